@@ -1,0 +1,25 @@
+/* digest.h - sha256, for seals and identities (OpenSSL's libcrypto). */
+#ifndef SLICEUP_BASE_DIGEST_H
+#define SLICEUP_BASE_DIGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/err.h"
+#include "common/base/text.h"
+
+struct digest { uint8_t bytes[32]; };
+enum { DIGEST_HEX_BYTES = 65 };
+
+struct digest_state;                                /* a digest being made */
+struct digest_state *digest_begin (void);
+void digest_add (struct digest_state *state, const void *bytes, size_t len);
+struct digest digest_end (struct digest_state *state);                  /* frees `state` */
+struct digest digest_of (const void *bytes, size_t len);
+int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err); /* reads to the end */
+int digest_of_file (const char *path, struct digest *out, struct err *err);      /* regular files only, no symlink */
+const char *digest_hex (const struct digest *digest, char out[DIGEST_HEX_BYTES]);
+bool digest_parse (struct text hex, struct digest *out);
+bool digest_equal (const struct digest *a, const struct digest *b);
+
+#endif

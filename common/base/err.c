@@ -1,0 +1,102 @@
+#include "common/base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Longer reasons than this are cut: the sentence in front of them says more. */
+enum { REASON_BYTES = 128 };
+
+/* A cut must not leave half a character: the text is shown and sent on as UTF-8. */
+static void trim_half_character (char *text, size_t len)
+{
+    size_t start = len;
+    while (start > 0 && len - start < 4 && ((unsigned char) text[start - 1] & 0xC0) == 0x80)
+        start--;
+    if (start == 0 || (unsigned char) text[start - 1] < 0xC0)
+        return;
+    unsigned char lead = (unsigned char) text[start - 1];
+    size_t want = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (len - (start - 1) < want)
+        text[start - 1] = '\0';
+}
+
+/* One line for a log, whatever the arguments held. */
+static void flatten_lines (char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n' || *text == '\r')
+            *text = ' ';
+}
+
+/* Formats into `out`, cut to fit and still whole characters; arguments may point into the text being replaced, so `out`
+ * is never that text. */
+static void format_text (char *out, size_t out_bytes, const char *format, va_list args)
+{
+    int len = vsnprintf (out, out_bytes, format, args);
+    if (len < 0)
+        out[0] = '\0';
+    else if ((size_t) len >= out_bytes)
+        trim_half_character (out, out_bytes - 1);
+    flatten_lines (out);
+}
+
+int err_set (struct err *err, enum err_code code, const char *format, ...)
+{
+    if (!err)
+        return -1;
+    char text[ERR_TEXT_BYTES];
+    va_list args;
+    va_start (args, format);
+    format_text (text, sizeof text, format, args);
+    va_end (args);
+    err->code = code;
+    memcpy (err->text, text, sizeof text);
+    return -1;
+}
+
+int err_errno (struct err *err, enum err_code code, const char *format, ...)
+{
+    int number = errno;
+    if (!err)
+        return -1;
+    char room[REASON_BYTES];
+    char reason[REASON_BYTES];
+    snprintf (reason, sizeof reason, ": %s", strerror_r (number, room, sizeof room));
+    char text[ERR_TEXT_BYTES];
+    va_list args;
+    va_start (args, format);
+    /* The reason is kept even when the sentence is too long. */
+    format_text (text, sizeof text - strlen (reason), format, args);
+    va_end (args);
+    strcat (text, reason);
+    err->code = code;
+    memcpy (err->text, text, sizeof text);
+    return -1;
+}
+
+int err_prefix (struct err *err, const char *format, ...)
+{
+    if (!err)
+        return -1;
+    char text[ERR_TEXT_BYTES];
+    va_list args;
+    va_start (args, format);
+    format_text (text, sizeof text, format, args);
+    va_end (args);
+    size_t len = strlen (text);
+    int more = snprintf (text + len, sizeof text - len, ": %s", err->text);
+    if (more > 0 && (size_t) more >= sizeof text - len)
+        trim_half_character (text, sizeof text - 1);
+    memcpy (err->text, text, sizeof text);
+    return -1;
+}
+
+void err_clear (struct err *err)
+{
+    if (!err)
+        return;
+    err->code = ERR_NONE;
+    err->text[0] = '\0';
+}

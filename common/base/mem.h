@@ -1,0 +1,30 @@
+/* mem.h - allocation that cannot fail quietly, and arenas.
+ *
+ * Out of memory ends the process here, in one place: the journal makes a restart cheap. The counterpart is a promise:
+ * nothing that comes from outside decides an allocation before it was bounded.
+ * An arena owns everything allocated from it and frees it at once; it is not thread-safe. */
+#ifndef SLICEUP_BASE_MEM_H
+#define SLICEUP_BASE_MEM_H
+
+#include <stddef.h>
+
+void *mem_alloc (size_t bytes);                     /* zeroed; never NULL, also for 0 */
+void *mem_array (size_t items, size_t item_bytes);  /* zeroed; overflow checked */
+void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new bytes undefined */
+char *mem_text (const char *text);                  /* strdup */
+void mem_free (void *p);                            /* NULL is fine */
+
+struct arena_block;
+struct arena {
+    struct arena_block *newest;
+    size_t used_bytes; /* in all blocks, for limits and tests */
+};
+
+void arena_init (struct arena *arena);              /* {0} is an initialised arena as well */
+void *arena_alloc (struct arena *arena, size_t bytes);                  /* zeroed, 16-byte aligned */
+void *arena_array (struct arena *arena, size_t items, size_t item_bytes);
+void *arena_copy (struct arena *arena, const void *from, size_t bytes); /* NULL when bytes is 0 */
+void arena_reset (struct arena *arena);             /* keeps the largest block for reuse */
+void arena_release (struct arena *arena);
+
+#endif

@@ -1,0 +1,143 @@
+#include "common/base/text.h"
+#include "common/base/utf8.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct text text_of (const char *c_string)
+{
+    if (!c_string)
+        return (struct text) { .ptr = "", .len = 0 };
+    size_t len = strlen (c_string);
+    assert (len <= UINT32_MAX);
+    return (struct text) { .ptr = c_string, .len = (uint32_t) len };
+}
+
+bool text_equal (struct text a, struct text b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp (a.ptr, b.ptr, a.len) == 0);
+}
+
+bool text_is (struct text a, const char *c_string)
+{
+    return text_equal (a, text_of (c_string));
+}
+
+int text_compare (struct text a, struct text b)
+{
+    uint32_t common = a.len < b.len ? a.len : b.len;
+    int order = common ? memcmp (a.ptr, b.ptr, common) : 0;
+    if (order != 0)
+        return order < 0 ? -1 : 1;
+    return (a.len > b.len) - (a.len < b.len);
+}
+
+bool text_find (struct text haystack, struct text needle, uint32_t *at)
+{
+    const char *found = haystack.ptr;
+    if (needle.len > haystack.len)
+        return false;
+    if (needle.len > 0)
+        found = memmem (haystack.ptr, haystack.len, needle.ptr, needle.len);
+    if (needle.len > 0 && !found)
+        return false;
+    if (at)
+        *at = needle.len ? (uint32_t) (found - haystack.ptr) : 0;
+    return true;
+}
+
+bool text_starts (struct text a, const char *prefix)
+{
+    struct text wanted = text_of (prefix);
+    return a.len >= wanted.len && text_equal ((struct text) { a.ptr, wanted.len }, wanted);
+}
+
+struct text text_clip (struct text from, uint32_t bytes)
+{
+    if (from.len <= bytes)
+        return from;
+    while (bytes > 0 && ((unsigned char) from.ptr[bytes] & 0xC0) == 0x80)
+        bytes--;
+    return (struct text) { from.ptr, bytes };
+}
+
+struct text text_copy (struct arena *arena, struct text from)
+{
+    char *copy = arena_alloc (arena, (size_t) from.len + 1);
+    if (from.len)
+        memcpy (copy, from.ptr, from.len);
+    return (struct text) { .ptr = copy, .len = from.len };
+}
+
+struct text text_format (struct arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start (args, format);
+    va_copy (again, args);
+    int len = vsnprintf (NULL, 0, format, args);
+    va_end (args);
+    assert (len >= 0);
+    char *out = arena_alloc (arena, (size_t) len + 1);
+    int written = vsnprintf (out, (size_t) len + 1, format, again);
+    va_end (again);
+    assert (written == len);
+    return (struct text) { .ptr = out, .len = (uint32_t) written };
+}
+
+bool text_to_c (struct text from, char *out, size_t out_bytes)
+{
+    if (out_bytes == 0)
+        return false;
+    out[0] = '\0';
+    if (from.len >= out_bytes || (from.len && memchr (from.ptr, '\0', from.len)))
+        return false;
+    if (from.len)
+        memcpy (out, from.ptr, from.len);
+    out[from.len] = '\0';
+    return true;
+}
+
+/* Most text is ASCII, and every text from outside passes here: eight bytes at a time while that holds. */
+static uint32_t ascii_run (struct text a, uint32_t at)
+{
+    while (a.len - at >= 8) {
+        uint64_t eight;
+        memcpy (&eight, a.ptr + at, sizeof eight);
+        if (eight & UINT64_C (0x8080808080808080))
+            break;
+        at += 8;
+    }
+    while (at < a.len && (unsigned char) a.ptr[at] < 0x80)
+        at++;
+    return at;
+}
+
+bool text_is_utf8 (struct text a)
+{
+    uint32_t at = 0;
+    while ((at = ascii_run (a, at)) < a.len) {
+        uint32_t character;
+        uint32_t bytes = utf8_next (a, at, &character);
+        if (bytes == 0)
+            return false;
+        at += bytes;
+    }
+    return true;
+}
+
+bool text_to_u64 (struct text from, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < from.len; i++) {
+        unsigned digit = (unsigned char) from.ptr[i] - (unsigned) '0';
+        if (digit > 9 || __builtin_mul_overflow (value, UINT64_C (10), &value) ||
+            __builtin_add_overflow (value, (uint64_t) digit, &value))
+            return false;
+    }
+    if (from.len == 0)
+        return false;
+    *out = value;
+    return true;
+}

@@ -1,0 +1,20 @@
+/* utf8.h - characters in bytes that may be anything.
+ *
+ * Knows no locale: the tables are its own, so that what is printable does not depend on a host's environment.
+ * Pure functions; any thread. */
+#ifndef SLICEUP_BASE_UTF8_H
+#define SLICEUP_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/base/text.h"
+
+/* Reads the character at byte `at` (< text.len): its length in bytes, 1 to 4, or 0 when no valid one begins there
+ * (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF). */
+uint32_t utf8_next (struct text text, uint32_t at, uint32_t *character);
+/* May a terminal get it as it is? Not so: controls, what turns the direction of text, what cannot be seen, combining
+ * marks that pile up on a neighbour, private use, and what Unicode will never assign. */
+bool utf8_is_printable (uint32_t character);
+uint32_t utf8_columns (uint32_t character); /* of a printable one: 1, or 2 when East Asian wide */
+
+#endif

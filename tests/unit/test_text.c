@@ -1,0 +1,197 @@
+/* links: base */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+#include "common/base/text.h"
+#include "common/base/utf8.h"
+
+static void slices_borrow_and_nothing_is_empty (void **state)
+{
+    (void) state;
+    const char *string = "abc";
+    assert_ptr_equal (text_of (string).ptr, string);
+    assert_int_equal (text_of (string).len, 3);
+    assert_int_equal (text_of (NULL).len, 0);
+    assert_true (text_equal (text_of (NULL), (struct text) { 0 }));
+    assert_int_equal (TEXT_LIT ("a\0b").len, 3);
+}
+
+static void a_nul_inside_does_not_cut_a_slice (void **state)
+{
+    (void) state;
+    assert_false (text_is (TEXT_LIT ("a\0b"), "a"));
+    assert_true (text_equal (TEXT_LIT ("a\0b"), TEXT_LIT ("a\0b")));
+    assert_false (text_equal (TEXT_LIT ("a\0b"), TEXT_LIT ("a\0c")));
+}
+
+static void comparison_is_a_total_order (void **state)
+{
+    (void) state;
+    static const char *const ascending[] = { "", "a", "aa", "ab", "b", "ba", "\x7F", "\x80", "\xFF" };
+    enum { N = sizeof ascending / sizeof ascending[0] };
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            assert_int_equal (text_compare (text_of (ascending[i]), text_of (ascending[j])), (i > j) - (i < j));
+}
+
+static void finding_gives_the_first_place (void **state)
+{
+    (void) state;
+    uint32_t at = 99;
+    assert_true (text_find (text_of ("xabcabc"), text_of ("abc"), &at));
+    assert_int_equal (at, 1);
+    assert_true (text_find (text_of ("ab"), text_of (""), &at));
+    assert_int_equal (at, 0);
+    assert_true (text_find (text_of (NULL), (struct text) { 0 }, NULL));
+    at = 99;
+    assert_false (text_find (text_of ("ab"), text_of ("abc"), &at));
+    assert_false (text_find ((struct text) { "abc", 2 }, text_of ("c"), &at)); /* not past the end of the slice */
+    assert_int_equal (at, 99);
+}
+
+static void starts_looks_at_the_front_only (void **state)
+{
+    (void) state;
+    assert_true (text_starts (text_of ("gen-7"), "gen-"));
+    assert_true (text_starts (text_of ("gen-7"), ""));
+    assert_false (text_starts (text_of ("agen-7"), "gen-"));
+    assert_false (text_starts ((struct text) { "gen-7", 3 }, "gen-"));
+}
+
+static void copies_are_terminated (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct text copy = text_copy (&arena, (struct text) { "abcdef", 3 });
+    assert_int_equal (copy.len, 3);
+    assert_string_equal (copy.ptr, "abc");
+    assert_string_equal (text_copy (&arena, (struct text) { 0 }).ptr, "");
+    arena_release (&arena);
+}
+
+static void formatting_takes_any_length (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct text text = text_format (&arena, "%s-%05d-%.*s", "x", 42, TEXT_ARG (TEXT_LIT ("yz")));
+    assert_true (text_is (text, "x-00042-yz"));
+    assert_int_equal (text_format (&arena, "%*s", 100000, "a").len, 100000);
+    arena_release (&arena);
+}
+
+static void c_strings_are_whole_or_refused (void **state)
+{
+    (void) state;
+    char out[4] = "zzz";
+    assert_true (text_to_c (text_of ("abc"), out, sizeof out));
+    assert_string_equal (out, "abc");
+    assert_false (text_to_c (text_of ("abcd"), out, sizeof out));
+    assert_string_equal (out, "");
+    strcpy (out, "zzz");
+    assert_false (text_to_c (TEXT_LIT ("a\0b"), out, sizeof out));
+    assert_string_equal (out, "");
+    assert_true (text_to_c (text_of (NULL), out, 1));
+    assert_false (text_to_c (text_of ("a"), out, 0));
+}
+
+static void utf8_is_strict (void **state)
+{
+    (void) state;
+    static const struct { const char *bytes; bool valid; } cases[] = {
+        { "", true }, { "plain", true }, { "h\xC3\xA9", true }, { "\xE2\x82\xAC", true }, { "\xF0\x9F\x8D\x8E", true },
+        { "\xF4\x8F\xBF\xBF", true }, { "\xED\x9F\xBF", true }, { "\xEE\x80\x80", true }, { "\xC2\x80", true },
+        { "\x80", false }, { "\xBF", false }, { "a\xC3", false }, { "\xC3" "a", false }, { "\xE2\x82", false },
+        { "\xE2\x28\xA1", false }, { "\xF0\x9F\x8D", false },
+        { "\xC0\x80", false }, { "\xC1\xBF", false }, { "\xE0\x80\x80", false }, { "\xE0\x9F\xBF", false },
+        { "\xF0\x80\x80\x80", false }, { "\xF0\x8F\xBF\xBF", false },                             /* overlong */
+        { "\xED\xA0\x80", false }, { "\xED\xBF\xBF", false },                                     /* surrogates */
+        { "\xF4\x90\x80\x80", false }, { "\xF5\x80\x80\x80", false }, { "\xF8\x88\x80\x80\x80", false },
+        { "\xFE", false }, { "\xFF", false },
+        { "twelve bytes and then \xFF", false }, { "twelve bytes and \xC3\xA9 more", true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal (text_is_utf8 (text_of (cases[i].bytes)), cases[i].valid);
+    assert_true (text_is_utf8 (TEXT_LIT ("a\0b")));
+    assert_false (text_is_utf8 ((struct text) { "\xC3\xA9", 1 })); /* the rest lies outside the slice */
+}
+
+static uint32_t encode (uint32_t character, char out[4])
+{
+    uint32_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
+    for (uint32_t i = bytes; i-- > 1; character >>= 6)
+        out[i] = (char) (0x80 | (character & 0x3F));
+    out[0] = (char) (lead[bytes] | character);
+    return bytes;
+}
+
+static void every_character_but_surrogates_is_read_back (void **state)
+{
+    (void) state;
+    for (uint32_t character = 0; character <= 0x10FFFF; character++) {
+        char bytes[4];
+        uint32_t len = encode (character, bytes), found = UINT32_MAX;
+        bool surrogate = character >= 0xD800 && character <= 0xDFFF;
+        uint32_t read = utf8_next ((struct text) { bytes, len }, 0, &found);
+        if (read != (surrogate ? 0 : len) || (read && found != character))
+            fail_msg ("U+%04X: %u bytes read as U+%04X", character, read, found);
+    }
+}
+
+/* A second opinion on every sequence of up to three bytes that begins with a byte above ASCII: it is valid exactly if
+ * decoding it naively and encoding the outcome again gives the same bytes. */
+static void exactly_the_canonical_sequences_are_valid (void **state)
+{
+    (void) state;
+    for (uint32_t word = 0x800000; word <= 0xFFFFFF; word++) {
+        unsigned char b[3] = { word >> 16, word >> 8 & 255, word & 255 };
+        uint32_t naive = (b[0] & 0xF0) == 0xE0 ? (b[0] & 15u) << 12 | (b[1] & 63u) << 6 | (b[2] & 63u)
+                                               : (b[0] & 31u) << 6 | (b[1] & 63u);
+        char again[4];
+        uint32_t len = encode (naive, again), found, want = 0;
+        if (len > 1 && len < 4 && memcmp (again, b, len) == 0 && !(naive >= 0xD800 && naive <= 0xDFFF))
+            want = len;
+        if (utf8_next ((struct text) { (char *) b, 3 }, 0, &found) != want)
+            fail_msg ("bytes %06X", word);
+    }
+}
+
+static void numbers_are_whole_and_fit (void **state)
+{
+    (void) state;
+    static const struct { const char *text; bool valid; uint64_t value; } cases[] = {
+        { "0", true, 0 }, { "7", true, 7 }, { "007", true, 7 }, { "18446744073709551615", true, UINT64_MAX },
+        { "18446744073709551616", false, 0 }, { "99999999999999999999", false, 0 }, { "", false, 0 },
+        { "-1", false, 0 }, { "+1", false, 0 }, { " 1", false, 0 }, { "1 ", false, 0 }, { "1a", false, 0 },
+        { "0x1", false, 0 }, { "1.0", false, 0 }, { "/", false, 0 }, { ":", false, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t value = 12345;
+        assert_int_equal (text_to_u64 (text_of (cases[i].text), &value), cases[i].valid);
+        assert_int_equal (value, cases[i].valid ? cases[i].value : 12345);
+    }
+    uint64_t value;
+    assert_false (text_to_u64 (TEXT_LIT ("1\0"), &value));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (slices_borrow_and_nothing_is_empty),
+        cmocka_unit_test (a_nul_inside_does_not_cut_a_slice),
+        cmocka_unit_test (comparison_is_a_total_order),
+        cmocka_unit_test (finding_gives_the_first_place),
+        cmocka_unit_test (starts_looks_at_the_front_only),
+        cmocka_unit_test (copies_are_terminated),
+        cmocka_unit_test (formatting_takes_any_length),
+        cmocka_unit_test (c_strings_are_whole_or_refused),
+        cmocka_unit_test (utf8_is_strict),
+        cmocka_unit_test (every_character_but_surrogates_is_read_back),
+        cmocka_unit_test (exactly_the_canonical_sequences_are_valid),
+        cmocka_unit_test (numbers_are_whole_and_fit),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
