@@ -1,0 +1,226 @@
+/* fact.c - the tables of facts. Keys are for ever: a journal written today is read by every later version. */
+#include "common/model/fact.h"
+
+#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+
+enum { RUN_ID_HEX_BYTES = 2 * RUN_ID_BYTES, Z85_KEY_BYTES = 40, COVERS_MAX = 2048, EXIT_STATUS_MAX = 255,
+       CANCEL_LEVEL_MAX = 3 };
+#define COUNT_MAX ((uint64_t) INT64_MAX)
+
+static const char *const proof_words[] = { "none",           "proved",        "local",    "partial", "wrong-axis",
+                                           "double-counted", "mean-of-means", "disagree", "unproved" };
+const struct names proof_names = NAMES (proof_words);
+
+static const struct field run_opened_fields[] = {
+    F_TEXT (1, struct fact_run_opened, run, RUN_ID_HEX_BYTES),
+    F_RECORD (2, struct fact_run_opened, plan, &plan_record),
+    F_U64 (3, struct fact_run_opened, seed, UINT64_MAX),
+    F_TEXT (4, struct fact_run_opened, version, ID_MAX_BYTES),
+};
+static const struct record run_opened_record = RECORD ("run-opened", struct fact_run_opened, run_opened_fields);
+
+static const struct field epoch_began_fields[] = {
+    F_U64 (1, struct fact_epoch_began, epoch, UINT64_MAX),
+    F_U64 (2, struct fact_epoch_began, pid, COUNT_MAX),
+};
+static const struct record epoch_began_record = RECORD ("epoch-began", struct fact_epoch_began, epoch_began_fields);
+
+static const struct field host_keyed_fields[] = {
+    F_U32 (1, struct fact_host_keyed, host, HOSTS_MAX - 1),
+    F_TEXT (2, struct fact_host_keyed, public_key, Z85_KEY_BYTES),
+};
+static const struct record host_keyed_record = RECORD ("host-keyed", struct fact_host_keyed, host_keyed_fields);
+
+static const struct field host_joined_fields[] = {
+    F_U32 (1, struct fact_host_joined, host, HOSTS_MAX - 1),
+    F_U64 (2, struct fact_host_joined, session, UINT64_MAX),
+    F_TEXT (3, struct fact_host_joined, version, ID_MAX_BYTES),
+    F_TEXT (4, struct fact_host_joined, boot_id, ID_MAX_BYTES),
+    F_U64 (5, struct fact_host_joined, pid, COUNT_MAX),
+    F_U64 (6, struct fact_host_joined, pid_start, COUNT_MAX),
+};
+static const struct record host_joined_record = RECORD ("host-joined", struct fact_host_joined, host_joined_fields);
+
+static const struct field host_lost_fields[] = {
+    F_U32 (1, struct fact_host_lost, host, HOSTS_MAX - 1),
+    F_TEXT (2, struct fact_host_lost, why, TEXT_MAX_BYTES),
+};
+static const struct record host_lost_record = RECORD ("host-lost", struct fact_host_lost, host_lost_fields);
+
+static const struct field generation_fields[] = {
+    F_U64 (1, struct fact_generation, token, COUNT_MAX),
+    F_TEXT (2, struct fact_generation, sha256, SHA256_HEX_BYTES),
+    F_TEXT (3, struct fact_generation, bundle, NAME_MAX_BYTES),
+    F_U32 (4, struct fact_generation, rung, RUNGS_MAX - 1),
+    F_U32 (5, struct fact_generation, entries, UINT32_MAX),
+    F_U64 (6, struct fact_generation, bytes, COUNT_MAX),
+    F_U32 (7, struct fact_generation, writer, UINT32_MAX),
+    F_TEXTS (8, struct fact_generation, covers, COVERS_MAX, NAME_MAX_BYTES),
+    F_TEXT (9, struct fact_generation, from_run, RUN_ID_HEX_BYTES),
+    F_U64 (10, struct fact_generation, compile_ms, COUNT_MAX),
+};
+static const struct record generation_record = RECORD ("generation", struct fact_generation, generation_fields);
+
+static const struct field writer_granted_fields[] = {
+    F_U64 (1, struct fact_writer_granted, token, COUNT_MAX),
+    F_U64 (2, struct fact_writer_granted, base, COUNT_MAX),
+    F_U32 (3, struct fact_writer_granted, host, HOSTS_MAX - 1),
+    F_RECORD (4, struct fact_writer_granted, key, &attempt_key_record),
+};
+static const struct record writer_granted_record =
+    RECORD ("writer-granted", struct fact_writer_granted, writer_granted_fields);
+
+static const struct field pass_began_fields[] = {
+    F_RECORD (1, struct fact_pass_began, key, &attempt_key_record),
+    F_U32S (2, struct fact_pass_began, hosts, HOSTS_MAX, HOSTS_MAX - 1),
+    F_U64 (3, struct fact_pass_began, seed, UINT64_MAX),
+};
+static const struct record pass_began_record = RECORD ("pass-began", struct fact_pass_began, pass_began_fields);
+
+static const struct field pass_skipped_fields[] = {
+    F_RECORD (1, struct fact_pass_skipped, key, &attempt_key_record),
+    F_TEXT (2, struct fact_pass_skipped, why, TEXT_MAX_BYTES),
+};
+static const struct record pass_skipped_record =
+    RECORD ("pass-skipped", struct fact_pass_skipped, pass_skipped_fields);
+
+static const struct field gate_opened_fields[] = {
+    F_RECORD (1, struct fact_gate_opened, key, &attempt_key_record),
+    F_TEXT (2, struct fact_gate_opened, gate, WORD_MAX_BYTES),
+    F_TEXT (3, struct fact_gate_opened, value, GATE_VALUE_MAX_BYTES),
+};
+static const struct record gate_opened_record = RECORD ("gate-opened", struct fact_gate_opened, gate_opened_fields);
+
+static const struct field attempt_ended_fields[] = {
+    F_U32 (1, struct fact_attempt_ended, host, HOSTS_MAX - 1),
+    F_RECORD (2, struct fact_attempt_ended, result, &result_record),
+    F_TEXT (3, struct fact_attempt_ended, sha256, SHA256_HEX_BYTES),
+};
+static const struct record attempt_ended_record =
+    RECORD ("attempt-ended", struct fact_attempt_ended, attempt_ended_fields);
+
+static const struct field metric_judged_fields[] = {
+    F_RECORD (1, struct fact_metric_judged, key, &attempt_key_record),
+    F_TEXT (2, struct fact_metric_judged, metric, WORD_MAX_BYTES),
+    F_TEXTS (3, struct fact_metric_judged, axes, AXIS_NAMES_MAX, AXIS_NAME_MAX_BYTES),
+    F_F64 (4, struct fact_metric_judged, value),
+    F_ENUM (5, struct fact_metric_judged, proof, &proof_names),
+    F_U32S (6, struct fact_metric_judged, missing, HOSTS_MAX, HOSTS_MAX - 1),
+    F_TEXT (7, struct fact_metric_judged, why, TEXT_MAX_BYTES),
+};
+static const struct record metric_judged_record =
+    RECORD ("metric-judged", struct fact_metric_judged, metric_judged_fields);
+
+static const struct field verdict_fields[] = {
+    F_U32 (1, struct verdict, host, HOSTS_MAX - 1),
+    F_ENUM (2, struct verdict, outcome, &outcome_names),
+    F_ENUM (3, struct verdict, layer, &layer_names),
+    F_TEXT (4, struct verdict, signature, ID_MAX_BYTES),
+    F_TEXT (5, struct verdict, cause, TEXT_MAX_BYTES),
+    F_TEXT (6, struct verdict, next, TEXT_MAX_BYTES),
+    F_TEXT (7, struct verdict, phase, WORD_MAX_BYTES),
+    F_TEXT (8, struct verdict, cache, ID_MAX_BYTES),
+};
+const struct record verdict_record = RECORD ("verdict", struct verdict, verdict_fields);
+
+static const struct field pass_ended_fields[] = {
+    F_RECORD (1, struct fact_pass_ended, key, &attempt_key_record),
+    F_ENUM (2, struct fact_pass_ended, outcome, &outcome_names),
+    F_U64 (3, struct fact_pass_ended, duration_ms, COUNT_MAX),
+    F_LIST (4, struct fact_pass_ended, verdicts, HOSTS_MAX, &verdict_record),
+};
+static const struct record pass_ended_record = RECORD ("pass-ended", struct fact_pass_ended, pass_ended_fields);
+
+static const struct field cancel_asked_fields[] = { F_U32 (1, struct fact_cancel_asked, level, CANCEL_LEVEL_MAX) };
+static const struct record cancel_asked_record =
+    RECORD ("cancel-asked", struct fact_cancel_asked, cancel_asked_fields);
+
+static const struct field conflict_seen_fields[] = {
+    F_U32 (1, struct fact_conflict_seen, host, HOSTS_MAX - 1),
+    F_RECORD (2, struct fact_conflict_seen, key, &attempt_key_record),
+    F_TEXT (3, struct fact_conflict_seen, kept, SHA256_HEX_BYTES),
+    F_TEXT (4, struct fact_conflict_seen, other, SHA256_HEX_BYTES),
+};
+static const struct record conflict_seen_record =
+    RECORD ("conflict-seen", struct fact_conflict_seen, conflict_seen_fields);
+
+static const struct field pass_stopped_fields[] = {
+    F_RECORD (1, struct fact_pass_stopped, key, &attempt_key_record),
+    F_U32S (2, struct fact_pass_stopped, culprits, HOSTS_MAX, HOSTS_MAX - 1),
+    F_ENUM (3, struct fact_pass_stopped, layer, &layer_names),
+    F_TEXT (4, struct fact_pass_stopped, cause, TEXT_MAX_BYTES),
+    F_TEXT (5, struct fact_pass_stopped, next, TEXT_MAX_BYTES),
+};
+static const struct record pass_stopped_record = RECORD ("pass-stopped", struct fact_pass_stopped, pass_stopped_fields);
+
+static const struct field run_ended_fields[] = {
+    F_ENUM (1, struct fact_run_ended, outcome, &outcome_names),
+    F_U32 (2, struct fact_run_ended, exit_status, EXIT_STATUS_MAX),
+    F_TEXT (3, struct fact_run_ended, sentence, TEXT_MAX_BYTES),
+};
+static const struct record run_ended_record = RECORD ("run-ended", struct fact_run_ended, run_ended_fields);
+
+static const struct field host_heard_fields[] = {
+    F_U32 (1, struct fact_host_heard, host, HOSTS_MAX - 1),
+    F_LIST (2, struct fact_host_heard, holdings, HOLDINGS_MAX, &holding_record),
+};
+static const struct record host_heard_record = RECORD ("host-heard", struct fact_host_heard, host_heard_fields);
+
+static const struct field host_suspected_fields[] = {
+    F_U32 (1, struct fact_host_suspected, host, HOSTS_MAX - 1),
+    F_U64 (2, struct fact_host_suspected, silent_ms, COUNT_MAX),
+};
+static const struct record host_suspected_record =
+    RECORD ("host-suspected", struct fact_host_suspected, host_suspected_fields);
+
+static const struct {
+    const char *name;
+    const struct record *body;
+} kinds[] = {
+    [FACT_RUN_OPENED] = { "run-opened", &run_opened_record },
+    [FACT_EPOCH_BEGAN] = { "epoch-began", &epoch_began_record },
+    [FACT_HOST_KEYED] = { "host-keyed", &host_keyed_record },
+    [FACT_HOST_JOINED] = { "host-joined", &host_joined_record },
+    [FACT_HOST_LOST] = { "host-lost", &host_lost_record },
+    [FACT_GENERATION_ADOPTED] = { "generation-adopted", &generation_record },
+    [FACT_WRITER_GRANTED] = { "writer-granted", &writer_granted_record },
+    [FACT_PASS_BEGAN] = { "pass-began", &pass_began_record },
+    [FACT_PASS_SKIPPED] = { "pass-skipped", &pass_skipped_record },
+    [FACT_GATE_OPENED] = { "gate-opened", &gate_opened_record },
+    [FACT_ATTEMPT_ENDED] = { "attempt-ended", &attempt_ended_record },
+    [FACT_GENERATION_PUBLISHED] = { "generation-published", &generation_record },
+    [FACT_METRIC_JUDGED] = { "metric-judged", &metric_judged_record },
+    [FACT_PASS_ENDED] = { "pass-ended", &pass_ended_record },
+    [FACT_CANCEL_ASKED] = { "cancel-asked", &cancel_asked_record },
+    [FACT_CONFLICT_SEEN] = { "conflict-seen", &conflict_seen_record },
+    [FACT_RUN_ENDED] = { "run-ended", &run_ended_record },
+    [FACT_PASS_STOPPED] = { "pass-stopped", &pass_stopped_record },
+    [FACT_HOST_HEARD] = { "host-heard", &host_heard_record },
+    [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
+};
+enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
+
+const struct record *fact_body (enum fact_kind kind)
+{
+    return (uint32_t) kind < KINDS_N ? kinds[kind].body : NULL;
+}
+
+const char *fact_name (enum fact_kind kind)
+{
+    return fact_body (kind) ? kinds[kind].name : "?";
+}
+
+bool fact_is_soft (enum fact_kind kind)
+{
+    return kind >= FACT_HOST_HEARD;
+}
+
+void fact_copy (struct fact *to, const struct fact *from, struct arena *arena)
+{
+    struct fact copy = { .kind = from->kind, .index = from->index, .at_ms = from->at_ms, .wall_ms = from->wall_ms };
+    const struct record *body = fact_body (from->kind);
+
+    if (body)
+        record_copy (body, &copy.of, &from->of, arena);
+    *to = copy;
+}

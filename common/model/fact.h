@@ -1,0 +1,112 @@
+/* fact.h - what happened, in the past tense: the only thing that changes state, and the only thing that is journaled.
+ *
+ * Durable facts are numbered from 1 without gaps and replayed after a crash. Soft facts (heartbeats heard, phases) pass
+ * through the same fold but are not recorded: they are learned again. */
+#ifndef SLICEUP_MODEL_FACT_H
+#define SLICEUP_MODEL_FACT_H
+
+#include "common/model/msg.h"
+
+enum fact_kind {
+    FACT_NONE = 0,
+    FACT_RUN_OPENED = 1,    /* always the first */
+    FACT_EPOCH_BEGAN,       /* a coordinator process took over; the first thing each one records */
+    FACT_HOST_KEYED,        /* a worker's public key is bound to a host */
+    FACT_HOST_JOINED,
+    FACT_HOST_LOST,         /* gone, with the reason; its attempts end as no-report */
+    FACT_GENERATION_ADOPTED,/* a generation published by an earlier run fits this bundle */
+    FACT_WRITER_GRANTED,    /* one host may write generation `token` */
+    FACT_PASS_BEGAN,        /* all hosts of the pass are to run this attempt */
+    FACT_PASS_SKIPPED,      /* a cold pass that is not needed */
+    FACT_GATE_OPENED,
+    FACT_ATTEMPT_ENDED,     /* a host's result, verbatim: evidence */
+    FACT_GENERATION_PUBLISHED,
+    FACT_METRIC_JUDGED,
+    FACT_PASS_ENDED,        /* verdicts for all hosts of the pass */
+    FACT_CANCEL_ASKED,
+    FACT_CONFLICT_SEEN,     /* two different results for one attempt */
+    FACT_RUN_ENDED,         /* always the last */
+    FACT_PASS_STOPPED,      /* the coordinator stops the pass for a reason of its own: a gate on which hosts differ */
+    /* soft */
+    FACT_HOST_HEARD = 64,   /* a heartbeat */
+    FACT_HOST_SUSPECTED,
+};
+
+/* Texts in facts are bounded like everything else; see fact.c. */
+struct fact_run_opened { struct text run; struct plan plan; uint64_t seed; struct text version; };
+struct fact_epoch_began { uint64_t epoch; uint64_t pid; };
+struct fact_host_keyed { uint32_t host; struct text public_key; };  /* Z85, 40 characters; host = rank */
+struct fact_host_joined { uint32_t host; uint64_t session; struct text version, boot_id; uint64_t pid, pid_start; };
+struct fact_host_lost { uint32_t host; struct text why; };
+struct fact_generation { uint64_t token; struct text sha256; struct text bundle; uint32_t rung; uint32_t entries; uint64_t bytes;
+                         uint32_t writer; LIST_OF (struct text) covers; struct text from_run;
+                         uint64_t compile_ms; /* what compiling all that it holds took, on its writers */ };
+struct fact_writer_granted { uint64_t token; uint64_t base; uint32_t host; struct attempt_key key; };
+struct fact_pass_began { struct attempt_key key; LIST_OF (uint32_t) hosts; uint64_t seed; };
+struct fact_pass_skipped { struct attempt_key key; struct text why; };
+struct fact_gate_opened { struct attempt_key key; struct text gate, value; };
+struct fact_attempt_ended { uint32_t host; struct result result; struct text sha256; };
+
+enum proof { PROOF_NONE = 0, PROOF_PROVED, PROOF_LOCAL, PROOF_PARTIAL, PROOF_WRONG_AXIS, PROOF_DOUBLE_COUNTED,
+             PROOF_MEAN_OF_MEANS, PROOF_DISAGREE, PROOF_UNPROVED };
+extern const struct names proof_names;
+struct fact_metric_judged { struct attempt_key key; struct text metric; LIST_OF (struct text) axes; double value;
+                            enum proof proof; LIST_OF (uint32_t) missing; struct text why; };
+
+/* One host's verdict, with the one sentence a person reads. PASS_ENDED lists the hosts that did not pass. */
+struct verdict {
+    uint32_t host;
+    enum outcome outcome;
+    enum layer layer;
+    struct text signature;  /* id, when one was recognised */
+    struct text cause;      /* what happened, no host name in it: equal causes fold together */
+    struct text next;       /* what to look at */
+    struct text phase;
+    struct text cache;      /* "cold", "restored", "recompiled" or empty */
+};
+struct fact_pass_ended { struct attempt_key key; enum outcome outcome; uint64_t duration_ms; LIST_OF (struct verdict) verdicts; };
+/* The culprits fail with this cause; whoever is stopped for it is a cascade. */
+struct fact_pass_stopped { struct attempt_key key; LIST_OF (uint32_t) culprits; enum layer layer; struct text cause, next; };
+struct fact_cancel_asked { uint32_t level; };
+struct fact_conflict_seen { uint32_t host; struct attempt_key key; struct text kept, other; };
+struct fact_run_ended { enum outcome outcome; uint32_t exit_status; struct text sentence; };
+
+struct fact_host_heard { uint32_t host; LIST_OF (struct holding) holdings; };
+struct fact_host_suspected { uint32_t host; uint64_t silent_ms; };
+
+struct fact {
+    enum fact_kind kind;
+    uint64_t index;         /* durable: from 1; soft: 0 */
+    uint64_t at_ms;         /* the run's clock: ms since the run was opened; grows over restarts */
+    uint64_t wall_ms;       /* Unix time, for people; data only */
+    union {
+        struct fact_run_opened run_opened;
+        struct fact_epoch_began epoch_began;
+        struct fact_host_keyed host_keyed;
+        struct fact_host_joined host_joined;
+        struct fact_host_lost host_lost;
+        struct fact_generation generation; /* ADOPTED and PUBLISHED */
+        struct fact_writer_granted writer_granted;
+        struct fact_pass_began pass_began;
+        struct fact_pass_skipped pass_skipped;
+        struct fact_gate_opened gate_opened;
+        struct fact_attempt_ended attempt_ended;
+        struct fact_metric_judged metric_judged;
+        struct fact_pass_ended pass_ended;
+        struct fact_cancel_asked cancel_asked;
+        struct fact_conflict_seen conflict_seen;
+        struct fact_run_ended run_ended;
+        struct fact_pass_stopped pass_stopped;
+        struct fact_host_heard host_heard;
+        struct fact_host_suspected host_suspected;
+    } of;
+};
+
+extern const struct record verdict_record;
+
+const struct record *fact_body (enum fact_kind kind); /* NULL: unknown kind */
+const char *fact_name (enum fact_kind kind);
+bool fact_is_soft (enum fact_kind kind);
+void fact_copy (struct fact *to, const struct fact *from, struct arena *arena);
+
+#endif

@@ -1,0 +1,49 @@
+#include "common/model/mesh.h"
+
+#include <assert.h>
+
+static const struct field axis_fields[] = {
+    F_TEXT (1, struct axis, axis, AXIS_NAME_MAX_BYTES),
+    F_U32 (2, struct axis, size, DEVICES_MAX),
+};
+const struct record axis_record = RECORD ("axis", struct axis, axis_fields);
+
+uint32_t mesh_devices (const struct mesh *mesh)
+{
+    uint64_t devices = 1;
+    for (uint32_t i = 0; i < mesh->n; i++) {
+        devices *= mesh->items[i].size;
+        if (devices > DEVICES_MAX)
+            return 0;
+    }
+    return (uint32_t) devices;
+}
+
+int mesh_axis (const struct mesh *mesh, struct text name)
+{
+    for (uint32_t i = 0; i < mesh->n; i++)
+        if (text_equal (mesh->items[i].axis, name))
+            return (int) i;
+    return -1;
+}
+
+/* Row-major: the last axis named is the one that changes from one device to the next. */
+void mesh_coordinates (const struct mesh *mesh, uint32_t device, uint32_t at[])
+{
+    assert (mesh->n <= MESH_AXES_MAX && device < mesh_devices (mesh));
+    for (uint32_t i = mesh->n; i-- > 0;) {
+        at[i] = device % mesh->items[i].size;
+        device /= mesh->items[i].size;
+    }
+}
+
+bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uint32_t axes_bits)
+{
+    uint32_t at_a[MESH_AXES_MAX], at_b[MESH_AXES_MAX];
+    mesh_coordinates (mesh, a, at_a);
+    mesh_coordinates (mesh, b, at_b);
+    for (uint32_t i = 0; i < mesh->n; i++)
+        if (!(axes_bits >> i & 1) && at_a[i] != at_b[i])
+            return false;
+    return true;
+}

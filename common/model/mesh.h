@@ -1,0 +1,29 @@
+/* mesh.h - the named device grid and which host holds which coordinates.
+ *
+ * Devices are numbered row-major over the axes in the order they are named; host of rank r holds devices
+ * r * devices_per_host .. (r + 1) * devices_per_host - 1. The product of the axes is hosts * devices_per_host. */
+#ifndef SLICEUP_MODEL_MESH_H
+#define SLICEUP_MODEL_MESH_H
+
+#include <stdbool.h>
+#include "common/model/record.h"
+
+enum { MESH_AXES_MAX = 6, AXIS_NAME_MAX_BYTES = 31, DEVICES_MAX = 1 << 16 };
+
+struct axis {
+    struct text axis; /* its name */
+    uint32_t size;
+};
+struct mesh { struct axis *items; uint32_t n; }; /* a LIST_OF (struct axis) */
+
+extern const struct record axis_record;
+
+uint32_t mesh_devices (const struct mesh *mesh);          /* product; 0 when it passes DEVICES_MAX or an axis is 0 */
+int mesh_axis (const struct mesh *mesh, struct text name); /* index, or -1 */
+/* Coordinates of a device; `at` has MESH_AXES_MAX places. */
+void mesh_coordinates (const struct mesh *mesh, uint32_t device, uint32_t at[]);
+/* Do devices `a` and `b` meet in a reduction over the axes whose bits are set (bit i: axis i)? They do when they agree
+ * in every other coordinate. */
+bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uint32_t axes_bits);
+
+#endif

@@ -1,0 +1,156 @@
+/* msg.c - the tables of messages. Keys are for ever; HELLO and REFUSE never change, so that versions that do not
+ * understand each other can still say so. */
+#include "common/model/msg.h"
+
+#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+
+/* Above one hour a heartbeat says nothing. */
+enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64 };
+#define COUNT_MAX ((uint64_t) INT64_MAX)
+/* Integers up to here are exact in a double, which is how a program may carry its secret. */
+#define SECRET_MAX (1ull << 53)
+
+static const char *const attempt_state_words[] = { "none", "running", "at-gate", "stopping", "ended" };
+const struct names attempt_state_names = NAMES (attempt_state_words);
+static const char *const gate_mode_words[] = { "none", "share", "agree" };
+const struct names gate_mode_names = NAMES (gate_mode_words);
+static const char *const cache_role_words[] = { "none", "reader", "writer" };
+const struct names cache_role_names = NAMES (cache_role_words);
+
+static const struct field holding_fields[] = {
+    F_RECORD (1, struct holding, key, &attempt_key_record),
+    F_ENUM (2, struct holding, state, &attempt_state_names),
+    F_TEXT (3, struct holding, phase, WORD_MAX_BYTES),
+    F_U64 (4, struct holding, phase_ms, COUNT_MAX),
+    F_TEXT (5, struct holding, gate, WORD_MAX_BYTES),
+    F_ENUM (6, struct holding, gate_mode, &gate_mode_names),
+    F_TEXT (7, struct holding, gate_value, GATE_VALUE_MAX_BYTES),
+};
+const struct record holding_record = RECORD ("holding", struct holding, holding_fields);
+
+static const struct field hello_fields[] = {
+    F_TEXT (1, struct msg_hello, host, HOST_NAME_MAX_BYTES),
+    F_TEXT (2, struct msg_hello, version, ID_MAX_BYTES),
+    F_U64 (3, struct msg_hello, pid, COUNT_MAX),
+    F_U64 (4, struct msg_hello, pid_start, COUNT_MAX),
+    F_TEXT (5, struct msg_hello, boot_id, ID_MAX_BYTES),
+    F_LIST (6, struct msg_hello, holdings, HOLDINGS_MAX, &holding_record),
+};
+static const struct record hello_record = RECORD ("hello", struct msg_hello, hello_fields);
+
+static const struct field heartbeat_fields[] = {
+    F_U64 (1, struct msg_heartbeat, beat, COUNT_MAX),
+    F_LIST (2, struct msg_heartbeat, holdings, HOLDINGS_MAX, &holding_record),
+    F_U64 (3, struct msg_heartbeat, dropped_bytes, COUNT_MAX),
+};
+static const struct record heartbeat_record = RECORD ("heartbeat", struct msg_heartbeat, heartbeat_fields);
+
+static const struct field log_fields[] = {
+    F_RECORD (1, struct msg_log, key, &attempt_key_record),
+    F_U64 (2, struct msg_log, offset, COUNT_MAX),
+    F_BYTES (3, struct msg_log, bytes, LOG_CHUNK_MAX_BYTES),
+    F_U64 (4, struct msg_log, dropped_bytes, COUNT_MAX),
+    F_BOOL (5, struct msg_log, last),
+};
+static const struct record log_record = RECORD ("log", struct msg_log, log_fields);
+
+static const struct field bye_fields[] = { F_TEXT (1, struct msg_bye, why, SENTENCE_MAX_BYTES) };
+static const struct record bye_record = RECORD ("bye", struct msg_bye, bye_fields);
+
+static const struct field welcome_fields[] = {
+    F_U64 (1, struct msg_welcome, heartbeat_ms, HEARTBEAT_MAX_MS),
+    F_RECORD (2, struct msg_welcome, limits, &limits_record),
+};
+static const struct record welcome_record = RECORD ("welcome", struct msg_welcome, welcome_fields);
+
+static const struct field refuse_fields[] = {
+    F_TEXT (1, struct msg_refuse, why, TEXT_MAX_BYTES),
+    F_U32 (2, struct msg_refuse, major, UINT32_MAX),
+    F_U32 (3, struct msg_refuse, minor, UINT32_MAX),
+};
+static const struct record refuse_record = RECORD ("refuse", struct msg_refuse, refuse_fields);
+
+static const struct field cache_order_fields[] = {
+    F_ENUM (1, struct cache_order, role, &cache_role_names),
+    F_TEXT (2, struct cache_order, frontend_root, PATH_MAX_BYTES),
+    F_U64 (3, struct cache_order, token, COUNT_MAX),
+    F_TEXT (4, struct cache_order, sha256, SHA256_HEX_BYTES),
+    F_U64 (5, struct cache_order, base, COUNT_MAX),
+    F_TEXT (6, struct cache_order, base_sha256, SHA256_HEX_BYTES),
+};
+static const struct record cache_order_record = RECORD ("cache", struct cache_order, cache_order_fields);
+
+static const struct field run_fields[] = {
+    F_RECORD (1, struct msg_run, key, &attempt_key_record),
+    F_TEXT (2, struct msg_run, nonce, NONCE_MAX_BYTES),
+    F_RECORD (3, struct msg_run, rung, &rung_record),
+    F_U32 (4, struct msg_run, rank, HOSTS_MAX - 1),
+    F_U32 (5, struct msg_run, world, HOSTS_MAX),
+    F_TEXT (6, struct msg_run, address, NAME_MAX_BYTES),
+    F_LIST (7, struct msg_run, mesh, MESH_AXES_MAX, &axis_record),
+    F_U64 (8, struct msg_run, secret, SECRET_MAX),
+    F_RECORD (9, struct msg_run, profile, &profile_record),
+    F_RECORD (10, struct msg_run, pins, &pins_record),
+    F_RECORD (11, struct msg_run, cache, &cache_order_record),
+};
+static const struct record run_record = RECORD ("run", struct msg_run, run_fields);
+
+static const struct field go_fields[] = {
+    F_RECORD (1, struct msg_go, key, &attempt_key_record),
+    F_TEXT (2, struct msg_go, gate, WORD_MAX_BYTES),
+    F_TEXT (3, struct msg_go, value, GATE_VALUE_MAX_BYTES),
+};
+static const struct record go_record = RECORD ("go", struct msg_go, go_fields);
+
+static const struct field cancel_fields[] = {
+    F_RECORD (1, struct msg_cancel, key, &attempt_key_record),
+    F_BOOL (2, struct msg_cancel, hard),
+    F_TEXT (3, struct msg_cancel, why, TEXT_MAX_BYTES),
+};
+static const struct record cancel_record = RECORD ("cancel", struct msg_cancel, cancel_fields);
+
+static const struct field ack_fields[] = { F_RECORD (1, struct msg_ack, key, &attempt_key_record) };
+static const struct record ack_record = RECORD ("result-ack", struct msg_ack, ack_fields);
+
+static const struct field shutdown_fields[] = { F_TEXT (1, struct msg_shutdown, why, TEXT_MAX_BYTES) };
+static const struct record shutdown_record = RECORD ("shutdown", struct msg_shutdown, shutdown_fields);
+
+static const struct {
+    const char *name;
+    const struct record *body;
+} kinds[] = {
+    [MSG_HELLO] = { "hello", &hello_record },
+    [MSG_HEARTBEAT] = { "heartbeat", &heartbeat_record },
+    [MSG_RESULT] = { "result", &result_record },
+    [MSG_LOG] = { "log", &log_record },
+    [MSG_BYE] = { "bye", &bye_record },
+    [MSG_WELCOME] = { "welcome", &welcome_record },
+    [MSG_REFUSE] = { "refuse", &refuse_record },
+    [MSG_REHELLO] = { "rehello", NULL },
+    [MSG_RUN] = { "run", &run_record },
+    [MSG_GO] = { "go", &go_record },
+    [MSG_CANCEL] = { "cancel", &cancel_record },
+    [MSG_RESULT_ACK] = { "result-ack", &ack_record },
+    [MSG_SHUTDOWN] = { "shutdown", &shutdown_record },
+};
+enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
+
+const struct record *msg_body (enum msg_kind kind)
+{
+    return (uint32_t) kind < KINDS_N ? kinds[kind].body : NULL;
+}
+
+const char *msg_name (enum msg_kind kind)
+{
+    return (uint32_t) kind < KINDS_N && kinds[kind].name ? kinds[kind].name : "?";
+}
+
+bool msg_is_known (enum msg_kind kind)
+{
+    return (uint32_t) kind < KINDS_N && kinds[kind].name;
+}
+
+bool msg_from_worker (enum msg_kind kind)
+{
+    return msg_is_known (kind) && kind < MSG_WELCOME;
+}

@@ -1,0 +1,128 @@
+/* msg.h - decoded messages between coordinator and worker, as one tagged union. Spec: docs/spec/protocol.md.
+ *
+ * Control is level-triggered: a worker's heartbeat says which attempt it holds and in which state, the coordinator
+ * compares that with what it wants and says again what was lost. So every message may be lost, repeated or late. */
+#ifndef SLICEUP_MODEL_MSG_H
+#define SLICEUP_MODEL_MSG_H
+
+#include "common/model/result.h"
+
+enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0, RUN_ID_BYTES = 16, MSG_MAX_BYTES = 64 * 1024, GATE_VALUE_MAX_BYTES = 255,
+       LOG_CHUNK_MAX_BYTES = 8 * 1024 };
+
+enum msg_kind {
+    MSG_NONE = 0,
+    /* worker -> coordinator */
+    MSG_HELLO = 1,
+    MSG_HEARTBEAT,
+    MSG_RESULT,
+    MSG_LOG,            /* bulk socket */
+    MSG_BYE,
+    /* coordinator -> worker */
+    MSG_WELCOME = 32,
+    MSG_REFUSE,         /* and go away: frozen for ever, with HELLO */
+    MSG_REHELLO,        /* "I do not know your session": say HELLO */
+    MSG_RUN,
+    MSG_GO,
+    MSG_CANCEL,
+    MSG_RESULT_ACK,
+    MSG_SHUTDOWN,       /* the run is over: end yourself */
+};
+
+enum attempt_state { ATTEMPT_NONE = 0, ATTEMPT_RUNNING, ATTEMPT_AT_GATE, ATTEMPT_STOPPING, ATTEMPT_ENDED };
+extern const struct names attempt_state_names;
+
+enum gate_mode { GATE_NONE = 0, GATE_SHARE, GATE_AGREE }; /* rank 0's value goes to all; all values must be equal */
+extern const struct names gate_mode_names;
+
+/* What a worker holds of one attempt; in HELLO and HEARTBEAT. */
+struct holding {
+    struct attempt_key key;
+    enum attempt_state state;
+    struct text phase;
+    uint64_t phase_ms;      /* since the phase began */
+    struct text gate;       /* AT_GATE: its name, mode and this host's value */
+    enum gate_mode gate_mode;
+    struct text gate_value;
+};
+
+extern const struct record holding_record;
+enum { HOLDINGS_MAX = 4 };
+
+struct msg_hello {
+    struct text host;       /* must be the host its key stands for */
+    struct text version;    /* build of the worker */
+    uint64_t pid, pid_start;
+    struct text boot_id;
+    LIST_OF (struct holding) holdings; /* at most 4 */
+};
+struct msg_heartbeat {
+    uint64_t beat;          /* counts in the loop that supervises the program */
+    LIST_OF (struct holding) holdings;
+    uint64_t dropped_bytes; /* of log, in all */
+};
+struct msg_log { struct attempt_key key; uint64_t offset; struct text bytes; uint64_t dropped_bytes; bool last; };
+struct msg_bye { struct text why; };
+
+struct msg_welcome { uint64_t heartbeat_ms; struct limits limits; };
+struct msg_refuse { struct text why; uint32_t major, minor; };
+
+enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER };
+extern const struct names cache_role_names;
+struct cache_order {
+    enum cache_role role;
+    struct text frontend_root; /* <root>/<frontend>/<bundle fingerprint> */
+    uint64_t token;         /* WRITER: the new generation. READER: the published one, 0 when there is none yet */
+    struct text sha256;     /* READER: of its MANIFEST */
+    uint64_t base;          /* WRITER: the generation to start from, 0: empty */
+    struct text base_sha256;
+};
+
+struct msg_run {
+    struct attempt_key key;
+    struct text nonce;      /* 32 hex digits */
+    struct rung rung;
+    uint32_t rank, world;   /* among those that take part in this pass */
+    struct text address;    /* this host's own, for rendezvous */
+    struct mesh mesh;       /* empty for a program that runs alone on its host */
+    uint64_t secret;        /* dealt to this host; 0: none */
+    struct profile profile;
+    struct pins pins;       /* with this host's env_dir */
+    struct cache_order cache;
+};
+struct msg_go { struct attempt_key key; struct text gate, value; };
+struct msg_cancel { struct attempt_key key; bool hard; struct text why; }; /* hard: straight to SIGKILL */
+struct msg_ack { struct attempt_key key; };
+struct msg_shutdown { struct text why; };
+
+struct msg {
+    enum msg_kind kind;
+    uint32_t major, minor;
+    struct text run_id;     /* RUN_ID_BYTES raw bytes */
+    uint64_t epoch;         /* of the coordinator; a worker writes the one it obeys, 0 before WELCOME */
+    uint64_t session;       /* given in WELCOME; 0 before */
+    uint64_t seq;           /* rises by one per sender and session, from 1; not above the last one seen: dropped */
+    uint64_t ack;           /* highest seq seen from the other side */
+    union {
+        struct msg_hello hello;
+        struct msg_heartbeat heartbeat;
+        struct result result;
+        struct msg_log log;
+        struct msg_bye bye;
+        struct msg_welcome welcome;
+        struct msg_refuse refuse;
+        struct msg_run run;
+        struct msg_go go;
+        struct msg_cancel cancel;
+        struct msg_ack ack_result;
+        struct msg_shutdown shutdown;
+    } of;
+};
+
+/* The record that describes `of` for a kind; NULL for REHELLO and unknown kinds. */
+const struct record *msg_body (enum msg_kind kind);
+const char *msg_name (enum msg_kind kind);                /* "?": unknown kind */
+bool msg_is_known (enum msg_kind kind);
+bool msg_from_worker (enum msg_kind kind);
+
+#endif

@@ -1,0 +1,145 @@
+/* plan.c - the tables of the plan. Keys are for ever: a new field takes the next free one. */
+#include "common/model/plan.h"
+
+#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+
+/* A year: no wait of a run is longer, and sums of two stay far from the end of 64 bits. */
+#define WAIT_MAX_MS (365ull * 24 * 60 * 60 * 1000)
+/* Sizes stay within what SQLite and JSON readers hold as a signed number. */
+#define BYTES_MAX ((uint64_t) INT64_MAX)
+
+static const char *const launcher_words[] = { "none", "local", "join" };
+const struct names launcher_names = NAMES (launcher_words);
+static const char *const program_kind_words[] = { "none", "builtin", "canary", "command" };
+const struct names program_kind_names = NAMES (program_kind_words);
+static const char *const scope_words[] = { "none", "host", "slice" };
+const struct names scope_names = NAMES (scope_words);
+static const char *const warm_words[] = { "none", "solo", "gang" };
+const struct names warm_names = NAMES (warm_words);
+static const char *const pass_words[] = { "none", "once", "cold", "restored" };
+const struct names pass_names = NAMES (pass_words);
+static const char *const cache_mode_words[] = { "none", "off", "single-writer" };
+const struct names cache_mode_names = NAMES (cache_mode_words);
+
+static const struct field var_fields[] = {
+    F_TEXT (1, struct var, name, NAME_MAX_BYTES),
+    F_TEXT (2, struct var, value, TEXT_MAX_BYTES),
+};
+const struct record var_record = RECORD ("var", struct var, var_fields);
+
+static const struct field number_fields[] = {
+    F_TEXT (1, struct number, name, NAME_MAX_BYTES),
+    F_U64 (2, struct number, value, BYTES_MAX),
+};
+const struct record number_record = RECORD ("number", struct number, number_fields);
+
+static const struct field file_ref_fields[] = {
+    F_TEXT (1, struct file_ref, path, PATH_MAX_BYTES),
+    F_TEXT (2, struct file_ref, sha256, SHA256_HEX_BYTES),
+};
+const struct record file_ref_record = RECORD ("file", struct file_ref, file_ref_fields);
+
+static const struct field plan_host_fields[] = {
+    F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),
+    F_TEXT (2, struct plan_host, address, NAME_MAX_BYTES),
+    F_TEXT (3, struct plan_host, env_dir, PATH_MAX_BYTES),
+};
+static const struct record plan_host_record = RECORD ("host", struct plan_host, plan_host_fields);
+
+static const struct field rung_fields[] = {
+    F_TEXT (1, struct rung, id, ID_MAX_BYTES),
+    F_ENUM (2, struct rung, kind, &program_kind_names),
+    F_TEXT (3, struct rung, builtin, ID_MAX_BYTES),
+    F_RECORD (4, struct rung, program, &file_ref_record),
+    F_TEXTS (5, struct rung, argv, ARGV_MAX, TEXT_MAX_BYTES),
+    F_LIST (6, struct rung, args, VARS_MAX, &var_record),
+    F_ENUM (7, struct rung, scope, &scope_names),
+    F_ENUM (8, struct rung, warm, &warm_names),
+    F_U64 (9, struct rung, timeout_ms, WAIT_MAX_MS),
+    F_TEXT (10, struct rung, backend, ID_MAX_BYTES),
+    F_BOOL (11, struct rung, needs_env),
+    F_TEXTS (12, struct rung, metrics, 32, WORD_MAX_BYTES),
+};
+const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
+
+static const struct field profile_fields[] = {
+    F_TEXT (1, struct profile, name, ID_MAX_BYTES),
+    F_TEXT (2, struct profile, frontend, ID_MAX_BYTES),
+    F_TEXT (3, struct profile, backend, ID_MAX_BYTES),
+    F_U32 (4, struct profile, devices_per_host, DEVICES_MAX),
+    F_LIST (5, struct profile, env, VARS_MAX, &var_record),
+};
+const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
+
+static const struct field cache_plan_fields[] = {
+    F_ENUM (1, struct cache_plan, mode, &cache_mode_names),
+    F_TEXT (2, struct cache_plan, root, PATH_MAX_BYTES),
+    F_TEXT (3, struct cache_plan, writer, HOST_NAME_MAX_BYTES),
+};
+static const struct record cache_plan_record = RECORD ("cache", struct cache_plan, cache_plan_fields);
+
+static const struct field pins_fields[] = {
+    F_TEXT (1, struct pins, name, ID_MAX_BYTES),
+    F_RECORD (2, struct pins, file, &file_ref_record),
+    F_RECORD (3, struct pins, setup, &file_ref_record),
+    F_TEXT (4, struct pins, python, PATH_MAX_BYTES),
+    F_TEXT (5, struct pins, env_dir, PATH_MAX_BYTES),
+};
+const struct record pins_record = RECORD ("pins", struct pins, pins_fields);
+
+static const struct field limits_fields[] = {
+    F_U64 (1, struct limits, join_ms, WAIT_MAX_MS),
+    F_U64 (2, struct limits, suspect_ms, WAIT_MAX_MS),
+    F_U64 (3, struct limits, lost_ms, WAIT_MAX_MS),
+    F_U64 (4, struct limits, orphan_ms, WAIT_MAX_MS),
+    F_U64 (5, struct limits, exit_ms, WAIT_MAX_MS),
+    F_U64 (6, struct limits, cascade_ms, WAIT_MAX_MS),
+    F_U64 (7, struct limits, stop_ms, WAIT_MAX_MS),
+    F_U64 (8, struct limits, log_bytes, BYTES_MAX),
+};
+const struct record limits_record = RECORD ("limits", struct limits, limits_fields);
+
+static const struct field signature_fields[] = {
+    F_TEXT (1, struct signature, id, ID_MAX_BYTES),
+    F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
+    F_ENUM (3, struct signature, layer, &layer_names),
+    F_BOOL (4, struct signature, peer),
+    F_BOOL (5, struct signature, transient),
+    F_TEXT (6, struct signature, next, SENTENCE_MAX_BYTES),
+};
+const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
+
+static const struct field plan_fields[] = {
+    F_TEXT (1, struct plan, slice, ID_MAX_BYTES),
+    F_ENUM (2, struct plan, launcher, &launcher_names),
+    F_LIST (3, struct plan, hosts, HOSTS_MAX, &plan_host_record),
+    F_LIST (4, struct plan, mesh, MESH_AXES_MAX, &axis_record),
+    F_RECORD (5, struct plan, profile, &profile_record),
+    F_RECORD (6, struct plan, pins, &pins_record),
+    F_RECORD (7, struct plan, cache, &cache_plan_record),
+    F_TEXT (8, struct plan, ladder, ID_MAX_BYTES),
+    F_LIST (9, struct plan, rungs, RUNGS_MAX, &rung_record),
+    F_RECORD (10, struct plan, limits, &limits_record),
+    F_LIST (11, struct plan, signatures, SIGNATURES_MAX, &signature_record),
+    F_TEXT (12, struct plan, home, PATH_MAX_BYTES),
+    F_RECORD (13, struct plan, source, &file_ref_record),
+};
+const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
+
+int plan_rank (const struct plan *plan, struct text host)
+{
+    for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
+        if (text_equal (plan->hosts.items[rank].name, host))
+            return (int) rank;
+    }
+    return -1;
+}
+
+int plan_rung (const struct plan *plan, struct text id)
+{
+    for (uint32_t rung = 0; rung < plan->rungs.n; rung++) {
+        if (text_equal (plan->rungs.items[rung].id, id))
+            return (int) rung;
+    }
+    return -1;
+}

@@ -1,0 +1,136 @@
+#include "common/model/receipt.h"
+
+enum { TEXT_BYTES = 4096, LISTED_MAX = 65536, RUN_BYTES = 64 };
+#define COUNT_MAX ((uint64_t) INT64_MAX)
+
+static const struct field cause_fields[] = {
+    F_ENUM (1, struct cause, layer, &layer_names),        F_TEXT (2, struct cause, signature, ID_MAX_BYTES),
+    F_TEXT (3, struct cause, text, TEXT_BYTES),           F_TEXT (4, struct cause, evidence, TEXT_BYTES),
+    F_TEXT (5, struct cause, next, TEXT_BYTES),
+};
+const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
+
+static const struct field memory_fields[] = { F_U64 (1, struct memory, peak_bytes, COUNT_MAX) };
+static const struct record memory_record = RECORD ("memory", struct memory, memory_fields);
+
+static const struct field rung_receipt_fields[] = {
+    F_TEXT (1, struct rung_receipt, rung, ID_MAX_BYTES),
+    F_ENUM (2, struct rung_receipt, pass, &pass_names),
+    F_U32 (3, struct rung_receipt, attempt, UINT32_MAX),
+    F_ENUM (4, struct rung_receipt, outcome, &outcome_names),
+    F_U64 (5, struct rung_receipt, duration_ms, COUNT_MAX),
+    F_TEXT (6, struct rung_receipt, phase, TEXT_BYTES),
+    F_RECORD (7, struct rung_receipt, cause, &cause_record),
+    F_TEXTS (8, struct rung_receipt, recovered, 64, TEXT_BYTES),
+    F_TEXT (9, struct rung_receipt, cache, ID_MAX_BYTES),
+    F_LIST (10, struct rung_receipt, counters, 1024, &number_record),
+    F_LIST (11, struct rung_receipt, programs, 1024, &program_record),
+    F_LIST (12, struct rung_receipt, checks, 1024, &check_record),
+    F_LIST (13, struct rung_receipt, metrics, 1024, &metric_record),
+    F_RECORD (14, struct rung_receipt, memory, &memory_record),
+    F_U64 (15, struct rung_receipt, output_bytes, COUNT_MAX),
+    F_U64 (16, struct rung_receipt, dropped_bytes, COUNT_MAX),
+    F_U32 (17, struct rung_receipt, strays, UINT32_MAX),
+    F_U32 (18, struct rung_receipt, bad_lines, UINT32_MAX),
+};
+const struct record rung_receipt_record = RECORD ("rung", struct rung_receipt, rung_receipt_fields);
+
+static const struct field setup_fields[] = {
+    F_TEXT (1, struct setup, pins, ID_MAX_BYTES),          F_TEXT (2, struct setup, pins_sha256, ID_MAX_BYTES + 1),
+    F_TEXT (3, struct setup, script_sha256, ID_MAX_BYTES + 1), F_TEXT (4, struct setup, restore_method, TEXT_BYTES),
+    F_TEXT (5, struct setup, python, PATH_MAX_BYTES),      F_TEXT (6, struct setup, environment, ID_MAX_BYTES + 1),
+};
+static const struct record setup_record = RECORD ("setup", struct setup, setup_fields);
+
+static const struct field policy_fields[] = {
+    F_TEXT (1, struct policy, profile, ID_MAX_BYTES),
+    F_LIST (2, struct policy, launched, VARS_MAX, &var_record),
+    F_LIST (3, struct policy, observed, 1024, &var_record),
+};
+static const struct record policy_record = RECORD ("policy", struct policy, policy_fields);
+
+static const struct field backends_fields[] = {
+    F_TEXT (1, struct backends, requested, ID_MAX_BYTES),
+    F_RECORD (2, struct backends, observed, &backend_record),
+};
+static const struct record backends_record = RECORD ("backend", struct backends, backends_fields);
+
+static const struct field host_receipt_fields[] = {
+    F_TEXT (1, struct host_receipt, run, RUN_BYTES),
+    F_TEXT (2, struct host_receipt, host, HOST_NAME_MAX_BYTES),
+    F_U32 (3, struct host_receipt, rank, HOSTS_MAX),
+    F_RECORD (4, struct host_receipt, setup, &setup_record),
+    F_LIST (5, struct host_receipt, bundle, 1024, &var_record),
+    F_RECORD (6, struct host_receipt, policy, &policy_record),
+    F_RECORD (7, struct host_receipt, backend, &backends_record),
+    F_LIST (8, struct host_receipt, facts, 1024, &var_record),
+    F_LIST (9, struct host_receipt, rungs, RECEIPT_RUNGS_MAX, &rung_receipt_record),
+    F_LIST (10, struct host_receipt, notes, 4096, &note_record),
+};
+const struct record host_receipt_record = RECORD ("host", struct host_receipt, host_receipt_fields);
+
+static const struct field header_fields[] = {
+    F_TEXT (1, struct header, run, RUN_BYTES),
+    F_TEXT (2, struct header, slice, ID_MAX_BYTES),
+    F_TEXT (3, struct header, ladder, ID_MAX_BYTES),
+    F_TEXT (4, struct header, sentence, TEXT_BYTES),
+    F_TEXT (5, struct header, version, ID_MAX_BYTES),
+    F_LIST (6, struct header, mesh, MESH_AXES_MAX, &axis_record),
+    F_TEXTS (7, struct header, rungs, RUNGS_MAX, ID_MAX_BYTES),
+    F_TEXTS (8, struct header, hosts, HOSTS_MAX, HOST_NAME_MAX_BYTES),
+    F_TEXT (9, struct header, cache_mode, ID_MAX_BYTES),
+    F_TEXT (10, struct header, cache_writer, HOST_NAME_MAX_BYTES),
+    F_U64 (11, struct header, began_wall_ms, COUNT_MAX),
+    F_U64 (12, struct header, ended_wall_ms, COUNT_MAX),
+    F_U32 (13, struct header, exit_status, 255),
+};
+static const struct record header_record = RECORD ("header", struct header, header_fields);
+
+static const struct field rung_time_fields[] = {
+    F_TEXT (1, struct rung_time, run, RUN_BYTES),      F_TEXT (2, struct rung_time, rung, ID_MAX_BYTES),
+    F_ENUM (3, struct rung_time, pass, &pass_names),   F_U32 (4, struct rung_time, attempt, UINT32_MAX),
+    F_U64 (5, struct rung_time, duration_ms, COUNT_MAX),
+};
+static const struct record rung_time_record = RECORD ("time", struct rung_time, rung_time_fields);
+
+static const struct field reduction_fields[] = {
+    F_TEXT (1, struct reduction_receipt, run, RUN_BYTES),
+    F_TEXT (2, struct reduction_receipt, rung, ID_MAX_BYTES),
+    F_TEXT (3, struct reduction_receipt, metric, NAME_MAX_BYTES),
+    F_TEXTS (4, struct reduction_receipt, axes, MESH_AXES_MAX, AXIS_NAME_MAX_BYTES),
+    F_F64 (5, struct reduction_receipt, value),
+    F_ENUM (6, struct reduction_receipt, proof, &proof_names),
+    F_TEXTS (7, struct reduction_receipt, missing, HOSTS_MAX, HOST_NAME_MAX_BYTES),
+    F_TEXT (8, struct reduction_receipt, why, TEXT_BYTES),
+};
+static const struct record reduction_record = RECORD ("reduction", struct reduction_receipt, reduction_fields);
+
+static const struct field generation_fields[] = {
+    F_TEXT (1, struct generation_receipt, run, RUN_BYTES),
+    F_BOOL (2, struct generation_receipt, adopted),
+    F_U64 (3, struct generation_receipt, token, COUNT_MAX),
+    F_TEXT (4, struct generation_receipt, sha256, ID_MAX_BYTES + 1),
+    F_TEXT (5, struct generation_receipt, bundle, NAME_MAX_BYTES),
+    F_TEXT (6, struct generation_receipt, writer, HOST_NAME_MAX_BYTES),
+    F_TEXT (7, struct generation_receipt, from_run, RUN_BYTES),
+    F_U32 (8, struct generation_receipt, entries, UINT32_MAX),
+    F_U64 (9, struct generation_receipt, bytes, COUNT_MAX),
+    F_U64 (10, struct generation_receipt, compile_ms, COUNT_MAX),
+};
+static const struct record generation_record = RECORD ("generation", struct generation_receipt, generation_fields);
+
+static const struct field recovery_fields[] = {
+    F_TEXT (1, struct recovery, run, RUN_BYTES),
+    F_TEXT (2, struct recovery, what, TEXT_BYTES),
+};
+static const struct record recovery_record = RECORD ("recovery", struct recovery, recovery_fields);
+
+static const struct field slice_receipt_fields[] = {
+    F_LIST (1, struct slice_receipt, headers, 1024, &header_record),
+    F_LIST (2, struct slice_receipt, hosts, RECEIPT_HOSTS_MAX, &host_receipt_record),
+    F_LIST (3, struct slice_receipt, times, LISTED_MAX, &rung_time_record),
+    F_LIST (4, struct slice_receipt, reductions, LISTED_MAX, &reduction_record),
+    F_LIST (5, struct slice_receipt, generations, LISTED_MAX, &generation_record),
+    F_LIST (6, struct slice_receipt, recoveries, LISTED_MAX, &recovery_record),
+};
+const struct record slice_receipt_record = RECORD ("receipt", struct slice_receipt, slice_receipt_fields);

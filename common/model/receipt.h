@@ -1,0 +1,75 @@
+/* receipt.h - the durable record of what hosts proved, as values. Spec: docs/spec/receipt.md.
+ *
+ * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries. Each set is sorted by
+ * record_compare and holds no item twice, so that merging is union: commutative, associative, idempotent, nothing is
+ * overwritten. What can be computed from the sets (outcome, frontier, counts, drift, conflicts) is never stored in them. */
+#ifndef SLICEUP_MODEL_RECEIPT_H
+#define SLICEUP_MODEL_RECEIPT_H
+
+#include "common/model/fact.h"
+
+enum { RECEIPT_RUNGS_MAX = 512, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX };
+
+struct cause { enum layer layer; struct text signature, text, evidence, next; };
+struct memory { uint64_t peak_bytes; };
+struct rung_receipt {
+    struct text rung;
+    enum pass pass;             /* none: not reached */
+    uint32_t attempt;
+    enum outcome outcome;
+    uint64_t duration_ms;
+    struct text phase;          /* the last one named */
+    struct cause cause;         /* empty when it passed */
+    LIST_OF (struct text) recovered; /* what went before this attempt */
+    struct text cache;          /* cold, restored, recompiled, or empty */
+    number_list counters;
+    LIST_OF (struct program) programs;
+    LIST_OF (struct check) checks;
+    LIST_OF (struct metric) metrics;
+    struct memory memory;
+    uint64_t output_bytes, dropped_bytes;
+    uint32_t strays, bad_lines;
+};
+
+struct setup { struct text pins, pins_sha256, script_sha256, restore_method, python, environment; };
+struct policy { struct text profile; var_list launched, observed; };
+struct backends { struct text requested; struct backend observed; };
+struct host_receipt {
+    struct text run, host;
+    uint32_t rank;
+    struct setup setup;
+    var_list bundle;
+    struct policy policy;
+    struct backends backend;
+    var_list facts;
+    LIST_OF (struct rung_receipt) rungs; /* in ladder order, then pass, then attempt */
+    LIST_OF (struct note) notes;
+};
+
+struct header {
+    struct text run, slice, ladder, sentence, version;
+    struct mesh mesh;
+    LIST_OF (struct text) rungs, hosts; /* ids in ladder order, names in rank order */
+    struct text cache_mode, cache_writer;
+    uint64_t began_wall_ms, ended_wall_ms;
+    uint32_t exit_status;
+};
+struct rung_time { struct text run, rung; enum pass pass; uint32_t attempt; uint64_t duration_ms; };
+struct reduction_receipt { struct text run, rung, metric; LIST_OF (struct text) axes; double value; enum proof proof;
+                           LIST_OF (struct text) missing; struct text why; };
+struct generation_receipt { struct text run; bool adopted; uint64_t token; struct text sha256, bundle, writer, from_run;
+                            uint32_t entries; uint64_t bytes, compile_ms; };
+struct recovery { struct text run, what; };
+
+struct slice_receipt {
+    LIST_OF (struct header) headers;
+    LIST_OF (struct host_receipt) hosts;
+    LIST_OF (struct rung_time) times;
+    LIST_OF (struct reduction_receipt) reductions;
+    LIST_OF (struct generation_receipt) generations;
+    LIST_OF (struct recovery) recoveries;
+};
+
+extern const struct record cause_record, rung_receipt_record, host_receipt_record, slice_receipt_record;
+
+#endif

@@ -1,0 +1,96 @@
+/* record.h - a struct described by a table, so that wire bytes, JSON, copies and comparison follow from one place.
+ *
+ * A record is an open C struct plus a `struct record` that lists its fields. Rules that keep versions compatible:
+ * a key is never reused; a field that is absent reads as zero/empty; a field that is zero/empty is not written.
+ * Hence equal values have equal bytes, and a digest of the bytes is an identity.
+ *
+ * A list in a struct has this shape, with any item type: struct { T *items; uint32_t n; } - see LIST_OF.
+ * Texts and lists that come from decoding live in the arena given, or alias the input bytes. */
+#ifndef SLICEUP_MODEL_RECORD_H
+#define SLICEUP_MODEL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "common/base/text.h"
+
+#define LIST_OF(T) struct { T *items; uint32_t n; }
+struct any_list { void *items; uint32_t n; };
+
+/* An enum's names, index = value; value 0 is "none" and is written as absent. */
+struct names {
+    const char *const *of;
+    uint32_t n;
+};
+
+enum field_kind {
+    FIELD_BOOL = 1, /* bool */
+    FIELD_U32,      /* uint32_t, at most `max` */
+    FIELD_U64,      /* uint64_t, at most `max` */
+    FIELD_I64,      /* int64_t, magnitude at most `max` */
+    FIELD_F64,      /* double; NaN and infinities allowed only here */
+    FIELD_ENUM,     /* an `enum` of int size; `names` bounds it; JSON shows the name */
+    FIELD_TEXT,     /* struct text: valid UTF-8 without NUL, at most `max` bytes */
+    FIELD_BYTES,    /* struct text: any bytes, at most `max`; JSON shows hex */
+    FIELD_RECORD,   /* an embedded struct, described by `of` */
+    FIELD_LIST,     /* LIST_OF (T), at most `max` items, each of kind `item` */
+};
+
+struct record;
+struct field {
+    uint32_t key;               /* on the wire; unique in its record; fields are listed in rising key order */
+    const char *name;           /* in JSON and in errors */
+    enum field_kind kind;
+    size_t offset;
+    uint64_t max;               /* see the kinds; always finite */
+    const struct record *of;    /* RECORD, or a LIST of records */
+    const struct names *names;  /* ENUM, or a LIST of enums */
+    enum field_kind item;       /* LIST: kind of an item */
+    uint64_t item_max;          /* LIST of texts or numbers: bound of an item */
+};
+
+struct record {
+    const char *name;
+    size_t bytes;               /* sizeof the struct */
+    const struct field *fields;
+    uint32_t fields_n;
+};
+
+/* Building tables; see common/model/msg.c for their use. S is the struct, M the member. */
+#define F_BOOL(key, S, M) { key, #M, FIELD_BOOL, offsetof (S, M), 1, NULL, NULL, 0, 0 }
+#define F_U32(key, S, M, max) { key, #M, FIELD_U32, offsetof (S, M), max, NULL, NULL, 0, 0 }
+#define F_U64(key, S, M, max) { key, #M, FIELD_U64, offsetof (S, M), max, NULL, NULL, 0, 0 }
+#define F_I64(key, S, M, max) { key, #M, FIELD_I64, offsetof (S, M), max, NULL, NULL, 0, 0 }
+#define F_F64(key, S, M) { key, #M, FIELD_F64, offsetof (S, M), 0, NULL, NULL, 0, 0 }
+#define F_ENUM(key, S, M, names) { key, #M, FIELD_ENUM, offsetof (S, M), 0, NULL, names, 0, 0 }
+#define F_TEXT(key, S, M, max) { key, #M, FIELD_TEXT, offsetof (S, M), max, NULL, NULL, 0, 0 }
+#define F_BYTES(key, S, M, max) { key, #M, FIELD_BYTES, offsetof (S, M), max, NULL, NULL, 0, 0 }
+#define F_RECORD(key, S, M, of) { key, #M, FIELD_RECORD, offsetof (S, M), 0, of, NULL, 0, 0 }
+#define F_LIST(key, S, M, max, of) { key, #M, FIELD_LIST, offsetof (S, M), max, of, NULL, FIELD_RECORD, 0 }
+#define F_TEXTS(key, S, M, max, item_max) { key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_TEXT, item_max }
+#define F_U32S(key, S, M, max, item_max) { key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_U32, item_max }
+#define F_F64S(key, S, M, max) { key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_F64, 0 }
+#define RECORD(NAME, S, FIELDS) { NAME, sizeof (S), FIELDS, sizeof (FIELDS) / sizeof ((FIELDS)[0]) }
+
+/* One item of a list, described as a field at offset 0, and its size in memory. */
+struct field field_item (const struct field *list);
+size_t field_item_bytes (const struct field *list);
+/* Zero or empty, all the way down: what is not written. `at` points at the field itself. */
+bool field_is_empty (const struct field *field, const void *at);
+bool record_is_empty (const struct record *record, const void *value);
+
+/* Deep copy: everything `to` points at is in `arena` afterwards; `to` may be `from`. NaN equals NaN, -0.0 equals 0.0. */
+void record_copy (const struct record *record, void *to, const void *from, struct arena *arena);
+bool record_equal (const struct record *record, const void *a, const void *b);
+/* A total order: field by field in key order; lists by items, then by length. */
+int record_compare (const struct record *record, const void *a, const void *b);
+/* Is the value within its own table's bounds (lengths, ranges, UTF-8)? On no, `why` (may be NULL) names the field. */
+bool record_check (const struct record *record, const void *value, struct buf *why);
+
+/* "none" for 0; "?" past the end. */
+const char *names_of (const struct names *names, uint32_t value);
+bool names_find (const struct names *names, struct text name, uint32_t *value); /* does not find value 0 */
+
+#endif

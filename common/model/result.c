@@ -1,0 +1,128 @@
+/* result.c - the tables of what a host says of an attempt. Keys are for ever: a new field takes the next free one. */
+#include "common/model/result.h"
+
+#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+
+enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
+#define COUNT_MAX ((uint64_t) INT64_MAX)
+
+static const char *const ending_words[] = { "none",      "exited",   "signalled",   "timeout",
+                                            "cancelled", "orphaned", "not-started", "lost" };
+const struct names ending_names = NAMES (ending_words);
+static const char *const reduction_words[] = { "none", "sum", "mean" };
+const struct names reduction_names = NAMES (reduction_words);
+static const char *const durability_words[] = { "none", "stable", "rerun", "recheck" };
+const struct names durability_names = NAMES (durability_words);
+
+static const struct field attempt_key_fields[] = {
+    F_U32 (1, struct attempt_key, rung, RUNGS_MAX - 1),
+    F_ENUM (2, struct attempt_key, pass, &pass_names),
+    F_U32 (3, struct attempt_key, attempt, ATTEMPT_MAX),
+};
+const struct record attempt_key_record = RECORD ("key", struct attempt_key, attempt_key_fields);
+
+bool attempt_key_equal (const struct attempt_key *a, const struct attempt_key *b)
+{
+    return a->rung == b->rung && a->pass == b->pass && a->attempt == b->attempt;
+}
+
+static const struct field check_fields[] = {
+    F_TEXT (1, struct check, name, WORD_MAX_BYTES),
+    F_F64 (2, struct check, expected),
+    F_F64 (3, struct check, observed),
+    F_F64 (4, struct check, tolerance),
+};
+const struct record check_record = RECORD ("check", struct check, check_fields);
+
+static const struct field shard_fields[] = {
+    F_F64 (1, struct shard, value),
+    F_F64 (2, struct shard, proof),
+    F_F64 (3, struct shard, local),
+    F_F64 (4, struct shard, weight),
+};
+static const struct record shard_record = RECORD ("shard", struct shard, shard_fields);
+
+static const struct field metric_fields[] = {
+    F_TEXT (1, struct metric, name, WORD_MAX_BYTES),
+    F_ENUM (2, struct metric, reduction, &reduction_names),
+    F_BOOL (3, struct metric, global),
+    F_TEXTS (4, struct metric, axes, AXIS_NAMES_MAX, AXIS_NAME_MAX_BYTES),
+    F_F64 (5, struct metric, value),
+    F_LIST (6, struct metric, shards, RESULT_SHARDS_MAX, &shard_record),
+};
+const struct record metric_record = RECORD ("metric", struct metric, metric_fields);
+
+static const struct field backend_fields[] = {
+    F_TEXT (1, struct backend, platform, ID_MAX_BYTES),
+    F_TEXT (2, struct backend, platform_version, 1023),
+    F_TEXT (3, struct backend, device_kind, WORD_MAX_BYTES),
+    F_TEXT (4, struct backend, kernel_path, NAME_MAX_BYTES),
+    F_U32 (5, struct backend, devices, DEVICES_MAX),
+    F_U32 (6, struct backend, local_devices, DEVICES_MAX),
+    F_U32 (7, struct backend, process_count, DEVICES_MAX),
+    F_U32 (8, struct backend, process_index, DEVICES_MAX),
+};
+const struct record backend_record = RECORD ("backend", struct backend, backend_fields);
+
+static const struct field program_fields[] = {
+    F_TEXT (1, struct program, name, WORD_MAX_BYTES),
+    F_TEXT (2, struct program, fingerprint, NAME_MAX_BYTES),
+};
+const struct record program_record = RECORD ("program", struct program, program_fields);
+
+static const struct field note_fields[] = {
+    F_TEXT (1, struct note, text, SENTENCE_MAX_BYTES),
+    F_TEXT (2, struct note, source, NAME_MAX_BYTES),
+    F_ENUM (3, struct note, durability, &durability_names),
+};
+const struct record note_record = RECORD ("note", struct note, note_fields);
+
+static const struct field seal_fields[] = {
+    F_U64 (1, struct seal, token, COUNT_MAX),
+    F_TEXT (2, struct seal, sha256, SHA256_HEX_BYTES),
+    F_U32 (3, struct seal, entries, UINT32_MAX),
+    F_U64 (4, struct seal, bytes, COUNT_MAX),
+};
+const struct record seal_record = RECORD ("seal", struct seal, seal_fields);
+
+static const struct field result_fields[] = {
+    F_RECORD (1, struct result, key, &attempt_key_record),
+    F_ENUM (2, struct result, ending, &ending_names),
+    F_U32 (3, struct result, code, CODE_MAX),
+    F_TEXT (4, struct result, problem, SENTENCE_MAX_BYTES),
+    F_TEXT (5, struct result, phase, WORD_MAX_BYTES),
+    F_BOOL (6, struct result, done),
+    F_BOOL (7, struct result, spoke),
+    F_U64 (8, struct result, duration_ms, COUNT_MAX),
+    F_ENUM (9, struct result, layer, &layer_names),
+    F_TEXT (10, struct result, failure, SENTENCE_MAX_BYTES),
+    F_TEXT (11, struct result, tail, RESULT_TAIL_MAX_BYTES),
+    F_RECORD (12, struct result, backend, &backend_record),
+    F_LIST (13, struct result, policy, VARS_MAX, &var_record),
+    F_LIST (14, struct result, bundle, RESULT_BUNDLE_MAX, &var_record),
+    F_LIST (15, struct result, facts, RESULT_FACTS_MAX, &var_record),
+    F_LIST (16, struct result, counters, RESULT_COUNTERS_MAX, &number_record),
+    F_LIST (17, struct result, checks, RESULT_CHECKS_MAX, &check_record),
+    F_LIST (18, struct result, programs, RESULT_PROGRAMS_MAX, &program_record),
+    F_LIST (19, struct result, metrics, RESULT_METRICS_MAX, &metric_record),
+    F_LIST (20, struct result, notes, RESULT_NOTES_MAX, &note_record),
+    F_U64 (21, struct result, peak_bytes, COUNT_MAX),
+    F_U64 (22, struct result, output_bytes, COUNT_MAX),
+    F_U64 (23, struct result, dropped_bytes, COUNT_MAX),
+    F_U32 (24, struct result, strays, UINT32_MAX),
+    F_U32 (25, struct result, bad_lines, UINT32_MAX),
+    F_RECORD (26, struct result, seal, &seal_record),
+    F_TEXT (27, struct result, cache_state, SENTENCE_MAX_BYTES),
+};
+const struct record result_record = RECORD ("result", struct result, result_fields);
+
+bool result_counter (const struct result *result, const char *name, uint64_t *value)
+{
+    for (uint32_t i = 0; i < result->counters.n; i++) {
+        if (text_is (result->counters.items[i].name, name)) {
+            *value = result->counters.items[i].value;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,44 @@
+/* links: model */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "common/model/outcome.h"
+
+static void the_words_are_those_of_the_receipt (void **state)
+{
+    (void) state;
+    static const char *const outcomes[] = { "none", "passed", "not-reached", "cascade", "could-not-run", "no-report",
+                                            "failed" };
+    static const char *const layers[] = { "none", "frontend", "device", "launch-policy", "backend", "bundle", "cache",
+                                          "compiler", "collective", "program", "host", "platform", "sliceup",
+                                          "unknown" };
+    assert_int_equal (outcome_names.n, sizeof outcomes / sizeof outcomes[0]);
+    assert_int_equal (layer_names.n, sizeof layers / sizeof layers[0]);
+    for (uint32_t i = 0; i < outcome_names.n; i++)
+        assert_string_equal (outcome_names.of[i], outcomes[i]);
+    for (uint32_t i = 0; i < layer_names.n; i++)
+        assert_string_equal (layer_names.of[i], layers[i]);
+}
+
+static void the_worst_is_the_one_that_matters_more (void **state)
+{
+    (void) state;
+    static const enum outcome rising[] = { OUTCOME_NONE, OUTCOME_PASSED, OUTCOME_NOT_REACHED, OUTCOME_CASCADE,
+                                           OUTCOME_COULD_NOT_RUN, OUTCOME_NO_REPORT, OUTCOME_FAILED };
+    enum { N = sizeof rising / sizeof rising[0] };
+    assert_int_equal (N, OUTCOME_N);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            assert_int_equal (outcome_worst (rising[i], rising[j]), rising[i > j ? i : j]);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (the_words_are_those_of_the_receipt),
+        cmocka_unit_test (the_worst_is_the_one_that_matters_more),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
