@@ -1,0 +1,1 @@
+"""Exits with status 0 and has not said a word."""

@@ -1,0 +1,294 @@
+"""The canary helper, with the test as its worker at the other end of a socket pair."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import textwrap
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CANARIES = os.path.join(ROOT, "worker", "canaries")
+SPEC = os.path.join(ROOT, "docs", "spec", "canary.md")
+sys.dont_write_bytecode = True
+sys.path.append(CANARIES)
+import sliceup_canary  # noqa: E402
+
+sys.path.append(os.path.join(CANARIES, "plain"))
+import sliceup_plain  # noqa: E402
+
+TIMEOUT_S = 20
+
+
+def attempt(**changes):
+    line = {"type": "attempt", "protocol": 1, "nonce": "0123456789abcdef" * 2, "run": "r1", "host": "local0",
+            "rung": "tiny", "pass": "once", "attempt": 1, "scope": "host", "rank": 0, "world": 1,
+            "address": "127.0.0.1", "mesh": [{"axis": "host", "size": 2}], "devices_per_host": 2,
+            "backend": "cpu", "secret": 1234, "args": {}}
+    return {**line, **changes}
+
+
+class Worker:
+    """The worker's end of a canary that runs in this process."""
+
+    def __init__(self, **changes):
+        self.socket, other = socket.socketpair()
+        self.socket.settimeout(TIMEOUT_S)
+        self.lines = self.socket.makefile("rb")
+        self.tell(attempt(**changes))
+        self.channel = sliceup_canary.Descriptor(other.detach())
+        try:
+            self.canary = sliceup_canary.Canary(self.channel)
+        except sliceup_canary.ProtocolError:
+            self.close()
+            raise
+
+    def tell(self, message):
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def hear(self):
+        return json.loads(self.lines.readline())
+
+    def close(self):
+        self.channel.lines.close()
+        self.channel.socket.close()
+        self.lines.close()
+        self.socket.close()
+
+
+class Process:
+    """A canary in a process of its own: body is the inside of body(canary)."""
+
+    def __init__(self, body, **changes):
+        source = "import sliceup_canary\ndef body(canary):\n" + textwrap.indent(body, "    ")
+        source += "\nsliceup_canary.run(body)\n"
+        mine, other = socket.socketpair()
+        env = {**os.environ, "SLICEUP_FD": str(other.fileno()), "PYTHONPATH": CANARIES}
+        self.process = subprocess.Popen([sys.executable, "-B", "-c", source], env=env, text=True,
+                                        pass_fds=[other.fileno()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        other.close()
+        mine.settimeout(TIMEOUT_S)
+        self.socket = mine
+        mine.sendall(json.dumps(attempt(**changes)).encode() + b"\n")
+
+    def end(self):
+        with self.socket, self.socket.makefile("rb") as lines:
+            self.said = [json.loads(line) for line in lines]
+            self.out, self.err = self.process.communicate(timeout=TIMEOUT_S)
+        return self.process.returncode
+
+
+class Lines(unittest.TestCase):
+    def test_text_that_json_readers_refuse_is_rewritten(self):
+        self.assertEqual(sliceup_canary.clean("a\0b"), "a\\x00b")
+        self.assertEqual(sliceup_canary.clean("a\udcffb"), "a\\udcffb")
+
+    def test_long_text_is_cut(self):
+        self.assertEqual(len(sliceup_canary.clean("x" * 100000)), sliceup_canary.MAX_TEXT)
+
+    def test_a_line_over_the_limit_is_refused(self):
+        with self.assertRaises(sliceup_canary.ProtocolError):
+            sliceup_canary.encode({"type": "note", "text": "x" * sliceup_canary.MAX_LINE})
+
+    def test_a_line_at_the_limit_is_sent(self):
+        empty = len(sliceup_canary.encode({"type": "note", "text": ""}))
+        line = sliceup_canary.encode({"type": "note", "text": "x" * (sliceup_canary.MAX_LINE - empty)})
+        self.assertEqual(len(line), sliceup_canary.MAX_LINE)
+
+    def test_a_number_that_json_has_not_is_refused(self):
+        with self.assertRaises(ValueError):
+            sliceup_canary.encode({"type": "check", "observed": float("nan")})
+
+    def test_junk_is_no_message(self):
+        for junk in (b"x\n", b"[]\n", b'{"type":1}\n', b"{}\n", b"\xff\n", b"[" * 60000 + b"\n"):
+            with self.subTest(junk[:20]), self.assertRaises(sliceup_canary.ProtocolError):
+                sliceup_canary.decode(junk)
+
+
+class Conversation(unittest.TestCase):
+    def start(self, **changes):
+        worker = Worker(**changes)
+        self.addCleanup(worker.close)
+        return worker
+
+    def test_the_attempt_is_read(self):
+        canary = self.start(rank=2, world=3, mesh=[{"axis": "data", "size": 3}], args={"a": 1}).canary
+        self.assertEqual((canary.rank, canary.world, canary.axes, canary.sizes), (2, 3, ["data"], [3]))
+        self.assertEqual(canary.args, {"a": 1})
+
+    def test_another_protocol_is_refused(self):
+        with self.assertRaises(sliceup_canary.ProtocolError):
+            self.start(protocol=2)
+
+    def test_a_gate_returns_the_value_of_its_go(self):
+        worker = self.start()
+        worker.tell({"type": "later", "x": 1})
+        worker.tell({"type": "go", "gate": "g", "value": "v"})
+        self.assertEqual(worker.canary.gate("g", "share", "mine"), "v")
+        self.assertEqual(worker.hear(), {"type": "gate", "name": "g", "mode": "share", "value": "mine"})
+
+    def test_two_lines_in_one_packet_are_two_lines(self):
+        worker = self.start()
+        lines = [{"type": "go", "gate": name, "value": name} for name in "ab"]
+        worker.socket.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        self.assertEqual([worker.canary.gate(name, "agree", "") for name in "ab"], ["a", "b"])
+
+    def test_a_go_for_another_gate_is_an_error(self):
+        worker = self.start()
+        worker.tell({"type": "go", "gate": "other", "value": ""})
+        with self.assertRaises(sliceup_canary.ProtocolError):
+            worker.canary.gate("g", "agree", "")
+
+    def test_stop_at_a_gate_stops(self):
+        worker = self.start()
+        worker.tell({"type": "stop", "reason": "programs differ"})
+        with self.assertRaisesRegex(sliceup_canary.Stopped, "programs differ"):
+            worker.canary.gate("g", "agree", "")
+
+    def test_a_worker_that_goes_away_ends_the_wait(self):
+        worker = self.start()
+        worker.socket.shutdown(socket.SHUT_WR)
+        with self.assertRaisesRegex(sliceup_canary.ProtocolError, "went away"):
+            worker.canary.gate("g", "agree", "")
+
+    def test_all_counters_are_sent_when_nothing_was_counted(self):
+        worker = self.start()
+        worker.canary.counters()
+        self.assertEqual(worker.hear()["values"], dict.fromkeys(sliceup_canary.COUNTERS, 0))
+
+    def test_policy_shows_the_environment_as_it_is_now(self):
+        worker = self.start()
+        os.environ["XLA_FLAGS"], os.environ["NOT_POLICY"] = "--a", "x"
+        self.addCleanup(os.environ.pop, "XLA_FLAGS")
+        self.addCleanup(os.environ.pop, "NOT_POLICY")
+        worker.canary.policy()
+        observed = worker.hear()["observed"]
+        self.assertEqual(observed["XLA_FLAGS"], "--a")
+        self.assertNotIn("NOT_POLICY", observed)
+
+    def test_a_check_that_is_not_a_number_fails_the_program(self):
+        canary = self.start().canary
+        for value in (float("nan"), float("inf")):
+            with self.assertRaises(sliceup_canary.Failure) as caught:
+                canary.check("c", 1.0, value)
+            self.assertEqual(caught.exception.layer, "program")
+
+
+class Ends(unittest.TestCase):
+    def test_done_carries_the_nonce_and_is_last(self):
+        process = Process("canary.phase('run')")
+        self.assertEqual(process.end(), 0)
+        self.assertEqual(process.said[-1], {"type": "done", "nonce": attempt()["nonce"]})
+
+    def test_an_exception_is_a_failure_of_an_unknown_layer(self):
+        process = Process("raise KeyError('lost')")
+        self.assertEqual(process.end(), 1)
+        self.assertEqual(process.said, [{"type": "failure", "layer": "unknown", "text": "KeyError: 'lost'"}])
+        self.assertIn("Traceback", process.err)
+
+    def test_a_failure_names_its_layer(self):
+        process = Process("raise sliceup_canary.Failure('cache', 'entry unreadable')")
+        self.assertEqual(process.end(), 1)
+        self.assertEqual(process.said, [{"type": "failure", "layer": "cache", "text": "entry unreadable"}])
+
+    def test_a_stop_is_no_failure(self):
+        process = Process("canary.gate('g', 'agree', '')")
+        process.socket.sendall(b'{"type":"stop","reason":"enough"}\n')
+        self.assertEqual(process.end(), 1)
+        self.assertEqual([line["type"] for line in process.said], ["gate"])
+
+    def test_an_exit_status_of_the_canary_is_kept(self):
+        process = Process("raise SystemExit(3)")
+        self.assertEqual(process.end(), 3)
+        self.assertEqual(process.said, [])
+
+    def test_children_of_the_canary_do_not_hold_the_descriptor(self):
+        body = "import subprocess, os\nassert 'SLICEUP_FD' not in os.environ\n" \
+               "subprocess.Popen(['sleep', '3'], close_fds=False, stdout=-3, stderr=-3)"
+        process = Process(body)
+        process.socket.settimeout(2)
+        self.assertEqual(process.end(), 0)
+
+    def test_by_hand_the_lines_come_out_and_gates_open(self):
+        source = "import sliceup_canary as s\n" \
+                 "s.run(lambda c: c.note(c.gate('g', 'share', 'v') + str(c.args['n'])))"
+        env = {name: value for name, value in os.environ.items() if name != "SLICEUP_FD"}
+        ran = subprocess.run([sys.executable, "-B", "-c", source, "n=3"], timeout=TIMEOUT_S, capture_output=True,
+                             env={**env, "PYTHONPATH": CANARIES}, check=True)
+        said = [json.loads(line) for line in ran.stdout.splitlines()]
+        self.assertEqual([line["type"] for line in said], ["gate", "note", "done"])
+        self.assertEqual(said[1]["text"], "v3")
+
+
+class Reduction(unittest.TestCase):
+    """The arithmetic of the TCP star, without TCP."""
+
+    def star(self):
+        mesh = [{"axis": "data", "size": 2}, {"axis": "model", "size": 2}]
+        worker = Worker(mesh=mesh)
+        self.addCleanup(worker.close)
+        return sliceup_plain.Star(worker.canary)
+
+    def test_each_axis_has_its_own_groups(self):
+        rows = [[1], [10], [100], [1000]]
+        self.assertEqual(self.star().reduce(rows, ["data", "model"]), [[1111]] * 4)
+        self.assertEqual(self.star().reduce(rows, ["data"]), [[101], [1010], [101], [1010]])
+        self.assertEqual(self.star().reduce(rows, ["model"]), [[11], [11], [1100], [1100]])
+
+    def test_a_mean_uses_the_weights(self):
+        shard = sliceup_plain.shard("mean", (1.0, 2.0), [6.0, 4.0, 99])
+        self.assertEqual(shard, {"value": 1.5, "proof": 99, "local": 1.0, "weight": 2.0})
+
+
+class Frontends(unittest.TestCase):
+    def test_a_frontend_helper_does_not_shadow_its_library(self):
+        source = "import sys, sliceup_jax\nassert not any(p.rstrip('/') == sys.argv[1] for p in sys.path)"
+        subprocess.run([sys.executable, "-B", "-c", source, CANARIES], check=True, timeout=TIMEOUT_S,
+                       env={**os.environ, "PYTHONPATH": os.path.join(CANARIES, "jax")})
+
+
+class Specification(unittest.TestCase):
+    """The example of the specification is a conversation that the helper can hold."""
+
+    def example(self):
+        with open(SPEC, encoding="utf-8") as file:
+            block = re.search(r"```canary-session\n(.*?)```", file.read(), re.S).group(1)
+        return [(line[0], json.loads(line[2:])) for line in block.splitlines()]
+
+    def test_every_line_of_the_example_is_a_message(self):
+        lines = self.example()
+        self.assertEqual((lines[0][0], lines[0][1]["type"]), (">", "attempt"))
+        for side, message in lines:
+            self.assertIn(side, "<>")
+            self.assertEqual(sliceup_canary.decode(json.dumps(message)), message)
+
+    def test_every_type_of_a_canary_is_in_the_example_or_the_table(self):
+        with open(SPEC, encoding="utf-8") as file:
+            text = file.read()
+        for kind in ("phase", "bundle", "policy", "backend", "program", "gate", "counters", "check", "metric",
+                     "memory", "note", "fact", "failure", "done"):
+            self.assertIn(f"| `{kind}` |", text)
+
+    def test_the_helper_says_what_the_example_says(self):
+        lines = self.example()
+        worker = Worker(**{key: value for key, value in lines[0][1].items() if key != "type"})
+        self.addCleanup(worker.close)
+        for side, message in lines[1:]:
+            fields = {key: value for key, value in message.items() if key != "type"}
+            if side == ">":
+                worker.tell(message)
+            elif message["type"] == "counters":
+                worker.canary.counted = fields["values"]
+                worker.canary.counters()
+            elif message["type"] == "done":
+                worker.canary.done()
+            else:
+                worker.canary.say(message["type"], **fields)
+            if side == "<":
+                self.assertEqual(worker.hear(), message)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+"""Two dense layers over all devices of the mesh: batch over its first axis, width over its last.
+
+Adds: matrix units and sharding. The compiler chooses the collectives.
+args: batch (64), width (128); each a multiple of the mesh axis that splits it.
+"""
+
+import sliceup_jax
+
+
+def small_integers(numpy, shape, salt):
+    """float32 of -1, 0 and 1: exact in every precision that a matrix unit may choose."""
+    size = int(numpy.prod(shape))
+    numbers = (numpy.arange(size, dtype=numpy.int64) * 7919 + salt) % 1009 % 3 - 1
+    return numbers.reshape(shape).astype(numpy.float32)
+
+
+def two_layers(x, w1, w2):
+    """x: (batch, width), w1, w2: (width, width), all float32; returns () float32."""
+    hidden = (x @ w1).clip(0)
+    return (hidden @ w2).sum()
+
+
+def body(session):
+    jax, numpy, canary = session.jax, session.numpy, session.canary
+    batch, width = canary.args.get("batch", 64), canary.args.get("width", 128)
+    rows = canary.axes[0]
+    columns = canary.axes[-1] if len(canary.axes) > 1 else None
+    x = small_integers(numpy, (batch, width), 1)
+    w1 = small_integers(numpy, (width, width), 2)
+    w2 = small_integers(numpy, (width, width), 3)
+    args = (session.place(x, rows), session.place(w1, None, columns), session.place(w2, columns))
+    jitted = jax.jit(two_layers, out_shardings=session.sharding())
+    program = sliceup_jax.Program(session, "dense", jitted, *args)
+    expected = float(two_layers(*(array.astype(numpy.float64) for array in (x, w1, w2))))
+    canary.check("sum of outputs", expected, session.scalar(program(*args)), 0.001 * abs(expected) + 0.001)
+
+
+sliceup_jax.run(body)

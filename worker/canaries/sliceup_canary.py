@@ -1,0 +1,278 @@
+"""The canary protocol for Python canaries: JSON lines over one inherited descriptor.
+
+Standard library only, so that it also serves a host on which nothing is installed.
+The protocol is written down in docs/spec/canary.md. A canary is:
+
+    import sliceup_canary
+
+    def body(canary):
+        canary.phase("run")
+        canary.check("two and two", 4, 2 + 2)
+
+    sliceup_canary.run(body)
+
+Without SLICEUP_FD the lines go to standard output and the canary plays a single host by itself;
+arguments are then given as key=value words.
+"""
+
+import json
+import math
+import os
+import resource
+import secrets
+import socket
+import sys
+import traceback
+
+PROTOCOL = 1
+MAX_LINE = 64 * 1024
+MAX_TEXT = 4096
+
+LAYERS = ("host", "device", "launch-policy", "bundle", "frontend", "cache", "compiler",
+          "collective", "program", "platform", "unknown")
+DURABILITIES = ("stable", "rerun", "recheck")
+POLICY_PREFIXES = ("XLA_", "LIBTPU_", "JAX_", "TPU_", "PJRT_", "PT_XLA_", "MEGASCALE_")
+COUNTERS = ("compile_requests", "cache_hits", "cache_misses", "executions",
+            "compile_ms", "retrieval_ms", "saved_ms")
+
+
+class Failure(Exception):
+    """The canary knows what went wrong and which layer owns it."""
+
+    def __init__(self, layer, text):
+        super().__init__(text)
+        self.layer = layer
+
+
+class Stopped(Exception):
+    """The worker said stop; the reason is the text."""
+
+
+class ProtocolError(Exception):
+    """The other side said something that the protocol does not allow."""
+
+
+def clean(value, limit=MAX_TEXT):
+    """Text that every JSON reader accepts: valid UTF-8, no NUL, bounded length."""
+    text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.replace("\0", "\\x00")[:limit]
+
+
+def encode(message):
+    line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+    if len(line) > MAX_LINE:
+        raise ProtocolError(f"a {message.get('type')} line of {len(line)} bytes is over {MAX_LINE}")
+    return line
+
+
+def decode(line):
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"not a JSON line: {error}") from None
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise ProtocolError("a line is not an object with a type")
+    return message
+
+
+class Descriptor:
+    """The socket to the worker."""
+
+    def __init__(self, number):
+        # Children of the canary must not keep the channel open after the canary is gone.
+        os.set_inheritable(number, False)
+        self.socket = socket.socket(fileno=number)
+        # One reader for the whole life: what it buffered must not be lost between two lines.
+        self.lines = self.socket.makefile("rb")
+
+    def send(self, message):
+        self.socket.sendall(encode(message))
+
+    def receive(self):
+        line = self.lines.readline(MAX_LINE + 1)
+        if not line.endswith(b"\n"):
+            raise ProtocolError("line too long" if len(line) > MAX_LINE else "the worker went away")
+        return decode(line)
+
+
+class ByHand:
+    """No worker: the lines are shown, the attempt is made up, and every gate opens at once."""
+
+    def __init__(self, words):
+        self.answers = [hand_attempt(words)]
+
+    def send(self, message):
+        sys.stdout.write(encode(message).decode("ascii"))
+        sys.stdout.flush()
+        if message["type"] == "gate":
+            self.answers.append({"type": "go", "gate": message["name"], "value": message["value"]})
+
+    def receive(self):
+        return self.answers.pop(0)
+
+
+def hand_args(words):
+    """["steps=3", "host=a"] to {"steps": 3, "host": "a"}."""
+    args = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        try:
+            args[key] = json.loads(value)
+        except ValueError:
+            args[key] = value
+    return args
+
+
+def hand_attempt(words):
+    devices = int(os.environ.get("JAX_NUM_CPU_DEVICES") or 1)
+    return {"type": "attempt", "protocol": PROTOCOL, "nonce": secrets.token_hex(16), "run": "by-hand",
+            "host": "localhost", "rung": os.path.basename(sys.argv[0]), "pass": "once", "attempt": 1,
+            "scope": "host", "rank": 0, "world": 1, "address": "127.0.0.1",
+            "mesh": [{"axis": "host", "size": devices}], "devices_per_host": devices,
+            "backend": os.environ.get("JAX_PLATFORMS") or "cpu", "secret": 1000,
+            "args": hand_args(words)}
+
+
+class Canary:
+    """One attempt: what the worker said about it, and a method for each line a canary may say."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.attempt = self.first_line()
+        self.args = self.attempt.get("args") or {}
+        self.counted = dict.fromkeys(COUNTERS, 0)
+
+    def first_line(self):
+        attempt = self.channel.receive()
+        if attempt["type"] != "attempt" or attempt.get("protocol") != PROTOCOL:
+            raise ProtocolError(f"expected an attempt of protocol {PROTOCOL}, got {clean(attempt, 200)}")
+        return attempt
+
+    @property
+    def rank(self):
+        return self.attempt["rank"]
+
+    @property
+    def world(self):
+        return self.attempt["world"]
+
+    @property
+    def devices_per_host(self):
+        return self.attempt["devices_per_host"]
+
+    @property
+    def axes(self):
+        return [axis["axis"] for axis in self.attempt["mesh"]]
+
+    @property
+    def sizes(self):
+        return [axis["size"] for axis in self.attempt["mesh"]]
+
+    def say(self, kind, **fields):
+        self.channel.send({"type": kind, **fields})
+
+    def phase(self, name):
+        self.say("phase", name=name)
+
+    def bundle(self, items):
+        self.say("bundle", items={name: clean(version) for name, version in items.items()})
+
+    def policy(self):
+        """Sent after the imports, because imports edit these variables."""
+        seen = {name: clean(value) for name, value in sorted(os.environ.items())
+                if name.startswith(POLICY_PREFIXES)}
+        self.say("policy", observed=seen)
+
+    def backend(self, **fields):
+        self.say("backend", **fields)
+
+    def program(self, name, fingerprint):
+        self.say("program", name=name, fingerprint=fingerprint)
+
+    def gate(self, name, mode, value):
+        """Blocks until the coordinator lets this host through; returns the value of the go line."""
+        self.say("gate", name=name, mode=mode, value=value)
+        while True:
+            message = self.channel.receive()
+            if message["type"] == "stop":
+                raise Stopped(clean(message.get("reason", "")))
+            if message["type"] == "go":
+                return self.through(name, message)
+
+    def through(self, name, message):
+        if message.get("gate") != name or not isinstance(message.get("value"), str):
+            raise ProtocolError(f"waiting at gate {name}, got {clean(message, 200)}")
+        return message["value"]
+
+    def counters(self):
+        """All of them, always: an absent counter is no evidence."""
+        self.say("counters", values=dict(self.counted))
+
+    def check(self, name, expected, observed, tolerance=0.0):
+        """The worker judges; a value that JSON cannot carry is judged here."""
+        finite(name, observed)
+        self.say("check", name=name, expected=expected, observed=observed, tolerance=tolerance)
+
+    def metric(self, name, reduction, axes, value, shards, scope="global"):
+        finite(name, value)
+        self.say("metric", name=name, reduction=reduction, axes=list(axes), scope=scope,
+                 value=value, shards=shards)
+
+    def memory(self):
+        peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.say("memory", peak_bytes=peak_kib * 1024)
+
+    def note(self, text, durability="rerun", source=None):
+        self.say("note", text=clean(text), source=source or self.attempt["rung"], durability=durability)
+
+    def fact(self, name, value):
+        self.say("fact", name=name, value=clean(value))
+
+    def failure(self, layer, text):
+        self.say("failure", layer=layer, text=clean(text))
+
+    def done(self):
+        self.say("done", nonce=self.attempt["nonce"])
+
+
+def finite(name, value):
+    if not math.isfinite(value):
+        raise Failure("program", f"{name} is {value}")
+
+
+def connect():
+    """The canary at the descriptor that the worker left, or one run by hand."""
+    number = os.environ.pop("SLICEUP_FD", None)
+    return Canary(ByHand(sys.argv[1:]) if number is None else Descriptor(int(number)))
+
+
+def run(body, classify=None):
+    """Runs body(canary) to its end and leaves the process; classify(error) names an error's layer."""
+    try:
+        canary = connect()
+        body(canary)
+        canary.done()
+    except Stopped as stop:
+        leave(f"stopped: {stop}")
+    except Exception as error:
+        traceback.print_exc()
+        tell_failure(locals().get("canary"), error, classify)
+        leave("failed")
+
+
+def tell_failure(canary, error, classify):
+    layer = getattr(error, "layer", None) or (classify(error) if classify else "unknown")
+    text = f"{error}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+    try:
+        if canary:
+            canary.failure(layer, text)
+    except (OSError, ProtocolError):
+        print("the worker is gone, the failure could not be told", file=sys.stderr)
+
+
+def leave(word):
+    """Leaves at once: exit handlers of a runtime may wait for peers that will never answer."""
+    print(word, file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
