@@ -1,0 +1,100 @@
+#include "coordinator/core/agree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS_MAX = 256 };
+
+static int by_text (const void *a, const void *b)
+{
+    return text_compare (*(const struct text *) a, *(const struct text *) b);
+}
+
+static uint32_t split (struct text flags, struct text tokens[])
+{
+    uint32_t n = 0, from = 0;
+    for (uint32_t i = 0; i <= flags.len; i++) {
+        if (i < flags.len && flags.ptr[i] != ' ' && flags.ptr[i] != '\n')
+            continue;
+        if (i > from && n < TOKENS_MAX)
+            tokens[n++] = (struct text) { flags.ptr + from, i - from };
+        from = i + 1;
+    }
+    return n;
+}
+
+struct text agree_tokens (struct text flags, struct arena *arena)
+{
+    struct text *tokens = arena_array (arena, TOKENS_MAX, sizeof (*tokens));
+    uint32_t n = split (flags, tokens);
+    qsort (tokens, n, sizeof (*tokens), by_text);
+    struct buf joined;
+    buf_init (&joined, flags.len + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && text_equal (tokens[i], tokens[i - 1]))
+            continue;
+        if (joined.len)
+            buf_byte (&joined, ' ');
+        buf_text (&joined, tokens[i]);
+    }
+    struct text text = text_copy (arena, buf_as_text (&joined));
+    buf_release (&joined);
+    return text;
+}
+
+static struct text value_of (const struct var *items, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (text_is (items[i].name, name))
+            return items[i].value;
+    return (struct text) { 0 };
+}
+
+/* Index of a value that more than half share, or of the most frequent one: one pass of votes, one of counting. */
+static uint32_t most_frequent (const struct text *values, uint32_t n)
+{
+    uint32_t best = 0, most = 0;
+    for (uint32_t i = 0; i < n && most * 2 <= n; i++) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < n; k++)
+            count += text_equal (values[i], values[k]);
+        if (count > most) {
+            most = count;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void fail_minority (const struct coord *coord, const struct text *values, const char *what, enum layer layer,
+                           struct verdict *verdicts, struct arena *arena)
+{
+    uint32_t n = coord->pass.n, agreed = most_frequent (values, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (text_equal (values[i], values[agreed]) || verdicts[i].outcome != OUTCOME_PASSED)
+            continue;
+        verdicts[i].outcome = OUTCOME_FAILED;
+        verdicts[i].layer = layer;
+        struct text mine = text_clip (values[i], 512), theirs = text_clip (values[agreed], 512);
+        verdicts[i].cause = text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs));
+        verdicts[i].next = TEXT_LIT ("make this host like the others, or name the difference in the slice file");
+    }
+}
+
+static const char *const compared_flags[] = { "XLA_FLAGS", "LIBTPU_INIT_ARGS" };
+
+void agree_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->pass;
+    struct text *values = arena_array (arena, pass->n, sizeof (*values));
+    for (uint32_t i = 0; i < pass->n; i++)
+        values[i] = value_of (pass->parts[i].result.bundle.items, pass->parts[i].result.bundle.n, "fingerprint");
+    fail_minority (coord, values, "the environment's fingerprint", LAYER_BUNDLE, verdicts, arena);
+    for (size_t flag = 0; flag < 2 && !part_is_alone (coord); flag++) {
+        for (uint32_t i = 0; i < pass->n; i++) {
+            const struct result *result = &pass->parts[i].result;
+            values[i] = agree_tokens (value_of (result->policy.items, result->policy.n, compared_flags[flag]), arena);
+        }
+        fail_minority (coord, values, compared_flags[flag], LAYER_POLICY, verdicts, arena);
+    }
+}

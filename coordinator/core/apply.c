@@ -1,0 +1,262 @@
+/* apply.c - facts change state, and nothing else does. Also what a replay runs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "coordinator/core/deal.h"
+#include "coordinator/core/state.h"
+
+static void apply_run_opened (struct coord *coord, const struct fact_run_opened *opened)
+{
+    record_copy (&plan_record, &coord->plan, &opened->plan, &coord->arena);
+    snprintf (coord->run, sizeof (coord->run), "%.*s", TEXT_ARG (opened->run));
+    coord->seed = opened->seed;
+    coord->hosts = arena_array (&coord->arena, coord->plan.hosts.n, sizeof (struct host));
+    coord->rungs = arena_array (&coord->arena, coord->plan.rungs.n, sizeof (struct rung_state));
+    coord->pass.part_of_host = arena_array (&coord->arena, coord->plan.hosts.n, sizeof (uint32_t));
+}
+
+static void apply_epoch_began (struct coord *coord, const struct fact *fact)
+{
+    coord->epoch = fact->of.epoch_began.epoch;
+    coord->began_ms = fact->at_ms;
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
+        coord->hosts[i].heard_ms = fact->at_ms;
+}
+
+static void apply_host_keyed (struct coord *coord, const struct fact_host_keyed *keyed)
+{
+    struct host *host = &coord->hosts[keyed->host];
+    snprintf (host->key, sizeof (host->key), "%.*s", TEXT_ARG (keyed->public_key));
+    host->keyed = true;
+    if (host->life < HOST_KEYED || host->life == HOST_LOST)
+        host->life = HOST_KEYED;
+}
+
+static void apply_host_joined (struct coord *coord, const struct fact *fact)
+{
+    const struct fact_host_joined *joined = &fact->of.host_joined;
+    struct host *host = &coord->hosts[joined->host];
+    if (host->life != HOST_JOINED)
+        coord->joined_n++;
+    host->life = HOST_JOINED;
+    host->session = joined->session;
+    host->seen_seq = 0;
+    host->joined_epoch = coord->epoch;
+    host->pid = joined->pid;
+    host->pid_start = joined->pid_start;
+    host->heard_ms = fact->at_ms;
+    host->suspected = false;
+}
+
+static void apply_host_lost (struct coord *coord, const struct fact_host_lost *lost)
+{
+    struct host *host = &coord->hosts[lost->host];
+    if (host->life == HOST_JOINED)
+        coord->joined_n--;
+    host->life = HOST_LOST;
+    host->lost_epoch = coord->epoch;
+    host->lost_why = (char *) text_copy (&coord->arena, lost->why).ptr;
+}
+
+static void apply_generation (struct coord *coord, const struct fact_generation *generation)
+{
+    const struct record *record = fact_body (FACT_GENERATION_PUBLISHED);
+    coord->cache_known = true;
+    record_copy (record, &coord->generation, generation, &coord->arena);
+}
+
+static void apply_writer_granted (struct coord *coord, const struct fact_writer_granted *granted)
+{
+    coord->grant = *granted;
+}
+
+static void pass_reset (struct pass_state *pass, uint32_t hosts)
+{
+    uint32_t *part_of_host = pass->part_of_host;
+    struct arena arena = pass->before, before = pass->arena; /* facts still in the outbox point into the pass that ended */
+    arena_reset (&arena);
+    *pass = (struct pass_state) { .part_of_host = part_of_host, .arena = arena, .before = before, .fell_ms = UINT64_MAX };
+    memset (part_of_host, 0xff, hosts * sizeof (part_of_host[0]));
+}
+
+static void apply_pass_began (struct coord *coord, const struct fact *fact)
+{
+    const struct fact_pass_began *began = &fact->of.pass_began;
+    struct pass_state *pass = &coord->pass;
+    pass_reset (pass, coord->plan.hosts.n);
+    pass->active = true;
+    pass->key = began->key;
+    pass->began_ms = fact->at_ms;
+    pass->seed = began->seed;
+    pass->n = began->hosts.n;
+    pass->parts = arena_array (&pass->arena, pass->n, sizeof (struct part));
+    pass->secrets = arena_array (&pass->arena, pass->n, sizeof (uint64_t));
+    for (uint32_t i = 0; i < pass->n; i++) {
+        uint32_t host = began->hosts.items[i];
+        pass->parts[i].host = host;
+        pass->part_of_host[host] = i;
+        coord->hosts[host].state = ATTEMPT_NONE;
+        coord->hosts[host].run_said_ms = coord->hosts[host].go_said_ms = coord->hosts[host].stop_said_ms = 0;
+    }
+    if (coord->plan.rungs.items[pass->key.rung].scope == SCOPE_SLICE)
+        deal_secrets (pass->seed, pass->n, coord->plan.profile.devices_per_host, pass->secrets);
+    coord->rungs[pass->key.rung].attempts[pass->key.pass] = pass->key.attempt;
+    if (pass->key.pass != PASS_ONCE && coord->bundle.len == 0)
+        coord->bundle = bundle_name (&coord->plan, coord->env_fingerprint, &coord->arena);
+}
+
+static void apply_pass_skipped (struct coord *coord, const struct fact_pass_skipped *skipped)
+{
+    coord->rungs[skipped->key.rung].cold_done = true;
+    coord->rungs[skipped->key.rung].cold_skipped = true;
+}
+
+static struct gate *gate_named (struct pass_state *pass, struct text name)
+{
+    for (uint32_t i = 0; i < pass->gates_n; i++)
+        if (text_is (name, pass->gates[i].name))
+            return &pass->gates[i];
+    if (pass->gates_n == GATES_MAX || name.len >= sizeof (pass->gates[0].name))
+        return NULL;
+    struct gate *gate = &pass->gates[pass->gates_n++];
+    snprintf (gate->name, sizeof (gate->name), "%.*s", TEXT_ARG (name));
+    gate->values = arena_array (&pass->arena, pass->n, sizeof (struct text));
+    return gate;
+}
+
+static void apply_gate_opened (struct coord *coord, const struct fact_gate_opened *opened)
+{
+    struct gate *gate = gate_named (&coord->pass, opened->gate);
+    if (gate == NULL)
+        return;
+    gate->open = true;
+    gate->value = (char *) text_copy (&coord->pass.arena, opened->value).ptr;
+}
+
+static bool ended_badly (const struct result *result)
+{
+    return result->ending != ENDING_EXITED || result->code != 0;
+}
+
+static void learn_environment (struct coord *coord, const struct result *result)
+{
+    for (uint32_t i = 0; i < result->bundle.n && !coord->env_fingerprint.len; i++)
+        if (text_is (result->bundle.items[i].name, "fingerprint"))
+            coord->env_fingerprint = text_copy (&coord->arena, result->bundle.items[i].value);
+}
+
+static void apply_attempt_ended (struct coord *coord, const struct fact *fact)
+{
+    const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
+    struct pass_state *pass = &coord->pass;
+    uint32_t at = pass->part_of_host[ended->host];
+    if (!pass->active || at == NONE || pass->parts[at].ended)
+        return;
+    struct part *part = &pass->parts[at];
+    part->ended = true;
+    part->order = pass->ended_n++;
+    part->at_gate = coord->hosts[ended->host].state == ATTEMPT_AT_GATE;
+    record_copy (&result_record, &part->result, &ended->result, &pass->arena);
+    snprintf (part->sha256, sizeof (part->sha256), "%.*s", TEXT_ARG (ended->sha256));
+    if (ended_badly (&ended->result) && pass->fell_ms == UINT64_MAX)
+        pass->fell_ms = fact->at_ms;
+    learn_environment (coord, &ended->result);
+}
+
+static void apply_pass_stopped (struct coord *coord, const struct fact_pass_stopped *stopped)
+{
+    coord->pass.stopped = true;
+    record_copy (fact_body (FACT_PASS_STOPPED), &coord->pass.why, stopped, &coord->pass.arena);
+}
+
+/* A restored pass over an adopted generation that only the cache failed: compile anew, once. */
+static bool may_refit (const struct rung_state *rung, const struct fact_pass_ended *ended)
+{
+    if (ended->key.pass != PASS_RESTORED || !rung->cold_skipped || rung->refitted || ended->verdicts.n == 0)
+        return false;
+    for (uint32_t i = 0; i < ended->verdicts.n; i++)
+        if (ended->verdicts.items[i].layer != LAYER_CACHE)
+            return false;
+    return true;
+}
+
+static void apply_pass_ended (struct coord *coord, const struct fact_pass_ended *ended)
+{
+    struct rung_state *rung = &coord->rungs[ended->key.rung];
+    coord->pass.active = false;
+    if (ended->outcome != OUTCOME_PASSED && may_refit (rung, ended)) {
+        rung->refitted = true;
+        rung->cold_done = rung->cold_skipped = false;
+        return;
+    }
+    if (ended->outcome != OUTCOME_PASSED) {
+        rung->outcome = ended->outcome;
+        coord->stop = (char *) sentence_of_verdicts (&coord->plan, ended, &coord->arena).ptr;
+        coord->stop_outcome = ended->outcome;
+    } else if (ended->key.pass == PASS_COLD) {
+        rung->cold_done = true;
+    } else {
+        rung->outcome = OUTCOME_PASSED;
+        coord->rung = ended->key.rung + 1;
+    }
+}
+
+static void apply_host_heard (struct coord *coord, const struct fact *fact)
+{
+    const struct fact_host_heard *heard = &fact->of.host_heard;
+    struct host *host = &coord->hosts[heard->host];
+    host->heard_ms = fact->at_ms;
+    host->suspected = false;
+    host->state = ATTEMPT_NONE;
+    for (uint32_t i = 0; i < heard->holdings.n; i++)
+        if (coord->pass.active && attempt_key_equal (&heard->holdings.items[i].key, &coord->pass.key))
+            host->state = heard->holdings.items[i].state;
+}
+
+/* Replay must not trust the disk more than the wire: an index out of range is refused, not followed. */
+static bool in_range (const struct coord *coord, uint32_t host)
+{
+    return host < coord->plan.hosts.n;
+}
+
+static void apply_of_kind (struct coord *coord, const struct fact *fact)
+{
+    switch (fact->kind) {
+    case FACT_NONE: break;
+    case FACT_RUN_OPENED: apply_run_opened (coord, &fact->of.run_opened); break;
+    case FACT_EPOCH_BEGAN: apply_epoch_began (coord, fact); break;
+    case FACT_HOST_KEYED: if (in_range (coord, fact->of.host_keyed.host)) apply_host_keyed (coord, &fact->of.host_keyed); break;
+    case FACT_HOST_JOINED: if (in_range (coord, fact->of.host_joined.host)) apply_host_joined (coord, fact); break;
+    case FACT_HOST_LOST: if (in_range (coord, fact->of.host_lost.host)) apply_host_lost (coord, &fact->of.host_lost); break;
+    case FACT_GENERATION_ADOPTED:
+    case FACT_GENERATION_PUBLISHED: apply_generation (coord, &fact->of.generation); break;
+    case FACT_WRITER_GRANTED: apply_writer_granted (coord, &fact->of.writer_granted); break;
+    case FACT_PASS_BEGAN: apply_pass_began (coord, fact); break;
+    case FACT_PASS_SKIPPED: apply_pass_skipped (coord, &fact->of.pass_skipped); break;
+    case FACT_GATE_OPENED: apply_gate_opened (coord, &fact->of.gate_opened); break;
+    case FACT_ATTEMPT_ENDED: if (in_range (coord, fact->of.attempt_ended.host)) apply_attempt_ended (coord, fact); break;
+    case FACT_METRIC_JUDGED: break;
+    case FACT_PASS_ENDED: apply_pass_ended (coord, &fact->of.pass_ended); break;
+    case FACT_CANCEL_ASKED: coord->cancel_level = fact->of.cancel_asked.level; break;
+    case FACT_CONFLICT_SEEN: break;
+    case FACT_RUN_ENDED:
+        coord->ended = true;
+        coord->exit_status = fact->of.run_ended.exit_status;
+        break;
+    case FACT_PASS_STOPPED: apply_pass_stopped (coord, &fact->of.pass_stopped); break;
+    case FACT_HOST_HEARD: if (in_range (coord, fact->of.host_heard.host)) apply_host_heard (coord, fact); break;
+    case FACT_HOST_SUSPECTED:
+        if (in_range (coord, fact->of.host_suspected.host))
+            coord->hosts[fact->of.host_suspected.host].suspected = true;
+        break;
+    }
+}
+
+void coord_apply (struct coord *coord, const struct fact *fact)
+{
+    apply_of_kind (coord, fact);
+    if (!fact_is_soft (fact->kind))
+        coord->next_index = fact->index + 1;
+    if (fact->at_ms > coord->clock_ms)
+        coord->clock_ms = fact->at_ms;
+}

@@ -1,0 +1,22 @@
+/* blame.h - of the hosts of one pass that did not pass: who is the cause, and who only fell with it.
+ *
+ * For a slice-wide program one failing host takes its peers down, and they say so first and loudest. Rules, in order:
+ * a host that the coordinator stopped, that waited at a gate, or whose text says "a peer failed" is a cascade as soon as
+ * anybody else has a cause of its own; among causes, one that nobody recognises and that came after a recognised one is a
+ * cascade too; if nobody has a cause of its own, the first to report keeps it. Programs that run alone on their host are
+ * never a cascade. */
+#ifndef SLICEUP_CORE_BLAME_H
+#define SLICEUP_CORE_BLAME_H
+
+#include "common/model/fact.h"
+
+struct blame_host {
+    struct verdict *verdict;        /* as judged; changed to a cascade here */
+    enum ending ending;
+    uint32_t order;                 /* in which the results came, from 0 */
+    bool at_gate;                   /* waited at a gate when it was stopped or timed out */
+};
+/* `names` are the plan's hosts, for the sentence "fell because host[3] did". */
+void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena);
+
+#endif

@@ -1,0 +1,250 @@
+/* close.c - all parts have ended: judge each, compare them, prove the metrics, find the cause, say it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/core/agree.h"
+#include "coordinator/core/blame.h"
+#include "coordinator/core/judge.h"
+#include "coordinator/core/reduce.h"
+#include "coordinator/core/state.h"
+
+static const struct rung *closing_rung (const struct coord *coord)
+{
+    return &coord->plan.rungs.items[coord->pass.key.rung];
+}
+
+static void judge_part (const struct coord *coord, uint32_t at, struct arena *arena, struct verdict *out)
+{
+    const struct pass_state *pass = &coord->pass;
+    uint32_t host = pass->parts[at].host;
+    struct judge_case of = {
+        .plan = &coord->plan, .rung = closing_rung (coord), .key = pass->key, .host = host,
+        .world = part_is_alone (coord) ? 1 : pass->n,
+        .writer = pass->key.pass == PASS_COLD && coord->grant.host == host, .token = coord->grant.token,
+        .result = &pass->parts[at].result,
+    };
+    judge_result (&of, arena, out);
+}
+
+static bool is_culprit (const struct fact_pass_stopped *why, uint32_t host)
+{
+    for (uint32_t i = 0; i < why->culprits.n; i++)
+        if (why->culprits.items[i] == host)
+            return true;
+    return false;
+}
+
+static void judge_stopped (const struct coord *coord, struct verdict *verdicts)
+{
+    const struct fact_pass_stopped *why = &coord->pass.why;
+    for (uint32_t i = 0; i < coord->pass.n && coord->pass.stopped; i++)
+        if (is_culprit (why, verdicts[i].host)) {
+            verdicts[i].outcome = OUTCOME_FAILED;
+            verdicts[i].layer = why->layer;
+            verdicts[i].cause = why->cause;
+            verdicts[i].next = why->next;
+        }
+}
+
+static void blame_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    struct blame_host *hosts = arena_array (arena, coord->pass.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < coord->pass.n; i++) {
+        bool culprit = coord->pass.stopped && is_culprit (&coord->pass.why, verdicts[i].host);
+        hosts[i] = (struct blame_host) {
+            .verdict = &verdicts[i], .order = coord->pass.parts[i].order, .at_gate = coord->pass.parts[i].at_gate,
+            .ending = culprit ? ENDING_NONE : coord->pass.parts[i].result.ending,
+        };
+    }
+    blame_slice (&coord->plan, hosts, coord->pass.n, arena);
+}
+
+static bool all_passed (const struct verdict *verdicts, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (verdicts[i].outcome != OUTCOME_PASSED)
+            return false;
+    return true;
+}
+
+static const struct metric *metric_named (const struct result *result, struct text name)
+{
+    for (uint32_t i = 0; i < result->metrics.n; i++)
+        if (text_equal (result->metrics.items[i].name, name))
+            return &result->metrics.items[i];
+    return NULL;
+}
+
+static struct text axes_text (const struct metric *metric, struct arena *arena)
+{
+    struct text all = { 0 };
+    for (uint32_t i = 0; metric && i < metric->axes.n; i++)
+        all = text_format (arena, "%.*s%s%.*s", TEXT_ARG (all), i ? ", " : "", TEXT_ARG (metric->axes.items[i]));
+    return all;
+}
+
+static struct text missing_text (const struct coord *coord, const struct reduce_verdict *verdict, struct arena *arena)
+{
+    if (verdict->missing_n == 0)
+        return (struct text) { 0 };
+    struct text *names = arena_array (arena, verdict->missing_n, sizeof (*names));
+    for (uint32_t i = 0; i < verdict->missing_n; i++)
+        names[i] = coord->plan.hosts.items[coord->pass.parts[verdict->missing[i]].host].name;
+    struct buf folded;
+    buf_init (&folded, 1024);
+    hostset_fold (names, verdict->missing_n, &folded);
+    struct text text = text_format (arena, ": missing %.*s", TEXT_ARG (buf_as_text (&folded)));
+    buf_release (&folded);
+    return text;
+}
+
+static void record_metric (struct coord *coord, struct text name, const struct metric *first, const struct reduce_verdict *verdict,
+                           uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_METRIC_JUDGED);
+    struct fact_metric_judged *judged = &fact->of.metric_judged;
+    judged->key = coord->pass.key;
+    judged->metric = name;
+    if (first) {
+        judged->axes.items = first->axes.items;
+        judged->axes.n = first->axes.n;
+    }
+    judged->value = verdict->value;
+    judged->proof = verdict->proof;
+    uint32_t *missing = arena_array (&out->arena, verdict->missing_n, sizeof (*missing));
+    for (uint32_t i = 0; i < verdict->missing_n; i++)
+        missing[i] = coord->pass.parts[verdict->missing[i]].host;
+    judged->missing.items = missing;
+    judged->missing.n = verdict->missing_n;
+    judged->why = text_copy (&out->arena, text_of (verdict->why));
+    coord_commit (coord, fact, now_ms);
+}
+
+static bool required (const struct rung *rung, struct text name)
+{
+    for (uint32_t i = 0; i < rung->metrics.n; i++)
+        if (text_equal (rung->metrics.items[i], name))
+            return true;
+    return false;
+}
+
+static const struct metric *first_of (const struct reduce_input *in)
+{
+    for (uint32_t i = 0; i < in->hosts; i++)
+        if (in->metrics[i])
+            return in->metrics[i];
+    return NULL;
+}
+
+/* False, with the same cause on every host (so that it folds into one line), when a required metric is not proved. */
+static bool prove_metric (struct coord *coord, struct text name, struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
+{
+    struct pass_state *pass = &coord->pass;
+    const struct metric **metrics = arena_array (&out->arena, pass->n, sizeof (*metrics));
+    for (uint32_t i = 0; i < pass->n; i++)
+        metrics[i] = metric_named (&pass->parts[i].result, name);
+    struct reduce_input in = {
+        .mesh = &coord->plan.mesh, .hosts = pass->n, .devices_per_host = coord->plan.profile.devices_per_host,
+        .secrets = pass->secrets, .metrics = metrics,
+    };
+    struct reduce_verdict *verdict = arena_alloc (&out->arena, sizeof (*verdict));
+    reduce_judge (&in, verdict);
+    record_metric (coord, name, first_of (&in), verdict, now_ms, out);
+    if (verdict->proof == PROOF_PROVED || !required (closing_rung (coord), name))
+        return true;
+    struct text cause = text_format (&out->arena, "metric %.*s is %s, not proved over %.*s: %s%.*s", TEXT_ARG (name),
+                                     names_of (&proof_names, verdict->proof), TEXT_ARG (axes_text (first_of (&in), &out->arena)),
+                                     verdict->why, TEXT_ARG (missing_text (coord, verdict, &out->arena)));
+    for (uint32_t i = 0; i < pass->n; i++) {
+        verdicts[i].outcome = OUTCOME_FAILED;
+        verdicts[i].layer = LAYER_PROGRAM;
+        verdicts[i].cause = text_clip (cause, SENTENCE_MAX_BYTES);
+        verdicts[i].next = TEXT_LIT ("the receipt has every host's value, contribution and proof");
+    }
+    return false;
+}
+
+static void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
+{
+    const struct rung *rung = closing_rung (coord);
+    const struct result *first = &coord->pass.parts[0].result;
+    bool good = true;
+    for (uint32_t i = 0; i < rung->metrics.n; i++)
+        good = prove_metric (coord, rung->metrics.items[i], verdicts, now_ms, out) && good;
+    for (uint32_t i = 0; i < first->metrics.n && good; i++)
+        if (!required (rung, first->metrics.items[i].name))
+            prove_metric (coord, first->metrics.items[i].name, verdicts, now_ms, out);
+}
+
+/* Only the hosts that did not pass are listed. */
+static void record_pass (struct coord *coord, const struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_PASS_ENDED);
+    struct fact_pass_ended *ended = &fact->of.pass_ended;
+    ended->key = coord->pass.key;
+    ended->outcome = OUTCOME_PASSED;
+    ended->duration_ms = coord_clock (coord, now_ms) - coord->pass.began_ms;
+    struct verdict *listed = arena_array (&out->arena, coord->pass.n, sizeof (*listed));
+    for (uint32_t i = 0; i < coord->pass.n; i++) {
+        ended->outcome = outcome_worst (ended->outcome, verdicts[i].outcome);
+        if (verdicts[i].outcome != OUTCOME_PASSED)
+            listed[ended->verdicts.n++] = verdicts[i];
+    }
+    ended->verdicts.items = listed;
+    coord_commit (coord, fact, now_ms);
+}
+
+static void add_cover (const struct coord *coord, struct text cover, struct fact_generation *generation, struct arena *arena)
+{
+    const struct fact_generation *base = &coord->generation;
+    struct text *covers = arena_array (arena, base->covers.n + 1, sizeof (*covers));
+    generation->covers.items = covers;
+    for (uint32_t i = 0; i < base->covers.n; i++)
+        if (!text_equal (base->covers.items[i], cover))
+            covers[generation->covers.n++] = base->covers.items[i];
+    covers[generation->covers.n++] = cover;
+}
+
+static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms, struct outbox *out)
+{
+    const struct seal *seal = &writer->seal;
+    uint64_t compile_ms = 0;
+    result_counter (writer, "compile_ms", &compile_ms);
+    struct fact *fact = outbox_fact (out, FACT_GENERATION_PUBLISHED);
+    struct fact_generation *generation = &fact->of.generation;
+    *generation = (struct fact_generation) {
+        .token = seal->token, .sha256 = seal->sha256, .bundle = coord->bundle, .rung = key.rung, .entries = seal->entries,
+        .bytes = seal->bytes, .writer = coord->grant.host, .from_run = text_of (coord->run), .compile_ms = coord->generation.compile_ms + compile_ms,
+    };
+    add_cover (coord, bundle_cover (&coord->plan, &coord->plan.rungs.items[key.rung], &out->arena), generation, &out->arena);
+    coord_commit (coord, fact, now_ms);
+    outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation;
+}
+
+static const struct result *result_of_writer (const struct coord *coord)
+{
+    uint32_t at = coord->pass.part_of_host[coord->grant.host];
+    return at == NONE ? NULL : &coord->pass.parts[at].result;
+}
+
+void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    struct pass_state *pass = &coord->pass;
+    struct attempt_key key = pass->key;
+    struct verdict *verdicts = arena_array (&out->arena, pass->n, sizeof (*verdicts));
+    for (uint32_t i = 0; i < pass->n; i++)
+        judge_part (coord, i, &out->arena, &verdicts[i]);
+    judge_stopped (coord, verdicts);
+    if (all_passed (verdicts, pass->n))
+        agree_parts (coord, verdicts, &out->arena);
+    if (all_passed (verdicts, pass->n) && !part_is_alone (coord))
+        prove_metrics (coord, verdicts, now_ms, out);
+    if (!part_is_alone (coord))
+        blame_parts (coord, verdicts, &out->arena);
+    bool good = all_passed (verdicts, pass->n);
+    const struct result *writer = good && key.pass == PASS_COLD ? result_of_writer (coord) : NULL;
+    record_pass (coord, verdicts, now_ms, out);
+    if (writer)
+        publish (coord, writer, key, now_ms, out);
+}

@@ -1,0 +1,215 @@
+#include "coordinator/core/coord.h"
+
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "coordinator/core/state.h"
+
+struct coord *coord_create (void)
+{
+    struct coord *coord = mem_alloc (sizeof (*coord));
+    coord->next_index = 1;
+    return coord;
+}
+
+void coord_destroy (struct coord *coord)
+{
+    if (coord == NULL)
+        return;
+    arena_release (&coord->pass.arena);
+    arena_release (&coord->pass.before);
+    arena_release (&coord->arena);
+    mem_free (coord);
+}
+
+static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_EPOCH_BEGAN);
+    fact->of.epoch_began = (struct fact_epoch_began) { .epoch = coord->epoch + 1, .pid = pid };
+    coord_commit (coord, fact, now_ms);
+}
+
+static void launch_missing (struct coord *coord, struct outbox *out)
+{
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
+        if (coord->hosts[i].life == HOST_JOINED)
+            continue;
+        outbox_effect (out, FX_LAUNCH)->host = i;
+    }
+}
+
+void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed, struct text version,
+                 uint64_t pid, uint64_t now_ms, struct outbox *out)
+{
+    coord->clock_offset_ms = -(int64_t) now_ms;
+    struct fact *fact = outbox_fact (out, FACT_RUN_OPENED);
+    fact->of.run_opened = (struct fact_run_opened) { .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
+    coord_commit (coord, fact, now_ms);
+    begin_epoch (coord, pid, now_ms, out);
+    launch_missing (coord, out);
+}
+
+static void admit_known (struct coord *coord, struct outbox *out)
+{
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
+        if (!coord->hosts[i].keyed)
+            continue;
+        struct effect *effect = outbox_effect (out, FX_ADMIT);
+        effect->host = i;
+        effect->text = text_of (coord->hosts[i].key);
+    }
+}
+
+void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
+{
+    coord->clock_offset_ms = (int64_t) coord->clock_ms - (int64_t) now_ms;
+    if (coord->ended) {
+        outbox_effect (out, FX_END)->exit_status = coord->exit_status;
+        return;
+    }
+    coord->climbing = coord->next_index > 1 && coord->joined_n == coord->plan.hosts.n;
+    begin_epoch (coord, pid, now_ms, out);
+    admit_known (coord, out);
+    if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
+        outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation; /* it may not have got that far */
+    launch_missing (coord, out);
+}
+
+static void take_key (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_HOST_KEYED);
+    fact->of.host_keyed = (struct fact_host_keyed) { .host = in->host, .public_key = in->text };
+    coord_commit (coord, fact, now_ms);
+    struct effect *effect = outbox_effect (out, FX_ADMIT);
+    effect->host = in->host;
+    effect->text = text_of (coord->hosts[in->host].key);
+}
+
+static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, struct outbox *out)
+{
+    if (level <= coord->cancel_level || coord->ended)
+        return;
+    struct fact *fact = outbox_fact (out, FACT_CANCEL_ASKED);
+    fact->of.cancel_asked.level = level;
+    coord_commit (coord, fact, now_ms);
+    for (uint32_t i = 0; coord->pass.active && i < coord->pass.n; i++)
+        watch_stop_part (coord, i, level > 1, TEXT_LIT ("cancelled by the user"), now_ms, out);
+}
+
+void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+{
+    switch (in->kind) {
+    case IN_TICK:
+        if (!coord->ended)
+            watch_time (coord, now_ms, out);
+        break;
+    case IN_MSG: inbox_message (coord, in->host, in->msg, in->text, now_ms, out); break;
+    case IN_WORKER_KEYED: take_key (coord, in, now_ms, out); break;
+    case IN_WORKER_EXITED:
+        if (!coord->ended && !host_is_lost (coord, in->host))
+            watch_lost (coord, in->host, in->text, now_ms, out);
+        break;
+    case IN_CACHE_FOUND: climb_cache_found (coord, in->generation, now_ms, out); break;
+    case IN_TOKEN: climb_token (coord, in->token, in->text, now_ms, out); break;
+    case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
+    }
+    climb_advance (coord, now_ms, out);
+}
+
+uint64_t coord_deadline_ms (const struct coord *coord)
+{
+    uint64_t at = coord->ended ? UINT64_MAX : watch_deadline (coord);
+    return at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
+}
+
+const struct plan *coord_plan (const struct coord *coord)
+{
+    return &coord->plan;
+}
+
+uint64_t coord_epoch (const struct coord *coord)
+{
+    return coord->epoch;
+}
+
+uint64_t coord_session (const struct coord *coord, uint32_t host)
+{
+    return coord->hosts[host].session;
+}
+
+uint64_t coord_seen_seq (const struct coord *coord, uint32_t host)
+{
+    return coord->hosts[host].seen_seq;
+}
+
+bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start)
+{
+    *pid = coord->hosts[host].pid;
+    *pid_start = coord->hosts[host].pid_start;
+    return coord->hosts[host].life == HOST_JOINED;
+}
+
+bool coord_ended (const struct coord *coord, uint32_t *exit_status)
+{
+    if (coord->ended && exit_status)
+        *exit_status = coord->exit_status;
+    return coord->ended;
+}
+
+uint64_t coord_run_clock_ms (const struct coord *coord)
+{
+    return coord->clock_ms;
+}
+
+static void add_u64 (struct digest_state *state, uint64_t value)
+{
+    digest_add (state, &value, sizeof (value));
+}
+
+static void digest_hosts (const struct coord *coord, struct digest_state *state)
+{
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
+        const struct host *host = &coord->hosts[i];
+        add_u64 (state, host->life);
+        add_u64 (state, host->session);
+        add_u64 (state, host->pid);
+        digest_add (state, host->key, sizeof (host->key));
+    }
+}
+
+static void digest_climb (const struct coord *coord, struct digest_state *state)
+{
+    for (uint32_t i = 0; i < coord->plan.rungs.n; i++) {
+        add_u64 (state, coord->rungs[i].outcome);
+        for (uint32_t pass = 0; pass <= PASS_RESTORED; pass++)
+            add_u64 (state, coord->rungs[i].attempts[pass]);
+        add_u64 (state, coord->rungs[i].cold_done + 2 * coord->rungs[i].refitted);
+    }
+    add_u64 (state, coord->rung);
+    add_u64 (state, coord->generation.token);
+    add_u64 (state, coord->grant.token);
+    add_u64 (state, coord->cancel_level);
+    add_u64 (state, coord->ended);
+}
+
+static void digest_pass (const struct coord *coord, struct digest_state *state)
+{
+    const struct pass_state *pass = &coord->pass;
+    add_u64 (state, pass->active);
+    for (uint32_t i = 0; pass->active && i < pass->n; i++) {
+        add_u64 (state, pass->parts[i].host);
+        add_u64 (state, pass->parts[i].ended);
+        add_u64 (state, pass->secrets[i]);
+    }
+}
+
+void coord_digest (const struct coord *coord, struct digest *out)
+{
+    struct digest_state *state = digest_begin ();
+    add_u64 (state, coord->next_index);
+    add_u64 (state, coord->epoch);
+    digest_hosts (coord, state);
+    digest_climb (coord, state);
+    digest_pass (coord, state);
+    *out = digest_end (state);
+}

@@ -1,0 +1,92 @@
+/* coord.h - the coordinator's mind: (state, input, now) -> facts and effects.
+ *
+ * Pure: no clock, socket, file or thread. Deciding never changes state; every change is a fact that coord_apply folds in,
+ * and replaying the durable facts alone rebuilds the state. Effects are orders to the driver, in order; an effect that
+ * follows a durable fact must not be performed before that fact is durable.
+ *
+ * Use: coord_create; on a new run coord_open, on a resumed one coord_apply for each journaled fact and then coord_attach;
+ * afterwards coord_step for every input, with one `now_ms` a pass; sleep until coord_deadline_ms. */
+#ifndef SLICEUP_CORE_COORD_H
+#define SLICEUP_CORE_COORD_H
+
+#include "common/model/fact.h"
+
+enum input_kind {
+    IN_TICK,                /* time passed */
+    IN_MSG,                 /* an authenticated message */
+    IN_WORKER_KEYED,        /* the launcher got a worker's public key over its own channel */
+    IN_WORKER_EXITED,       /* the launcher saw the worker process end, or could not start it */
+    IN_CACHE_FOUND,         /* answer to FX_CACHE_FIND */
+    IN_TOKEN,               /* answer to FX_TOKEN */
+    IN_CANCEL,              /* the user, level 1..3 */
+};
+struct input {
+    enum input_kind kind;
+    uint32_t host;                  /* MSG (from its key, never from the message), WORKER_* */
+    const struct msg *msg;
+    struct text text;               /* MSG of a result: sha256 of its encoding, in hex; KEYED: the key; EXITED: why;
+                                       TOKEN: the problem, if any */
+    uint64_t token;                 /* TOKEN: 0 when there is a problem; CACHE_FOUND: 0 when nothing fits */
+    const struct fact_generation *generation; /* CACHE_FOUND */
+    uint32_t level;                 /* CANCEL */
+};
+
+enum effect_kind {
+    FX_LAUNCH,              /* start the worker of `host` */
+    FX_SEND,                /* `msg` to `host`: the driver fills run_id, epoch, session, seq, ack */
+    FX_ADMIT,               /* `host` may connect with `text`, its public key */
+    FX_CACHE_FIND,          /* is there a published generation for bundle `text`? */
+    FX_TOKEN,               /* reserve the next token for bundle `text` */
+    FX_CACHE_PUBLISH,       /* record `generation` in the catalogue for later runs */
+    FX_END,                 /* the run is over: flush, tell monitors, leave with exit_status */
+};
+struct effect {
+    enum effect_kind kind;
+    uint32_t host;
+    uint64_t session;               /* SEND */
+    const struct msg *msg;          /* SEND; lives until effects_clear */
+    struct text text;
+    const struct fact_generation *generation;
+    uint32_t exit_status;
+};
+
+/* What a step produced, in order: facts (already applied) and effects. Items live in `arena` until outbox_clear. */
+struct outbox_item { bool is_fact; struct fact fact; struct effect effect; };
+struct outbox {
+    struct outbox_item *items;
+    uint32_t n, capacity;
+    struct arena arena;
+};
+void outbox_init (struct outbox *out);
+void outbox_clear (struct outbox *out);
+void outbox_release (struct outbox *out);
+
+struct coord;
+struct coord *coord_create (void);
+void coord_destroy (struct coord *coord);
+
+/* A new run. `seed`: random, for dealing. Emits RUN_OPENED, EPOCH_BEGAN and the launches. */
+void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed, struct text version,
+                 uint64_t pid, uint64_t now_ms, struct outbox *out);
+/* After replay: a new epoch over the same run. Emits EPOCH_BEGAN; waits for the workers to come back. */
+void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out);
+void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
+void coord_apply (struct coord *coord, const struct fact *fact);
+/* The next instant at which coord_step (IN_TICK) has something to do; UINT64_MAX: none. */
+uint64_t coord_deadline_ms (const struct coord *coord);
+
+/* Read side. */
+const struct plan *coord_plan (const struct coord *coord);
+uint64_t coord_epoch (const struct coord *coord);
+uint64_t coord_session (const struct coord *coord, uint32_t host);
+/* The highest sequence number taken from a host's worker in its session: what an answer acknowledges. */
+uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
+/* The process of a joined worker; false: it is not joined. */
+bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
+bool coord_ended (const struct coord *coord, uint32_t *exit_status);
+uint64_t coord_run_clock_ms (const struct coord *coord);  /* at_ms of the last fact applied */
+/* Digest of the durable state, for tests: replay must rebuild exactly it. */
+struct digest;
+void coord_digest (const struct coord *coord, struct digest *out);
+
+#endif

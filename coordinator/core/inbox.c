@@ -1,0 +1,205 @@
+/* inbox.c - what workers say. One function a kind; who may say what in which state is decided in inbox_message.
+ *
+ * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared with
+ * what the coordinator wants. What was lost is said again then. */
+#include <stdio.h>
+#include <string.h>
+
+#include "coordinator/core/state.h"
+
+enum { SAY_AGAIN_MS = 2000 }; /* how long an order may take to show in a heartbeat before it is repeated */
+
+static bool same_incarnation (const struct host *host, const struct msg_hello *hello)
+{
+    return host->pid == hello->pid && host->pid_start == hello->pid_start;
+}
+
+static void say_welcome (struct coord *coord, uint32_t host, struct outbox *out)
+{
+    struct msg *msg = coord_say (coord, host, MSG_WELCOME, out);
+    msg->of.welcome.heartbeat_ms = 1000;
+    msg->of.welcome.limits = coord->plan.limits;
+}
+
+/* The running attempt died with the worker process that held it. */
+static void lose_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    struct pass_state *pass = &coord->pass;
+    uint32_t at = pass->active ? pass->part_of_host[host] : NONE;
+    if (at == NONE || pass->parts[at].ended)
+        return;
+    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+    fact->of.attempt_ended.host = host;
+    fact->of.attempt_ended.result = (struct result) { .key = pass->key, .ending = ENDING_LOST, .problem = why };
+    coord_commit (coord, fact, now_ms);
+    watch_fallen (coord, now_ms, out);
+}
+
+void watch_lost (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_HOST_LOST);
+    why = text_clip (why, SENTENCE_MAX_BYTES);
+    fact->of.host_lost = (struct fact_host_lost) { .host = host, .why = why };
+    coord_commit (coord, fact, now_ms);
+    lose_attempt (coord, host, why, now_ms, out);
+}
+
+static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
+{
+    for (uint32_t i = 0; i < hello->holdings.n; i++)
+        if (attempt_key_equal (&hello->holdings.items[i].key, key))
+            return true;
+    return false;
+}
+
+static void hear (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
+                  struct outbox *out);
+
+static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
+{
+    const struct msg_hello *hello = &msg->of.hello;
+    struct host *state = &coord->hosts[host];
+    bool again = state->life == HOST_JOINED && state->joined_epoch == coord->epoch && same_incarnation (state, hello);
+    bool reborn = state->session != 0 && !same_incarnation (state, hello);
+    if (!again) {
+        struct fact *fact = outbox_fact (out, FACT_HOST_JOINED);
+        fact->of.host_joined = (struct fact_host_joined) {
+            .host = host, .session = coord->next_index, .version = hello->version, .boot_id = hello->boot_id,
+            .pid = hello->pid, .pid_start = hello->pid_start,
+        };
+        coord_commit (coord, fact, now_ms);
+    }
+    state->seen_seq = 0; /* it counts anew from its WELCOME */
+    say_welcome (coord, host, out);
+    if (reborn && !holds (hello, &coord->pass.key))
+        lose_attempt (coord, host, TEXT_LIT ("its worker was restarted while it ran"), now_ms, out);
+    hear (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
+}
+
+/* ---- comparing what a worker holds with what is wanted ---- */
+
+static void acknowledge (struct coord *coord, uint32_t host, const struct attempt_key *key, struct outbox *out)
+{
+    coord_say (coord, host, MSG_RESULT_ACK, out)->of.ack_result.key = *key;
+}
+
+static void dismiss (struct coord *coord, uint32_t host, const struct holding *held, struct outbox *out)
+{
+    if (held->state == ATTEMPT_ENDED) {
+        acknowledge (coord, host, &held->key, out); /* recorded, or given up: either way it need not be kept */
+        return;
+    }
+    struct msg *msg = coord_say (coord, host, MSG_CANCEL, out);
+    msg->of.cancel = (struct msg_cancel) { .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
+}
+
+static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
+{
+    struct part *part = &coord->pass.parts[at];
+    struct host *host = &coord->hosts[part->host];
+    uint64_t now = coord_clock (coord, now_ms);
+    part->at_gate = held != NULL && held->state == ATTEMPT_AT_GATE;
+    if (held == NULL) {
+        if (now >= host->run_said_ms + SAY_AGAIN_MS)
+            order_run (coord, at, now_ms, out);
+    } else if (held->state == ATTEMPT_AT_GATE) {
+        watch_gate (coord, at, held, now_ms, out);
+    }
+    if (held != NULL && part->stopped && held->state != ATTEMPT_ENDED && now >= host->stop_said_ms + SAY_AGAIN_MS)
+        watch_stop_part (coord, at, coord->cancel_level > 1, TEXT_LIT ("told to stop"), now_ms, out);
+}
+
+static void hear (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
+                  struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_HOST_HEARD);
+    fact->of.host_heard.host = host;
+    fact->of.host_heard.holdings.items = (struct holding *) items;
+    fact->of.host_heard.holdings.n = n;
+    coord_commit (coord, fact, now_ms);
+
+    struct pass_state *pass = &coord->pass;
+    uint32_t at = pass->active ? pass->part_of_host[host] : NONE;
+    bool wanted = at != NONE && !pass->parts[at].ended;
+    const struct holding *held = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (wanted && attempt_key_equal (&items[i].key, &pass->key))
+            held = &items[i];
+        else
+            dismiss (coord, host, &items[i], out);
+    }
+    if (wanted)
+        reconcile_part (coord, at, held, now_ms, out);
+}
+
+/* ---- results ---- */
+
+static void note_conflict (struct coord *coord, uint32_t host, const struct part *part, struct text sha256, uint64_t now_ms,
+                           struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_CONFLICT_SEEN);
+    fact->of.conflict_seen = (struct fact_conflict_seen) {
+        .host = host, .key = coord->pass.key, .kept = text_of (part->sha256), .other = sha256,
+    };
+    coord_commit (coord, fact, now_ms);
+}
+
+static void take_result (struct coord *coord, uint32_t host, const struct result *result, struct text sha256, uint64_t now_ms,
+                         struct outbox *out)
+{
+    struct pass_state *pass = &coord->pass;
+    uint32_t at = pass->active && attempt_key_equal (&result->key, &pass->key) ? pass->part_of_host[host] : NONE;
+    if (at == NONE) { /* of a pass that is over: whatever it says, it counts no more */
+        acknowledge (coord, host, &result->key, out);
+        return;
+    }
+    struct part *part = &pass->parts[at];
+    if (!part->ended) {
+        struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+        fact->of.attempt_ended = (struct fact_attempt_ended) { .host = host, .result = *result, .sha256 = sha256 };
+        coord_commit (coord, fact, now_ms);
+        acknowledge (coord, host, &result->key, out);
+        if (result->ending != ENDING_EXITED || result->code != 0)
+            watch_fallen (coord, now_ms, out);
+        return;
+    }
+    if (!text_is (sha256, part->sha256))
+        note_conflict (coord, host, part, sha256, now_ms, out);
+    acknowledge (coord, host, &result->key, out);
+}
+
+/* A worker that leaves while it is still needed. */
+static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *bye, uint64_t now_ms, struct outbox *out)
+{
+    if (coord->hosts[host].life == HOST_JOINED && !coord->ended)
+        watch_lost (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms, out);
+}
+
+void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
+                    struct outbox *out)
+{
+    struct host *state = &coord->hosts[host];
+    if (coord->ended) {
+        coord_say (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
+        return;
+    }
+    if (msg->kind == MSG_HELLO) {
+        take_hello (coord, host, msg, now_ms, out);
+        return;
+    }
+    if (state->life != HOST_JOINED || state->joined_epoch != coord->epoch || msg->session != state->session) {
+        coord_say (coord, host, MSG_REHELLO, out);
+        return;
+    }
+    if (msg->seq <= state->seen_seq)
+        return; /* repeated or overtaken: a later message has said more */
+    state->seen_seq = msg->seq;
+    switch (msg->kind) {
+    case MSG_HEARTBEAT:
+        hear (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
+        break;
+    case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;
+    case MSG_BYE: take_bye (coord, host, &msg->of.bye, now_ms, out); break;
+    default: break; /* the driver lets only workers' kinds through; logs never come here */
+    }
+}

@@ -1,0 +1,250 @@
+#include "coordinator/core/judge.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "common/frontend/frontend.h"
+
+const struct signature *judge_signature (const struct plan *plan, struct text evidence)
+{
+    const struct signature *first = NULL;
+    uint32_t first_at = UINT32_MAX, at;
+    for (uint32_t i = 0; i < plan->signatures.n; i++)
+        if (text_find (evidence, plan->signatures.items[i].text, &at) && at < first_at) {
+            first_at = at;
+            first = &plan->signatures.items[i];
+        }
+    return first;
+}
+
+static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer layer, struct text cause, const char *next)
+{
+    out->outcome = outcome;
+    out->layer = layer;
+    out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
+    out->next = text_of (next);
+    return false; /* "this step did not let the result through" */
+}
+
+static const char *const look_at_log = "read its log: sliceup logs RUN --host HOST --rung RUNG";
+
+/* ---- the steps, in order; each lets the result through (true) or gives the verdict (false) ---- */
+
+static bool was_heard (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    (void) arena;
+    if (of->result->ending != ENDING_LOST)
+        return true;
+    return verdict_set (out, OUTCOME_NO_REPORT, LAYER_HOST, of->result->problem,
+                        "see whether the host is up and whether its worker was killed (out of memory?): worker.log");
+}
+
+static bool could_start (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    (void) arena;
+    const struct result *result = of->result;
+    if (result->ending != ENDING_NOT_STARTED)
+        return true;
+    enum layer layer = result->layer ? result->layer : LAYER_SLICEUP;
+    return verdict_set (out, OUTCOME_COULD_NOT_RUN, layer, result->problem, "mend what the sentence names, then run again");
+}
+
+static struct text phase_of (const struct result *result)
+{
+    return result->phase.len ? result->phase : TEXT_LIT ("start");
+}
+
+static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    char limit[DURATION_TEXT_BYTES];
+    duration_print (of->rung->timeout_ms, limit);
+    if (result->ending == ENDING_TIMEOUT)
+        return verdict_set (out, OUTCOME_NO_REPORT, result->layer ? result->layer : LAYER_UNKNOWN,
+                            text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (phase_of (result)), limit),
+                            "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
+    if (result->ending == ENDING_ORPHANED)
+        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_PLATFORM,
+                            TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
+                            "check the network between the hosts and the coordinator");
+    if (result->ending == ENDING_CANCELLED)
+        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_SLICEUP,
+                            result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
+    return true;
+}
+
+/* Signals that somebody sends, as opposed to those that a program earns by what it does. */
+static bool sent_from_outside (uint32_t signal)
+{
+    return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+static struct text evidence_of (const struct result *result, struct arena *arena)
+{
+    return text_format (arena, "%.*s\n%.*s", TEXT_ARG (result->failure), TEXT_ARG (result->tail));
+}
+
+/* What it said itself comes first, then a known text in its output, then "unknown". */
+static void name_failure (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
+{
+    const struct result *result = of->result;
+    const struct signature *known = judge_signature (of->plan, evidence_of (result, arena));
+    enum layer layer = known ? known->layer : result->layer ? result->layer : LAYER_UNKNOWN;
+    struct text cause = result->failure.len
+                            ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
+                            : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how), TEXT_ARG (phase_of (result)));
+    verdict_set (out, OUTCOME_FAILED, layer, cause, look_at_log);
+    if (known) {
+        out->signature = known->id;
+        out->next = known->next;
+    }
+}
+
+static bool precondition_missing (const struct judge_case *of)
+{
+    return of->rung->kind == PROGRAM_BUILTIN &&
+           (of->result->layer == LAYER_PLATFORM || of->result->layer == LAYER_HOST);
+}
+
+static bool ended_well (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    if (result->ending == ENDING_EXITED && result->code == 0)
+        return true;
+    struct text how = result->ending == ENDING_SIGNALLED
+                          ? text_format (arena, "killed by signal %u (%s)", result->code, strsignal ((int) result->code))
+                          : text_format (arena, "exit status %u", result->code);
+    name_failure (of, arena, how, out);
+    if (result->ending == ENDING_SIGNALLED && sent_from_outside (result->code)) {
+        out->outcome = OUTCOME_NO_REPORT;
+        if (!out->signature.len)
+            out->layer = LAYER_HOST;
+    }
+    if (precondition_missing (of))
+        out->outcome = OUTCOME_COULD_NOT_RUN;
+    return false;
+}
+
+static bool gave_evidence (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    if (of->rung->kind == PROGRAM_COMMAND || result->done)
+        return true;
+    struct text said = result->problem.len ? text_format (arena, ": %.*s", TEXT_ARG (result->problem)) : (struct text) { 0 };
+    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                        text_format (arena, "ended with status 0 but never said that it was done%.*s", TEXT_ARG (said)),
+                        "a canary says done with its attempt's nonce: docs/spec/canary.md");
+}
+
+static bool ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct backend *seen = &of->result->backend;
+    struct text asked = of->rung->backend;
+    if (asked.len == 0)
+        return true;
+    const char *next = "see which plugin was loaded, and the launch policy in the receipt";
+    if (seen->platform.len == 0)
+        return verdict_set (out, OUTCOME_FAILED, LAYER_BACKEND,
+                            text_format (arena, "asked for backend %.*s, and it did not say which one ran", TEXT_ARG (asked)), next);
+    if (!text_equal (seen->platform, asked))
+        return verdict_set (out, OUTCOME_FAILED, LAYER_BACKEND,
+                            text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
+                                         TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)), next);
+    uint32_t per_host = of->plan->profile.devices_per_host;
+    if (seen->local_devices != per_host)
+        return verdict_set (out, OUTCOME_FAILED, LAYER_DEVICE,
+                            text_format (arena, "sees %u devices of its own, the profile says %u", seen->local_devices, per_host),
+                            "see which devices the process may open, and who else holds them");
+    uint32_t world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
+    if (seen->process_count != world || seen->devices != world * per_host)
+        return verdict_set (out, OUTCOME_FAILED, LAYER_COLLECTIVE,
+                            text_format (arena, "formed a mesh of %u processes and %u devices, wanted %u and %u",
+                                         seen->process_count, seen->devices, world, world * per_host),
+                            "a rank that initialised alone computes alone: see its rendezvous");
+    return true;
+}
+
+static bool values_right (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    for (uint32_t i = 0; i < of->result->checks.n; i++) {
+        const struct check *check = &of->result->checks.items[i];
+        if (fabs (check->observed - check->expected) <= check->tolerance)
+            continue; /* written so that a NaN does not pass */
+        return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                            text_format (arena, "%.*s: expected %.9g, got %.9g", TEXT_ARG (check->name), check->expected,
+                                         check->observed),
+                            "a wrong value on one host only points at its device; on all, at the program or the bundle");
+    }
+    return true;
+}
+
+struct cache_counts { uint64_t requests, hits, executions; bool complete; };
+
+static struct cache_counts cache_counts (const struct judge_case *of)
+{
+    struct cache_counts counts = { 0 };
+    const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
+    counts.complete = frontend != NULL &&
+                      result_counter (of->result, frontend_requests_counter (frontend), &counts.requests) &&
+                      result_counter (of->result, frontend_hits_counter (frontend), &counts.hits) &&
+                      result_counter (of->result, "executions", &counts.executions);
+    return counts;
+}
+
+static bool cache_failed (struct verdict *out, struct text cause)
+{
+    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE, cause,
+                        "compare program, flags and versions with the writer's: the receipt has them per host");
+}
+
+/* Restored: the same programs, none of them compiled, and they ran and gave the right value. */
+static bool restored (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->key.pass != PASS_RESTORED)
+        return true;
+    struct cache_counts counts = cache_counts (of);
+    out->cache = TEXT_LIT ("recompiled");
+    if (!counts.complete)
+        return cache_failed (out, TEXT_LIT ("it did not report its compile counters"));
+    if (counts.requests == 0)
+        return cache_failed (out, TEXT_LIT ("the cache was never consulted"));
+    if (counts.hits != counts.requests)
+        return cache_failed (out, text_format (arena, "compiled %" PRIu64 " of %" PRIu64 " programs again", 
+                                               counts.requests - counts.hits, counts.requests));
+    if (counts.executions == 0 || of->result->checks.n == 0)
+        return cache_failed (out, TEXT_LIT ("loaded from the cache but executed or checked nothing"));
+    if (!text_is (of->result->cache_state, "verified"))
+        return cache_failed (out, text_format (arena, "the generation was not verified: %.*s", TEXT_ARG (of->result->cache_state)));
+    out->cache = TEXT_LIT ("restored");
+    return true;
+}
+
+static bool sealed (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->key.pass != PASS_COLD)
+        return true;
+    out->cache = TEXT_LIT ("cold");
+    if (!of->writer)
+        return true;
+    if (of->result->seal.token == of->token && of->result->seal.sha256.len)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+                        text_format (arena, "the cache generation was not sealed: %.*s", TEXT_ARG (of->result->problem)),
+                        "see free space and permissions under the cache root");
+}
+
+typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
+static judge_step_fn *const steps[] = {
+    was_heard, could_start, was_let_run, ended_well, gave_evidence, ran_where_asked, values_right, sealed, restored,
+};
+
+void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    *out = (struct verdict) { .host = of->host, .outcome = OUTCOME_PASSED, .phase = of->result->phase };
+    for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]); i++)
+        if (!steps[i](of, arena, out))
+            return;
+}

@@ -1,0 +1,25 @@
+/* judge.h - one host's result against what the rung asked for: evidence in, verdict out.
+ *
+ * Knows one host at a time; who pulled whom down is blame's affair. Absence is never evidence: what the contract asks for
+ * and the result does not hold fails it. Texts of a verdict live in the arena given, or in the plan or the result. */
+#ifndef SLICEUP_CORE_JUDGE_H
+#define SLICEUP_CORE_JUDGE_H
+
+#include "common/model/fact.h"
+
+struct judge_case {
+    const struct plan *plan;
+    const struct rung *rung;
+    struct attempt_key key;
+    uint32_t host, world;           /* world: hosts that took part */
+    bool writer;                    /* this host held the write token */
+    uint64_t token;
+    const struct result *result;
+};
+
+void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out);
+
+/* The first signature of the plan that occurs in `evidence`, by position of the occurrence; NULL: unknown text. */
+const struct signature *judge_signature (const struct plan *plan, struct text evidence);
+
+#endif

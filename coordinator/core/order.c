@@ -1,0 +1,60 @@
+/* order.c - the RUN message: everything one host needs to know about its part. */
+#include <string.h>
+
+#include "coordinator/core/deal.h"
+#include "coordinator/core/state.h"
+
+bool part_is_alone (const struct coord *coord)
+{
+    return coord->plan.rungs.items[coord->pass.key.rung].scope != SCOPE_SLICE;
+}
+
+static struct cache_order order_cache (const struct coord *coord, uint32_t host, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->pass;
+    struct cache_order order = { .role = CACHE_ROLE_NONE };
+    if (pass->key.pass == PASS_ONCE)
+        return order;
+    order.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (coord->plan.cache.root), TEXT_ARG (coord->bundle));
+    bool writer = pass->key.pass == PASS_COLD && host == coord->grant.host;
+    order.role = writer ? CACHE_ROLE_WRITER : CACHE_ROLE_READER;
+    order.token = writer ? coord->grant.token : coord->generation.token;
+    order.sha256 = writer ? (struct text) { 0 } : coord->generation.sha256;
+    if (writer) {
+        order.base = coord->generation.token;
+        order.base_sha256 = coord->generation.sha256;
+    }
+    return order;
+}
+
+static void order_pins (const struct coord *coord, const struct plan_host *host, struct pins *pins)
+{
+    *pins = coord->plan.pins;
+    if (host->env_dir.len)
+        pins->env_dir = host->env_dir;
+}
+
+void order_run (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
+{
+    const struct pass_state *pass = &coord->pass;
+    uint32_t host = pass->parts[at].host;
+    bool alone = part_is_alone (coord);
+    struct msg_run *run = &coord_say (coord, host, MSG_RUN, out)->of.run;
+    char nonce[33];
+    deal_nonce (pass->seed, host, nonce);
+    *run = (struct msg_run) {
+        .key = pass->key,
+        .nonce = text_copy (&out->arena, text_of (nonce)),
+        .rung = coord->plan.rungs.items[pass->key.rung],
+        .rank = alone ? 0 : at,
+        .world = alone ? 1 : pass->n,
+        .address = coord->plan.hosts.items[host].address,
+        .secret = pass->secrets[at],
+        .profile = coord->plan.profile,
+        .cache = order_cache (coord, host, &out->arena),
+    };
+    if (!alone)
+        run->mesh = coord->plan.mesh;
+    order_pins (coord, &coord->plan.hosts.items[host], &run->pins);
+    coord->hosts[host].run_said_ms = coord_clock (coord, now_ms);
+}

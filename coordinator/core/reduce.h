@@ -1,0 +1,30 @@
+/* reduce.h - is this metric really reduced over the mesh axes it claims?
+ *
+ * The coordinator dealt every device a secret number; the canary reduced it beside the metric in one collective. Knowing
+ * all numbers, the sum a device holds says which devices took part: exactly those of its axes, only itself, the wrong axes,
+ * all but one host, some host twice. The locals then say whether the value is the right function of the parts.
+ * Knows nothing of rungs or attempts. */
+#ifndef SLICEUP_CORE_REDUCE_H
+#define SLICEUP_CORE_REDUCE_H
+
+#include "common/model/fact.h"
+
+struct reduce_input {
+    const struct mesh *mesh;        /* of the hosts that took part */
+    uint32_t hosts;
+    uint32_t devices_per_host;
+    const uint64_t *secrets;        /* per host */
+    const struct metric *const *metrics; /* per host; NULL: this host reported none of that name */
+};
+
+struct reduce_verdict {
+    enum proof proof;
+    double value;                   /* as the first host that has one says */
+    uint32_t missing[HOSTS_MAX];    /* hosts whose contribution is not in it */
+    uint32_t missing_n;
+    char why[256];                  /* one clause for people; empty when proved */
+};
+
+void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out);
+
+#endif

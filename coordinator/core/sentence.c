@@ -1,0 +1,96 @@
+/* sentence.c - the one line that says where the slice stands. */
+#include "common/base/duration.h"
+#include "coordinator/core/state.h"
+
+enum { GROUPS_SHOWN = 3 };
+
+static bool same_cause (const struct verdict *a, const struct verdict *b)
+{
+    return a->outcome == b->outcome && a->layer == b->layer && text_equal (a->cause, b->cause);
+}
+
+static void add_hosts (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done, struct arena *arena,
+                       struct buf *line)
+{
+    struct text *names = arena_array (arena, ended->verdicts.n, sizeof (*names));
+    uint32_t n = 0;
+    for (uint32_t i = like; i < ended->verdicts.n; i++)
+        if (!done[i] && same_cause (&ended->verdicts.items[i], &ended->verdicts.items[like])) {
+            done[i] = true;
+            names[n++] = plan->hosts.items[ended->verdicts.items[i].host].name;
+        }
+    hostset_fold (names, n, line);
+}
+
+static void add_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done, struct arena *arena,
+                       struct buf *line)
+{
+    const struct verdict *verdict = &ended->verdicts.items[like];
+    add_hosts (plan, ended, like, done, arena, line);
+    buf_printf (line, " %s: %.*s [%s]", names_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause),
+                names_of (&layer_names, verdict->layer));
+    if (verdict->next.len)
+        buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
+}
+
+/* Causes first: a cascade is told only when it is all there is. */
+static void add_groups (const struct plan *plan, const struct fact_pass_ended *ended, bool *done, struct arena *arena,
+                        struct buf *line)
+{
+    uint32_t shown = 0;
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < ended->verdicts.n && shown < GROUPS_SHOWN; i++) {
+            bool cascade = ended->verdicts.items[i].outcome == OUTCOME_CASCADE;
+            if (done[i] || cascade != (round == 1) || (round == 1 && shown > 0))
+                continue;
+            buf_puts (line, shown++ ? " | " : ": ");
+            add_group (plan, ended, i, done, arena, line);
+        }
+}
+
+struct text sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended, struct arena *arena)
+{
+    struct buf line;
+    buf_init (&line, 16 * SENTENCE_MAX_BYTES);
+    const struct rung *rung = &plan->rungs.items[ended->key.rung];
+    buf_printf (&line, "stopped at rung %.*s (%u of %u)", TEXT_ARG (rung->id), ended->key.rung + 1, plan->rungs.n);
+    if (ended->key.pass != PASS_ONCE)
+        buf_printf (&line, ", %s pass", names_of (&pass_names, ended->key.pass));
+    bool *done = arena_array (arena, ended->verdicts.n, sizeof (*done));
+    add_groups (plan, ended, done, arena, &line);
+    struct text text = text_copy (arena, text_clip (buf_as_text (&line), SENTENCE_MAX_BYTES - 128));
+    buf_release (&line);
+    return text;
+}
+
+static struct text all_hosts (const struct plan *plan, struct arena *arena)
+{
+    struct text *names = arena_array (arena, plan->hosts.n, sizeof (*names));
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        names[i] = plan->hosts.items[i].name;
+    struct buf folded;
+    buf_init (&folded, 1024);
+    hostset_fold (names, plan->hosts.n, &folded);
+    struct text text = text_copy (arena, buf_as_text (&folded));
+    buf_release (&folded);
+    return text;
+}
+
+static struct text run_sentence (const struct coord *coord, struct arena *arena)
+{
+    const struct plan *plan = &coord->plan;
+    char span[DURATION_TEXT_BYTES];
+    duration_print (coord->clock_ms, span);
+    if (coord->cancel_level > 0)
+        return text_format (arena, "slice %.*s: cancelled by the user after %s, before rung %u of %u had ended",
+                            TEXT_ARG (plan->slice), span, coord->rung + 1, plan->rungs.n);
+    if (coord->stop)
+        return text_format (arena, "slice %.*s: %s", TEXT_ARG (plan->slice), coord->stop);
+    return text_format (arena, "slice %.*s: climbed to the top: %u of %u rungs passed on %.*s in %s", TEXT_ARG (plan->slice),
+                        plan->rungs.n, plan->rungs.n, TEXT_ARG (all_hosts (plan, arena)), span);
+}
+
+struct text sentence_of_run (const struct coord *coord, struct arena *arena)
+{
+    return text_clip (run_sentence (coord, arena), SENTENCE_MAX_BYTES);
+}

@@ -1,0 +1,149 @@
+/* state.h - the coordinator's state, private to this folder.
+ *
+ * Written by apply.c alone, except for the marked soft members: what was said when, learned again after a restart.
+ * All times are on the run's clock (fact.at_ms). */
+#ifndef SLICEUP_CORE_STATE_H
+#define SLICEUP_CORE_STATE_H
+
+#include "coordinator/core/coord.h"
+
+enum { GATES_MAX = 8, NONE = UINT32_MAX };
+
+/*  expected --key--> keyed --HELLO--> joined --silence, exit--> lost
+ *                      ^                ^------- HELLO ----------'|
+ *                      '------------- key (launched anew) --------'        */
+enum host_life { HOST_EXPECTED = 0, HOST_KEYED, HOST_JOINED, HOST_LOST };
+
+struct host {
+    enum host_life life;
+    bool keyed;
+    char key[41];
+    uint64_t session;
+    uint64_t joined_epoch;          /* the epoch in which it last said HELLO */
+    uint64_t pid, pid_start;
+    char *lost_why;
+    uint64_t lost_epoch;            /* a loss counts for the coordinator that saw it; the next one launches anew */
+    /* soft */
+    uint64_t heard_ms;
+    uint64_t seen_seq;              /* highest taken in this session */
+    bool suspected;
+    enum attempt_state state;       /* of the running pass's attempt, as last heard */
+    uint64_t run_said_ms, go_said_ms, stop_said_ms;
+};
+
+/* One host's part in the running pass. */
+struct part {
+    uint32_t host;
+    bool ended;
+    uint32_t order;                 /* of ending */
+    struct result result;           /* in pass.arena */
+    char sha256[65];
+    bool at_gate;                   /* soft: when last heard */
+    bool stopped;                   /* soft: it was told to stop */
+};
+
+struct gate {
+    char name[64];
+    enum gate_mode mode;
+    bool open;
+    char *value;                    /* once open */
+    struct text *values;            /* soft: per part, in pass.arena; ptr == NULL: not there yet */
+    uint32_t arrived_n;             /* soft */
+};
+
+struct pass_state {
+    bool active;
+    struct attempt_key key;
+    uint64_t began_ms, seed;
+    uint32_t n, ended_n;
+    struct part *parts;
+    uint32_t *part_of_host;         /* NONE: does not take part */
+    uint64_t *secrets;              /* per part */
+    uint64_t fell_ms;               /* when the first part ended badly; UINT64_MAX: none has */
+    bool stopped;                   /* PASS_STOPPED */
+    struct fact_pass_stopped why;   /* in arena */
+    struct gate gates[GATES_MAX];
+    uint32_t gates_n;
+    struct arena arena;
+    struct arena before;            /* of the pass before this one */
+};
+
+struct rung_state {
+    enum outcome outcome;
+    uint32_t attempts[PASS_RESTORED + 1];
+    bool cold_done;                 /* passed or skipped */
+    bool cold_skipped;              /* an adopted generation covered it */
+    bool refitted;                  /* the adopted generation did not fit and was compiled anew */
+};
+
+struct coord {
+    struct arena arena;             /* lives as long as the run */
+    struct plan plan;
+    char run[33];
+    uint64_t seed;
+    uint64_t next_index;
+    uint64_t epoch;
+    uint64_t clock_ms;              /* at_ms of the newest fact */
+    int64_t clock_offset_ms;        /* run clock = now + offset */
+    uint64_t began_ms;              /* of this epoch */
+
+    struct host *hosts;
+    uint32_t joined_n;
+    struct rung_state *rungs;
+    uint32_t rung;                  /* the next to climb */
+    struct pass_state pass;
+
+    struct text env_fingerprint;    /* from the environment rung */
+    struct text bundle;             /* "<frontend>/<digest>"; empty until first needed */
+    bool cache_known;               /* the catalogue was asked */
+    struct fact_generation generation; /* the published one; token 0: none */
+    struct fact_writer_granted grant;  /* the last */
+
+    bool climbing;                  /* soft: every host joined once */
+    uint32_t cancel_level;
+    char *stop;                     /* why the climb is over, one sentence; NULL: it is not */
+    enum outcome stop_outcome;
+    bool ended;
+    uint32_t exit_status;
+    /* soft: questions that are out */
+    bool asked_cache, asked_token;
+};
+
+/* outbox.c */
+struct fact *outbox_fact (struct outbox *out, enum fact_kind kind);
+struct effect *outbox_effect (struct outbox *out, enum effect_kind kind);
+/* Numbers, stamps and applies the fact that was just put into the outbox. */
+void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms);
+struct msg *coord_say (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out);
+uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
+
+/* inbox.c: what workers say */
+void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
+                    struct outbox *out);
+/* climb.c: from pass to pass, to the end */
+void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void climb_token (struct coord *coord, uint64_t token, struct text problem, uint64_t now_ms, struct outbox *out);
+void climb_cache_found (struct coord *coord, const struct fact_generation *found, uint64_t now_ms, struct outbox *out);
+/* order.c: the RUN message of one part */
+void order_run (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
+/* close.c: verdicts of a pass whose parts have all ended */
+void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
+/* watch.c: silence, time limits, gates, peers of the fallen */
+void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out);
+uint64_t watch_deadline (const struct coord *coord);    /* run clock */
+void watch_gate (struct coord *coord, uint32_t part, const struct holding *held, uint64_t now_ms, struct outbox *out);
+void watch_fallen (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void watch_lost (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
+void watch_stop_part (struct coord *coord, uint32_t part, bool hard, struct text why, uint64_t now_ms, struct outbox *out);
+bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
+bool part_is_alone (const struct coord *coord);         /* parts of the running pass do not depend on one another */
+
+/* bundle.c: names of caches */
+struct text bundle_name (const struct plan *plan, struct text env_fingerprint, struct arena *arena);
+struct text bundle_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
+
+/* sentence.c */
+struct text sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended, struct arena *arena);
+struct text sentence_of_run (const struct coord *coord, struct arena *arena);
+
+#endif

@@ -1,0 +1,685 @@
+#include "world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/rng.h"
+#include "common/wire/wire.h"
+#include "coordinator/core/coord.h"
+#include "coordinator/core/deal.h"
+#include "sample.h"
+#include "worker/core/member.h"
+
+enum { FACTS_MAX = 20000, HOSTS_SIMULATED_MAX = 64, EVENTS_MAX = 1 << 16, FRAME_MAX = 1 << 20 };
+
+enum event_kind { EV_TO_COORD, EV_TO_HOST, EV_FLUSH, EV_PROGRAM, EV_KILL_COORD, EV_RESUME, EV_KILL_WORKER, EV_RELAUNCH, EV_KEYED, EV_ASKED };
+struct event {
+    uint64_t at_ms, order;
+    enum event_kind kind;
+    uint32_t host, life;        /* life: of the process it was meant for */
+    struct text frame;          /* owned */
+    uint64_t number;            /* FLUSH: durable index; PROGRAM: step; ASKED: question */
+};
+
+struct sim_host {
+    struct member *member;      /* NULL: dead */
+    uint32_t life;
+    uint64_t own_seq;
+    /* what it runs */
+    bool running;
+    struct arena run_arena;
+    struct msg_run run;
+    uint32_t step;
+    bool waiting_gate, passed_gate;
+    enum ending stopping;
+};
+
+struct sim_fact { struct text bytes; };
+struct started { uint32_t host; struct attempt_key key; uint32_t life; };
+
+struct world {
+    struct world_options options;
+    struct world_report *report;
+    struct rng rng;
+    uint64_t now_ms, order, next_token;
+    struct event *events;       /* a heap by (at_ms, order) */
+    uint32_t events_n;
+    struct plan plan;
+    struct arena arena;
+    struct coord *coord;        /* NULL: dead */
+    uint32_t coord_life;
+    struct outbox outbox;
+    uint64_t own_seq[HOSTS_SIMULATED_MAX];
+    struct sim_fact facts[FACTS_MAX];   /* index - 1 */
+    uint64_t recorded, durable;
+    struct { uint64_t after; struct effect effect; struct text frame; uint32_t life; } held[8192];
+    uint32_t held_n;
+    struct sim_host hosts[HOSTS_SIMULATED_MAX];
+    struct started *started;
+    uint32_t started_n;
+    struct fact_generation published;   /* the catalogue */
+    uint64_t seed_of_pass;
+    bool ended;
+};
+
+#define PROMISE(world, what, ...)                                                                                        \
+    do {                                                                                                                 \
+        if (!(what)) {                                                                                                   \
+            fprintf (stderr, "broken promise at %" PRIu64 " ms, seed %" PRIu64 ", %u hosts: ", (world)->now_ms,          \
+                     (world)->options.seed, (world)->options.hosts);                                                     \
+            fprintf (stderr, __VA_ARGS__);                                                                               \
+            fputc ('\n', stderr);                                                                                        \
+            abort ();                                                                                                    \
+        }                                                                                                                \
+    } while (0)
+
+/* ---- events ---- */
+
+static bool sooner (const struct event *a, const struct event *b)
+{
+    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
+}
+
+static struct event *event_add (struct world *world, uint64_t after_ms, enum event_kind kind)
+{
+    PROMISE (world, world->events_n < EVENTS_MAX, "too many events are pending");
+    uint32_t at = world->events_n++;
+    struct event fresh = { .at_ms = world->now_ms + after_ms, .order = world->order++, .kind = kind };
+    while (at > 0 && sooner (&fresh, &world->events[(at - 1) / 2])) {
+        world->events[at] = world->events[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    world->events[at] = fresh;
+    return &world->events[at];
+}
+
+static struct event event_take (struct world *world)
+{
+    struct event first = world->events[0], last = world->events[--world->events_n];
+    uint32_t at = 0, child;
+    while ((child = 2 * at + 1) < world->events_n) {
+        if (child + 1 < world->events_n && sooner (&world->events[child + 1], &world->events[child]))
+            child++;
+        if (!sooner (&world->events[child], &last))
+            break;
+        world->events[at] = world->events[child];
+        at = child;
+    }
+    world->events[at] = last;
+    return first;
+}
+
+static struct text own (struct text from)
+{
+    char *copy = mem_alloc (from.len + 1);
+    memcpy (copy, from.ptr, from.len);
+    return (struct text) { copy, from.len };
+}
+
+static bool chance (struct world *world, uint32_t percent)
+{
+    return rng_below (&world->rng, 100) < percent;
+}
+
+static bool faults_over (const struct world *world)
+{
+    return world->now_ms > 150000;
+}
+
+static void post (struct world *world, enum event_kind kind, uint32_t host, uint32_t life, struct text frame)
+{
+    world->report->messages++;
+    bool calm = faults_over (world);
+    if (!calm && chance (world, world->options.loss_percent)) {
+        world->report->lost++;
+        return;
+    }
+    uint32_t copies = !calm && chance (world, world->options.repeat_percent) ? 2 : 1;
+    for (uint32_t i = 0; i < copies; i++) {
+        struct event *event = event_add (world, 1 + rng_below (&world->rng, world->options.delay_max_ms + 1), kind);
+        event->host = host;
+        event->life = life;
+        event->frame = own (frame);
+    }
+}
+
+static struct text encode (const struct msg *msg, struct buf *buf)
+{
+    buf_init (buf, FRAME_MAX);
+    wire_put_msg (buf, msg);
+    return buf_as_text (buf);
+}
+
+/* ---- the coordinator's side ---- */
+
+static const char run_id[RUN_ID_BYTES + 1] = "0123456789abcdef";
+
+static void record_fact (struct world *world, const struct fact *fact)
+{
+    if (fact_is_soft (fact->kind))
+        return;
+    struct buf buf;
+    buf_init (&buf, FRAME_MAX);
+    wire_put_fact (&buf, fact);
+    PROMISE (world, fact->index == world->recorded + 1, "fact %" PRIu64 " follows %" PRIu64, fact->index, world->recorded);
+    PROMISE (world, world->recorded < FACTS_MAX, "too many facts");
+    world->facts[world->recorded].bytes = own (buf_as_text (&buf));
+    world->recorded = fact->index;
+    buf_release (&buf);
+    if (fact->kind == FACT_PASS_BEGAN)
+        world->seed_of_pass = fact->of.pass_began.seed;
+    event_add (world, rng_below (&world->rng, 20), EV_FLUSH)->number = fact->index;
+}
+
+
+static void send_frame (struct world *world, const struct effect *effect, struct text *frame)
+{
+    struct msg msg = *effect->msg;
+    msg.major = PROTOCOL_MAJOR;
+    msg.run_id = (struct text) { run_id, RUN_ID_BYTES };
+    msg.epoch = coord_epoch (world->coord);
+    msg.session = effect->session;
+    msg.seq = ++world->own_seq[effect->host];
+    msg.ack = coord_seen_seq (world->coord, effect->host);
+    struct buf buf;
+    *frame = own (encode (&msg, &buf));
+    buf_release (&buf);
+}
+
+static void take_outbox (struct world *world)
+{
+    for (uint32_t i = 0; i < world->outbox.n; i++) {
+        struct outbox_item *item = &world->outbox.items[i];
+        if (item->is_fact) {
+            record_fact (world, &item->fact);
+            continue;
+        }
+        PROMISE (world, world->held_n < 8192, "too many effects are held");
+        world->held[world->held_n].after = world->recorded;
+        world->held[world->held_n].effect = item->effect;
+        world->held[world->held_n].life = world->coord_life;
+        world->held[world->held_n].frame = (struct text) { 0 };
+        if (item->effect.kind == FX_SEND)
+            send_frame (world, &item->effect, &world->held[world->held_n].frame);
+        if (item->effect.kind == FX_CACHE_PUBLISH) /* the catalogue keeps the newest; its texts live with the coordinator */
+            record_copy (fact_body (FACT_GENERATION_PUBLISHED), &world->published, item->effect.generation, &world->arena);
+        world->held_n++;
+    }
+    outbox_clear (&world->outbox);
+}
+
+static void launch (struct world *world, uint32_t host);
+
+static void perform (struct world *world, const struct effect *effect, struct text frame)
+{
+    switch (effect->kind) {
+    case FX_LAUNCH: launch (world, effect->host); break;
+    case FX_SEND: post (world, EV_TO_HOST, effect->host, 0, frame); break;
+    case FX_ADMIT:
+    case FX_CACHE_PUBLISH: break;
+    case FX_CACHE_FIND:
+    case FX_TOKEN: {
+        struct event *event = event_add (world, 5, EV_ASKED);
+        event->number = effect->kind;
+        event->life = world->coord_life;
+        break;
+    }
+    case FX_END: world->ended = true; break;
+    }
+}
+
+static void release (struct world *world)
+{
+    uint32_t done = 0;
+    while (done < world->held_n && world->held[done].after <= world->durable) {
+        perform (world, &world->held[done].effect, world->held[done].frame);
+        mem_free ((void *) world->held[done].frame.ptr);
+        done++;
+    }
+    memmove (world->held, world->held + done, (world->held_n - done) * sizeof (world->held[0]));
+    world->held_n -= done;
+}
+
+static void replay (struct world *world, struct coord *coord, uint64_t up_to)
+{
+    struct arena arena = { 0 };
+    for (uint64_t i = 0; i < up_to; i++) {
+        struct fact fact;
+        struct err err = { 0 };
+        int rc = wire_get_fact (world->facts[i].bytes, &fact, &arena, &err);
+        PROMISE (world, rc == 0, "fact %" PRIu64 " does not decode: %s", i + 1, err.text);
+        coord_apply (coord, &fact);
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
+static void check_replay (struct world *world)
+{
+    struct coord *copy = coord_create ();
+    struct digest a, b;
+    replay (world, copy, world->recorded);
+    coord_digest (world->coord, &a);
+    coord_digest (copy, &b);
+    PROMISE (world, digest_equal (&a, &b), "replaying %" PRIu64 " facts does not give the live state", world->recorded);
+    coord_destroy (copy);
+}
+
+static void coord_input (struct world *world, const struct input *in)
+{
+    if (world->coord == NULL)
+        return;
+    coord_step (world->coord, in, world->now_ms, &world->outbox);
+    take_outbox (world);
+    release (world);
+    if (chance (world, 3))
+        check_replay (world);
+}
+
+static void kill_coord (struct world *world)
+{
+    if (world->coord == NULL || world->ended)
+        return;
+    coord_destroy (world->coord);
+    world->coord = NULL;
+    world->coord_life++;
+    for (uint32_t i = 0; i < world->held_n; i++)
+        mem_free ((void *) world->held[i].frame.ptr);
+    world->held_n = 0;
+    for (uint64_t i = world->durable; i < world->recorded; i++) /* what was not durable never happened */
+        mem_free ((void *) world->facts[i].bytes.ptr);
+    world->recorded = world->durable;
+    event_add (world, 200 + rng_below (&world->rng, 10000), EV_RESUME);
+}
+
+static void resume_coord (struct world *world)
+{
+    world->coord = coord_create ();
+    memset (world->own_seq, 0, sizeof (world->own_seq));
+    if (world->recorded == 0)
+        coord_open (world->coord, text_of ("30313233343536373839616263646566"), &world->plan, world->options.seed, text_of ("sim"), 1,
+                    world->now_ms, &world->outbox);
+    else {
+        replay (world, world->coord, world->recorded);
+        coord_attach (world->coord, 1, world->now_ms, &world->outbox);
+    }
+    world->report->epochs++;
+    take_outbox (world);
+    release (world);
+}
+
+/* ---- the hosts' side ---- */
+
+static void host_step (struct world *world, uint32_t at, const struct member_input *in);
+
+static void launch (struct world *world, uint32_t at)
+{
+    struct sim_host *host = &world->hosts[at];
+    if (host->member)
+        return; /* the old process still waits: its key is bound already */
+    struct event *event = event_add (world, 10 + rng_below (&world->rng, 50), EV_KEYED);
+    event->host = at;
+    event->life = ++host->life;
+    char name[16];
+    snprintf (name, sizeof (name), "host%u", at);
+    host->member = member_create (text_of (name), (struct text) { run_id, RUN_ID_BYTES }, text_of ("sim"), 1000 + at, host->life,
+                                  text_of ("boot"));
+    host->own_seq = 0;
+}
+
+static void stop_program (struct sim_host *host)
+{
+    host->running = false;
+    arena_reset (&host->run_arena);
+}
+
+static void start_program (struct world *world, uint32_t at, const struct msg_run *run)
+{
+    struct sim_host *host = &world->hosts[at];
+    for (uint32_t i = 0; i < world->started_n; i++) {
+        struct started *before = &world->started[i];
+        PROMISE (world, !(before->host == at && before->life == host->life && attempt_key_equal (&before->key, &run->key)),
+                 "host%u started attempt %u of rung %u twice in one life", at, run->key.attempt, run->key.rung);
+        PROMISE (world, run->cache.role != CACHE_ROLE_WRITER || before->host == at || run->key.pass != PASS_COLD ||
+                            before->key.pass != PASS_COLD || !attempt_key_equal (&before->key, &run->key) ||
+                            world->plan.rungs.items[run->key.rung].warm == WARM_GANG,
+                 "a second host was given the write token of rung %u", run->key.rung);
+    }
+    world->started = mem_grow (world->started, world->started_n + 1, sizeof (*world->started));
+    world->started[world->started_n++] = (struct started) { at, run->key, host->life };
+    world->report->programs_started++;
+    stop_program (host);
+    record_copy (msg_body (MSG_RUN), &host->run, run, &host->run_arena);
+    host->running = true;
+    host->step = 0;
+    host->waiting_gate = host->passed_gate = false;
+    host->stopping = ENDING_NONE;
+    struct event *event = event_add (world, 50, EV_PROGRAM);
+    event->host = at;
+    event->life = host->life;
+}
+
+static void end_program (struct world *world, uint32_t at, enum ending ending, uint32_t code)
+{
+    struct sim_host *host = &world->hosts[at];
+    struct arena arena = { 0 };
+    uint64_t secrets[HOSTS_SIMULATED_MAX] = { 0 };
+    struct result result;
+    deal_secrets (world->seed_of_pass, world->options.hosts, 2, secrets);
+    sample_result (&host->run, secrets, &result, &arena);
+    result.ending = ending;
+    result.code = code;
+    result.done = ending == ENDING_EXITED && code == 0;
+    stop_program (host);
+    struct member_input in = { .kind = MEMBER_ENDED, .result = &result };
+    host_step (world, at, &in);
+    arena_release (&arena);
+}
+
+/* A program: phase, gate when it is slice-wide, some work, the end. */
+static void program_step (struct world *world, uint32_t at)
+{
+    struct sim_host *host = &world->hosts[at];
+    if (!host->running)
+        return;
+    bool slice = host->run.rung.scope == SCOPE_SLICE;
+    if (host->stopping) {
+        end_program (world, at, host->stopping, 0);
+        return;
+    }
+    if (host->step == 0) {
+        host->step = 1;
+        struct member_input in = { .kind = MEMBER_PHASE, .text = TEXT_LIT ("import") };
+        host_step (world, at, &in);
+    }
+    if (slice && !host->passed_gate) {
+        if (!host->waiting_gate) {
+            host->waiting_gate = true;
+            struct member_input in = { .kind = MEMBER_GATE, .text = TEXT_LIT ("rendezvous"), .gate_mode = GATE_SHARE,
+                                       .gate_value = at == 0 ? TEXT_LIT ("127.0.0.1:1") : TEXT_LIT ("") };
+            host_step (world, at, &in);
+        }
+        return;
+    }
+    if (host->step++ < 3) {
+        struct event *event = event_add (world, 100 + rng_below (&world->rng, 3000), EV_PROGRAM);
+        event->host = at;
+        event->life = host->life;
+        return;
+    }
+    bool falls = world->options.fall && slice && at == world->options.hosts - 1;
+    end_program (world, at, ENDING_EXITED, falls ? 3 : 0);
+}
+
+static void member_effect (struct world *world, uint32_t at, const struct member_effect *effect)
+{
+    struct sim_host *host = &world->hosts[at];
+    switch (effect->kind) {
+    case MEMBER_SEND: {
+        struct msg msg = *effect->msg;
+        msg.major = PROTOCOL_MAJOR;
+        msg.run_id = (struct text) { run_id, RUN_ID_BYTES };
+        msg.epoch = member_epoch (host->member);
+        msg.session = member_session (host->member);
+        msg.seq = ++host->own_seq;
+        struct buf buf;
+        post (world, EV_TO_COORD, at, 0, encode (&msg, &buf));
+        buf_release (&buf);
+        break;
+    }
+    case MEMBER_START: start_program (world, at, &effect->msg->of.run); break;
+    case MEMBER_GO: {
+        host->passed_gate = true;
+        struct event *event = event_add (world, 1, EV_PROGRAM);
+        event->host = at;
+        event->life = host->life;
+        break;
+    }
+    case MEMBER_STOP: {
+        host->stopping = effect->ending ? effect->ending : ENDING_CANCELLED;
+        struct event *event = event_add (world, effect->hard ? 10 : 10 + rng_below (&world->rng, 2000), EV_PROGRAM);
+        event->host = at;
+        event->life = host->life;
+        break;
+    }
+    case MEMBER_KEEP:
+    case MEMBER_FORGET: break;
+    case MEMBER_EXIT: {
+        struct member *gone = host->member;
+        host->member = NULL;
+        host->life++;
+        stop_program (host);
+        member_destroy (gone);
+        break;
+    }
+    }
+}
+
+static void host_step (struct world *world, uint32_t at, const struct member_input *in)
+{
+    struct sim_host *host = &world->hosts[at];
+    if (host->member == NULL)
+        return;
+    struct member_outbox out;
+    member_outbox_init (&out);
+    member_step (host->member, in, world->now_ms, &out);
+    uint32_t life = host->life;
+    for (uint32_t i = 0; i < out.n && host->member && host->life == life; i++)
+        member_effect (world, at, &out.items[i]);
+    member_outbox_release (&out);
+}
+
+static void kill_worker (struct world *world, uint32_t at)
+{
+    struct sim_host *host = &world->hosts[at];
+    if (host->member == NULL || world->ended)
+        return;
+    member_destroy (host->member);
+    host->member = NULL;
+    host->life++;
+    stop_program (host);
+    struct input in = { .kind = IN_WORKER_EXITED, .host = at, .text = TEXT_LIT ("killed by signal 9") };
+    coord_input (world, &in);
+}
+
+/* ---- promises over the whole record ---- */
+
+static void check_once (struct world *world)
+{
+    struct arena arena = { 0 };
+    struct started *ended = NULL;
+    uint32_t ended_n = 0;
+    uint64_t token = 0;
+    for (uint64_t i = 0; i < world->recorded; i++) {
+        struct fact fact;
+        struct err err = { 0 };
+        PROMISE (world, wire_get_fact (world->facts[i].bytes, &fact, &arena, &err) == 0, "fact does not decode: %s", err.text);
+        if (fact.kind == FACT_WRITER_GRANTED) {
+            PROMISE (world, fact.of.writer_granted.token > token, "token %" PRIu64 " does not rise", fact.of.writer_granted.token);
+            token = fact.of.writer_granted.token;
+        }
+        if (fact.kind == FACT_RUN_ENDED) {
+            world->report->outcome = fact.of.run_ended.outcome;
+            world->report->exit_status = fact.of.run_ended.exit_status;
+            snprintf (world->report->sentence, sizeof (world->report->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
+            PROMISE (world, i + 1 == world->recorded, "something was recorded after the end");
+        }
+        if (fact.kind != FACT_ATTEMPT_ENDED)
+            continue;
+        const struct fact_attempt_ended *of = &fact.of.attempt_ended;
+        for (uint32_t k = 0; k < ended_n; k++)
+            PROMISE (world, !(ended[k].host == of->host && attempt_key_equal (&ended[k].key, &of->result.key)),
+                     "host%u ended attempt %u of rung %u twice", of->host, of->result.key.attempt, of->result.key.rung);
+        ended = mem_grow (ended, ended_n + 1, sizeof (*ended));
+        ended[ended_n++] = (struct started) { of->host, of->result.key, 0 };
+    }
+    mem_free (ended);
+    arena_release (&arena);
+}
+
+/* ---- the clock ---- */
+
+static void deliver_to_coord (struct world *world, const struct event *event)
+{
+    struct arena arena = { 0 };
+    struct msg msg;
+    struct err err = { 0 };
+    int rc = wire_get_msg (event->frame, &msg, &arena, &err);
+    PROMISE (world, rc == 0, "a worker's frame does not decode: %s", err.text);
+    char hex[DIGEST_HEX_BYTES] = "";
+    struct input in = { .kind = IN_MSG, .host = event->host, .msg = &msg };
+    if (msg.kind == MSG_RESULT) {
+        struct digest digest;
+        wire_digest (&result_record, &msg.of.result, &digest);
+        in.text = text_of (digest_hex (&digest, hex));
+    }
+    coord_input (world, &in);
+    arena_release (&arena);
+}
+
+static void deliver_to_host (struct world *world, const struct event *event)
+{
+    struct arena arena = { 0 };
+    struct msg msg;
+    struct err err = { 0 };
+    int rc = wire_get_msg (event->frame, &msg, &arena, &err);
+    PROMISE (world, rc == 0, "the coordinator's frame does not decode: %s", err.text);
+    struct member_input in = { .kind = MEMBER_MSG, .msg = &msg };
+    host_step (world, event->host, &in);
+    arena_release (&arena);
+}
+
+static void answer (struct world *world, const struct event *event)
+{
+    if (event->life != world->coord_life)
+        return;
+    struct input in = { .kind = event->number == FX_TOKEN ? IN_TOKEN : IN_CACHE_FOUND };
+    if (event->number == FX_TOKEN)
+        in.token = ++world->next_token;
+    coord_input (world, &in);
+}
+
+static void happen (struct world *world, const struct event *event)
+{
+    struct sim_host *host = &world->hosts[event->host];
+    switch (event->kind) {
+    case EV_TO_COORD: deliver_to_coord (world, event); break;
+    case EV_TO_HOST: deliver_to_host (world, event); break;
+    case EV_FLUSH:
+        if (event->number > world->durable && event->number <= world->recorded)
+            world->durable = event->number;
+        if (world->coord)
+            release (world);
+        break;
+    case EV_PROGRAM:
+        if (event->life == host->life)
+            program_step (world, event->host);
+        break;
+    case EV_KILL_COORD: kill_coord (world); break;
+    case EV_RESUME: resume_coord (world); break;
+    case EV_KILL_WORKER: kill_worker (world, event->host); break;
+    case EV_RELAUNCH: break;
+    case EV_KEYED: {
+        struct input in = { .kind = IN_WORKER_KEYED, .host = event->host, .text = TEXT_LIT ("0123456789012345678901234567890123456789") };
+        coord_input (world, &in);
+        break;
+    }
+    case EV_ASKED: answer (world, event); break;
+    }
+    mem_free ((void *) event->frame.ptr);
+}
+
+/* Deadlines that fell due by `until`; a core whose deadline does not move on when it is served would spin here. */
+static bool serve_deadlines (struct world *world, uint64_t until)
+{
+    uint64_t next = until;
+    int who = -1;
+    if (world->coord && !world->ended && coord_deadline_ms (world->coord) < next) {
+        next = coord_deadline_ms (world->coord);
+        who = (int) world->options.hosts;
+    }
+    for (uint32_t i = 0; i < world->options.hosts; i++)
+        if (world->hosts[i].member && member_deadline_ms (world->hosts[i].member) < next) {
+            next = member_deadline_ms (world->hosts[i].member);
+            who = (int) i;
+        }
+    if (who < 0)
+        return false;
+    if (next > world->now_ms)
+        world->now_ms = next;
+    else
+        world->now_ms++; /* time moves while a core works */
+    struct input tick = { .kind = IN_TICK };
+    struct member_input member_tick = { .kind = MEMBER_TICK };
+    if (who == (int) world->options.hosts)
+        coord_input (world, &tick);
+    else
+        host_step (world, (uint32_t) who, &member_tick);
+    return true;
+}
+
+static void plan_faults (struct world *world)
+{
+    for (uint32_t i = 0; i < world->options.coordinator_kills; i++)
+        event_add (world, rng_below (&world->rng, 60000), EV_KILL_COORD);
+    for (uint32_t i = 0; i < world->options.worker_kills; i++) {
+        uint64_t after_ms = 500 + rng_below (&world->rng, 30000);
+        event_add (world, after_ms, EV_KILL_WORKER)->host = (uint32_t) rng_below (&world->rng, world->options.hosts);
+    }
+}
+
+static void world_release (struct world *world)
+{
+    for (uint32_t i = 0; i < world->options.hosts; i++) {
+        member_destroy (world->hosts[i].member);
+        arena_release (&world->hosts[i].run_arena);
+    }
+    for (uint32_t i = 0; i < world->events_n; i++)
+        mem_free ((void *) world->events[i].frame.ptr);
+    for (uint32_t i = 0; i < world->held_n; i++)
+        mem_free ((void *) world->held[i].frame.ptr);
+    for (uint64_t i = 0; i < world->recorded; i++)
+        mem_free ((void *) world->facts[i].bytes.ptr);
+    coord_destroy (world->coord);
+    outbox_release (&world->outbox);
+    arena_release (&world->arena);
+    mem_free (world->started);
+    mem_free (world->events);
+    mem_free (world);
+}
+
+void world_run (const struct world_options *options, struct world_report *report)
+{
+    struct world *world = mem_alloc (sizeof (*world));
+    *report = (struct world_report) { 0 };
+    world->options = *options;
+    world->report = report;
+    world->rng = rng_seed (options->seed);
+    world->now_ms = 1000;
+    world->events = mem_array (EVENTS_MAX, sizeof (*world->events));
+    sample_plan (&world->plan, options->hosts, &world->arena);
+    outbox_init (&world->outbox);
+    resume_coord (world);
+    plan_faults (world);
+    while (!world->ended) {
+        PROMISE (world, world->now_ms < options->bound_ms, "no verdict within the bound");
+        uint64_t until = world->events_n ? world->events[0].at_ms : world->now_ms + 1000;
+        if (serve_deadlines (world, until))
+            continue;
+        if (world->events_n == 0) {
+            world->now_ms = until;
+            continue;
+        }
+        struct event event = event_take (world);
+        if (event.at_ms > world->now_ms)
+            world->now_ms = event.at_ms;
+        happen (world, &event);
+    }
+    check_once (world);
+    report->ended_ms = world->now_ms;
+    report->facts = (uint32_t) world->recorded;
+    world_release (world);
+}

@@ -1,0 +1,35 @@
+/* world.h - a simulated slice: the real coordinator core and N real member cores under one virtual clock.
+ *
+ * The network loses, repeats, delays and reorders messages; the coordinator's disk is late, and what was not durable when it
+ * dies is gone; workers are killed with what they ran. Everything follows from the seed. After every step the promises are
+ * checked; the first broken one aborts with the seed and the virtual time. */
+#ifndef SLICEUP_TESTS_WORLD_H
+#define SLICEUP_TESTS_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/model/fact.h"
+
+struct world_options {
+    uint64_t seed;
+    uint32_t hosts;
+    uint32_t loss_percent, repeat_percent;
+    uint32_t delay_max_ms;
+    uint32_t coordinator_kills;     /* at random moments of the first two minutes; each is resumed a little later */
+    uint32_t worker_kills;
+    bool fall;                      /* one host's program fails on rung `all` */
+    uint64_t bound_ms;              /* virtual time by which the run must have ended */
+};
+
+struct world_report {
+    enum outcome outcome;
+    uint32_t exit_status;
+    char sentence[1024];
+    uint64_t ended_ms;
+    uint32_t facts, epochs, messages, lost, programs_started;
+};
+
+/* Runs to the end and checks everything; prints and aborts on a broken promise. */
+void world_run (const struct world_options *options, struct world_report *report);
+
+#endif

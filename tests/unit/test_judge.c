@@ -1,0 +1,298 @@
+/* links: simulated */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coordinator/core/agree.h"
+#include "coordinator/core/blame.h"
+#include "coordinator/core/judge.h"
+#include "sample.h"
+
+enum { FACTS, TINY, ALL };
+
+struct bench {
+    struct arena arena;
+    struct plan plan;
+    struct result result;
+    struct judge_case of;
+    struct verdict verdict;
+};
+
+/* A host that did everything right on this rung and pass. */
+static void bench_make (struct bench *bench, uint32_t rung, enum pass pass)
+{
+    *bench = (struct bench) { 0 };
+    sample_plan (&bench->plan, 4, &bench->arena);
+    bool slice = bench->plan.rungs.items[rung].scope == SCOPE_SLICE;
+    struct msg_run run = { .key = { rung, pass, 1 }, .rung = bench->plan.rungs.items[rung], .world = slice ? 4 : 1,
+                           .profile = bench->plan.profile };
+    run.cache.role = pass == PASS_COLD ? CACHE_ROLE_WRITER : pass == PASS_RESTORED ? CACHE_ROLE_READER : CACHE_ROLE_NONE;
+    run.cache.token = 9;
+    uint64_t secrets[4] = { 2, 4, 6, 8 };
+    sample_result (&run, secrets, &bench->result, &bench->arena);
+    bench->of = (struct judge_case) { .plan = &bench->plan, .rung = &bench->plan.rungs.items[rung], .key = run.key, .world = run.world,
+                                      .writer = pass == PASS_COLD, .token = 9, .result = &bench->result };
+}
+
+static enum outcome judge (struct bench *bench)
+{
+    judge_result (&bench->of, &bench->arena, &bench->verdict);
+    return bench->verdict.outcome;
+}
+
+static bool cause_has (const struct bench *bench, const char *words)
+{
+    return text_find (bench->verdict.cause, text_of (words), NULL);
+}
+
+static void good_results_pass (void **state)
+{
+    (void) state;
+    static const struct { uint32_t rung; enum pass pass; const char *cache; } cases[] = {
+        { FACTS, PASS_ONCE, "" }, { TINY, PASS_COLD, "cold" }, { TINY, PASS_RESTORED, "restored" }, { ALL, PASS_RESTORED, "restored" },
+    };
+    for (size_t i = 0; i < 4; i++) {
+        struct bench bench;
+        bench_make (&bench, cases[i].rung, cases[i].pass);
+        assert_int_equal (judge (&bench), OUTCOME_PASSED);
+        assert_true (text_is (bench.verdict.cache, cases[i].cache));
+        arena_release (&bench.arena);
+    }
+}
+
+static void how_it_ended_decides (void **state)
+{
+    (void) state;
+    static const struct { enum ending ending; uint32_t code; enum outcome outcome; const char *words; } cases[] = {
+        { ENDING_EXITED, 3, OUTCOME_FAILED, "exit status 3" },
+        { ENDING_SIGNALLED, SIGSEGV, OUTCOME_FAILED, "signal 11" },
+        { ENDING_SIGNALLED, SIGKILL, OUTCOME_NO_REPORT, "signal 9" },
+        { ENDING_TIMEOUT, 0, OUTCOME_NO_REPORT, "still in phase run after 1 min" },
+        { ENDING_ORPHANED, 0, OUTCOME_NO_REPORT, "coordinator" },
+        { ENDING_LOST, 0, OUTCOME_NO_REPORT, "" },
+        { ENDING_NOT_STARTED, 0, OUTCOME_COULD_NOT_RUN, "" },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_RESTORED);
+        bench.result.ending = cases[i].ending;
+        bench.result.code = cases[i].code;
+        assert_int_equal (judge (&bench), cases[i].outcome);
+        assert_true (cause_has (&bench, cases[i].words));
+        arena_release (&bench.arena);
+    }
+}
+
+static void silence_and_exit_0_is_no_evidence (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, TINY, PASS_ONCE);
+    bench.result.done = false;
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_true (cause_has (&bench, "never said that it was done"));
+    arena_release (&bench.arena);
+}
+
+static void another_backend_than_asked_fails_whatever_the_exit_status (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, TINY, PASS_ONCE);
+    bench.plan.rungs.items[TINY].backend = TEXT_LIT ("tpu");
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_int_equal (bench.verdict.layer, LAYER_BACKEND);
+    assert_true (cause_has (&bench, "asked for backend tpu, ran on cpu"));
+    bench.result.backend.platform = (struct text) { 0 };
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    arena_release (&bench.arena);
+}
+
+static void a_rank_that_initialised_alone_fails (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, ALL, PASS_RESTORED);
+    bench.result.backend.process_count = 1;
+    bench.result.backend.devices = 2;
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_int_equal (bench.verdict.layer, LAYER_COLLECTIVE);
+    arena_release (&bench.arena);
+}
+
+static void wrong_values_fail_and_nan_is_wrong (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, TINY, PASS_ONCE);
+    bench.result.checks.items[0].observed = 284;
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    bench.result.checks.items[0].observed = 0.0 / 0.0;
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    arena_release (&bench.arena);
+}
+
+static void set_counter (struct bench *bench, const char *name, uint64_t value)
+{
+    for (uint32_t i = 0; i < bench->result.counters.n; i++)
+        if (text_is (bench->result.counters.items[i].name, name))
+            bench->result.counters.items[i].value = value;
+}
+
+static void restored_needs_every_piece_of_evidence (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, TINY, PASS_RESTORED);
+    set_counter (&bench, "cache_hits", 2);
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_true (cause_has (&bench, "compiled 1 of 3 programs again"));
+    assert_true (text_is (bench.verdict.cache, "recompiled"));
+    set_counter (&bench, "cache_hits", 0);
+    set_counter (&bench, "compile_requests", 0);
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_true (cause_has (&bench, "never consulted"));
+    set_counter (&bench, "cache_hits", 3);
+    set_counter (&bench, "compile_requests", 3);
+    set_counter (&bench, "executions", 0);
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    set_counter (&bench, "executions", 1);
+    bench.result.cache_state = TEXT_LIT ("tiny-cache: sha256 differs");
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    bench.result.cache_state = TEXT_LIT ("verified");
+    assert_int_equal (judge (&bench), OUTCOME_PASSED);
+    bench.result.counters.n = 0;
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_true (cause_has (&bench, "did not report its compile counters"));
+    arena_release (&bench.arena);
+}
+
+static void a_writer_that_did_not_seal_fails (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, TINY, PASS_COLD);
+    bench.result.seal.token = 8;
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_int_equal (bench.verdict.layer, LAYER_CACHE);
+    arena_release (&bench.arena);
+}
+
+static void known_text_names_the_owner_and_unknown_stays_unknown (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, TINY, PASS_ONCE);
+    bench.result.code = 1;
+    bench.result.tail = TEXT_LIT ("write: No space left on device\nlater: Connection closed by peer");
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_int_equal (bench.verdict.layer, LAYER_HOST);
+    assert_true (text_is (bench.verdict.signature, "disk-full"));
+    bench.result.tail = TEXT_LIT ("something nobody has seen before");
+    judge (&bench);
+    assert_int_equal (bench.verdict.layer, LAYER_UNKNOWN);
+    arena_release (&bench.arena);
+}
+
+/* ---- blame ---- */
+
+struct fallen { enum ending ending; uint32_t code; const char *tail; uint32_t order; bool at_gate; enum outcome expected; };
+
+static void blame_case (const struct fallen *fallen, uint32_t n)
+{
+    struct verdict verdicts[4];
+    struct blame_host hosts[4];
+    struct bench bench;
+    struct arena arena = { 0 };
+    for (uint32_t i = 0; i < n; i++) {
+        bench_make (&bench, ALL, PASS_ONCE);
+        bench.of.host = i;
+        bench.result.ending = fallen[i].ending;
+        bench.result.code = fallen[i].code;
+        bench.result.tail = text_of (fallen[i].tail);
+        judge (&bench);
+        verdicts[i] = bench.verdict;
+        verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text) { 0 };
+        verdicts[i].signature = text_copy (&arena, bench.verdict.signature);
+        hosts[i] = (struct blame_host) { &verdicts[i], fallen[i].ending, fallen[i].order, fallen[i].at_gate };
+        arena_release (&bench.arena);
+    }
+    struct plan plan;
+    sample_plan (&plan, 4, &arena);
+    blame_slice (&plan, hosts, n, &arena);
+    for (uint32_t i = 0; i < n; i++)
+        if (verdicts[i].outcome != fallen[i].expected)
+            fail_msg ("host %u: %s, expected %s", i, names_of (&outcome_names, verdicts[i].outcome),
+                      names_of (&outcome_names, fallen[i].expected));
+    arena_release (&arena);
+}
+
+static void the_cause_is_told_from_the_cascade (void **state)
+{
+    (void) state;
+    const struct fallen peers_report_first[] = {
+        { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 0, false, OUTCOME_CASCADE },
+        { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 1, false, OUTCOME_CASCADE },
+        { ENDING_LOST, 0, "", 3, false, OUTCOME_NO_REPORT },
+        { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 2, false, OUTCOME_CASCADE },
+    };
+    const struct fallen unknown_after_known[] = {
+        { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
+        { ENDING_SIGNALLED, SIGABRT, "something odd", 1, false, OUTCOME_CASCADE },
+        { ENDING_CANCELLED, 0, "", 2, true, OUTCOME_CASCADE },
+        { ENDING_EXITED, 0, "", 3, false, OUTCOME_PASSED },
+    };
+    const struct fallen gate_waiters[] = {
+        { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
+        { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
+        { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, "", 3, true, OUTCOME_CASCADE },
+    };
+    const struct fallen nobody_confesses[] = {
+        { ENDING_EXITED, 1, "Connection closed by peer", 1, false, OUTCOME_CASCADE },
+        { ENDING_EXITED, 1, "Connection closed by peer", 0, false, OUTCOME_FAILED },
+    };
+    const struct fallen two_causes[] = {
+        { ENDING_EXITED, 1, "No space left on device", 1, false, OUTCOME_FAILED },
+        { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
+    };
+    blame_case (peers_report_first, 4);
+    blame_case (unknown_after_known, 4);
+    blame_case (gate_waiters, 4);
+    blame_case (nobody_confesses, 2);
+    blame_case (two_causes, 2);
+}
+
+static void flags_compare_as_sets_of_tokens (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct text a = agree_tokens (text_of ("--b=2  --a=1 --b=2"), &arena), b = agree_tokens (text_of ("--a=1 --b=2"), &arena);
+    assert_true (text_equal (a, b));
+    assert_true (text_is (a, "--a=1 --b=2"));
+    assert_false (text_equal (a, agree_tokens (text_of ("--a=1"), &arena)));
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (good_results_pass),
+        cmocka_unit_test (how_it_ended_decides),
+        cmocka_unit_test (silence_and_exit_0_is_no_evidence),
+        cmocka_unit_test (another_backend_than_asked_fails_whatever_the_exit_status),
+        cmocka_unit_test (a_rank_that_initialised_alone_fails),
+        cmocka_unit_test (wrong_values_fail_and_nan_is_wrong),
+        cmocka_unit_test (restored_needs_every_piece_of_evidence),
+        cmocka_unit_test (a_writer_that_did_not_seal_fails),
+        cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
+        cmocka_unit_test (the_cause_is_told_from_the_cascade),
+        cmocka_unit_test (flags_compare_as_sets_of_tokens),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
