@@ -54,7 +54,7 @@ static const struct field log_fields[] = {
 };
 static const struct record log_record = RECORD ("log", struct msg_log, log_fields);
 
-static const struct field bye_fields[] = { F_TEXT (1, struct msg_bye, why, SENTENCE_MAX_BYTES) };
+static const struct field bye_fields[] = { F_TEXT (1, struct msg_bye, why, TEXT_MAX_BYTES) };
 static const struct record bye_record = RECORD ("bye", struct msg_bye, bye_fields);
 
 static const struct field welcome_fields[] = {

@@ -1,0 +1,108 @@
+/* msg.c - the envelope: [major, minor, kind, run_id, epoch, session, seq, ack, body]. Its shape is frozen with
+ * HELLO. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/wire/get.h"
+#include "common/wire/put.h"
+#include "common/wire/wire.h"
+
+enum { ENVELOPE_ITEMS = 9 };
+
+/* A body for the kinds that have none: an empty map, so that a later minor version can put something there. */
+static const struct record empty_record = { .name = "body", .bytes = 0 };
+
+static const struct record *body_of (enum msg_kind kind)
+{
+    const struct record *body = msg_body (kind);
+    return body ? body : &empty_record;
+}
+
+void wire_put_msg (struct buf *out, const struct msg *msg)
+{
+    struct put put;
+
+    assert (msg_is_known (msg->kind) && msg->run_id.len == RUN_ID_BYTES);
+    put_begin (&put, out);
+    put_list (&put, ENVELOPE_ITEMS);
+    put_u64 (&put, msg->major);
+    put_u64 (&put, msg->minor);
+    put_u64 (&put, msg->kind);
+    put_bytes (&put, msg->run_id);
+    put_u64 (&put, msg->epoch);
+    put_u64 (&put, msg->session);
+    put_u64 (&put, msg->seq);
+    put_u64 (&put, msg->ack);
+    put_record (&put, body_of (msg->kind), &msg->of);
+    put_end (&put);
+}
+
+static int get_run_id (struct reader *reader, struct text *run_id, struct err *err)
+{
+    struct value value;
+    if (reader_next (reader, &value, err) < 0)
+        return err_prefix (err, "run_id");
+    if (value.kind != VALUE_BYTES || value.text.len != RUN_ID_BYTES)
+        return err_set (err, ERR_PARSE, "run_id: byte %" PRIu32 ": expected %d bytes", reader_offset (reader),
+                        RUN_ID_BYTES);
+    *run_id = value.text;
+    return 0;
+}
+
+static int get_numbers (struct reader *reader, struct msg *msg, struct err *err)
+{
+    if (get_u64 (reader, "epoch", UINT64_MAX, &msg->epoch, err) < 0)
+        return -1;
+    if (get_u64 (reader, "session", UINT64_MAX, &msg->session, err) < 0)
+        return -1;
+    if (get_u64 (reader, "seq", UINT64_MAX, &msg->seq, err) < 0)
+        return -1;
+    return get_u64 (reader, "ack", UINT64_MAX, &msg->ack, err);
+}
+
+static int get_versions (struct reader *reader, struct msg *msg, struct err *err)
+{
+    uint64_t major, minor, kind;
+
+    if (get_u64 (reader, "major", UINT32_MAX, &major, err) < 0)
+        return -1;
+    if (get_u64 (reader, "minor", UINT32_MAX, &minor, err) < 0)
+        return -1;
+    if (get_u64 (reader, "kind", UINT16_MAX, &kind, err) < 0)
+        return -1;
+    bool frozen = kind == MSG_HELLO || kind == MSG_REFUSE;
+    if (major != PROTOCOL_MAJOR && !frozen)
+        return err_set (err, ERR_REFUSED, "protocol version %" PRIu64 ".%" PRIu64 ", this build speaks %d.%d", major,
+                        minor, PROTOCOL_MAJOR, PROTOCOL_MINOR);
+    if (!msg_is_known ((enum msg_kind) kind))
+        return err_set (err, ERR_REFUSED, "message of unknown kind %" PRIu64, kind);
+    msg->major = (uint32_t) major;
+    msg->minor = (uint32_t) minor;
+    msg->kind = (enum msg_kind) kind;
+    return 0;
+}
+
+static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena, struct err *err)
+{
+    if (get_list_of (reader, "envelope", ENVELOPE_ITEMS, err) < 0)
+        return -1;
+    if (get_versions (reader, msg, err) < 0)
+        return -1;
+    if (get_run_id (reader, &msg->run_id, err) < 0)
+        return -1;
+    if (get_numbers (reader, msg, err) < 0)
+        return -1;
+    if (get_record (reader, body_of (msg->kind), &msg->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
+        return -1;
+    return get_end (reader, err);
+}
+
+int wire_get_msg (struct text bytes, struct msg *out, struct arena *arena, struct err *err)
+{
+    if (bytes.len > MSG_MAX_BYTES)
+        return err_set (err, ERR_LIMIT, "message of %" PRIu32 " bytes, at most %d", bytes.len, MSG_MAX_BYTES);
+    struct reader reader = reader_over (bytes, WIRE_ITEMS_MAX);
+    memset (out, 0, sizeof *out);
+    return get_msg (&reader, out, arena, err) < 0 ? err_prefix (err, "message") : 0;
+}

@@ -1,0 +1,42 @@
+/* reader.h - one value after another out of hostile bytes, MessagePack as this project writes it.
+ *
+ * Knows nothing of records. Every value read costs one item; a length is believed only after it was compared with the
+ * bytes that remain; an integer, length or count in a longer form than needed is refused, so that equal values have
+ * equal bytes. nil, ext, float32 and the unused byte c1 are not part of the language. Nothing is allocated here.
+ * Errors name the offset and sizes, never the bytes. */
+#ifndef SLICEUP_WIRE_READER_H
+#define SLICEUP_WIRE_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/base/err.h"
+#include "common/base/text.h"
+
+/* The one bit pattern of every NaN: quiet, positive, no payload. */
+#define WIRE_NAN_BITS 0x7ff8000000000000ull
+
+struct reader {
+    const uint8_t *start, *at, *end;
+    uint32_t items_left;
+};
+
+enum value_kind { VALUE_UINT = 1, VALUE_NEGATIVE, VALUE_BOOL, VALUE_FLOAT, VALUE_TEXT, VALUE_BYTES, VALUE_LIST,
+                  VALUE_MAP };
+struct value {
+    enum value_kind kind;
+    uint64_t number;        /* UINT; NEGATIVE: two's complement; BOOL; LIST, MAP: how many items or pairs follow */
+    double real;
+    struct text text;       /* TEXT, BYTES: aliases the input */
+};
+
+struct reader reader_over (struct text bytes, uint32_t items_max);
+uint32_t reader_offset (const struct reader *reader);
+/* The head of a list or map, or a whole scalar, text or byte string. */
+int reader_next (struct reader *reader, struct value *value, struct err *err);
+/* Passes over one value and everything in it, to `depth` more levels, under the same rules as if it were known. */
+int reader_skip (struct reader *reader, uint32_t depth, struct err *err);
+const char *value_kind_name (enum value_kind kind);
+/* UTF-8 without NUL. */
+bool value_text_is_clean (struct text text);
+
+#endif

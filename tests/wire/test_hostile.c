@@ -1,0 +1,481 @@
+/* links: wire */
+/* Bytes from a peer that means harm, row by row, against a record that has a field of every kind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/wire/wire.h"
+#include "tests/wire/generate.h"
+
+struct inner { uint32_t a; struct text b; };
+static const struct field inner_fields[] = { F_U32 (1, struct inner, a, 9), F_TEXT (2, struct inner, b, 3) };
+static const struct record inner_record = RECORD ("inner", struct inner, inner_fields);
+
+struct all {
+    bool flag;
+    uint32_t small;
+    uint64_t large, any;
+    int64_t around;
+    double real;
+    enum pass pass;
+    struct text words, raw;
+    struct inner in;
+    LIST_OF (struct inner) list;
+    LIST_OF (struct text) texts;
+    LIST_OF (uint32_t) numbers;
+    LIST_OF (double) reals;
+};
+static const struct field all_fields[] = {
+    F_BOOL (1, struct all, flag),
+    F_U32 (2, struct all, small, 1000),
+    F_U64 (3, struct all, large, 1ull << 40),
+    F_I64 (4, struct all, around, 1000),
+    F_F64 (5, struct all, real),
+    F_ENUM (6, struct all, pass, &pass_names),
+    F_TEXT (7, struct all, words, 40),
+    F_BYTES (8, struct all, raw, 4),
+    F_RECORD (9, struct all, in, &inner_record),
+    F_LIST (10, struct all, list, 3, &inner_record),
+    F_TEXTS (11, struct all, texts, 2, 4),
+    F_U32S (12, struct all, numbers, 100, 9),
+    F_F64S (13, struct all, reals, 2),
+    F_U64 (20, struct all, any, UINT64_MAX),
+};
+static const struct record all_record = RECORD ("all", struct all, all_fields);
+
+struct row {
+    const char *name, *hex;
+    const char *says;       /* in the error; NULL: accepted */
+};
+
+#define A32 "6161616161616161616161616161616161616161616161616161616161616161"
+
+static const struct row rows[] = {
+    /* what is in order */
+    { "empty", "80", NULL },
+    { "truth", "8101c3", NULL },
+    { "numbers at their bounds", "8402cd03e8 03cf0000010000000000 04d1fc18 14cfffffffffffffffff", NULL },
+    { "list of records, one zero", "810a92808101 09", NULL },
+    { "zero, infinity and NaN in a list", "810d92cb0000000000000000cb7ff8000000000000", NULL },
+    { "text of 32 bytes", "8107d920" A32, NULL },
+    { "text with letters of 2, 3 and 4 bytes", "8107a9c3a9e6bca2f09f9a80", NULL },
+    { "unknown keys of every type",
+      "871501 16ff 17c2 18cb3ff0000000000000 19a161 1ac40100 1b9281010292c3cc80", NULL },
+    { "unknown keys between known ones", "8301c30e011407", NULL },
+    { "unknown key, then a known one", "820e93a161c401ff82010203901407", NULL },
+    { "a record with only unknown fields", "810981 0501", NULL },
+
+    /* containers */
+    { "nothing", "", "1 bytes or items announced, 0 bytes remain" },
+    { "array32 of 268 million in 5 bytes", "dd10000000", "bytes remain" },
+    { "map32 of 4 billion", "dfffffffff", "bytes remain" },
+    { "map of 15 in 2 bytes", "8f01", "bytes remain" },
+    { "map of 2 with 3 bytes", "820102 03", "bytes remain" },
+    { "list longer than its bound", "810a9480808080", "items 4, at most 3" },
+    { "list of texts longer than its bound", "810b93a161a162a163", "items 3, at most 2" },
+    { "list32 in an unknown key", "810edd7fffffff", "bytes remain" },
+    { "array instead of map", "90", "list, expected map" },
+    { "number instead of map", "05", "integer, expected map" },
+    { "map instead of list", "810a8101c3", "map, expected list" },
+    { "list instead of record", "810990", "list, expected map" },
+    { "list instead of text", "810790", "list, expected text" },
+    { "trailing byte", "8000", "1 bytes trail" },
+    { "two values", "8080", "1 bytes trail" },
+
+    /* keys */
+    { "key twice", "8202010202", "keys are integers that rise" },
+    { "keys that fall", "8203010201", "keys are integers that rise" },
+    { "unknown key twice", "820e010e01", "keys are integers that rise" },
+    { "key twice in an unknown map", "810e8201010101", "keys are integers that rise" },
+    { "text as key", "81a16101", "keys are integers that rise" },
+    { "negative key", "81ff01", "keys are integers that rise" },
+    { "key beyond 32 bits", "81cf000000010000000001", "keys are integers that rise" },
+    { "list as key", "819001", "keys are integers that rise" },
+
+    /* types that do not exist here */
+    { "c1", "8101c1", "format c1" },
+    { "nil", "8101c0", "format c0" },
+    { "nil in an unknown key", "810ec0", "format c0" },
+    { "fixext1", "8108d40100", "format d4" },
+    { "ext8 of length 0", "8108c70001", "format c7" },
+    { "ext32 of 4 GB", "8108c9ffffffff01", "format c9" },
+    { "ext in an unknown key", "810ed40100", "format d4" },
+    { "float32", "8105ca3f800000", "format ca" },
+
+    /* texts and bytes */
+    { "str32 of 4 GB", "8107dbffffffff", "bytes remain" },
+    { "bin32 of 4 GB", "8108c6ffffffff", "bytes remain" },
+    { "str32 of 4 GB in an unknown key", "810edbffffffff", "bytes remain" },
+    { "text longer than its bound", "8107d929" A32 "616161616161616161", "bytes 41, at most 40" },
+    { "text for list", "810ba161", "text, expected list" },
+    { "item longer than its bound", "810b91a56162636465", "bytes 5, at most 4" },
+    { "bytes longer than their bound", "8108c4050102030405", "bytes 5, at most 4" },
+    { "bytes for text", "8107c40161", "bytes, expected text" },
+    { "text for bytes", "8108a161", "text, expected bytes" },
+    { "NUL in text", "8107a3610062", "not UTF-8 without NUL" },
+    { "NUL in long text", "8107af616161616161616161616100616161", "not UTF-8 without NUL" },
+    { "invalid UTF-8", "8107a1ff", "not UTF-8 without NUL" },
+    { "invalid UTF-8 at the end of long text", "8107af6161616161616161616161616161ff", "not UTF-8 without NUL" },
+    { "overlong UTF-8", "8107a2c0af", "not UTF-8 without NUL" },
+    { "surrogate", "8107a3eda080", "not UTF-8 without NUL" },
+    { "cut letter", "8107a2e6bc", "not UTF-8 without NUL" },
+    { "invalid UTF-8 in an unknown key", "810ea1ff", "not UTF-8 without NUL" },
+
+    /* numbers */
+    { "number above its bound", "8102cd03e9", "number 1001, at most 1000" },
+    { "64 bits into 32", "8102cf0000000100000001", "number 4294967297, at most 1000" },
+    { "number above its 64 bit bound", "8103cf0000010000000001", "at most 1099511627776" },
+    { "negative for unsigned", "8102ff", "negative integer, expected integer from 0" },
+    { "float for integer", "8102cb3ff0000000000000", "float, expected integer" },
+    { "integer for float", "810501", "integer, expected float" },
+    { "truth for integer", "8102c3", "truth value, expected integer" },
+    { "integer for truth", "810101", "integer, expected truth value" },
+    { "magnitude above its bound", "8104d1fc17", "magnitude 1001, at most 1000" },
+    { "positive magnitude above its bound", "8104cd03e9", "magnitude 1001, at most 1000" },
+    { "the lowest number there is", "8104d38000000000000000", "magnitude 9223372036854775808, at most 1000" },
+    { "choice beyond the names", "810604", "number 4, at most 3" },
+    { "negative choice", "8106ff", "negative integer" },
+    { "number in a list above its bound", "810c92090a", "numbers[1]: byte 5: number 10, at most 9" },
+    { "minus zero", "8105cb8000000000000000", "one form each" },
+    { "minus zero in a list", "810d91cb8000000000000000", "one form each" },
+    { "NaN with payload", "8105cb7ff8000000000001", "one form each" },
+    { "negative NaN", "8105cbfff8000000000000", "one form each" },
+    { "signalling NaN", "8105cb7ff0000000000001", "one form each" },
+
+    /* one form for each value */
+    { "uint8 for 5", "8102cc05", "longer form" },
+    { "uint16 for 255", "8102cd00ff", "longer form" },
+    { "uint32 for 65535", "8114ce0000ffff", "longer form" },
+    { "uint64 for 2^32 - 1", "8114cf00000000ffffffff", "longer form" },
+    { "int8 for 5", "8104d005", "longer form" },
+    { "int8 for -32", "8104d0e0", "longer form" },
+    { "int16 for -128", "8104d1ff80", "longer form" },
+    { "int16 for 500", "8104d101f4", "longer form" },
+    { "int32 for -32768", "8104d2ffff8000", "longer form" },
+    { "int64 for -1", "8104d3ffffffffffffffff", "longer form" },
+    { "str8 for 3 letters", "8107d903616263", "longer form" },
+    { "str16 for 3 letters", "8107da0003616263", "longer form" },
+    { "str32 for 3 letters", "8107db00000003616263", "longer form" },
+    { "bin16 for 1 byte", "8108c5000161", "longer form" },
+    { "bin32 for 1 byte", "8108c60000000161", "longer form" },
+    { "array16 for 1", "810cdc000101", "longer form" },
+    { "array32 for 1", "810cdd0000000101", "longer form" },
+    { "map16 for 1", "de00010101", "longer form" },
+    { "map32 for 1", "df000000010101", "longer form" },
+    { "longer key", "81cc01c3", "longer form" },
+    { "longer form in an unknown key", "810ecc01", "longer form" },
+    { "false written", "8101c2", "zero or empty is left out" },
+    { "zero written", "810200", "zero or empty is left out" },
+    { "zero choice written", "810600", "zero or empty is left out" },
+    { "zero float written", "8105cb0000000000000000", "zero or empty is left out" },
+    { "empty text written", "8107a0", "zero or empty is left out" },
+    { "empty bytes written", "8108c400", "zero or empty is left out" },
+    { "empty list written", "810a90", "zero or empty is left out" },
+    { "empty record written", "810980", "zero or empty is left out" },
+    { "zero inside a record", "810a91810100", "zero or empty is left out" },
+};
+
+static size_t from_hex (const char *hex, uint8_t *out)
+{
+    size_t n = 0;
+    for (uint32_t digits = 0; *hex; hex++) {
+        if (*hex == ' ')
+            continue;
+        uint32_t value = *hex <= '9' ? (uint32_t) (*hex - '0') : (uint32_t) (*hex - 'a' + 10);
+        out[n] = (uint8_t) (digits % 2 ? out[n] << 4 | value : value);
+        n += digits++ % 2;
+    }
+    return n;
+}
+
+/* From memory of exactly that size. */
+static int get_all (const uint8_t *bytes, size_t len, struct all *all, struct arena *arena, struct err *err)
+{
+    char *copy = malloc (len ? len : 1);
+    memcpy (copy, bytes, len);
+    int rc = wire_get_record ((struct text) { copy, (uint32_t) len }, &all_record, all, arena, err);
+    free (copy);
+    return rc;
+}
+
+static int get_aliasing (const uint8_t *bytes, size_t len, struct all *all, struct arena *arena)
+{
+    struct text text = { (const char *) bytes, (uint32_t) len };
+    return wire_get_record (text, &all_record, all, arena, NULL);
+}
+
+static void each_row_is_answered_as_it_says (void **state)
+{
+    (void) state;
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t bytes[256];
+        struct arena arena = { 0 };
+        struct all all;
+        struct err err = { 0 };
+        size_t len = from_hex (rows[i].hex, bytes);
+        int rc = get_all (bytes, len, &all, &arena, &err);
+        if ((rc == 0) != (rows[i].says == NULL) || (rows[i].says && !strstr (err.text, rows[i].says)))
+            fail_msg ("row \"%s\": answered %d \"%s\"", rows[i].name, rc, err.text);
+        assert_true (rc == 0 || err.code == ERR_PARSE || err.code == ERR_LIMIT);
+        arena_release (&arena);
+    }
+}
+
+static void accepted_values_are_what_the_bytes_say (void **state)
+{
+    (void) state;
+    uint8_t bytes[256];
+    struct arena arena = { 0 };
+    struct all all;
+    size_t len = from_hex ("8502cd03e8 03cf0000010000000000 04d1fc18 0a9280810109 14cfffffffffffffffff", bytes);
+    assert_int_equal (get_aliasing (bytes, len, &all, &arena), 0);
+    assert_int_equal (all.small, 1000);
+    assert_true (all.large == 1ull << 40 && all.any == UINT64_MAX && all.around == -1000);
+    assert_true (all.list.n == 2 && all.list.items[0].a == 0 && all.list.items[1].a == 9);
+    assert_true (all.words.ptr == NULL && all.words.len == 0 && all.texts.items == NULL);
+    len = from_hex ("820e93a161c401ff82010203901407", bytes);
+    assert_int_equal (get_aliasing (bytes, len, &all, &arena), 0);
+    assert_true (all.any == 7);
+    arena_release (&arena);
+}
+
+/* `n` heads that each open one more level below unknown key 14 of the record. */
+static int get_nested (const char *head, uint32_t n, struct err *err)
+{
+    uint8_t bytes[256], one[8];
+    size_t one_bytes = from_hex (head, one), len = from_hex ("810e", bytes);
+    struct arena arena = { 0 };
+    struct all all;
+    for (uint32_t i = 0; i < n; i++, len += one_bytes)
+        memcpy (bytes + len, one, one_bytes);
+    bytes[len++] = 1;
+    int rc = get_all (bytes, len, &all, &arena, err);
+    arena_release (&arena);
+    return rc;
+}
+
+static void nesting_ends_at_the_depth_allowed (void **state)
+{
+    (void) state;
+    static const char *const heads[] = { "91", "8101" };
+    for (uint32_t i = 0; i < 2; i++) {
+        struct err err = { 0 };
+        assert_int_equal (get_nested (heads[i], WIRE_DEPTH_MAX - 1, &err), 0);
+        assert_int_equal (get_nested (heads[i], WIRE_DEPTH_MAX, &err), -1);
+        assert_int_equal (err.code, ERR_LIMIT);
+        assert_non_null (strstr (err.text, "nested too deeply"));
+        assert_int_equal (get_nested (heads[i], 100, &err), -1);
+    }
+}
+
+static void nested_arrays_of_64_million_cost_nothing (void **state)
+{
+    (void) state;
+    uint8_t bytes[2 + 155];
+    struct arena arena = { 0 };
+    struct all all;
+    struct err err = { 0 };
+    from_hex ("810a", bytes); /* the list of records, which is allocated */
+    for (uint32_t i = 2; i < sizeof bytes; i += 5)
+        from_hex ("dd04000000", bytes + i);
+    assert_int_equal (get_all (bytes, sizeof bytes, &all, &arena, &err), -1);
+    assert_int_equal (arena.used_bytes, 0);
+    arena_release (&arena);
+}
+
+/* A list of `items` empty maps or zeros under unknown key 14; heads of the right form. */
+static int get_crowd (uint32_t items, uint8_t item, struct arena *arena, struct err *err)
+{
+    struct all all;
+    struct buf bytes;
+    buf_init (&bytes, 4 << 20);
+    buf_add (&bytes, "\x81\x0e\xdd", 3);
+    for (int shift = 24; shift >= 0; shift -= 8)
+        buf_byte (&bytes, (uint8_t) (items >> shift));
+    for (uint32_t i = 0; i < items; i++)
+        buf_byte (&bytes, item);
+    int rc = get_all (bytes.ptr, bytes.len, &all, arena, err);
+    buf_release (&bytes);
+    return rc;
+}
+
+static void a_crowd_of_items_is_refused_before_it_costs (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct err err = { 0 };
+    assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 3, 0x80, &arena, &err), 0);
+    assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 2, 0x80, &arena, &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+    assert_int_equal (get_crowd (1 << 20, 0x80, &arena, &err), -1);
+    assert_non_null (strstr (err.text, "1048576 more items, at most 131069 may follow"));
+    assert_int_equal (arena.used_bytes, 0);
+    arena_release (&arena);
+}
+
+#define RUN_ID "c410000102030405060708090a0b0c0d0e0f"
+
+static const struct row envelopes[] = {
+    { "in order", "99010022" RUN_ID "0102030480", NULL },
+    { "a later minor version", "99010722" RUN_ID "0102030481cd03e801", NULL },
+    { "hello of another major version", "99020001" RUN_ID "0000010081 01a161", NULL },
+    { "refuse of another major version", "99630021" RUN_ID "0000010080", NULL },
+    { "nothing", "", "envelope" },
+    { "8 items", "98010022" RUN_ID "01020304", "expected a list of 9 items" },
+    { "10 items", "9a010022" RUN_ID "010203048000", "expected a list of 9 items" },
+    { "a map", "81010022", "expected a list of 9 items" },
+    { "another major version", "99020022" RUN_ID "0102030480", "protocol version 2.0, this build speaks 1.0" },
+    { "major version 0", "99000022" RUN_ID "0102030480", "protocol version 0.0" },
+    { "kind 0", "99010000" RUN_ID "0102030480", "unknown kind 0" },
+    { "kind 6", "99010006" RUN_ID "0102030480", "unknown kind 6" },
+    { "kind 2^32 + 1", "990100cf0000000100000001" RUN_ID "0102030480", "kind: byte" },
+    { "negative kind", "990100ff" RUN_ID "0102030480", "kind: byte" },
+    { "run id as text", "99010022b030303030303030303030303030303030" "0102030480", "expected 16 bytes" },
+    { "run id of 15 bytes", "99010022c40f000102030405060708090a0b0c0d0e" "0102030480", "expected 16 bytes" },
+    { "run id of 17 bytes", "99010022c411000102030405060708090a0b0c0d0e0f10" "0102030480", "expected 16 bytes" },
+    { "negative epoch", "99010022" RUN_ID "ff02030480", "epoch" },
+    { "session as text", "99010022" RUN_ID "01a161030480", "session" },
+    { "seq as float", "99010022" RUN_ID "0102cb3ff00000000000000480", "seq" },
+    { "ack in a longer form", "99010022" RUN_ID "010203cc0480", "ack" },
+    { "body as list", "99010022" RUN_ID "0102030490", "list, expected map" },
+    { "body as nil", "99010022" RUN_ID "01020304c0", "format c0" },
+    { "trailing byte", "99010022" RUN_ID "010203048000", "1 bytes trail" },
+};
+
+static void envelopes_are_answered_as_their_rows_say (void **state)
+{
+    (void) state;
+    for (uint32_t i = 0; i < sizeof envelopes / sizeof envelopes[0]; i++) {
+        uint8_t bytes[256];
+        struct arena arena = { 0 };
+        struct msg msg;
+        struct err err = { 0 };
+        size_t len = from_hex (envelopes[i].hex, bytes);
+        int rc = wire_get_msg ((struct text) { (char *) bytes, (uint32_t) len }, &msg, &arena, &err);
+        const char *says = envelopes[i].says;
+        if ((rc == 0) != (says == NULL) || (says && !strstr (err.text, says)))
+            fail_msg ("row \"%s\": answered %d \"%s\"", envelopes[i].name, rc, err.text);
+        arena_release (&arena);
+    }
+}
+
+static void envelope_numbers_arrive_in_their_places (void **state)
+{
+    (void) state;
+    uint8_t bytes[256];
+    struct msg msg;
+    struct arena arena = { 0 };
+    size_t len = from_hex ("99010722" RUN_ID "0102030480", bytes);
+    assert_int_equal (wire_get_msg ((struct text) { (char *) bytes, (uint32_t) len }, &msg, &arena, NULL), 0);
+    assert_true (msg.major == 1 && msg.minor == 7 && msg.kind == MSG_REHELLO && msg.run_id.len == RUN_ID_BYTES);
+    assert_memory_equal (msg.run_id.ptr, bytes + 6, RUN_ID_BYTES);
+    assert_true (msg.epoch == 1 && msg.session == 2 && msg.seq == 3 && msg.ack == 4);
+    arena_release (&arena);
+}
+
+static void a_message_longer_than_allowed_is_not_looked_at (void **state)
+{
+    (void) state;
+    char *bytes = calloc (1, MSG_MAX_BYTES + 1);
+    struct msg msg;
+    struct err err = { 0 };
+    struct arena arena = { 0 };
+    assert_int_equal (wire_get_msg ((struct text) { bytes, MSG_MAX_BYTES + 1 }, &msg, &arena, &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+    assert_non_null (strstr (err.text, "65537 bytes, at most 65536"));
+    free (bytes);
+    arena_release (&arena);
+}
+
+static const struct row facts[] = {
+    { "in order", "950f010203810101", NULL },
+    { "4 items", "940f010203", "expected a list of 5 items" },
+    { "kind 0", "950001020380", "unknown kind 0" },
+    { "kind 63", "953f01020380", "unknown kind 63" },
+    { "negative index", "950fff020380", "index" },
+    { "level above its bound", "950f010203810104", "cancel-asked: level: byte 8: number 4, at most 3" },
+    { "trailing byte", "950f01020381010100", "1 bytes trail" },
+};
+
+static void facts_are_answered_as_their_rows_say (void **state)
+{
+    (void) state;
+    for (uint32_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        uint8_t bytes[64];
+        struct arena arena = { 0 };
+        struct fact fact;
+        struct err err = { 0 };
+        size_t len = from_hex (facts[i].hex, bytes);
+        int rc = wire_get_fact ((struct text) { (char *) bytes, (uint32_t) len }, &fact, &arena, &err);
+        if ((rc == 0) != (facts[i].says == NULL) || (facts[i].says && !strstr (err.text, facts[i].says)))
+            fail_msg ("row \"%s\": answered %d \"%s\"", facts[i].name, rc, err.text);
+        arena_release (&arena);
+    }
+}
+
+/* Items in a message: under unknown key 126 of a body, a list16 of zeros. */
+static int get_busy_msg (uint32_t items, struct err *err)
+{
+    static uint8_t bytes[MSG_MAX_BYTES];
+    struct msg msg;
+    struct arena arena = { 0 };
+    memset (bytes, 0, sizeof bytes);
+    size_t len = from_hex ("99010022" RUN_ID "01020304817edc", bytes);
+    bytes[len++] = (uint8_t) (items >> 8);
+    bytes[len++] = (uint8_t) items;
+    int rc = wire_get_msg ((struct text) { (char *) bytes, (uint32_t) (len + items) }, &msg, &arena, err);
+    arena_release (&arena);
+    return rc;
+}
+
+static void a_message_has_a_bound_on_items (void **state)
+{
+    (void) state;
+    enum { AROUND = 12 }; /* the envelope, its nine values with the body's map, the key and the list */
+    struct err err = { 0 };
+    assert_int_equal (get_busy_msg (WIRE_ITEMS_MAX - AROUND, &err), 0);
+    assert_int_equal (get_busy_msg (WIRE_ITEMS_MAX - AROUND + 1, &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+}
+
+/* A list in a list: each is within the bound when its head is read, both together are not. */
+static void items_are_counted_over_all_lists (void **state)
+{
+    (void) state;
+    enum { HALF = WIRE_RECORD_ITEMS_MAX / 2 };
+    struct buf bytes;
+    struct arena arena = { 0 };
+    struct all all;
+    struct err err = { 0 };
+    buf_init (&bytes, 1 << 20);
+    buf_add (&bytes, "\x81\x0e\xdd\0\1\0\0\xdd\0\1\0\0", 12);
+    for (uint32_t i = 0; i < HALF + HALF - 1; i++)
+        buf_byte (&bytes, 0);
+    assert_int_equal (get_all (bytes.ptr, bytes.len, &all, &arena, &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+    assert_non_null (strstr (err.text, "more items than are allowed here"));
+    buf_release (&bytes);
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (each_row_is_answered_as_it_says),
+        cmocka_unit_test (accepted_values_are_what_the_bytes_say),
+        cmocka_unit_test (nesting_ends_at_the_depth_allowed),
+        cmocka_unit_test (nested_arrays_of_64_million_cost_nothing),
+        cmocka_unit_test (a_crowd_of_items_is_refused_before_it_costs),
+        cmocka_unit_test (items_are_counted_over_all_lists),
+        cmocka_unit_test (envelopes_are_answered_as_their_rows_say),
+        cmocka_unit_test (envelope_numbers_arrive_in_their_places),
+        cmocka_unit_test (a_message_longer_than_allowed_is_not_looked_at),
+        cmocka_unit_test (facts_are_answered_as_their_rows_say),
+        cmocka_unit_test (a_message_has_a_bound_on_items),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,468 @@
+/* links: wire */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <msgpack.h>
+
+#include "common/base/digest.h"
+#include "common/wire/wire.h"
+#include "tests/wire/generate.h"
+
+enum { BYTES_MAX = 64 << 20, SEEDS = 60 };
+
+/* Exactly as long as the input, so that reading past the end is seen by the sanitizer. */
+static struct text tight (const struct buf *bytes, size_t len)
+{
+    char *copy = malloc (len ? len : 1);
+    memcpy (copy, bytes->ptr, len);
+    return (struct text) { .ptr = copy, .len = (uint32_t) len };
+}
+
+static void encode_msg (enum msg_kind kind, enum generate_mode mode, uint64_t seed, struct arena *arena,
+                        struct msg *msg, struct buf *out)
+{
+    struct generator g = generator_of (mode, rng_fold (seed, kind), arena);
+    generate_msg (&g, kind, msg);
+    buf_init (out, BYTES_MAX);
+    wire_put_msg (out, msg);
+    assert_false (out->overflow);
+}
+
+static void encode_fact (enum fact_kind kind, enum generate_mode mode, uint64_t seed, struct arena *arena,
+                         struct fact *fact, struct buf *out)
+{
+    struct generator g = generator_of (mode, rng_fold (seed, kind), arena);
+    generate_fact (&g, kind, fact);
+    buf_init (out, BYTES_MAX);
+    wire_put_fact (out, fact);
+    assert_false (out->overflow);
+}
+
+static bool msgs_equal (const struct msg *a, const struct msg *b)
+{
+    const struct record *body = msg_body (a->kind);
+    return a->kind == b->kind && a->major == b->major && a->minor == b->minor && text_equal (a->run_id, b->run_id) &&
+           a->epoch == b->epoch && a->session == b->session && a->seq == b->seq && a->ack == b->ack &&
+           (!body || record_equal (body, &a->of, &b->of));
+}
+
+static bool facts_equal (const struct fact *a, const struct fact *b)
+{
+    return a->kind == b->kind && a->index == b->index && a->at_ms == b->at_ms && a->wall_ms == b->wall_ms &&
+           record_equal (fact_body (a->kind), &a->of, &b->of);
+}
+
+static bool msgpack_accepts (struct text bytes)
+{
+    msgpack_unpacked unpacked;
+    size_t at = 0;
+    msgpack_unpacked_init (&unpacked);
+    msgpack_unpack_return rc = msgpack_unpack_next (&unpacked, bytes.ptr, bytes.len, &at);
+    msgpack_unpacked_destroy (&unpacked);
+    return rc == MSGPACK_UNPACK_SUCCESS && at == bytes.len;
+}
+
+static void msg_round_trips (enum msg_kind kind, enum generate_mode mode, uint64_t seed)
+{
+    struct arena made = { 0 }, read = { 0 };
+    struct msg msg, back;
+    struct buf bytes;
+    struct err err = { 0 };
+
+    encode_msg (kind, mode, seed, &made, &msg, &bytes);
+    struct text input = tight (&bytes, bytes.len);
+    if (bytes.len > MSG_MAX_BYTES)
+        assert_int_equal (wire_get_msg (input, &back, &read, &err), -1);
+    else if (wire_get_msg (input, &back, &read, &err) < 0)
+        fail_msg ("%s, seed %u: %s", msg_name (kind), (unsigned) seed, err.text);
+    else {
+        assert_true (msgs_equal (&msg, &back));
+        assert_true (!msg_body (kind) || record_check (msg_body (kind), &back.of, NULL));
+        assert_true (msgpack_accepts (input));
+    }
+    free ((void *) input.ptr);
+    buf_release (&bytes);
+    arena_release (&read);
+    arena_release (&made);
+}
+
+static void every_message_comes_back_as_it_went (void **state)
+{
+    (void) state;
+    for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind))
+        for (uint64_t seed = 0; seed < SEEDS; seed++)
+            msg_round_trips (kind, (enum generate_mode) (seed % 3), seed);
+}
+
+static void fact_round_trips (enum fact_kind kind, enum generate_mode mode, uint64_t seed)
+{
+    struct arena made = { 0 }, read = { 0 };
+    struct fact fact, back;
+    struct buf bytes;
+    struct err err = { 0 };
+
+    encode_fact (kind, mode, seed, &made, &fact, &bytes);
+    struct text input = tight (&bytes, bytes.len);
+    if (wire_get_fact (input, &back, &read, &err) < 0)
+        fail_msg ("%s, seed %u: %s", fact_name (kind), (unsigned) seed, err.text);
+    assert_true (facts_equal (&fact, &back));
+    assert_true (record_check (fact_body (kind), &back.of, NULL));
+    assert_true (msgpack_accepts (input));
+    free ((void *) input.ptr);
+    buf_release (&bytes);
+    arena_release (&read);
+    arena_release (&made);
+}
+
+static void every_fact_comes_back_as_it_went (void **state)
+{
+    (void) state;
+    for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind))
+        for (uint64_t seed = 0; seed < SEEDS; seed++)
+            fact_round_trips (kind, (enum generate_mode) (seed % 3), seed);
+}
+
+static void equal_values_have_equal_bytes_and_digests (void **state)
+{
+    (void) state;
+    struct arena one = { 0 }, two = { 0 };
+    struct buf a, b;
+    struct fact fact, same;
+    struct digest da, db;
+    encode_fact (FACT_ATTEMPT_ENDED, GENERATE_SPARSE, 4, &one, &fact, &a);
+    encode_fact (FACT_ATTEMPT_ENDED, GENERATE_SPARSE, 4, &two, &same, &b);
+    assert_true (text_equal (buf_as_text (&a), buf_as_text (&b)));
+    wire_digest (&result_record, &fact.of.attempt_ended.result, &da);
+    wire_digest (&result_record, &same.of.attempt_ended.result, &db);
+    assert_true (digest_equal (&da, &db));
+    same.of.attempt_ended.result.strays++;
+    wire_digest (&result_record, &same.of.attempt_ended.result, &db);
+    assert_false (digest_equal (&da, &db));
+    buf_release (&a);
+    buf_release (&b);
+    arena_release (&one);
+    arena_release (&two);
+}
+
+static void a_digest_is_that_of_the_bytes (void **state)
+{
+    (void) state;
+    struct seal seal = { .token = 7, .sha256 = TEXT_LIT ("ab"), .entries = 300, .bytes = 70000 };
+    static const uint8_t expected[] = { 0x84, 1, 7, 2, 0xa2, 'a', 'b', 3, 0xcd, 0x01, 0x2c, 4, 0xce, 0, 1, 0x11, 0x70 };
+    struct buf bytes;
+    struct digest digest, of_bytes = digest_of (expected, sizeof expected);
+    buf_init (&bytes, 100);
+    wire_put_record (&bytes, &seal_record, &seal);
+    assert_int_equal (bytes.len, sizeof expected);
+    assert_memory_equal (bytes.ptr, expected, sizeof expected);
+    wire_digest (&seal_record, &seal, &digest);
+    assert_true (digest_equal (&digest, &of_bytes));
+    buf_release (&bytes);
+}
+
+struct reals { LIST_OF (double) list; };
+static const struct field reals_fields[] = { F_F64S (1, struct reals, list, 4) };
+static const struct record reals_record = RECORD ("reals", struct reals, reals_fields);
+
+static void reals_have_one_form_each (void **state)
+{
+    (void) state;
+    uint64_t negative_nan_with_payload = 0xfff8000000000123ull;
+    double odd[] = { 0, -0.0, 1.0 };
+    memcpy (&odd[0], &negative_nan_with_payload, sizeof odd[0]);
+    struct reals reals = { .list = { odd, 3 } }, back;
+    static const uint8_t expected[] = { 0x81, 1, 0x93, 0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0, 0xcb, 0, 0, 0, 0, 0, 0, 0, 0,
+                                        0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0 };
+    struct buf bytes;
+    struct arena arena = { 0 };
+    buf_init (&bytes, 100);
+    wire_put_record (&bytes, &reals_record, &reals);
+    assert_int_equal (bytes.len, sizeof expected);
+    assert_memory_equal (bytes.ptr, expected, sizeof expected);
+    assert_int_equal (wire_get_record (buf_as_text (&bytes), &reals_record, &back, &arena, NULL), 0);
+    assert_true (record_equal (&reals_record, &reals, &back));
+    buf_release (&bytes);
+    arena_release (&arena);
+}
+
+static void truncation_at_every_length_is_refused (void **state)
+{
+    (void) state;
+    for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
+        struct arena arena = { 0 };
+        struct msg msg;
+        struct buf bytes;
+        encode_msg (kind, GENERATE_FULL, 1, &arena, &msg, &bytes);
+        for (size_t len = 0; len < bytes.len; len++) {
+            struct text input = tight (&bytes, len);
+            struct err err = { 0 };
+            assert_int_equal (wire_get_msg (input, &msg, &arena, &err), -1);
+            assert_true (err.code != ERR_NONE && err.text[0]);
+            free ((void *) input.ptr);
+        }
+        buf_release (&bytes);
+        arena_release (&arena);
+    }
+}
+
+static void truncated_facts_are_refused (void **state)
+{
+    (void) state;
+    for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
+        struct arena arena = { 0 };
+        struct fact fact;
+        struct buf bytes;
+        encode_fact (kind, GENERATE_SPARSE, 1, &arena, &fact, &bytes);
+        for (size_t len = 0; len < bytes.len; len++) {
+            struct text input = tight (&bytes, len);
+            assert_int_equal (wire_get_fact (input, &fact, &arena, NULL), -1);
+            free ((void *) input.ptr);
+            arena_reset (&arena);
+        }
+        buf_release (&bytes);
+        arena_release (&arena);
+    }
+}
+
+/* What is accepted is within its table, is MessagePack, and is written again as the same value in no more bytes (fewer
+ * when unknown keys were skipped). */
+static void accepted_msg_is_sound (struct text input, const struct msg *msg, struct arena *arena)
+{
+    struct msg again;
+    struct buf bytes;
+    assert_true (msgpack_accepts (input));
+    assert_true (!msg_body (msg->kind) || record_check (msg_body (msg->kind), &msg->of, NULL));
+    buf_init (&bytes, BYTES_MAX);
+    wire_put_msg (&bytes, msg);
+    assert_true (bytes.len <= input.len);
+    assert_int_equal (wire_get_msg (buf_as_text (&bytes), &again, arena, NULL), 0);
+    assert_true (msgs_equal (msg, &again));
+    buf_release (&bytes);
+}
+
+static void a_flipped_bit_is_refused_or_read_as_a_sound_message (void **state)
+{
+    (void) state;
+    for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
+        struct arena made = { 0 }, read = { 0 };
+        struct msg msg;
+        struct buf bytes;
+        encode_msg (kind, GENERATE_SPARSE, 2, &made, &msg, &bytes);
+        struct text input = tight (&bytes, bytes.len);
+        for (uint32_t bit = 0; bit < 8 * input.len; bit++) {
+            ((char *) input.ptr)[bit / 8] ^= (char) (1 << bit % 8);
+            if (wire_get_msg (input, &msg, &read, NULL) == 0)
+                accepted_msg_is_sound (input, &msg, &read);
+            ((char *) input.ptr)[bit / 8] ^= (char) (1 << bit % 8);
+            arena_reset (&read);
+        }
+        free ((void *) input.ptr);
+        buf_release (&bytes);
+        arena_release (&read);
+        arena_release (&made);
+    }
+}
+
+static void accepted_fact_is_sound (struct text input, const struct fact *fact, struct arena *arena)
+{
+    struct fact again;
+    struct buf bytes;
+    assert_true (msgpack_accepts (input));
+    assert_true (record_check (fact_body (fact->kind), &fact->of, NULL));
+    buf_init (&bytes, BYTES_MAX);
+    wire_put_fact (&bytes, fact);
+    assert_true (bytes.len <= input.len);
+    assert_int_equal (wire_get_fact (buf_as_text (&bytes), &again, arena, NULL), 0);
+    assert_true (facts_equal (fact, &again));
+    buf_release (&bytes);
+}
+
+static void a_flipped_bit_is_refused_or_read_as_a_sound_fact (void **state)
+{
+    (void) state;
+    for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
+        struct arena made = { 0 }, read = { 0 };
+        struct fact fact;
+        struct buf bytes;
+        encode_fact (kind, GENERATE_SPARSE, 2, &made, &fact, &bytes);
+        struct text input = tight (&bytes, bytes.len);
+        for (uint32_t bit = 0; bit < 8 * input.len; bit++) {
+            ((char *) input.ptr)[bit / 8] ^= (char) (1 << bit % 8);
+            if (wire_get_fact (input, &fact, &read, NULL) == 0)
+                accepted_fact_is_sound (input, &fact, &read);
+            ((char *) input.ptr)[bit / 8] ^= (char) (1 << bit % 8);
+            arena_reset (&read);
+        }
+        free ((void *) input.ptr);
+        buf_release (&bytes);
+        arena_release (&read);
+        arena_release (&made);
+    }
+}
+
+/* How many items a value within its table can have, and how deep it can nest. */
+static uint64_t most_items (const struct record *record)
+{
+    uint64_t items = 1;
+    for (uint32_t i = 0; i < record->fields_n; i++) {
+        const struct field *field = &record->fields[i];
+        uint64_t one = field->of ? most_items (field->of) : 1;
+        items += 1 + (field->kind == FIELD_LIST ? 1 + field->max * one : one);
+    }
+    return items;
+}
+
+static uint32_t deepest (const struct record *record)
+{
+    uint32_t below = 0;
+    for (uint32_t i = 0; i < record->fields_n; i++) {
+        const struct field *field = &record->fields[i];
+        uint32_t here = (field->of ? deepest (field->of) : 0) + (field->kind == FIELD_LIST);
+        below = here > below ? here : below;
+    }
+    return 1 + below;
+}
+
+static void every_fact_within_its_table_is_within_the_limits (void **state)
+{
+    (void) state;
+    for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
+        assert_true (5 + most_items (fact_body (kind)) < WIRE_RECORD_ITEMS_MAX);
+        assert_true (1 + deepest (fact_body (kind)) < WIRE_DEPTH_MAX);
+    }
+    for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
+        assert_true (!msg_body (kind) || 1 + deepest (msg_body (kind)) < WIRE_DEPTH_MAX);
+        assert_true (!msg_body (kind) || kind == MSG_RESULT || 10 + most_items (msg_body (kind)) < WIRE_ITEMS_MAX);
+    }
+}
+
+/* A result has more places than a message has room; shards are what it can hold most items of. */
+static void a_result_that_fills_a_message_is_within_its_items (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct shard *shards = arena_array (&arena, RESULT_SHARDS_MAX, sizeof *shards);
+    struct metric *metrics = arena_array (&arena, RESULT_METRICS_MAX, sizeof *metrics);
+    for (uint32_t i = 0; i < RESULT_SHARDS_MAX; i++)
+        shards[i] = (struct shard) { .value = 0.5, .proof = 1e6, .local = 0.25, .weight = 3 };
+    struct msg msg = { .kind = MSG_RESULT, .major = PROTOCOL_MAJOR, .run_id = { "0123456789abcdef", RUN_ID_BYTES } };
+    for (uint32_t i = 0; i < 24; i++)
+        metrics[i] = (struct metric) { .name = TEXT_LIT ("loss"), .shards = { shards, RESULT_SHARDS_MAX } };
+    msg.of.result.metrics.items = metrics;
+    msg.of.result.metrics.n = 24;
+    struct buf bytes;
+    struct msg back;
+    buf_init (&bytes, MSG_MAX_BYTES);
+    wire_put_msg (&bytes, &msg);
+    assert_false (bytes.overflow);
+    assert_true (bytes.len > MSG_MAX_BYTES * 9 / 10);
+    assert_int_equal (wire_get_msg (buf_as_text (&bytes), &back, &arena, NULL), 0);
+    assert_true (msgs_equal (&msg, &back));
+    buf_release (&bytes);
+    arena_release (&arena);
+}
+
+static void fill_vars (var_list *vars, struct arena *arena)
+{
+    vars->n = VARS_MAX;
+    vars->items = arena_array (arena, VARS_MAX, sizeof *vars->items);
+    for (uint32_t i = 0; i < VARS_MAX; i++)
+        vars->items[i] = (struct var) { text_format (arena, "NAME_%u", i), text_format (arena, "\"%u\"", i) };
+}
+
+static void fill_plan (struct plan *plan, struct arena *arena)
+{
+    plan->hosts.n = HOSTS_MAX;
+    plan->hosts.items = arena_array (arena, HOSTS_MAX, sizeof *plan->hosts.items);
+    for (uint32_t i = 0; i < HOSTS_MAX; i++)
+        plan->hosts.items[i] = (struct plan_host) { text_format (arena, "v6e%u", i), TEXT_LIT ("10.0.0.1"),
+                                                    TEXT_LIT ("/srv/env") };
+    plan->rungs.n = RUNGS_MAX;
+    plan->rungs.items = arena_array (arena, RUNGS_MAX, sizeof *plan->rungs.items);
+    for (uint32_t i = 0; i < RUNGS_MAX; i++) {
+        plan->rungs.items[i].id = text_format (arena, "rung-%u", i);
+        fill_vars (&plan->rungs.items[i].args, arena);
+    }
+    fill_vars (&plan->profile.env, arena);
+}
+
+static void a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct fact fact = { .kind = FACT_RUN_OPENED, .index = 1 }, back;
+    struct buf bytes;
+    struct err err = { 0 };
+    fill_plan (&fact.of.run_opened.plan, &arena);
+    buf_init (&bytes, 16 << 20);
+    wire_put_fact (&bytes, &fact);
+    assert_false (bytes.overflow);
+    if (wire_get_fact (buf_as_text (&bytes), &back, &arena, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_true (facts_equal (&fact, &back));
+    buf_release (&bytes);
+    arena_release (&arena);
+}
+
+static void what_does_not_fit_leaves_the_buffer_as_it_was (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct msg msg;
+    struct buf whole, small;
+    encode_msg (MSG_RUN, GENERATE_EDGE, 3, &arena, &msg, &whole);
+    assert_true (whole.len > 600);
+    for (size_t room = 4; room < 4 + whole.len; room += 41) {
+        buf_init (&small, room);
+        buf_puts (&small, "keep");
+        wire_put_msg (&small, &msg);
+        assert_true (small.overflow);
+        assert_true (text_is (buf_as_text (&small), "keep"));
+        buf_release (&small);
+    }
+    buf_release (&whole);
+    arena_release (&arena);
+}
+
+static void texts_alias_the_input_and_lists_the_arena (void **state)
+{
+    (void) state;
+    struct arena made = { 0 }, read = { 0 };
+    struct msg msg, back;
+    struct buf bytes;
+    encode_msg (MSG_HELLO, GENERATE_FULL, 3, &made, &msg, &bytes);
+    assert_int_equal (wire_get_msg (buf_as_text (&bytes), &back, &read, NULL), 0);
+    const char *begin = (const char *) bytes.ptr, *end = begin + bytes.len;
+    assert_true (back.of.hello.host.ptr > begin && back.of.hello.host.ptr < end);
+    assert_true (read.used_bytes >= back.of.hello.holdings.n * sizeof (struct holding));
+    assert_true (read.used_bytes < 2 * HOLDINGS_MAX * sizeof (struct holding));
+    buf_release (&bytes);
+    arena_release (&read);
+    arena_release (&made);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (every_message_comes_back_as_it_went),
+        cmocka_unit_test (every_fact_comes_back_as_it_went),
+        cmocka_unit_test (equal_values_have_equal_bytes_and_digests),
+        cmocka_unit_test (a_digest_is_that_of_the_bytes),
+        cmocka_unit_test (reals_have_one_form_each),
+        cmocka_unit_test (truncation_at_every_length_is_refused),
+        cmocka_unit_test (truncated_facts_are_refused),
+        cmocka_unit_test (a_flipped_bit_is_refused_or_read_as_a_sound_message),
+        cmocka_unit_test (a_flipped_bit_is_refused_or_read_as_a_sound_fact),
+        cmocka_unit_test (every_fact_within_its_table_is_within_the_limits),
+        cmocka_unit_test (a_result_that_fills_a_message_is_within_its_items),
+        cmocka_unit_test (a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact),
+        cmocka_unit_test (what_does_not_fit_leaves_the_buffer_as_it_was),
+        cmocka_unit_test (texts_alias_the_input_and_lists_the_arena),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
