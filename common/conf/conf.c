@@ -1,0 +1,53 @@
+#include "common/conf/conf.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+/* The model's own bounds, last: what is sent and journaled must fit them, whatever the keys allow. */
+static void check_bounds (struct draft *draft)
+{
+    struct buf why;
+    buf_init (&why, ERR_TEXT_BYTES);
+    if (draft->problems->errors == 0 && !record_check (&plan_record, &draft->plan, &why))
+        problem_at (draft->problems, draft->root, "the plan passes a bound: %s", buf_c (&why));
+    buf_release (&why);
+}
+
+/* Every step runs, so that all mistakes come at once. */
+static void fill (struct draft *draft)
+{
+    if (draft_slice (draft) != 0)
+        return;
+    draft_hosts (draft);
+    draft_profile (draft);
+    draft_mesh (draft);
+    draft_cache (draft);
+    draft_pins (draft);
+    draft_ladder (draft);
+    draft_signatures (draft);
+    draft_limits (draft);
+    check_bounds (draft);
+    /* Nothing is left out without a problem that says why. */
+    const struct plan *plan = &draft->plan;
+    assert (draft->problems->errors > 0 || (plan->hosts.n > 0 && plan->mesh.n > 0 && plan->rungs.n > 0));
+}
+
+int conf_load (const struct conf_options *options, struct arena *arena, struct plan *plan, struct conf_report *report,
+               struct err *err)
+{
+    assert (options->slice_path && options->share_dir && options->home && options->home[0] == '/');
+    struct problem_list problems = { .arena = arena };
+    struct draft draft = { .options = options, .arena = arena, .problems = &problems };
+    struct conf_report made = { 0 };
+    if (strlen (options->home) > PATH_MAX_BYTES / 2)
+        problem_add (&problems, "SLICEUP_HOME", 1, 1, "%zu bytes long, expected at most %d", strlen (options->home),
+                     PATH_MAX_BYTES / 2);
+    fill (&draft);
+    int result = problems_finish (&problems, &made, err);
+    *report = made;
+    if (result == 0)
+        *plan = draft.plan;
+    return result;
+}

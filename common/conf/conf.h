@@ -1,0 +1,24 @@
+/* conf.h - YAML files -> one validated plan. Every mistake in one go, each as file:line:column: what, what was expected. */
+#ifndef SLICEUP_CONF_CONF_H
+#define SLICEUP_CONF_CONF_H
+
+#include "common/base/err.h"
+#include "common/model/plan.h"
+
+struct conf_problem { const char *file; uint32_t line, column; const char *text; bool warning; };
+struct conf_report { struct conf_problem *items; uint32_t n; }; /* in the plan's arena */
+
+struct conf_options {
+    const char *slice_path;     /* as the user gave it */
+    const char *share_dir;      /* where the shipped configs/ and canaries are */
+    const char *home;           /* SLICEUP_HOME, absolute */
+    const char *profile;        /* override by name or path; NULL: as the slice says. Same for the next two */
+    const char *ladder;
+    const char *pins;
+};
+/* 0: `plan` is complete and valid (warnings may stand in `report`). -1: problems, all of them, are in `report`, sorted by
+ * file and position; `err` holds the first. Everything is allocated in `arena`. */
+int conf_load (const struct conf_options *options, struct arena *arena, struct plan *plan, struct conf_report *report,
+               struct err *err);
+
+#endif

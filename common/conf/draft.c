@@ -1,0 +1,135 @@
+#include "common/conf/draft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/conf/json.h"
+
+const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
+                                    const struct yaml_node *reference, struct source *source)
+{
+    if (source_read (source, kind, draft->options->share_dir, reference, draft->problems) != 0)
+        return NULL;
+    return yaml_parse (source->shown, source->bytes, draft->problems);
+}
+
+const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option)
+{
+    if (!override)
+        return draft->slice[key].good ? draft->slice[key].node : NULL;
+    /* Stands where the command line does: a path is relative to the working directory, a problem names the option. */
+    struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
+    *node = (struct yaml_node) {
+        .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (override)
+    };
+    return node;
+}
+
+static bool has_dotdot (struct text path)
+{
+    for (uint32_t from = 0; from < path.len;) {
+        const char *slash = memchr (path.ptr + from, '/', path.len - from);
+        uint32_t end = slash ? (uint32_t) (slash - path.ptr) : path.len;
+        if (end - from == 2 && memcmp (path.ptr + from, "..", 2) == 0)
+            return true;
+        from = end + 1;
+    }
+    return false;
+}
+
+struct text draft_path (struct draft *draft, const struct value *path)
+{
+    struct text full = path->text;
+    if (!path->good)
+        return (struct text) { 0 };
+    if (full.ptr[0] != '/')
+        full = text_format (draft->arena, "%s/%.*s", draft->options->home, TEXT_ARG (path->text));
+    if (has_dotdot (full)) {
+        problem_at (draft->problems, path->node,
+                    "the path %s has '..' in it, expected a path that stays where it begins",
+                    problem_quote (draft->problems, full));
+        return (struct text) { 0 };
+    }
+    if (full.len > PATH_MAX_BYTES) {
+        problem_at (draft->problems, path->node, "the path is %u bytes long, expected at most %d", full.len,
+                    PATH_MAX_BYTES);
+        return (struct text) { 0 };
+    }
+    return text_copy (draft->arena, full);
+}
+
+static bool is_arg_name (struct text name)
+{
+    bool good = name.len > 0 && name.len <= ID_MAX_BYTES && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
+    for (uint32_t i = 0; good && i < name.len; i++) {
+        char c = name.ptr[i];
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    }
+    return good;
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
+}
+
+int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args)
+{
+    int result = 0;
+    var_list read = { .items = arena_array (draft->arena, map->n, sizeof *read.items) };
+    for (const struct yaml_node *key = map->first; key; key = key->next) {
+        struct var *var = &read.items[read.n];
+        if (!is_arg_name (key->text))
+            result = problem_at (draft->problems, key, "%s is no name of an argument, expected letters, digits and '_'",
+                                 problem_quote (draft->problems, key->text));
+        else if (json_of (key->value, key->text, &var->value, draft->problems) != 0)
+            result = -1;
+        else if (read.n == VARS_MAX)
+            return problem_at (draft->problems, key, "more than %d arguments", VARS_MAX);
+        else
+            read.items[read.n++].name = key->text;
+    }
+    if (result != 0)
+        return result;
+    if (read.n > 0)
+        qsort (read.items, read.n, sizeof *read.items, by_name);
+    *args = read;
+    return 0;
+}
+
+static bool already (const struct texts *names, struct text name)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (text_equal (names->items[i], name))
+            return true;
+    return false;
+}
+
+static int add_name (struct draft *draft, const struct yaml_node *item, struct texts *names)
+{
+    if (item->kind == YAML_BAD)
+        return -1;
+    if (item->kind != YAML_SCALAR)
+        return problem_at (draft->problems, item, "%s, expected a name", yaml_kind_name (item->kind));
+    const char *quoted = problem_quote (draft->problems, item->text);
+    if (!name_is_good (item->text))
+        return problem_at (draft->problems, item, "%s, expected a name of letters, digits, '.', '_' and '-'", quoted);
+    if (already (names, item->text))
+        return problem_at (draft->problems, item, "%s is listed twice, expected once", quoted);
+    names->items[names->n++] = item->text;
+    return 0;
+}
+
+int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct texts *names)
+{
+    int result = 0;
+    *names = (struct texts) { 0 };
+    if (!list->given || !list->good)
+        return list->given ? -1 : 0;
+    if (list->node->n > max)
+        return problem_at (draft->problems, list->node, "%u names, expected at most %u", list->node->n, max);
+    names->items = arena_array (draft->arena, list->node->n, sizeof *names->items);
+    for (const struct yaml_node *item = list->node->first; item; item = item->next)
+        result |= add_name (draft, item, names);
+    return result;
+}

@@ -1,0 +1,52 @@
+/* draft.h - a plan being put together: one load, from the slice file to the finished plan.
+ *
+ * Each noun of the plan has a file with one step here. A step reads values, reports what is wrong, and leaves its part
+ * of the plan empty when it cannot be had; later steps pass over what is empty: one mistake is reported once. */
+#ifndef SLICEUP_CONF_DRAFT_H
+#define SLICEUP_CONF_DRAFT_H
+
+#include "common/conf/section.h"
+#include "common/conf/source.h"
+#include "common/frontend/frontend.h"
+
+struct draft {
+    const struct conf_options *options;
+    struct arena *arena;
+    struct problem_list *problems;
+    struct plan plan;
+    const struct yaml_node *root;       /* of the slice file */
+    struct value slice[SLICE_KEYS];
+    const struct frontend *frontend;    /* NULL: not known */
+    var_list profile_args;
+    bool needs_pins;                    /* some rung wants the environment */
+    bool ladder_good, profile_good;
+};
+
+/* In this order. */
+int draft_slice (struct draft *draft);      /* -1: there is nothing to go on with */
+void draft_hosts (struct draft *draft);
+void draft_profile (struct draft *draft);
+void draft_mesh (struct draft *draft);
+void draft_cache (struct draft *draft);
+void draft_pins (struct draft *draft);
+void draft_ladder (struct draft *draft);
+void draft_signatures (struct draft *draft);
+void draft_limits (struct draft *draft);
+
+/* One rung of the ladder file. */
+int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
+
+/* Reads and parses the file that a reference names; NULL: reported. */
+const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
+                                    const struct yaml_node *reference, struct source *source);
+/* The reference of a slice key, or the command line's instead; NULL: neither is there. */
+const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option);
+/* `path` as it is when absolute, else below SLICEUP_HOME; empty: too long or leaves it with "..", reported. */
+struct text draft_path (struct draft *draft, const struct value *path);
+/* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
+int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);
+/* Names in a list, each given once. */
+struct texts { struct text *items; uint32_t n; };
+int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct texts *names);
+
+#endif

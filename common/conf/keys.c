@@ -1,0 +1,164 @@
+#include "common/conf/keys.h"
+
+#define KIB (UINT64_C (1) << 10)
+#define MIB (UINT64_C (1) << 20)
+#define GIB (UINT64_C (1) << 30)
+#define SECOND UINT64_C (1000)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define SECTION(NAME, KEYS) { .name = NAME, .keys = KEYS, .keys_n = sizeof (KEYS) / sizeof ((KEYS)[0]) }
+#define WORDS(LIST) { .of = LIST, .n = sizeof (LIST) / sizeof ((LIST)[0]) }
+
+static const char *const backend_list[] = { "none", "cpu", "tpu" };
+static const char *const need_list[] = { "none", "required", "any" };
+static const char *const builtin_list[] = { "none", "facts", "restore" };
+/* "none" is a word here, so it cannot be the 0 of warm_names: WARM_... is one less. */
+static const char *const warm_list[] = { "", "none", "solo", "gang" };
+static const struct names warm_words = WORDS (warm_list), backend_words = WORDS (backend_list),
+                          need_words = WORDS (need_list), builtin_words = WORDS (builtin_list);
+
+static const struct key slice_keys[SLICE_KEYS] = {
+    [SLICE_SLICE] = { "slice", KEY_NAME, .required = true,
+        .help = "What the slice is called in every view and receipt." },
+    [SLICE_HOSTS] = { "hosts", KEY_ANY, .required = true,
+        .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps. The order as written is the "
+                "rank order." },
+    [SLICE_LAUNCHER] = { "launcher", KEY_NAME, .fallback = "local",
+        .help = "Who starts the workers: `local`, as processes of this machine, is the only one in this version." },
+    [SLICE_MESH] = { "mesh", KEY_MAP,
+        .help = "Axis name to size, outermost first; the product is hosts times devices per host. Default: one axis "
+                "`host` over all devices." },
+    [SLICE_PROFILE] = { "profile", KEY_REFERENCE, .required = true,
+        .help = "The launch policy: a file of `configs/profiles`." },
+    [SLICE_PINS] = { "pins", KEY_ANY,
+        .help = "The pin set: a file of `configs/pins`, or a map. Left out when no rung needs an environment." },
+    [SLICE_CACHE] = { "cache", KEY_MAP, .help = "The compile cache. Default: one writer, below SLICEUP_HOME." },
+    [SLICE_LADDER] = { "ladder", KEY_REFERENCE, .required = true, .help = "The rungs: a file of `configs/ladders`." },
+    [SLICE_SIGNATURES] = { "signatures", KEY_LIST,
+        .help = "Files of `configs/signatures`, tried in this order. Default: the frontend's own, then `system`." },
+    [SLICE_ENV_DIR] = { "env_dir", KEY_PATH,
+        .help = "Where the environment is built; the worker appends the Python version. Default: `envs/` and the "
+                "first 16 digits of the pin set's sha256." },
+    [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "How long and how much; every wait has a bound." },
+};
+
+static const struct key host_keys[HOST_KEYS] = {
+    [HOST_NAME] = { "name", KEY_NAME, .required = true, .help = "The host's name." },
+    [HOST_ADDRESS] = { "address", KEY_TEXT, 1, 255, .fallback = "127.0.0.1",
+        .help = "Name or IP address by which the other hosts reach it." },
+    [HOST_ENV_DIR] = { "env_dir", KEY_PATH, .help = "This host's own environment directory. Default: the slice's." },
+};
+
+static const struct key pins_keys[PINS_KEYS] = {
+    [PINS_FILE] = { "file", KEY_REFERENCE, .required = true,
+        .help = "Requirements with hashes: a file of `configs/pins` (`.txt`)." },
+    [PINS_SETUP] = { "setup", KEY_REFERENCE,
+        .help = "The setup script (`.sh`), recorded by its sha256. Default: none." },
+    [PINS_PYTHON] = { "python", KEY_TEXT, 1, 1023, .fallback = "python3",
+        .help = "The interpreter to build from: a name on the PATH, or an absolute path." },
+};
+
+static const struct key cache_keys[CACHE_KEYS] = {
+    [CACHE_MODE] = { "mode", KEY_WORD, .words = &cache_mode_names, .fallback = "single-writer",
+        .help = "`single-writer`: one host writes, all others cannot. `off`: no cache, every rung runs once." },
+    [CACHE_WRITER] = { "writer", KEY_NAME, .help = "The host that writes. Default: the host of rank 0." },
+    [CACHE_ROOT] = { "root", KEY_PATH, .fallback = "cache", .help = "The cache directory as the hosts see it." },
+};
+
+static const struct key limits_keys[LIMIT_KEYS] = {
+    [LIMIT_JOIN] = { "join", KEY_DURATION, SECOND, HOUR, .fallback = "30s",
+        .help = "From launch to every host joined." },
+    [LIMIT_SUSPECT] = { "suspect", KEY_DURATION, SECOND, HOUR, .fallback = "5s",
+        .help = "Silence after which a host is shown as suspect; less than `lost`." },
+    [LIMIT_LOST] = { "lost", KEY_DURATION, SECOND, HOUR, .fallback = "30s",
+        .help = "Silence after which a host is lost." },
+    [LIMIT_ORPHAN] = { "orphan", KEY_DURATION, 5 * SECOND, DAY, .fallback = "120s",
+        .help = "Silence of the coordinator after which a worker ends its rung; at most `exit`." },
+    [LIMIT_EXIT] = { "exit", KEY_DURATION, 5 * SECOND, 7 * DAY, .fallback = "30m",
+        .help = "Silence of the coordinator after which a worker ends itself." },
+    [LIMIT_CASCADE] = { "cascade", KEY_DURATION, 0, 10 * MINUTE, .fallback = "5s",
+        .help = "Grace for the peers of a failed host to say why they end." },
+    [LIMIT_STOP] = { "stop", KEY_DURATION, 100, 10 * MINUTE, .fallback = "10s",
+        .help = "From SIGINT to SIGTERM, and again to SIGKILL." },
+    [LIMIT_LOG] = { "log", KEY_SIZE, 4 * KIB, GIB, .fallback = "4MiB",
+        .help = "Output kept of one attempt on one host." },
+};
+
+static const struct key profile_keys[PROFILE_KEYS] = {
+    [PROFILE_PROFILE] = { "profile", KEY_NAME, .required = true, .help = "Its name in receipts." },
+    [PROFILE_FRONTEND] = { "frontend", KEY_NAME, .required = true,
+        .help = "Who traces the programs: `jax`, `torch_xla`, or `plain` for programs that trace nothing." },
+    [PROFILE_BACKEND] = { "backend", KEY_WORD, .words = &backend_words, .required = true,
+        .help = "What is requested; a canary that observes another backend fails." },
+    [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256, .required = true,
+        .help = "Devices each host must show." },
+    [PROFILE_ENV] = { "env", KEY_MAP,
+        .help = "Variables set before a program starts, taken literally. Nothing else is inherited but PATH, HOME, "
+                "LANG and TZ." },
+    [PROFILE_ARGS] = { "args", KEY_MAP, .help = "Arguments for every canary; a rung's own win." },
+    [PROFILE_PREMAPPED] = { "premapped_buffer_bytes", KEY_NUMBER, 4096, 1024 * GIB,
+        .help = "Sets TPU_PREMAPPED_BUFFER_SIZE; a multiple of 4096. Default: not set." },
+};
+
+static const struct key ladder_keys[LADDER_KEYS] = {
+    [LADDER_LADDER] = { "ladder", KEY_NAME, .required = true, .help = "Its name in receipts." },
+    [LADDER_FRONTEND] = { "frontend", KEY_NAME, .help = "The frontend its canaries are written for. Default: any." },
+    [LADDER_RUNGS] = { "rungs", KEY_LIST, .required = true,
+        .help = "From the lowest rung to the highest; at most 64." },
+};
+
+static const struct key rung_keys[RUNG_KEYS] = {
+    [RUNG_ID] = { "id", KEY_NAME, .required = true, .help = "Its name; used once in a ladder." },
+    [RUNG_BUILTIN] = { "builtin", KEY_WORD, .words = &builtin_words,
+        .help = "A program of the worker. Exactly one of `builtin`, `canary` and `command` is given." },
+    [RUNG_CANARY] = { "canary", KEY_REFERENCE,
+        .help = "A Python program that speaks the canary protocol: a file below `worker/canaries`, or, with a "
+                "leading `.` or `/`, a path beside the ladder file." },
+    [RUNG_COMMAND] = { "command", KEY_LIST, .help = "A command and its arguments; no shell reads them." },
+    [RUNG_SCOPE] = { "scope", KEY_WORD, .words = &scope_names, .fallback = "host",
+        .help = "`host`: each host alone. `slice`: all hosts as one group." },
+    [RUNG_WARM] = { "warm", KEY_WORD, .words = &warm_words, .fallback = "none",
+        .help = "How the cold pass runs. `solo`: the writer alone, for scope `host`; `gang`: everybody, for scope "
+                "`slice`; `none`: there is none." },
+    [RUNG_TIMEOUT] = { "timeout", KEY_DURATION, 100, DAY, .fallback = "60s",
+        .help = "Bound of one attempt on one host." },
+    [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
+        .help = "`required`: what the profile requests must be observed; `any`: not looked at. Default: `required` "
+                "for canaries, `any` otherwise." },
+    [RUNG_ARGS] = { "args", KEY_MAP, .help = "Arguments for the canary: name to a single value or a list." },
+    [RUNG_METRICS] = { "metrics", KEY_LIST,
+        .help = "Metrics that must be proved for the rung to pass; scope `slice` only." },
+    [RUNG_ENV] = { "env", KEY_BOOL,
+        .help = "Run in the restored environment. Default: true for canaries when the slice has pins, else the "
+                "system's Python." },
+};
+
+static const struct key signatures_keys[SIGNATURES_KEYS] = {
+    [SIGNATURES_SIGNATURES] = { "signatures", KEY_NAME, .required = true, .help = "The name of the list." },
+    [SIGNATURES_LIST] = { "list", KEY_LIST, .required = true, .help = "Signatures; the first that occurs wins." },
+};
+
+static const struct key signature_keys[SIGNATURE_KEYS] = {
+    [SIGNATURE_ID] = { "id", KEY_NAME, .required = true,
+        .help = "Its name in receipts; used once among all lists of a slice." },
+    [SIGNATURE_TEXT] = { "text", KEY_TEXT, 4, 255, .required = true,
+        .help = "What must occur in the program's output." },
+    [SIGNATURE_LAYER] = { "layer", KEY_WORD, .words = &layer_names, .required = true, .help = "Who owns the failure." },
+    [SIGNATURE_PEER] = { "peer", KEY_BOOL, .fallback = "false",
+        .help = "Says that somebody else failed: never a cause while another host has one." },
+    [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false", .help = "May pass by itself." },
+    [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "What to look at next." },
+};
+
+const struct section slice_section = SECTION ("a slice file", slice_keys), host_section = SECTION ("a host", host_keys),
+                     pins_section = SECTION ("pins", pins_keys), cache_section = SECTION ("cache", cache_keys),
+                     limits_section = SECTION ("limits", limits_keys),
+                     profile_section = SECTION ("a profile", profile_keys),
+                     ladder_section = SECTION ("a ladder", ladder_keys), rung_section = SECTION ("a rung", rung_keys),
+                     signatures_section = SECTION ("a signature file", signatures_keys),
+                     signature_section = SECTION ("a signature", signature_keys);
+
+const struct section *const conf_sections[] = { &slice_section, &host_section, &pins_section, &cache_section,
+                                                &limits_section, &profile_section, &ladder_section, &rung_section,
+                                                &signatures_section, &signature_section, NULL };

@@ -1,0 +1,72 @@
+/* keys.h - the master copy of the configuration: every key of every file, its type, unit, range, default and meaning.
+ *
+ * Reading, refusing, proposing and the reference in docs/spec/configuration.md all follow from these tables; a new key
+ * is a row here and a line where its value is used. */
+#ifndef SLICEUP_CONF_KEYS_H
+#define SLICEUP_CONF_KEYS_H
+
+#include "common/base/buf.h"
+#include "common/model/plan.h"
+
+enum key_kind {
+    KEY_NAME = 1,   /* as hosts, rungs, files are named */
+    KEY_TEXT,       /* min..max bytes */
+    KEY_REFERENCE,  /* the name or path of another file */
+    KEY_PATH,       /* absolute, or relative to SLICEUP_HOME */
+    KEY_WORD,       /* one of `words` */
+    KEY_BOOL,
+    KEY_NUMBER,     /* min..max */
+    KEY_DURATION,   /* min..max ms, with its unit */
+    KEY_SIZE,       /* min..max bytes, with its unit */
+    KEY_MAP,        /* read further by whoever knows it */
+    KEY_LIST,
+    KEY_ANY,        /* several shapes: read further by whoever knows it */
+};
+
+struct key {
+    const char *name;
+    enum key_kind kind;
+    uint64_t min, max;
+    const struct names *words;
+    bool required;
+    const char *fallback;   /* as one would write it; NULL: none, or decided by other keys (then `help` says so) */
+    const char *help;
+};
+
+struct section {
+    const char *name;       /* "a slice file": for messages and headings */
+    const struct key *keys;
+    uint32_t keys_n;
+};
+
+enum { SLICE_SLICE, SLICE_HOSTS, SLICE_LAUNCHER, SLICE_MESH, SLICE_PROFILE, SLICE_PINS, SLICE_CACHE, SLICE_LADDER,
+       SLICE_SIGNATURES, SLICE_ENV_DIR, SLICE_LIMITS, SLICE_KEYS };
+enum { HOST_NAME, HOST_ADDRESS, HOST_ENV_DIR, HOST_KEYS };
+enum { PINS_FILE, PINS_SETUP, PINS_PYTHON, PINS_KEYS };
+enum { CACHE_MODE, CACHE_WRITER, CACHE_ROOT, CACHE_KEYS };
+enum { LIMIT_JOIN, LIMIT_SUSPECT, LIMIT_LOST, LIMIT_ORPHAN, LIMIT_EXIT, LIMIT_CASCADE, LIMIT_STOP, LIMIT_LOG,
+       LIMIT_KEYS };
+enum { PROFILE_PROFILE, PROFILE_FRONTEND, PROFILE_BACKEND, PROFILE_DEVICES, PROFILE_ENV, PROFILE_ARGS,
+       PROFILE_PREMAPPED, PROFILE_KEYS };
+enum { LADDER_LADDER, LADDER_FRONTEND, LADDER_RUNGS, LADDER_KEYS };
+enum { RUNG_ID, RUNG_BUILTIN, RUNG_CANARY, RUNG_COMMAND, RUNG_SCOPE, RUNG_WARM, RUNG_TIMEOUT, RUNG_BACKEND, RUNG_ARGS,
+       RUNG_METRICS, RUNG_ENV, RUNG_KEYS };
+enum { SIGNATURES_SIGNATURES, SIGNATURES_LIST, SIGNATURES_KEYS };
+enum { SIGNATURE_ID, SIGNATURE_TEXT, SIGNATURE_LAYER, SIGNATURE_PEER, SIGNATURE_TRANSIENT, SIGNATURE_NEXT,
+       SIGNATURE_KEYS };
+enum { KEYS_MOST = 12 }; /* no section has more */
+
+extern const struct section slice_section, host_section, pins_section, cache_section, limits_section, profile_section,
+    ladder_section, rung_section, signatures_section, signature_section;
+/* All of them, in the order of the reference; NULL ends the list. */
+extern const struct section *const conf_sections[];
+
+/* In the order of their names' tables; value 0 is "none". */
+enum { NEED_REQUIRED = 1, NEED_ANY };
+
+/* "a whole number from 1 to 8": what a value of this key has to be. */
+void key_expectation (const struct key *key, struct buf *out);
+/* The section as a table in Markdown, as docs/spec/configuration.md must hold it. */
+void section_reference (const struct section *section, struct buf *out);
+
+#endif

@@ -1,0 +1,10 @@
+/* nearest.h - "did you mean": the known word that a mistyped one is closest to. */
+#ifndef SLICEUP_CONF_NEAREST_H
+#define SLICEUP_CONF_NEAREST_H
+
+#include "common/base/text.h"
+
+/* NULL: none is near enough to be worth proposing. */
+const char *nearest_of (struct text word, const char *const known[], uint32_t n);
+
+#endif

@@ -1,0 +1,80 @@
+/* pins.c - the pin set and where its environment is built. Reads no requirement: the worker does, and pip. */
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+enum { ENV_DIR_DIGITS = 16 };
+
+static const struct source_kind pins_kind = { "pin set", "configs/pins", ".txt" },
+                                setup_kind = { "setup script", "configs/pins", ".sh" };
+
+/* Relative with a slash would be relative to a directory that differs by host and attempt. */
+static bool python_is_good (struct text python)
+{
+    if (python.ptr[0] == '-')
+        return false;
+    return python.ptr[0] == '/' || !memchr (python.ptr, '/', python.len);
+}
+
+static void set_env_dir (struct draft *draft)
+{
+    struct pins *pins = &draft->plan.pins;
+    if (draft->slice[SLICE_ENV_DIR].given)
+        pins->env_dir = draft_path (draft, &draft->slice[SLICE_ENV_DIR]);
+    else
+        pins->env_dir = text_format (draft->arena, "%s/envs/%.*s", draft->options->home, ENV_DIR_DIGITS,
+                                     pins->file.sha256.ptr);
+}
+
+static int read_file (struct draft *draft, const struct yaml_node *reference)
+{
+    struct source source;
+    if (source_read (&source, &pins_kind, draft->options->share_dir, reference, draft->problems) != 0)
+        return -1;
+    struct text name = source_stem (source.ref.path, pins_kind.extension);
+    if (!name_is_good (name))
+        return problem_at (draft->problems, reference,
+                           "a pin set called %s, expected a file name of letters, digits, '.', '_' and '-'",
+                           problem_quote (draft->problems, name));
+    draft->plan.pins.name = name;
+    draft->plan.pins.file = source.ref;
+    return 0;
+}
+
+static void read_map (struct draft *draft, const struct yaml_node *map)
+{
+    struct value pins[PINS_KEYS];
+    struct source setup;
+    if (section_read (&pins_section, map, pins, draft->problems) != 0)
+        return;
+    if (pins[PINS_SETUP].given && pins[PINS_SETUP].good
+        && source_read (&setup, &setup_kind, draft->options->share_dir, pins[PINS_SETUP].node, draft->problems) == 0)
+        draft->plan.pins.setup = setup.ref;
+    if (pins[PINS_PYTHON].good && !python_is_good (pins[PINS_PYTHON].text))
+        problem_at (draft->problems, pins[PINS_PYTHON].node,
+                    "the interpreter %s, expected a name on the PATH or an absolute path",
+                    problem_quote (draft->problems, pins[PINS_PYTHON].text));
+    draft->plan.pins.python = pins[PINS_PYTHON].text;
+    if (pins[PINS_FILE].good && read_file (draft, pins[PINS_FILE].node) == 0)
+        set_env_dir (draft);
+}
+
+void draft_pins (struct draft *draft)
+{
+    const struct yaml_node *reference = draft_reference (draft, SLICE_PINS, draft->options->pins, "--pins");
+    if (!reference)
+        return;
+    if (reference->kind == YAML_MAP) {
+        read_map (draft, reference);
+        return;
+    }
+    draft->plan.pins.python = text_of (pins_section.keys[PINS_PYTHON].fallback);
+    if (reference->kind != YAML_SCALAR)
+        problem_at (draft->problems, reference, "%s, expected the name of a pin set or a map",
+                    yaml_kind_name (reference->kind));
+    else if (reference->text.len > PATH_MAX_BYTES)
+        problem_at (draft->problems, reference, "a name of %u bytes, expected at most %d", reference->text.len,
+                    PATH_MAX_BYTES);
+    else if (read_file (draft, reference) == 0)
+        set_env_dir (draft);
+}

@@ -1,0 +1,122 @@
+#include "common/conf/problems.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/conf/yaml.h"
+
+enum { QUOTED_COLUMNS = 60 };
+
+static struct conf_problem *append (struct problem_list *problems)
+{
+    if (problems->n == problems->capacity) {
+        problems->capacity = problems->capacity ? 2 * problems->capacity : 16;
+        problems->items = mem_grow (problems->items, problems->capacity, sizeof *problems->items);
+    }
+    return &problems->items[problems->n++];
+}
+
+static const char *format_text (struct arena *arena, const char *format, va_list values)
+{
+    char line[ERR_TEXT_BYTES];
+    vsnprintf (line, sizeof line, format, values);
+    return text_copy (arena, text_of (line)).ptr;
+}
+
+static void add (struct problem_list *problems, struct conf_problem problem, const char *format, va_list values)
+{
+    problems->errors += !problem.warning;
+    if (problems->n >= PROBLEMS_MAX)
+        return;
+    problem.text = format_text (problems->arena, format, values);
+    *append (problems) = problem;
+}
+
+void problem_add (struct problem_list *problems, const char *file, uint32_t line, uint32_t column, const char *format,
+                  ...)
+{
+    va_list values;
+    va_start (values, format);
+    add (problems, (struct conf_problem) { .file = file, .line = line, .column = column }, format, values);
+    va_end (values);
+}
+
+int problem_at (struct problem_list *problems, const struct yaml_node *node, const char *format, ...)
+{
+    va_list values;
+    va_start (values, format);
+    add (problems, (struct conf_problem) { .file = node->file, .line = node->line, .column = node->column }, format,
+         values);
+    va_end (values);
+    return -1;
+}
+
+void warning_at (struct problem_list *problems, const struct yaml_node *node, const char *format, ...)
+{
+    va_list values;
+    va_start (values, format);
+    struct conf_problem where = { .file = node->file, .line = node->line, .column = node->column, .warning = true };
+    add (problems, where, format, values);
+    va_end (values);
+}
+
+const char *problem_quote (struct problem_list *problems, struct text text)
+{
+    struct buf buf;
+    buf_init (&buf, ERR_TEXT_BYTES);
+    buf_byte (&buf, '\'');
+    buf_escaped (&buf, text, QUOTED_COLUMNS);
+    buf_byte (&buf, '\'');
+    const char *quoted = text_copy (problems->arena, buf_as_text (&buf)).ptr;
+    buf_release (&buf);
+    return quoted;
+}
+
+static int compare (const void *a, const void *b)
+{
+    const struct conf_problem *x = a, *y = b;
+    int by_file = strcmp (x->file, y->file);
+    if (by_file != 0)
+        return by_file;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (x->column != y->column)
+        return x->column < y->column ? -1 : 1;
+    return strcmp (x->text, y->text);
+}
+
+/* One wrong profile is seen again by everything that uses it; it is one mistake. */
+static void drop_repeats (struct problem_list *problems)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < problems->n; i++)
+        if (kept == 0 || compare (&problems->items[kept - 1], &problems->items[i]) != 0)
+            problems->items[kept++] = problems->items[i];
+    problems->n = kept;
+}
+
+static int first_error (const struct problem_list *problems, struct err *err)
+{
+    for (uint32_t i = 0; i < problems->n; i++) {
+        const struct conf_problem *problem = &problems->items[i];
+        if (!problem->warning)
+            return err_set (err, ERR_CONFIG, "%s:%u:%u: %s", problem->file, problem->line, problem->column,
+                            problem->text);
+    }
+    return err_set (err, ERR_CONFIG, "%u problems, none of them among the first %d", problems->errors, PROBLEMS_MAX);
+}
+
+int problems_finish (struct problem_list *problems, struct conf_report *report, struct err *err)
+{
+    if (problems->n > 0)
+        qsort (problems->items, problems->n, sizeof *problems->items, compare);
+    drop_repeats (problems);
+    report->n = problems->n;
+    report->items = arena_copy (problems->arena, problems->items, problems->n * sizeof *problems->items);
+    int result = problems->errors == 0 ? 0 : first_error (problems, err);
+    mem_free (problems->items);
+    problems->items = NULL;
+    return result;
+}

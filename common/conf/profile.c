@@ -1,0 +1,134 @@
+/* profile.c - the launch policy: frontend, backend, devices, and the variables set before a program starts. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/conf/draft.h"
+#include "common/conf/nearest.h"
+
+enum { FRONTENDS_MAX = 16, PREMAPPED_UNIT_BYTES = 4096, VAR_NAME_MAX_BYTES = 127 };
+
+static const struct source_kind profile_kind = { "profile", "configs/profiles", ".yaml" };
+
+/* docs.cloud.google.com/tpu/docs/performance-guide: bytes, a multiple of 4096. */
+static const char premapped_var[] = "TPU_PREMAPPED_BUFFER_SIZE";
+
+static bool var_name_is_good (struct text name)
+{
+    bool good = name.len > 0 && name.len <= VAR_NAME_MAX_BYTES && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
+    for (uint32_t i = 0; good && i < name.len; i++) {
+        char c = name.ptr[i];
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    }
+    return good;
+}
+
+/* Variables that somebody else sets: two masters would mean that the recorded policy is not the real one. */
+static int check_owner (struct draft *draft, const struct yaml_node *key)
+{
+    if (text_starts (key->text, "SLICEUP_"))
+        return problem_at (draft->problems, key, "%.*s is set by the worker, expected another variable",
+                           TEXT_ARG (key->text));
+    if (text_is (key->text, premapped_var))
+        return problem_at (draft->problems, key, "%s in env, expected the key premapped_buffer_bytes instead",
+                           premapped_var);
+    if (draft->frontend && frontend_owns_var (draft->frontend, key->text))
+        return problem_at (draft->problems, key,
+                           "%.*s is set from the slice's cache and the frontend %s, expected another variable",
+                           TEXT_ARG (key->text), frontend_name (draft->frontend));
+    return 0;
+}
+
+static int check_value (struct draft *draft, const struct yaml_node *key)
+{
+    const struct yaml_node *value = key->value;
+    if (value->kind == YAML_BAD)
+        return -1;
+    if (value->kind != YAML_SCALAR || yaml_is_null (value))
+        return problem_at (draft->problems, value, "%.*s holds %s, expected a single value; \"\" is the empty text",
+                           TEXT_ARG (key->text), value->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (value->kind));
+    if (memchr (value->text.len ? value->text.ptr : "", '$', value->text.len))
+        warning_at (draft->problems, value, "%.*s is set to %s as written: nothing is expanded", TEXT_ARG (key->text),
+                    problem_quote (draft->problems, value->text));
+    return 0;
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
+}
+
+static void read_env (struct draft *draft, const struct value *map, const struct value *premapped)
+{
+    uint32_t n = map->given && map->good ? map->node->n : 0;
+    var_list env = { .items = arena_array (draft->arena, n + 1, sizeof *env.items) };
+    for (const struct yaml_node *key = n ? map->node->first : NULL; key; key = key->next) {
+        if (!var_name_is_good (key->text))
+            problem_at (draft->problems, key, "%s is no name of a variable, expected letters, digits and '_'",
+                        problem_quote (draft->problems, key->text));
+        else if (check_owner (draft, key) == 0 && check_value (draft, key) == 0)
+            env.items[env.n++] = (struct var) { .name = key->text, .value = key->value->text };
+    }
+    if (premapped->given && premapped->good)
+        env.items[env.n++] = (struct var) { .name = text_of (premapped_var),
+                                           .value = text_format (draft->arena, "%" PRIu64, premapped->number) };
+    if (env.n > VARS_MAX)
+        problem_at (draft->problems, map->node, "%u variables, expected at most %d", env.n, VARS_MAX);
+    qsort (env.items, env.n, sizeof *env.items, by_name);
+    draft->plan.profile.env = env;
+}
+
+static void check_premapped (struct draft *draft, const struct value *premapped, struct text backend)
+{
+    if (!premapped->given || !premapped->good)
+        return;
+    if (premapped->number % PREMAPPED_UNIT_BYTES != 0)
+        problem_at (draft->problems, premapped->node,
+                    "premapped_buffer_bytes is %" PRIu64 ", expected a multiple of %d", premapped->number,
+                    PREMAPPED_UNIT_BYTES);
+    if (backend.len > 0 && !text_is (backend, "tpu"))
+        problem_at (draft->problems, premapped->node,
+                    "premapped_buffer_bytes with backend: %.*s, expected it with tpu only", TEXT_ARG (backend));
+}
+
+static void find_frontend (struct draft *draft, const struct value *name)
+{
+    const char *known[FRONTENDS_MAX];
+    if (!name->good)
+        return;
+    draft->frontend = frontend_find (name->text);
+    if (draft->frontend)
+        return;
+    uint32_t n = frontend_names (known, FRONTENDS_MAX);
+    struct buf list;
+    buf_init (&list, ERR_TEXT_BYTES);
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
+    const char *near = nearest_of (name->text, known, n);
+    problem_at (draft->problems, name->node, "unknown frontend %s, expected one of %s%s%s%s",
+                problem_quote (draft->problems, name->text), buf_c (&list), near ? "; did you mean '" : "",
+                near ? near : "", near ? "'?" : "");
+    buf_release (&list);
+}
+
+void draft_profile (struct draft *draft)
+{
+    const struct yaml_node *reference = draft_reference (draft, SLICE_PROFILE, draft->options->profile, "--profile");
+    struct source source;
+    struct value profile[PROFILE_KEYS];
+    uint32_t errors_before = draft->problems->errors;
+    const struct yaml_node *root = reference ? draft_open (draft, &profile_kind, reference, &source) : NULL;
+    if (!root || section_read (&profile_section, root, profile, draft->problems) != 0)
+        return;
+    find_frontend (draft, &profile[PROFILE_FRONTEND]);
+    struct profile *plan = &draft->plan.profile;
+    plan->name = profile[PROFILE_PROFILE].text;
+    plan->frontend = profile[PROFILE_FRONTEND].text;
+    plan->backend = profile[PROFILE_BACKEND].good ? profile[PROFILE_BACKEND].text : (struct text) { 0 };
+    plan->devices_per_host = (uint32_t) profile[PROFILE_DEVICES].number;
+    check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
+    read_env (draft, &profile[PROFILE_ENV], &profile[PROFILE_PREMAPPED]);
+    if (profile[PROFILE_ARGS].given && profile[PROFILE_ARGS].good)
+        (void) draft_args (draft, profile[PROFILE_ARGS].node, &draft->profile_args); /* reported; the load fails */
+    draft->profile_good = draft->problems->errors == errors_before;
+}

@@ -1,0 +1,210 @@
+/* rung.c - one rung: which program, in which scope, with which cold pass, and what has to hold. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+enum { METRICS_MAX = 32 };
+
+static const struct source_kind canary_kind = { "canary", "worker/canaries", ".py" };
+
+static int read_kind (struct draft *draft, const struct yaml_node *node, const struct value of[], struct rung *rung)
+{
+    int given = of[RUNG_BUILTIN].given + of[RUNG_CANARY].given + of[RUNG_COMMAND].given;
+    if (given != 1)
+        return problem_at (draft->problems, node,
+                           "a rung with %d programs, expected exactly one of builtin, canary and command", given);
+    rung->kind = of[RUNG_BUILTIN].given ? PROGRAM_BUILTIN : of[RUNG_CANARY].given ? PROGRAM_CANARY : PROGRAM_COMMAND;
+    return 0;
+}
+
+static void read_canary (struct draft *draft, const struct value *canary, struct rung *rung)
+{
+    struct source source;
+    if (canary->good
+        && source_read (&source, &canary_kind, draft->options->share_dir, canary->node, draft->problems) == 0)
+        rung->program = source.ref;
+}
+
+/* A slash in a relative command would be relative to a directory of the worker's choosing. */
+static bool command_is_good (struct text word)
+{
+    return word.len > 0 && word.ptr[0] != '-' && (word.ptr[0] == '/' || !memchr (word.ptr, '/', word.len));
+}
+
+static void read_command (struct draft *draft, const struct value *command, struct rung *rung)
+{
+    if (!command->good)
+        return;
+    if (command->node->n == 0 || command->node->n > ARGV_MAX) {
+        problem_at (draft->problems, command->node, "a command of %u words, expected 1 to %d", command->node->n,
+                    ARGV_MAX);
+        return;
+    }
+    rung->argv.items = arena_array (draft->arena, command->node->n, sizeof *rung->argv.items);
+    for (const struct yaml_node *word = command->node->first; word; word = word->next) {
+        if (word->kind == YAML_SCALAR && !yaml_is_null (word))
+            rung->argv.items[rung->argv.n++] = word->text;
+        else if (word->kind != YAML_BAD)
+            problem_at (draft->problems, word, "a word of a command that is %s, expected a single value",
+                        word->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (word->kind));
+    }
+    const struct yaml_node *first = command->node->first;
+    if (first->kind == YAML_SCALAR && !yaml_is_null (first) && !command_is_good (first->text))
+        problem_at (draft->problems, first, "the command %s, expected a name on the PATH or an absolute path",
+                    problem_quote (draft->problems, first->text));
+}
+
+static void read_program (struct draft *draft, const struct value of[], struct rung *rung)
+{
+    switch (rung->kind) {
+    case PROGRAM_BUILTIN:
+        rung->builtin = of[RUNG_BUILTIN].text;
+        break;
+    case PROGRAM_CANARY:
+        read_canary (draft, &of[RUNG_CANARY], rung);
+        break;
+    case PROGRAM_COMMAND:
+        read_command (draft, &of[RUNG_COMMAND], rung);
+        break;
+    case PROGRAM_NONE:
+        break;
+    }
+}
+
+static const struct var *find_var (const var_list *list, struct text name)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (list->items[i].name, name))
+            return &list->items[i];
+    return NULL;
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
+}
+
+static void read_args (struct draft *draft, const struct value *map, struct rung *rung)
+{
+    var_list own = { 0 };
+    if (map->given && (!map->good || draft_args (draft, map->node, &own) != 0))
+        return;
+    var_list all = { .items = arena_array (draft->arena, own.n + draft->profile_args.n, sizeof *all.items),
+                     .n = own.n };
+    if (own.n > 0)
+        memcpy (all.items, own.items, own.n * sizeof *own.items);
+    for (uint32_t i = 0; i < draft->profile_args.n; i++)
+        if (!find_var (&own, draft->profile_args.items[i].name))
+            all.items[all.n++] = draft->profile_args.items[i];
+    if (all.n > VARS_MAX)
+        problem_at (draft->problems, map->node, "%u arguments with those of the profile, expected at most %d", all.n,
+                    VARS_MAX);
+    if (all.n > 0)
+        qsort (all.items, all.n, sizeof *all.items, by_name);
+    rung->args = all;
+}
+
+static void read_warm (struct draft *draft, const struct value of[], struct rung *rung)
+{
+    const struct value *warm = &of[RUNG_WARM];
+    if (!warm->good || !of[RUNG_SCOPE].good)
+        return;
+    rung->warm = (enum warm) (warm->number - 1);
+    if (rung->warm == WARM_NONE)
+        return;
+    if (rung->kind != PROGRAM_CANARY)
+        problem_at (draft->problems, warm->node,
+                    "warm: %.*s without a canary, expected none: only a canary counts compilations",
+                    TEXT_ARG (warm->text));
+    if (rung->warm == WARM_SOLO && rung->scope != SCOPE_HOST)
+        problem_at (draft->problems, warm->node,
+                    "warm: solo with scope: slice, expected gang: the writer cannot run it alone");
+    if (rung->warm == WARM_GANG && rung->scope != SCOPE_SLICE)
+        problem_at (draft->problems, warm->node, "warm: gang with scope: host, expected solo: there is no gang");
+    if (draft->frontend && !frontend_has_cache (draft->frontend))
+        problem_at (draft->problems, warm->node,
+                    "warm: %.*s with the frontend %s, expected none: it keeps no compile cache", TEXT_ARG (warm->text),
+                    frontend_name (draft->frontend));
+}
+
+static void check_cache (struct draft *draft, const struct value *warm, struct rung *rung)
+{
+    const struct plan *plan = &draft->plan;
+    if (rung->warm == WARM_NONE)
+        return;
+    if (plan->cache.mode == CACHE_OFF) {
+        warning_at (draft->problems, warm->node,
+                    "rung %.*s runs once: the slice's cache is off, so nothing can be restored", TEXT_ARG (rung->id));
+        rung->warm = WARM_NONE;
+        return;
+    }
+    bool is_tied = draft->frontend && frontend_writer_is_rank_0 (draft->frontend);
+    if (rung->warm == WARM_GANG && is_tied && plan->cache.writer.len > 0 && plan_rank (plan, plan->cache.writer) > 0)
+        problem_at (draft->problems, warm->node,
+                    "warm: gang with the writer %.*s, expected the writer %.*s: under %s only rank 0 "
+                    "of a group writes",
+                    TEXT_ARG (plan->cache.writer), TEXT_ARG (plan->hosts.items[0].name),
+                    frontend_name (draft->frontend));
+}
+
+static void read_env (struct draft *draft, const struct value *env, struct rung *rung)
+{
+    bool has_pins = draft->slice[SLICE_PINS].given || draft->options->pins;
+    bool restores = text_is (rung->builtin, "restore");
+    if (rung->kind == PROGRAM_BUILTIN && env->given)
+        problem_at (draft->problems, env->node, "env for a builtin, expected it for canaries and commands only");
+    rung->needs_env = env->given ? env->good && env->number : rung->kind == PROGRAM_CANARY && has_pins;
+    draft->needs_pins |= rung->needs_env || restores;
+    if (!has_pins && (rung->needs_env || restores))
+        problem_at (draft->problems, env->node,
+                    "rung %.*s needs the environment of a pin set, expected the key 'pins' in the slice file",
+                    TEXT_ARG (rung->id));
+}
+
+static void read_backend (struct draft *draft, const struct value *backend, struct rung *rung)
+{
+    bool is_canary = rung->kind == PROGRAM_CANARY;
+    bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : is_canary;
+    if (required && !is_canary)
+        problem_at (draft->problems, backend->node,
+                    "backend: required without a canary, expected any: only a canary says what it sees");
+    if (required && is_canary)
+        rung->backend = draft->plan.profile.backend;
+}
+
+static void read_metrics (struct draft *draft, const struct value of[], struct rung *rung)
+{
+    struct texts names;
+    const struct value *metrics = &of[RUNG_METRICS];
+    if (draft_names (draft, metrics, METRICS_MAX, &names) != 0 || names.n == 0)
+        return;
+    if (rung->kind != PROGRAM_CANARY || rung->scope != SCOPE_SLICE)
+        problem_at (draft->problems, metrics->node,
+                    "metrics to be proved, expected them for canaries of scope slice only");
+    rung->metrics.items = names.items;
+    rung->metrics.n = names.n;
+}
+
+int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung)
+{
+    struct value of[RUNG_KEYS];
+    uint32_t errors_before = draft->problems->errors;
+    *rung = (struct rung) { 0 };
+    if (section_read (&rung_section, node, of, draft->problems) != 0 || read_kind (draft, node, of, rung) != 0)
+        return -1;
+    rung->id = of[RUNG_ID].text;
+    rung->scope = (enum scope) of[RUNG_SCOPE].number;
+    rung->timeout_ms = of[RUNG_TIMEOUT].number;
+    read_program (draft, of, rung);
+    if (rung->kind == PROGRAM_CANARY)
+        read_args (draft, &of[RUNG_ARGS], rung);
+    else if (of[RUNG_ARGS].given)
+        problem_at (draft->problems, of[RUNG_ARGS].node, "args without a canary, expected them for canaries only");
+    read_warm (draft, of, rung);
+    check_cache (draft, &of[RUNG_WARM], rung);
+    read_env (draft, &of[RUNG_ENV], rung);
+    read_backend (draft, &of[RUNG_BACKEND], rung);
+    read_metrics (draft, of, rung);
+    return draft->problems->errors == errors_before ? 0 : -1;
+}

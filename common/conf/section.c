@@ -1,0 +1,230 @@
+#include "common/conf/section.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "common/conf/nearest.h"
+
+static const struct {
+    const char *unit;
+    unsigned shift;
+} size_units[] = { { "KiB", 10 }, { "MiB", 20 }, { "GiB", 30 }, { "B", 0 } };
+
+bool name_is_good (struct text name)
+{
+    return name.len <= ID_MAX_BYTES && host_name_valid (name);
+}
+
+bool size_parse (struct text text, uint64_t *bytes)
+{
+    uint32_t digits = 0;
+    uint64_t number;
+    while (digits < text.len && text.ptr[digits] >= '0' && text.ptr[digits] <= '9')
+        digits++;
+    struct text unit = { .ptr = text.ptr + digits, .len = text.len - digits };
+    if (!text_to_u64 ((struct text) { .ptr = text.ptr, .len = digits }, &number))
+        return false;
+    for (size_t i = 0; i < sizeof size_units / sizeof size_units[0]; i++) {
+        if (text_is (unit, size_units[i].unit) && number <= UINT64_MAX >> size_units[i].shift) {
+            *bytes = number << size_units[i].shift;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool text_fits (struct text text, uint64_t min, uint64_t max)
+{
+    return text.len >= min && text.len <= max && !memchr (text.ptr, '\n', text.len)
+           && !memchr (text.ptr, '\t', text.len);
+}
+
+/* Kinds that are numbers in the end. */
+static bool parse_number (const struct key *key, const struct yaml_node *node, uint64_t *number)
+{
+    uint32_t word = 0;
+    bool parsed = false;
+    if (key->kind == KEY_BOOL) {
+        *number = text_is (node->text, "true");
+        return node->plain && (*number || text_is (node->text, "false"));
+    }
+    if (key->kind == KEY_WORD) {
+        parsed = names_find (key->words, node->text, &word);
+        *number = word;
+        return parsed;
+    }
+    if (key->kind == KEY_NUMBER)
+        parsed = node->plain && text_to_u64 (node->text, number);
+    else if (key->kind == KEY_DURATION)
+        parsed = duration_parse (node->text, number);
+    else
+        parsed = size_parse (node->text, number);
+    return parsed && *number >= key->min && *number <= key->max;
+}
+
+static bool parse_scalar (const struct key *key, const struct yaml_node *node, struct value *value)
+{
+    if (node->kind != YAML_SCALAR || yaml_is_null (node))
+        return false;
+    value->text = node->text;
+    switch (key->kind) {
+    case KEY_NAME:
+        return name_is_good (node->text);
+    case KEY_TEXT:
+        return text_fits (node->text, key->min, key->max);
+    case KEY_REFERENCE:
+    case KEY_PATH:
+        return text_fits (node->text, 1, PATH_MAX_BYTES);
+    case KEY_WORD:
+    case KEY_BOOL:
+    case KEY_NUMBER:
+    case KEY_DURATION:
+    case KEY_SIZE:
+        return parse_number (key, node, &value->number);
+    case KEY_MAP:
+    case KEY_LIST:
+    case KEY_ANY:
+        break;
+    }
+    return false;
+}
+
+static bool parse (const struct key *key, const struct yaml_node *node, struct value *value)
+{
+    switch (key->kind) {
+    case KEY_MAP:
+        return node->kind == YAML_MAP;
+    case KEY_LIST:
+        return node->kind == YAML_LIST;
+    case KEY_ANY:
+        return !yaml_is_null (node);
+    default:
+        return parse_scalar (key, node, value);
+    }
+}
+
+static const char *shown (const struct yaml_node *node, struct problem_list *problems)
+{
+    if (node->kind != YAML_SCALAR)
+        return yaml_kind_name (node->kind);
+    return yaml_is_null (node) ? "nothing" : problem_quote (problems, node->text);
+}
+
+static const char *expectation (const struct key *key, struct arena *arena)
+{
+    struct buf buf;
+    buf_init (&buf, ERR_TEXT_BYTES);
+    key_expectation (key, &buf);
+    const char *text = text_copy (arena, buf_as_text (&buf)).ptr;
+    buf_release (&buf);
+    return text;
+}
+
+static void propose (const struct key *key, const struct yaml_node *node, struct problem_list *problems)
+{
+    const char *near = NULL;
+    if (key->kind == KEY_WORD && node->kind == YAML_SCALAR)
+        near = nearest_of (node->text, key->words->of + 1, key->words->n - 1);
+    const char *wanted = expectation (key, problems->arena);
+    if (near)
+        problem_at (problems, node, "%s is %s, expected %s; did you mean '%s'?", key->name, shown (node, problems),
+                    wanted, near);
+    else
+        problem_at (problems, node, "%s is %s, expected %s", key->name, shown (node, problems), wanted);
+}
+
+static void read_default (const struct key *key, const struct yaml_node *map, struct value *value)
+{
+    *value = (struct value) { .node = map };
+    if (!key->fallback)
+        return;
+    struct yaml_node node = { .kind = YAML_SCALAR, .plain = true, .text = text_of (key->fallback) };
+    value->good = parse (key, &node, value);
+    assert (value->good); /* else the table is wrong */
+}
+
+static void report_unknown (const struct section *section, const struct yaml_node *key, struct problem_list *problems)
+{
+    const char *names[KEYS_MOST];
+    struct buf list;
+    assert (section->keys_n <= KEYS_MOST);
+    buf_init (&list, ERR_TEXT_BYTES);
+    for (uint32_t i = 0; i < section->keys_n; i++) {
+        names[i] = section->keys[i].name;
+        buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = nearest_of (key->text, names, section->keys_n);
+    const char *quoted = problem_quote (problems, key->text);
+    if (near)
+        problem_at (problems, key, "unknown key %s in %s, did you mean '%s'? Expected one of %s", quoted, section->name,
+                    near, buf_c (&list));
+    else
+        problem_at (problems, key, "unknown key %s in %s, expected one of %s", quoted, section->name, buf_c (&list));
+    buf_release (&list);
+}
+
+static void read_key (const struct section *section, const struct yaml_node *node, struct value values[],
+                      struct problem_list *problems)
+{
+    for (uint32_t i = 0; i < section->keys_n; i++) {
+        const struct key *key = &section->keys[i];
+        if (!text_is (node->text, key->name))
+            continue;
+        values[i] = (struct value) { .node = node->value, .given = true };
+        values[i].good = node->value->kind != YAML_BAD && parse (key, node->value, &values[i]);
+        if (!values[i].good && node->value->kind != YAML_BAD)
+            propose (key, node->value, problems);
+        return;
+    }
+    report_unknown (section, node, problems);
+}
+
+static void report_missing (const struct section *section, const struct yaml_node *map, const struct value values[],
+                            struct problem_list *problems)
+{
+    for (uint32_t i = 0; i < section->keys_n; i++)
+        if (section->keys[i].required && !values[i].given)
+            problem_at (problems, map, "the key '%s' is missing in %s, expected %s", section->keys[i].name,
+                        section->name, expectation (&section->keys[i], problems->arena));
+}
+
+static void forget (const struct section *section, const struct yaml_node *map, struct value values[])
+{
+    for (uint32_t i = 0; i < section->keys_n; i++)
+        values[i] = (struct value) { .node = map };
+}
+
+int section_read (const struct section *section, const struct yaml_node *map, struct value values[],
+                  struct problem_list *problems)
+{
+    for (uint32_t i = 0; i < section->keys_n; i++)
+        read_default (&section->keys[i], map, &values[i]);
+    if (map->kind == YAML_MAP) {
+        for (const struct yaml_node *key = map->first; key; key = key->next)
+            read_key (section, key, values, problems);
+        report_missing (section, map, values, problems);
+        return 0;
+    }
+    forget (section, map, values);
+    if (map->kind != YAML_BAD)
+        problem_at (problems, map, "%s, expected a map of the keys of %s", shown (map, problems), section->name);
+    return -1;
+}
+
+int section_read_optional (const struct section *section, const struct value *value, struct value values[],
+                           struct problem_list *problems)
+{
+    struct yaml_node none = { .kind = YAML_MAP };
+    if (value->given && value->good)
+        return section_read (section, value->node, values, problems);
+    if (value->given) { /* no map: reported by whoever read the key */
+        forget (section, value->node, values);
+        return -1;
+    }
+    if (section_read (section, &none, values, problems) != 0)
+        return -1;
+    for (uint32_t i = 0; i < section->keys_n; i++)
+        values[i].node = value->node;
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* section.h - one map of a file read by its table of keys.
+ *
+ * Unknown keys, missing keys and values of the wrong kind or range become problems; what is left are typed values that
+ * still know where they stand, for the rules between keys. */
+#ifndef SLICEUP_CONF_SECTION_H
+#define SLICEUP_CONF_SECTION_H
+
+#include "common/conf/keys.h"
+#include "common/conf/yaml.h"
+
+struct value {
+    const struct yaml_node *node; /* the value, or the whole map when the key is absent: where to point a finger */
+    bool given;
+    bool good;              /* given or defaulted, and of the right kind: `text` or `number` may be used */
+    struct text text;       /* NAME TEXT REFERENCE PATH WORD */
+    uint64_t number;        /* WORD: its number; BOOL NUMBER DURATION SIZE */
+};
+
+/* Fills values[section->keys_n]. -1: `map` is no map (reported); then no value is given or good. */
+int section_read (const struct section *section, const struct yaml_node *map, struct value values[],
+                  struct problem_list *problems);
+/* The same for a key whose map may be absent: then all defaults hold, and point at `around`. */
+int section_read_optional (const struct section *section, const struct value *value, struct value values[],
+                           struct problem_list *problems);
+/* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */
+bool name_is_good (struct text name);
+/* "4MiB": a whole number and B, KiB, MiB or GiB; false: it is no size. */
+bool size_parse (struct text text, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,136 @@
+/* slice.c - the slice file itself: its name, hosts, mesh, cache and limits. */
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+static const struct source_kind slice_kind = { "slice", "configs/slices", ".yaml" };
+
+int draft_slice (struct draft *draft)
+{
+    struct source source;
+    const struct yaml_node *path = draft_reference (draft, SLICE_SLICE, draft->options->slice_path, "SLICE");
+    draft->root = draft_open (draft, &slice_kind, path, &source);
+    if (!draft->root || section_read (&slice_section, draft->root, draft->slice, draft->problems) != 0)
+        return -1;
+    draft->plan.slice = draft->slice[SLICE_SLICE].text;
+    draft->plan.source = source.ref;
+    draft->plan.home = text_copy (draft->arena, text_of (draft->options->home));
+    const struct value *launcher = &draft->slice[SLICE_LAUNCHER];
+    if (launcher->good && !text_is (launcher->text, names_of (&launcher_names, LAUNCHER_LOCAL)))
+        problem_at (draft->problems, launcher->node,
+                    "the launcher %s cannot be used in this version, expected local: workers start here only",
+                    problem_quote (draft->problems, launcher->text));
+    draft->plan.launcher = LAUNCHER_LOCAL;
+    return 0;
+}
+
+static bool axis_name_is_good (struct text name)
+{
+    bool good = name.len > 0 && name.len <= AXIS_NAME_MAX_BYTES && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
+    for (uint32_t i = 0; good && i < name.len; i++) {
+        char c = name.ptr[i];
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    }
+    return good;
+}
+
+static int read_axis (struct draft *draft, const struct yaml_node *key, struct axis *axis)
+{
+    uint64_t size = 0;
+    const struct yaml_node *value = key->value;
+    if (!axis_name_is_good (key->text))
+        return problem_at (draft->problems, key,
+                           "%s is no name of an axis, expected letters, digits and '_', at most %d bytes",
+                           problem_quote (draft->problems, key->text), AXIS_NAME_MAX_BYTES);
+    bool good = value->kind == YAML_SCALAR && value->plain && text_to_u64 (value->text, &size) && size > 0;
+    if (!good || size > DEVICES_MAX)
+        return problem_at (draft->problems, value, "the size of axis %.*s, expected a whole number from 1 to %d",
+                           TEXT_ARG (key->text), DEVICES_MAX);
+    *axis = (struct axis) { .axis = key->text, .size = (uint32_t) size };
+    return 0;
+}
+
+static int read_axes (struct draft *draft, const struct yaml_node *map, struct mesh *mesh)
+{
+    int result = 0;
+    if (map->n == 0 || map->n > MESH_AXES_MAX)
+        return problem_at (draft->problems, map, "a mesh of %u axes, expected 1 to %d", map->n, MESH_AXES_MAX);
+    mesh->items = arena_array (draft->arena, map->n, sizeof *mesh->items);
+    for (const struct yaml_node *key = map->first; key; key = key->next)
+        result |= read_axis (draft, key, &mesh->items[mesh->n++]);
+    return result;
+}
+
+void draft_mesh (struct draft *draft)
+{
+    const struct value *given = &draft->slice[SLICE_MESH];
+    struct mesh mesh = { 0 };
+    if (given->given && (!given->good || read_axes (draft, given->node, &mesh) != 0))
+        return;
+    if (draft->plan.hosts.n == 0 || !draft->profile_good)
+        return;
+    uint64_t devices = (uint64_t) draft->plan.hosts.n * draft->plan.profile.devices_per_host;
+    if (!given->given) {
+        mesh = (struct mesh) { .items = arena_alloc (draft->arena, sizeof *mesh.items), .n = 1 };
+        mesh.items[0] = (struct axis) { .axis = TEXT_LIT ("host"), .size = (uint32_t) devices };
+    }
+    if (devices > DEVICES_MAX)
+        problem_at (draft->problems, given->node, "%u hosts with %u devices each, expected at most %d devices in all",
+                    draft->plan.hosts.n, draft->plan.profile.devices_per_host, DEVICES_MAX);
+    else if (mesh_devices (&mesh) != devices)
+        problem_at (draft->problems, given->node,
+                    "the sizes of the mesh do not multiply to %u devices, expected %u hosts times %u devices_per_host",
+                    (uint32_t) devices, draft->plan.hosts.n, draft->plan.profile.devices_per_host);
+    draft->plan.mesh = mesh;
+}
+
+void draft_cache (struct draft *draft)
+{
+    struct value cache[CACHE_KEYS];
+    struct cache_plan *plan = &draft->plan.cache;
+    if (section_read_optional (&cache_section, &draft->slice[SLICE_CACHE], cache, draft->problems) != 0)
+        return;
+    plan->mode = cache[CACHE_MODE].good ? (enum cache_mode) cache[CACHE_MODE].number : CACHE_SINGLE_WRITER;
+    if (plan->mode == CACHE_OFF) {
+        for (int i = CACHE_WRITER; i <= CACHE_ROOT; i++)
+            if (cache[i].given)
+                problem_at (draft->problems, cache[i].node, "%s with mode: off, expected neither writer nor root",
+                            cache_section.keys[i].name);
+        return;
+    }
+    plan->root = draft_path (draft, &cache[CACHE_ROOT]);
+    if (draft->plan.hosts.n == 0 || (cache[CACHE_WRITER].given && !cache[CACHE_WRITER].good))
+        return;
+    plan->writer = cache[CACHE_WRITER].given ? cache[CACHE_WRITER].text : draft->plan.hosts.items[0].name;
+    if (plan_rank (&draft->plan, plan->writer) < 0)
+        problem_at (draft->problems, cache[CACHE_WRITER].node,
+                    "the writer %s is no host of this slice, expected one of its hosts",
+                    problem_quote (draft->problems, plan->writer));
+}
+
+void draft_limits (struct draft *draft)
+{
+    struct value limits[LIMIT_KEYS];
+    if (section_read_optional (&limits_section, &draft->slice[SLICE_LIMITS], limits, draft->problems) != 0)
+        return;
+    draft->plan.limits = (struct limits) {
+        .join_ms = limits[LIMIT_JOIN].number,
+        .suspect_ms = limits[LIMIT_SUSPECT].number,
+        .lost_ms = limits[LIMIT_LOST].number,
+        .orphan_ms = limits[LIMIT_ORPHAN].number,
+        .exit_ms = limits[LIMIT_EXIT].number,
+        .cascade_ms = limits[LIMIT_CASCADE].number,
+        .stop_ms = limits[LIMIT_STOP].number,
+        .log_bytes = limits[LIMIT_LOG].number,
+    };
+    const struct value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];
+    if (suspect->good && lost->good && suspect->number >= lost->number)
+        problem_at (draft->problems, suspect->given ? suspect->node : lost->node,
+                    "a host is suspect after %llu ms and lost after %llu ms, expected suspect before lost",
+                    (unsigned long long) suspect->number, (unsigned long long) lost->number);
+    const struct value *orphan = &limits[LIMIT_ORPHAN], *leave = &limits[LIMIT_EXIT];
+    if (orphan->good && leave->good && orphan->number > leave->number)
+        problem_at (draft->problems, orphan->given ? orphan->node : leave->node,
+                    "a worker ends its rung after %llu ms and itself after %llu ms, expected orphan not after exit",
+                    (unsigned long long) orphan->number, (unsigned long long) leave->number);
+}

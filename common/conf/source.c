@@ -1,0 +1,182 @@
+#include "common/conf/source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/digest.h"
+#include "common/conf/nearest.h"
+#include "common/conf/yaml.h"
+
+enum { FOLDER_NAMES_MAX = 256 };
+
+static bool text_ends (struct text text, const char *end)
+{
+    struct text wanted = text_of (end);
+    return text.len > wanted.len && memcmp (text.ptr + text.len - wanted.len, wanted.ptr, wanted.len) == 0;
+}
+
+struct text source_stem (struct text path, const char *extension)
+{
+    const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
+    struct text stem = path;
+    if (slash) {
+        stem.ptr = slash + 1;
+        stem.len = path.len - (uint32_t) (stem.ptr - path.ptr);
+    }
+    if (text_ends (stem, extension))
+        stem.len -= (uint32_t) strlen (extension);
+    return stem;
+}
+
+static bool is_path (const struct source_kind *kind, struct text word)
+{
+    return memchr (word.ptr, '/', word.len) != NULL || text_ends (word, kind->extension);
+}
+
+/* A canary's name holds slashes, so there only a leading '.' or '/' makes a path. */
+static bool is_canary_name (const struct source_kind *kind, struct text word)
+{
+    bool dotted = word.ptr[0] == '.' || word.ptr[0] == '/' || text_find (word, TEXT_LIT ("../"), NULL);
+    return text_is (text_of (kind->what), "canary") && !dotted;
+}
+
+static const char *beside (struct arena *arena, const char *file, struct text word)
+{
+    const char *slash = strrchr (file, '/');
+    if (word.ptr[0] == '/' || !slash)
+        return text_copy (arena, word).ptr;
+    return text_format (arena, "%.*s/%.*s", (int) (slash - file), file, TEXT_ARG (word)).ptr;
+}
+
+static const char *find (const struct source_kind *kind, const char *share_dir, const struct yaml_node *at,
+                         struct arena *arena)
+{
+    if (is_canary_name (kind, at->text))
+        return text_format (arena, "%s/%s/%.*s", share_dir, kind->folder, TEXT_ARG (at->text)).ptr;
+    if (is_path (kind, at->text))
+        return beside (arena, at->file, at->text);
+    return text_format (arena, "%s/%s/%.*s%s", share_dir, kind->folder, TEXT_ARG (at->text), kind->extension).ptr;
+}
+
+/* What the folder of `path` holds of this kind, for a proposal. */
+static uint32_t folder_names (const struct source_kind *kind, const char *path, struct arena *arena,
+                              const char *names[])
+{
+    const char *slash = strrchr (path, '/');
+    const char *folder = slash ? text_format (arena, "%.*s", (int) (slash - path), path).ptr : ".";
+    DIR *open_folder = opendir (folder);
+    uint32_t n = 0;
+    struct dirent *entry;
+    while (open_folder && n < FOLDER_NAMES_MAX && (entry = readdir (open_folder))) {
+        struct text name = text_of (entry->d_name);
+        if (text_ends (name, kind->extension) && name.ptr[0] != '.')
+            names[n++] = text_copy (arena, source_stem (name, kind->extension)).ptr;
+    }
+    if (open_folder)
+        closedir (open_folder);
+    return n;
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return strcmp (*(const char *const *) a, *(const char *const *) b);
+}
+
+static int report_missing (const struct source_kind *kind, const struct yaml_node *at, const char *path,
+                           struct problem_list *problems)
+{
+    const char *names[FOLDER_NAMES_MAX];
+    uint32_t n = folder_names (kind, path, problems->arena, names);
+    qsort (names, n, sizeof *names, by_name); /* the order of a folder is no order: messages must not depend on it */
+    const char *near = nearest_of (source_stem (at->text, kind->extension), names, n);
+    const char *quoted = problem_quote (problems, at->text);
+    if (near)
+        return problem_at (problems, at, "%s %s does not exist, expected the file %s; did you mean '%s'?", kind->what,
+                           quoted, path, near);
+    return problem_at (problems, at, "%s %s does not exist, expected the file %s", kind->what, quoted, path);
+}
+
+static int read_all (int fd, struct buf *bytes, const char **why)
+{
+    char block[16384];
+    ssize_t got;
+    while ((got = read (fd, block, sizeof block)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            *why = strerror (errno);
+            return -1;
+        }
+        buf_add (bytes, block, (size_t) got);
+        if (bytes->overflow) {
+            *why = "it is larger than 1 MiB";
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* O_NONBLOCK: opening a pipe would wait for somebody to write. */
+static int read_file (const char *path, struct buf *bytes, const char **why)
+{
+    struct stat status;
+    int result = -1;
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat (fd, &status) != 0)
+        *why = strerror (errno);
+    else if (!S_ISREG (status.st_mode))
+        *why = "it is no regular file";
+    else
+        result = read_all (fd, bytes, why);
+    if (fd >= 0)
+        close (fd);
+    return result;
+}
+
+static int fill (struct source *source, const char *real, struct buf *bytes, const struct yaml_node *at,
+                 const struct source_kind *kind, struct problem_list *problems)
+{
+    const char *why = NULL;
+    if (strlen (real) > PATH_MAX_BYTES)
+        return problem_at (problems, at, "the path of %s %s is longer than %d bytes", kind->what,
+                           problem_quote (problems, at->text), PATH_MAX_BYTES);
+    if (read_file (real, bytes, &why) != 0)
+        return problem_at (problems, at, "%s %s cannot be read: %s; expected a file of at most 1 MiB at %s", kind->what,
+                           problem_quote (problems, at->text), why, source->shown);
+    struct digest digest = digest_of (bytes->ptr, bytes->len);
+    char hex[DIGEST_HEX_BYTES];
+    source->bytes = text_copy (problems->arena, buf_as_text (bytes));
+    source->ref.path = text_copy (problems->arena, text_of (real));
+    source->ref.sha256 = text_copy (problems->arena, text_of (digest_hex (&digest, hex)));
+    return 0;
+}
+
+int source_read (struct source *source, const struct source_kind *kind, const char *share_dir,
+                 const struct yaml_node *at, struct problem_list *problems)
+{
+    struct buf bytes;
+    struct source found = { 0 };
+    int result = -1;
+    if (at->text.len == 0)
+        return problem_at (problems, at, "an empty name, expected the name or path of a %s", kind->what);
+    buf_init (&bytes, SOURCE_MAX_BYTES);
+    found.shown = find (kind, share_dir, at, problems->arena);
+    char *real = realpath (found.shown, NULL);
+    if (real)
+        result = fill (&found, real, &bytes, at, kind, problems);
+    else if (errno == ENOENT || errno == ENOTDIR)
+        result = report_missing (kind, at, found.shown, problems);
+    else
+        result = problem_at (problems, at, "%s %s cannot be read: %s; expected a file at %s", kind->what,
+                             problem_quote (problems, at->text), strerror (errno), found.shown);
+    if (result == 0)
+        *source = found;
+    free (real);
+    buf_release (&bytes);
+    return result;
+}

@@ -1,0 +1,288 @@
+#include "common/conf/yaml.h"
+
+#include <assert.h>
+#include <libfyaml.h>
+#include <string.h>
+
+struct yaml {
+    struct fy_parser *parser;
+    struct fy_diag *diag;
+    const char *file;
+    struct problem_list *problems;
+    struct yaml_node last; /* only its place: where an event has no mark */
+    uint32_t nodes;
+    bool stopped; /* a bound was passed or the syntax broke: the rest of the file is not read */
+    bool ended;   /* the library came to the end of the file */
+};
+
+static const char *const kind_names[] = { "something already refused", "a single value", "a list", "a map" };
+
+const char *yaml_kind_name (enum yaml_kind kind)
+{
+    return kind_names[kind];
+}
+
+bool yaml_is_null (const struct yaml_node *node)
+{
+    return node->kind == YAML_SCALAR && node->plain
+           && (node->text.len == 0 || text_is (node->text, "~") || text_is (node->text, "null"));
+}
+
+static struct yaml_node *stop (struct yaml *yaml, const struct yaml_node *at, const char *what, int max)
+{
+    if (!yaml->stopped)
+        problem_at (yaml->problems, at, "%s, expected at most %d", what, max);
+    yaml->stopped = true;
+    return NULL;
+}
+
+static struct yaml_node *node_new (struct yaml *yaml, enum yaml_kind kind, struct fy_event *event)
+{
+    const struct fy_mark *mark = fy_event_start_mark (event);
+    if (mark) {
+        yaml->last.line = (uint32_t) mark->line + 1;
+        yaml->last.column = (uint32_t) mark->column + 1;
+    }
+    if (++yaml->nodes > YAML_NODES_MAX)
+        return stop (yaml, &yaml->last, "too many keys and values in one file", YAML_NODES_MAX);
+    struct yaml_node *node = arena_alloc (yaml->problems->arena, sizeof *node);
+    *node = (struct yaml_node) {
+        .file = yaml->file, .line = yaml->last.line, .column = yaml->last.column, .kind = kind
+    };
+    return node;
+}
+
+/* A file says what it says: nothing is given a name to be repeated, nothing is told what type to be. */
+static void refuse_extras (struct yaml *yaml, struct yaml_node *node, const struct fy_token *anchor,
+                           const struct fy_token *tag)
+{
+    if (anchor)
+        problem_at (yaml->problems, node,
+                    "an anchor (&name), expected the value alone: anchors and aliases are not read");
+    if (tag)
+        problem_at (yaml->problems, node, "a tag (!name), expected the value alone: the key decides the type");
+}
+
+static bool is_printable (struct text text)
+{
+    for (uint32_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char) text.ptr[i];
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return text_is_utf8 (text);
+}
+
+static struct yaml_node *read_scalar (struct yaml *yaml, struct fy_event *event)
+{
+    struct yaml_node *node = node_new (yaml, YAML_SCALAR, event);
+    if (!node)
+        return NULL;
+    refuse_extras (yaml, node, event->scalar.anchor, event->scalar.tag);
+    struct fy_token *token = event->scalar.value;
+    enum fy_scalar_style style = token ? fy_token_scalar_style (token) : FYSS_PLAIN;
+    node->plain = style == FYSS_PLAIN;
+    /* The library's mark stands behind an opening quote. */
+    node->column -= (style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && node->column > 1;
+    size_t len = 0;
+    const char *ptr = token ? fy_token_get_text (token, &len) : NULL;
+    if (ptr && len > YAML_SCALAR_MAX_BYTES) {
+        problem_at (yaml->problems, node, "a value of %zu bytes, expected at most %d", len, YAML_SCALAR_MAX_BYTES);
+        node->kind = YAML_BAD;
+    } else if (ptr) {
+        node->text = text_copy (yaml->problems->arena, (struct text) { .ptr = ptr, .len = (uint32_t) len });
+    }
+    if (!is_printable (node->text)) {
+        problem_at (yaml->problems, node, "a value with control characters, expected printable text");
+        node->kind = YAML_BAD;
+    }
+    return node;
+}
+
+static struct yaml_node *read_alias (struct yaml *yaml, struct fy_event *event)
+{
+    struct yaml_node *node = node_new (yaml, YAML_BAD, event);
+    if (!node)
+        return NULL;
+    node->column -= node->column > 1; /* the library's mark stands behind the star */
+    problem_at (yaml->problems, node, "an alias (*name), expected the value itself: anchors and aliases are not read");
+    return node;
+}
+
+static struct yaml_node *read_value (struct yaml *yaml, struct fy_event *event, int depth);
+
+/* NULL: no further child. */
+static struct yaml_node *read_child (struct yaml *yaml, enum fy_event_type end, int depth)
+{
+    struct fy_event *event = yaml->stopped ? NULL : fy_parser_parse (yaml->parser);
+    struct yaml_node *child = NULL;
+    if (!event)
+        yaml->stopped = true;
+    else if (event->type != end)
+        child = read_value (yaml, event, depth);
+    if (event)
+        fy_parser_event_free (yaml->parser, event);
+    return child;
+}
+
+static void read_items (struct yaml *yaml, struct yaml_node *list, int depth)
+{
+    struct yaml_node **tail = &list->first, *item;
+    while ((item = read_child (yaml, FYET_SEQUENCE_END, depth))) {
+        *tail = item;
+        tail = &item->next;
+        list->n++;
+    }
+}
+
+static const struct yaml_node *key_find (const struct yaml_node *map, struct text name)
+{
+    for (const struct yaml_node *key = map->first; key; key = key->next)
+        if (text_equal (key->text, name))
+            return key;
+    return NULL;
+}
+
+static bool key_is_good (struct yaml *yaml, const struct yaml_node *map, const struct yaml_node *key)
+{
+    if (key->kind != YAML_SCALAR) {
+        if (key->kind != YAML_BAD)
+            problem_at (yaml->problems, key, "%s as a key, expected a name", yaml_kind_name (key->kind));
+        return false;
+    }
+    const struct yaml_node *first = key_find (map, key->text);
+    if (!first)
+        return true;
+    problem_at (yaml->problems, key, "the key %s is given twice, first in line %u; expected once",
+                problem_quote (yaml->problems, key->text), first->line);
+    return false;
+}
+
+static void read_pairs (struct yaml *yaml, struct yaml_node *map, int depth)
+{
+    struct yaml_node **tail = &map->first, *key;
+    while ((key = read_child (yaml, FYET_MAPPING_END, depth))) {
+        key->value = read_child (yaml, FYET_NONE, depth);
+        if (!key->value || !key_is_good (yaml, map, key))
+            continue;
+        if (++map->n > YAML_KEYS_MAX) {
+            stop (yaml, key, "too many keys in one map", YAML_KEYS_MAX);
+            return;
+        }
+        *tail = key;
+        tail = &key->next;
+    }
+}
+
+static struct yaml_node *read_value (struct yaml *yaml, struct fy_event *event, int depth)
+{
+    bool is_map = event->type == FYET_MAPPING_START;
+    if (event->type == FYET_SCALAR)
+        return read_scalar (yaml, event);
+    if (event->type == FYET_ALIAS)
+        return read_alias (yaml, event);
+    struct yaml_node *node = node_new (yaml, is_map ? YAML_MAP : YAML_LIST, event);
+    if (!node)
+        return NULL;
+    if (!is_map && event->type != FYET_SEQUENCE_START)
+        return stop (yaml, node, "ends of maps or lists that were never begun", 0);
+    if (depth == YAML_DEPTH_MAX)
+        return stop (yaml, node, "maps and lists nested too deep", YAML_DEPTH_MAX);
+    if (is_map) {
+        refuse_extras (yaml, node, event->mapping_start.anchor, event->mapping_start.tag);
+        read_pairs (yaml, node, depth + 1);
+    } else {
+        refuse_extras (yaml, node, event->sequence_start.anchor, event->sequence_start.tag);
+        read_items (yaml, node, depth + 1);
+    }
+    return node;
+}
+
+/* Event by event up to the end of the stream: one document is read, each further one is a problem. */
+static struct yaml_node *read_stream (struct yaml *yaml)
+{
+    struct yaml_node *root = NULL;
+    struct fy_event *event;
+    while (!yaml->stopped && (event = fy_parser_parse (yaml->parser))) {
+        if (event->type == FYET_DOCUMENT_START && root) {
+            struct yaml_node *second = node_new (yaml, YAML_BAD, event);
+            if (second)
+                problem_at (yaml->problems, second, "a second document (---), expected one document in a file");
+            yaml->stopped = true;
+        } else if (event->type >= FYET_MAPPING_START && !root) {
+            root = read_value (yaml, event, 0);
+        }
+        yaml->ended = event->type == FYET_STREAM_END;
+        fy_parser_event_free (yaml->parser, event);
+    }
+    return root;
+}
+
+/* The library's own sentence about broken syntax; it stops at the first. */
+static bool report_syntax (struct yaml *yaml)
+{
+    void *at = NULL;
+    struct fy_diag_error *error = fy_diag_errors_iterate (yaml->diag, &at);
+    if (!error)
+        return false;
+    bool has_place = error->line > 0 && error->column > 0;
+    problem_add (yaml->problems, yaml->file, has_place ? (uint32_t) error->line : yaml->last.line,
+                 has_place ? (uint32_t) error->column : yaml->last.column, "not YAML: %s",
+                 error->msg ? error->msg : "no reason given");
+    return true;
+}
+
+static void yaml_open (struct yaml *yaml)
+{
+    struct fy_diag_cfg quiet;
+    fy_diag_cfg_default (&quiet);
+    quiet.fp = NULL;
+    yaml->diag = fy_diag_create (&quiet);
+    assert (yaml->diag); /* only for want of memory */
+    fy_diag_set_collect_errors (yaml->diag, true);
+    struct fy_parse_cfg parse = { .search_path = "",
+                                  .flags = FYPCF_QUIET | FYPCF_DISABLE_MMAP_OPT,
+                                  .diag = yaml->diag };
+    yaml->parser = fy_parser_create (&parse);
+    assert (yaml->parser);
+}
+
+static bool is_text (struct yaml *yaml, struct text bytes)
+{
+    if (is_printable (bytes))
+        return true;
+    uint32_t line = 1;
+    for (struct text rest = bytes; rest.len > 0; line++) {
+        const char *end = memchr (rest.ptr, '\n', rest.len);
+        struct text one = { .ptr = rest.ptr, .len = end ? (uint32_t) (end - rest.ptr) : rest.len };
+        if (!is_printable (one))
+            break;
+        rest.ptr += one.len + (end != NULL);
+        rest.len -= one.len + (end != NULL);
+    }
+    problem_add (yaml->problems, yaml->file, line, 1,
+                 "bytes that are no text, expected UTF-8 without control characters");
+    return false;
+}
+
+struct yaml_node *yaml_parse (const char *file, struct text bytes, struct problem_list *problems)
+{
+    struct yaml yaml = { .file = file, .problems = problems, .last = { .file = file, .line = 1, .column = 1 } };
+    if (!is_text (&yaml, bytes))
+        return NULL;
+    yaml_open (&yaml);
+    uint32_t errors_before = problems->errors;
+    struct yaml_node *root = NULL;
+    if (fy_parser_set_string (yaml.parser, bytes.len ? bytes.ptr : "", bytes.len) == 0)
+        root = read_stream (&yaml);
+    /* Half a tree would bring complaints about what is merely not read yet. */
+    if (report_syntax (&yaml) || yaml.stopped || !yaml.ended)
+        root = NULL;
+    /* Some errors the library keeps to itself. */
+    if (!root && problems->errors == errors_before)
+        problem_add (problems, file, yaml.last.line, yaml.last.column, "%s",
+                     yaml.ended ? "an empty file, expected a map of keys" : "not YAML: broken behind this place");
+    fy_parser_destroy (yaml.parser);
+    fy_diag_destroy (yaml.diag);
+    return root;
+}

@@ -1,0 +1,191 @@
+#include "common/frontend/frontend.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { ROLES = CACHE_ROLE_WRITER + 1, CACHE_VARS_MAX = 8, BASE_VARS_MAX = 2, BUNDLE_MAX = 8 };
+
+/* Stands for the directory of the role; compared by address. */
+static const char cache_dir[] = "<cache directory>";
+
+struct cache_var {
+    const char *name;
+    const char *by_role[ROLES]; /* NULL: not set for this role */
+};
+struct base_var { const char *name, *value; };
+
+struct frontend {
+    const char *name;
+    struct cache_var cache[CACHE_VARS_MAX];
+    struct base_var base[BASE_VARS_MAX];
+    const char *requests, *hits;
+    const char *bundle[BUNDLE_MAX]; /* as PEP 503 normalises package names */
+    bool writer_is_rank_0;
+    const char *signatures;
+};
+
+/* The words of the canary protocol (docs/spec/canary.md), whatever the frontend calls them. Miss counters are not used:
+ * jax records cache_misses on its write path only (jax-ml/jax:jax/_src/compiler.py), and torch_xla's absent row proves
+ * nothing. For torch_xla requests = PersistentCacheHit + UncachedCompile, hits = PersistentCacheHit
+ * (pytorch/xla:torch_xla/csrc/xla_graph_executor.cpp). */
+static const char requests_counter[] = "compile_requests", hits_counter[] = "cache_hits";
+
+static const struct frontend frontends[] = {
+    {
+        .name = "jax",
+        /* Names and defaults: jax-ml/jax:jax/_src/config.py. */
+        .cache = {
+            { "JAX_ENABLE_COMPILATION_CACHE", { "false", "true", "true" } },
+            { "JAX_COMPILATION_CACHE_DIR", { NULL, cache_dir, cache_dir } },
+            /* The default of 1 s keeps small canaries out. A reader never compiles for 1e9 s, hence never writes:
+             * without jax.distributed.initialize every host counts as process 0 (jax-ml/jax:jax/_src/compiler.py,
+             * _cache_write). */
+            { "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", { NULL, "1000000000", "0" } },
+            /* -1 also switches off overrides that depend on the file system. */
+            { "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", { NULL, "-1", "-1" } },
+            /* Any other value brings eviction, a lock file and -atime files, which a read-only reader cannot write
+             * (jax-ml/jax:jax/_src/lru_cache.py). */
+            { "JAX_COMPILATION_CACHE_MAX_SIZE", { NULL, "-1", "-1" } },
+            /* A damaged entry is otherwise one warning and a silent recompile. */
+            { "JAX_RAISE_PERSISTENT_CACHE_ERRORS", { NULL, "true", "true" } },
+            /* The default names a directory of its own inside the cache, outside the manifest. */
+            { "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", { NULL, "none", "none" } },
+        },
+        /* The service, on by default, installs a SIGTERM handler that only records a flag (jax-ml/jax:jax/_src/
+         * distributed.py; openxla/xla:xla/pjrt/distributed/preemption/preemption_notifier.cc). */
+        .base = { { "JAX_ENABLE_PREEMPTION_SERVICE", "false" } },
+        .requests = requests_counter,
+        .hits = hits_counter,
+        /* zstandard: whether it imports decides the compression, hence the key (jax-ml/jax:jax/_src/cache_key.py). */
+        .bundle = { "python", "jax", "jaxlib", "libtpu", "numpy", "scipy", "zstandard" },
+        .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
+        .signatures = "jax",
+    },
+    {
+        .name = "torch_xla",
+        /* pytorch/xla:torch_xla/csrc/xla_graph_executor.cpp. Without a path the cache is in memory only. */
+        .cache = {
+            { "XLA_PERSISTENT_CACHE_PATH", { NULL, cache_dir, cache_dir } },
+            { "XLA_PERSISTENT_CACHE_READ_ONLY", { NULL, "1", "0" } },
+        },
+        .requests = requests_counter,
+        .hits = hits_counter,
+        .bundle = { "python", "torch", "torch-xla", "libtpu", "numpy", "jax", "jaxlib" },
+        .signatures = "torch_xla",
+    },
+    /* Programs that trace nothing: no variables, no cache, nothing to restore. */
+    { .name = "plain", .requests = "", .hits = "", .bundle = { "python" } },
+};
+enum { FRONTENDS = sizeof (frontends) / sizeof (frontends[0]) };
+
+/* What the canary reports as observed policy (worker/canaries/sliceup_canary.py, POLICY_PREFIXES); all are read before
+ * or during import (docs of pytorch/xla:configuration.yaml, jax-ml/jax:jax/_src/config.py). */
+static const char *const policy_prefixes[] = { "XLA_", "LIBTPU_", "JAX_", "TPU_", "PJRT_", "PT_XLA_", "MEGASCALE_" };
+
+const struct frontend *frontend_find (struct text name)
+{
+    for (int i = 0; i < FRONTENDS; i++)
+        if (text_is (name, frontends[i].name))
+            return &frontends[i];
+    return NULL;
+}
+
+const char *frontend_name (const struct frontend *frontend)
+{
+    return frontend->name;
+}
+
+uint32_t frontend_names (const char *out[], uint32_t max)
+{
+    for (uint32_t i = 0; i < FRONTENDS && i < max; i++)
+        out[i] = frontends[i].name;
+    return FRONTENDS;
+}
+
+static void env_add (var_list *env, struct arena *arena, const char *name, struct text value)
+{
+    struct var *grown = arena_array (arena, env->n + 1, sizeof *grown);
+    if (env->n > 0)
+        memcpy (grown, env->items, env->n * sizeof *grown);
+    grown[env->n] = (struct var) { .name = text_of (name), .value = value };
+    env->items = grown;
+    env->n++;
+}
+
+void frontend_cache_env (const struct frontend *frontend, enum cache_role role, struct text dir, struct arena *arena,
+                         var_list *env)
+{
+    assert ((unsigned) role < ROLES);
+    for (const struct cache_var *var = frontend->cache; var < frontend->cache + CACHE_VARS_MAX && var->name; var++) {
+        const char *value = var->by_role[role];
+        if (value)
+            env_add (env, arena, var->name, value == cache_dir ? text_copy (arena, dir) : text_of (value));
+    }
+}
+
+void frontend_base_env (const struct frontend *frontend, struct arena *arena, var_list *env)
+{
+    for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
+        env_add (env, arena, var->name, text_of (var->value));
+}
+
+const char *frontend_requests_counter (const struct frontend *frontend)
+{
+    return frontend->requests;
+}
+
+const char *frontend_hits_counter (const struct frontend *frontend)
+{
+    return frontend->hits;
+}
+
+uint32_t frontend_bundle_packages (const struct frontend *frontend, const char *out[], uint32_t max)
+{
+    uint32_t n = 0;
+    for (; n < BUNDLE_MAX && frontend->bundle[n]; n++)
+        if (n < max)
+            out[n] = frontend->bundle[n];
+    return n;
+}
+
+static bool is_cache_var (const struct frontend *frontend, struct text name)
+{
+    for (const struct cache_var *var = frontend->cache; var < frontend->cache + CACHE_VARS_MAX && var->name; var++)
+        if (text_is (name, var->name))
+            return true;
+    return false;
+}
+
+bool frontend_owns_var (const struct frontend *frontend, struct text name)
+{
+    for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
+        if (text_is (name, var->name))
+            return true;
+    return is_cache_var (frontend, name);
+}
+
+bool frontend_policy_var (const struct frontend *frontend, struct text name)
+{
+    /* They differ between the writer and the readers on purpose: compared, they would always look like drift. */
+    if (is_cache_var (frontend, name))
+        return false;
+    for (size_t i = 0; i < sizeof policy_prefixes / sizeof policy_prefixes[0]; i++)
+        if (text_starts (name, policy_prefixes[i]))
+            return true;
+    return false;
+}
+
+bool frontend_has_cache (const struct frontend *frontend)
+{
+    return frontend->cache[0].name != NULL;
+}
+
+bool frontend_writer_is_rank_0 (const struct frontend *frontend)
+{
+    return frontend->writer_is_rank_0;
+}
+
+const char *frontend_signatures (const struct frontend *frontend)
+{
+    return frontend->signatures;
+}

@@ -1,0 +1,133 @@
+/* conf_share.h - a share directory of valid configuration files for one test, of which the test replaces one. */
+#ifndef SLICEUP_TESTS_CONF_SHARE_H
+#define SLICEUP_TESTS_CONF_SHARE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/conf/conf.h"
+
+struct file {
+    const char *name, *text;
+};
+static const struct file good_files[] = {
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n" },
+    { "configs/profiles/p.yaml",
+      "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nenv:\n  B: two\n  A: 1\n"
+      "args: {seed: 7, steps: 3}\n" },
+    { "configs/ladders/l.yaml",
+      "ladder: l\nrungs:\n"
+      "  - {id: facts, builtin: facts}\n"
+      "  - {id: tiny, canary: jax/tiny.py, warm: solo, timeout: 1.5m, args: {steps: 5, on: 'no'}}\n"
+      "  - {id: all, canary: ./own.py, scope: slice, warm: gang, metrics: [loss]}\n"
+      "  - {id: true, command: [\"true\", -x]}\n" },
+    { "configs/ladders/own.py", "pass\n" },
+    { "configs/pins/q.txt", "six==1.17.0\n" },
+    { "configs/pins/q.sh", "true\n" },
+    { "configs/signatures/jax.yaml",
+      "signatures: jax\nlist:\n  - {id: a, text: alpha beta, layer: device, next: look}\n" },
+    { "configs/signatures/system.yaml",
+      "signatures: system\nlist:\n  - {id: b, text: gamma, layer: host, peer: true, transient: true, next: look}\n" },
+    { "worker/canaries/jax/tiny.py", "print ()\n" },
+};
+enum { GOOD_FILES = sizeof (good_files) / sizeof (good_files[0]) };
+static const char *const folders[] = { "configs",         "configs/profiles",   "configs/ladders",
+                                       "configs/pins",    "configs/signatures", "worker",
+                                       "worker/canaries", "worker/canaries/jax" };
+enum { FOLDERS = sizeof (folders) / sizeof (folders[0]) };
+
+struct share {
+    char root[64];
+    char slice[96];
+    struct arena arena;
+    struct plan plan;
+    struct conf_report report;
+    struct err err;
+    int result;
+};
+
+static inline const char *place (const struct share *share, const char *name)
+{
+    static char path[512];
+    snprintf (path, sizeof path, "%s/%s", share->root, name);
+    return path;
+}
+
+static inline void write_file (const struct share *share, const char *name, const void *bytes, size_t len)
+{
+    FILE *file = fopen (place (share, name), "we");
+    assert_non_null (file);
+    assert_int_equal (fwrite (bytes, 1, len, file), len);
+    assert_int_equal (fclose (file), 0);
+}
+
+static inline void write_text (const struct share *share, const char *name, const char *text)
+{
+    write_file (share, name, text, strlen (text));
+}
+
+static inline void share_open (struct share *share)
+{
+    memset (share, 0, sizeof *share);
+    strcpy (share->root, "/tmp/sliceup-conf-XXXXXX");
+    assert_non_null (mkdtemp (share->root));
+    for (int i = 0; i < FOLDERS; i++)
+        assert_int_equal (mkdir (place (share, folders[i]), 0700), 0);
+    for (int i = 0; i < GOOD_FILES; i++)
+        write_text (share, good_files[i].name, good_files[i].text);
+    snprintf (share->slice, sizeof share->slice, "%s/slice.yaml", share->root);
+}
+
+static inline void share_close (struct share *share)
+{
+    arena_release (&share->arena);
+    for (int i = 0; i < GOOD_FILES; i++)
+        assert_true (unlink (place (share, good_files[i].name)) == 0 || errno == ENOENT);
+    for (int i = FOLDERS - 1; i >= 0; i--)
+        assert_int_equal (rmdir (place (share, folders[i])), 0);
+    assert_int_equal (rmdir (share->root), 0);
+}
+
+static inline int share_load_with (struct share *share, struct conf_options options)
+{
+    if (!options.slice_path)
+        options.slice_path = share->slice;
+    options.share_dir = share->root;
+    if (!options.home)
+        options.home = "/h";
+    share->result = conf_load (&options, &share->arena, &share->plan, &share->report, &share->err);
+    return share->result;
+}
+
+static inline int share_load (struct share *share)
+{
+    return share_load_with (share, (struct conf_options) { 0 });
+}
+
+/* "slice.yaml:3:1: ..." without the folder of this case. */
+static inline const char *line_of (const struct share *share, uint32_t i)
+{
+    static char line[2048];
+    const struct conf_problem *problem = &share->report.items[i];
+    size_t root = strlen (share->root);
+    bool within = strncmp (problem->file, share->root, root) == 0;
+    snprintf (line, sizeof line, "%s:%u:%u: %s", within ? problem->file + root + 1 : problem->file, problem->line,
+              problem->column, problem->text);
+    return line;
+}
+
+static inline void dump (const struct share *share)
+{
+    for (uint32_t i = 0; i < share->report.n; i++)
+        print_error ("  %s\n", line_of (share, i));
+}
+
+#endif

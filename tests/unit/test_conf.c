@@ -1,0 +1,341 @@
+/* links: conf frontend model base */
+#include "conf_share.h"
+
+#include "common/base/digest.h"
+#include "common/conf/nearest.h"
+#include "common/conf/section.h"
+
+static void valid_files_become_the_whole_plan (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    if (share_load (&share) != 0)
+        dump (&share);
+    assert_int_equal (share.result, 0);
+    const struct plan *plan = &share.plan;
+    assert_true (text_is (plan->slice, "s"));
+    assert_int_equal (plan->launcher, LAUNCHER_LOCAL);
+    assert_int_equal (plan->hosts.n, 2);
+    assert_true (text_is (plan->hosts.items[1].name, "h1"));
+    assert_true (text_is (plan->hosts.items[1].address, "127.0.0.1"));
+    assert_int_equal (plan->mesh.n, 1);
+    assert_true (text_is (plan->mesh.items[0].axis, "host"));
+    assert_int_equal (plan->mesh.items[0].size, 4);
+    assert_true (text_is (plan->home, "/h"));
+    assert_true (text_is (plan->source.path, share.slice));
+    assert_int_equal (plan->cache.mode, CACHE_SINGLE_WRITER);
+    assert_true (text_is (plan->cache.writer, "h0"));
+    assert_true (text_is (plan->cache.root, "/h/cache"));
+    share_close (&share);
+}
+
+static void profile_and_limits_follow_the_files_and_defaults (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load (&share), 0);
+    const struct profile *profile = &share.plan.profile;
+    assert_true (text_is (profile->name, "p") && text_is (profile->frontend, "jax")
+                 && text_is (profile->backend, "cpu"));
+    assert_int_equal (profile->devices_per_host, 2);
+    assert_int_equal (profile->env.n, 2);
+    assert_true (text_is (profile->env.items[0].name, "A") && text_is (profile->env.items[0].value, "1"));
+    const struct limits *limits = &share.plan.limits;
+    assert_int_equal (limits->join_ms, 30000);
+    assert_int_equal (limits->suspect_ms, 5000);
+    assert_int_equal (limits->lost_ms, 30000);
+    assert_int_equal (limits->orphan_ms, 120000);
+    assert_int_equal (limits->exit_ms, 1800000);
+    assert_int_equal (limits->cascade_ms, 5000);
+    assert_int_equal (limits->stop_ms, 10000);
+    assert_int_equal (limits->log_bytes, 4 << 20);
+    assert_int_equal (share.plan.signatures.n, 2);
+    assert_true (text_is (share.plan.signatures.items[0].id, "a"));
+    assert_int_equal (share.plan.signatures.items[0].layer, LAYER_DEVICE);
+    assert_true (share.plan.signatures.items[1].peer && share.plan.signatures.items[1].transient);
+    share_close (&share);
+}
+
+static void rungs_follow_the_ladder (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load (&share), 0);
+    assert_int_equal (share.plan.rungs.n, 4);
+    const struct rung *rung = share.plan.rungs.items;
+    assert_int_equal (rung[0].kind, PROGRAM_BUILTIN);
+    assert_true (text_is (rung[0].builtin, "facts") && !rung[0].needs_env && rung[0].backend.len == 0);
+    assert_int_equal (rung[0].timeout_ms, 60000);
+    assert_int_equal (rung[1].kind, PROGRAM_CANARY);
+    assert_int_equal (rung[1].warm, WARM_SOLO);
+    assert_int_equal (rung[1].scope, SCOPE_HOST);
+    assert_int_equal (rung[1].timeout_ms, 90000);
+    assert_true (rung[1].needs_env && text_is (rung[1].backend, "cpu"));
+    assert_string_equal (rung[1].program.path.ptr, place (&share, "worker/canaries/jax/tiny.py"));
+    assert_int_equal (rung[2].scope, SCOPE_SLICE);
+    assert_int_equal (rung[2].warm, WARM_GANG);
+    assert_true (rung[2].metrics.n == 1 && text_is (rung[2].metrics.items[0], "loss"));
+    assert_string_equal (rung[2].program.path.ptr, place (&share, "configs/ladders/own.py"));
+    assert_int_equal (rung[3].kind, PROGRAM_COMMAND);
+    assert_true (rung[3].argv.n == 2 && text_is (rung[3].argv.items[1], "-x") && !rung[3].needs_env);
+    share_close (&share);
+}
+
+static const char *arg_of (const struct rung *rung, const char *name)
+{
+    for (uint32_t i = 0; i < rung->args.n; i++)
+        if (text_is (rung->args.items[i].name, name))
+            return rung->args.items[i].value.ptr;
+    return "(absent)";
+}
+
+static void args_of_a_rung_win_over_those_of_the_profile (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load (&share), 0);
+    const struct rung *tiny = &share.plan.rungs.items[1];
+    assert_int_equal (tiny->args.n, 3);
+    assert_string_equal (arg_of (tiny, "steps"), "5");
+    assert_string_equal (arg_of (tiny, "seed"), "7");
+    assert_string_equal (arg_of (tiny, "on"), "\"no\"");
+    assert_string_equal (arg_of (&share.plan.rungs.items[2], "steps"), "3");
+    assert_int_equal (share.plan.rungs.items[0].args.n, 0);
+    share_close (&share);
+}
+
+static void digests_are_of_the_files_themselves (void **state)
+{
+    struct share share;
+    char hex[DIGEST_HEX_BYTES], env_dir[64];
+    struct digest digest = digest_of ("six==1.17.0\n", 12);
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load (&share), 0);
+    const struct pins *pins = &share.plan.pins;
+    assert_string_equal (pins->file.sha256.ptr, digest_hex (&digest, hex));
+    snprintf (env_dir, sizeof env_dir, "/h/envs/%.16s", hex);
+    assert_string_equal (pins->env_dir.ptr, env_dir);
+    assert_true (text_is (pins->name, "q") && text_is (pins->python, "python3") && pins->setup.path.len == 0);
+    digest = digest_of (good_files[0].text, strlen (good_files[0].text));
+    assert_string_equal (share.plan.source.sha256.ptr, digest_hex (&digest, hex));
+    digest = digest_of ("print ()\n", 9);
+    assert_string_equal (share.plan.rungs.items[1].program.sha256.ptr, digest_hex (&digest, hex));
+    share_close (&share);
+}
+
+static void warnings_do_not_fail_a_load (void **state)
+{
+    static const char slice[] = "slice: s\nhosts: [{name: a, address: 10.0.0.1}, h1]\nprofile: p\npins: q\nladder: l\n"
+                                "cache: {mode: off}\n";
+    static const char profile[] = "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nenv: {A: $HOME/x}\n";
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml", slice);
+    write_text (&share, "configs/profiles/p.yaml", profile);
+    assert_int_equal (share_load (&share), 0);
+    assert_int_equal (share.report.n, 4); /* two rungs with a cold pass, a variable, an address */
+    for (uint32_t i = 0; i < share.report.n; i++)
+        assert_true (share.report.items[i].warning);
+    assert_true (text_is (share.plan.profile.env.items[0].value, "$HOME/x"));
+    assert_int_equal (share.plan.cache.mode, CACHE_OFF);
+    for (uint32_t i = 0; i < share.plan.rungs.n; i++)
+        assert_int_equal (share.plan.rungs.items[i].warm, WARM_NONE);
+    share_close (&share);
+}
+
+static void without_pins_canaries_run_on_the_systems_python (void **state)
+{
+    static const char slice[] = "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\n";
+    static const char restore[] =
+        "ladder: l\nrungs:\n- {id: a, builtin: restore}\n- {id: b, canary: jax/tiny.py, env: true}\n";
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml", slice);
+    assert_int_equal (share_load (&share), 0);
+    assert_false (share.plan.rungs.items[1].needs_env);
+    assert_int_equal (share.plan.pins.file.path.len, 0);
+    write_text (&share, "configs/ladders/l.yaml", restore);
+    assert_int_equal (share_load (&share), -1);
+    assert_int_equal (share.report.n, 2);
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:3: rung a needs the environment of a pin set"));
+    assert_non_null (strstr (line_of (&share, 1), "l.yaml:4:37: rung b needs the environment of a pin set"));
+    share_close (&share);
+}
+
+static void pins_that_nobody_needs_are_left_out (void **state)
+{
+    static const char ladder[] = "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, env: false}\n";
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "configs/ladders/l.yaml", ladder);
+    assert_int_equal (share_load (&share), 0);
+    assert_int_equal (share.plan.pins.name.len, 0);
+    share_close (&share);
+}
+
+static void longer_forms_are_read (void **state)
+{
+    static const char slice[] =
+        "slice: s\nhosts:\n  - {name: x, address: ::1, env_dir: /e/x}\n  - h[00-01]\nprofile: p\n"
+        "pins: {file: q, setup: q, python: /usr/bin/python3}\nladder: l\nenv_dir: my/env\n"
+        "mesh: {data: 3, model: 2}\ncache: {root: /c}\nsignatures: [system]\n";
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml", slice);
+    if (share_load (&share) != 0 || share.report.n > 0)
+        dump (&share);
+    assert_int_equal (share.result, 0);
+    assert_int_equal (share.report.n, 0);
+    const struct plan *plan = &share.plan;
+    assert_int_equal (plan->hosts.n, 3);
+    assert_true (text_is (plan->hosts.items[0].address, "::1") && text_is (plan->hosts.items[0].env_dir, "/e/x"));
+    assert_true (text_is (plan->hosts.items[2].name, "h01"));
+    assert_true (text_is (plan->mesh.items[1].axis, "model") && plan->mesh.items[0].size == 3);
+    assert_true (text_is (plan->pins.python, "/usr/bin/python3") && text_is (plan->pins.env_dir, "/h/my/env"));
+    assert_string_equal (plan->pins.setup.path.ptr, place (&share, "configs/pins/q.sh"));
+    assert_true (text_is (plan->cache.root, "/c") && text_is (plan->cache.writer, "x"));
+    assert_int_equal (plan->signatures.n, 1);
+    share_close (&share);
+}
+
+static void the_command_line_overrides_the_slice (void **state)
+{
+    struct share share;
+    struct conf_options options = { .profile = "zz" };
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load_with (&share, options), -1);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (strstr (line_of (&share, 0), "--profile:1:1: profile 'zz' does not exist"));
+    write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: zz\npins: zz\nladder: zz\n");
+    options = (struct conf_options) { .profile = "p", .ladder = "l", .pins = "q" };
+    assert_int_equal (share_load_with (&share, options), 0);
+    assert_true (text_is (share.plan.pins.name, "q") && text_is (share.plan.ladder, "l"));
+    share_close (&share);
+}
+
+struct json_case {
+    const char *yaml, *json;
+};
+static const struct json_case json_cases[] = {
+    { "0", "0" },
+    { "-1", "-1" },
+    { "1.5e-3", "1.5e-3" },
+    { "12", "12" },
+    { "true", "true" },
+    { "false", "false" },
+    { "'12'", "\"12\"" },
+    { "\"a\\\"b\\\\c\\n\"", "\"a\\\"b\\\\c\\u000a\"" },
+    { "hello", "\"hello\"" },
+    { "[1, a, 'true', false]", "[1,\"a\",\"true\",false]" },
+    { "[]", "[]" },
+    { "''", "\"\"" },
+    { "a.b", "\"a.b\"" },
+    { "1.2.3", "\"1.2.3\"" },
+    { "3d", "\"3d\"" },
+    { "bf16", "\"bf16\"" },
+    { "2026-01-01", "\"2026-01-01\"" },
+    /* refused */
+    { "yes", NULL },
+    { "Off", NULL },
+    { "True", NULL },
+    { "0x10", NULL },
+    { "0o17", NULL },
+    { "1_000", NULL },
+    { ".5", NULL },
+    { "5.", NULL },
+    { "+1", NULL },
+    { "010", NULL },
+    { "1e999", NULL },
+    { ".inf", NULL },
+    { "-.inf", NULL },
+    { ".nan", NULL },
+    { "~", NULL },
+    { "[1, ~]", NULL },
+    { "[[1]]", NULL },
+    { "{a: 1}", NULL },
+    { "Null", NULL },
+};
+
+static void arguments_become_json_or_are_refused (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < sizeof json_cases / sizeof json_cases[0]; i++) {
+        struct share share;
+        char text[512];
+        share_open (&share);
+        int len = snprintf (text, sizeof text, "ladder: l\nrungs:\n- id: a\n  canary: jax/tiny.py\n  args: {v: %s}\n",
+                            json_cases[i].yaml);
+        write_file (&share, "configs/ladders/l.yaml", text, (size_t) len);
+        int result = share_load (&share);
+        const char *json = result == 0 ? arg_of (&share.plan.rungs.items[0], "v") : "(refused)";
+        if (strcmp (json, json_cases[i].json ? json_cases[i].json : "(refused)") != 0)
+            fail_msg ("%s became %s", json_cases[i].yaml, json);
+        share_close (&share);
+    }
+}
+
+static void sizes_have_units (void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {
+        { "0B", 0 }, { "512B", 512 }, { "64KiB", 64 << 10 }, { "4MiB", 4 << 20 }, { "2GiB", UINT64_C (2) << 30 }
+    };
+    static const char *const bad[] = { "",    "4",      "MiB",  "4 MiB",          "4MB",
+                                       "-1B", "1.5MiB", "4mib", "17179869184GiB", "4MiBx" };
+    uint64_t bytes = 0;
+    (void) state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_true (size_parse (text_of (good[i].text), &bytes));
+        assert_true (bytes == good[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false (size_parse (text_of (bad[i]), &bytes));
+}
+
+static void the_nearest_word_is_proposed_only_when_near (void **state)
+{
+    static const char *const known[] = { "profile", "pins", "limits", "ladder" };
+    static const struct {
+        const char *word, *near;
+    } cases[] = { { "profle", "profile" },      { "porfile", "profile" }, { "pin", "pins" }, { "limit", "limits" },
+                  { "lader", "ladder" },        { "xyzzy", NULL },        { "", NULL },      { "q", NULL },
+                  { "profiling-options", NULL } };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *near = nearest_of (text_of (cases[i].word), known, 4);
+        if ((near == NULL) != (cases[i].near == NULL) || (near && strcmp (near, cases[i].near) != 0))
+            fail_msg ("'%s' brought %s", cases[i].word, near ? near : "nothing");
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (valid_files_become_the_whole_plan),
+        cmocka_unit_test (profile_and_limits_follow_the_files_and_defaults),
+        cmocka_unit_test (rungs_follow_the_ladder),
+        cmocka_unit_test (args_of_a_rung_win_over_those_of_the_profile),
+        cmocka_unit_test (digests_are_of_the_files_themselves),
+        cmocka_unit_test (warnings_do_not_fail_a_load),
+        cmocka_unit_test (without_pins_canaries_run_on_the_systems_python),
+        cmocka_unit_test (pins_that_nobody_needs_are_left_out),
+        cmocka_unit_test (longer_forms_are_read),
+        cmocka_unit_test (the_command_line_overrides_the_slice),
+        cmocka_unit_test (arguments_become_json_or_are_refused),
+        cmocka_unit_test (sizes_have_units),
+        cmocka_unit_test (the_nearest_word_is_proposed_only_when_near),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

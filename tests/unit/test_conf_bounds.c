@@ -1,0 +1,190 @@
+/* links: conf frontend model base */
+#include "conf_share.h"
+
+static void a_file_past_one_mebibyte_is_refused (void **state)
+{
+    struct share share;
+    char *bytes = mem_alloc ((1 << 20) + 1);
+    (void) state;
+    share_open (&share);
+    memset (bytes, '#', (1 << 20) + 1);
+    write_file (&share, "slice.yaml", bytes, (1 << 20) + 1);
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (strstr (line_of (&share, 0), "it is larger than 1 MiB"));
+    write_file (&share, "slice.yaml", bytes, 1 << 20);
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (strstr (line_of (&share, 0), "an empty file"));
+    mem_free (bytes);
+    share_close (&share);
+}
+
+static void a_pipe_is_refused_without_waiting (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (unlink (share.slice), 0);
+    assert_int_equal (mkfifo (share.slice, 0600), 0);
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (strstr (line_of (&share, 0), "it is no regular file"));
+    share_close (&share);
+}
+
+static void too_many_keys_are_refused (void **state)
+{
+    struct share share;
+    struct buf text;
+    (void) state;
+    share_open (&share);
+    buf_init (&text, 1 << 20);
+    for (int i = 0; i < 600; i++)
+        buf_printf (&text, "k%d: 1\n", i);
+    write_file (&share, "slice.yaml", text.ptr, text.len);
+    assert_int_equal (share_load (&share), -1);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:513:1: too many keys in one map, expected at most 512"));
+    buf_clear (&text);
+    buf_puts (&text, "hosts: [");
+    for (int i = 0; i < 60000; i++)
+        buf_puts (&text, "a,");
+    buf_puts (&text, "]\n");
+    write_file (&share, "slice.yaml", text.ptr, text.len);
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (strstr (line_of (&share, 0), "too many keys and values in one file, expected at most 50000"));
+    buf_release (&text);
+    share_close (&share);
+}
+
+static void problems_are_bounded_and_safe_to_show (void **state)
+{
+    struct share share;
+    struct buf text;
+    (void) state;
+    share_open (&share);
+    buf_init (&text, 1 << 20);
+    buf_puts (&text, "slice: \"\\e[2J\\u202e\"\nhosts: [");
+    for (int i = 0; i < 2000; i++)
+        buf_puts (&text, "'-', ");
+    buf_puts (&text, "]\nprofile: p\nladder: l\n");
+    write_file (&share, "slice.yaml", text.ptr, text.len);
+    assert_int_equal (share_load (&share), -1);
+    assert_in_range (share.report.n, 100, 500);
+    for (uint32_t i = 0; i < share.report.n; i++)
+        for (const char *c = share.report.items[i].text; *c; c++)
+            assert_in_range ((unsigned char) *c, 0x20, 0x7e);
+    buf_release (&text);
+    share_close (&share);
+}
+
+static void the_model_has_the_last_word (void **state)
+{
+    struct share share;
+    char home[600] = "/";
+    struct conf_options options = { .home = "/h\xff" };
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load_with (&share, options), -1);
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:1:1: the plan passes a bound: "));
+    memset (home + 1, 'x', sizeof home - 2);
+    options.home = home;
+    assert_int_equal (share_load_with (&share, options), -1);
+    assert_non_null (strstr (line_of (&share, 0), "SLICEUP_HOME:1:1: 599 bytes long, expected at most 511"));
+    share_close (&share);
+}
+
+/* `name` holds before, then `each` n times with its number, then after. */
+struct bound {
+    const char *name, *before, *each;
+    int n;
+    const char *after, *expected;
+};
+static const struct bound bounds[] = {
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\ncache: {root: ", "x", 1022, "}\n",
+      "the path is 1025 bytes long, expected at most 1023" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\npins: ", "x", 1024, "\n",
+      "a name of 1024 bytes, expected at most 1023" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\npins: ", "x", 4097, "\n",
+      "a value of 4097 bytes, expected at most 4096" },
+    { "slice.yaml", "slice: s\nhosts: [", "h%d,", 4097, "]\nprofile: p\nladder: l\n", "more than 4096 hosts" },
+    { "slice.yaml", "slice: s\nhosts: [", "h%d,", 17, "]\nprofile: p\nladder: l\nmesh: {a: 8, b: 8}\n",
+      "do not multiply to 34 devices" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\nsignatures: [", "jax,", 17, "]\n",
+      "17 signature lists, expected at most 16" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nargs:\n", "  a%d: 1\n",
+      129, "", "more than 128 arguments" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nargs:\n", "  a%d: 1\n",
+      127, "", "129 arguments with those of the profile, expected at most 128" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nenv:\n", "  V%d: x\n",
+      129, "", "129 variables, expected at most 128" },
+    { "configs/ladders/l.yaml", "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, scope: slice, metrics: [", "m%d,",
+      33, "]}\n", "33 names, expected at most 32" },
+    { "configs/ladders/l.yaml", "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, args: {a: [", "xxxx,", 600, "]}}\n",
+      "a is longer than 4096 bytes as JSON" },
+    { "configs/ladders/l.yaml", "ladder: l\nrungs:\n", "- {id: r%d, builtin: facts}\n", 65, "",
+      "65 rungs, expected 1 to 64" },
+    { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n", "- {id: s%d, text: some, layer: host, next: x}\n", 256,
+      "", "configs/signatures/system.yaml:3:5: more than 256 signatures in all lists" },
+};
+
+static void repeat (const struct bound *bound, struct buf *text)
+{
+    const char *number = strstr (bound->each, "%d");
+    buf_puts (text, bound->before);
+    for (int i = 0; i < bound->n; i++) {
+        if (number)
+            buf_printf (text, "%.*s%d%s", (int) (number - bound->each), bound->each, i, number + 2);
+        else
+            buf_puts (text, bound->each);
+    }
+    buf_puts (text, bound->after);
+}
+
+static void every_bound_is_kept (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        struct share share;
+        struct buf text;
+        share_open (&share);
+        buf_init (&text, 1 << 20);
+        repeat (&bounds[i], &text);
+        write_file (&share, bounds[i].name, text.ptr, text.len);
+        bool found = false;
+        assert_int_equal (share_load (&share), -1);
+        for (uint32_t k = 0; k < share.report.n; k++)
+            found = found || strstr (line_of (&share, k), bounds[i].expected);
+        if (!found) {
+            dump (&share);
+            fail_msg ("expected: %s", bounds[i].expected);
+        }
+        buf_release (&text);
+        share_close (&share);
+    }
+}
+
+static void more_devices_than_the_model_can_number_are_refused (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-256]\nprofile: p\nladder: l\n");
+    write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 256\n");
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (
+        strstr (line_of (&share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all"));
+    share_close (&share);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_file_past_one_mebibyte_is_refused),
+        cmocka_unit_test (a_pipe_is_refused_without_waiting),
+        cmocka_unit_test (too_many_keys_are_refused),
+        cmocka_unit_test (problems_are_bounded_and_safe_to_show),
+        cmocka_unit_test (the_model_has_the_last_word),
+        cmocka_unit_test (every_bound_is_kept),
+        cmocka_unit_test (more_devices_than_the_model_can_number_are_refused),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

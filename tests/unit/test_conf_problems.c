@@ -1,0 +1,325 @@
+/* links: conf frontend model base */
+#include "conf_share.h"
+
+/* What a case writes in place of a good file, and the only problem that it must bring. */
+struct bad {
+    const char *name, *text, *expected;
+};
+
+#define SLICE(LINES) "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n" LINES
+#define PROFILE(LINES) "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n" LINES
+#define LADDER(LINES) "configs/ladders/l.yaml", "ladder: l\nrungs:\n" LINES
+#define SIGNATURES(LINES) "configs/signatures/jax.yaml", "signatures: jax\nlist:\n" LINES
+
+static const struct bad bad_cases[] = {
+    /* YAML itself */
+    { "slice.yaml", "slice: [a\n", "slice.yaml:2:1: not YAML: " },
+    { "slice.yaml", "", "slice.yaml:1:1: an empty file, expected a map" },
+    { "slice.yaml", "# nothing\n", "slice.yaml:1:1: an empty file, expected a map" },
+    { "slice.yaml", "a:\n  b: >0\n", "slice.yaml:2:3: not YAML: broken behind this place" },
+    { "slice.yaml", "- a\n", "slice.yaml:1:1: a list, expected a map of the keys of a slice file" },
+    { "slice.yaml", "slice: s\n---\na: b\n", "slice.yaml:2:1: a second document" },
+    { "slice.yaml", "a: b\nc: \"\x01\"\n", "slice.yaml:2:1: bytes that are no text" },
+    { "slice.yaml", "a: b\nc: \xff\n", "slice.yaml:2:1: bytes that are no text" },
+    { SLICE ("env_dir: \"a\\0b\"\n"), "slice.yaml:6:10: a value with control characters" },
+    { SLICE ("mesh: &m {host: 4}\n"), "slice.yaml:6:10: an anchor (&name), expected the value alone" },
+    { SLICE ("signatures: [*m]\n"), "slice.yaml:6:14: an alias (*name), expected the value itself" },
+    { SLICE ("env_dir: !x e\n"), "slice.yaml:6:13: a tag (!name), expected the value alone" },
+    { SLICE ("pins: q\n"), "slice.yaml:6:1: the key 'pins' is given twice, first in line 4" },
+    { SLICE ("mesh: {host: 4, host: 4}\n"), "slice.yaml:6:17: the key 'host' is given twice, first in line 6" },
+    { SLICE ("[a]: b\n"), "slice.yaml:6:1: a list as a key, expected a name" },
+    { SLICE ("limits: [[[[[[[[[[[[[a]]]]]]]]]]]]]\n"), "maps and lists nested too deep, expected at most 12" },
+    /* keys */
+    { SLICE ("pinz: q\n"),
+      "slice.yaml:6:1: unknown key 'pinz' in a slice file, did you mean 'pins'? Expected one of slice, hosts" },
+    { SLICE ("zzzzzz: q\n"), "slice.yaml:6:1: unknown key 'zzzzzz' in a slice file, expected one of slice, hosts" },
+    { SLICE ("limits: {jion: 3s}\n"), "slice.yaml:6:10: unknown key 'jion' in limits, did you mean 'join'?" },
+    { SLICE ("cache: {wrtier: h0}\n"), "slice.yaml:6:9: unknown key 'wrtier' in cache, did you mean 'writer'?" },
+    { "slice.yaml", "slice: s\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:1:1: the key 'hosts' is missing in a slice file" },
+    { "slice.yaml", "slice:\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n", "slice is nothing, expected a name" },
+    { "slice.yaml", "slice: a/b\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:1:8: slice is 'a/b', expected a name" },
+    { SLICE ("limits: 3s\n"), "slice.yaml:6:9: limits is '3s', expected a map" },
+    { SLICE ("signatures: jax\n"), "slice.yaml:6:13: signatures is 'jax', expected a list" },
+    /* units and ranges */
+    { SLICE ("limits: {join: 30}\n"),
+      "slice.yaml:6:16: join is '30', expected a duration from 1 s to 1 h with its unit" },
+    { SLICE ("limits: {join: 2h}\n"), "slice.yaml:6:16: join is '2h', expected a duration" },
+    { SLICE ("limits: {log: 4MB}\n"),
+      "slice.yaml:6:15: log is '4MB', expected a size from 4 KiB to 1 GiB with its unit" },
+    { SLICE ("limits: {log: 1KiB}\n"), "slice.yaml:6:15: log is '1KiB', expected a size" },
+    { SLICE ("limits: {log: 99999999999999999999GiB}\n"), "slice.yaml:6:15: log is" },
+    { SLICE ("limits: {suspect: 40s}\n"), "slice.yaml:6:19: a host is suspect after 40000 ms and lost after 30000 ms" },
+    { SLICE ("limits: {lost: 2s}\n"), "slice.yaml:6:16: a host is suspect after 5000 ms and lost after 2000 ms" },
+    { SLICE ("limits: {exit: 60s}\n"),
+      "slice.yaml:6:16: a worker ends its rung after 120000 ms and itself after 60000 ms" },
+    /* hosts */
+    { "slice.yaml", "slice: s\nhosts: h[0-\nprofile: p\npins: q\nladder: l\n", "slice.yaml:2:8: " },
+    { "slice.yaml", "slice: s\nhosts: [h0, h0]\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:2:13: the host 'h0' is given twice, first in line 2" },
+    { "slice.yaml", "slice: s\nhosts: []\nprofile: p\npins: q\nladder: l\n", "slice.yaml:2:8: no hosts" },
+    { "slice.yaml", "slice: s\nhosts: {a: b}\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:2:8: a map, expected a host set" },
+    { "slice.yaml", "slice: s\nhosts: [[a]]\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:2:9: a list, expected a host set" },
+    { "slice.yaml", "slice: s\nhosts: [{name: 'a[0-1]'}]\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:2:16: name is 'a[0-1]', expected a name" },
+    { "slice.yaml", "slice: s\nhosts: [{name: a, adress: b}]\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:2:19: unknown key 'adress' in a host, did you mean 'address'?" },
+    { "slice.yaml", "slice: s\nhosts: [{name: a, address: 'b;c'}]\nprofile: p\npins: q\nladder: l\n",
+      "slice.yaml:2:28: the address 'b;c', expected a host name or an IP address" },
+    { SLICE ("launcher: ssh\n"), "slice.yaml:6:11: the launcher 'ssh' cannot be used in this version, expected local" },
+    { SLICE ("launcher: join\n"),
+      "slice.yaml:6:11: the launcher 'join' cannot be used in this version, expected local" },
+    /* mesh */
+    { SLICE ("mesh: {a: 3, b: 2}\n"),
+      "slice.yaml:6:7: the sizes of the mesh do not multiply to 4 devices, expected 2 hosts times 2 devices_per_host" },
+    { SLICE ("mesh: {a: 0}\n"), "slice.yaml:6:11: the size of axis a, expected a whole number from 1 to 65536" },
+    { SLICE ("mesh: {a-b: 4}\n"), "slice.yaml:6:8: 'a-b' is no name of an axis" },
+    { SLICE ("mesh: {}\n"), "slice.yaml:6:7: a mesh of 0 axes, expected 1 to 6" },
+    { SLICE ("mesh: {a: 4, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1}\n"), "slice.yaml:6:7: a mesh of 7 axes" },
+    /* cache */
+    { SLICE ("cache: {mode: two-writers}\n"),
+      "slice.yaml:6:15: mode is 'two-writers', expected one of off, single-writer" },
+    { SLICE ("cache: {mode: singel-writer}\n"), "did you mean 'single-writer'?" },
+    { SLICE ("cache: {mode: none}\n"), "slice.yaml:6:15: mode is 'none'" },
+    { SLICE ("cache: {writer: h7}\n"), "slice.yaml:6:17: the writer 'h7' is no host of this slice" },
+    { SLICE ("cache: {root: /a/../b}\n"), "slice.yaml:6:15: the path '/a/../b' has '..' in it" },
+    { SLICE ("cache: {writer: h1}\n"),
+      "configs/ladders/l.yaml:5:53: warm: gang with the writer h1, expected the writer h0" },
+    /* references */
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: pp\npins: q\nladder: l\n",
+      "slice.yaml:3:10: profile 'pp' does not exist, expected the file " },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: pp\npins: q\nladder: l\n", "; did you mean 'p'?" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: ./p.yaml\npins: q\nladder: l\n",
+      "profile './p.yaml' does not exist" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: q\nladder: ''\n",
+      "ladder is '', expected a name or a path" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: qq\nladder: l\n",
+      "slice.yaml:4:7: pin set 'qq' does not exist" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: [q]\nladder: l\n",
+      "slice.yaml:4:7: a list, expected the name of a pin set" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: {file: q, python: ./py}\nladder: l\n",
+      "slice.yaml:4:25: the interpreter './py', expected a name on the PATH" },
+    { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: {file: q, setup: z}\nladder: l\n",
+      "slice.yaml:4:24: setup script 'z' does not exist" },
+    { SLICE ("signatures: [nine]\n"), "slice.yaml:6:14: signature list 'nine' does not exist" },
+    { SLICE ("signatures: [[jax]]\n"), "slice.yaml:6:14: a list, expected the name or path of a signature list" },
+    { SLICE ("signatures: [configs/]\n"),
+      "slice.yaml:6:14: signature list 'configs/' cannot be read: it is no regular file" },
+    /* profile */
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jaxx\nbackend: cpu\ndevices_per_host: 2\n",
+      "p.yaml:2:11: unknown frontend 'jaxx', expected one of jax, torch_xla, plain; did you mean 'jax'?" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: gpu\ndevices_per_host: 2\n",
+      "configs/profiles/p.yaml:3:10: backend is 'gpu', expected one of cpu, tpu" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 0\n",
+      "configs/profiles/p.yaml:4:19: devices_per_host is '0', expected a whole number from 1 to 256" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: '2'\n",
+      "devices_per_host is '2'" },
+    { PROFILE ("env: {1A: x}\n"), "configs/profiles/p.yaml:5:7: '1A' is no name of a variable" },
+    { PROFILE ("env: {A: }\n"), "A holds nothing, expected a single value" },
+    { PROFILE ("env: {A: [x]}\n"), "configs/profiles/p.yaml:5:10: A holds a list, expected a single value" },
+    { PROFILE ("env: {SLICEUP_FD: 3}\n"), "configs/profiles/p.yaml:5:7: SLICEUP_FD is set by the worker" },
+    { PROFILE ("env: {JAX_COMPILATION_CACHE_DIR: /x}\n"), "JAX_COMPILATION_CACHE_DIR is set from the slice's cache" },
+    { PROFILE ("env: {TPU_PREMAPPED_BUFFER_SIZE: 4096}\n"), "expected the key premapped_buffer_bytes instead" },
+    { PROFILE ("premapped_buffer_bytes: 8192\n"),
+      "premapped_buffer_bytes with backend: cpu, expected it with tpu only" },
+    { "configs/profiles/p.yaml",
+      "profile: p\nfrontend: jax\nbackend: tpu\ndevices_per_host: 2\npremapped_buffer_bytes: 4097\n",
+      "configs/profiles/p.yaml:5:25: premapped_buffer_bytes is 4097, expected a multiple of 4096" },
+    { PROFILE ("args: {a: yes}\n"),
+      "configs/profiles/p.yaml:5:11: a is 'yes', expected true, false, a number as JSON writes it" },
+    { PROFILE ("args: {a: {b: c}}\n"),
+      "configs/profiles/p.yaml:5:11: a holds a map, expected a single value or a list" },
+    { PROFILE ("args: {a-b: 1}\n"), "configs/profiles/p.yaml:5:8: 'a-b' is no name of an argument" },
+    /* ladder */
+    { "configs/ladders/l.yaml", "ladder: l\nrungs: []\n", "configs/ladders/l.yaml:2:8: 0 rungs, expected 1 to 64" },
+    { "configs/ladders/l.yaml", "ladder: l\nfrontend: torch_xla\nrungs:\n- {id: a, builtin: facts}\n",
+      "configs/ladders/l.yaml:2:11: a ladder for the frontend torch_xla, expected one for jax" },
+    { "configs/ladders/l.yaml", "ladder: l\nfrontend: jaxx\nrungs:\n- {id: a, builtin: facts}\n",
+      "configs/ladders/l.yaml:2:11: unknown frontend 'jaxx', expected one that a profile can name" },
+    { LADDER ("- {id: a, builtin: facts}\n- {id: a, builtin: facts}\n"),
+      "configs/ladders/l.yaml:4:8: the rung 'a' is given twice, first in line 3" },
+    { LADDER ("- {id: a}\n"), "configs/ladders/l.yaml:3:3: a rung with 0 programs, expected exactly one" },
+    { LADDER ("- {id: a, builtin: facts, command: [x]}\n"), "configs/ladders/l.yaml:3:3: a rung with 2 programs" },
+    { LADDER ("- a\n"), "configs/ladders/l.yaml:3:3: 'a', expected a map of the keys of a rung" },
+    { LADDER ("- {id: a, builtin: fcats}\n"),
+      "builtin is 'fcats', expected one of facts, restore; did you mean 'facts'?" },
+    { LADDER ("- {id: a, canary: jax/tony.py}\n"), "configs/ladders/l.yaml:3:19: canary 'jax/tony.py' does not exist" },
+    { LADDER ("- {id: a, canary: jax/tony.py}\n"), "did you mean 'tiny'?" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, timeout: soon}\n"),
+      "configs/ladders/l.yaml:3:41: timeout is 'soon', expected a duration" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, scope: hosts}\n"),
+      "scope is 'hosts', expected one of host, slice; did you mean 'host'?" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, warm: gang}\n"), "warm: gang with scope: host, expected solo" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, warm: solo, scope: slice}\n"),
+      "warm: solo with scope: slice, expected gang" },
+    { LADDER ("- {id: a, builtin: facts, warm: solo}\n"), "warm: solo without a canary, expected none" },
+    { LADDER ("- {id: a, builtin: facts, args: {a: 1}}\n"), "args without a canary" },
+    { LADDER ("- {id: a, builtin: facts, env: true}\n"), "env for a builtin" },
+    { LADDER ("- {id: a, builtin: facts, backend: required}\n"), "backend: required without a canary" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, metrics: [m]}\n"),
+      "metrics to be proved, expected them for canaries of scope slice only" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [m, m]}\n"),
+      "'m' is listed twice, expected once" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [a b]}\n"),
+      "'a b', expected a name of letters, digits" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [[m]]}\n"), "a list, expected a name" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, env: maybe}\n"), "env is 'maybe', expected true or false" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, env: \"true\"}\n"), "env is 'true', expected true or false" },
+    { LADDER ("- {id: a, command: []}\n"), "a command of 0 words, expected 1 to 32" },
+    { LADDER ("- {id: a, command: [./x]}\n"),
+      "configs/ladders/l.yaml:3:21: the command './x', expected a name on the PATH" },
+    { LADDER ("- {id: a, command: [x, [y]]}\n"), "a word of a command that is a list" },
+    /* signatures */
+    { SIGNATURES ("- {id: a, text: abc, layer: device, next: x}\n"),
+      "text is 'abc', expected one line of 4 to 255 bytes" },
+    { SIGNATURES ("- {id: a, text: abcd, layer: devise, next: x}\n"),
+      "layer is 'devise', expected one of frontend, device" },
+    { SIGNATURES ("- {id: b, text: abcd, layer: device, next: x}\n"),
+      "configs/signatures/system.yaml:3:10: the signature 'b' is given twice" },
+    { SIGNATURES ("- {id: a, text: abcd, layer: device}\n"),
+      "configs/signatures/jax.yaml:3:3: the key 'next' is missing in a signature" },
+};
+
+static void each_mistake_is_one_problem_with_its_place (void **state)
+{
+    uint32_t failures = 0;
+    (void) state;
+    for (size_t i = 0; i < sizeof bad_cases / sizeof bad_cases[0]; i++) {
+        const struct bad *bad = &bad_cases[i];
+        struct share share;
+        share_open (&share);
+        write_text (&share, bad->name, bad->text);
+        int result = share_load (&share);
+        if (result == 0 || share.report.n != 1 || !strstr (line_of (&share, 0), bad->expected)) {
+            print_error ("case %zu, %s:\n%s expected: %s\n", i, bad->name, bad->text, bad->expected);
+            dump (&share);
+            failures++;
+        } else {
+            assert_int_equal (share.err.code, ERR_CONFIG);
+            assert_non_null (strstr (share.err.text, share.report.items[0].text));
+        }
+        share_close (&share);
+    }
+    assert_int_equal (failures, 0);
+}
+
+static void a_cold_pass_needs_a_frontend_with_a_cache (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 2\n");
+    assert_int_equal (share_load (&share), -1);
+    assert_int_equal (share.report.n, 2);
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:4:43: warm: solo with the frontend plain, expected none"));
+    share_close (&share);
+}
+
+static void a_cache_that_is_off_has_no_writer (void **state)
+{
+    static const char ladder[] = "ladder: l\nrungs:\n- {id: a, builtin: facts}\n";
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "configs/ladders/l.yaml", ladder);
+    write_text (&share, "slice.yaml", "slice: s\nhosts: a\nprofile: p\nladder: l\ncache: {mode: off, writer: a}\n");
+    assert_int_equal (share_load (&share), -1);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:5:28: writer with mode: off, expected neither"));
+    share_close (&share);
+}
+
+static void all_mistakes_come_at_once_in_order (void **state)
+{
+    static const char slice[] =
+        "slice: s\nhosts: h[0-1]\nprofile: p\npins: nope\nladder: l\nlimits: {log: 3}\nfoo: 1\n";
+    static const char ladder[] = "ladder: l\nrungs:\n- {id: a, builtin: facts, scope: x}\n- {id: a, canary: no.py}\n";
+    static const char *const expected[] = { "configs/ladders/l.yaml:3:34:",
+                                            "configs/ladders/l.yaml:4:8:",
+                                            "configs/ladders/l.yaml:4:19:",
+                                            "slice.yaml:4:7:",
+                                            "slice.yaml:6:15:",
+                                            "slice.yaml:7:1:" };
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml", slice);
+    write_text (&share, "configs/ladders/l.yaml", ladder);
+    assert_int_equal (share_load (&share), -1);
+    if (share.report.n != 6)
+        dump (&share);
+    assert_int_equal (share.report.n, 6);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal (strncmp (line_of (&share, (uint32_t) i), expected[i], strlen (expected[i])), 0);
+    share_close (&share);
+}
+
+static void a_failed_load_leaves_the_plan_alone (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    memset (&share.plan, 0x5a, sizeof share.plan);
+    struct plan before = share.plan;
+    write_text (&share, "slice.yaml", "slice: s\n");
+    assert_int_equal (share_load (&share), -1);
+    assert_memory_equal (&before, &share.plan, sizeof before);
+    share_close (&share);
+}
+
+static void a_slice_that_does_not_exist_is_named (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .slice_path = "/nowhere/s.yaml" }), -1);
+    assert_non_null (
+        strstr (share.err.text, "slice '/nowhere/s.yaml' does not exist, expected the file /nowhere/s.yaml"));
+    share_close (&share);
+}
+
+static void what_is_no_name_cannot_name_a_pin_set (void **state)
+{
+    struct share share;
+    char path[512];
+    (void) state;
+    share_open (&share);
+    write_text (&share, "q q.txt", "six==1.17.0\n");
+    snprintf (path, sizeof path, "%s/q q.txt", share.root);
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .pins = path }), -1);
+    assert_non_null (strstr (line_of (&share, 0), "a pin set called 'q q', expected a file name of letters"));
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .pins = "" }), -1);
+    assert_non_null (strstr (line_of (&share, 0), "--pins:1:1: an empty name, expected the name or path of a pin set"));
+    assert_int_equal (unlink (path), 0);
+    share_close (&share);
+}
+
+static void a_link_that_leads_nowhere_is_refused (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (unlink (share.slice), 0);
+    assert_int_equal (symlink ("slice.yaml", share.slice), 0);
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (strstr (line_of (&share, 0), "cannot be read: Too many levels of symbolic links"));
+    share_close (&share);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (each_mistake_is_one_problem_with_its_place),
+        cmocka_unit_test (a_cold_pass_needs_a_frontend_with_a_cache),
+        cmocka_unit_test (a_cache_that_is_off_has_no_writer),
+        cmocka_unit_test (all_mistakes_come_at_once_in_order),
+        cmocka_unit_test (a_failed_load_leaves_the_plan_alone),
+        cmocka_unit_test (a_slice_that_does_not_exist_is_named),
+        cmocka_unit_test (what_is_no_name_cannot_name_a_pin_set),
+        cmocka_unit_test (a_link_that_leads_nowhere_is_refused),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* links: conf frontend model base */
+/* Every file of configs/ is loaded here, found by listing the folders: a file that nobody loads cannot stay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/conf/conf.h"
+#include "common/conf/keys.h"
+
+static uint32_t each_file (const char *folder, const char *extension, void (*load) (const char *path))
+{
+    char path[4096];
+    struct dirent *entry;
+    uint32_t n = 0;
+    snprintf (path, sizeof path, "%s/configs/%s", SLICEUP_SOURCE_DIR, folder);
+    DIR *open_folder = opendir (path);
+    assert_non_null (open_folder);
+    while ((entry = readdir (open_folder))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        const char *end = strrchr (entry->d_name, '.');
+        assert_non_null (end);
+        assert_string_equal (end, extension);
+        snprintf (path, sizeof path, "%s/configs/%s/%s", SLICEUP_SOURCE_DIR, folder, entry->d_name);
+        load (path);
+        n++;
+    }
+    closedir (open_folder);
+    return n;
+}
+
+/* Prints what is wrong, so that a failing run explains itself. Returns the number of warnings. */
+static uint32_t load (struct conf_options options, struct arena *arena, struct plan *plan)
+{
+    struct conf_report report;
+    struct err err;
+    options.share_dir = SLICEUP_SOURCE_DIR;
+    options.home = "/var/lib/sliceup";
+    int result = conf_load (&options, arena, plan, &report, &err);
+    for (uint32_t i = 0; result != 0 && i < report.n; i++)
+        print_error ("%s:%u:%u: %s\n", report.items[i].file, report.items[i].line, report.items[i].column,
+                     report.items[i].text);
+    assert_int_equal (result, 0);
+    return report.n;
+}
+
+static void load_slice (const char *path)
+{
+    struct arena arena = { 0 };
+    struct plan plan;
+    uint32_t warnings = load ((struct conf_options) { .slice_path = path }, &arena, &plan), elsewhere = 0;
+    /* The one warning shipped files may have: hosts that are not this machine. */
+    for (uint32_t i = 0; i < plan.hosts.n; i++)
+        elsewhere += !text_is (plan.hosts.items[i].address, "127.0.0.1");
+    assert_int_equal (warnings, elsewhere);
+    arena_release (&arena);
+}
+
+static void load_around (const char *format, const char *path, const char *profile, const char *ladder,
+                         const char *pins)
+{
+    char folder[] = "/tmp/sliceup-configs-XXXXXX", slice[64], text[8192];
+    struct arena arena = { 0 };
+    struct plan plan;
+    assert_non_null (mkdtemp (folder));
+    snprintf (slice, sizeof slice, "%s/slice.yaml", folder);
+    snprintf (text, sizeof text, format, path);
+    FILE *file = fopen (slice, "we");
+    assert_non_null (file);
+    assert_true (fputs (text, file) >= 0);
+    assert_int_equal (fclose (file), 0);
+    struct conf_options options = { .slice_path = slice, .profile = profile, .ladder = ladder, .pins = pins };
+    assert_int_equal (load (options, &arena, &plan), 0);
+    assert_true (plan.rungs.n > 0);
+    arena_release (&arena);
+    assert_int_equal (unlink (slice), 0);
+    assert_int_equal (rmdir (folder), 0);
+}
+
+/* A rung that every profile can run. */
+static const char slice_text[] = "slice: x\nhosts: a[0-1]\nprofile: plain\nladder: plain\npins: jax-cpu\n# %s\n";
+static const char signatures_text[] = "slice: x\nhosts: a\nprofile: plain\nladder: plain\nsignatures: ['%s']\n";
+
+static void load_profile (const char *path)
+{
+    load_around (slice_text, "", path, "plain", NULL);
+}
+
+static void load_ladder (const char *path)
+{
+    bool is_jax = strstr (path, "/jax.yaml") != NULL;
+    load_around (slice_text, "", is_jax ? "cpu-jax" : "plain", path, NULL);
+}
+
+static void load_pins (const char *path)
+{
+    load_around (slice_text, "", "cpu-jax", "jax", path);
+}
+
+static void load_signatures (const char *path)
+{
+    load_around (signatures_text, path, NULL, NULL, NULL);
+}
+
+static void every_slice_is_valid (void **state)
+{
+    (void) state;
+    assert_int_not_equal (each_file ("slices", ".yaml", load_slice), 0);
+}
+
+static void every_profile_is_valid (void **state)
+{
+    (void) state;
+    assert_int_not_equal (each_file ("profiles", ".yaml", load_profile), 0);
+}
+
+static void every_ladder_is_valid (void **state)
+{
+    (void) state;
+    assert_int_not_equal (each_file ("ladders", ".yaml", load_ladder), 0);
+}
+
+static void every_signature_list_is_valid (void **state)
+{
+    (void) state;
+    assert_int_not_equal (each_file ("signatures", ".yaml", load_signatures), 0);
+}
+
+static void every_pin_set_can_be_named (void **state)
+{
+    (void) state;
+    assert_int_not_equal (each_file ("pins", ".txt", load_pins), 0);
+}
+
+static void configs_holds_nothing_else (void **state)
+{
+    static const char *const known[] = { ".", "..", "slices", "profiles", "ladders", "signatures", "pins" };
+    DIR *folder = opendir (SLICEUP_SOURCE_DIR "/configs");
+    struct dirent *entry;
+    (void) state;
+    assert_non_null (folder);
+    while ((entry = readdir (folder))) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            found = found || strcmp (entry->d_name, known[i]) == 0;
+        if (!found)
+            fail_msg ("configs/%s is loaded by no test", entry->d_name);
+    }
+    closedir (folder);
+}
+
+static void the_local_slice_is_what_it_says (void **state)
+{
+    struct arena arena = { 0 };
+    struct plan plan;
+    (void) state;
+    load ((struct conf_options) { .slice_path = "local-jax" }, &arena, &plan);
+    assert_int_equal (plan.hosts.n, 4);
+    assert_int_equal (mesh_devices (&plan.mesh), 8);
+    assert_true (text_is (plan.cache.writer, "local0"));
+    assert_true (text_is (plan.cache.root, "/var/lib/sliceup/cache"));
+    assert_true (text_is (plan.pins.name, "jax-cpu"));
+    int collective = plan_rung (&plan, TEXT_LIT ("collective"));
+    assert_true (collective >= 0);
+    assert_int_equal (plan.rungs.items[collective].warm, WARM_GANG);
+    assert_true (plan.rungs.items[collective].metrics.n > 0);
+    arena_release (&arena);
+}
+
+static void texts_of_peers_are_marked (void **state)
+{
+    static const char *const peers[] = { "peer-died", "peer-heartbeat", "peer-barrier", "gloo-reduce" };
+    struct arena arena = { 0 };
+    struct plan plan;
+    (void) state;
+    load ((struct conf_options) { .slice_path = "local-jax" }, &arena, &plan);
+    for (size_t p = 0; p < sizeof peers / sizeof peers[0]; p++) {
+        bool marked = false;
+        for (uint32_t i = 0; i < plan.signatures.n; i++)
+            marked = marked || (text_is (plan.signatures.items[i].id, peers[p]) && plan.signatures.items[i].peer);
+        if (!marked)
+            fail_msg ("%s is not marked as a peer's text", peers[p]);
+    }
+    arena_release (&arena);
+}
+
+static char *read_whole (const char *path)
+{
+    static char bytes[1 << 20];
+    FILE *file = fopen (path, "re");
+    assert_non_null (file);
+    size_t n = fread (bytes, 1, sizeof bytes - 1, file);
+    assert_int_equal (fclose (file), 0);
+    bytes[n] = '\0';
+    return bytes;
+}
+
+static void the_reference_holds_every_key_as_the_table_has_it (void **state)
+{
+    const char *page = read_whole (SLICEUP_SOURCE_DIR "/docs/spec/configuration.md");
+    (void) state;
+    for (const struct section *const *section = conf_sections; *section; section++) {
+        struct buf table;
+        buf_init (&table, 1 << 16);
+        section_reference (*section, &table);
+        if (!strstr (page, buf_c (&table)))
+            fail_msg ("docs/spec/configuration.md lacks this table of %s:\n%s", (*section)->name, buf_c (&table));
+        buf_release (&table);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (every_slice_is_valid),
+        cmocka_unit_test (every_profile_is_valid),
+        cmocka_unit_test (every_ladder_is_valid),
+        cmocka_unit_test (every_signature_list_is_valid),
+        cmocka_unit_test (every_pin_set_can_be_named),
+        cmocka_unit_test (configs_holds_nothing_else),
+        cmocka_unit_test (the_local_slice_is_what_it_says),
+        cmocka_unit_test (texts_of_peers_are_marked),
+        cmocka_unit_test (the_reference_holds_every_key_as_the_table_has_it),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
