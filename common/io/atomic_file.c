@@ -1,0 +1,126 @@
+#include "common/io/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+
+enum { READ_BYTES = 64 * 1024 };
+
+/* ---- write ---- */
+
+static int write_all (int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write (fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* close can be the first to report a failed write (NFS): its answer counts. */
+static int fill (int fd, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+    int rc = 0;
+    if (write_all (fd, bytes, len) != 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be written", name);
+    else if (fchmod (fd, mode) != 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be given mode %04o", name, (unsigned)mode);
+    else if (fsync (fd) != 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be synced to disk", name);
+    if (close (fd) != 0 && rc == 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be closed", name);
+    return rc;
+}
+
+static void folder_of (const char *path, char folder[PATH_MAX])
+{
+    const char *slash = strrchr (path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (!slash)
+        strcpy (folder, ".");
+    else if (len == 0)
+        strcpy (folder, "/");
+    else {
+        memcpy (folder, path, len);
+        folder[len] = '\0';
+    }
+}
+
+/* After the rename the new file is there; an error of the last sync says only that a power cut may bring back the old. */
+int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+    char beside[PATH_MAX], folder[PATH_MAX];
+    int n = snprintf (beside, sizeof beside, "%s.XXXXXX", path);
+    if (n < 0 || (size_t)n >= sizeof beside)
+        return err_set (err, ERR_LIMIT, "the path of a file is longer than %d bytes: %.100s...", PATH_MAX, path);
+    folder_of (path, folder);
+    int fd = mkostemp (beside, O_CLOEXEC);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "%s cannot be made", beside);
+    if (fill (fd, beside, bytes, len, mode, err) != 0)
+        goto failed;
+    if (rename (beside, path) != 0) {
+        err_errno (err, ERR_IO, "%s cannot be replaced", path);
+        goto failed;
+    }
+    return folder_sync (folder, err);
+failed:
+    unlink (beside); /* best effort: the error that matters is set */
+    return -1;
+}
+
+/* ---- read ---- */
+
+static int read_all (int fd, const char *path, struct buf *out, struct err *err)
+{
+    uint8_t *piece = mem_alloc (READ_BYTES);
+    ssize_t n;
+    while ((n = read (fd, piece, READ_BYTES)) != 0 && !out->overflow) {
+        if (n > 0)
+            buf_add (out, piece, (size_t)n);
+        else if (errno != EINTR)
+            break;
+    }
+    int rc = 0;
+    if (out->overflow)
+        rc = err_set (err, ERR_LIMIT, "%s is larger than the %zu bytes allowed", path, out->max);
+    else if (n < 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be read", path);
+    mem_free (piece);
+    return rc;
+}
+
+int file_read (const char *path, struct buf *out, struct err *err)
+{
+    struct stat at;
+    int rc = -1;
+    /* NONBLOCK: a FIFO in its place must not hold us; it is refused below. */
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == ELOOP)
+        return err_set (err, ERR_REFUSED, "%s is a symbolic link; a regular file is expected", path);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "%s cannot be opened", path);
+    buf_clear (out);
+    if (fstat (fd, &at) != 0)
+        err_errno (err, ERR_IO, "%s cannot be examined", path);
+    else if (!S_ISREG (at.st_mode))
+        err_set (err, ERR_REFUSED, "%s is not a regular file", path);
+    else
+        rc = read_all (fd, path, out, err);
+    if (rc != 0)
+        buf_clear (out);
+    close (fd); /* only read: nothing to lose */
+    return rc;
+}

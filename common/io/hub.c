@@ -1,0 +1,296 @@
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "common/io/context.h"
+#include "common/io/descriptor_limit.h"
+#include "common/io/link.h"
+#include "common/io/self_test.h"
+#include "common/io/socket.h"
+#include "common/io/zap.h"
+
+enum {
+    HOSTS_MAX_HUB = 65536,      /* bounds the tables; the model allows far fewer */
+    ROUTING_ID_BYTES = 5,       /* what a ROUTER makes: 0 and a counter */
+    SUBSCRIPTION_BYTES_MAX = 1024,
+    SUBSCRIPTIONS_A_PUBLISH = 4096,
+};
+
+/* Where a host was last heard: good while its key is the one of then. */
+struct route {
+    uint32_t generation;
+    uint8_t id[ROUTING_ID_BYTES];
+};
+
+struct channel {
+    void *socket;               /* ROUTER */
+    struct endpoint bound;
+    uint32_t bytes_max;
+    zmq_msg_t body;             /* of the last frame received */
+    struct route *routes;       /* by rank */
+};
+
+struct hub {
+    void *context;
+    struct zap *zap;
+    struct channel channels[LINK_CHANNELS];
+    void *events;               /* XPUB */
+    struct endpoint events_bound;
+    zmq_msg_t part;             /* routing ids, subscriptions */
+    uint32_t hosts;
+    uint64_t dropped_frames, unsent;
+};
+
+/* ---- open, close ---- */
+
+static int check_options (const struct hub_options *options, struct err *err)
+{
+    if (options->hosts == 0 || options->hosts > HOSTS_MAX_HUB)
+        return err_set (err, ERR_USAGE, "a hub has 1 to %d hosts, not %u", HOSTS_MAX_HUB, options->hosts);
+    if (link_keys_check (options->keys, err) != 0)
+        return err_prefix (err, "the coordinator's keys");
+    return 0;
+}
+
+static int channel_open (struct hub *hub, enum link_channel which, const struct hub_options *options, struct err *err)
+{
+    struct channel *channel = &hub->channels[which];
+    bool control = which == LINK_CONTROL;
+    channel->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
+    channel->routes = mem_array (options->hosts, sizeof channel->routes[0]);
+    const struct socket_kind kind = { .type = ZMQ_ROUTER, .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
+                                      .bytes_max = channel->bytes_max };
+    channel->socket = socket_server (hub->context, &kind, ZAP_WORKERS, options->keys, err);
+    return channel->socket ? zap_count_failures (hub->zap, channel->socket, err) : -1;
+}
+
+static int events_open (struct hub *hub, const struct hub_options *options, struct err *err)
+{
+    const struct socket_kind kind = { .type = ZMQ_XPUB, .queue_max = EVENTS_QUEUE_MAX,
+                                      .bytes_max = SUBSCRIPTION_BYTES_MAX };
+    hub->events = socket_server (hub->context, &kind, ZAP_MONITORS, options->keys, err);
+    return hub->events ? zap_count_failures (hub->zap, hub->events, err) : -1;
+}
+
+static int bind_one (void *socket, const char *address, uint16_t port, struct endpoint *bound, struct err *err)
+{
+    struct endpoint at;
+    if (endpoint_make (address, port, &at, err) != 0)
+        return -1;
+    return socket_bind (socket, &at, bound, err);
+}
+
+static int bind_all (struct hub *hub, const struct hub_options *options, struct err *err)
+{
+    struct channel *control = &hub->channels[LINK_CONTROL], *bulk = &hub->channels[LINK_BULK];
+    if (bind_one (control->socket, options->address, options->control_port, &control->bound, err) != 0)
+        return err_prefix (err, "control channel");
+    if (bind_one (bulk->socket, options->address, options->bulk_port, &bulk->bound, err) != 0)
+        return err_prefix (err, "bulk channel");
+    if (bind_one (hub->events, options->address, options->events_port, &hub->events_bound, err) != 0)
+        return err_prefix (err, "events channel");
+    return 0;
+}
+
+static int try_doors (struct hub *hub, const char *public_key, struct err *err)
+{
+    for (int i = 0; i < LINK_CHANNELS; i++)
+        if (self_test (hub->context, ZMQ_DEALER, &hub->channels[i].bound, public_key, hub->zap, err) != 0)
+            return -1;
+    return self_test (hub->context, ZMQ_SUB, &hub->events_bound, public_key, hub->zap, err);
+}
+
+/* The handler is there before any door, and every option before its bind. */
+static int hub_start (struct hub *hub, const struct hub_options *options, struct err *err)
+{
+    hub->context = context_hold (err);
+    if (!hub->context)
+        return -1;
+    hub->zap = zap_open (hub->context, options->hosts, err);
+    if (!hub->zap)
+        return -1;
+    for (int i = 0; i < LINK_CHANNELS; i++)
+        if (channel_open (hub, (enum link_channel) i, options, err) != 0)
+            return -1;
+    if (events_open (hub, options, err) != 0 || zap_start (hub->zap, err) != 0)
+        return -1;
+    if (bind_all (hub, options, err) != 0)
+        return -1;
+    return try_doors (hub, options->keys->public_key, err);
+}
+
+static uint32_t unbind (void *socket, const struct endpoint *bound)
+{
+    if (bound->text[0] == '\0')
+        return 0;
+    int rc = zmq_unbind (socket, bound->text);
+    assert (rc == 0);
+    return 1;
+}
+
+static void release (struct hub *hub, uint64_t linger_ms)
+{
+    uint32_t listeners = unbind (hub->events, &hub->events_bound);
+    for (int i = 0; i < LINK_CHANNELS; i++)
+        listeners += unbind (hub->channels[i].socket, &hub->channels[i].bound);
+    if (hub->zap)
+        zap_wait_closed (hub->zap, listeners); /* whoever opens the next hub wants the same ports */
+    socket_close (&hub->events, linger_ms);
+    for (int i = LINK_CHANNELS - 1; i >= 0; i--) {
+        struct channel *channel = &hub->channels[i];
+        socket_close (&channel->socket, linger_ms);
+        zmq_msg_close (&channel->body);
+        mem_free (channel->routes);
+    }
+    zmq_msg_close (&hub->part);
+    zap_close (hub->zap);
+    if (hub->context)
+        context_release ();
+    mem_free (hub);
+}
+
+struct hub *hub_open (const struct hub_options *options, struct err *err)
+{
+    if (check_options (options, err) != 0 || descriptor_limit_raise (options->hosts, err) != 0)
+        return NULL;
+    struct hub *hub = mem_alloc (sizeof *hub);
+    hub->hosts = options->hosts;
+    zmq_msg_init (&hub->part);
+    for (int i = 0; i < LINK_CHANNELS; i++)
+        zmq_msg_init (&hub->channels[i].body);
+    if (hub_start (hub, options, err) == 0)
+        return hub;
+    release (hub, 0);
+    return NULL;
+}
+
+void hub_close (struct hub *hub)
+{
+    if (hub)
+        release (hub, CLOSE_LINGER_MS);
+}
+
+uint16_t hub_port (const struct hub *hub, enum link_channel channel)
+{
+    return endpoint_port (&hub->channels[channel].bound);
+}
+
+uint16_t hub_events_port (const struct hub *hub)
+{
+    return endpoint_port (&hub->events_bound);
+}
+
+int hub_fd (const struct hub *hub, enum link_channel channel)
+{
+    return socket_fd (hub->channels[channel].socket);
+}
+
+/* ---- who may speak ---- */
+
+int hub_admit (struct hub *hub, uint32_t rank, struct text public_key, struct err *err)
+{
+    struct curve_key key;
+    if (rank >= hub->hosts)
+        return err_set (err, ERR_LIMIT, "host %u cannot be admitted, this run has %u hosts", rank, hub->hosts);
+    if (curve_key_parse (public_key, &key, err) != 0)
+        return err_prefix (err, "the key of host %u", rank);
+    return zap_admit_worker (hub->zap, rank, &key, err);
+}
+
+int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err)
+{
+    struct curve_key key;
+    if (curve_key_parse (public_key, &key, err) != 0)
+        return err_prefix (err, "the key of a monitor");
+    return zap_admit_monitor (hub->zap, &key, err);
+}
+
+/* ---- frames ---- */
+
+/* User-Id is asked of the body: in libzmq 4.3.4 the routing id's part has no metadata once the socket was polled. It is
+ * asked every time: a routing id is free again when its connection ends, and proves nothing by itself. */
+static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank, uint32_t *generation)
+{
+    const char *user = zmq_msg_gets (&channel->body, "User-Id");
+    if (!user || !zap_parse_user (user, rank, generation))
+        return false;
+    /* The key may have been exchanged since: libzmq would let its old connection go on. */
+    return *rank < hub->hosts && *generation == zap_worker_generation (hub->zap, *rank);
+}
+
+/* Only ids the ROUTER made: one chosen by the peer could be somebody else's tomorrow. */
+static bool note_route (struct hub *hub, struct channel *channel, uint32_t rank, uint32_t generation)
+{
+    const uint8_t *id = zmq_msg_data (&hub->part);
+    if (zmq_msg_size (&hub->part) != ROUTING_ID_BYTES || id[0] != 0)
+        return false;
+    struct route *route = &channel->routes[rank];
+    memcpy (route->id, id, ROUTING_ID_BYTES);
+    route->generation = generation;
+    return true;
+}
+
+static bool accept_frame (struct hub *hub, struct channel *channel, uint32_t *rank)
+{
+    uint32_t generation;
+    if (!zmq_msg_more (&hub->part))
+        return false;
+    bool there = socket_receive (channel->socket, &channel->body);
+    assert (there); /* libzmq hands over whole messages only */
+    if (zmq_msg_more (&channel->body)) {
+        socket_skip_parts (channel->socket, &channel->body);
+        return false;
+    }
+    return zmq_msg_size (&channel->body) <= channel->bytes_max && sender_of (hub, channel, rank, &generation)
+           && note_route (hub, channel, *rank, generation);
+}
+
+bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, struct text *bytes)
+{
+    struct channel *channel = &hub->channels[which];
+    while (socket_receive (channel->socket, &hub->part)) {
+        if (accept_frame (hub, channel, rank)) {
+            bytes->ptr = zmq_msg_data (&channel->body);
+            bytes->len = (uint32_t) zmq_msg_size (&channel->body);
+            return true;
+        }
+        hub->dropped_frames++;
+    }
+    return false;
+}
+
+static bool send_frame (struct hub *hub, struct channel *channel, uint32_t rank, const void *bytes, size_t len)
+{
+    struct route *route = &channel->routes[rank];
+    if (route->generation == 0 || route->generation != zap_worker_generation (hub->zap, rank))
+        return false;
+    if (!socket_send (channel->socket, route->id, ROUTING_ID_BYTES, ZMQ_SNDMORE))
+        return false;
+    bool sent = socket_send (channel->socket, bytes, len, 0);
+    assert (sent); /* once the routing id was taken, the body is */
+    return true;
+}
+
+bool hub_send (struct hub *hub, enum link_channel which, uint32_t rank, const void *bytes, size_t len)
+{
+    struct channel *channel = &hub->channels[which];
+    assert (rank < hub->hosts && len <= channel->bytes_max); /* longer, and the host's side cuts the connection */
+    bool sent = send_frame (hub, channel, rank, bytes, len);
+    hub->unsent += !sent;
+    return sent;
+}
+
+void hub_publish (struct hub *hub, const void *bytes, size_t len)
+{
+    /* Subscriptions pass through here to be read away; libzmq has noted them. */
+    for (int i = 0; i < SUBSCRIPTIONS_A_PUBLISH && socket_receive (hub->events, &hub->part); i++)
+        socket_skip_parts (hub->events, &hub->part);
+    bool sent = socket_send (hub->events, bytes, len, 0);
+    assert (sent); /* an XPUB drops for who is slow, it does not refuse */
+}
+
+struct hub_counts hub_counts (const struct hub *hub)
+{
+    return (struct hub_counts) { .refused_handshakes = zap_failures (hub->zap), .dropped_frames = hub->dropped_frames,
+                                 .unsent = hub->unsent };
+}

@@ -1,0 +1,76 @@
+/* link.h - authenticated frames between coordinator, workers and monitors. The only home of czmq and libzmq.
+ *
+ * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
+ * handler (its own thread, fail-closed, self-tested when the hub opens). One libzmq context per process. The thread that
+ * opened a hub or a spoke uses it alone; nothing here blocks.
+ *
+ * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it says
+ * false. */
+#ifndef SLICEUP_IO_LINK_H
+#define SLICEUP_IO_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/base/err.h"
+#include "common/base/text.h"
+
+enum { LINK_KEY_BYTES = 41 };                   /* Z85: 40 characters and NUL */
+struct link_keys { char public_key[LINK_KEY_BYTES]; char secret_key[LINK_KEY_BYTES]; };
+void link_keys_make (struct link_keys *keys);
+/* A file of mode 0600, written atomically, refused when others may read it. */
+int link_keys_save (const struct link_keys *keys, const char *path, struct err *err);
+int link_keys_load (struct link_keys *keys, const char *path, struct err *err);
+
+enum link_channel { LINK_CONTROL, LINK_BULK, LINK_CHANNELS };
+
+/* ---- coordinator side: two ROUTERs and an XPUB ---- */
+struct hub;
+struct hub_options {
+    const char *address;        /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
+    uint16_t control_port, bulk_port, events_port; /* 0: any free one */
+    const struct link_keys *keys;
+    uint32_t hosts;             /* ranks 0 .. hosts - 1 */
+    uint32_t control_bytes_max, bulk_bytes_max;
+};
+struct hub *hub_open (const struct hub_options *options, struct err *err);
+void hub_close (struct hub *hub);               /* lingers at most 2 s for what was sent */
+uint16_t hub_port (const struct hub *hub, enum link_channel channel);
+uint16_t hub_events_port (const struct hub *hub);
+/* From now on `public_key` speaks for host `rank`, and for nobody else. Admitting another key for a rank replaces it. */
+int hub_admit (struct hub *hub, uint32_t rank, struct text public_key, struct err *err);
+int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err);
+int hub_fd (const struct hub *hub, enum link_channel channel);
+/* The next frame. `*rank` is the host whose key the connection proved; `*bytes` lives until the next receive on this
+ * channel. False: nothing there now. Frames of more than one part and of unknown peers are counted and dropped. */
+bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
+/* False: the host is not connected, or its queue is full; the caller says it again later (control is level-triggered). */
+bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
+/* To all monitors. Never blocks; slow monitors miss frames and notice by the index inside. */
+void hub_publish (struct hub *hub, const void *bytes, size_t len);
+struct hub_counts { uint64_t refused_handshakes, dropped_frames, unsent; };
+struct hub_counts hub_counts (const struct hub *hub);
+
+/* ---- worker side: two DEALERs ---- */
+struct spoke;
+struct spoke_options {
+    const char *address;
+    uint16_t control_port, bulk_port;
+    const char *hub_public_key;
+    const struct link_keys *keys;
+    uint32_t control_bytes_max, bulk_bytes_max;
+};
+struct spoke *spoke_open (const struct spoke_options *options, struct err *err);
+void spoke_close (struct spoke *spoke, uint64_t linger_ms);
+int spoke_fd (const struct spoke *spoke, enum link_channel channel);
+bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
+bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
+
+/* ---- monitor side: a SUB ---- */
+struct listener;
+struct listener *listener_open (const char *address, uint16_t events_port, const char *hub_public_key,
+                                const struct link_keys *keys, struct err *err);
+void listener_close (struct listener *listener);
+int listener_fd (const struct listener *listener);
+bool listener_receive (struct listener *listener, struct text *bytes);
+
+#endif

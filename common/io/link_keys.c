@@ -1,0 +1,110 @@
+#include <assert.h>
+#include <czmq.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/curve_key.h"
+#include "common/io/link.h"
+
+static const char head[] = "sliceup link keys 1\n";
+enum { FILE_BYTES = sizeof head - 1 + 2 * (sizeof "public " - 1 + LINK_KEY_BYTES) };
+
+/* czmq takes SIGINT and SIGTERM and obeys these variables as soon as anything wakes its globals; both are ours. */
+static void czmq_tame (void)
+{
+    static const char *const obeyed[] = {
+        "ZSYS_AUTO_USE_FD",        "ZSYS_FILE_STABLE_AGE_MSEC", "ZSYS_INTERFACE",          "ZSYS_IO_THREADS",
+        "ZSYS_IPV4_MCAST_ADDRESS", "ZSYS_IPV6",                 "ZSYS_IPV6_ADDRESS",       "ZSYS_IPV6_MCAST_ADDRESS",
+        "ZSYS_LINGER",             "ZSYS_LOGIDENT",             "ZSYS_LOGSENDER",          "ZSYS_LOGSTREAM",
+        "ZSYS_LOGSYSTEM",          "ZSYS_MAX_MSGSZ",            "ZSYS_MAX_SOCKETS",        "ZSYS_PIPEHWM",
+        "ZSYS_RCVHWM",             "ZSYS_SIGHANDLER",           "ZSYS_SNDHWM",             "ZSYS_THREAD_NAME_PREFIX",
+        "ZSYS_THREAD_PRIORITY",    "ZSYS_THREAD_SCHED_POLICY",  "ZSYS_ZERO_COPY_RECV",     "ZSYS_THREAD_NAME_PREFIX_STR",
+    };
+    for (size_t i = 0; i < sizeof obeyed / sizeof obeyed[0]; i++)
+        unsetenv (obeyed[i]);
+    zsys_handler_set (NULL);
+}
+
+void link_keys_make (struct link_keys *keys)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* the environment must not change below other threads later */
+    pthread_once (&once, czmq_tame);
+    zcert_t *cert = zcert_new ();
+    assert (cert); /* libzmq without CURVE: Debian's has it */
+    snprintf (keys->public_key, sizeof keys->public_key, "%s", zcert_public_txt (cert));
+    snprintf (keys->secret_key, sizeof keys->secret_key, "%s", zcert_secret_txt (cert));
+    zcert_destroy (&cert);
+}
+
+int link_keys_save (const struct link_keys *keys, const char *path, struct err *err)
+{
+    char file[FILE_BYTES + 1];
+    if (link_keys_check (keys, err) != 0)
+        return err_prefix (err, "keys for %s", path);
+    int len = snprintf (file, sizeof file, "%spublic %s\nsecret %s\n", head, keys->public_key, keys->secret_key);
+    assert (len == FILE_BYTES);
+    int rc = atomic_file_write (path, file, (size_t) len, 0600, err);
+    explicit_bzero (file, sizeof file);
+    return rc;
+}
+
+/* ---- load ---- */
+
+/* Owner and mode are asked of the open file, so nobody can exchange it between the question and the reading. */
+static int check_private (int fd, const char *path, struct err *err)
+{
+    struct stat at;
+    if (fstat (fd, &at) != 0)
+        return err_errno (err, ERR_IO, "key file %s cannot be examined", path);
+    if (!S_ISREG (at.st_mode) || at.st_uid != geteuid ())
+        return err_set (err, ERR_REFUSED, "key file %s must be a regular file of this user", path);
+    if (at.st_mode & 077)
+        return err_set (err, ERR_REFUSED, "key file %s has mode %04o: others may use the secret key; make a new pair, "
+                        "or chmod 600 if nobody read it", path, (unsigned) at.st_mode & 07777);
+    if (at.st_size != FILE_BYTES)
+        return err_set (err, ERR_DAMAGE, "key file %s has %lld bytes, %d are expected", path, (long long) at.st_size,
+                        (int) FILE_BYTES);
+    return 0;
+}
+
+static int read_keys (int fd, const char *path, struct link_keys *keys, struct err *err)
+{
+    char file[FILE_BYTES + 1] = "";
+    ssize_t n = read (fd, file, FILE_BYTES);
+    if (n < 0)
+        return err_errno (err, ERR_IO, "key file %s cannot be read", path);
+    int end = 0;
+    bool whole = n == FILE_BYTES && memcmp (file, head, sizeof head - 1) == 0
+                 && sscanf (file + sizeof head - 1, "public %40s\nsecret %40s\n%n", keys->public_key, keys->secret_key,
+                            &end) == 2
+                 && end == FILE_BYTES - (int) sizeof head + 1;
+    explicit_bzero (file, sizeof file);
+    if (!whole)
+        return err_set (err, ERR_DAMAGE, "key file %s is not one of ours; it must begin with \"%.*s\"", path,
+                        (int) sizeof head - 2, head);
+    if (link_keys_check (keys, err) != 0)
+        return err_prefix (err, "key file %s", path);
+    return 0;
+}
+
+int link_keys_load (struct link_keys *keys, const char *path, struct err *err)
+{
+    struct link_keys found = { 0 };
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "key file %s cannot be opened", path);
+    int rc = check_private (fd, path, err);
+    if (rc == 0)
+        rc = read_keys (fd, path, &found, err);
+    if (rc == 0)
+        *keys = found;
+    explicit_bzero (&found, sizeof found);
+    close (fd);
+    return rc;
+}

@@ -1,0 +1,195 @@
+#include "common/io/socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#ifndef ZMQ_ZAP_ENFORCE_DOMAIN
+#define ZMQ_ZAP_ENFORCE_DOMAIN 93 /* in every libzmq since 4.3.0; its header names it only in draft builds */
+#endif
+
+/* A CURVE message is 33 bytes longer than what it carries (RFC 26), and its length is what libzmq bounds. */
+enum { CURVE_BYTES = 64 };
+
+struct option { int name, value; const char *text; };
+#define OPTION(name, value) { name, value, #name }
+
+static const struct option on_all[] = {
+    OPTION (ZMQ_LINGER, CLOSE_LINGER_MS),
+    OPTION (ZMQ_HANDSHAKE_IVL, 5000),     /* the default holds a silent connection's descriptor for 30 s */
+    OPTION (ZMQ_TCP_MAXRT, 20000),
+    OPTION (ZMQ_HEARTBEAT_IVL, 2000),
+    OPTION (ZMQ_HEARTBEAT_TIMEOUT, 6000),
+    OPTION (ZMQ_HEARTBEAT_TTL, 6000),     /* from 65,536 ms it wraps and cuts every beat: libzmq issue 4226 */
+};
+
+static const struct option on_servers[] = {
+    OPTION (ZMQ_CURVE_SERVER, 1),
+    OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1),   /* without a handler nobody passes, instead of everybody */
+    OPTION (ZMQ_BACKLOG, 1024),           /* at the default of 100 a storm of joins waits for SYNs sent again */
+};
+
+static const struct option on_routers[] = {
+    OPTION (ZMQ_ROUTER_MANDATORY, 1),     /* else sending to nobody succeeds */
+    OPTION (ZMQ_ROUTER_HANDOVER, 0),      /* with 1, any admitted key may take over another's connection */
+};
+
+static const struct option on_clients[] = {
+    OPTION (ZMQ_RECONNECT_IVL, 200),
+    OPTION (ZMQ_RECONNECT_IVL_MAX, 5000),
+    OPTION (ZMQ_IMMEDIATE, 1),            /* nothing is queued to a connection that is not made */
+};
+
+static int set_bytes (void *socket, int name, const void *value, size_t len, const char *text, struct err *err)
+{
+    if (zmq_setsockopt (socket, name, value, len) == 0)
+        return 0;
+    return err_set (err, ERR_IO, "libzmq refuses socket option %s: %s", text, zmq_strerror (zmq_errno ()));
+}
+
+static int set_all (void *socket, const struct option *options, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (set_bytes (socket, options[i].name, &options[i].value, sizeof options[i].value, options[i].text, err) != 0)
+            return -1;
+    return 0;
+}
+#define SET_ALL(socket, options, err) set_all (socket, options, sizeof (options) / sizeof (options)[0], err)
+
+static int set_kind (void *socket, const struct socket_kind *kind, struct err *err)
+{
+    const struct option queues[] = { OPTION (ZMQ_SNDHWM, kind->queue_max), OPTION (ZMQ_RCVHWM, kind->queue_max) };
+    int64_t bytes_max = (int64_t) kind->bytes_max + CURVE_BYTES;
+    if (SET_ALL (socket, on_all, err) != 0 || SET_ALL (socket, queues, err) != 0)
+        return -1;
+    if (kind->type == ZMQ_ROUTER && SET_ALL (socket, on_routers, err) != 0)
+        return -1;
+    return set_bytes (socket, ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max, "ZMQ_MAXMSGSIZE", err);
+}
+
+static void *open_kind (void *context, const struct socket_kind *kind, struct err *err)
+{
+    void *socket = zmq_socket (context, kind->type);
+    if (!socket)
+        err_set (err, ERR_IO, "no socket: %s", zmq_strerror (zmq_errno ()));
+    else if (set_kind (socket, kind, err) != 0)
+        socket_close (&socket, 0);
+    return socket;
+}
+
+void *socket_server (void *context, const struct socket_kind *kind, const char *domain, const struct link_keys *keys,
+                     struct err *err)
+{
+    void *socket = open_kind (context, kind, err);
+    if (!socket)
+        return NULL;
+    if (SET_ALL (socket, on_servers, err) != 0
+        || set_bytes (socket, ZMQ_ZAP_DOMAIN, domain, strlen (domain), "ZMQ_ZAP_DOMAIN", err) != 0
+        || set_bytes (socket, ZMQ_CURVE_SECRETKEY, keys->secret_key, LINK_KEY_BYTES, "ZMQ_CURVE_SECRETKEY", err) != 0)
+        socket_close (&socket, 0);
+    return socket;
+}
+
+static int set_curve_client (void *socket, const char *server_public_key, const struct link_keys *keys, struct err *err)
+{
+    if (set_bytes (socket, ZMQ_CURVE_SERVERKEY, server_public_key, LINK_KEY_BYTES, "ZMQ_CURVE_SERVERKEY", err) != 0)
+        return -1;
+    if (set_bytes (socket, ZMQ_CURVE_PUBLICKEY, keys->public_key, LINK_KEY_BYTES, "ZMQ_CURVE_PUBLICKEY", err) != 0)
+        return -1;
+    return set_bytes (socket, ZMQ_CURVE_SECRETKEY, keys->secret_key, LINK_KEY_BYTES, "ZMQ_CURVE_SECRETKEY", err);
+}
+
+void *socket_client (void *context, const struct socket_kind *kind, const char *server_public_key,
+                     const struct link_keys *keys, struct err *err)
+{
+    void *socket = open_kind (context, kind, err);
+    if (!socket)
+        return NULL;
+    if (SET_ALL (socket, on_clients, err) != 0 || set_curve_client (socket, server_public_key, keys, err) != 0)
+        socket_close (&socket, 0);
+    return socket;
+}
+
+void socket_close (void **socket, uint64_t linger_ms)
+{
+    if (!*socket)
+        return;
+    int linger = linger_ms > INT_MAX ? INT_MAX : (int) linger_ms;
+    int rc = zmq_setsockopt (*socket, ZMQ_LINGER, &linger, sizeof linger);
+    assert (rc == 0);
+    rc = zmq_close (*socket);
+    assert (rc == 0);
+    *socket = NULL;
+}
+
+/* ---- bind, connect ---- */
+
+static int allow_ipv6 (void *socket, const struct endpoint *at, struct err *err)
+{
+    const struct option ipv6[] = { OPTION (ZMQ_IPV6, 1) };
+    return strchr (at->text, '[') ? SET_ALL (socket, ipv6, err) : 0;
+}
+
+int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound, struct err *err)
+{
+    size_t len = sizeof bound->text;
+    if (allow_ipv6 (socket, at, err) != 0)
+        return -1;
+    if (zmq_bind (socket, at->text) != 0) {
+        int why = zmq_errno ();
+        return err_set (err, ERR_IO, "%s cannot be bound: %s; a free port and an address or interface of this machine "
+                        "are expected", at->text, zmq_strerror (why));
+    }
+    int rc = zmq_getsockopt (socket, ZMQ_LAST_ENDPOINT, bound->text, &len);
+    assert (rc == 0);
+    return 0;
+}
+
+int socket_connect (void *socket, const struct endpoint *to, struct err *err)
+{
+    if (allow_ipv6 (socket, to, err) != 0)
+        return -1;
+    if (zmq_connect (socket, to->text) != 0)
+        return err_set (err, ERR_IO, "%s is not an address to connect to: %s", to->text, zmq_strerror (zmq_errno ()));
+    return 0;
+}
+
+int socket_fd (void *socket)
+{
+    int fd = -1;
+    size_t len = sizeof fd;
+    int rc = zmq_getsockopt (socket, ZMQ_FD, &fd, &len);
+    assert (rc == 0);
+    return fd;
+}
+
+/* ---- parts ---- */
+
+bool socket_receive (void *socket, zmq_msg_t *part)
+{
+    while (zmq_msg_recv (part, socket, ZMQ_DONTWAIT) < 0) {
+        if (errno == EAGAIN)
+            return false;
+        assert (errno == EINTR);
+    }
+    return true;
+}
+
+void socket_skip_parts (void *socket, zmq_msg_t *part)
+{
+    while (zmq_msg_more (part)) {
+        bool there = socket_receive (socket, part); /* libzmq hands over whole messages only */
+        assert (there);
+    }
+}
+
+bool socket_send (void *socket, const void *bytes, size_t len, int flags)
+{
+    while (zmq_send (socket, bytes, len, flags | ZMQ_DONTWAIT) < 0) {
+        if (errno == EAGAIN || errno == EHOSTUNREACH)
+            return false;
+        assert (errno == EINTR);
+    }
+    return true;
+}

@@ -1,0 +1,45 @@
+/* socket.h - private to common/io: libzmq sockets with every option set before they bind or connect.
+ *
+ * The caller owns what is opened, uses it on one thread, and closes it with socket_close before context_release. */
+#ifndef SLICEUP_IO_SOCKET_H
+#define SLICEUP_IO_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <zmq.h>
+#include "common/base/err.h"
+#include "common/io/link.h"
+
+enum { CONTROL_QUEUE_MAX = 256, BULK_QUEUE_MAX = 64, EVENTS_QUEUE_MAX = 1000 }; /* messages, in each direction */
+enum { CLOSE_LINGER_MS = 2000 };
+
+struct socket_kind {
+    int type;                   /* ZMQ_ROUTER, ... */
+    int queue_max;
+    uint32_t bytes_max;         /* of one frame coming in */
+};
+/* A side that binds: CURVE server; strangers are decided by the ZAP handler under `domain`. */
+void *socket_server (void *context, const struct socket_kind *kind, const char *domain, const struct link_keys *keys,
+                     struct err *err);
+/* A side that connects, and connects again for ever. */
+void *socket_client (void *context, const struct socket_kind *kind, const char *server_public_key,
+                     const struct link_keys *keys, struct err *err);
+void socket_close (void **socket, uint64_t linger_ms); /* *socket may be NULL already */
+
+enum { ENDPOINT_BYTES = 300 };
+struct endpoint { char text[ENDPOINT_BYTES]; };
+int endpoint_make (const char *address, uint16_t port, struct endpoint *out, struct err *err); /* port 0: any */
+uint16_t endpoint_port (const struct endpoint *bound);
+/* Where a client on this machine reaches what was bound, also when that was "any address". */
+struct endpoint endpoint_local (const struct endpoint *bound);
+
+int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound, struct err *err);
+int socket_connect (void *socket, const struct endpoint *to, struct err *err);
+int socket_fd (void *socket);
+/* One part, never waiting. False: nothing there, nowhere to send; errno says which. Everything else is a bug. */
+bool socket_receive (void *socket, zmq_msg_t *part);
+bool socket_send (void *socket, const void *bytes, size_t len, int flags);
+void socket_skip_parts (void *socket, zmq_msg_t *part); /* the rest of a message whose last part read is `part` */
+
+#endif

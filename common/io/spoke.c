@@ -1,0 +1,137 @@
+#include <assert.h>
+#include <errno.h>
+
+#include "common/base/mem.h"
+#include "common/io/clock.h"
+#include "common/io/context.h"
+#include "common/io/curve_key.h"
+#include "common/io/link.h"
+#include "common/io/socket.h"
+
+/* libzmq gives a connection up for good after a protocol error: something else held the coordinator's port for a while.
+ * When nothing could be sent for longer than its longest pause and one handshake take, the spoke connects anew. */
+enum { STALE_MS = 12000 };
+
+struct strand {
+    void *socket;               /* DEALER */
+    struct endpoint to;
+    uint32_t bytes_max;
+    zmq_msg_t body;             /* of the last frame received */
+    bool blocked;
+    uint64_t blocked_ms;        /* since when nothing could be sent */
+};
+
+struct spoke {
+    void *context;
+    struct strand strands[LINK_CHANNELS];
+};
+
+static int check_options (const struct spoke_options *options, struct err *err)
+{
+    struct curve_key key;
+    if (link_keys_check (options->keys, err) != 0)
+        return err_prefix (err, "the worker's keys");
+    if (curve_key_parse (text_of (options->hub_public_key), &key, err) != 0)
+        return err_prefix (err, "the coordinator's key");
+    if (options->control_port == 0 || options->bulk_port == 0)
+        return err_set (err, ERR_USAGE, "the coordinator's ports are numbers from 1 to 65535");
+    return 0;
+}
+
+static int strand_open (struct spoke *spoke, enum link_channel which, const struct spoke_options *options,
+                        struct err *err)
+{
+    struct strand *strand = &spoke->strands[which];
+    bool control = which == LINK_CONTROL;
+    strand->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
+    const struct socket_kind kind = { .type = ZMQ_DEALER, .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
+                                      .bytes_max = strand->bytes_max };
+    if (endpoint_make (options->address, control ? options->control_port : options->bulk_port, &strand->to, err) != 0)
+        return -1;
+    strand->socket = socket_client (spoke->context, &kind, options->hub_public_key, options->keys, err);
+    return strand->socket ? socket_connect (strand->socket, &strand->to, err) : -1;
+}
+
+struct spoke *spoke_open (const struct spoke_options *options, struct err *err)
+{
+    if (check_options (options, err) != 0)
+        return NULL;
+    struct spoke *spoke = mem_alloc (sizeof *spoke);
+    for (int i = 0; i < LINK_CHANNELS; i++)
+        zmq_msg_init (&spoke->strands[i].body);
+    spoke->context = context_hold (err);
+    bool good = spoke->context != NULL;
+    for (int i = 0; good && i < LINK_CHANNELS; i++)
+        good = strand_open (spoke, (enum link_channel) i, options, err) == 0;
+    if (good)
+        return spoke;
+    spoke_close (spoke, 0);
+    return NULL;
+}
+
+void spoke_close (struct spoke *spoke, uint64_t linger_ms)
+{
+    if (!spoke)
+        return;
+    for (int i = LINK_CHANNELS - 1; i >= 0; i--) {
+        socket_close (&spoke->strands[i].socket, linger_ms);
+        zmq_msg_close (&spoke->strands[i].body);
+    }
+    if (spoke->context)
+        context_release ();
+    mem_free (spoke);
+}
+
+int spoke_fd (const struct spoke *spoke, enum link_channel channel)
+{
+    return socket_fd (spoke->strands[channel].socket);
+}
+
+bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes)
+{
+    struct strand *strand = &spoke->strands[channel];
+    while (socket_receive (strand->socket, &strand->body)) {
+        bool whole = !zmq_msg_more (&strand->body);
+        socket_skip_parts (strand->socket, &strand->body);
+        if (!whole || zmq_msg_size (&strand->body) > strand->bytes_max)
+            continue; /* not from a coordinator of ours; the sender notices that nobody answers */
+        bytes->ptr = zmq_msg_data (&strand->body);
+        bytes->len = (uint32_t) zmq_msg_size (&strand->body);
+        return true;
+    }
+    return false;
+}
+
+static void connect_anew (struct strand *strand)
+{
+    /* Same socket, so the descriptor that is watched stays. ENOENT: libzmq forgot the endpoint with the connection. */
+    int rc = zmq_disconnect (strand->socket, strand->to.text);
+    assert (rc == 0 || zmq_errno () == ENOENT);
+    rc = socket_connect (strand->socket, &strand->to, NULL);
+    assert (rc == 0); /* it was good when the spoke was opened */
+}
+
+/* Called at least as often as the worker's heart beats. */
+static void note_blocked (struct strand *strand)
+{
+    uint64_t now_ms = clock_boot_ms ();
+    if (!strand->blocked) {
+        strand->blocked = true;
+        strand->blocked_ms = now_ms;
+    } else if (now_ms - strand->blocked_ms >= STALE_MS) {
+        connect_anew (strand);
+        strand->blocked_ms = now_ms;
+    }
+}
+
+bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len)
+{
+    struct strand *strand = &spoke->strands[channel];
+    assert (len <= strand->bytes_max); /* longer, and the coordinator's side cuts the connection */
+    if (socket_send (strand->socket, bytes, len, 0)) {
+        strand->blocked = false;
+        return true;
+    }
+    note_blocked (strand);
+    return false;
+}

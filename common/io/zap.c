@@ -1,0 +1,303 @@
+#include "common/io/zap.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "common/base/mem.h"
+#include "common/io/handshake.h"
+#include "common/io/keyring.h"
+#include "common/io/socket.h"
+#include "common/io/zap_request.h"
+
+static const char handler_address[] = "inproc://zeromq.zap.01";
+enum { CLOSED_WAIT_S = 2 };
+
+struct zap {
+    void *context;
+    void *requests;             /* REP */
+    void *events[ZAP_SOCKETS_MAX];
+    uint32_t events_len;
+    int stop_fd;
+    bool started;
+    pthread_t thread;
+    pthread_mutex_t lock;       /* over all that follows; the rings change on the opener's thread only */
+    pthread_cond_t changed;
+    struct keyring *workers, *monitors;
+    uint32_t monitors_len;
+    struct curve_key decoy;
+    uint64_t decoy_refusals, failures;
+    uint32_t closed;
+};
+
+/* ---- the handler's thread ---- */
+
+/* A stranger hears 300, try again: after a 400 libzmq's client never connects again, and a worker that is faster than a
+ * restarted coordinator's list must. Only the self-test's key is refused for ever. */
+static const char *judge (struct zap *zap, const struct zap_request *request, char user[ZAP_USER_BYTES])
+{
+    struct curve_key key;
+    uint32_t slot;
+    if (!zap_request_key (request, &key))
+        return "500";
+    if (zap_request_domain_is (request, ZAP_WORKERS) && keyring_find (zap->workers, &key, &slot)) {
+        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_generation (zap->workers, slot));
+        return "200";
+    }
+    if (zap_request_domain_is (request, ZAP_MONITORS) && keyring_find (zap->monitors, &key, &slot)) {
+        snprintf (user, ZAP_USER_BYTES, "monitor");
+        return "200";
+    }
+    if (memcmp (key.bytes, zap->decoy.bytes, sizeof key.bytes) != 0)
+        return "300";
+    zap->decoy_refusals++;
+    return "400";
+}
+
+static bool answer (struct zap *zap)
+{
+    struct zap_request request;
+    char user[ZAP_USER_BYTES] = "";
+    if (!zap_request_read (zap->requests, &request))
+        return false;
+    pthread_mutex_lock (&zap->lock);
+    const char *status = judge (zap, &request, user);
+    pthread_mutex_unlock (&zap->lock);
+    zap_request_answer (zap->requests, &request, status, user);
+    return true;
+}
+
+static bool note_event (struct zap *zap, void *events)
+{
+    uint16_t event;
+    uint32_t value;
+    if (!handshake_read (events, &event, &value))
+        return false;
+    bool failed = event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
+                  || (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value != 400); /* 400: the decoy */
+    pthread_mutex_lock (&zap->lock);
+    zap->failures += failed;
+    zap->closed += event == ZMQ_EVENT_CLOSED;
+    pthread_cond_signal (&zap->changed);
+    pthread_mutex_unlock (&zap->lock);
+    return true;
+}
+
+static void *serve (void *owner)
+{
+    enum { REQUESTS, STOP, EVENTS };
+    struct zap *zap = owner;
+    zmq_pollitem_t items[EVENTS + ZAP_SOCKETS_MAX] = {
+        [REQUESTS] = { .socket = zap->requests, .events = ZMQ_POLLIN },
+        [STOP] = { .fd = zap->stop_fd, .events = ZMQ_POLLIN },
+    };
+    for (uint32_t i = 0; i < zap->events_len; i++)
+        items[EVENTS + i] = (zmq_pollitem_t) { .socket = zap->events[i], .events = ZMQ_POLLIN };
+    while (!(items[STOP].revents & ZMQ_POLLIN)) {
+        int rc = zmq_poll (items, EVENTS + (int) zap->events_len, -1);
+        assert (rc >= 0 || zmq_errno () == EINTR);
+        while (answer (zap))
+            ;
+        for (uint32_t i = 0; i < zap->events_len; i++)
+            while (note_event (zap, zap->events[i]))
+                ;
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static int bind_requests (struct zap *zap, struct err *err)
+{
+    const int linger = 0;
+    zap->requests = zmq_socket (zap->context, ZMQ_REP);
+    if (!zap->requests || zmq_setsockopt (zap->requests, ZMQ_LINGER, &linger, sizeof linger) != 0)
+        return err_set (err, ERR_IO, "no socket for the ZAP handler: %s", zmq_strerror (zmq_errno ()));
+    if (zmq_bind (zap->requests, handler_address) == 0)
+        return 0;
+    int why = zmq_errno ();
+    socket_close (&zap->requests, 0);
+    if (why == EADDRINUSE)
+        return err_set (err, ERR_STATE, "this process has a hub open already; close it first");
+    return err_set (err, ERR_IO, "the ZAP handler cannot be bound: %s", zmq_strerror (why));
+}
+
+static void make_lock (struct zap *zap)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init (&monotonic);
+    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init (&zap->lock, NULL);
+    pthread_cond_init (&zap->changed, &monotonic);
+    pthread_condattr_destroy (&monotonic);
+}
+
+struct zap *zap_open (void *context, uint32_t workers, struct err *err)
+{
+    struct zap *zap = mem_alloc (sizeof *zap);
+    zap->context = context;
+    make_lock (zap);
+    zap->workers = keyring_make (workers);
+    zap->monitors = keyring_make (ZAP_MONITORS_MAX);
+    zap->stop_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (zap->stop_fd < 0)
+        err_errno (err, ERR_IO, "no descriptor for the ZAP handler");
+    else if (bind_requests (zap, err) == 0)
+        return zap;
+    zap_close (zap);
+    return NULL;
+}
+
+int zap_count_failures (struct zap *zap, void *socket, struct err *err)
+{
+    const int wanted = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
+                       | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_CLOSED;
+    assert (!zap->started && zap->events_len < ZAP_SOCKETS_MAX);
+    void *events = handshake_watch (zap->context, socket, wanted, err);
+    if (!events)
+        return -1;
+    zap->events[zap->events_len++] = events;
+    return 0;
+}
+
+/* The sockets pass to the new thread, and back in zap_close: both are full fences, as libzmq asks. */
+int zap_start (struct zap *zap, struct err *err)
+{
+    sigset_t all, before;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &before); /* signals are for the loop's thread */
+    int rc = pthread_create (&zap->thread, NULL, serve, zap);
+    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    if (rc != 0)
+        return err_set (err, ERR_IO, "no thread for the ZAP handler: %s", strerror (rc));
+    zap->started = true;
+    return 0;
+}
+
+static void stop (struct zap *zap)
+{
+    uint64_t one = 1;
+    ssize_t n = write (zap->stop_fd, &one, sizeof one);
+    assert (n == (ssize_t) sizeof one);
+    int rc = pthread_join (zap->thread, NULL);
+    assert (rc == 0);
+}
+
+void zap_close (struct zap *zap)
+{
+    if (!zap)
+        return;
+    if (zap->started)
+        stop (zap);
+    for (uint32_t i = 0; i < zap->events_len; i++)
+        socket_close (&zap->events[i], 0);
+    if (zap->requests) {
+        int rc = zmq_unbind (zap->requests, handler_address); /* closing frees the name only later */
+        assert (rc == 0);
+        socket_close (&zap->requests, 0);
+    }
+    if (zap->stop_fd >= 0)
+        close (zap->stop_fd);
+    keyring_free (zap->monitors);
+    keyring_free (zap->workers);
+    pthread_cond_destroy (&zap->changed);
+    pthread_mutex_destroy (&zap->lock);
+    mem_free (zap);
+}
+
+/* ---- the opener's thread ---- */
+
+int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *key, struct err *err)
+{
+    uint32_t slot;
+    if (keyring_find (zap->monitors, key, &slot))
+        return err_set (err, ERR_REFUSED, "the key of host %u is a monitor's already; each needs its own", rank);
+    pthread_mutex_lock (&zap->lock);
+    keyring_put (zap->workers, rank, key);
+    pthread_mutex_unlock (&zap->lock);
+    return 0;
+}
+
+int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err *err)
+{
+    uint32_t slot;
+    if (keyring_find (zap->monitors, key, &slot))
+        return 0;
+    if (keyring_find (zap->workers, key, &slot))
+        return err_set (err, ERR_REFUSED, "a monitor's key is that of host %u already; each needs its own", slot);
+    if (zap->monitors_len == ZAP_MONITORS_MAX)
+        return err_set (err, ERR_LIMIT, "no more than %d monitors can be admitted in one run", ZAP_MONITORS_MAX);
+    pthread_mutex_lock (&zap->lock);
+    keyring_put (zap->monitors, zap->monitors_len++, key);
+    pthread_mutex_unlock (&zap->lock);
+    return 0;
+}
+
+/* Without the lock: only this thread changes it. */
+uint32_t zap_worker_generation (const struct zap *zap, uint32_t rank)
+{
+    return keyring_generation (zap->workers, rank);
+}
+
+static bool parse_number (const char **at, char end, uint32_t *out)
+{
+    uint64_t number = 0;
+    const char *start = *at;
+    while (**at >= '0' && **at <= '9' && *at - start < 10)
+        number = number * 10 + (uint64_t) (*(*at)++ - '0');
+    if (*at == start || **at != end || number > UINT32_MAX)
+        return false;
+    *out = (uint32_t) number;
+    return true;
+}
+
+/* By hand: it is done for every message. */
+bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation)
+{
+    if (!parse_number (&user, '.', rank))
+        return false;
+    user++;
+    return parse_number (&user, '\0', generation);
+}
+
+void zap_expect (struct zap *zap, const struct curve_key *decoy)
+{
+    pthread_mutex_lock (&zap->lock);
+    zap->decoy = *decoy;
+    pthread_mutex_unlock (&zap->lock);
+}
+
+uint64_t zap_decoy_refusals (struct zap *zap)
+{
+    pthread_mutex_lock (&zap->lock);
+    uint64_t n = zap->decoy_refusals;
+    pthread_mutex_unlock (&zap->lock);
+    return n;
+}
+
+uint64_t zap_failures (struct zap *zap)
+{
+    pthread_mutex_lock (&zap->lock);
+    uint64_t n = zap->failures;
+    pthread_mutex_unlock (&zap->lock);
+    return n;
+}
+
+void zap_wait_closed (struct zap *zap, uint32_t listeners)
+{
+    struct timespec until;
+    int rc = clock_gettime (CLOCK_MONOTONIC, &until);
+    assert (rc == 0);
+    until.tv_sec += CLOSED_WAIT_S;
+    pthread_mutex_lock (&zap->lock);
+    while (zap->started && zap->closed < listeners && rc == 0)
+        rc = pthread_cond_timedwait (&zap->changed, &zap->lock, &until);
+    pthread_mutex_unlock (&zap->lock);
+}

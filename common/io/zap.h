@@ -1,0 +1,39 @@
+/* zap.h - private to common/io: who may pass. The process's one ZAP handler (RFC 27), on a thread of its own.
+ *
+ * It answers from memory: no file, no allocation, constant work a request. Two domains with a keyring each; a key has
+ * one role. User-Id of a worker's connection is "<rank>.<generation>", so what an exchanged key still says on a
+ * connection it made earlier can be told apart. All functions belong to the thread that opened it; they and the handler
+ * meet under a mutex. */
+#ifndef SLICEUP_IO_ZAP_H
+#define SLICEUP_IO_ZAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/base/err.h"
+#include "common/io/curve_key.h"
+
+#define ZAP_WORKERS "workers"
+#define ZAP_MONITORS "monitors"
+enum { ZAP_SOCKETS_MAX = 3, ZAP_MONITORS_MAX = 1024, ZAP_USER_BYTES = 24 };
+
+struct zap;
+/* Bound, before any socket that needs it; refused while another hub of this process has one. */
+struct zap *zap_open (void *context, uint32_t workers, struct err *err);
+/* Counts the handshakes that fail on `socket`, which is not bound yet. Before zap_start. */
+int zap_count_failures (struct zap *zap, void *socket, struct err *err);
+int zap_start (struct zap *zap, struct err *err);
+void zap_close (struct zap *zap);
+
+int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *key, struct err *err);
+int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err *err);
+uint32_t zap_worker_generation (const struct zap *zap, uint32_t rank); /* 0: nobody was ever admitted */
+bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation);
+
+/* The key whose refusal the self-test waits for, and how often it was refused. */
+void zap_expect (struct zap *zap, const struct curve_key *decoy);
+uint64_t zap_decoy_refusals (struct zap *zap);
+uint64_t zap_failures (struct zap *zap); /* failed handshakes, without the decoy's */
+/* Waits, not for long, until that many listening sockets are closed and their ports free again. */
+void zap_wait_closed (struct zap *zap, uint32_t listeners);
+
+#endif

@@ -1,0 +1,472 @@
+/* links: io */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <zmq.h>
+
+#include "common/io/curve_key.h"
+#include "link_lab.h"
+
+static struct link_keys hub_keys, a, b;
+
+static int make_keys (void **state)
+{
+    (void) state;
+    link_keys_make (&hub_keys);
+    link_keys_make (&a);
+    link_keys_make (&b);
+    return 0;
+}
+
+/* A client that is no spoke of ours but has good keys: own context, so that it can be rude. */
+struct stranger { void *context, *socket; };
+
+static struct stranger stranger_to (const struct hub *hub, const struct link_keys *keys, const char *routing_id)
+{
+    struct stranger it = { .context = zmq_ctx_new () };
+    char endpoint[64];
+    it.socket = zmq_socket (it.context, ZMQ_DEALER);
+    if (routing_id)
+        assert_int_equal (zmq_setsockopt (it.socket, ZMQ_ROUTING_ID, routing_id, strlen (routing_id)), 0);
+    assert_int_equal (zmq_setsockopt (it.socket, ZMQ_CURVE_SERVERKEY, hub_keys.public_key, LINK_KEY_BYTES), 0);
+    assert_int_equal (zmq_setsockopt (it.socket, ZMQ_CURVE_PUBLICKEY, keys->public_key, LINK_KEY_BYTES), 0);
+    assert_int_equal (zmq_setsockopt (it.socket, ZMQ_CURVE_SECRETKEY, keys->secret_key, LINK_KEY_BYTES), 0);
+    snprintf (endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", (unsigned) hub_port (hub, LINK_CONTROL));
+    assert_int_equal (zmq_connect (it.socket, endpoint), 0);
+    return it;
+}
+
+static void stranger_leave (struct stranger *it)
+{
+    const int linger = 0;
+    zmq_setsockopt (it->socket, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_close (it->socket);
+    zmq_ctx_term (it->context);
+}
+
+/* ---- frames ---- */
+
+static void round_trip (const char *bind_address, const char *address)
+{
+    struct err err = { 0 };
+    struct hub_options options = lab_options (&hub_keys);
+    options.address = bind_address;
+    struct hub *hub = hub_open (&options, &err);
+    if (!hub)
+        fail_msg ("%s: %s", bind_address, err.text);
+    lab_admit (hub, 2, &a);
+    struct spoke_options to = { .address = address, .control_port = hub_port (hub, LINK_CONTROL),
+                                .bulk_port = hub_port (hub, LINK_BULK), .hub_public_key = hub_keys.public_key,
+                                .keys = &a, .control_bytes_max = LAB_CONTROL_BYTES, .bulk_bytes_max = LAB_BULK_BYTES };
+    struct spoke *spoke = spoke_open (&to, &err);
+    assert_non_null (spoke);
+    for (int channel = 0; channel < LINK_CHANNELS; channel++) {
+        struct text bytes;
+        assert_true (lab_spoke_says (spoke, (enum link_channel) channel, "up"));
+        lab_expect (hub, (enum link_channel) channel, 2, "up");
+        assert_true (hub_send (hub, (enum link_channel) channel, 2, "down", 4));
+        assert_true (lab_spoke_hears (spoke, (enum link_channel) channel, &bytes));
+        assert_true (text_is (bytes, "down"));
+    }
+    assert_int_equal (hub_counts (hub).dropped_frames, 0);
+    assert_int_equal (hub_counts (hub).refused_handshakes, 0);
+    spoke_close (spoke, 0);
+    hub_close (hub);
+}
+
+static void frames_go_both_ways_on_both_channels (void **state)
+{
+    (void) state;
+    static const char *const cases[][2] = {
+        { "127.0.0.1", "127.0.0.1" }, { "0.0.0.0", "127.0.0.1" }, { "*", "127.0.0.1" }, { "::1", "[::1]" },
+        { "[::1]", "::1" },           { "127.0.0.1", "localhost" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        round_trip (cases[i][0], cases[i][1]);
+}
+
+static void the_rank_is_the_keys_whatever_the_frame_claims (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    lab_admit (hub, 1, &b);
+    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "I am host 1"));
+    lab_expect (hub, LINK_CONTROL, 0, "I am host 1");
+    assert_false (hub_send (hub, LINK_CONTROL, 1, "for 1", 5));
+    assert_int_equal (hub_counts (hub).unsent, 1);
+    spoke_close (spoke, 0);
+    hub_close (hub);
+}
+
+static void a_frame_of_several_parts_is_dropped_and_counted (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct stranger it = stranger_to (hub, &a, NULL);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal (zmq_send (it.socket, "part", 4, ZMQ_SNDMORE), 4);
+    assert_int_equal (zmq_send (it.socket, "last", 4, 0), 4);
+    assert_true (lab_counts_reach (hub, 0, 1));
+    assert_int_equal (zmq_send (it.socket, "whole", 5, 0), 5);
+    lab_expect (hub, LINK_CONTROL, 0, "whole");
+    assert_int_equal (hub_counts (hub).dropped_frames, 1);
+    stranger_leave (&it);
+    hub_close (hub);
+}
+
+static void a_peer_that_names_itself_is_not_heard (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct stranger it = stranger_to (hub, &a, "rank1");
+    assert_int_equal (zmq_send (it.socket, "hello", 5, 0), 5);
+    assert_true (lab_counts_reach (hub, 0, 1));
+    assert_false (hub_send (hub, LINK_CONTROL, 0, "x", 1));
+    stranger_leave (&it);
+    hub_close (hub);
+}
+
+static void a_frame_at_the_bound_arrives_and_one_over_it_does_not (void **state)
+{
+    (void) state;
+    char bytes[LAB_CONTROL_BYTES + 1];
+    uint32_t rank;
+    struct text got;
+    memset (bytes, 'x', sizeof bytes);
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 3, &a);
+    struct stranger it = stranger_to (hub, &a, NULL);
+    assert_int_equal (zmq_send (it.socket, bytes, LAB_CONTROL_BYTES, 0), LAB_CONTROL_BYTES);
+    assert_true (lab_hub_hears (hub, LINK_CONTROL, &rank, &got));
+    assert_int_equal (got.len, LAB_CONTROL_BYTES);
+    assert_int_equal (zmq_send (it.socket, bytes, LAB_CONTROL_BYTES + 1, 0), LAB_CONTROL_BYTES + 1);
+    assert_true (lab_counts_reach (hub, 0, 1));
+    stranger_leave (&it);
+    hub_close (hub);
+}
+
+static void a_frame_far_over_the_bound_costs_its_sender_the_connection (void **state)
+{
+    (void) state;
+    static char bytes[100 * LAB_CONTROL_BYTES];
+    uint32_t rank;
+    struct text got = { 0 };
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct stranger it = stranger_to (hub, &a, NULL);
+    assert_int_equal (zmq_send (it.socket, "before", 6, 0), 6);
+    lab_expect (hub, LINK_CONTROL, 0, "before");
+    assert_int_equal (zmq_send (it.socket, bytes, sizeof bytes, 0), (int) sizeof bytes);
+    bool there = false;
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !there && clock_boot_ms () < end; lab_pause (-1)) {
+        zmq_send (it.socket, "after", 5, ZMQ_DONTWAIT); /* some are lost with the connection */
+        there = hub_receive (hub, LINK_CONTROL, &rank, &got);
+    }
+    assert_true (there);
+    assert_true (text_is (got, "after"));
+    stranger_leave (&it);
+    hub_close (hub);
+}
+
+static void a_host_that_does_not_read_fills_only_its_own_queue (void **state)
+{
+    (void) state;
+    char bytes[LAB_CONTROL_BYTES] = "";
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    lab_admit (hub, 1, &b);
+    struct spoke *deaf = lab_spoke (hub, &hub_keys, &a), *good = lab_spoke (hub, &hub_keys, &b);
+    struct text got;
+    assert_true (lab_spoke_says (deaf, LINK_CONTROL, "hello"));
+    lab_expect (hub, LINK_CONTROL, 0, "hello");
+    assert_true (lab_spoke_says (good, LINK_CONTROL, "hello"));
+    lab_expect (hub, LINK_CONTROL, 1, "hello");
+    int sent = 0;
+    while (sent < 1000000 && hub_send (hub, LINK_CONTROL, 0, bytes, sizeof bytes))
+        sent++;
+    assert_in_range (sent, 256, 999999);
+    assert_true (hub_send (hub, LINK_CONTROL, 1, "you", 3));
+    assert_true (lab_spoke_hears (good, LINK_CONTROL, &got));
+    spoke_close (deaf, 0);
+    spoke_close (good, 0);
+    hub_close (hub);
+}
+
+/* ---- keys that change ---- */
+
+static void a_replaced_key_is_silent_on_the_connection_it_has (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 1, &a);
+    struct spoke *old = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (old, LINK_CONTROL, "first"));
+    lab_expect (hub, LINK_CONTROL, 1, "first");
+    lab_admit (hub, 1, &b);
+    assert_false (hub_send (hub, LINK_CONTROL, 1, "x", 1)); /* nothing goes to the old one any more */
+    assert_true (lab_spoke_says (old, LINK_CONTROL, "late"));
+    assert_true (lab_counts_reach (hub, 0, 1));
+    struct spoke *new = lab_spoke (hub, &hub_keys, &b);
+    struct text got;
+    assert_true (lab_spoke_says (new, LINK_CONTROL, "second"));
+    lab_expect (hub, LINK_CONTROL, 1, "second");
+    assert_true (hub_send (hub, LINK_CONTROL, 1, "x", 1));
+    assert_true (lab_spoke_hears (new, LINK_CONTROL, &got));
+    assert_false (spoke_receive (old, LINK_CONTROL, &got));
+    spoke_close (old, 0);
+    spoke_close (new, 0);
+    hub_close (hub);
+}
+
+static void a_key_admitted_for_another_rank_leaves_the_first (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct spoke *first = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (first, LINK_CONTROL, "as 0"));
+    lab_expect (hub, LINK_CONTROL, 0, "as 0");
+    lab_admit (hub, 3, &a);
+    assert_true (lab_spoke_says (first, LINK_CONTROL, "still as 0"));
+    assert_true (lab_counts_reach (hub, 0, 1));
+    struct spoke *second = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (second, LINK_CONTROL, "as 3"));
+    lab_expect (hub, LINK_CONTROL, 3, "as 3");
+    spoke_close (first, 0);
+    spoke_close (second, 0);
+    hub_close (hub);
+}
+
+static void admitting_the_same_key_again_changes_nothing (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "one"));
+    lab_expect (hub, LINK_CONTROL, 0, "one");
+    lab_admit (hub, 0, &a);
+    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "two"));
+    lab_expect (hub, LINK_CONTROL, 0, "two");
+    spoke_close (spoke, 0);
+    hub_close (hub);
+}
+
+static void answers_go_to_the_connection_heard_last (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct spoke *one = lab_spoke (hub, &hub_keys, &a), *two = lab_spoke (hub, &hub_keys, &a);
+    struct spoke *const order[] = { one, two, one };
+    struct text got;
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        assert_true (lab_spoke_says (order[i], LINK_CONTROL, "me"));
+        lab_expect (hub, LINK_CONTROL, 0, "me");
+        assert_true (hub_send (hub, LINK_CONTROL, 0, "you", 3));
+        assert_true (lab_spoke_hears (order[i], LINK_CONTROL, &got));
+        assert_false (spoke_receive (order[i] == one ? two : one, LINK_CONTROL, &got));
+    }
+    spoke_close (one, 0);
+    spoke_close (two, 0);
+    hub_close (hub);
+}
+
+/* ---- events ---- */
+
+static void what_is_published_reaches_every_monitor (void **state)
+{
+    (void) state;
+    struct err err = { 0 };
+    struct hub *hub = lab_hub (&hub_keys);
+    struct link_keys keys[2];
+    struct listener *listeners[2];
+    for (int i = 0; i < 2; i++) {
+        link_keys_make (&keys[i]);
+        assert_int_equal (hub_admit_monitor (hub, text_of (keys[i].public_key), &err), 0);
+        listeners[i] = listener_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, &keys[i], &err);
+        assert_non_null (listeners[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct text got = { 0 };
+        bool there = false;
+        for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !there && clock_boot_ms () < end;) {
+            hub_publish (hub, "event", 5);
+            lab_pause (listener_fd (listeners[i]));
+            there = listener_receive (listeners[i], &got);
+        }
+        assert_true (there);
+        assert_true (text_is (got, "event"));
+    }
+    listener_close (listeners[0]);
+    listener_close (listeners[1]);
+    hub_close (hub);
+}
+
+/* ---- what is refused ---- */
+
+static void a_second_hub_in_one_process_is_refused (void **state)
+{
+    (void) state;
+    struct err err = { 0 };
+    struct hub_options options = lab_options (&hub_keys);
+    struct hub *hub = lab_hub (&hub_keys);
+    assert_null (hub_open (&options, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    lab_admit (hub, 0, &a); /* and the first is none the worse */
+    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
+    lab_expect (hub, LINK_CONTROL, 0, "hello");
+    spoke_close (spoke, 0);
+    hub_close (hub);
+}
+
+static void bad_options_are_explained (void **state)
+{
+    (void) state;
+    struct link_keys mixed = hub_keys;
+    memcpy (mixed.public_key, a.public_key, sizeof mixed.public_key);
+    const struct { const char *address; uint32_t hosts; const struct link_keys *keys; const char *says; } cases[] = {
+        { "127.0.0.1", 0, &hub_keys, "hosts" },
+        { "127.0.0.1", 1u << 30, &hub_keys, "hosts" },
+        { "127.0.0.1", 4, &mixed, "does not belong" },
+        { "127.0.0.1;tcp://x", 4, &hub_keys, "character 10" },
+        { "", 4, &hub_keys, "1 to 255" },
+        { "203.0.113.7", 4, &hub_keys, "203.0.113.7" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = { 0 };
+        struct hub_options options = lab_options (cases[i].keys);
+        options.address = cases[i].address;
+        options.hosts = cases[i].hosts;
+        assert_null (hub_open (&options, &err));
+        if (!strstr (err.text, cases[i].says))
+            fail_msg ("\"%s\" does not mention \"%s\"", err.text, cases[i].says);
+    }
+}
+
+static void ranks_and_keys_out_of_bounds_are_refused (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    struct err err = { 0 };
+    assert_int_equal (hub_admit (hub, LAB_HOSTS, text_of (a.public_key), &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("short"), &err), -1);
+    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456 89"), &err), -1);
+    /* "#####" says more than 32 bits: another spelling of a key could pass twice */
+    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("########################################"), &err), -1);
+    assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), &err), 0);
+    assert_int_equal (hub_admit (hub, 0, text_of (a.public_key), &err), -1);
+    assert_int_equal (err.code, ERR_REFUSED);
+    lab_admit (hub, 0, &b);
+    assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), &err), -1);
+    hub_close (hub);
+}
+
+/* ---- the process ---- */
+
+static int count_descriptors (bool *all_close_on_exec)
+{
+    int n = 0;
+    *all_close_on_exec = true;
+    for (int fd = 3; fd < 4096; fd++) {
+        int flags = fcntl (fd, F_GETFD);
+        n += flags >= 0;
+        if (flags >= 0 && !(flags & FD_CLOEXEC))
+            *all_close_on_exec = false;
+    }
+    return n;
+}
+
+static void descriptors_are_close_on_exec_and_given_back (void **state)
+{
+    (void) state;
+    bool good;
+    struct err err = { 0 };
+    for (int fd = 3; fd < 4096; fd++) /* what the test was started with is not ours */
+        if (fcntl (fd, F_GETFD) >= 0)
+            fcntl (fd, F_SETFD, FD_CLOEXEC);
+    int before = count_descriptors (&good);
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (spoke, LINK_BULK, "hello"));
+    lab_expect (hub, LINK_BULK, 0, "hello");
+    assert_true (count_descriptors (&good) > before + 8);
+    assert_true (good);
+    struct hub_options options = lab_options (&hub_keys);
+    options.control_port = hub_port (hub, LINK_CONTROL);
+    spoke_close (spoke, 0);
+    hub_close (hub);
+    assert_int_equal (count_descriptors (&good), before);
+    options.address = "203.0.113.7"; /* not ours: opening fails half-way */
+    assert_null (hub_open (&options, &err));
+    assert_int_equal (count_descriptors (&good), before);
+}
+
+static void with_descriptor_limits (rlim_t soft, rlim_t hard, int expected_exit)
+{
+    pid_t child = fork ();
+    assert_true (child >= 0);
+    if (child == 0) {
+        struct rlimit limit = { .rlim_cur = soft, .rlim_max = hard };
+        struct hub_options options = lab_options (&hub_keys);
+        struct err err = { 0 };
+        options.hosts = 200; /* 4 x 200 + 256 = 1056 */
+        if (setrlimit (RLIMIT_NOFILE, &limit) != 0)
+            _exit (9);
+        struct hub *hub = hub_open (&options, &err);
+        getrlimit (RLIMIT_NOFILE, &limit);
+        if (!hub)
+            _exit (strstr (err.text, "1056") ? 1 : 2);
+        hub_close (hub);
+        _exit (limit.rlim_cur == 1056 ? 0 : 3);
+    }
+    int status;
+    assert_int_equal (waitpid (child, &status, 0), child);
+    assert_true (WIFEXITED (status));
+    assert_int_equal (WEXITSTATUS (status), expected_exit);
+}
+
+static void the_descriptor_limit_is_raised_or_what_is_needed_is_said (void **state)
+{
+    (void) state;
+    with_descriptor_limits (128, 2000, 0);
+    with_descriptor_limits (128, 1055, 1);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (frames_go_both_ways_on_both_channels),
+        cmocka_unit_test (the_rank_is_the_keys_whatever_the_frame_claims),
+        cmocka_unit_test (a_frame_of_several_parts_is_dropped_and_counted),
+        cmocka_unit_test (a_peer_that_names_itself_is_not_heard),
+        cmocka_unit_test (a_frame_at_the_bound_arrives_and_one_over_it_does_not),
+        cmocka_unit_test (a_frame_far_over_the_bound_costs_its_sender_the_connection),
+        cmocka_unit_test (a_host_that_does_not_read_fills_only_its_own_queue),
+        cmocka_unit_test (a_replaced_key_is_silent_on_the_connection_it_has),
+        cmocka_unit_test (a_key_admitted_for_another_rank_leaves_the_first),
+        cmocka_unit_test (admitting_the_same_key_again_changes_nothing),
+        cmocka_unit_test (answers_go_to_the_connection_heard_last),
+        cmocka_unit_test (what_is_published_reaches_every_monitor),
+        cmocka_unit_test (a_second_hub_in_one_process_is_refused),
+        cmocka_unit_test (bad_options_are_explained),
+        cmocka_unit_test (ranks_and_keys_out_of_bounds_are_refused),
+        cmocka_unit_test (descriptors_are_close_on_exec_and_given_back),
+        cmocka_unit_test (the_descriptor_limit_is_raised_or_what_is_needed_is_said),
+    };
+    return cmocka_run_group_tests (tests, make_keys, NULL);
+}
