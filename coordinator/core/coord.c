@@ -5,10 +5,13 @@
 #include "common/base/digest.h"
 #include "coordinator/core/state.h"
 
+enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s */
+
 struct coord *coord_create (void)
 {
     struct coord *coord = mem_alloc (sizeof (*coord));
     coord->next_index = 1;
+    coord->launch_late_ms = UINT64_MAX;
     return coord;
 }
 
@@ -29,13 +32,11 @@ static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, str
     coord_commit (coord, fact, now_ms);
 }
 
-static void launch_missing (struct coord *coord, struct outbox *out)
+void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out)
 {
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
-        if (coord->hosts[i].life == HOST_JOINED)
-            continue;
-        outbox_effect (out, FX_LAUNCH)->host = i;
-    }
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
+        if (coord->hosts[i].life == life)
+            outbox_effect (out, FX_LAUNCH)->host = i;
 }
 
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed, struct text version,
@@ -46,7 +47,7 @@ void coord_open (struct coord *coord, struct text run_id_hex, const struct plan 
     fact->of.run_opened = (struct fact_run_opened) { .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
     coord_commit (coord, fact, now_ms);
     begin_epoch (coord, pid, now_ms, out);
-    launch_missing (coord, out);
+    launch_hosts (coord, HOST_EXPECTED, out);
 }
 
 static void admit_known (struct coord *coord, struct outbox *out)
@@ -72,7 +73,9 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
     admit_known (coord, out);
     if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
         outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation; /* it may not have got that far */
-    launch_missing (coord, out);
+    launch_hosts (coord, HOST_EXPECTED, out);
+    launch_hosts (coord, HOST_LOST, out);
+    coord->launch_late_ms = coord->clock_ms + COME_BACK_MS; /* a keyed worker that was let go is on its way here */
 }
 
 static void take_key (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)

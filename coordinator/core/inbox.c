@@ -7,7 +7,10 @@
 
 #include "coordinator/core/state.h"
 
-enum { SAY_AGAIN_MS = 2000 }; /* how long an order may take to show in a heartbeat before it is repeated */
+enum {
+    SAY_AGAIN_MS = 2000,    /* how long an order may take to show in a heartbeat before it is repeated */
+    STILL_HERE_MS = 5000,   /* a worker that has nothing to be told is welcomed again: silence would orphan it */
+};
 
 static bool same_incarnation (const struct host *host, const struct msg_hello *hello)
 {
@@ -130,6 +133,8 @@ static void hear (struct coord *coord, uint32_t host, const struct holding *item
     }
     if (wanted)
         reconcile_part (coord, at, held, now_ms, out);
+    if (coord->clock_ms >= coord->hosts[host].said_ms + STILL_HERE_MS)
+        say_welcome (coord, host, out);
 }
 
 /* ---- results ---- */

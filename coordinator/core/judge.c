@@ -29,7 +29,10 @@ static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer l
     return false; /* "this step did not let the result through" */
 }
 
-static const char *const look_at_log = "read its log: sliceup logs RUN --host HOST --rung RUNG";
+static struct text look_at_log (const struct judge_case *of, struct arena *arena)
+{
+    return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));
+}
 
 /* ---- the steps, in order; each lets the result through (true) or gives the verdict (false) ---- */
 
@@ -96,7 +99,8 @@ static void name_failure (const struct judge_case *of, struct arena *arena, stru
     struct text cause = result->failure.len
                             ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
                             : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how), TEXT_ARG (phase_of (result)));
-    verdict_set (out, OUTCOME_FAILED, layer, cause, look_at_log);
+    verdict_set (out, OUTCOME_FAILED, layer, cause, NULL);
+    out->next = look_at_log (of, arena);
     if (known) {
         out->signature = known->id;
         out->next = known->next;
@@ -214,7 +218,8 @@ static bool restored (const struct judge_case *of, struct arena *arena, struct v
     if (counts.hits != counts.requests)
         return cache_failed (out, text_format (arena, "compiled %" PRIu64 " of %" PRIu64 " programs again", 
                                                counts.requests - counts.hits, counts.requests));
-    if (counts.executions == 0 || of->result->checks.n == 0)
+    bool checked = of->result->checks.n > 0 || of->result->metrics.n > 0; /* metrics are recomputed from what devices put in */
+    if (counts.executions == 0 || !checked)
         return cache_failed (out, TEXT_LIT ("loaded from the cache but executed or checked nothing"));
     if (!text_is (of->result->cache_state, "verified"))
         return cache_failed (out, text_format (arena, "the generation was not verified: %.*s", TEXT_ARG (of->result->cache_state)));

@@ -65,5 +65,6 @@ struct msg *coord_say (struct coord *coord, uint32_t host, enum msg_kind kind, s
     effect->host = host;
     effect->session = coord->hosts[host].session;
     effect->msg = msg;
+    coord->hosts[host].said_ms = coord->clock_ms;
     return msg;
 }

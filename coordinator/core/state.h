@@ -26,6 +26,7 @@ struct host {
     /* soft */
     uint64_t heard_ms;
     uint64_t seen_seq;              /* highest taken in this session */
+    uint64_t said_ms;               /* when it was last told anything */
     bool suspected;
     enum attempt_state state;       /* of the running pass's attempt, as last heard */
     uint64_t run_said_ms, go_said_ms, stop_said_ms;
@@ -43,7 +44,7 @@ struct part {
 };
 
 struct gate {
-    char name[64];
+    char name[WORD_MAX_BYTES + 1];
     enum gate_mode mode;
     bool open;
     char *value;                    /* once open */
@@ -100,6 +101,7 @@ struct coord {
     struct fact_writer_granted grant;  /* the last */
 
     bool climbing;                  /* soft: every host joined once */
+    uint64_t launch_late_ms;        /* soft: when hosts whose worker may still come by itself are launched; UINT64_MAX: never */
     uint32_t cancel_level;
     char *stop;                     /* why the climb is over, one sentence; NULL: it is not */
     enum outcome stop_outcome;
@@ -136,6 +138,7 @@ void watch_fallen (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void watch_lost (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
 void watch_stop_part (struct coord *coord, uint32_t part, bool hard, struct text why, uint64_t now_ms, struct outbox *out);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
+void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out); /* coord.c: all hosts in this life */
 bool part_is_alone (const struct coord *coord);         /* parts of the running pass do not depend on one another */
 
 /* bundle.c: names of caches */

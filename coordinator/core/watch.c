@@ -260,8 +260,17 @@ static void watch_joining (struct coord *coord, uint64_t now_ms, struct outbox *
             watch_lost (coord, i, text_format (&out->arena, "its worker did not join within %s", span), now_ms, out);
 }
 
+static void watch_late (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (coord_clock (coord, now_ms) < coord->launch_late_ms)
+        return;
+    coord->launch_late_ms = UINT64_MAX;
+    launch_hosts (coord, HOST_KEYED, out);
+}
+
 void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
+    watch_late (coord, now_ms, out);
     watch_joining (coord, now_ms, out);
     watch_silence (coord, now_ms, out);
     watch_cascade (coord, now_ms, out);
@@ -275,7 +284,7 @@ static uint64_t least (uint64_t a, uint64_t b)
 
 uint64_t watch_deadline (const struct coord *coord)
 {
-    uint64_t at = join_by (coord);
+    uint64_t at = least (join_by (coord), coord->launch_late_ms);
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
         const struct host *host = &coord->hosts[i];
         if (expected_to_speak (host))

@@ -1,0 +1,235 @@
+#include "coordinator/cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "common/io/atomic_file.h"
+
+enum { PATH_BYTES = 1024 };
+
+static const struct cli_command *const commands[] = {
+    &check_command, &run_command, &resume_command, &status_command, &watch_command, &receipt_command, &logs_command, &runs_command,
+};
+enum { COMMANDS_N = sizeof (commands) / sizeof (commands[0]) };
+
+static void print_overview (FILE *to)
+{
+    fputs ("sliceup brings an accelerator slice up from one node: it climbs a ladder of rungs on every host at once\n"
+           "and leaves one receipt that another engineer can act on.\n\n"
+           "  sliceup COMMAND [ARGUMENTS]\n\n", to);
+    for (size_t i = 0; i < COMMANDS_N; i++)
+        fprintf (to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fputs ("\nOptions for every command, before or after its name:\n"
+           "  --home DIR   where runs, environments and caches live (SLICEUP_HOME; default: the XDG state directory)\n"
+           "  --plain      plain lines: no live view, no colours\n"
+           "  --verbose    say more on standard error\n"
+           "  --help       of a command: what it does, with examples\n"
+           "  --version\n\n"
+           "First steps:\n"
+           "  sliceup check configs/slices/local-jax.yaml    find every mistake without touching a host\n"
+           "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
+           "  sliceup receipt                                what was proved\n\n"
+           "Exit status: 0 everything holds, 1 something did not hold, 2 usage or configuration, 3 could not run,\n"
+           "4 cache violation, 5 journal damaged, 130 cancelled.\n", to);
+}
+
+static void print_help (const struct cli_command *command)
+{
+    printf ("sliceup %s\n\n%s\n\n%s", command->usage, command->summary, command->help);
+}
+
+int cli_fail (const struct cli *cli, const struct err *err)
+{
+    fflush (stdout);
+    fprintf (cli->log.to ? cli->log.to : stderr, "sliceup: %s\n", err->text);
+    switch (err->code) {
+    case ERR_USAGE:
+    case ERR_CONFIG:
+    case ERR_PARSE: return EXIT_USAGE;
+    case ERR_DAMAGE: return EXIT_DAMAGED;
+    default: return EXIT_COULD_NOT;
+    }
+}
+
+bool cli_option (int argc, char **argv, int *i, const char *name, const char **value)
+{
+    size_t len = strlen (name);
+    if (strncmp (argv[*i], name, len) != 0)
+        return false;
+    if (argv[*i][len] == '=') {
+        *value = argv[*i] + len + 1;
+        return true;
+    }
+    if (argv[*i][len] != '\0')
+        return false;
+    *value = *i + 1 < argc ? argv[++*i] : NULL;
+    return true;
+}
+
+/* Levenshtein distance, for words of at most 31 letters: enough to guess what was meant. */
+static unsigned distance (const char *a, const char *b)
+{
+    unsigned row[32];
+    size_t a_len = strlen (a), b_len = strlen (b);
+    if (a_len > 31 || b_len > 31)
+        return 99;
+    for (unsigned j = 0; j <= b_len; j++)
+        row[j] = j;
+    for (unsigned i = 1; i <= a_len; i++) {
+        unsigned corner = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= b_len; j++) {
+            unsigned above = row[j], change = corner + (a[i - 1] != b[j - 1]);
+            unsigned step = (above < row[j - 1] ? above : row[j - 1]) + 1;
+            row[j] = change < step ? change : step;
+            corner = above;
+        }
+    }
+    return row[b_len];
+}
+
+static const char *nearest (const char *word, const char *const known[])
+{
+    const char *best = NULL;
+    unsigned least = 4; /* farther than three letters away is no guess */
+    for (size_t i = 0; known[i]; i++)
+        if (distance (word, known[i]) < least) {
+            least = distance (word, known[i]);
+            best = known[i];
+        }
+    return best;
+}
+
+int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument, const char *const known[])
+{
+    const char *guess = nearest (argument, known);
+    fprintf (cli->log.to, "sliceup %s: '%s' is not an argument here%s%s%s; see sliceup %s --help\n", command->name, argument,
+             guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
+    return EXIT_USAGE;
+}
+
+static int unknown_command (const char *word)
+{
+    const char *known[COMMANDS_N + 1] = { 0 };
+    for (size_t i = 0; i < COMMANDS_N; i++)
+        known[i] = commands[i]->name;
+    const char *guess = nearest (word, known);
+    fprintf (stderr, "sliceup: there is no command '%s'%s%s%s; sliceup --help lists them\n", word, guess ? "; did you mean " : "",
+             guess ? guess : "", guess ? "?" : "");
+    return EXIT_USAGE;
+}
+
+/* --home, SLICEUP_HOME, XDG_STATE_HOME/sliceup, ~/.local/state/sliceup: the first that is set. */
+static int find_home (const char *option, char out[PATH_BYTES], struct err *err)
+{
+    const char *set = option ? option : getenv ("SLICEUP_HOME");
+    const char *state = getenv ("XDG_STATE_HOME"), *home = getenv ("HOME");
+    char wanted[PATH_BYTES];
+    if (set && set[0])
+        snprintf (wanted, sizeof (wanted), "%s", set);
+    else if (state && state[0] == '/')
+        snprintf (wanted, sizeof (wanted), "%s/sliceup", state);
+    else if (home && home[0] == '/')
+        snprintf (wanted, sizeof (wanted), "%s/.local/state/sliceup", home);
+    else
+        return err_set (err, ERR_USAGE, "no place for runs: give --home DIR, or set SLICEUP_HOME or HOME");
+    if (folder_make (wanted, 0700, err) < 0)
+        return -1;
+    char *real = realpath (wanted, NULL);
+    if (real == NULL || strlen (real) >= PATH_BYTES - 200) {
+        free (real);
+        return err_set (err, ERR_USAGE, "home '%s': cannot be resolved, or is too long a path", wanted);
+    }
+    snprintf (out, PATH_BYTES, "%s", real);
+    free (real);
+    return 0;
+}
+
+struct globals { const char *home; bool plain, verbose, help, version; };
+
+/* Takes the options every command has out of argv, wherever they stand, up to "--". */
+static int take_globals (int argc, char **argv, struct globals *globals)
+{
+    int kept = 1;
+    for (int i = 1; i < argc; i++) {
+        const char *value = NULL;
+        if (strcmp (argv[i], "--plain") == 0)
+            globals->plain = true;
+        else if (strcmp (argv[i], "--verbose") == 0)
+            globals->verbose = true;
+        else if (strcmp (argv[i], "--help") == 0 || strcmp (argv[i], "-h") == 0)
+            globals->help = true;
+        else if (strcmp (argv[i], "--version") == 0)
+            globals->version = true;
+        else if (cli_option (argc, argv, &i, "--home", &value))
+            globals->home = value ? value : "";
+        else
+            argv[kept++] = argv[i];
+    }
+    argv[kept] = NULL;
+    return kept;
+}
+
+static void find_self (char out[PATH_BYTES])
+{
+    ssize_t len = readlink ("/proc/self/exe", out, PATH_BYTES - 1);
+    out[len > 0 ? len : 0] = '\0';
+}
+
+static bool wants_color (bool plain)
+{
+    const char *no_color = getenv ("NO_COLOR"), *term = getenv ("TERM");
+    return !plain && isatty (STDOUT_FILENO) && !(no_color && no_color[0]) && term && strcmp (term, "dumb") != 0;
+}
+
+static bool wants_plain (bool asked)
+{
+    const char *term = getenv ("TERM");
+    return asked || !isatty (STDOUT_FILENO) || !term || strcmp (term, "dumb") == 0;
+}
+
+static int run_command_named (const char *name, const struct globals *globals, int argc, char **argv)
+{
+    char home[PATH_BYTES], program[PATH_BYTES];
+    const struct cli_command *command = NULL;
+    for (size_t i = 0; i < COMMANDS_N; i++)
+        if (strcmp (commands[i]->name, name) == 0)
+            command = commands[i];
+    if (command == NULL)
+        return unknown_command (name);
+    if (globals->help) {
+        print_help (command);
+        return EXIT_HOLDS;
+    }
+    const char *share = getenv ("SLICEUP_SHARE");
+    struct cli cli = { .share_dir = share ? share : SLICEUP_SHARE_DIR, .log = { stderr, "sliceup", globals->verbose } };
+    struct err err = { 0 };
+    if (find_home (globals->home, home, &err) < 0)
+        return cli_fail (&cli, &err);
+    find_self (program);
+    cli.home = home;
+    cli.program = program;
+    cli.plain = wants_plain (globals->plain);
+    cli.color = wants_color (cli.plain);
+    return command->run (&cli, argc, argv);
+}
+
+int cli_main (int argc, char **argv)
+{
+    struct globals globals = { 0 };
+    umask (077);
+    argc = take_globals (argc, argv, &globals);
+    if (globals.version) {
+        printf ("sliceup %s\n", SLICEUP_VERSION);
+        return EXIT_HOLDS;
+    }
+    if (argc < 2) {
+        print_overview (globals.help ? stdout : stderr);
+        return globals.help ? EXIT_HOLDS : EXIT_USAGE;
+    }
+    return run_command_named (argv[1], &globals, argc - 1, argv + 1);
+}

@@ -1,0 +1,12 @@
+/* climb.h - driving a run to its end from the command line: loop, signals, live view, receipt. Shared by run and resume. */
+#ifndef SLICEUP_CLI_CLIMB_H
+#define SLICEUP_CLI_CLIMB_H
+
+#include "common/model/plan.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/io/run_dir.h"
+
+/* `plan`: a new run; NULL: resume what the folder holds. Returns the exit status. */
+int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan);
+
+#endif

@@ -1,0 +1,13 @@
+/* planning.h - options that choose a plan, and loading it: shared by check and run. */
+#ifndef SLICEUP_CLI_PLANNING_H
+#define SLICEUP_CLI_PLANNING_H
+
+#include "common/conf/conf.h"
+#include "coordinator/cli/cli.h"
+
+/* Reads SLICE.yaml, --profile, --ladder, --pins from argv, loads the plan into `arena` and prints every problem.
+ * EXIT_HOLDS, or the exit status to leave with. */
+int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena, struct plan *plan);
+void planning_print (const struct plan *plan, FILE *to);
+
+#endif

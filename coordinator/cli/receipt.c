@@ -1,0 +1,130 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/receipt_files.h"
+#include "coordinator/core/merge.h"
+#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
+
+enum { RECEIPT_MAX_BYTES = 512 << 20 };
+
+struct request { const char *run, *hosts; bool json; int merge_from; };
+
+static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
+{
+    static const char *const known[] = { "--json", "--host", "--merge", NULL };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--json") == 0)
+            request->json = true;
+        else if (cli_option (argc, argv, &i, "--host", &request->hosts)) {
+            if (request->hosts == NULL)
+                return cli_unknown (cli, &receipt_command, "--host", known);
+        } else if (strcmp (argv[i], "--merge") == 0) {
+            request->merge_from = i + 1;
+            return i + 1 < argc ? EXIT_HOLDS : cli_unknown (cli, &receipt_command, "--merge", known);
+        } else if (argv[i][0] == '-' || request->run)
+            return cli_unknown (cli, &receipt_command, argv[i], known);
+        else
+            request->run = argv[i];
+    }
+    return EXIT_HOLDS;
+}
+
+static int read_receipt (const char *path, struct slice_receipt *out, struct arena *arena, struct err *err)
+{
+    struct buf json;
+    buf_init (&json, RECEIPT_MAX_BYTES);
+    int rc = file_read (path, &json, err);
+    if (rc == 0 && receipt_from_json (buf_as_text (&json), out, arena, err) < 0)
+        rc = err_prefix (err, "%s", path);
+    buf_release (&json);
+    return rc;
+}
+
+static int merge_files (char **paths, struct arena *arena, struct slice_receipt *out, struct err *err)
+{
+    *out = (struct slice_receipt) { 0 };
+    for (size_t i = 0; paths[i]; i++) {
+        struct slice_receipt one;
+        if (read_receipt (paths[i], &one, arena, err) < 0)
+            return -1;
+        merge_receipts (out, &one, arena, out);
+    }
+    return 0;
+}
+
+static int keep_hosts (struct slice_receipt *receipt, const char *expression, struct arena *arena, struct err *err)
+{
+    struct name_list names = { 0 };
+    uint32_t kept = 0;
+    if (hostset_expand (text_of (expression), arena, &names, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        if (hostset_has (&names, receipt->hosts.items[i].host))
+            receipt->hosts.items[kept++] = receipt->hosts.items[i];
+    receipt->hosts.n = kept;
+    return kept ? 0 : err_set (err, ERR_USAGE, "no host of this run is in '%s'", expression);
+}
+
+static int show (const struct request *request, const struct slice_receipt *receipt)
+{
+    struct buf out;
+    buf_init (&out, RECEIPT_MAX_BYTES);
+    if (request->json)
+        receipt_json (receipt, &out);
+    else
+        receipt_text (receipt, &out);
+    fwrite (out.ptr, 1, out.len, stdout);
+    buf_release (&out);
+    return receipt->headers.n ? (int) receipt->headers.items[0].exit_status : EXIT_COULD_NOT;
+}
+
+static int build (struct cli *cli, const struct request *request, char **argv, struct receipt_fold *fold, struct arena *arena,
+                  struct slice_receipt *receipt, struct err *err)
+{
+    struct run_dir dir;
+    if (request->merge_from)
+        return merge_files (argv + request->merge_from, arena, receipt, err);
+    if (run_dir_find (&dir, cli->home, request->run ? request->run : "last", err) < 0)
+        return -1;
+    return receipt_build (&dir, fold, arena, receipt, err);
+}
+
+static int receipt_run (struct cli *cli, int argc, char **argv)
+{
+    struct request request = { 0 };
+    struct slice_receipt receipt = { 0 };
+    struct arena arena = { 0 };
+    struct err err = { 0 };
+    int status = take_arguments (cli, argc, argv, &request);
+    if (status != EXIT_HOLDS)
+        return status;
+    struct receipt_fold *fold = receipt_fold_create ();
+    if (build (cli, &request, argv, fold, &arena, &receipt, &err) < 0 ||
+        (request.hosts && keep_hosts (&receipt, request.hosts, &arena, &err) < 0))
+        status = cli_fail (cli, &err);
+    else
+        status = show (&request, &receipt);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+    return status;
+}
+
+const struct cli_command receipt_command = {
+    .name = "receipt",
+    .usage = "receipt [RUN] [--json] [--host SET] | receipt [--json] --merge FILE...",
+    .summary = "what the hosts proved: as text for a ticket, or as JSON",
+    .help = "Built from the run's journal, so it works for finished, running and interrupted runs. The JSON follows\n"
+            "docs/spec/receipt.schema.json; a finished run also leaves it as receipt.json in its folder.\n\n"
+            "  --json         the whole receipt as JSON\n"
+            "  --host SET     only these hosts, e.g. v6e[0-3,7]\n"
+            "  --merge FILE   merge receipt files (of one run or several) into one; order does not matter, nothing is\n"
+            "                 overwritten, contradictions are listed as conflicts\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+            "Examples:\n  sliceup receipt\n  sliceup receipt 3fa9 --json | jq .frontier\n  sliceup receipt --json --merge a.json b.json\n\n"
+            "Exit status: that of the run; 2 usage or a file that is not a receipt;\n"
+            "5 the journal is damaged.\n",
+    .run = receipt_run,
+};

@@ -1,0 +1,14 @@
+/* receipt_files.h - the receipt of a run, built from its journal, and the files that hold it. */
+#ifndef SLICEUP_CLI_RECEIPT_FILES_H
+#define SLICEUP_CLI_RECEIPT_FILES_H
+
+#include "common/model/receipt.h"
+#include "coordinator/io/run_dir.h"
+#include "coordinator/view/receipt_fold.h"
+
+/* `fold` keeps the texts: destroy it after the receipt was used. */
+int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out, struct err *err);
+/* receipt.json and receipts/<host>.json, each written whole or not at all. */
+int receipt_write_files (const struct run_dir *dir, struct err *err);
+
+#endif

@@ -1,0 +1,26 @@
+#include "coordinator/cli/climb.h"
+
+static int resume_run (struct cli *cli, int argc, char **argv)
+{
+    static const char *const known[] = { NULL };
+    struct run_dir dir;
+    struct err err = { 0 };
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
+        return cli_unknown (cli, &resume_command, argv[argc - 1], known);
+    if (run_dir_find (&dir, cli->home, argc == 2 ? argv[1] : "last", &err) < 0)
+        return cli_fail (cli, &err);
+    return climb (cli, &dir, NULL);
+}
+
+const struct cli_command resume_command = {
+    .name = "resume",
+    .usage = "resume [RUN]",
+    .summary = "take over a run whose coordinator is gone; nothing that was done is done again",
+    .help = "Replays the run's journal, binds the same ports with the same keys and waits for the workers, which go on\n"
+            "trying to connect. What was recorded as done stays done; what was running is taken over as it runs; results\n"
+            "that came meanwhile were kept by the workers. While another coordinator lives, it refuses.\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+            "Example:\n  sliceup resume 3fa9\n\n"
+            "Exit status: as for run; 3 also when another coordinator holds the run.\n",
+    .run = resume_run,
+};

@@ -1,0 +1,37 @@
+#include "coordinator/cli/climb.h"
+#include "coordinator/cli/planning.h"
+
+static int run_run (struct cli *cli, int argc, char **argv)
+{
+    struct arena arena = { 0 };
+    struct plan plan = { 0 };
+    struct run_dir dir;
+    struct err err = { 0 };
+    int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
+    if (status == EXIT_HOLDS && run_dir_create (&dir, cli->home, &err) < 0)
+        status = cli_fail (cli, &err);
+    else if (status == EXIT_HOLDS) {
+        printf ("run %.8s of slice %.*s: %u hosts, %u rungs (from another terminal: sliceup watch %.8s)\n", dir.id,
+                TEXT_ARG (plan.slice), plan.hosts.n, plan.rungs.n, dir.id);
+        fflush (stdout);
+        status = climb (cli, &dir, &plan);
+    }
+    arena_release (&arena);
+    return status;
+}
+
+const struct cli_command run_command = {
+    .name = "run",
+    .usage = "run SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE]",
+    .summary = "climb the ladder on every host of the slice, and leave a receipt",
+    .help = "Checks the configuration, starts a worker per host, climbs rung by rung on all hosts in lockstep, and stops\n"
+            "at the first rung that some host does not pass. In a terminal a live grid shows where every host stands;\n"
+            "elsewhere, or with --plain, one line an event. Every fact is journaled: if this process dies, the workers go\n"
+            "on, and sliceup resume takes them over.\n\n"
+            "Ctrl-C once asks the running rung to end, twice kills it, three times leaves without waiting.\n\n"
+            "  --profile, --ladder, --pins   take another one than the slice file names\n\n"
+            "Examples:\n  sliceup run configs/slices/local-jax.yaml\n  sliceup run slice.yaml --profile cpu-jax-debug --plain\n\n"
+            "Exit status: 0 the top was reached, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
+            "join, a precondition is missing), 5 the journal could not be written, 130 cancelled.\n",
+    .run = run_run,
+};

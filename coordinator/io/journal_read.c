@@ -1,0 +1,235 @@
+#include "coordinator/io/journal_read.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "coordinator/io/database.h"
+#include "coordinator/io/journal_writer.h"
+
+/* A writer that opens or closes the journal keeps readers out for moments. */
+enum { READ_BUSY_MS = 5000 };
+
+struct journal_reader {
+    char *path;
+    sqlite3 *db;
+    sqlite3_stmt *facts, *last;
+    uint64_t index;      /* of the last fact verified */
+    struct digest chain; /* its */
+    struct buf link;     /* previous chain and bytes, side by side */
+};
+
+struct digest journal_chain_start (const char *run_id_hex)
+{
+    struct digest_state *state = digest_begin ();
+    digest_add (state, "sliceup journal 1 ", strlen ("sliceup journal 1 "));
+    digest_add (state, run_id_hex, strlen (run_id_hex));
+    return digest_end (state);
+}
+
+void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain)
+{
+    *index = reader->index;
+    *chain = reader->chain;
+}
+
+static int damaged (const struct journal_reader *reader, uint64_t index, const char *what, struct err *err)
+{
+    return err_set (err, ERR_DAMAGE,
+                    "journal %s is damaged at fact %" PRIu64 ": %s; it was changed by something else than "
+                    "sliceup, or the disk lost data: restore it from a backup",
+                    reader->path, index, what);
+}
+
+/* SQLite's own view of damage, with the index that reading had come to. */
+static int read_failed (const struct journal_reader *reader, uint64_t index, struct err *err)
+{
+    struct err own = { 0 };
+    database_fail (reader->db, "read the journal", &own);
+    if (own.code == ERR_DAMAGE)
+        return damaged (reader, index, sqlite3_errmsg (reader->db), err);
+    return err_set (err, own.code, "%s", own.text);
+}
+
+/* The row that `facts` stands on: the next index, a sane size, and chained to the one before. */
+static int verify (struct journal_reader *reader, struct digest *chain, struct err *err)
+{
+    sqlite3_stmt *row = reader->facts;
+    uint64_t expected = reader->index + 1, found = (uint64_t) sqlite3_column_int64 (row, 0);
+    int len = sqlite3_column_bytes (row, 1);
+    if (found != expected)
+        return damaged (reader, expected, "it is missing", err);
+    if (sqlite3_column_type (row, 1) != SQLITE_BLOB || len < 1 || len > JOURNAL_FACT_MAX_BYTES)
+        return damaged (reader, found, "its bytes are not a fact", err);
+    if (sqlite3_column_type (row, 2) != SQLITE_BLOB || sqlite3_column_bytes (row, 2) != sizeof chain->bytes)
+        return damaged (reader, found, "its chain is not a sha256", err);
+    buf_clear (&reader->link);
+    buf_add (&reader->link, reader->chain.bytes, sizeof reader->chain.bytes);
+    buf_add (&reader->link, sqlite3_column_blob (row, 1), (size_t) len);
+    *chain = digest_of (reader->link.ptr, reader->link.len);
+    if (memcmp (chain->bytes, sqlite3_column_blob (row, 2), sizeof chain->bytes) != 0)
+        return damaged (reader, found, "its bytes do not match its chain digest and the fact before it", err);
+    return 0;
+}
+
+static int read_rows (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+{
+    int rc;
+    while ((rc = sqlite3_step (reader->facts)) == SQLITE_ROW) {
+        struct digest chain;
+        if (verify (reader, &chain, err) != 0)
+            return -1;
+        struct text bytes = { .ptr = sqlite3_column_blob (reader->facts, 1),
+                              .len = (uint32_t) sqlite3_column_bytes (reader->facts, 1) };
+        if (fn (owner, reader->index + 1, bytes, err) != 0)
+            return -1;
+        reader->index++;
+        reader->chain = chain;
+    }
+    return rc == SQLITE_DONE ? 0 : read_failed (reader, reader->index + 1, err);
+}
+
+/* The chain cannot tell that its end is missing; the index noted beside it in the same transaction can. */
+static int verify_end (struct journal_reader *reader, struct err *err)
+{
+    int rc = sqlite3_step (reader->last);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return read_failed (reader, reader->index, err);
+    uint64_t last = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (reader->last, 0) : 0;
+    if (rc == SQLITE_DONE || sqlite3_column_type (reader->last, 0) != SQLITE_INTEGER || last < reader->index)
+        return damaged (reader, reader->index, "the note of the last index is not above it", err);
+    if (last > reader->index)
+        return damaged (reader, reader->index + 1, "it is missing", err);
+    return 0;
+}
+
+static int read_all (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+{
+    if (sqlite3_bind_int64 (reader->facts, 1, (sqlite3_int64) reader->index) != SQLITE_OK)
+        return read_failed (reader, reader->index + 1, err);
+    int rc = read_rows (reader, fn, owner, err);
+    if (rc == 0)
+        rc = verify_end (reader, err);
+    sqlite3_reset (reader->facts); /* both repeat an error that is in `err` */
+    sqlite3_reset (reader->last);
+    return rc;
+}
+
+int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+{
+    /* One snapshot, or a commit between the two statements would look like a missing fact. */
+    if (database_run (reader->db, "BEGIN", "begin to read", err) != 0)
+        return -1;
+    int rc = read_all (reader, fn, owner, err);
+    (void) sqlite3_exec (reader->db, "ROLLBACK", NULL, NULL, NULL); /* ends the snapshot, unless an error did already */
+    return rc;
+}
+
+/* One value of meta as text. */
+static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, const char *name, char *out,
+                      size_t out_bytes, struct err *err)
+{
+    if (sqlite3_bind_text (meta, 1, name, -1, SQLITE_STATIC) != SQLITE_OK)
+        return read_failed (reader, 0, err);
+    int rc = sqlite3_step (meta);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return read_failed (reader, 0, err);
+    const char *value = rc == SQLITE_ROW ? (const char *) sqlite3_column_text (meta, 0) : NULL;
+    struct text text = { .ptr = value, .len = value ? (uint32_t) sqlite3_column_bytes (meta, 0) : 0 };
+    if (text.len == 0 || !text_to_c (text, out, out_bytes))
+        return damaged (reader, 0, strcmp (name, "run") == 0 ? "it names no run" : "it names no format", err);
+    sqlite3_reset (meta); /* nothing failed */
+    return 0;
+}
+
+static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
+{
+    char format[24], run[JOURNAL_RUN_ID_MAX_BYTES + 1];
+    uint64_t number = 0;
+    if (meta_text (reader, meta, "format", format, sizeof format, err) != 0)
+        return -1;
+    if (!text_to_u64 (text_of (format), &number) || number != JOURNAL_FORMAT)
+        return err_set (err, ERR_DAMAGE,
+                        "journal %s, fact 0: its format version is not %d, the one that this sliceup reads: "
+                        "use the sliceup that wrote it",
+                        reader->path, JOURNAL_FORMAT);
+    if (meta_text (reader, meta, "run", run, sizeof run, err) != 0)
+        return -1;
+    reader->chain = journal_chain_start (run);
+    return 0;
+}
+
+static sqlite3_stmt *prepare (const struct journal_reader *reader, const char *sql, struct err *err)
+{
+    sqlite3_stmt *statement = database_prepare (reader->db, sql, NULL);
+    if (!statement)
+        read_failed (reader, 0, err);
+    return statement;
+}
+
+static int reader_prepare (struct journal_reader *reader, struct err *err)
+{
+    sqlite3_stmt *meta = prepare (reader, "SELECT value FROM meta WHERE name = ?1", err);
+    int rc = meta ? meta_check (reader, meta, err) : -1;
+    sqlite3_finalize (meta); /* repeats an error that is in `err` */
+    if (rc != 0)
+        return -1;
+    reader->facts = prepare (reader, "SELECT idx, bytes, chain FROM fact WHERE idx > ?1 ORDER BY idx", err);
+    if (!reader->facts)
+        return -1;
+    reader->last = prepare (reader, "SELECT value FROM meta WHERE name = 'last'", err);
+    return reader->last ? 0 : -1;
+}
+
+struct journal_reader *journal_reader_open (const char *path, struct err *err)
+{
+    if (database_file_check (path, DATABASE_READ, err) != 0)
+        return NULL;
+    sqlite3 *db = database_open (path, DATABASE_READ, READ_BUSY_MS, err);
+    if (!db)
+        return NULL;
+    struct journal_reader *reader = mem_alloc (sizeof *reader);
+    reader->path = mem_text (path);
+    reader->db = db;
+    buf_init (&reader->link, sizeof reader->chain.bytes + (size_t) JOURNAL_FACT_MAX_BYTES);
+    if (reader_prepare (reader, err) == 0)
+        return reader;
+    journal_reader_close (reader);
+    return NULL;
+}
+
+void journal_reader_close (struct journal_reader *reader)
+{
+    if (!reader)
+        return;
+    sqlite3_finalize (reader->facts); /* repeats an error that was reported already */
+    sqlite3_finalize (reader->last);
+    database_close (reader->db);
+    buf_release (&reader->link);
+    mem_free (reader->path);
+    mem_free (reader);
+}
+
+struct after {
+    uint64_t index;
+    journal_fact_fn *fn;
+    void *owner;
+};
+
+static int pass_later (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    struct after *after = owner;
+    return index > after->index ? after->fn (after->owner, index, bytes, err) : 0;
+}
+
+int journal_read (const char *path, uint64_t after_index, journal_fact_fn *fn, void *owner, struct err *err)
+{
+    struct after after = { .index = after_index, .fn = fn, .owner = owner };
+    struct journal_reader *reader = journal_reader_open (path, err);
+    if (!reader)
+        return -1;
+    int rc = journal_reader_next (reader, pass_later, &after, err);
+    journal_reader_close (reader);
+    return rc;
+}

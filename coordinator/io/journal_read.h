@@ -1,0 +1,15 @@
+/* journal_read.h - what the journal's own parts share of reading: the chain's start, and where a reader stands. */
+#ifndef SLICEUP_IO_JOURNAL_READ_H
+#define SLICEUP_IO_JOURNAL_READ_H
+
+#include "common/base/digest.h"
+#include "coordinator/io/journal.h"
+
+enum { JOURNAL_FORMAT = 1, JOURNAL_RUN_ID_MAX_BYTES = 64 };
+
+/* What fact 1 is chained to: so a journal cannot be another run's. */
+struct digest journal_chain_start (const char *run_id_hex);
+/* The last fact that was verified, and its chain. */
+void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain);
+
+#endif

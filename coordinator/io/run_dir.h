@@ -1,0 +1,37 @@
+/* run_dir.h - where a run keeps what: <home>/runs/<run id>/...
+ *
+ *   journal.db            the facts                     hub.json         ports and public key, for monitors
+ *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
+ *   hosts/<host>/         a local worker's directory    logs/<host>/<rung>.<pass>.<attempt>.log
+ *   receipt.json          the slice's                   receipts/<host>.json */
+#ifndef SLICEUP_IO_RUN_DIR_H
+#define SLICEUP_IO_RUN_DIR_H
+
+#include "common/base/err.h"
+#include "common/base/text.h"
+#include "common/model/msg.h"
+
+enum { RUN_PATH_BYTES = 1280, RUN_ID_HEX_BYTES = 33 };
+
+struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
+
+/* A new random id, and its folders (0700). */
+int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
+/* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
+int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
+/* "<home>/runs/<id>/<name>"; name "" is the folder itself. Returns `out`. */
+const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES]);
+/* "logs/<host>/<rung>.<pass>.<attempt>.log" below the run's folder. */
+const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host, const struct attempt_key *key,
+                         char out[RUN_PATH_BYTES]);
+
+/* hub.json: how monitors on this machine reach a live run. */
+struct run_hub { char address[64]; uint16_t control_port, bulk_port, events_port; char public_key[41]; };
+int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
+int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
+
+/* Every run under `home`, newest first; calls `fn` with its folder; -1 stops. */
+typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);
+int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err);
+
+#endif

@@ -1,0 +1,110 @@
+/* board.h - what a person wants to know of a run, folded from its facts: where every host stands, what every rung has
+ * come to. The grid, the plain lines, the waiting lines and `status` all read it and nothing else.
+ *
+ * Durable and soft facts go in as they come; whatever a fact says is bounded here, and an index that is out of range is
+ * ignored, for facts also come from a disk and a socket. Texts are kept as they were said: whoever shows them escapes
+ * them. Memory: the plan, at most a few KiB a host, and the folded verdicts of the last attempt of each pass.
+ * Knows no clock: board_now_ms is told the wall clock. Owns everything it points at. Not thread-safe. No errors. */
+#ifndef SLICEUP_VIEW_BOARD_H
+#define SLICEUP_VIEW_BOARD_H
+
+#include "common/model/fact.h"
+
+enum { BOARD_CAUSE_MAX_BYTES = 1024, BOARD_GROUPS_MAX = 12, BOARD_METRICS_MAX = 256, BOARD_PASSES = PASS_RESTORED + 1 };
+
+enum board_life { BOARD_EXPECTED = 0, BOARD_KEYED, BOARD_JOINED, BOARD_LOST };
+extern const struct names board_life_names; /* of life + 1: expected keyed joined lost */
+
+struct board_host {
+    enum board_life life;
+    uint64_t epoch;             /* of the coordinator that it last joined, or was lost to */
+    uint32_t joins;
+    bool returned;              /* its last joining was a return from a loss, not to a new coordinator */
+    struct text why;            /* lost: the reason */
+    bool in_pass;               /* takes part in the running pass */
+    bool ended;                 /* and its part has ended */
+    uint32_t rungs_passed;      /* how many rungs, from the first, it has passed */
+    enum outcome outcome;       /* in the last pass that ended with it */
+    /* soft */
+    bool suspected;
+    uint64_t heard_ms;          /* run clock */
+    enum attempt_state state;   /* of the running pass's attempt */
+    struct text phase;
+    uint64_t phase_since_ms;    /* run clock */
+    struct text gate;           /* AT_GATE: its name */
+};
+
+/* Hosts whose verdicts say the same. */
+struct board_group {
+    enum outcome outcome;
+    enum layer layer;
+    struct text signature, cause, next, phase;
+    LIST_OF (uint32_t) hosts;
+};
+
+/* The last attempt of one pass of one rung. */
+struct board_pass {
+    uint32_t attempt;           /* 0: none was begun */
+    bool skipped;
+    bool running;
+    enum outcome outcome;       /* NONE: not ended */
+    uint64_t began_ms, duration_ms;
+    uint32_t hosts_n, ended_n;
+    uint32_t fell_n;            /* ended with anything but exit status 0; what that means is not judged yet */
+    uint32_t counts[OUTCOME_N]; /* once it has ended */
+    LIST_OF (struct board_group) groups; /* what did not pass, at most BOARD_GROUPS_MAX */
+    uint32_t ungrouped_n;       /* verdicts that found no place in `groups` */
+    struct arena arena;         /* of the groups */
+};
+
+struct board_rung {
+    struct board_pass passes[BOARD_PASSES];
+    enum pass last;             /* the pass that was begun, skipped or ended last; NONE: not reached */
+};
+
+struct board_metric { struct attempt_key key; struct text name, axes, why; double value; enum proof proof; uint32_t missing_n; };
+
+struct board_generation { uint64_t token; bool adopted; struct text bundle; uint32_t entries; uint64_t bytes; uint32_t writer; };
+
+struct board {
+    struct arena arena;         /* of the plan and the tables */
+    bool opened;                /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */
+    struct text run, version;
+    struct plan plan;
+    struct board_host *hosts;
+    struct board_rung *rungs;
+    uint64_t index;             /* of the last durable fact */
+    uint64_t opened_wall_ms;
+    uint64_t clock_ms, clock_wall_ms; /* run clock and wall clock of the newest fact */
+    uint64_t epoch, epoch_ms;   /* the coordinator's, and when it took over */
+    uint32_t joined_n;
+    bool gathered;              /* every host was joined at once, at some time */
+    bool running;               /* a pass: `key` */
+    struct attempt_key key;
+    uint64_t opened_gates;      /* of the running pass */
+    struct board_generation generation; /* token 0: none */
+    LIST_OF (struct board_metric) metrics;
+    uint32_t conflicts_n;
+    uint32_t cancel_level;
+    bool ended;
+    enum outcome outcome;
+    uint32_t exit_status;
+    struct text sentence;
+};
+
+struct board *board_create (void);
+void board_destroy (struct board *board);
+void board_apply (struct board *board, const struct fact *fact);
+
+/* The run's clock when the wall shows `wall_ms`: it stands still once the run has ended, and never runs backwards. */
+uint64_t board_now_ms (const struct board *board, uint64_t wall_ms);
+const struct board_pass *board_running (const struct board *board); /* NULL: no pass runs */
+/* How the rung stands: PASSED only when its last pass has passed, NOT_REACHED once the run has ended below it. */
+enum outcome board_rung_outcome (const struct board *board, uint32_t rung);
+uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms); /* spent in its passes */
+/* The names of `n` hosts of the plan, folded and escaped. Ranks outside the plan are left out. */
+void board_fold (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
+struct text board_host_name (const struct board *board, uint32_t host); /* "?" outside the plan */
+struct text board_rung_id (const struct board *board, uint32_t rung);   /* "?" outside the plan */
+
+#endif

@@ -1,0 +1,62 @@
+/* board_read.c - questions about a board. */
+#include "coordinator/view/board.h"
+
+enum { FOLDED_MAX_BYTES = 1 << 20 };
+
+uint64_t board_now_ms (const struct board *board, uint64_t wall_ms)
+{
+    if (board->ended || wall_ms < board->clock_wall_ms)
+        return board->clock_ms;
+    return board->clock_ms + (wall_ms - board->clock_wall_ms);
+}
+
+const struct board_pass *board_running (const struct board *board)
+{
+    return board->running ? &board->rungs[board->key.rung].passes[board->key.pass] : NULL;
+}
+
+enum outcome board_rung_outcome (const struct board *board, uint32_t rung)
+{
+    const struct board_rung *state = &board->rungs[rung];
+    const struct board_pass *pass = &state->passes[state->last];
+    if (state->last == PASS_NONE)
+        return board->ended ? OUTCOME_NOT_REACHED : OUTCOME_NONE;
+    if (pass->outcome == OUTCOME_PASSED && state->last == PASS_COLD)
+        return OUTCOME_NONE;
+    return pass->outcome;
+}
+
+uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms)
+{
+    uint64_t spent = 0;
+    for (uint32_t i = 0; i < BOARD_PASSES; i++) {
+        const struct board_pass *pass = &board->rungs[rung].passes[i];
+        spent += pass->running && board->running && now_ms > pass->began_ms ? now_ms - pass->began_ms : pass->duration_ms;
+    }
+    return spent;
+}
+
+struct text board_host_name (const struct board *board, uint32_t host)
+{
+    return host < board->plan.hosts.n ? board->plan.hosts.items[host].name : TEXT_LIT ("?");
+}
+
+struct text board_rung_id (const struct board *board, uint32_t rung)
+{
+    return rung < board->plan.rungs.n ? board->plan.rungs.items[rung].id : TEXT_LIT ("?");
+}
+
+void board_fold (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
+{
+    struct text *names = mem_array (n, sizeof (*names));
+    uint32_t known = 0;
+    struct buf folded;
+    buf_init (&folded, FOLDED_MAX_BYTES);
+    for (uint32_t i = 0; i < n; i++)
+        if (hosts[i] < board->plan.hosts.n)
+            names[known++] = board->plan.hosts.items[hosts[i]].name;
+    hostset_fold (names, known, &folded);
+    buf_escaped (out, buf_as_text (&folded), 0);
+    buf_release (&folded);
+    mem_free (names);
+}

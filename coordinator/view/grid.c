@@ -1,0 +1,197 @@
+#include "coordinator/view/grid.h"
+
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "coordinator/view/grid_row.h"
+#include "coordinator/view/waiting.h"
+
+enum { WAITING_BYTES = 1 << 20, NOTABLE_LINES = 6, RUNGS_LEAST = 3, BESIDE_RUNGS = 4 };
+
+/* How many lines each part gets. Rungs first, but never so many that nothing of the waiting shows. */
+struct layout { uint32_t hosts, rungs, waiting, notable; };
+
+static uint32_t least (uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t take (uint32_t *left, uint32_t wanted)
+{
+    uint32_t taken = least (*left, wanted);
+    *left -= taken;
+    return taken;
+}
+
+static uint32_t rungs_wanted (uint32_t rungs, uint32_t left)
+{
+    uint32_t most = left > RUNGS_LEAST + BESIDE_RUNGS ? left - BESIDE_RUNGS : RUNGS_LEAST;
+    return least (rungs, most);
+}
+
+static struct layout lay_out (const struct style *style, struct layout wanted)
+{
+    uint32_t left = style->rows == 0 ? UINT32_MAX : style->rows > 2 ? style->rows - 2 : 0; /* header, and the last row */
+    struct layout layout = { 0 };
+    layout.rungs = take (&left, rungs_wanted (wanted.rungs, left));
+    layout.hosts = take (&left, wanted.hosts);
+    layout.waiting = take (&left, wanted.waiting);
+    layout.notable = take (&left, least (wanted.notable, NOTABLE_LINES));
+    return layout;
+}
+
+/* ---- header and hosts ---- */
+
+static uint32_t rungs_passed (const struct board *board)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        n += board_rung_outcome (board, i) == OUTCOME_PASSED;
+    return n;
+}
+
+static void draw_header (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    struct line line = line_begin (out, style);
+    line_paint (&line, PAINT_STRONG);
+    line_text (&line, board->plan.slice);
+    line_paint (&line, PAINT_NONE);
+    line_printf (&line, "  %u/%u rungs  %s  %u/%u hosts", rungs_passed (board), board->plan.rungs.n,
+                 duration_print (now_ms, span), board->joined_n, board->plan.hosts.n);
+    line_puts (&line, "  run ");
+    line_text (&line, (struct text) { board->run.ptr, least (board->run.len, 8) });
+    if (board->cancel_level && !board->ended)
+        line_puts (&line, "  stopping");
+    line_end (&line);
+}
+
+enum host_shown { SHOWN_NOT = 0, SHOWN_SILENT, SHOWN_LOST, SHOWN_N };
+
+static enum host_shown host_shown (const struct board_host *host)
+{
+    if (host->life == BOARD_LOST)
+        return SHOWN_LOST;
+    return host->life == BOARD_JOINED && host->suspected ? SHOWN_SILENT : SHOWN_NOT;
+}
+
+static uint32_t hosts_shown (const struct board *board, enum host_shown shown, uint32_t *hosts)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (host_shown (&board->hosts[i]) == shown)
+            hosts[n++] = i;
+    return n;
+}
+
+/* One line for each state that calls for attention: how many, and who. */
+static uint32_t draw_hosts (const struct board *board, const struct style *style, uint32_t most, struct buf *out)
+{
+    static const char *const words[] = { [SHOWN_SILENT] = "silent", [SHOWN_LOST] = "lost" };
+    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts)), drawn = 0;
+    for (uint32_t shown = SHOWN_LOST; shown > SHOWN_NOT; shown--) {
+        uint32_t n = hosts_shown (board, shown, hosts);
+        if (n == 0 || drawn == most)
+            continue;
+        struct buf names;
+        buf_init (&names, WAITING_BYTES);
+        board_fold (board, hosts, n, &names);
+        struct line line = line_begin (out, style);
+        line_paint (&line, shown == SHOWN_LOST ? PAINT_BAD : PAINT_WARN);
+        line_printf (&line, "%u %s: ", n, words[shown]);
+        line_text (&line, buf_as_text (&names));
+        line_end (&line);
+        buf_release (&names);
+        drawn++;
+    }
+    mem_free (hosts);
+    return drawn;
+}
+
+static uint32_t hosts_wanted (const struct board *board)
+{
+    bool any[SHOWN_N] = { false };
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        any[host_shown (&board->hosts[i])] = true;
+    return any[SHOWN_SILENT] + any[SHOWN_LOST];
+}
+
+/* ---- rungs ---- */
+
+/* The rung that matters now: the first that has not passed. */
+static uint32_t rung_now (const struct board *board)
+{
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        if (board_rung_outcome (board, i) != OUTCOME_PASSED)
+            return i;
+    return board->plan.rungs.n ? board->plan.rungs.n - 1 : 0;
+}
+
+static void draw_folded (const struct style *style, uint32_t n, const char *what, struct buf *out)
+{
+    struct line line = line_begin (out, style);
+    line_paint (&line, PAINT_FAINT);
+    line_printf (&line, "  %u rung%s %s", n, n == 1 ? "" : "s", what);
+    line_end (&line);
+}
+
+static void draw_rungs (const struct board *board, uint64_t now_ms, const struct style *style, uint32_t lines, struct buf *out)
+{
+    uint32_t n = board->plan.rungs.n, now = rung_now (board), from = 0, to = n;
+    if (lines < n) { /* one line each for what is folded above and below, unless there is no room even for that */
+        uint32_t shown = lines > 2 ? lines - 2 : lines;
+        from = now > shown / 2 ? now - shown / 2 : 0;
+        from = from + shown > n ? n - shown : from;
+        to = from + shown;
+    }
+    if (lines > 2 && from > 0)
+        draw_folded (style, from, "passed", out);
+    for (uint32_t i = from; i < to; i++)
+        grid_row (board, i, now_ms, style, out);
+    if (lines > 2 && to < n)
+        draw_folded (style, n - to, "to go", out);
+}
+
+/* ---- below the rungs ---- */
+
+static void draw_waiting (const struct style *style, const struct buf *lines, uint32_t most, struct buf *out)
+{
+    for (size_t from = 0, at = 0; at < lines->len && most > 0; at++) {
+        if (lines->ptr[at] != '\n')
+            continue;
+        struct line line = line_begin (out, style);
+        line_paint (&line, PAINT_WARN);
+        line_text (&line, (struct text) { (const char *) lines->ptr + from, (uint32_t) (at - from) });
+        line_end (&line);
+        from = at + 1;
+        most--;
+    }
+}
+
+static void draw_notable (const struct style *style, const struct text *notable, uint32_t n, uint32_t most, struct buf *out)
+{
+    for (uint32_t i = n - least (n, most); i < n; i++) {
+        struct line line = line_begin (out, style);
+        line_paint (&line, PAINT_FAINT);
+        line_text (&line, notable[i]);
+        line_end (&line);
+    }
+}
+
+void grid_draw (const struct board *board, uint64_t now_ms, const struct style *style, const struct text *notable,
+                uint32_t notable_n, struct buf *out)
+{
+    struct buf waiting;
+    if (!board->opened || style->rows == 1)
+        return;
+    buf_init (&waiting, WAITING_BYTES);
+    struct layout layout = { .rungs = board->plan.rungs.n, .hosts = hosts_wanted (board), .notable = notable_n };
+    layout.waiting = waiting_lines (board, now_ms, WAITING_LINES, &waiting);
+    layout = lay_out (style, layout);
+    draw_header (board, now_ms, style, out);
+    draw_rungs (board, now_ms, style, layout.rungs, out);
+    draw_hosts (board, style, layout.hosts, out);
+    draw_waiting (style, &waiting, layout.waiting, out);
+    draw_notable (style, notable, notable_n, layout.notable, out);
+    buf_release (&waiting);
+}

@@ -1,0 +1,132 @@
+#include "coordinator/view/line.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/utf8.h"
+
+enum { PIECE_MAX_BYTES = 1 << 20, PRINTED_MAX_BYTES = 1024 };
+
+static const char *ellipsis (const struct style *style)
+{
+    return style->unicode ? "\xE2\x80\xA6" : "..";
+}
+
+static uint32_t limit (const struct style *style)
+{
+    if (style->columns == 0)
+        return UINT32_MAX;
+    return style->columns < STYLE_COLUMNS_MIN ? STYLE_COLUMNS_MIN : style->columns;
+}
+
+struct line line_begin (struct buf *out, const struct style *style)
+{
+    return (struct line) { .out = out, .style = style, .cut_bytes = out->len };
+}
+
+uint32_t line_room (const struct line *line)
+{
+    uint32_t most = limit (line->style);
+    return most == UINT32_MAX ? most : most - line->columns;
+}
+
+/* Puts a piece that stands or falls as a whole. */
+static void put (struct line *line, const void *bytes, size_t len, uint32_t columns)
+{
+    uint32_t most = limit (line->style), mark = line->style->unicode ? 1 : 2;
+    if (line->full)
+        return;
+    if (columns > line_room (line)) {
+        line->out->len = line->cut_bytes;
+        buf_puts (line->out, ellipsis (line->style));
+        line->full = true;
+        return;
+    }
+    buf_add (line->out, bytes, len);
+    line->columns += columns;
+    if (most == UINT32_MAX || line->columns <= most - mark)
+        line->cut_bytes = line->out->len;
+}
+
+static void put_character (struct line *line, const char *bytes, uint32_t len, uint32_t character)
+{
+    if (character < 0x80 || line->style->unicode) {
+        put (line, bytes, len, utf8_columns (character));
+        return;
+    }
+    char spelled[16];
+    int n = snprintf (spelled, sizeof (spelled), "\\u{%x}", character);
+    put (line, spelled, (size_t) n, (uint32_t) n);
+}
+
+void line_text (struct line *line, struct text text)
+{
+    struct buf safe;
+    if (line->full || text.len == 0)
+        return;
+    buf_init (&safe, PIECE_MAX_BYTES);
+    buf_escaped (&safe, text, 0);
+    struct text pieces = buf_as_text (&safe);
+    for (uint32_t at = 0, len; at < pieces.len && !line->full; at += len) {
+        uint32_t character = 0;
+        len = utf8_next (pieces, at, &character);
+        put_character (line, pieces.ptr + at, len, character);
+    }
+    buf_release (&safe);
+}
+
+void line_puts (struct line *line, const char *c_string)
+{
+    line_text (line, text_of (c_string));
+}
+
+void line_printf (struct line *line, const char *format, ...)
+{
+    char printed[PRINTED_MAX_BYTES];
+    va_list args;
+    va_start (args, format);
+    vsnprintf (printed, sizeof (printed), format, args);
+    va_end (args);
+    line_puts (line, printed);
+}
+
+void line_paint (struct line *line, enum paint paint)
+{
+    static const char *const codes[] = {
+        [PAINT_NONE] = "\x1b[0m", [PAINT_GOOD] = "\x1b[32m", [PAINT_BAD] = "\x1b[1;31m", [PAINT_WARN] = "\x1b[33m",
+        [PAINT_FAINT] = "\x1b[2m", [PAINT_STRONG] = "\x1b[1m",
+    };
+    if (!line->style->color || line->full)
+        return;
+    buf_puts (line->out, codes[paint]);
+    line->painted = true;
+}
+
+void line_pad (struct line *line, uint32_t column)
+{
+    while (line->columns < column && !line->full)
+        put (line, " ", 1, 1);
+}
+
+void line_end (struct line *line)
+{
+    if (line->painted)
+        buf_puts (line->out, "\x1b[0m");
+    buf_byte (line->out, '\n');
+}
+
+void style_text (const struct style *style, struct text text, struct buf *out)
+{
+    struct style uncut = { .unicode = style->unicode };
+    struct line line = line_begin (out, &uncut);
+    line_text (&line, text);
+}
+
+bool style_speaks_utf8 (const char *lc_all, const char *lc_ctype, const char *lang)
+{
+    const char *set = lc_all && lc_all[0] ? lc_all : lc_ctype && lc_ctype[0] ? lc_ctype : lang ? lang : "";
+    const char *dot = strchr (set, '.');
+    return dot && (strncasecmp (dot, ".utf-8", 6) == 0 || strncasecmp (dot, ".utf8", 5) == 0);
+}

@@ -1,0 +1,41 @@
+/* line.h - one line of a terminal: made safe, counted in columns, cut at the width; and what the terminal can do.
+ *
+ * Everything put into a line is escaped (buf_escaped), our own words too, so nothing that a host said can move the
+ * cursor, whoever forgets where a text came from. Colours are asked for by meaning and counted as no columns. Where
+ * UTF-8 is not spoken, characters above ASCII are written as \u{...}. Pure; knows no terminal. */
+#ifndef SLICEUP_VIEW_LINE_H
+#define SLICEUP_VIEW_LINE_H
+
+#include "common/base/buf.h"
+
+struct style { bool color; bool unicode; uint32_t columns, rows; }; /* columns 0: lines are never cut; rows 0: any number */
+enum { STYLE_COLUMNS_MIN = 8 };
+
+enum paint { PAINT_NONE = 0, PAINT_GOOD, PAINT_BAD, PAINT_WARN, PAINT_FAINT, PAINT_STRONG };
+
+struct line {
+    struct buf *out;
+    const struct style *style;
+    uint32_t columns;   /* so far */
+    size_t cut_bytes;   /* length of `out` up to which an ellipsis still fits */
+    bool full;          /* it was cut: nothing more is added */
+    bool painted;
+};
+
+struct line line_begin (struct buf *out, const struct style *style);
+void line_text (struct line *line, struct text text);
+void line_puts (struct line *line, const char *c_string);
+void line_printf (struct line *line, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+void line_paint (struct line *line, enum paint paint);
+/* Spaces up to column `column`; nothing when the line is there already. */
+void line_pad (struct line *line, uint32_t column);
+/* Columns left before the cut; UINT32_MAX when lines are never cut. */
+uint32_t line_room (const struct line *line);
+void line_end (struct line *line);  /* colours off, and a newline */
+
+/* `text`, escaped already or not, as it may be printed with this style, uncut. */
+void style_text (const struct style *style, struct text text, struct buf *out);
+/* Does the environment (LC_ALL, LC_CTYPE, LANG: the first that is set) ask for UTF-8? */
+bool style_speaks_utf8 (const char *lc_all, const char *lc_ctype, const char *lang);
+
+#endif

@@ -1,0 +1,380 @@
+#include "coordinator/view/receipt_fold.h"
+
+#include <string.h>
+
+#include "coordinator/core/merge.h"
+
+enum { EVIDENCE_BYTES = 1024 };
+
+/* Lists that grow while the fold goes on. */
+struct growing { void *items; uint32_t n, capacity; };
+
+struct host_fold {
+    struct setup setup;
+    struct growing bundle, observed, facts, notes;  /* var, var, var, note */
+    struct backend backend;
+    struct growing rungs;                           /* rung_receipt */
+    struct growing open;                            /* attempt_key of each rung_receipt */
+};
+
+struct receipt_fold {
+    struct arena arena;
+    struct plan plan;
+    struct header header;
+    struct host_fold *hosts;
+    bool *joined;
+    struct growing times, reductions, generations, recoveries;
+};
+
+struct receipt_fold *receipt_fold_create (void)
+{
+    return mem_alloc (sizeof (struct receipt_fold));
+}
+
+static void host_fold_release (struct host_fold *host)
+{
+    struct growing *lists[] = { &host->bundle, &host->observed, &host->facts, &host->notes, &host->rungs, &host->open };
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
+        mem_free (lists[i]->items);
+}
+
+void receipt_fold_destroy (struct receipt_fold *fold)
+{
+    if (fold == NULL)
+        return;
+    for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
+        host_fold_release (&fold->hosts[i]);
+    struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries };
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
+        mem_free (lists[i]->items);
+    arena_release (&fold->arena);
+    mem_free (fold);
+}
+
+static void *grow (struct growing *list, size_t item_bytes)
+{
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 8;
+        list->items = mem_grow (list->items, list->capacity, item_bytes);
+    }
+    void *item = (char *) list->items + (size_t) list->n++ * item_bytes;
+    memset (item, 0, item_bytes);
+    return item;
+}
+
+static struct text keep (struct receipt_fold *fold, struct text text)
+{
+    return text_copy (&fold->arena, text);
+}
+
+/* The last word on a name counts. */
+static void keep_var (struct receipt_fold *fold, struct growing *list, const struct var *var)
+{
+    struct var *vars = list->items;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (vars[i].name, var->name)) {
+            vars[i].value = keep (fold, var->value);
+            return;
+        }
+    *(struct var *) grow (list, sizeof (struct var)) = (struct var) { keep (fold, var->name), keep (fold, var->value) };
+}
+
+/* ---- one kind of fact each ---- */
+
+static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
+{
+    const struct fact_run_opened *opened = &fact->of.run_opened;
+    record_copy (&plan_record, &fold->plan, &opened->plan, &fold->arena);
+    const struct plan *plan = &fold->plan;
+    fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
+    fold->joined = arena_array (&fold->arena, plan->hosts.n, sizeof (bool));
+    struct header *header = &fold->header;
+    *header = (struct header) {
+        .run = keep (fold, opened->run), .slice = plan->slice, .ladder = plan->ladder, .version = keep (fold, opened->version),
+        .mesh = plan->mesh, .cache_mode = text_of (names_of (&cache_mode_names, plan->cache.mode)),
+        .cache_writer = plan->cache.writer, .began_wall_ms = fact->wall_ms,
+    };
+    header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
+    header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));
+    for (header->rungs.n = 0; header->rungs.n < plan->rungs.n; header->rungs.n++)
+        header->rungs.items[header->rungs.n] = plan->rungs.items[header->rungs.n].id;
+    for (header->hosts.n = 0; header->hosts.n < plan->hosts.n; header->hosts.n++)
+        header->hosts.items[header->hosts.n] = plan->hosts.items[header->hosts.n].name;
+}
+
+static void recover (struct receipt_fold *fold, struct text what)
+{
+    struct recovery *recovery = grow (&fold->recoveries, sizeof (*recovery));
+    *recovery = (struct recovery) { fold->header.run, what };
+}
+
+static void fold_joined (struct receipt_fold *fold, const struct fact_host_joined *joined)
+{
+    if (fold->joined[joined->host])
+        recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)", TEXT_ARG (fold->plan.hosts.items[joined->host].name),
+                                    (unsigned long long) joined->session));
+    fold->joined[joined->host] = true;
+}
+
+static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
+{
+    recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s", TEXT_ARG (fold->plan.hosts.items[lost->host].name),
+                                TEXT_ARG (lost->why)));
+}
+
+static void fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted)
+{
+    if (generation->token == 0)
+        return;
+    struct generation_receipt *kept = grow (&fold->generations, sizeof (*kept));
+    bool known = generation->writer < fold->plan.hosts.n && !adopted;
+    *kept = (struct generation_receipt) {
+        .run = fold->header.run, .adopted = adopted, .token = generation->token, .sha256 = keep (fold, generation->sha256),
+        .bundle = keep (fold, generation->bundle), .from_run = keep (fold, generation->from_run), .entries = generation->entries,
+        .bytes = generation->bytes, .compile_ms = generation->compile_ms, .writer = known ? fold->plan.hosts.items[generation->writer].name : (struct text) { 0 },
+    };
+}
+
+static struct text restore_method (const struct result *result)
+{
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        if (text_is (result->notes.items[i].source, "environment"))
+            return result->notes.items[i].text;
+    return (struct text) { 0 };
+}
+
+static struct text bundle_value (const struct result *result, const char *name)
+{
+    for (uint32_t i = 0; i < result->bundle.n; i++)
+        if (text_is (result->bundle.items[i].name, name))
+            return result->bundle.items[i].value;
+    return (struct text) { 0 };
+}
+
+static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    const struct pins *pins = &fold->plan.pins;
+    const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
+    if (!text_is (rung->builtin, "restore"))
+        return;
+    host->setup = (struct setup) {
+        .pins = pins->name, .pins_sha256 = pins->file.sha256, .script_sha256 = pins->setup.sha256,
+        .restore_method = keep (fold, restore_method (result)), .python = keep (fold, bundle_value (result, "python")),
+        .environment = keep (fold, bundle_value (result, "fingerprint")),
+    };
+}
+
+static void fold_evidence (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    for (uint32_t i = 0; i < result->bundle.n; i++)
+        keep_var (fold, &host->bundle, &result->bundle.items[i]);
+    for (uint32_t i = 0; i < result->policy.n; i++)
+        keep_var (fold, &host->observed, &result->policy.items[i]);
+    for (uint32_t i = 0; i < result->facts.n; i++)
+        keep_var (fold, &host->facts, &result->facts.items[i]);
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        record_copy (&note_record, grow (&host->notes, sizeof (struct note)), &result->notes.items[i], &fold->arena);
+    if (result->backend.platform.len)
+        record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
+    fold_setup (fold, host, result);
+}
+
+static struct text last_bytes (struct text text, uint32_t bytes)
+{
+    if (text.len <= bytes)
+        return text;
+    text.ptr += text.len - bytes;
+    text.len = bytes;
+    while (text.len && ((unsigned char) *text.ptr & 0xC0) == 0x80) { /* not into the middle of a character */
+        text.ptr++;
+        text.len--;
+    }
+    return text;
+}
+
+#define KEEP_LIST(to, from, record, arena)                                                                               \
+    do {                                                                                                                 \
+        (to).items = arena_array (arena, (from).n, sizeof (*(to).items));                                                \
+        (to).n = (from).n;                                                                                               \
+        for (uint32_t at = 0; at < (from).n; at++)                                                                       \
+            record_copy (record, &(to).items[at], &(from).items[at], arena);                                             \
+    } while (0)
+
+static void add_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
+{
+    const struct rung_receipt *before = host->rungs.items;
+    rung->recovered.items = arena_array (&fold->arena, host->rungs.n, sizeof (struct text));
+    for (uint32_t i = 0; i + 1 < host->rungs.n; i++)
+        if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED)
+            rung->recovered.items[rung->recovered.n++] =
+                text_format (&fold->arena, "%s attempt %u %s: %.*s", names_of (&pass_names, before[i].pass), before[i].attempt,
+                             names_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text));
+}
+
+static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
+{
+    const struct result *result = &ended->result;
+    struct host_fold *host = &fold->hosts[ended->host];
+    struct rung_receipt *rung = grow (&host->rungs, sizeof (*rung));
+    *(struct attempt_key *) grow (&host->open, sizeof (struct attempt_key)) = result->key;
+    *rung = (struct rung_receipt) {
+        .rung = fold->plan.rungs.items[result->key.rung].id, .pass = result->key.pass, .attempt = result->key.attempt,
+        .duration_ms = result->duration_ms, .phase = keep (fold, result->phase), .memory.peak_bytes = result->peak_bytes,
+        .output_bytes = result->output_bytes, .dropped_bytes = result->dropped_bytes, .strays = result->strays,
+        .bad_lines = result->bad_lines, .cause.evidence = keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
+    };
+    KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
+    KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
+    KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
+    KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
+    add_history (fold, host, rung);
+    fold_evidence (fold, host, result);
+}
+
+static struct rung_receipt *rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
+{
+    const struct attempt_key *keys = fold->hosts[host].open.items;
+    struct rung_receipt *rungs = fold->hosts[host].rungs.items;
+    for (uint32_t i = fold->hosts[host].rungs.n; i > 0; i--)
+        if (attempt_key_equal (&keys[i - 1], key))
+            return &rungs[i - 1];
+    return NULL;
+}
+
+static void pass_rung (struct rung_receipt *rung)
+{
+    rung->outcome = OUTCOME_PASSED;
+    rung->cause = (struct cause) { 0 };
+    rung->cache = rung->pass == PASS_COLD ? TEXT_LIT ("cold") : rung->pass == PASS_RESTORED ? TEXT_LIT ("restored") : (struct text) { 0 };
+}
+
+static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
+{
+    struct rung_receipt *rung = verdict->host < fold->plan.hosts.n ? rung_of (fold, verdict->host, key) : NULL;
+    if (rung == NULL)
+        return;
+    rung->outcome = verdict->outcome;
+    rung->cache = keep (fold, verdict->cache);
+    rung->cause.layer = verdict->layer;
+    rung->cause.signature = keep (fold, verdict->signature);
+    rung->cause.text = keep (fold, verdict->cause);
+    rung->cause.next = keep (fold, verdict->next);
+}
+
+static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
+{
+    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+        struct rung_receipt *rung = rung_of (fold, i, &ended->key);
+        if (rung)
+            pass_rung (rung);
+    }
+    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+        struct rung_receipt *rung = rung_of (fold, ended->verdicts.items[i].host, &ended->key);
+        if (rung)
+            fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
+    }
+    struct rung_time *time = grow (&fold->times, sizeof (*time));
+    *time = (struct rung_time) { fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass, ended->key.attempt,
+                                 ended->duration_ms };
+}
+
+static void fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
+{
+    struct reduction_receipt *kept = grow (&fold->reductions, sizeof (*kept));
+    *kept = (struct reduction_receipt) {
+        .run = fold->header.run, .rung = fold->plan.rungs.items[judged->key.rung].id, .metric = keep (fold, judged->metric),
+        .value = judged->value, .proof = judged->proof, .why = keep (fold, judged->why),
+    };
+    kept->axes.items = arena_array (&fold->arena, judged->axes.n, sizeof (struct text));
+    for (kept->axes.n = 0; kept->axes.n < judged->axes.n; kept->axes.n++)
+        kept->axes.items[kept->axes.n] = keep (fold, judged->axes.items[kept->axes.n]);
+    kept->missing.items = arena_array (&fold->arena, judged->missing.n, sizeof (struct text));
+    for (uint32_t i = 0; i < judged->missing.n; i++)
+        kept->missing.items[kept->missing.n++] = fold->plan.hosts.items[judged->missing.items[i]].name;
+}
+
+static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
+{
+    recover (fold, text_format (&fold->arena, "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
+                                TEXT_ARG (fold->plan.hosts.items[seen->host].name),
+                                TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id), names_of (&pass_names, seen->key.pass),
+                                seen->key.attempt, keep (fold, seen->kept).ptr, keep (fold, seen->other).ptr));
+}
+
+static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
+{
+    fold->header.sentence = keep (fold, fact->of.run_ended.sentence);
+    fold->header.exit_status = fact->of.run_ended.exit_status;
+    fold->header.ended_wall_ms = fact->wall_ms;
+}
+
+void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
+{
+    switch (fact->kind) {
+    case FACT_RUN_OPENED: fold_opened (fold, fact); break;
+    case FACT_EPOCH_BEGAN:
+        if (fact->of.epoch_began.epoch > 1)
+            recover (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
+                                        (unsigned long long) fact->of.epoch_began.epoch));
+        break;
+    case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
+    case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
+    case FACT_GENERATION_ADOPTED: fold_generation (fold, &fact->of.generation, true); break;
+    case FACT_GENERATION_PUBLISHED: fold_generation (fold, &fact->of.generation, false); break;
+    case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
+    case FACT_METRIC_JUDGED: fold_metric (fold, &fact->of.metric_judged); break;
+    case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
+    case FACT_CONFLICT_SEEN: fold_conflict (fold, &fact->of.conflict_seen); break;
+    case FACT_RUN_ENDED: fold_run_ended (fold, fact); break;
+    default: break; /* what the receipt does not tell */
+    }
+}
+
+/* ---- taking the receipt ---- */
+
+static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena *arena, struct host_receipt *out)
+{
+    const struct host_fold *host = &fold->hosts[i];
+    const struct profile *profile = &fold->plan.profile;
+    *out = (struct host_receipt) { .run = fold->header.run, .host = fold->plan.hosts.items[i].name, .rank = i, .setup = host->setup };
+    out->bundle.items = host->bundle.items;
+    out->bundle.n = host->bundle.n;
+    out->policy.profile = profile->name;
+    out->policy.launched = profile->env;
+    out->policy.observed.items = host->observed.items;
+    out->policy.observed.n = host->observed.n;
+    out->backend.requested = profile->backend;
+    out->backend.observed = host->backend;
+    out->facts.items = host->facts.items;
+    out->facts.n = host->facts.n;
+    out->notes.items = host->notes.items;
+    out->notes.n = host->notes.n;
+    out->rungs.items = arena_copy (arena, host->rungs.items, host->rungs.n * sizeof (struct rung_receipt));
+    out->rungs.n = host->rungs.n;
+}
+
+static void *copy_items (const struct growing *list, size_t item_bytes, struct arena *arena)
+{
+    return arena_copy (arena, list->items, list->n * item_bytes); /* sorted by the taker: the fold keeps its own order */
+}
+
+void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out)
+{
+    *out = (struct slice_receipt) { 0 };
+    if (fold->hosts == NULL)
+        return;
+    out->headers.items = arena_copy (arena, &fold->header, sizeof (fold->header));
+    out->headers.n = 1;
+    out->hosts.items = arena_array (arena, fold->plan.hosts.n, sizeof (struct host_receipt));
+    for (out->hosts.n = 0; out->hosts.n < fold->plan.hosts.n; out->hosts.n++)
+        take_host (fold, out->hosts.n, arena, &out->hosts.items[out->hosts.n]);
+    out->times.items = copy_items (&fold->times, sizeof (struct rung_time), arena);
+    out->times.n = fold->times.n;
+    out->reductions.items = copy_items (&fold->reductions, sizeof (struct reduction_receipt), arena);
+    out->reductions.n = fold->reductions.n;
+    out->generations.items = copy_items (&fold->generations, sizeof (struct generation_receipt), arena);
+    out->generations.n = fold->generations.n;
+    out->recoveries.items = copy_items (&fold->recoveries, sizeof (struct recovery), arena);
+    out->recoveries.n = fold->recoveries.n;
+    merge_normalise (out);
+}

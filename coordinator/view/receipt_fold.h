@@ -1,0 +1,14 @@
+/* receipt_fold.h - the run's facts -> its slice receipt. A fold like every view: same facts, same receipt. */
+#ifndef SLICEUP_VIEW_RECEIPT_FOLD_H
+#define SLICEUP_VIEW_RECEIPT_FOLD_H
+
+#include "common/model/receipt.h"
+
+struct receipt_fold;
+struct receipt_fold *receipt_fold_create (void);
+void receipt_fold_destroy (struct receipt_fold *fold);
+void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact);
+/* The receipt as of the facts applied, normalised; lives in `arena`, except for texts, which live as long as the fold. */
+void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out);
+
+#endif

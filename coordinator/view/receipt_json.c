@@ -1,0 +1,297 @@
+#include "coordinator/view/receipt_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/core/drift.h"
+#include "coordinator/core/frontier.h"
+#include "coordinator/core/merge.h"
+#include "coordinator/view/record_json.h"
+
+enum { RECEIPT_JSON_MAX_BYTES = 512 << 20 };
+static const char schema[] = "sliceup.receipt/1";
+
+static json_t *text_json (struct text text)
+{
+    return json_stringn (text.len ? text.ptr : "", text.len);
+}
+
+static json_t *folded (const struct text *names, uint32_t n)
+{
+    struct buf buf;
+    buf_init (&buf, 1 << 20);
+    hostset_fold (names, n, &buf);
+    json_t *json = text_json (buf_as_text (&buf));
+    buf_release (&buf);
+    return json;
+}
+
+static json_t *rung_name (const struct header *header, int rung)
+{
+    return rung < 0 ? json_null () : text_json (header->rungs.items[rung]);
+}
+
+static json_t *host_frontier (const struct header *header, const struct host_receipt *host)
+{
+    struct frontier frontier = frontier_of_host (header, host);
+    return json_pack ("{s:o, s:o, s:o}", "first_passing", rung_name (header, frontier.first_passing), "highest_passing",
+                      rung_name (header, frontier.highest_passing), "next_failing", rung_name (header, frontier.next_failing));
+}
+
+/* Which hosts make the slice stand there: those that passed it, or those that did not (without the cascades, if others did). */
+static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung, bool passed)
+{
+    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    for (int with_cascades = 0; with_cascades < 2; with_cascades++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+            enum outcome outcome = frontier_rung (&receipt->hosts.items[i], rung);
+            bool fell = outcome > OUTCOME_NOT_REACHED && (outcome != OUTCOME_CASCADE || with_cascades);
+            if (passed ? outcome == OUTCOME_PASSED : fell)
+                names[n++] = receipt->hosts.items[i].host;
+        }
+        if (n > 0 || with_cascades) {
+            json_t *json = folded (names, n);
+            mem_free (names);
+            return json;
+        }
+    }
+    return json_null (); /* not reached: the second round always answers */
+}
+
+static json_t *slice_place (const struct slice_receipt *receipt, const struct header *header, int rung, bool passed)
+{
+    if (rung < 0)
+        return json_null ();
+    return json_pack ("{s:o, s:o}", "rung", rung_name (header, rung), "hosts",
+                      rung_hosts (receipt, header->rungs.items[rung], passed));
+}
+
+static json_t *slice_frontier (const struct slice_receipt *receipt, const struct header *header)
+{
+    struct frontier frontier = frontier_of_slice (header, receipt);
+    return json_pack ("{s:o, s:o, s:o}", "first_passing", slice_place (receipt, header, frontier.first_passing, true),
+                      "highest_passing", slice_place (receipt, header, frontier.highest_passing, true), "next_failing",
+                      slice_place (receipt, header, frontier.next_failing, false));
+}
+
+static json_t *mesh_json (const struct header *header)
+{
+    json_t *mesh = json_object ();
+    for (uint32_t i = 0; i < header->mesh.n; i++)
+        json_object_setn_new (mesh, header->mesh.items[i].axis.ptr, header->mesh.items[i].axis.len,
+                              json_integer (header->mesh.items[i].size));
+    return mesh;
+}
+
+/* ---- ladder ---- */
+
+static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct text rung, enum outcome *worst)
+{
+    json_t *object = json_object ();
+    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    *worst = OUTCOME_NOT_REACHED;
+    for (enum outcome outcome = OUTCOME_PASSED; outcome < OUTCOME_N; outcome++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < receipt->hosts.n; i++)
+            if (frontier_rung (&receipt->hosts.items[i], rung) == outcome)
+                names[n++] = receipt->hosts.items[i].host;
+        if (n == 0)
+            continue;
+        json_object_set_new (object, names_of (&outcome_names, outcome), folded (names, n));
+        if (outcome != OUTCOME_NOT_REACHED)
+            *worst = *worst == OUTCOME_NOT_REACHED ? outcome : outcome_worst (*worst, outcome);
+    }
+    mem_free (names);
+    return object;
+}
+
+static json_t *ladder_json (const struct slice_receipt *receipt, const struct header *header)
+{
+    json_t *ladder = json_array ();
+    for (uint32_t i = 0; i < header->rungs.n; i++) {
+        enum outcome worst;
+        json_t *by_outcome = hosts_by_outcome (receipt, header->rungs.items[i], &worst);
+        uint64_t duration_ms = 0;
+        uint32_t attempts = 0;
+        for (uint32_t k = 0; k < receipt->times.n; k++)
+            if (text_equal (receipt->times.items[k].rung, header->rungs.items[i])) {
+                duration_ms += receipt->times.items[k].duration_ms;
+                attempts++;
+            }
+        json_array_append_new (ladder, json_pack ("{s:o, s:s, s:o, s:i, s:I}", "rung", text_json (header->rungs.items[i]), "outcome",
+                                                  names_of (&outcome_names, worst), "hosts_by_outcome", by_outcome, "attempts",
+                                                  (int) attempts, "duration_ms", (json_int_t) duration_ms));
+    }
+    return ladder;
+}
+
+/* ---- cache ---- */
+
+static const struct generation_receipt *newest (const struct slice_receipt *receipt)
+{
+    const struct generation_receipt *found = NULL;
+    for (uint32_t i = 0; i < receipt->generations.n; i++)
+        if (found == NULL || receipt->generations.items[i].token > found->token)
+            found = &receipt->generations.items[i];
+    return found;
+}
+
+/* This version keeps readers out by file modes and framework settings: the receipt does not claim more. */
+static json_t *cache_json (const struct slice_receipt *receipt, const struct header *header)
+{
+    const struct generation_receipt *generation = newest (receipt);
+    json_t *enforcement = json_object ();
+    if (generation)
+        json_object_set_new (enforcement, "cooperative", folded (header->hosts.items, header->hosts.n));
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:[]}", "mode", text_json (header->cache_mode), "generation",
+                      generation ? text_json (generation->bundle) : json_null (), "token",
+                      generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
+                      generation ? text_json (generation->writer.len ? generation->writer : header->cache_writer) : json_null (), "digest",
+                      generation ? text_json (generation->sha256) : json_null (), "enforcement", enforcement, "violations");
+}
+
+/* ---- drift, conflicts ---- */
+
+static json_t *drift_json (const struct slice_receipt *receipt)
+{
+    struct arena arena = { 0 };
+    struct drift drift;
+    json_t *array = json_array ();
+    drift_find (receipt, &arena, &drift);
+    for (uint32_t i = 0; i < drift.n; i++) {
+        json_t *groups = json_array ();
+        for (uint32_t g = 0; g < drift.items[i].groups_n; g++) {
+            const struct drift_group *group = &drift.items[i].groups[g];
+            json_array_append_new (groups, json_pack ("{s:o, s:o}", "value", group->absent ? json_null () : text_json (group->value),
+                                                      "hosts", folded (group->hosts, group->hosts_n)));
+        }
+        json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "fact", text_json (drift.items[i].fact), "groups", groups, "verdict",
+                                                 drift.items[i].expected ? "expected" : "differs"));
+    }
+    arena_release (&arena);
+    return array;
+}
+
+static json_t *conflicts_json (const struct slice_receipt *receipt)
+{
+    json_t *array = json_array ();
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        if (merge_conflict (receipt, i) && (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host)))
+            json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "run", text_json (receipt->hosts.items[i].run), "host",
+                                                     text_json (receipt->hosts.items[i].host), "what",
+                                                     "receipts of one host in one run differ; all are kept"));
+    return array;
+}
+
+/* ---- hosts ---- */
+
+/* How long each part of a host's receipt may be believed: until code changes, until model or runtime change, never unchecked. */
+static json_t *durability_json (void)
+{
+    return json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable", "policy", "stable", "backend", "rerun",
+                      "rungs", "rerun", "facts", "recheck", "notes", "each says its own");
+}
+
+static const struct header *header_of (const struct slice_receipt *receipt, struct text run)
+{
+    static const struct header none;
+    for (uint32_t i = 0; i < receipt->headers.n; i++)
+        if (text_equal (receipt->headers.items[i].run, run))
+            return &receipt->headers.items[i];
+    return &none;
+}
+
+static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
+{
+    const struct host_receipt *host = &receipt->hosts.items[i];
+    const struct header *header = header_of (receipt, host->run);
+    json_t *json = record_to_json (&host_receipt_record, host);
+    json_object_set_new (json, "outcome", json_string (names_of (&outcome_names, frontier_host (header, host))));
+    json_object_set_new (json, "frontier", host_frontier (header, host));
+    json_object_set_new (json, "durability", durability_json ());
+    json_object_set_new (json, "conflict", json_boolean (merge_conflict (receipt, i)));
+    return json;
+}
+
+static json_t *hosts_json (const struct slice_receipt *receipt)
+{
+    json_t *array = json_array ();
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        json_array_append_new (array, host_json (receipt, i));
+    return array;
+}
+
+static void dump (json_t *json, struct buf *out)
+{
+    char *text = json_dumps (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17));
+    buf_puts (out, text ? text : "{}");
+    buf_byte (out, '\n');
+    free (text);
+    json_decref (json);
+}
+
+void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, struct buf *out)
+{
+    dump (host_json (receipt, host), out);
+}
+
+static const char *const stored[] = { "headers", "hosts", "times", "reductions", "generations", "recoveries" };
+
+void receipt_json (const struct slice_receipt *receipt, struct buf *out)
+{
+    static const struct header none;
+    const struct header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
+    json_t *json = record_to_json (&slice_receipt_record, receipt);
+    json_object_set_new (json, "hosts", hosts_json (receipt));
+    json_object_set_new (json, "schema", json_string (schema));
+    json_object_set_new (json, "run", text_json (header->run));
+    json_object_set_new (json, "slice", text_json (header->slice));
+    json_object_set_new (json, "outcome", json_string (names_of (&outcome_names, frontier_outcome (header, receipt))));
+    json_object_set_new (json, "sentence", text_json (header->sentence));
+    json_object_set_new (json, "frontier", slice_frontier (receipt, header));
+    json_object_set_new (json, "mesh", mesh_json (header));
+    json_object_set_new (json, "ladder", ladder_json (receipt, header));
+    json_object_set_new (json, "cache", cache_json (receipt, header));
+    json_object_set_new (json, "drift", drift_json (receipt));
+    json_object_set_new (json, "conflicts", conflicts_json (receipt));
+    dump (json, out);
+}
+
+/* ---- back ---- */
+
+static void drop_derived (json_t *receipt)
+{
+    static const char *const derived[] = { "outcome", "frontier", "durability", "conflict" };
+    size_t i;
+    json_t *host;
+    json_array_foreach (json_object_get (receipt, "hosts"), i, host)
+        for (size_t k = 0; k < sizeof (derived) / sizeof (derived[0]); k++)
+            json_object_del (host, derived[k]);
+}
+
+int receipt_from_json (struct text text, struct slice_receipt *out, struct arena *arena, struct err *err)
+{
+    json_error_t where;
+    json_t *json = text.len <= RECEIPT_JSON_MAX_BYTES ? json_loadb (text.len ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &where) : NULL;
+    if (json == NULL)
+        return err_set (err, ERR_PARSE, "line %d, column %d: %s", where.line, where.column, where.text);
+    const char *found = json_string_value (json_object_get (json, "schema"));
+    json_t *sets = json_object ();
+    int rc = -1;
+    if (found == NULL || strcmp (found, schema) != 0) {
+        err_set (err, ERR_PARSE, "not a receipt: expected \"schema\": \"%s\"", schema);
+        goto out;
+    }
+    drop_derived (json);
+    for (size_t i = 0; i < sizeof (stored) / sizeof (stored[0]); i++)
+        if (json_object_get (json, stored[i]))
+            json_object_set (sets, stored[i], json_object_get (json, stored[i]));
+    rc = record_from_json (&slice_receipt_record, sets, out, arena, err);
+    if (rc == 0)
+        merge_normalise (out);
+out:
+    json_decref (sets);
+    json_decref (json);
+    return rc;
+}

@@ -1,0 +1,15 @@
+/* receipt_json.h - a slice receipt as JSON, and back. Schema: docs/spec/receipt.schema.json. Same receipt, same bytes. */
+#ifndef SLICEUP_VIEW_RECEIPT_JSON_H
+#define SLICEUP_VIEW_RECEIPT_JSON_H
+
+#include "common/base/err.h"
+#include "common/model/receipt.h"
+
+/* Appends the JSON text, indented, with a newline at the end. */
+void receipt_json (const struct slice_receipt *receipt, struct buf *out);
+/* One host's element of `hosts`. */
+void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, struct buf *out);
+/* Reads what receipt_json wrote (for merging): the stored sets; derived members are skipped. */
+int receipt_from_json (struct text json, struct slice_receipt *out, struct arena *arena, struct err *err);
+
+#endif

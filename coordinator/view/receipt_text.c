@@ -1,0 +1,382 @@
+#include "coordinator/view/receipt_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/duration.h"
+#include "coordinator/core/drift.h"
+#include "coordinator/core/frontier.h"
+#include "coordinator/core/merge.h"
+
+enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8 };
+
+static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
+{
+    time_t seconds = (time_t) (wall_ms / 1000);
+    struct tm tm;
+    char text[40];
+    if (wall_ms && gmtime_r (&seconds, &tm) && strftime (text, sizeof (text), "%Y-%m-%d %H:%M:%S UTC", &tm))
+        buf_printf (out, "%s %s", label, text);
+}
+
+static void add_header (const struct header *header, struct buf *out)
+{
+    buf_puts (out, "slice    ");
+    buf_escaped (out, header->slice, COLUMNS);
+    buf_printf (out, "   run %.8s   sliceup %.*s   ", header->run.len ? header->run.ptr : "?", TEXT_ARG (header->version));
+    add_time (out, "began", header->began_wall_ms);
+    buf_puts (out, "\nresult   ");
+    if (header->sentence.len)
+        buf_escaped (out, header->sentence, 4 * COLUMNS);
+    else
+        buf_puts (out, "not ended: this is how far it has come");
+    buf_byte (out, '\n');
+}
+
+static void add_place (struct buf *out, const char *label, const struct header *header, int rung)
+{
+    buf_printf (out, "%s", label);
+    if (rung < 0)
+        buf_puts (out, "none");
+    else
+        buf_escaped (out, header->rungs.items[rung], COLUMNS);
+}
+
+static void add_frontier (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+{
+    struct frontier frontier = frontier_of_slice (header, receipt);
+    add_place (out, "frontier first passing: ", header, frontier.first_passing);
+    add_place (out, "   highest passing: ", header, frontier.highest_passing);
+    add_place (out, "   next failing: ", header, frontier.next_failing);
+    buf_byte (out, '\n');
+}
+
+/* ---- folding hosts with the same outcome and cause ---- */
+
+struct line { const struct rung_receipt *rung; struct text *hosts; uint32_t hosts_n; };
+
+static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
+{
+    return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt && text_equal (a->cache, b->cache) &&
+           a->cause.layer == b->cause.layer && text_equal (a->cause.text, b->cause.text);
+}
+
+static struct line *line_for (struct line *lines, uint32_t *n, const struct rung_receipt *rung, uint32_t hosts, struct arena *arena)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (same_line (lines[i].rung, rung))
+            return &lines[i];
+    lines[*n] = (struct line) { rung, arena_array (arena, hosts, sizeof (struct text)), 0 };
+    return &lines[(*n)++];
+}
+
+static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text rung, struct line **lines, struct arena *arena)
+{
+    uint32_t n = 0, most = 0;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        most += receipt->hosts.items[i].rungs.n;
+    *lines = arena_array (arena, most, sizeof (**lines));
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
+            const struct rung_receipt *at = &receipt->hosts.items[i].rungs.items[k];
+            if (!text_equal (at->rung, rung))
+                continue;
+            struct line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
+            line->hosts[line->hosts_n++] = receipt->hosts.items[i].host;
+        }
+    return n;
+}
+
+static uint64_t time_of (const struct slice_receipt *receipt, const struct rung_receipt *rung)
+{
+    for (uint32_t i = 0; i < receipt->times.n; i++) {
+        const struct rung_time *time = &receipt->times.items[i];
+        if (text_equal (time->rung, rung->rung) && time->pass == rung->pass && time->attempt == rung->attempt)
+            return time->duration_ms;
+    }
+    return 0;
+}
+
+static void add_cause (const struct rung_receipt *rung, struct buf *out)
+{
+    if (rung->outcome == OUTCOME_PASSED || rung->cause.text.len == 0)
+        return;
+    buf_puts (out, "\n             ");
+    buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
+    buf_printf (out, "  [%s%s%.*s]", names_of (&layer_names, rung->cause.layer), rung->cause.signature.len ? ", " : "",
+                TEXT_ARG (rung->cause.signature));
+    if (rung->cause.next.len) {
+        buf_puts (out, "\n             next: ");
+        buf_escaped (out, rung->cause.next, CAUSE_COLUMNS);
+    }
+}
+
+static void add_line (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    duration_print (time_of (receipt, line->rung), span);
+    buf_printf (out, "    %-9s%-14s ", line->rung->pass == PASS_ONCE ? "" : names_of (&pass_names, line->rung->pass),
+                names_of (&outcome_names, line->rung->outcome));
+    hostset_fold (line->hosts, line->hosts_n, out);
+    buf_printf (out, "  (%s)", span);
+    if (line->rung->attempt > 1)
+        buf_printf (out, "  attempt %u", line->rung->attempt);
+    add_cause (line->rung, out);
+    buf_byte (out, '\n');
+}
+
+static void add_ladder (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+{
+    struct arena arena = { 0 };
+    buf_puts (out, "ladder\n");
+    for (uint32_t i = 0; i < header->rungs.n; i++) {
+        struct line *lines;
+        uint32_t n = lines_of_rung (receipt, header->rungs.items[i], &lines, &arena);
+        buf_printf (out, "  %-2u ", i + 1);
+        buf_escaped (out, header->rungs.items[i], COLUMNS);
+        buf_puts (out, n ? "\n" : "   not reached\n");
+        for (uint32_t k = 0; k < n; k++)
+            add_line (receipt, &lines[k], out);
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
+/* ---- what the passes proved ---- */
+
+static uint64_t counter (const struct rung_receipt *rung, const char *name)
+{
+    for (uint32_t i = 0; i < rung->counters.n; i++)
+        if (text_is (rung->counters.items[i].name, name))
+            return rung->counters.items[i].value;
+    return 0;
+}
+
+struct saving { uint64_t programs, retrieval_ms; uint32_t restored_hosts; };
+
+static struct saving savings (const struct slice_receipt *receipt)
+{
+    struct saving sum = { 0 };
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        bool restored = false;
+        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
+            const struct rung_receipt *rung = &receipt->hosts.items[i].rungs.items[k];
+            if (!text_is (rung->cache, "restored"))
+                continue;
+            restored = true;
+            sum.programs += counter (rung, "cache_hits");
+            sum.retrieval_ms += counter (rung, "retrieval_ms");
+        }
+        sum.restored_hosts += restored;
+    }
+    return sum;
+}
+
+/* Every restored host would have spent what the writer did; loading took some of it. */
+static uint64_t saved_ms (const struct saving *sum, const struct generation_receipt *generation)
+{
+    uint64_t otherwise = sum->restored_hosts * generation->compile_ms;
+    return otherwise > sum->retrieval_ms ? otherwise - sum->retrieval_ms : 0;
+}
+
+static void add_cache (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+{
+    const struct generation_receipt *newest = NULL;
+    for (uint32_t i = 0; i < receipt->generations.n; i++)
+        if (newest == NULL || receipt->generations.items[i].token >= newest->token)
+            newest = &receipt->generations.items[i];
+    if (newest == NULL)
+        return;
+    struct saving sum = savings (receipt);
+    char saved[DURATION_TEXT_BYTES], spent[DURATION_TEXT_BYTES];
+    buf_printf (out, "cache    %.*s, generation %" PRIu64 " of %.*s, %u files, sha256 %.12s, writer %.*s\n", TEXT_ARG (header->cache_mode),
+                newest->token, TEXT_ARG (newest->bundle), newest->entries, newest->sha256.len ? newest->sha256.ptr : "-",
+                TEXT_ARG (header->cache_writer));
+    buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " programs loaded instead of compiled, compile time saved %s",
+                sum.restored_hosts, receipt->hosts.n, sum.programs, duration_print (saved_ms (&sum, newest), saved));
+    buf_printf (out, " (compiling it took its writer %s)\n", duration_print (newest->compile_ms, spent));
+    buf_puts (out, "         readers are kept out by file modes and framework settings (cooperative)\n");
+}
+
+static void add_names (const struct text *names, uint32_t n, struct buf *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        buf_puts (out, i ? ", " : "");
+        buf_escaped (out, names[i], COLUMNS);
+    }
+}
+
+static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
+{
+    for (uint32_t i = 0; i < receipt->reductions.n; i++) {
+        const struct reduction_receipt *metric = &receipt->reductions.items[i];
+        buf_puts (out, i ? "         " : "metrics  ");
+        buf_escaped (out, metric->rung, COLUMNS);
+        buf_puts (out, " ");
+        buf_escaped (out, metric->metric, COLUMNS);
+        buf_printf (out, " = %.9g  %s over ", metric->value, names_of (&proof_names, metric->proof));
+        add_names (metric->axes.items, metric->axes.n, out);
+        if (metric->why.len) {
+            buf_puts (out, ": ");
+            buf_escaped (out, metric->why, CAUSE_COLUMNS);
+        }
+        if (metric->missing.n) {
+            buf_puts (out, ", missing ");
+            hostset_fold (metric->missing.items, metric->missing.n, out);
+        }
+        buf_byte (out, '\n');
+    }
+}
+
+static void add_drift (const struct slice_receipt *receipt, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct drift drift;
+    uint32_t shown = 0, expected = 0;
+    drift_find (receipt, &arena, &drift);
+    for (uint32_t i = 0; i < drift.n; i++) {
+        const struct drift_item *item = &drift.items[i];
+        expected += item->expected;
+        if (item->expected || shown++ >= DRIFT_SHOWN)
+            continue;
+        buf_puts (out, shown == 1 ? "drift    " : "         ");
+        buf_escaped (out, item->fact, COLUMNS);
+        for (uint32_t g = 0; g < item->groups_n && g < 4; g++) {
+            buf_puts (out, g ? " | " : ": ");
+            hostset_fold (item->groups[g].hosts, item->groups[g].hosts_n, out);
+            buf_puts (out, " ");
+            if (item->groups[g].absent)
+                buf_puts (out, "(absent)");
+            else
+                buf_escaped (out, item->groups[g].value, 60);
+        }
+        buf_byte (out, '\n');
+    }
+    if (shown > DRIFT_SHOWN)
+        buf_printf (out, "         ... and %u more\n", shown - DRIFT_SHOWN);
+    if (shown == 0 && receipt->hosts.n > 1)
+        buf_printf (out, "drift    none (%u facts differ as they should: names, ids, free space)\n", expected);
+    arena_release (&arena);
+}
+
+static bool same_setup (const struct setup *a, const struct setup *b)
+{
+    return text_equal (a->environment, b->environment) && text_equal (a->restore_method, b->restore_method);
+}
+
+static void add_setup (const struct slice_receipt *receipt, struct buf *out)
+{
+    struct text *hosts = mem_array (receipt->hosts.n, sizeof (*hosts));
+    bool first = true;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct setup *setup = &receipt->hosts.items[i].setup;
+        uint32_t n = 0;
+        bool told = setup->pins_sha256.len == 0;
+        for (uint32_t k = 0; k < i && !told; k++)
+            told = same_setup (setup, &receipt->hosts.items[k].setup);
+        if (told)
+            continue;
+        for (uint32_t k = i; k < receipt->hosts.n; k++)
+            if (same_setup (setup, &receipt->hosts.items[k].setup))
+                hosts[n++] = receipt->hosts.items[k].host;
+        buf_printf (out, "%spins %.*s (sha256 %.12s), python %.*s on ", first ? "setup    " : "         ", TEXT_ARG (setup->pins),
+                    setup->pins_sha256.ptr, TEXT_ARG (setup->python));
+        hostset_fold (hosts, n, out);
+        buf_puts (out, ": ");
+        buf_escaped (out, setup->restore_method, CAUSE_COLUMNS);
+        buf_byte (out, '\n');
+        first = false;
+    }
+    mem_free (hosts);
+}
+
+static bool same_backend (const struct backends *a, const struct backends *b)
+{
+    return text_equal (a->observed.platform, b->observed.platform) && text_equal (a->observed.device_kind, b->observed.device_kind) &&
+           text_equal (a->observed.kernel_path, b->observed.kernel_path);
+}
+
+static void add_backend (const struct slice_receipt *receipt, struct buf *out)
+{
+    struct text *hosts = mem_array (receipt->hosts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct backends *backend = &receipt->hosts.items[i].backend;
+        uint32_t n = 0;
+        bool told = backend->observed.platform.len == 0;
+        for (uint32_t k = 0; k < i && !told; k++)
+            told = same_backend (backend, &receipt->hosts.items[k].backend);
+        if (told)
+            continue;
+        for (uint32_t k = i; k < receipt->hosts.n; k++)
+            if (same_backend (backend, &receipt->hosts.items[k].backend))
+                hosts[n++] = receipt->hosts.items[k].host;
+        buf_printf (out, "backend  asked for %.*s, ran on ", TEXT_ARG (backend->requested));
+        buf_escaped (out, backend->observed.platform, 40);
+        buf_puts (out, " (");
+        buf_escaped (out, backend->observed.device_kind, 40);
+        buf_puts (out, ", kernels: ");
+        buf_escaped (out, backend->observed.kernel_path, 40);
+        buf_puts (out, ") on ");
+        hostset_fold (hosts, n, out);
+        buf_byte (out, '\n');
+    }
+    mem_free (hosts);
+}
+
+static void add_recoveries (const struct slice_receipt *receipt, struct buf *out)
+{
+    for (uint32_t i = 0; i < receipt->recoveries.n; i++) {
+        buf_puts (out, i ? "         " : "history  ");
+        buf_escaped (out, receipt->recoveries.items[i].what, CAUSE_COLUMNS);
+        buf_byte (out, '\n');
+    }
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        if (merge_conflict (receipt, i)) {
+            buf_puts (out, "conflict receipts of ");
+            buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
+            buf_puts (out, " differ; all are kept\n");
+        }
+}
+
+static bool note_told (const struct slice_receipt *receipt, uint32_t host, uint32_t note)
+{
+    for (uint32_t i = 0; i <= host; i++)
+        for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n && (i < host || k < note); k++)
+            if (text_equal (receipt->hosts.items[i].notes.items[k].text, receipt->hosts.items[host].notes.items[note].text))
+                return true;
+    return false;
+}
+
+static void add_notes (const struct slice_receipt *receipt, struct buf *out)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
+            const struct note *note = &receipt->hosts.items[i].notes.items[k];
+            if (note_told (receipt, i, k) || shown >= NOTES_SHOWN)
+                continue;
+            buf_puts (out, shown++ ? "         " : "notes    ");
+            buf_escaped (out, note->text, CAUSE_COLUMNS);
+            buf_puts (out, "  (");
+            buf_escaped (out, note->source, 40);
+            buf_printf (out, ", %s)\n", names_of (&durability_names, note->durability));
+        }
+}
+
+void receipt_text (const struct slice_receipt *receipt, struct buf *out)
+{
+    for (uint32_t i = 0; i < receipt->headers.n; i++) {
+        const struct header *header = &receipt->headers.items[i];
+        add_header (header, out);
+        add_frontier (receipt, header, out);
+        add_ladder (receipt, header, out);
+        add_cache (receipt, header, out);
+    }
+    add_metrics (receipt, out);
+    add_backend (receipt, out);
+    add_setup (receipt, out);
+    add_drift (receipt, out);
+    add_recoveries (receipt, out);
+    add_notes (receipt, out);
+}

@@ -1,0 +1,9 @@
+/* receipt_text.h - the receipt as one would paste it into a ticket: at most about 100 columns, nothing a host said unescaped. */
+#ifndef SLICEUP_VIEW_RECEIPT_TEXT_H
+#define SLICEUP_VIEW_RECEIPT_TEXT_H
+
+#include "common/model/receipt.h"
+
+void receipt_text (const struct slice_receipt *receipt, struct buf *out);
+
+#endif

@@ -1,0 +1,252 @@
+#include "coordinator/view/record_json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/model/result.h"
+
+static bool is_object_list (const struct field *field)
+{
+    return field->kind == FIELD_LIST && (field->of == &var_record || field->of == &number_record);
+}
+
+/* ---- to JSON ---- */
+
+static json_t *text_json (struct text text)
+{
+    return json_stringn (text.len ? text.ptr : "", text.len);
+}
+
+static json_t *hex_json (struct text bytes)
+{
+    struct buf hex;
+    buf_init (&hex, 2 * (size_t) bytes.len + 1);
+    for (uint32_t i = 0; i < bytes.len; i++)
+        buf_printf (&hex, "%02x", (unsigned char) bytes.ptr[i]);
+    json_t *json = text_json (buf_as_text (&hex));
+    buf_release (&hex);
+    return json;
+}
+
+static json_t *double_json (double value)
+{
+    return isfinite (value) ? json_real (value) : json_null ();
+}
+
+static json_t *enum_json (const struct names *names, uint32_t value)
+{
+    return value ? json_string (names_of (names, value)) : json_null ();
+}
+
+static json_t *vars_json (const struct any_list *list)
+{
+    json_t *object = json_object ();
+    const struct var *vars = list->items;
+    for (uint32_t i = 0; i < list->n; i++)
+        json_object_setn_new (object, vars[i].name.len ? vars[i].name.ptr : "", vars[i].name.len, text_json (vars[i].value));
+    return object;
+}
+
+static json_t *numbers_json (const struct any_list *list)
+{
+    json_t *object = json_object ();
+    const struct number *numbers = list->items;
+    for (uint32_t i = 0; i < list->n; i++)
+        json_object_setn_new (object, numbers[i].name.len ? numbers[i].name.ptr : "", numbers[i].name.len,
+                              json_integer ((json_int_t) numbers[i].value));
+    return object;
+}
+
+static json_t *item_json (const struct field *field, const void *item)
+{
+    switch (field->item) {
+    case FIELD_RECORD: return record_to_json (field->of, item);
+    case FIELD_TEXT: return text_json (*(const struct text *) item);
+    case FIELD_U32: return json_integer (*(const uint32_t *) item);
+    case FIELD_F64: return double_json (*(const double *) item);
+    default: return json_null ();
+    }
+}
+
+static size_t item_bytes (const struct field *field)
+{
+    switch (field->item) {
+    case FIELD_RECORD: return field->of->bytes;
+    case FIELD_TEXT: return sizeof (struct text);
+    case FIELD_U32: return sizeof (uint32_t);
+    default: return sizeof (double);
+    }
+}
+
+static json_t *list_json (const struct field *field, const struct any_list *list)
+{
+    if (is_object_list (field))
+        return field->of == &var_record ? vars_json (list) : numbers_json (list);
+    json_t *array = json_array ();
+    for (uint32_t i = 0; i < list->n; i++)
+        json_array_append_new (array, item_json (field, (const char *) list->items + i * item_bytes (field)));
+    return array;
+}
+
+static json_t *field_json (const struct field *field, const void *at)
+{
+    switch (field->kind) {
+    case FIELD_BOOL: return json_boolean (*(const bool *) at);
+    case FIELD_U32: return json_integer (*(const uint32_t *) at);
+    case FIELD_U64: return json_integer ((json_int_t) *(const uint64_t *) at);
+    case FIELD_I64: return json_integer (*(const int64_t *) at);
+    case FIELD_F64: return double_json (*(const double *) at);
+    case FIELD_ENUM: return enum_json (field->names, *(const uint32_t *) at);
+    case FIELD_TEXT: return text_json (*(const struct text *) at);
+    case FIELD_BYTES: return hex_json (*(const struct text *) at);
+    case FIELD_RECORD: return record_to_json (field->of, at);
+    case FIELD_LIST: return list_json (field, at);
+    }
+    return json_null ();
+}
+
+json_t *record_to_json (const struct record *record, const void *value)
+{
+    json_t *object = json_object ();
+    for (uint32_t i = 0; i < record->fields_n; i++)
+        json_object_set_new (object, record->fields[i].name,
+                             field_json (&record->fields[i], (const char *) value + record->fields[i].offset));
+    return object;
+}
+
+/* ---- from JSON ---- */
+
+static int wrong (struct err *err, const char *expected)
+{
+    return err_set (err, ERR_PARSE, "expected %s", expected);
+}
+
+static int take_text (const json_t *json, uint64_t max, struct text *out, struct arena *arena, struct err *err)
+{
+    if (!json_is_string (json) || json_string_length (json) > max)
+        return err_set (err, ERR_PARSE, "expected a string of at most %" PRIu64 " bytes", max);
+    *out = text_copy (arena, (struct text) { json_string_value (json), (uint32_t) json_string_length (json) });
+    return 0;
+}
+
+static int take_integer (const json_t *json, uint64_t max, uint64_t *out, struct err *err)
+{
+    if (!json_is_integer (json) || json_integer_value (json) < 0 || (uint64_t) json_integer_value (json) > max)
+        return err_set (err, ERR_PARSE, "expected an integer from 0 to %" PRIu64, max);
+    *out = (uint64_t) json_integer_value (json);
+    return 0;
+}
+
+static int take_double (const json_t *json, double *out, struct err *err)
+{
+    if (!json_is_number (json) && !json_is_null (json))
+        return wrong (err, "a number or null");
+    *out = json_is_null (json) ? NAN : json_number_value (json);
+    return 0;
+}
+
+static int take_enum (const struct names *names, const json_t *json, uint32_t *out, struct err *err)
+{
+    *out = 0;
+    if (json_is_null (json) || (json_is_string (json) && names_find (names, text_of (json_string_value (json)), out)))
+        return 0;
+    return err_set (err, ERR_PARSE, "expected null or one of %s ...", names_of (names, 1));
+}
+
+static int take_vars (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena, struct err *err)
+{
+    if (!json_is_object (json) || json_object_size (json) > field->max)
+        return wrong (err, "an object");
+    bool numbers = field->of == &number_record;
+    out->items = arena_array (arena, json_object_size (json), field->of->bytes);
+    const char *name;
+    json_t *member;
+    json_object_foreach ((json_t *) (uintptr_t) json, name, member) {
+        struct var *var = (struct var *) out->items + out->n;
+        struct number *number = (struct number *) out->items + out->n;
+        struct text *at = numbers ? &number->name : &var->name;
+        *at = text_copy (arena, text_of (name));
+        if (numbers ? take_integer (member, INT64_MAX, &number->value, err) : take_text (member, TEXT_MAX_BYTES, &var->value, arena, err))
+            return err_prefix (err, "%s", name);
+        out->n++;
+    }
+    return 0;
+}
+
+static int take_item (const json_t *json, const struct field *field, void *at, struct arena *arena, struct err *err)
+{
+    uint64_t number;
+    switch (field->item) {
+    case FIELD_RECORD: return record_from_json (field->of, json, at, arena, err);
+    case FIELD_TEXT: return take_text (json, field->item_max, at, arena, err);
+    case FIELD_U32:
+        if (take_integer (json, field->item_max, &number, err) < 0)
+            return -1;
+        *(uint32_t *) at = (uint32_t) number;
+        return 0;
+    default: return take_double (json, at, err);
+    }
+}
+
+static int take_list (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena, struct err *err)
+{
+    if (is_object_list (field))
+        return take_vars (json, field, out, arena, err);
+    if (!json_is_array (json) || json_array_size (json) > field->max)
+        return err_set (err, ERR_PARSE, "expected an array of at most %" PRIu64 " items", field->max);
+    out->items = arena_array (arena, json_array_size (json), item_bytes (field));
+    for (size_t i = 0; i < json_array_size (json); i++, out->n++)
+        if (take_item (json_array_get (json, i), field, (char *) out->items + i * item_bytes (field), arena, err) < 0)
+            return err_prefix (err, "[%zu]", i);
+    return 0;
+}
+
+static int take_field (const json_t *json, const struct field *field, void *at, struct arena *arena, struct err *err)
+{
+    uint64_t number = 0;
+    switch (field->kind) {
+    case FIELD_BOOL:
+        *(bool *) at = json_is_true (json);
+        return json_is_boolean (json) ? 0 : wrong (err, "true or false");
+    case FIELD_U32:
+        if (take_integer (json, field->max, &number, err) < 0)
+            return -1;
+        *(uint32_t *) at = (uint32_t) number;
+        return 0;
+    case FIELD_U64: return take_integer (json, field->max < INT64_MAX ? field->max : INT64_MAX, at, err);
+    case FIELD_F64: return take_double (json, at, err);
+    case FIELD_ENUM: return take_enum (field->names, json, at, err);
+    case FIELD_TEXT: return take_text (json, field->max, at, arena, err);
+    case FIELD_RECORD: return record_from_json (field->of, json, at, arena, err);
+    case FIELD_LIST: return take_list (json, field, at, arena, err);
+    case FIELD_I64:
+    case FIELD_BYTES: break;
+    }
+    return wrong (err, "nothing: this field is not read from JSON");
+}
+
+static const struct field *field_named (const struct record *record, const char *name)
+{
+    for (uint32_t i = 0; i < record->fields_n; i++)
+        if (strcmp (record->fields[i].name, name) == 0)
+            return &record->fields[i];
+    return NULL;
+}
+
+int record_from_json (const struct record *record, const json_t *json, void *out, struct arena *arena, struct err *err)
+{
+    const char *name;
+    json_t *member;
+    memset (out, 0, record->bytes);
+    if (!json_is_object (json))
+        return err_set (err, ERR_PARSE, "expected an object (%s)", record->name);
+    json_object_foreach ((json_t *) (uintptr_t) json, name, member) {
+        const struct field *field = field_named (record, name);
+        if (field == NULL)
+            return err_set (err, ERR_PARSE, "%s: unknown member of %s", name, record->name);
+        if (take_field (member, field, (char *) out + field->offset, arena, err) < 0)
+            return err_prefix (err, "%s", name);
+    }
+    return 0;
+}

@@ -1,0 +1,265 @@
+#include "coordinator/view/status.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "coordinator/view/waiting.h"
+
+enum { LINES_BYTES = 1 << 20 };
+
+const char *status_word (const struct status *status)
+{
+    if (status->board->ended)
+        return "ended";
+    return status->pid ? "running" : "interrupted";
+}
+
+/* ---- values ---- */
+
+/* A text that is no UTF-8 cannot come through the wire; should it come another way, it is escaped rather than lost. */
+static json_t *text_value (struct text text)
+{
+    if (text_is_utf8 (text))
+        return json_stringn (text.len ? text.ptr : "", text.len);
+    struct buf safe;
+    buf_init (&safe, LINES_BYTES);
+    buf_escaped (&safe, text, 0);
+    json_t *value = json_stringn (safe.ptr ? (const char *) safe.ptr : "", safe.len);
+    buf_release (&safe);
+    return value;
+}
+
+static json_t *text_or_null (struct text text)
+{
+    return text.len ? text_value (text) : json_null ();
+}
+
+static json_t *word_or_null (const struct names *names, uint32_t value)
+{
+    return value ? json_string (names_of (names, value)) : json_null ();
+}
+
+static json_t *number (uint64_t value)
+{
+    return json_integer (value > INT64_MAX ? INT64_MAX : (json_int_t) value);
+}
+
+static json_t *real_or_null (double value)
+{
+    return isfinite (value) ? json_real (value) : json_null ();
+}
+
+static json_t *fold_value (const struct board *board, const uint32_t *hosts, uint32_t n)
+{
+    struct buf folded;
+    buf_init (&folded, LINES_BYTES);
+    board_fold (board, hosts, n, &folded);
+    json_t *value = text_value (buf_as_text (&folded));
+    buf_release (&folded);
+    return value;
+}
+
+static void set (json_t *object, const char *name, json_t *value)
+{
+    if (json_object_set_new (object, name, value) != 0)
+        abort (); /* out of memory, like mem_alloc */
+}
+
+static void push (json_t *array, json_t *value)
+{
+    if (json_array_append_new (array, value) != 0)
+        abort ();
+}
+
+/* ---- hosts ---- */
+
+static void set_phase (const struct status *status, const struct board_host *host, json_t *object)
+{
+    bool known = host->in_pass && !host->ended && host->state != ATTEMPT_NONE;
+    uint64_t since_ms = host->phase_since_ms;
+    set (object, "state", known ? word_or_null (&attempt_state_names, host->state) : json_null ());
+    set (object, "phase", known ? text_or_null (host->phase) : json_null ());
+    set (object, "phase_ms", known ? number (status->now_ms > since_ms ? status->now_ms - since_ms : 0) : json_null ());
+    set (object, "gate", known ? text_or_null (host->gate) : json_null ());
+}
+
+static json_t *host_value (const struct status *status, uint32_t rank)
+{
+    const struct board_host *host = &status->board->hosts[rank];
+    json_t *object = json_object ();
+    set (object, "host", text_value (board_host_name (status->board, rank)));
+    set (object, "rank", number (rank));
+    set (object, "life", json_string (names_of (&board_life_names, host->life + 1)));
+    set (object, "why", text_or_null (host->why));
+    set (object, "outcome", word_or_null (&outcome_names, host->outcome));
+    set (object, "rungs_passed", number (host->rungs_passed));
+    set_phase (status, host, object);
+    set (object, "silent_ms", host->suspected ? number (status->now_ms > host->heard_ms ? status->now_ms - host->heard_ms : 0)
+                                              : json_null ());
+    return object;
+}
+
+static json_t *hosts_value (const struct status *status)
+{
+    json_t *object = json_object (), *list = json_array ();
+    for (uint32_t i = 0; i < status->board->plan.hosts.n; i++)
+        push (list, host_value (status, i));
+    set (object, "count", number (status->board->plan.hosts.n));
+    set (object, "joined", number (status->board->joined_n));
+    set (object, "list", list);
+    return object;
+}
+
+/* ---- rungs ---- */
+
+static json_t *group_value (const struct board *board, const struct board_group *group)
+{
+    json_t *object = json_object ();
+    set (object, "outcome", word_or_null (&outcome_names, group->outcome));
+    set (object, "layer", word_or_null (&layer_names, group->layer));
+    set (object, "signature", text_or_null (group->signature));
+    set (object, "cause", text_value (group->cause));
+    set (object, "next", text_or_null (group->next));
+    set (object, "phase", text_or_null (group->phase));
+    set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));
+    set (object, "count", number (group->hosts.n));
+    return object;
+}
+
+static void set_counts (const struct board_pass *pass, json_t *object)
+{
+    json_t *counts = json_object ();
+    for (uint32_t i = OUTCOME_PASSED; i < OUTCOME_N; i++)
+        if (pass->counts[i])
+            set (counts, names_of (&outcome_names, i), number (pass->counts[i]));
+    set (object, "counts", counts);
+}
+
+static json_t *pass_value (const struct status *status, const struct board_pass *pass, uint32_t which)
+{
+    json_t *object = json_object (), *failures = json_array ();
+    uint64_t spent_ms = pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms : pass->duration_ms;
+    set (object, "pass", json_string (names_of (&pass_names, which)));
+    set (object, "attempt", number (pass->attempt));
+    set (object, "state", json_string (pass->skipped ? "skipped" : pass->running ? "running" : "ended"));
+    set (object, "outcome", word_or_null (&outcome_names, pass->outcome));
+    set (object, "began_ms", number (pass->began_ms));
+    set (object, "duration_ms", number (spent_ms));
+    set (object, "hosts", number (pass->hosts_n));
+    set (object, "ended", number (pass->ended_n));
+    set_counts (pass, object);
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        push (failures, group_value (status->board, &pass->groups.items[i]));
+    set (object, "failures", failures);
+    set (object, "failures_left_out", number (pass->ungrouped_n));
+    return object;
+}
+
+static json_t *rungs_value (const struct status *status)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < status->board->plan.rungs.n; i++) {
+        json_t *object = json_object (), *passes = json_array ();
+        set (object, "rung", text_value (board_rung_id (status->board, i)));
+        set (object, "outcome", word_or_null (&outcome_names, board_rung_outcome (status->board, i)));
+        set (object, "duration_ms", number (board_rung_ms (status->board, i, status->now_ms)));
+        for (uint32_t which = PASS_ONCE; which < BOARD_PASSES; which++) {
+            const struct board_pass *pass = &status->board->rungs[i].passes[which];
+            if (pass->attempt || pass->skipped)
+                push (passes, pass_value (status, pass, which));
+        }
+        set (object, "passes", passes);
+        push (list, object);
+    }
+    return list;
+}
+
+/* ---- the rest ---- */
+
+static json_t *waiting_value (const struct status *status)
+{
+    struct buf lines;
+    json_t *list = json_array ();
+    buf_init (&lines, LINES_BYTES);
+    waiting_lines (status->board, status->now_ms, status->board->plan.hosts.n, &lines);
+    for (size_t from = 0, at = 0; at < lines.len; at++) {
+        if (lines.ptr[at] != '\n')
+            continue;
+        push (list, text_value ((struct text) { (const char *) lines.ptr + from, (uint32_t) (at - from) }));
+        from = at + 1;
+    }
+    buf_release (&lines);
+    return list;
+}
+
+static json_t *cache_value (const struct board *board)
+{
+    const struct board_generation *generation = &board->generation;
+    if (generation->token == 0)
+        return json_null ();
+    json_t *object = json_object ();
+    set (object, "generation", number (generation->token));
+    set (object, "adopted", json_boolean (generation->adopted));
+    set (object, "entries", number (generation->entries));
+    set (object, "bytes", number (generation->bytes));
+    set (object, "writer", generation->adopted ? json_null () : text_value (board_host_name (board, generation->writer)));
+    return object;
+}
+
+static json_t *metrics_value (const struct board *board)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < board->metrics.n; i++) {
+        const struct board_metric *metric = &board->metrics.items[i];
+        json_t *object = json_object ();
+        set (object, "rung", text_value (board_rung_id (board, metric->key.rung)));
+        set (object, "pass", word_or_null (&pass_names, metric->key.pass));
+        set (object, "attempt", number (metric->key.attempt));
+        set (object, "metric", text_value (metric->name));
+        set (object, "axes", text_value (metric->axes));
+        set (object, "value", real_or_null (metric->value));
+        set (object, "proof", word_or_null (&proof_names, metric->proof));
+        set (object, "missing", number (metric->missing_n));
+        set (object, "why", text_or_null (metric->why));
+        push (list, object);
+    }
+    return list;
+}
+
+static void set_run (const struct status *status, json_t *object)
+{
+    const struct board *board = status->board;
+    set (object, "schema", json_string ("sliceup.status/1"));
+    set (object, "run", text_value (board->run));
+    set (object, "slice", text_value (board->plan.slice));
+    set (object, "ladder", text_value (board->plan.ladder));
+    set (object, "version", text_value (board->version));
+    set (object, "state", json_string (status_word (status)));
+    set (object, "outcome", board->ended ? word_or_null (&outcome_names, board->outcome) : json_null ());
+    set (object, "exit_status", board->ended ? number (board->exit_status) : json_null ());
+    set (object, "sentence", board->ended ? text_value (board->sentence) : json_null ());
+    set (object, "opened_wall_ms", number (board->opened_wall_ms));
+    set (object, "now_ms", number (status->now_ms));
+    set (object, "epoch", number (board->epoch));
+    set (object, "pid", status->pid ? number ((uint64_t) status->pid) : json_null ());
+}
+
+void status_json (const struct status *status, struct buf *out)
+{
+    json_t *object = json_object ();
+    set_run (status, object);
+    set (object, "hosts", hosts_value (status));
+    set (object, "rungs", rungs_value (status));
+    set (object, "waiting", waiting_value (status));
+    set (object, "cache", cache_value (status->board));
+    set (object, "metrics", metrics_value (status->board));
+    set (object, "conflicts", number (status->board->conflicts_n));
+    char *text = json_dumps (object, JSON_INDENT (2));
+    json_decref (object);
+    if (text == NULL)
+        abort (); /* out of memory */
+    buf_puts (out, text);
+    buf_byte (out, '\n');
+    free (text);
+}

@@ -1,0 +1,36 @@
+/* status.h - one look at a run: as JSON for scripts, as text for people. A fold like every view; see board.h.
+ *
+ * JSON, schema "sliceup.status/1" (absent: never; unknown: null; times in ms on the run's clock unless named _wall_ms):
+ *   schema, run, slice, ladder, version
+ *   state       "running", "interrupted" (no coordinator holds it), or "ended"
+ *   outcome, exit_status, sentence   null before the end
+ *   opened_wall_ms, now_ms, epoch, pid (of the coordinator; null: none)
+ *   hosts       {"count", "joined", "list": [{"host", "rank", "life": expected|keyed|joined|lost, "why", "outcome" in the
+ *               last pass it ended, "rungs_passed", "state" of the running attempt, "phase", "phase_ms", "gate", "silent_ms"}]}
+ *   rungs       [{"rung", "outcome", "duration_ms", "passes": [{"pass", "attempt", "state": skipped|running|ended, "outcome",
+ *               "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures": [{"outcome", "layer",
+ *               "signature", "cause", "next", "phase", "hosts": folded, "count"}], "failures_left_out"}]}]
+ *   waiting     [line, ...], as in the live view
+ *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
+ *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why"}]
+ *   conflicts   how many contradicting results were seen
+ * Members may be added; none changes its meaning within version 1. Texts are what hosts said: JSON escapes control
+ * characters; the text form is escaped for terminals. Pure. */
+#ifndef SLICEUP_VIEW_STATUS_H
+#define SLICEUP_VIEW_STATUS_H
+
+#include "coordinator/view/board.h"
+#include "coordinator/view/line.h"
+
+struct status {
+    const struct board *board;
+    uint64_t now_ms;        /* run clock */
+    int64_t pid;            /* of the coordinator that holds it; 0: none does */
+};
+
+const char *status_word (const struct status *status); /* running, interrupted, ended */
+/* Appends the JSON text with a newline. */
+void status_json (const struct status *status, struct buf *out);
+void status_text (const struct status *status, const struct style *style, struct buf *out);
+
+#endif

@@ -1,0 +1,111 @@
+/* status_text.c - a run in some twenty lines. */
+#include "coordinator/view/status.h"
+
+#include <inttypes.h>
+
+#include "common/base/duration.h"
+#include "coordinator/view/grid.h"
+#include "coordinator/view/size.h"
+
+static void add_run (const struct status *status, const struct style *style, struct buf *out)
+{
+    const struct board *board = status->board;
+    struct line line = line_begin (out, style);
+    line_puts (&line, "run ");
+    line_text (&line, board->run);
+    line_printf (&line, ": %s", status_word (status));
+    if (status->pid && !board->ended)
+        line_printf (&line, " (coordinator: process %" PRId64 ")", status->pid);
+    if (!status->pid && !board->ended)
+        line_printf (&line, "; continue it with: sliceup resume %.8s", board->run.len >= 8 ? board->run.ptr : "last");
+    line_end (&line);
+}
+
+static void add_sentence (const struct board *board, const struct style *style, struct buf *out)
+{
+    struct line line = line_begin (out, style);
+    line_paint (&line, board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD);
+    line_text (&line, board->sentence);
+    line_end (&line);
+}
+
+static void add_group (const struct board *board, const struct board_group *group, const struct style *style, struct buf *out)
+{
+    struct buf names;
+    struct line line = line_begin (out, style);
+    buf_init (&names, 1 << 20);
+    board_fold (board, group->hosts.items, group->hosts.n, &names);
+    line_puts (&line, "  ");
+    line_text (&line, buf_as_text (&names));
+    line_paint (&line, PAINT_BAD);
+    line_printf (&line, " %s", names_of (&outcome_names, group->outcome));
+    line_paint (&line, PAINT_NONE);
+    line_puts (&line, ": ");
+    line_text (&line, group->cause);
+    line_printf (&line, " [%s]", names_of (&layer_names, group->layer));
+    if (group->next.len) {
+        line_puts (&line, "; next: ");
+        line_text (&line, group->next);
+    }
+    line_end (&line);
+    buf_release (&names);
+}
+
+/* Of the last pass of each rung that did not pass. */
+static void add_failures (const struct board *board, const struct style *style, struct buf *out)
+{
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
+        const struct board_rung *rung = &board->rungs[i];
+        const struct board_pass *pass = &rung->passes[rung->last];
+        for (uint32_t k = 0; rung->last != PASS_NONE && k < pass->groups.n; k++)
+            add_group (board, &pass->groups.items[k], style, out);
+    }
+}
+
+static void add_metrics (const struct board *board, const struct style *style, struct buf *out)
+{
+    for (uint32_t i = 0; i < board->metrics.n; i++) {
+        const struct board_metric *metric = &board->metrics.items[i];
+        struct line line = line_begin (out, style);
+        line_puts (&line, "metric ");
+        line_text (&line, board_rung_id (board, metric->key.rung));
+        line_puts (&line, "/");
+        line_text (&line, metric->name);
+        line_printf (&line, " = %.6g: %s", metric->value, names_of (&proof_names, metric->proof));
+        if (metric->axes.len)
+            line_puts (&line, " over ");
+        line_text (&line, metric->axes);
+        line_end (&line);
+    }
+}
+
+static void add_cache (const struct board *board, const struct style *style, struct buf *out)
+{
+    char size[SIZE_TEXT_BYTES];
+    const struct board_generation *generation = &board->generation;
+    if (generation->token == 0)
+        return;
+    struct line line = line_begin (out, style);
+    line_printf (&line, "cache generation %" PRIu64 ": %u entries, %s, ", generation->token, generation->entries,
+                 size_print (generation->bytes, size));
+    if (generation->adopted)
+        line_puts (&line, "of an earlier run");
+    else {
+        line_puts (&line, "written by ");
+        line_text (&line, board_host_name (board, generation->writer));
+    }
+    line_end (&line);
+}
+
+void status_text (const struct status *status, const struct style *style, struct buf *out)
+{
+    struct style tall = *style;
+    tall.rows = 0;
+    add_run (status, style, out);
+    grid_draw (status->board, status->now_ms, &tall, NULL, 0, out);
+    add_failures (status->board, style, out);
+    add_metrics (status->board, style, out);
+    add_cache (status->board, style, out);
+    if (status->board->ended)
+        add_sentence (status->board, style, out);
+}

@@ -1,0 +1,188 @@
+#include "coordinator/view/waiting.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+
+enum wait { WAIT_JOIN, WAIT_RETURN, WAIT_SILENT, WAIT_GATE, WAIT_STOP, WAIT_START, WAIT_PHASE, WAIT_RESULT };
+
+struct wait_group {
+    enum wait wait;
+    struct text word;       /* PHASE: its name. GATE: its name */
+    uint64_t since_ms;
+    uint32_t *hosts;
+    uint32_t n, capacity;
+};
+
+/* Phases are words of the programs: more different ones than this are told as one wait without a name. */
+enum { DIFFERENT_MAX = 128 };
+struct wait_table { struct wait_group *items; uint32_t n, capacity; };
+
+static uint64_t earliest (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct wait_group *group_for (struct wait_table *table, enum wait wait, struct text word)
+{
+    for (uint32_t i = 0; i < table->n; i++)
+        if (table->items[i].wait == wait && text_equal (table->items[i].word, word))
+            return &table->items[i];
+    if (table->n >= DIFFERENT_MAX && word.len)
+        return group_for (table, WAIT_PHASE, (struct text) { 0 });
+    if (table->n == table->capacity) {
+        table->capacity = table->capacity ? 2 * table->capacity : 8;
+        table->items = mem_grow (table->items, table->capacity, sizeof (*table->items));
+    }
+    table->items[table->n] = (struct wait_group) { .wait = wait, .word = word, .since_ms = UINT64_MAX };
+    return &table->items[table->n++];
+}
+
+static void add (struct wait_table *table, enum wait wait, struct text word, uint32_t host, uint64_t since_ms)
+{
+    struct wait_group *group = group_for (table, wait, word);
+    if (group->n == group->capacity) {
+        group->capacity = group->capacity ? 2 * group->capacity : 8;
+        group->hosts = mem_grow (group->hosts, group->capacity, sizeof (*group->hosts));
+    }
+    group->hosts[group->n++] = host;
+    group->since_ms = earliest (group->since_ms, since_ms);
+}
+
+static void add_part (const struct board *board, uint32_t at, struct wait_table *table)
+{
+    const struct board_host *host = &board->hosts[at];
+    uint64_t began_ms = board_running (board)->began_ms;
+    struct text none = { 0 };
+    switch (host->state) {
+    case ATTEMPT_AT_GATE: add (table, WAIT_GATE, host->gate, at, began_ms); break;
+    case ATTEMPT_STOPPING: add (table, WAIT_STOP, none, at, host->phase_since_ms); break;
+    case ATTEMPT_ENDED: add (table, WAIT_RESULT, none, at, began_ms); break;
+    case ATTEMPT_RUNNING: add (table, WAIT_PHASE, host->phase, at, host->phase_since_ms); break;
+    default: add (table, WAIT_START, none, at, began_ms); break;
+    }
+}
+
+static void add_host (const struct board *board, uint32_t at, struct wait_table *table)
+{
+    const struct board_host *host = &board->hosts[at];
+    struct text none = { 0 };
+    if (host->life == BOARD_JOINED && host->suspected)
+        add (table, WAIT_SILENT, none, at, host->heard_ms);
+    else if (host->life == BOARD_JOINED && host->epoch != board->epoch)
+        add (table, WAIT_RETURN, none, at, board->epoch_ms);
+    else if (host->in_pass && !host->ended)
+        add_part (board, at, table);
+    else if (host->life != BOARD_JOINED && !(host->life == BOARD_LOST && host->epoch == board->epoch))
+        add (table, host->joins ? WAIT_RETURN : WAIT_JOIN, none, at, board->epoch_ms);
+}
+
+static int longest_first (const void *a, const void *b)
+{
+    const struct wait_group *x = a, *y = b;
+    if (x->since_ms != y->since_ms)
+        return x->since_ms < y->since_ms ? -1 : 1;
+    if (x->wait != y->wait)
+        return x->wait < y->wait ? -1 : 1;
+    return text_compare (x->word, y->word);
+}
+
+/* ---- words ---- */
+
+static void add_span (struct buf *out, uint64_t from_ms, uint64_t now_ms, uint64_t limit_ms)
+{
+    char span[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
+    buf_printf (out, " (%s", duration_print (now_ms > from_ms ? now_ms - from_ms : 0, span));
+    if (limit_ms)
+        buf_printf (out, " of %s", duration_print (limit_ms, limit));
+    buf_puts (out, ")");
+}
+
+static void add_attempt_span (const struct board *board, uint64_t now_ms, struct buf *out)
+{
+    add_span (out, board_running (board)->began_ms, now_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
+}
+
+/* Who takes part and has not come to this gate yet. */
+static void add_missing (const struct board *board, struct text gate, struct buf *out)
+{
+    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts)), n = 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        const struct board_host *host = &board->hosts[i];
+        if (host->in_pass && !(host->state == ATTEMPT_AT_GATE && text_equal (host->gate, gate)))
+            hosts[n++] = i;
+    }
+    if (n)
+        buf_puts (out, ", waiting for ");
+    board_fold (board, hosts, n, out);
+    mem_free (hosts);
+}
+
+static void add_gate (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+{
+    board_fold (board, group->hosts, group->n, out);
+    buf_puts (out, " at gate ");
+    buf_escaped (out, group->word, 0);
+    if (board->plan.rungs.items[board->key.rung].scope == SCOPE_SLICE)
+        add_missing (board, group->word, out);
+    add_attempt_span (board, now_ms, out);
+}
+
+static void add_phase (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+{
+    buf_puts (out, "waiting for ");
+    board_fold (board, group->hosts, group->n, out);
+    if (group->word.len)
+        buf_puts (out, " in phase ");
+    buf_escaped (out, group->word, 0);
+    add_attempt_span (board, now_ms, out);
+}
+
+static void add_silent (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    board_fold (board, group->hosts, group->n, out);
+    buf_printf (out, " silent for %s", duration_print (now_ms > group->since_ms ? now_ms - group->since_ms : 0, span));
+}
+
+static void add_line (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+{
+    static const char *const what[] = { [WAIT_JOIN] = " to join", [WAIT_RETURN] = " to come back", [WAIT_STOP] = " to stop",
+                                        [WAIT_START] = " to start", [WAIT_RESULT] = " to send its result" };
+    switch (group->wait) {
+    case WAIT_GATE: add_gate (board, group, now_ms, out); break;
+    case WAIT_PHASE: add_phase (board, group, now_ms, out); break;
+    case WAIT_SILENT: add_silent (board, group, now_ms, out); break;
+    default:
+        buf_puts (out, "waiting for ");
+        board_fold (board, group->hosts, group->n, out);
+        buf_puts (out, what[group->wait]);
+        if (group->wait == WAIT_JOIN || group->wait == WAIT_RETURN)
+            add_span (out, group->since_ms, now_ms, board->plan.limits.join_ms);
+        else
+            add_attempt_span (board, now_ms, out);
+    }
+    buf_byte (out, '\n');
+}
+
+uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, struct buf *out)
+{
+    struct wait_table table = { 0 };
+    if (!board->opened || board->ended)
+        return 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        add_host (board, i, &table);
+    if (table.n)
+        qsort (table.items, table.n, sizeof (*table.items), longest_first);
+    uint32_t shown = earliest (table.n, lines);
+    for (uint32_t i = 0; i < shown; i++)
+        add_line (board, &table.items[i], now_ms, out);
+    if (shown < table.n)
+        buf_printf (out, "... and %" PRIu32 " more\n", table.n - shown);
+    for (uint32_t i = 0; i < table.n; i++)
+        mem_free (table.items[i].hosts);
+    mem_free (table.items);
+    return shown + (shown < table.n);
+}

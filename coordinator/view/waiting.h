@@ -1,0 +1,20 @@
+/* waiting.h - what a run waits for right now, in lines for people: hosts that wait for the same folded together, the
+ * longest wait first.
+ *
+ *   waiting for v6e[3,17] in phase compile (12 s of 60 s)
+ *   v6e[0-2] at gate rendezvous, waiting for v6e[3] (12 s of 60 s)
+ *   v6e[5] silent for 7 s
+ *
+ * The bound in brackets is that of the whole wait: the attempt's time limit, or the time to join. Pure. */
+#ifndef SLICEUP_VIEW_WAITING_H
+#define SLICEUP_VIEW_WAITING_H
+
+#include "coordinator/view/board.h"
+
+enum { WAITING_LINES = 5 };
+
+/* Appends at most `lines` lines and, when there are more, "... and N more"; each ends with a newline and is escaped, none
+ * is cut. Nothing when nothing is waited for. `now_ms`: on the run's clock. Returns how many lines were appended. */
+uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, struct buf *out);
+
+#endif

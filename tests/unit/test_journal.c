@@ -1,0 +1,284 @@
+/* links: coordinator_io */
+#include "tests/unit/journal_fixture.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+static const uint32_t sizes[] = { 1, 7, 8, 9, 4096, 100000, 1024 * 1024 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], BIGGEST = 1024 * 1024 };
+
+static int expect_size (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    uint32_t *seen = owner;
+    (void) err;
+    assert_int_equal (index, *seen + 1);
+    assert_int_equal (bytes.len, sizes[*seen]);
+    for (uint32_t i = 0; i < bytes.len; i++)
+        if ((unsigned char) bytes.ptr[i] != 0xA5)
+            fail_msg ("byte %u of fact %u", (unsigned) i, (unsigned) index);
+    (*seen)++;
+    return 0;
+}
+
+static void facts_come_back_in_order_and_in_every_size (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint32_t seen = 0;
+    char *bytes = malloc (BIGGEST);
+    memset (bytes, 0xA5, BIGGEST);
+    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    assert_non_null (journal);
+    for (uint32_t i = 0; i < SIZES; i++)
+        journal_append (journal, i + 1, 3, i, i, (struct text) { .ptr = bytes, .len = sizes[i] });
+    journal_close (journal);
+    assert_int_equal (journal_read (place->path, 0, expect_size, &seen, &err), 0);
+    assert_int_equal (seen, SIZES);
+    free (bytes);
+}
+
+static void the_descriptor_wakes_when_more_is_durable (void **state)
+{
+    const struct place *place = *state;
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    struct pollfd woken = { .fd = journal_fd (journal), .events = POLLIN };
+    assert_int_equal (journal_durable (journal), 0);
+    assert_int_equal (poll (&woken, 1, 0), 0);
+    append_until (journal, 1, 1);
+    assert_int_equal (poll (&woken, 1, WAIT_MS), 1);
+    assert_int_equal (journal_durable (journal), 1);
+    journal_woken (journal);
+    assert_int_equal (poll (&woken, 1, 0), 0);
+    journal_woken (journal); /* with nothing to read away: does not block */
+    append_until (journal, 2, 500);
+    wait_durable (journal, 500);
+    assert_int_equal (journal_durable (journal), 500);
+    assert_false (journal_problem (journal, NULL));
+    journal_close (journal);
+}
+
+static void appending_goes_on_after_reopening (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint64_t last = 0;
+    make_journal (place->path, 40);
+    struct journal *journal = journal_open (place->path, &err);
+    assert_non_null (journal);
+    assert_int_equal (journal_durable (journal), 40);
+    append_until (journal, 41, 50);
+    journal_close (journal);
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), 0);
+    assert_int_equal (last, 50);
+}
+
+static void reading_begins_after_the_index_given (void **state)
+{
+    const struct place *place = *state;
+    uint64_t last = 30, beyond = 99;
+    make_journal (place->path, 40);
+    assert_int_equal (journal_read (place->path, 30, expect_next, &last, NULL), 0);
+    assert_int_equal (last, 40);
+    assert_int_equal (journal_read (place->path, 99, expect_next, &beyond, NULL), 0);
+    assert_int_equal (beyond, 99);
+}
+
+static void an_existing_journal_is_never_written_over (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint64_t last = 0;
+    make_journal (place->path, 5);
+    assert_null (journal_create (place->path, RUN_ID, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    assert_non_null (strstr (err.text, place->path));
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, NULL), 0);
+    assert_int_equal (last, 5);
+}
+
+static void a_missing_journal_is_said_to_be_missing (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint64_t last = 0;
+    assert_null (journal_open (place->path, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), -1);
+    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (access (place->path, F_OK), -1);
+}
+
+static unsigned mode_of (const struct place *place, const char *ending)
+{
+    char path[128];
+    struct stat st;
+    snprintf (path, sizeof path, "%s%s", place->path, ending);
+    assert_int_equal (stat (path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void nobody_else_can_read_its_files (void **state)
+{
+    const struct place *place = *state;
+    mode_t before = umask (0);
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    umask (before);
+    append_until (journal, 1, 1);
+    wait_durable (journal, 1);
+    assert_int_equal (mode_of (place, ""), 0600);
+    assert_int_equal (mode_of (place, "-wal"), 0600);
+    assert_int_equal (mode_of (place, "-shm"), 0600);
+    assert_int_equal (mode_of (place, ".lock"), 0600);
+    journal_close (journal);
+}
+
+static void a_journal_that_others_could_change_is_not_opened (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    make_journal (place->path, 1);
+    assert_int_equal (chmod (place->path, 0640), 0);
+    assert_null (journal_open (place->path, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    assert_non_null (strstr (err.text, "0600"));
+    assert_int_equal (chmod (place->path, 0600), 0);
+    assert_int_equal (chmod (place->folder, 0770), 0);
+    assert_null (journal_open (place->path, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    assert_non_null (strstr (err.text, "0700"));
+    assert_int_equal (chmod (place->folder, 0700), 0);
+}
+
+static void a_link_is_not_followed (void **state)
+{
+    const struct place *place = *state;
+    char link[128];
+    struct err err = { 0 };
+    uint64_t last = 0;
+    make_journal (place->path, 1);
+    snprintf (link, sizeof link, "%s/link.db", place->folder);
+    assert_int_equal (symlink (place->path, link), 0);
+    assert_null (journal_open (link, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (journal_read (link, 0, expect_next, &last, &err), -1);
+    assert_int_equal (err.code, ERR_STATE);
+}
+
+/* A process that holds the journal until it is killed. */
+static pid_t hold_elsewhere (const struct place *place)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal (pipe2 (ready, O_CLOEXEC), 0);
+    pid_t pid = fork ();
+    if (pid == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGKILL);
+        if (journal_open (place->path, NULL) && write (ready[1], "x", 1) == 1)
+            pause ();
+        _exit (1);
+    }
+    close (ready[1]);
+    assert_int_equal (read (ready[0], &byte, 1), 1);
+    close (ready[0]);
+    return pid;
+}
+
+static void a_second_coordinator_hears_who_holds_it (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    int64_t holder = -1;
+    char text[24];
+    make_journal (place->path, 3);
+    assert_false (journal_is_locked (place->path, &holder));
+    pid_t pid = hold_elsewhere (place);
+    assert_null (journal_open (place->path, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    snprintf (text, sizeof text, "pid %d ", (int) pid);
+    assert_non_null (strstr (err.text, text));
+    assert_true (journal_is_locked (place->path, &holder));
+    assert_int_equal (holder, pid);
+    assert_int_equal (kill (pid, SIGKILL), 0);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+    assert_false (journal_is_locked (place->path, &holder));
+    struct journal *journal = journal_open (place->path, &err);
+    assert_non_null (journal);
+    journal_close (journal);
+}
+
+static void a_reader_follows_while_facts_are_written (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint64_t seen = 0;
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    struct journal_reader *reader = journal_reader_open (place->path, &err);
+    assert_non_null (reader);
+    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (seen, 0);
+    for (uint64_t last = 100; last <= 3000; last += 100) {
+        append_until (journal, last - 99, last);
+        uint64_t durable = journal_durable (journal);
+        assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+        assert_true (seen >= durable);
+    }
+    wait_durable (journal, 3000);
+    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (seen, 3000);
+    journal_close (journal);
+    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (seen, 3000);
+    journal_reader_close (reader);
+}
+
+struct stopper {
+    uint64_t last, stop_at;
+};
+
+static int stop_at (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    struct stopper *stopper = owner;
+    if (index == stopper->stop_at)
+        return err_set (err, ERR_REFUSED, "enough");
+    return expect_next (&stopper->last, index, bytes, err);
+}
+
+static void a_reader_that_was_stopped_goes_on_at_the_fact_it_refused (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    struct stopper stopper = { .stop_at = 4 };
+    make_journal (place->path, 9);
+    struct journal_reader *reader = journal_reader_open (place->path, NULL);
+    assert_int_equal (journal_reader_next (reader, stop_at, &stopper, &err), -1);
+    assert_int_equal (err.code, ERR_REFUSED);
+    assert_string_equal (err.text, "enough");
+    assert_int_equal (stopper.last, 3);
+    stopper.stop_at = 0;
+    assert_int_equal (journal_reader_next (reader, stop_at, &stopper, NULL), 0);
+    assert_int_equal (stopper.last, 9);
+    journal_reader_close (reader);
+}
+
+int main (void)
+{
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
+    const struct CMUnitTest tests[] = {
+        IN_PLACE (facts_come_back_in_order_and_in_every_size),
+        IN_PLACE (the_descriptor_wakes_when_more_is_durable),
+        IN_PLACE (appending_goes_on_after_reopening),
+        IN_PLACE (reading_begins_after_the_index_given),
+        IN_PLACE (an_existing_journal_is_never_written_over),
+        IN_PLACE (a_missing_journal_is_said_to_be_missing),
+        IN_PLACE (nobody_else_can_read_its_files),
+        IN_PLACE (a_journal_that_others_could_change_is_not_opened),
+        IN_PLACE (a_link_is_not_followed),
+        IN_PLACE (a_second_coordinator_hears_who_holds_it),
+        IN_PLACE (a_reader_follows_while_facts_are_written),
+        IN_PLACE (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* links: coordinator_view */
+/* Receipts: the laws of merging, JSON there and back, the fold from facts, frontier and drift. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../wire/generate.h"
+#include "coordinator/core/drift.h"
+#include "coordinator/core/frontier.h"
+#include "coordinator/core/merge.h"
+#include "coordinator/view/receipt_fold.h"
+#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
+
+enum { ROUNDS = 200 };
+
+static void random_receipt (uint64_t seed, struct slice_receipt *out, struct arena *arena)
+{
+    struct generator generator = { .mode = GENERATE_SPARSE, .rng = rng_seed (seed), .arena = arena };
+    memset (out, 0, sizeof (*out));
+    generate_record (&generator, &slice_receipt_record, out);
+    for (uint32_t i = 0; i < out->hosts.n; i++) { /* few names, so that merging meets the same host often */
+        out->hosts.items[i].host = text_format (arena, "h%u", (unsigned) rng_below (&generator.rng, 4));
+        out->hosts.items[i].run = TEXT_LIT ("run");
+    }
+    merge_normalise (out);
+}
+
+static bool same (const struct slice_receipt *a, const struct slice_receipt *b)
+{
+    struct buf x, y;
+    buf_init (&x, 64 << 20);
+    buf_init (&y, 64 << 20);
+    receipt_json (a, &x);
+    receipt_json (b, &y);
+    bool equal = record_equal (&slice_receipt_record, a, b) && x.len == y.len && memcmp (x.ptr, y.ptr, x.len) == 0;
+    buf_release (&x);
+    buf_release (&y);
+    return equal;
+}
+
+static void merging_is_commutative_associative_and_idempotent (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct arena arena = { 0 };
+        struct slice_receipt a, b, c, ab, ba, bc, left, right, aa;
+        random_receipt (3 * seed, &a, &arena);
+        random_receipt (3 * seed + 1, &b, &arena);
+        random_receipt (3 * seed + 2, &c, &arena);
+        merge_receipts (&a, &b, &arena, &ab);
+        merge_receipts (&b, &a, &arena, &ba);
+        assert_true (same (&ab, &ba));
+        merge_receipts (&b, &c, &arena, &bc);
+        merge_receipts (&ab, &c, &arena, &left);
+        merge_receipts (&a, &bc, &arena, &right);
+        assert_true (same (&left, &right));
+        merge_receipts (&a, &a, &arena, &aa);
+        assert_true (same (&a, &aa));
+        assert_int_equal (ab.hosts.n <= a.hosts.n + b.hosts.n, 1);
+        arena_release (&arena);
+    }
+}
+
+static struct host_receipt one_host (const char *name, const char *kernel, struct arena *arena)
+{
+    struct host_receipt host = { .run = TEXT_LIT ("run"), .host = text_copy (arena, text_of (name)) };
+    host.facts.items = arena_array (arena, 2, sizeof (struct var));
+    host.facts.items[0] = (struct var) { TEXT_LIT ("kernel.release"), text_of (kernel) };
+    host.facts.items[1] = (struct var) { TEXT_LIT ("hostname"), host.host };
+    host.facts.n = 2;
+    return host;
+}
+
+static void contradicting_receipts_of_one_host_both_stay (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct host_receipt x = one_host ("h0", "6.1", &arena), y = one_host ("h0", "6.2", &arena);
+    struct slice_receipt a = { 0 }, b = { 0 }, both;
+    a.hosts.items = &x;
+    b.hosts.items = &y;
+    a.hosts.n = b.hosts.n = 1;
+    merge_receipts (&a, &b, &arena, &both);
+    assert_int_equal (both.hosts.n, 2);
+    assert_true (merge_conflict (&both, 0) && merge_conflict (&both, 1));
+    merge_receipts (&a, &a, &arena, &both);
+    assert_int_equal (both.hosts.n, 1);
+    assert_false (merge_conflict (&both, 0));
+    arena_release (&arena);
+}
+
+static void drift_names_the_minority_and_forgives_names (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct host_receipt hosts[3] = { one_host ("h0", "6.1", &arena), one_host ("h1", "6.1", &arena), one_host ("h2", "6.2", &arena) };
+    struct slice_receipt receipt = { 0 };
+    struct drift drift;
+    receipt.hosts.items = hosts;
+    receipt.hosts.n = 3;
+    drift_find (&receipt, &arena, &drift);
+    assert_int_equal (drift.n, 2);
+    assert_true (text_is (drift.items[0].fact, "fact hostname") && drift.items[0].expected);
+    assert_true (text_is (drift.items[1].fact, "fact kernel.release") && !drift.items[1].expected);
+    assert_int_equal (drift.items[1].groups[0].hosts_n, 2);
+    assert_true (text_is (drift.items[1].groups[1].hosts[0], "h2"));
+    hosts[1].facts.n = 0; /* says nothing of its kernel: a difference as well */
+    drift_find (&receipt, &arena, &drift);
+    assert_int_equal (drift.items[1].groups_n, 3);
+    arena_release (&arena);
+}
+
+static void read_back (struct buf *json, struct slice_receipt *out, struct arena *arena)
+{
+    struct err err = { 0 };
+    if (receipt_from_json (buf_as_text (json), out, arena, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+/* JSON cannot hold infinities or a name twice in one object, so what is compared was through it once. */
+static void json_comes_back_as_it_went (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct arena arena = { 0 };
+        struct slice_receipt random, receipt, back;
+        struct buf first, json, again;
+        buf_init (&first, 64 << 20);
+        buf_init (&json, 64 << 20);
+        buf_init (&again, 64 << 20);
+        random_receipt (seed, &random, &arena);
+        receipt_json (&random, &first);
+        read_back (&first, &receipt, &arena);
+        receipt_json (&receipt, &json);
+        read_back (&json, &back, &arena);
+        receipt_json (&back, &again);
+        assert_int_equal (receipt.hosts.n, random.hosts.n);
+        assert_int_equal (json.len, again.len);
+        assert_memory_equal (json.ptr, again.ptr, json.len);
+        buf_release (&first);
+        buf_release (&json);
+        buf_release (&again);
+        arena_release (&arena);
+    }
+}
+
+static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
+{
+    (void) state;
+    static const struct { const char *json, *words; } cases[] = {
+        { "", "" },
+        { "{", "line" },
+        { "{}", "not a receipt" },
+        { "{\"schema\":\"sliceup.receipt/2\"}", "not a receipt" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"host\":7}]}", "hosts: [0]: host: expected a string" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"hst\":\"x\"}]}", "hst: unknown member" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"attempt\":-1}]}", "times: [0]: attempt: expected an integer" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"pass\":\"warm\"}]}", "pass: expected null or one of" },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct arena arena = { 0 };
+        struct slice_receipt receipt;
+        struct err err = { 0 };
+        assert_int_equal (receipt_from_json (text_of (cases[i].json), &receipt, &arena, &err), -1);
+        if (strstr (err.text, cases[i].words) == NULL)
+            fail_msg ("case %zu: %s", i, err.text);
+        arena_release (&arena);
+    }
+}
+
+/* ---- the fold ---- */
+
+static struct plan_host plan_hosts[2] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
+static struct rung plan_rungs[3] = { { .id = TEXT_LIT ("one") }, { .id = TEXT_LIT ("two") }, { .id = TEXT_LIT ("three") } };
+
+static void open_run (struct receipt_fold *fold)
+{
+    struct fact fact = { .kind = FACT_RUN_OPENED };
+    fact.of.run_opened.run = TEXT_LIT ("0123456789abcdef0123456789abcdef");
+    fact.of.run_opened.plan.slice = TEXT_LIT ("sample");
+    fact.of.run_opened.plan.hosts.items = plan_hosts;
+    fact.of.run_opened.plan.hosts.n = 2;
+    fact.of.run_opened.plan.rungs.items = plan_rungs;
+    fact.of.run_opened.plan.rungs.n = 3;
+    receipt_fold_apply (fold, &fact);
+}
+
+static void end_attempt (struct receipt_fold *fold, uint32_t host, struct attempt_key key)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    fact.of.attempt_ended.host = host;
+    fact.of.attempt_ended.result = (struct result) { .key = key, .ending = ENDING_EXITED, .done = true, .duration_ms = 10 };
+    receipt_fold_apply (fold, &fact);
+}
+
+static void end_pass (struct receipt_fold *fold, struct attempt_key key, struct verdict *verdicts, uint32_t n)
+{
+    struct fact fact = { .kind = FACT_PASS_ENDED };
+    fact.of.pass_ended = (struct fact_pass_ended) { .key = key, .outcome = n ? OUTCOME_FAILED : OUTCOME_PASSED, .duration_ms = 20 };
+    fact.of.pass_ended.verdicts.items = verdicts;
+    fact.of.pass_ended.verdicts.n = n;
+    receipt_fold_apply (fold, &fact);
+}
+
+/* One passes, two fails on h1 only, three is not reached. */
+static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_receipt *receipt)
+{
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct attempt_key one = { 0, PASS_ONCE, 1 }, two = { 1, PASS_ONCE, 1 };
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .cause = TEXT_LIT ("exit status 3") };
+    open_run (fold);
+    for (uint32_t host = 0; host < 2; host++)
+        end_attempt (fold, host, one);
+    end_pass (fold, one, NULL, 0);
+    for (uint32_t host = 0; host < 2; host++)
+        end_attempt (fold, host, two);
+    end_pass (fold, two, &verdict, 1);
+    receipt_fold_take (fold, arena, receipt);
+    return fold;
+}
+
+static void the_fold_tells_where_each_host_stands (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    const struct header *header = &receipt.headers.items[0];
+    struct frontier slice = frontier_of_slice (header, &receipt);
+    assert_int_equal (receipt.hosts.n, 2);
+    assert_int_equal (slice.first_passing, 0);
+    assert_int_equal (slice.highest_passing, 0);
+    assert_int_equal (slice.next_failing, 1);
+    assert_int_equal (frontier_host (header, &receipt.hosts.items[0]), OUTCOME_PASSED);
+    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_FAILED);
+    assert_int_equal (frontier_of_host (header, &receipt.hosts.items[0]).highest_passing, 1);
+    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_FAILED);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void a_later_attempt_counts_and_keeps_its_history (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    struct attempt_key again = { 1, PASS_ONCE, 2 };
+    for (uint32_t host = 0; host < 2; host++)
+        end_attempt (fold, host, again);
+    end_pass (fold, again, NULL, 0);
+    receipt_fold_take (fold, &arena, &receipt);
+    const struct rung_receipt *latest = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("two"), PASS_ONCE);
+    assert_int_equal (latest->outcome, OUTCOME_PASSED);
+    assert_int_equal (latest->recovered.n, 1);
+    assert_true (text_find (latest->recovered.items[0], TEXT_LIT ("exit status 3"), NULL));
+    assert_int_equal (frontier_outcome (&receipt.headers.items[0], &receipt), OUTCOME_PASSED);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static bool text_has (const struct slice_receipt *receipt, const char *words)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    receipt_text (receipt, &out);
+    bool found = strstr (buf_c (&out), words) != NULL;
+    buf_release (&out);
+    return found;
+}
+
+static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    assert_true (text_has (&receipt, "passed         h[0-1]"));
+    assert_true (text_has (&receipt, "exit status 3  [program]"));
+    assert_true (text_has (&receipt, "not reached"));
+    receipt.hosts.items[1].rungs.items[1].cause.text = TEXT_LIT ("\x1b]52;c;evil\x07");
+    assert_false (text_has (&receipt, "\x1b"));
+    assert_false (text_has (&receipt, "\x07"));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void json_follows_the_schema (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    struct buf json;
+    char path[] = "/tmp/sliceup-receipt-XXXXXX", command[512];
+    buf_init (&json, 1 << 20);
+    receipt_json (&receipt, &json);
+    int fd = mkstemp (path);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, json.ptr, json.len), (ssize_t) json.len);
+    close (fd);
+    snprintf (command, sizeof (command),
+              "ASAN_OPTIONS= LD_PRELOAD= /usr/bin/python3 -c \"import json,jsonschema,sys;"
+              "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))\" %s %s/docs/spec/receipt.schema.json",
+              path, SLICEUP_SOURCE_DIR);
+    int status = system (command);
+    unlink (path);
+    assert_int_equal (status, 0);
+    buf_release (&json);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (merging_is_commutative_associative_and_idempotent),
+        cmocka_unit_test (contradicting_receipts_of_one_host_both_stay),
+        cmocka_unit_test (drift_names_the_minority_and_forgives_names),
+        cmocka_unit_test (json_comes_back_as_it_went),
+        cmocka_unit_test (what_is_not_a_receipt_is_refused_with_its_place),
+        cmocka_unit_test (the_fold_tells_where_each_host_stands),
+        cmocka_unit_test (a_later_attempt_counts_and_keeps_its_history),
+        cmocka_unit_test (the_text_folds_hosts_and_shows_no_control_bytes),
+        cmocka_unit_test (json_follows_the_schema),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
