@@ -32,8 +32,10 @@ FENCED = {
     r"openssl": {"common/base"},
     r"jansson": {"coordinator/io", "coordinator/view", "coordinator/cli", "worker/io"},
     r"libssh": {"coordinator/io"},
-    r"sys/epoll|sys/socket|time|pthread|fcntl|unistd": {"common/base", "common/io", "common/conf", "coordinator/io",
-                                                        "coordinator/cli", "worker/io"},
+    r"sys/epoll|sys/socket|pthread|fcntl|unistd": {"common/base", "common/io", "common/conf", "coordinator/io",
+                                                   "coordinator/cli", "worker/io"},
+    r"time|sys/ioctl": {"common/base", "common/io", "common/conf", "coordinator/io", "coordinator/cli", "coordinator/view",
+                        "worker/io"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)

@@ -1,0 +1,157 @@
+/* cache_fixture.h - a cache root in a temporary folder, and generations in it. */
+#ifndef SLICEUP_TESTS_CACHE_FIXTURE_H
+#define SLICEUP_TESTS_CACHE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "worker/io/cache.h"
+
+struct lot {                        /* one file of the generation that the tests seal */
+    const char *path;
+    const char *content;
+};
+static const struct lot lots[] = {
+    { "jit_tiny-0a1b-cache", "executable one" },
+    { "jit_tiny-0a1b-atime", "12345678" },
+    { "empty", "" },
+    { "xla/autotune/results.textproto", "version: 3\n" },
+    { "xla/kernel cache.bin", "0123456789abcdef0123456789abcdef" },
+};
+enum { LOTS = sizeof lots / sizeof *lots };
+static const char *const lot_folders[] = { "xla", "xla/autotune" };
+enum { LOT_FOLDERS = sizeof lot_folders / sizeof *lot_folders };
+
+struct yard {
+    char base[64];                  /* the temporary folder */
+    char root[96];                  /* the frontend's root in it */
+    char private_dir[96];
+    char dir[1100];                 /* as the last call prepared it */
+    struct arena arena;
+    struct seal seal;
+    struct err err;
+};
+
+static inline int yard_setup (void **state)
+{
+    struct yard *yard = mem_alloc (sizeof *yard);
+    snprintf (yard->base, sizeof yard->base, "/tmp/sliceup-cache-XXXXXX");
+    assert_non_null (mkdtemp (yard->base));
+    snprintf (yard->root, sizeof yard->root, "%s/cache/jax/f00d", yard->base);
+    snprintf (yard->private_dir, sizeof yard->private_dir, "%s/none", yard->base);
+    *state = yard;
+    return 0;
+}
+
+/* A sealed folder lets nobody but root remove what is in it. */
+static inline void yard_reopen (const char *path)
+{
+    static const char *const below[] = { "", "/xla", "/xla/autotune" };
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+        char name[1200];
+        struct stat st;
+        snprintf (name, sizeof name, "%s%s", path, below[i]);
+        if (lstat (name, &st) == 0 && S_ISDIR (st.st_mode))
+            assert_int_equal (chmod (name, 0755), 0);
+    }
+}
+
+static inline char *yard_generation (const struct yard *yard, uint64_t token, char out[160])
+{
+    snprintf (out, 160, "%s/gen-%llu", yard->root, (unsigned long long) token);
+    return out;
+}
+
+static inline int yard_teardown (void **state)
+{
+    struct yard *yard = *state;
+    char path[160];
+    for (uint64_t token = 1; token < 10; token++)
+        yard_reopen (yard_generation (yard, token, path));
+    assert_int_equal (folder_remove (yard->base, &yard->err), 0);
+    arena_release (&yard->arena);
+    mem_free (yard);
+    return 0;
+}
+
+static inline void write_file (const char *folder, const char *path, const char *content, size_t len)
+{
+    char name[1400];
+    snprintf (name, sizeof name, "%s/%s", folder, path);
+    int fd = open (name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, content, len), len);
+    assert_int_equal (close (fd), 0);
+}
+
+static inline void fill (const char *folder)
+{
+    char name[1400];
+    for (int i = 0; i < LOT_FOLDERS; i++) {
+        snprintf (name, sizeof name, "%s/%s", folder, lot_folders[i]);
+        assert_int_equal (mkdir (name, 0755), 0);
+    }
+    for (int i = 0; i < LOTS; i++)
+        write_file (folder, lots[i].path, lots[i].content, strlen (lots[i].content));
+}
+
+static inline struct cache_order writer_order (const struct yard *yard, uint64_t token)
+{
+    return (struct cache_order) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (yard->root), .token = token };
+}
+
+static inline struct cache_order reader_order (const struct yard *yard, uint64_t token)
+{
+    return (struct cache_order) { .role = CACHE_ROLE_READER, .frontend_root = text_of (yard->root), .token = token,
+                                  .sha256 = yard->seal.sha256 };
+}
+
+static inline int prepare_writer (struct yard *yard, const struct cache_order *order)
+{
+    return cache_prepare_writer (order, yard->dir, sizeof yard->dir, &yard->err);
+}
+
+static inline int prepare_reader (struct yard *yard, uint64_t token)
+{
+    struct cache_order order = reader_order (yard, token);
+    return cache_prepare_reader (&order, yard->private_dir, yard->dir, sizeof yard->dir, &yard->err);
+}
+
+/* Generation `token`, prepared, filled and sealed. */
+static inline void seal_lots (struct yard *yard, uint64_t token)
+{
+    struct cache_order order = writer_order (yard, token);
+    if (prepare_writer (yard, &order))
+        fail_msg ("%s", yard->err.text);
+    fill (yard->dir);
+    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err))
+        fail_msg ("%s", yard->err.text);
+}
+
+static inline void says (const struct yard *yard, const char *wanted)
+{
+    if (!strstr (yard->err.text, wanted))
+        fail_msg ("\"%s\" does not say \"%s\"", yard->err.text, wanted);
+}
+
+static inline bool exists (const char *folder, const char *name)
+{
+    char path[1400];
+    struct stat st;
+    snprintf (path, sizeof path, "%s/%s", folder, name);
+    return lstat (path, &st) == 0;
+}
+
+#endif

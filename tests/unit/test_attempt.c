@@ -1,0 +1,626 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/io/attempt.h"
+#include "worker/io/errand.h"
+#include "worker/io/exec.h"
+#include "worker/io/facts.h"
+
+#define NONCE "00112233445566778899aabbccddeeff"
+enum { PATIENCE_MS = 30000 };
+
+/* One worker's folder, one attempt in it, and everything that became of it. */
+struct bench {
+    char directory[64];
+    struct loop *loop;
+    struct attempt_place place;
+    struct attempt *attempt;
+    struct msg_run run;
+    struct text argv[3];
+    struct arena arena;
+    const struct result *result;
+    char phases[512];
+    uint32_t gates;
+    bool answer_gates;
+    struct buf chunks;
+    uint64_t unsent_bytes;
+    uint32_t chunks_n, lasts;
+    bool deaf;                  /* the coordinator takes no chunks */
+    bool stop_hard;
+    const char *stop_on_phase;
+};
+
+static bool take_chunk (void *owner, const struct output_chunk *chunk)
+{
+    struct bench *bench = owner;
+    if (bench->deaf)
+        return false;
+    buf_text (&bench->chunks, chunk->bytes);
+    bench->unsent_bytes = chunk->unsent_bytes;
+    bench->chunks_n++;
+    bench->lasts += chunk->last;
+    return true;
+}
+
+static void take_event (struct bench *bench, const struct attempt_event *event)
+{
+    if (event->kind == ATTEMPT_EVENT_ENDED) {
+        bench->result = event->result;
+        loop_stop (bench->loop);
+    } else if (event->kind == ATTEMPT_EVENT_GATE) {
+        bench->gates++;
+        if (bench->answer_gates)
+            attempt_go (bench->attempt, event->name, TEXT_LIT ("opened"));
+    } else {
+        size_t len = strlen (bench->phases);
+        snprintf (bench->phases + len, sizeof bench->phases - len, "%.*s ", TEXT_ARG (event->name));
+        if (bench->stop_on_phase && text_is (event->name, bench->stop_on_phase))
+            attempt_stop (bench->attempt, bench->stop_hard, ENDING_CANCELLED, TEXT_LIT ("enough"), clock_boot_ms ());
+    }
+}
+
+static void pass (void *owner)
+{
+    struct bench *bench = owner;
+    struct attempt_event event;
+    attempt_turn (bench->attempt, clock_boot_ms ());
+    while (attempt_next (bench->attempt, &event))
+        take_event (bench, &event);
+    loop_deadline (bench->loop, attempt_deadline_ms (bench->attempt));
+}
+
+static void on_signal (void *owner, int signal_number, int64_t pid)
+{
+    (void) owner;
+    (void) pid;
+    assert_int_equal (signal_number, SIGCHLD);
+}
+
+static int setup (void **state)
+{
+    static const int signals[] = { SIGCHLD, 0 };
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->directory, sizeof bench->directory, "/tmp/test_attempt.XXXXXX");
+    assert_non_null (mkdtemp (bench->directory));
+    bench->loop = loop_open (NULL);
+    assert_non_null (bench->loop);
+    assert_int_equal (loop_signals (bench->loop, signals, on_signal, bench, NULL), 0);
+    loop_each_pass (bench->loop, pass, bench);
+    bench->place = (struct attempt_place) { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .owner = bench,
+                                            .directory = bench->directory, .output = take_chunk,
+                                            .stop_ms = 300, .log_bytes = 1 << 20 };
+    bench->run = (struct msg_run) { .key = { 2, PASS_ONCE, 1 }, .nonce = TEXT_LIT (NONCE), .world = 1,
+                                    .address = TEXT_LIT ("127.0.0.1"), .secret = 77 };
+    bench->run.rung = (struct rung) { .id = TEXT_LIT ("tiny"), .scope = SCOPE_HOST, .timeout_ms = PATIENCE_MS };
+    bench->run.profile = (struct profile) { .name = TEXT_LIT ("p"), .backend = TEXT_LIT ("cpu"),
+                                             .devices_per_host = 2 };
+    buf_init (&bench->chunks, 64 << 20);
+    *state = bench;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct bench *bench = *state;
+    attempt_destroy (bench->attempt);
+    loop_close (bench->loop);
+    buf_release (&bench->chunks);
+    arena_release (&bench->arena);
+    assert_int_equal (folder_remove (bench->directory, NULL), 0);
+    mem_free (bench);
+    return 0;
+}
+
+static void use_command (struct bench *bench, const char *script)
+{
+    bench->argv[0] = TEXT_LIT ("sh");
+    bench->argv[1] = TEXT_LIT ("-c");
+    bench->argv[2] = text_of (script);
+    bench->run.rung.kind = PROGRAM_COMMAND;
+    bench->run.rung.argv.items = bench->argv;
+    bench->run.rung.argv.n = 3;
+}
+
+/* A canary of its own: without the helper, so that every word on the channel stands here. */
+static void use_canary (struct bench *bench, const char *body)
+{
+    static const char prologue[] = "import json, os, socket, sys, time\n"
+                                   "channel = socket.socket(fileno=int(os.environ['SLICEUP_FD']))\n"
+                                   "lines = channel.makefile('rb')\n"
+                                   "attempt = json.loads(lines.readline())\n"
+                                   "def say(**line): channel.sendall(json.dumps(line).encode() + b'\\n')\n"
+                                   "def done(): say(type='done', nonce=attempt['nonce'])\n";
+    struct text path = text_format (&bench->arena, "%s/canary.py", bench->directory);
+    struct text text = text_format (&bench->arena, "%s%s", prologue, body);
+    struct digest digest = digest_of (text.ptr, text.len);
+    char hex[DIGEST_HEX_BYTES];
+    assert_int_equal (atomic_file_write (path.ptr, text.ptr, text.len, 0600, NULL), 0);
+    bench->run.rung.kind = PROGRAM_CANARY;
+    bench->run.rung.program.path = path;
+    bench->run.rung.program.sha256 = text_format (&bench->arena, "%s", digest_hex (&digest, hex));
+}
+
+static const struct result *run (struct bench *bench)
+{
+    bench->attempt = attempt_start (bench->loop, &bench->place, &bench->run, clock_boot_ms ());
+    assert_int_equal (loop_run (bench->loop, NULL), 0);
+    assert_non_null (bench->result);
+    assert_true (record_check (&result_record, bench->result, NULL));
+    assert_true (attempt_key_equal (&bench->result->key, &bench->run.key));
+    return bench->result;
+}
+
+static void has (struct text text, const char *what)
+{
+    if (!text_find (text, text_of (what), NULL))
+        fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (text));
+}
+
+static struct text log_of (struct bench *bench)
+{
+    struct buf bytes;
+    struct text path = attempt_path (&bench->arena, bench->directory, "logs", &bench->run.key, ".log");
+    buf_init (&bytes, 64 << 20);
+    assert_int_equal (file_read (path.ptr, &bytes, NULL), 0);
+    struct text text = text_copy (&bench->arena, buf_as_text (&bytes));
+    buf_release (&bytes);
+    return text;
+}
+
+/* ---- commands ---- */
+
+static void a_command_has_exit_status_and_log_only (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "echo hello; echo world >&2; test -z \"$SLICEUP_FD\" && exit 4");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_EXITED);
+    assert_int_equal (r->code, 4);
+    assert_false (r->spoke || r->done);
+    assert_true (text_is (r->tail, "hello\nworld\n"));
+    assert_int_equal (r->output_bytes, 12);
+    assert_true (text_is (log_of (b), "hello\nworld\n"));
+    assert_true (text_is (buf_as_text (&b->chunks), "hello\nworld\n"));
+    assert_int_equal (b->lasts, 1);
+    assert_string_equal (b->phases, "start ");
+    assert_true (r->peak_bytes > 0);
+}
+
+static void a_silent_command_sends_no_chunk (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "exit 0");
+    assert_int_equal (run (b)->code, 0);
+    assert_int_equal (b->chunks_n, 0);
+}
+
+static void its_environment_is_an_allow_list_and_the_profile (void **state)
+{
+    struct bench *b = *state;
+    struct var vars[] = { { TEXT_LIT ("ORDERED"), TEXT_LIT ("1") }, { TEXT_LIT ("TZ"), TEXT_LIT ("UTC") } };
+    setenv ("NOT_ORDERED", "1", 1);
+    setenv ("TZ", "Asia/Tokyo", 1);
+    use_command (b, "env; pwd; echo pwd-is-home; test \"$(pwd)\" = \"$HOME\"");
+    b->run.profile.env.items = vars;
+    b->run.profile.env.n = 2;
+    const struct result *r = run (b);
+    unsetenv ("TZ");
+    assert_int_equal (r->code, 0);
+    has (r->tail, "ORDERED=1\n");
+    has (r->tail, "TZ=UTC\n");
+    has (r->tail, "PATH=");
+    assert_false (text_find (r->tail, TEXT_LIT ("NOT_ORDERED"), NULL));
+    has (r->tail, "/scratch/2.once.1\n");
+}
+
+static void a_variable_without_a_name_is_refused (void **state)
+{
+    struct bench *b = *state;
+    struct var vars[] = { { TEXT_LIT ("A=B"), TEXT_LIT ("1") } };
+    use_command (b, "exit 0");
+    b->run.profile.env.items = vars;
+    b->run.profile.env.n = 1;
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    has (r->problem, "'A=B' is not the name of a variable");
+}
+
+static void what_is_not_there_does_not_start (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "");
+    b->argv[0] = TEXT_LIT ("no-such-program");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    has (r->problem, "no-such-program was not found along PATH");
+}
+
+static void a_log_has_a_cap_and_the_rest_is_counted (void **state)
+{
+    struct bench *b = *state;
+    b->place.log_bytes = 1000;
+    use_command (b, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end");
+    uint64_t began_ms = clock_boot_ms ();
+    const struct result *r = run (b);
+    uint64_t took_ms = clock_boot_ms () - began_ms;
+    assert_int_equal (r->code, 0); /* it was never blocked, nor killed by SIGPIPE */
+    assert_int_equal (r->output_bytes, 3000009);
+    assert_int_equal (log_of (b).len, 1000);
+    assert_int_equal (r->dropped_bytes, 3000009 - 1000);
+    assert_int_equal (r->tail.len, RESULT_TAIL_MAX_BYTES);
+    has (r->tail, "x\nthe end\n");
+    /* A second's worth is let through at once, then so much a second; what was not sent is known. */
+    assert_true (b->chunks.len >= OUTPUT_RATE_BYTES - LOG_CHUNK_MAX_BYTES);
+    assert_true (b->chunks.len <= OUTPUT_RATE_BYTES + took_ms * OUTPUT_RATE_BYTES / 1000);
+    assert_int_equal (b->chunks.len + b->unsent_bytes, 3000009);
+    assert_int_equal (attempt_unsent_bytes (b->attempt), b->unsent_bytes);
+    assert_int_equal (b->lasts, 1);
+}
+
+static void a_deaf_coordinator_costs_only_its_copy (void **state)
+{
+    struct bench *b = *state;
+    b->deaf = true;
+    use_command (b, "echo hello");
+    run (b);
+    assert_true (text_is (log_of (b), "hello\n"));
+    assert_int_equal (attempt_unsent_bytes (b->attempt), 6);
+}
+
+static void invalid_output_becomes_a_valid_tail (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "printf 'a\\377b\\000c'");
+    const struct result *r = run (b);
+    assert_true (text_is (r->tail, "a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c"));
+    assert_int_equal (log_of (b).len, 5);
+}
+
+static void strays_are_counted (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "setsid sleep 1000 & sleep 1000 & exit 0");
+    assert_int_equal (run (b)->strays, 2);
+}
+
+static void a_limit_ends_it (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.timeout_ms = 200;
+    use_command (b, "echo begun; trap '' INT TERM; while :; do sleep 0.01; done");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    assert_int_equal (r->code, SIGKILL);
+    has (r->problem, "its limit of 200 ms passed");
+    assert_true (r->duration_ms >= 200 + 2 * 300);
+    has (r->tail, "begun");
+}
+
+static void a_stop_is_reported_as_ordered (void **state)
+{
+    struct bench *b = *state;
+    b->stop_on_phase = "start";
+    b->stop_hard = true;
+    use_command (b, "while :; do sleep 1000; done");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_CANCELLED);
+    assert_int_equal (r->code, SIGKILL);
+    has (r->problem, "stopped: enough");
+}
+
+static void an_unknown_program_kind_does_not_start (void **state)
+{
+    struct bench *b = *state;
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    has (r->problem, "no program that this worker knows");
+}
+
+/* ---- canaries ---- */
+
+static void a_canary_hears_the_attempt_and_speaks (void **state)
+{
+    struct bench *b = *state;
+    struct var args[] = { { TEXT_LIT ("steps"), TEXT_LIT ("3") }, { TEXT_LIT ("name"), TEXT_LIT ("\"x\"") } };
+    b->run.rung.args.items = args;
+    b->run.rung.args.n = 2;
+    use_canary (b, "say(type='phase', name='run')\n"
+                   "say(type='fact', name='line', value=json.dumps(attempt, sort_keys=True))\n"
+                   "say(type='memory', peak_bytes=1<<40)\n"
+                   "print('printed')\n"
+                   "done()\n");
+    const struct result *r = run (b);
+    if (r->bad_lines || !r->done)
+        fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
+    assert_true (r->ending == ENDING_EXITED && r->code == 0 && r->spoke);
+    assert_true (text_is (r->phase, "run"));
+    assert_true (r->peak_bytes == 1ull << 40);
+    assert_string_equal (b->phases, "start run ");
+    assert_true (text_is (r->facts.items[0].value,
+                          "{\"address\": \"127.0.0.1\", \"args\": {\"name\": \"x\", \"steps\": 3}, \"attempt\": 1, "
+                          "\"backend\": \"cpu\", \"devices_per_host\": 2, \"host\": \"h0\", "
+                          "\"mesh\": [{\"axis\": \"host\", \"size\": 2}], \"nonce\": \"" NONCE "\", "
+                          "\"pass\": \"once\", "
+                          "\"protocol\": 1, \"rank\": 0, \"run\": \"ab\", \"rung\": \"tiny\", \"scope\": \"host\", "
+                          "\"secret\": 77, \"type\": \"attempt\", \"world\": 1}"));
+}
+
+static void a_slice_canary_hears_its_place_in_the_slice (void **state)
+{
+    struct bench *b = *state;
+    struct axis axes[] = { { TEXT_LIT ("data"), 4 }, { TEXT_LIT ("model"), 2 } };
+    b->run.rung.scope = SCOPE_SLICE;
+    b->run.mesh.items = axes;
+    b->run.mesh.n = 2;
+    b->run.rank = 3;
+    b->run.world = 4;
+    use_canary (b, "place = [attempt[k] for k in ('scope', 'rank', 'world', 'mesh')]\n"
+                   "say(type='fact', name='place', value=json.dumps(place))\n"
+                   "done()\n");
+    assert_true (text_is (run (b)->facts.items[0].value, "[\"slice\", 3, 4, [{\"axis\": \"data\", \"size\": 4}, "
+                          "{\"axis\": \"model\", \"size\": 2}]]"));
+}
+
+static void a_gate_is_passed_when_it_is_opened (void **state)
+{
+    struct bench *b = *state;
+    b->answer_gates = true;
+    use_canary (b, "for name in ('rendezvous', 'program'):\n"
+                   "    say(type='gate', name=name, mode='share', value='')\n"
+                   "    go = json.loads(lines.readline())\n"
+                   "    assert go == {'type': 'go', 'gate': name, 'value': 'opened'}, go\n"
+                   "done()\n");
+    const struct result *r = run (b);
+    assert_true (r->done);
+    assert_int_equal (b->gates, 2);
+}
+
+static void a_second_gate_behind_a_shut_one_is_refused (void **state)
+{
+    struct bench *b = *state;
+    use_canary (b, "for i in range(100): say(type='gate', name='g', mode='share', value='')\n"
+                   "for i in range(1000): say(type='phase', name='p%d' % i)\n"
+                   "done()\n");
+    const struct result *r = run (b);
+    assert_int_equal (b->gates, 1);
+    assert_int_equal (r->bad_lines, 99);
+    assert_true (text_is (r->phase, "p999"));
+    has (r->problem, "waits at another one already");
+}
+
+static void a_polite_stop_is_heard_on_the_channel (void **state)
+{
+    struct bench *b = *state;
+    b->stop_on_phase = "wait";
+    use_canary (b, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                   "say(type='phase', name='wait')\n"
+                   "print(lines.readline())\nsys.exit(5)\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_CANCELLED);
+    assert_int_equal (r->code, 5);
+    has (r->tail, "{\"type\":\"stop\",\"reason\":\"enough\"}");
+}
+
+static void who_was_done_before_the_stop_took_effect_is_not_cancelled (void **state)
+{
+    struct bench *b = *state;
+    b->stop_on_phase = "wait";
+    use_canary (b, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                   "say(type='phase', name='wait')\nlines.readline()\ndone()\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_EXITED);
+    assert_true (r->done);
+}
+
+static void a_changed_canary_does_not_start (void **state)
+{
+    struct bench *b = *state;
+    use_canary (b, "done()\n");
+    assert_int_equal (atomic_file_write (b->run.rung.program.path.ptr, "done()", 6, 0600, NULL), 0);
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    has (r->problem, "the plan says");
+    assert_false (r->spoke);
+}
+
+static void its_helper_is_found_above_it (void **state)
+{
+    struct bench *b = *state;
+    struct text helper = text_format (&b->arena, "%s/sliceup_canary.py", b->directory);
+    assert_int_equal (atomic_file_write (helper.ptr, "WORD = 'found'\n", 15, 0600, NULL), 0);
+    use_canary (b, "import sliceup_canary\nprint(sliceup_canary.WORD, os.environ['PYTHONPATH'])\ndone()\n");
+    const struct result *r = run (b);
+    has (r->tail, text_format (&b->arena, "found %s", b->directory).ptr);
+}
+
+static void words_left_in_the_channel_at_the_end_are_heard (void **state)
+{
+    struct bench *b = *state;
+    use_canary (b, "for i in range(60): say(type='check', name='c', expected=1, observed=1)\n"
+                   "done()\nos._exit(0)\n");
+    const struct result *r = run (b);
+    assert_true (r->done);
+    assert_int_equal (r->checks.n, 60);
+}
+
+static void a_builtin_is_this_executable_again (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.kind = PROGRAM_BUILTIN;
+    b->run.rung.builtin = TEXT_LIT ("facts");
+    const struct result *r = run (b);
+    if (!r->done || r->bad_lines)
+        fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
+    assert_true (r->ending == ENDING_EXITED && r->code == 0 && r->facts.n > 5);
+}
+
+/* ---- errands ---- */
+
+static void without_its_environment_a_canary_does_not_start (void **state)
+{
+    struct bench *b = *state;
+    use_canary (b, "done()\n");
+    b->run.rung.needs_env = true;
+    b->run.pins.python = TEXT_LIT ("python3");
+    b->run.pins.env_dir = text_format (&b->arena, "%s/env", b->directory);
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    assert_int_equal (r->layer, LAYER_BUNDLE);
+    has (r->problem, "there is no complete environment at");
+    assert_string_equal (b->phases, "environment ");
+}
+
+static void use_cache (struct bench *bench, enum cache_role role, uint64_t token)
+{
+    bench->run.cache.role = role;
+    bench->run.cache.token = token;
+    bench->run.cache.frontend_root = text_format (&bench->arena, "%s/root", bench->directory);
+    assert_int_equal (folder_make (bench->run.cache.frontend_root.ptr, 0700, NULL), 0);
+}
+
+/* Runs again in the same folder, as the next attempt. */
+static const struct result *run_again (struct bench *bench)
+{
+    attempt_destroy (bench->attempt);
+    bench->attempt = NULL;
+    bench->result = NULL;
+    bench->phases[0] = 0;
+    bench->run.key.attempt++;
+    return run (bench);
+}
+
+static void what_the_writer_sealed_is_what_a_reader_gets (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_WRITER, 5);
+    use_command (b, "echo entry > ../../cache/one; readlink ../../cache");
+    const struct result *r = run (b);
+    if (r->code || !r->seal.token)
+        fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
+    assert_string_equal (b->phases, "cache start seal ");
+    assert_int_equal (r->seal.token, 5);
+    assert_int_equal (r->seal.entries, 1);
+    has (r->tail, "/root/gen-5\n");
+    b->run.cache.sha256 = text_copy (&b->arena, r->seal.sha256);
+    b->run.cache.role = CACHE_ROLE_READER;
+    use_command (b, "cat ../../cache/one");
+    r = run_again (b);
+    assert_true (text_is (r->cache_state, "verified"));
+    assert_true (text_is (r->tail, "entry\n"));
+    assert_int_equal (r->seal.token, 0);
+}
+
+static void a_damaged_generation_is_not_run (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_WRITER, 6);
+    use_command (b, "echo entry > ../../cache/one");
+    const struct result *r = run (b);
+    b->run.cache.sha256 = text_copy (&b->arena, r->seal.sha256);
+    struct text entry = text_format (&b->arena, "%s/root/gen-6/one", b->directory);
+    assert_int_equal (chmod (entry.ptr, 0600), 0);
+    int fd = open (entry.ptr, O_WRONLY);
+    assert_int_equal (write (fd, "ENTRY\n", 6), 6);
+    close (fd);
+    assert_int_equal (chmod (entry.ptr, 0444), 0);
+    b->run.cache.role = CACHE_ROLE_READER;
+    use_command (b, "echo ran");
+    r = run_again (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    assert_int_equal (r->layer, LAYER_CACHE);
+    assert_true (r->problem.len && text_equal (r->problem, r->cache_state));
+    assert_int_equal (r->output_bytes, 0);
+}
+
+static void a_failed_writer_seals_nothing (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_WRITER, 7);
+    use_command (b, "echo entry > ../../cache/one; exit 1");
+    const struct result *r = run (b);
+    assert_int_equal (r->seal.token, 0);
+    assert_string_equal (b->phases, "cache start ");
+    struct text manifest = text_format (&b->arena, "%s/root/gen-7/MANIFEST", b->directory);
+    assert_true (access (manifest.ptr, F_OK) < 0 && errno == ENOENT);
+}
+
+static void a_reader_without_a_generation_gets_an_empty_one (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_READER, 0);
+    use_command (b, "ls -A ../../cache/ | wc -l");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_EXITED);
+    has (r->tail, "0\n");
+    assert_int_equal (r->cache_state.len, 0);
+}
+
+static void a_stop_while_preparing_starts_nothing (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_WRITER, 8);
+    b->stop_on_phase = "cache";
+    b->stop_hard = true;
+    use_command (b, "echo ran");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_CANCELLED);
+    assert_int_equal (r->output_bytes, 0);
+    has (r->problem, "stopped: enough");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (int argc, char **argv)
+{
+    /* Errands and builtins are this executable again, as they are in the worker. */
+    if (argc > 1 && strcmp (argv[1], "facts") == 0)
+        return facts_main (argc - 1, argv + 1);
+    if (argc > 1 && strcmp (argv[1], "errand") == 0)
+        return errand_main (argc - 1, argv + 1);
+    const struct CMUnitTest tests[] = {
+        T (a_command_has_exit_status_and_log_only),
+        T (a_silent_command_sends_no_chunk),
+        T (its_environment_is_an_allow_list_and_the_profile),
+        T (a_variable_without_a_name_is_refused),
+        T (what_is_not_there_does_not_start),
+        T (a_log_has_a_cap_and_the_rest_is_counted),
+        T (a_deaf_coordinator_costs_only_its_copy),
+        T (invalid_output_becomes_a_valid_tail),
+        T (strays_are_counted),
+        T (a_limit_ends_it),
+        T (a_stop_is_reported_as_ordered),
+        T (an_unknown_program_kind_does_not_start),
+        T (a_canary_hears_the_attempt_and_speaks),
+        T (a_slice_canary_hears_its_place_in_the_slice),
+        T (a_gate_is_passed_when_it_is_opened),
+        T (a_second_gate_behind_a_shut_one_is_refused),
+        T (a_polite_stop_is_heard_on_the_channel),
+        T (who_was_done_before_the_stop_took_effect_is_not_cancelled),
+        T (a_changed_canary_does_not_start),
+        T (its_helper_is_found_above_it),
+        T (words_left_in_the_channel_at_the_end_are_heard),
+        T (a_builtin_is_this_executable_again),
+        T (without_its_environment_a_canary_does_not_start),
+        T (what_the_writer_sealed_is_what_a_reader_gets),
+        T (a_damaged_generation_is_not_run),
+        T (a_failed_writer_seals_nothing),
+        T (a_reader_without_a_generation_gets_an_empty_one),
+        T (a_stop_while_preparing_starts_nothing),
+    };
+    if (exec_adopt_orphans (NULL) < 0)
+        return 1;
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+/* links: worker_io */
+#include "cache_fixture.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void what_one_host_seals_another_reads (void **state)
+{
+    struct yard *yard = *state;
+    char path[160];
+    seal_lots (yard, 3);
+    assert_int_equal (yard->seal.token, 3);
+    assert_int_equal (yard->seal.entries, LOTS);
+    assert_int_equal (yard->seal.bytes, 14 + 8 + 0 + 11 + 32);
+    assert_int_equal (yard->seal.sha256.len, 64);
+    yard->dir[0] = '\0';
+    assert_int_equal (prepare_reader (yard, 3), 0);
+    assert_string_equal (yard->dir, yard_generation (yard, 3, path));
+}
+
+static void a_manifest_lists_everything_in_order_with_its_digest (void **state)
+{
+    struct yard *yard = *state;
+    char path[1200], hex[DIGEST_HEX_BYTES];
+    struct buf bytes;
+    seal_lots (yard, 3);
+    buf_init (&bytes, 8192);
+    snprintf (path, sizeof path, "%s/MANIFEST", yard->dir);
+    assert_int_equal (file_read (path, &bytes, &yard->err), 0);
+    struct digest digest = digest_of (bytes.ptr, bytes.len);
+    assert_true (text_is (yard->seal.sha256, digest_hex (&digest, hex)));
+    /* sha256sum of nothing, of "12345678" and of the folders */
+    static const char expected[] =
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 0444 empty\n"
+        "ef797c8118f02dfb649607dd5d3f8c7623048c9c063d532cc95c5ed7a898a64f 8 0444 jit_tiny-0a1b-atime\n";
+    assert_memory_equal (bytes.ptr, expected, sizeof expected - 1);
+    assert_non_null (strstr (buf_c (&bytes), "\n- 0 0555 xla/\n- 0 0555 xla/autotune/\n"));
+    buf_release (&bytes);
+}
+
+static void a_sealed_generation_has_no_write_bit_left (void **state)
+{
+    struct yard *yard = *state;
+    char path[1400];
+    struct stat st;
+    seal_lots (yard, 3);
+    assert_int_equal (stat (yard->dir, &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0555);
+    for (int i = 0; i < LOTS; i++) {
+        snprintf (path, sizeof path, "%s/%s", yard->dir, lots[i].path);
+        assert_int_equal (stat (path, &st), 0);
+        assert_int_equal (st.st_mode & 0222, 0);
+    }
+    for (int i = 0; i < LOT_FOLDERS; i++) {
+        snprintf (path, sizeof path, "%s/%s", yard->dir, lot_folders[i]);
+        assert_int_equal (stat (path, &st), 0);
+        assert_int_equal (st.st_mode & 0222, 0);
+    }
+}
+
+static void a_token_is_used_once (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 4);
+    assert_int_equal (prepare_writer (yard, &order), 0);
+    write_file (yard->dir, "kept", "x", 1);
+    assert_int_equal (prepare_writer (yard, &order), -1);
+    assert_int_equal (yard->err.code, ERR_REFUSED);
+    says (yard, "gen-4 exists already");
+    assert_true (exists (yard->dir, "kept"));
+}
+
+static void a_generation_starts_as_a_copy_of_its_base (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 5);
+    char base[1400], copy[1400];
+    struct stat before, after;
+    seal_lots (yard, 3);
+    order.base = 3;
+    order.base_sha256 = yard->seal.sha256;
+    assert_int_equal (prepare_writer (yard, &order), 0);
+    assert_false (exists (yard->dir, "MANIFEST"));
+    snprintf (base, sizeof base, "%s/gen-3/%s", yard->root, lots[3].path);
+    snprintf (copy, sizeof copy, "%s/%s", yard->dir, lots[3].path);
+    assert_int_equal (stat (base, &before), 0);
+    assert_int_equal (stat (copy, &after), 0);
+    assert_int_not_equal (before.st_ino, after.st_ino);
+    assert_int_equal (after.st_nlink, 1);
+    assert_int_equal (after.st_mode & 07777, 0644);
+    write_file (yard->dir, lots[3].path, "grown longer than before", 24);
+    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
+    assert_int_equal (prepare_reader (yard, 5), 0);
+    yard->seal.sha256 = order.base_sha256;
+    assert_int_equal (prepare_reader (yard, 3), 0);
+}
+
+static void a_copy_without_additions_has_the_digest_of_its_base (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 5);
+    seal_lots (yard, 3);
+    order.base = 3;
+    order.base_sha256 = yard->seal.sha256;
+    assert_int_equal (prepare_writer (yard, &order), 0);
+    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
+    assert_true (text_equal (yard->seal.sha256, order.base_sha256));
+}
+
+static void a_spoiled_base_seeds_nothing (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 5);
+    char path[160];
+    seal_lots (yard, 3);
+    yard_reopen (yard->dir);
+    snprintf (yard->dir, sizeof yard->dir, "%s", yard_generation (yard, 3, path));
+    assert_int_equal (chmod (strcat (yard->dir, "/jit_tiny-0a1b-cache"), 0644), 0);
+    write_file (yard_generation (yard, 3, path), "jit_tiny-0a1b-cache", "Executable one", 14);
+    assert_int_equal (chmod (yard->dir, 0444), 0);
+    assert_int_equal (chmod (strcat (path, "/xla"), 0555), 0);
+    assert_int_equal (chmod (strcat (path, "/autotune"), 0555), 0);
+    order.base = 3;
+    order.base_sha256 = yard->seal.sha256;
+    assert_int_equal (prepare_writer (yard, &order), -1);
+    says (yard, "cannot seed gen-5 from gen-3");
+    says (yard, "\"jit_tiny-0a1b-cache\" holds other bytes");
+    assert_false (exists (yard->root, "gen-5"));
+}
+
+static void orders_that_make_no_sense_are_refused (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 0);
+    assert_int_equal (prepare_writer (yard, &order), -1);
+    order.token = order.base = 7;
+    assert_int_equal (prepare_writer (yard, &order), -1);
+    order.base = 0;
+    order.role = CACHE_ROLE_READER;
+    assert_int_equal (prepare_writer (yard, &order), -1);
+    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), -1);
+    static const char *const roots[] = { "", "cache", "/tmp/../etc", "/tmp/..", "/../tmp" };
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        order = (struct cache_order) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (roots[i]), .token = 1 };
+        assert_int_equal (prepare_writer (yard, &order), -1);
+        assert_int_equal (yard->err.code, ERR_REFUSED);
+    }
+    yard->seal.sha256 = TEXT_LIT ("none");
+    assert_int_equal (prepare_reader (yard, 0), 0);
+    assert_int_equal (mkdir (yard->root, 0755) == 0 || errno == ENOENT, 1);
+    assert_int_equal (prepare_reader (yard, 9), -1);
+}
+
+static void a_reader_without_a_generation_gets_an_empty_closed_folder (void **state)
+{
+    struct yard *yard = *state;
+    struct stat st;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal (prepare_reader (yard, 0), 0);
+        assert_string_equal (yard->dir, yard->private_dir);
+        assert_int_equal (stat (yard->dir, &st), 0);
+        assert_int_equal (st.st_mode & 07777, 0555);
+        assert_false (exists (yard->dir, "left"));
+        assert_int_equal (chmod (yard->dir, 0755), 0);
+        write_file (yard->dir, "left", "by somebody", 11);
+    }
+}
+
+static void a_reader_that_does_not_see_the_shared_root_says_so (void **state)
+{
+    struct yard *yard = *state;
+    yard->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
+    assert_int_equal (prepare_reader (yard, 2), -1);
+    says (yard, "does this host see the shared cache?");
+}
+
+/* ---- what a seal refuses ---- */
+
+static void plant_symlink (char *dir)
+{
+    assert_int_equal (symlink ("empty", strcat (dir, "/x")), 0);
+}
+
+static void plant_pipe (char *dir)
+{
+    assert_int_equal (mkfifo (strcat (dir, "/x"), 0644), 0);
+}
+
+static void plant_setuid (char *dir)
+{
+    write_file (dir, "x", "x", 1);
+    assert_int_equal (chmod (strcat (dir, "/x"), 04755), 0);
+}
+
+static void plant_link (char *dir)
+{
+    char old[1400], new[1400];
+    snprintf (old, sizeof old, "%s/empty", dir);
+    snprintf (new, sizeof new, "%s/x", dir);
+    assert_int_equal (link (old, new), 0);
+}
+
+static void plant_twin (char *dir)
+{
+    write_file (dir, "EMPTY", "x", 1);
+}
+
+static void plant_dash (char *dir)
+{
+    write_file (dir, "-rf", "x", 1);
+}
+
+static void plant_escape (char *dir)
+{
+    write_file (dir, "a\033[2Jb", "x", 1);
+}
+
+static void plant_manifest (char *dir)
+{
+    write_file (dir, "MANIFEST", "x", 1);
+}
+
+static void plant_depth (char *dir)
+{
+    char path[1400];
+    size_t len = (size_t) snprintf (path, sizeof path, "%s", dir);
+    for (int i = 0; i < 17; i++) {
+        len += (size_t) snprintf (path + len, sizeof path - len, "/d");
+        assert_int_equal (mkdir (path, 0755), 0);
+    }
+}
+
+struct planting { void (*plant) (char *dir); const char *says; };
+
+static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
+{
+    static const struct planting plantings[] = {
+        { plant_symlink, "\"x\" is a symbolic link" },
+        { plant_pipe, "\"x\" is neither a regular file nor a folder" },
+        { plant_setuid, "\"x\" has a setuid" },
+        { plant_link, "has more than one name" },
+        { plant_twin, "\"EMPTY\" and \"empty\" differ only" },
+        { plant_dash, "\"-rf\" is not a name" },
+        { plant_escape, "\"a\\x1b[2Jb\" is not a name" },
+        { plant_manifest, "\"MANIFEST\" is there already" },
+        { plant_depth, "deeper than" },
+    };
+    struct yard *yard = *state;
+    for (size_t i = 0; i < sizeof plantings / sizeof *plantings; i++) {
+        struct cache_order order = writer_order (yard, 1);
+        char dir[1200];
+        struct stat st;
+        assert_int_equal (prepare_writer (yard, &order), 0);
+        fill (yard->dir);
+        memcpy (dir, yard->dir, sizeof yard->dir);
+        plantings[i].plant (dir);
+        assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), -1);
+        says (yard, plantings[i].says);
+        assert_int_equal (stat (yard->dir, &st), 0);
+        assert_int_equal (st.st_mode & 0777, 0755);
+        assert_true (exists (yard->dir, "MANIFEST") == (plantings[i].plant == plant_manifest));
+        assert_int_equal (folder_remove (yard->dir, &yard->err), 0);
+    }
+}
+
+/* ---- storage that says no ---- */
+
+/* Runs `body` in a child, since what it changes there cannot be changed back; it returns 0 when all was as expected. */
+static int in_child (int (*body) (struct yard *), struct yard *yard)
+{
+    int status;
+    pid_t pid = fork ();
+    assert_true (pid >= 0);
+    if (pid == 0)
+        _exit (body (yard));
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    return WIFEXITED (status) ? WEXITSTATUS (status) : 99;
+}
+
+static int seal_under_a_file_limit (struct yard *yard)
+{
+    struct cache_order order = writer_order (yard, 6);
+    struct rlimit limit = { 100, 100 };
+    if (signal (SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit (RLIMIT_FSIZE, &limit))
+        return 10;
+    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err) != -1)
+        return 1;
+    if (!strstr (yard->err.text, "gen-6") || !strstr (yard->err.text, "MANIFEST: File too large"))
+        return 2;
+    return exists (yard->dir, "MANIFEST") || exists (yard->dir, "MANIFEST.part") ? 3 : 0;
+}
+
+static void a_seal_that_cannot_write_leaves_no_manifest (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 6);
+    assert_int_equal (prepare_writer (yard, &order), 0);
+    fill (yard->dir);
+    assert_int_equal (in_child (seal_under_a_file_limit, yard), 0);
+    /* And nothing stands in the way of sealing it once there is room. */
+    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
+    assert_int_equal (prepare_reader (yard, 6), 0);
+}
+
+static int seed_under_a_file_limit (struct yard *yard)
+{
+    struct cache_order order = writer_order (yard, 7);
+    struct rlimit limit = { 20, 20 };
+    order.base = 6;
+    order.base_sha256 = yard->seal.sha256;
+    if (signal (SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit (RLIMIT_FSIZE, &limit))
+        return 10;
+    if (prepare_writer (yard, &order) != -1)
+        return 1;
+    if (!strstr (yard->err.text, "cannot copy \"xla/kernel cache.bin\": File too large"))
+        return 2;
+    return exists (yard->root, "gen-7") ? 3 : 0;
+}
+
+static void a_seed_that_does_not_fit_leaves_no_generation (void **state)
+{
+    struct yard *yard = *state;
+    seal_lots (yard, 6);
+    assert_int_equal (in_child (seed_under_a_file_limit, yard), 0);
+}
+
+enum { CANNOT_MOUNT = 77 };
+
+static int mount_small (const char *path, unsigned long flags)
+{
+    if (unshare (CLONE_NEWNS) || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        return -1;
+    return mount ("tmpfs", path, "tmpfs", flags, "size=64k");
+}
+
+static int fill_a_small_disk (struct yard *yard)
+{
+    char big[8192] = { 0 };
+    snprintf (yard->root, sizeof yard->root, "%s/small", yard->base);
+    if (mkdir (yard->root, 0755) || mount_small (yard->root, 0))
+        return CANNOT_MOUNT;
+    struct cache_order order = writer_order (yard, 2);
+    if (prepare_writer (yard, &order))
+        return 1;
+    for (int i = 0; i < 5; i++) {
+        char name[16];
+        snprintf (name, sizeof name, "f%d", i);
+        write_file (yard->dir, name, big, sizeof big);
+    }
+    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err))
+        return 2;
+    order.token = 3;
+    order.base = 2;
+    order.base_sha256 = yard->seal.sha256;
+    if (prepare_writer (yard, &order) != -1 || !strstr (yard->err.text, "No space left on device"))
+        return 3;
+    if (exists (yard->root, "gen-3"))
+        return 4;
+    if (mount (NULL, yard->root, NULL, MS_REMOUNT | MS_RDONLY, NULL))
+        return CANNOT_MOUNT;
+    order.base = 0;
+    if (prepare_writer (yard, &order) != -1 || !strstr (yard->err.text, "Read-only file system"))
+        return 5;
+    return prepare_reader (yard, 2) ? 6 : 0;
+}
+
+static void a_full_and_a_read_only_disk_are_said_in_words (void **state)
+{
+    int code = in_child (fill_a_small_disk, *state);
+    if (code == CANNOT_MOUNT)
+        skip ();
+    assert_int_equal (code, 0);
+}
+
+static int prepare_as_nobody (struct yard *yard)
+{
+    struct cache_order order = writer_order (yard, 2);
+    if (geteuid () == 0 && setresuid (65534, 65534, 65534))
+        return CANNOT_MOUNT;
+    if (prepare_writer (yard, &order) != -1)
+        return 1;
+    return strstr (yard->err.text, "Permission denied") ? 0 : 2;
+}
+
+static void a_root_one_may_not_write_is_said_in_words (void **state)
+{
+    struct yard *yard = *state;
+    assert_int_equal (chmod (yard->base, 0755), 0);
+    assert_int_equal (folder_make (yard->root, 0755, &yard->err), 0);
+    if (geteuid () != 0)
+        assert_int_equal (chmod (yard->root, 0555), 0);
+    assert_int_equal (in_child (prepare_as_nobody, yard), 0);
+    assert_int_equal (chmod (yard->root, 0755), 0);
+}
+
+/* ---- the constant path ---- */
+
+static void the_constant_path_moves_at_once (void **state)
+{
+    struct yard *yard = *state;
+    char link_path[128], target[128];
+    snprintf (link_path, sizeof link_path, "%s/cache-link", yard->base);
+    for (int i = 0; i < 3; i++) {
+        char dir[24];
+        snprintf (dir, sizeof dir, "/gen-%d", i);
+        assert_int_equal (cache_link (link_path, dir, &yard->err), 0);
+        ssize_t len = readlink (link_path, target, sizeof target);
+        assert_int_equal (len, 6);
+        assert_memory_equal (target, dir, 6);
+    }
+    assert_false (exists (yard->base, "cache-link.next"));
+    assert_int_equal (unlink (link_path), 0);
+    assert_int_equal (mkdir (link_path, 0755), 0);
+    assert_int_equal (cache_link (link_path, "/gen-9", &yard->err), -1);
+    assert_false (exists (yard->base, "cache-link.next"));
+}
+
+#define YARD_TEST(name) cmocka_unit_test_setup_teardown (name, yard_setup, yard_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        YARD_TEST (what_one_host_seals_another_reads),
+        YARD_TEST (a_manifest_lists_everything_in_order_with_its_digest),
+        YARD_TEST (a_sealed_generation_has_no_write_bit_left),
+        YARD_TEST (a_token_is_used_once),
+        YARD_TEST (a_generation_starts_as_a_copy_of_its_base),
+        YARD_TEST (a_copy_without_additions_has_the_digest_of_its_base),
+        YARD_TEST (a_spoiled_base_seeds_nothing),
+        YARD_TEST (orders_that_make_no_sense_are_refused),
+        YARD_TEST (a_reader_without_a_generation_gets_an_empty_closed_folder),
+        YARD_TEST (a_reader_that_does_not_see_the_shared_root_says_so),
+        YARD_TEST (a_seal_refuses_what_is_not_a_plain_file_or_folder),
+        YARD_TEST (a_seal_that_cannot_write_leaves_no_manifest),
+        YARD_TEST (a_seed_that_does_not_fit_leaves_no_generation),
+        YARD_TEST (a_full_and_a_read_only_disk_are_said_in_words),
+        YARD_TEST (a_root_one_may_not_write_is_said_in_words),
+        YARD_TEST (the_constant_path_moves_at_once),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "worker/io/manifest.h"
+
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+#define DIGEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#define FILE_LINE(size, mode, path) DIGEST " " size " " mode " " path "\n"
+
+/* '.' sorts before '/', and "b" before both. */
+#define GOOD FILE_LINE ("4", "0444", "a") "- 0 0555 b/\n" FILE_LINE ("12", "0444", "b.x") FILE_LINE ("0", "0555", "b/c d")
+#define UNSORTED FILE_LINE ("0", "0555", "b/c d") FILE_LINE ("12", "0444", "b.x")
+
+static void a_manifest_is_printed_as_it_was_parsed (void **state)
+{
+    struct arena arena = { 0 };
+    struct manifest manifest;
+    struct buf out;
+    struct err err;
+    (void) state;
+    buf_init (&out, 4096);
+    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &arena, &manifest, &err), 0);
+    assert_int_equal (manifest.n, 4);
+    assert_int_equal (manifest.files, 3);
+    assert_int_equal (manifest.bytes, 16);
+    assert_int_equal (manifest.items[1].at.kind, TREE_FOLDER);
+    assert_true (text_is (manifest.items[3].at.path, "b/c d"));
+    assert_int_equal (manifest.items[3].at.mode, 0555);
+    manifest_print (&manifest, &out);
+    assert_true (text_equal (buf_as_text (&out), TEXT_LIT (GOOD)));
+    buf_release (&out);
+    arena_release (&arena);
+}
+
+static void an_empty_manifest_is_a_manifest (void **state)
+{
+    struct arena arena = { 0 };
+    struct manifest manifest;
+    (void) state;
+    assert_int_equal (manifest_parse (TEXT_LIT (""), &arena, &manifest, NULL), 0);
+    assert_int_equal (manifest.n, 0);
+    arena_release (&arena);
+}
+
+struct refusal { struct text bytes; const char *says; };
+
+static void everything_that_would_not_have_been_printed_is_refused (void **state)
+{
+    static const struct refusal refusals[] = {
+        { TEXT_LIT (UNSORTED), "line 2 is not in order" },
+        { TEXT_LIT (DIGEST " 4 0444 a"), "ends in the middle" },
+        { TEXT_LIT ("\n"), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "a") FILE_LINE ("4", "0444", "a")), "line 2 is not in order" },
+        { TEXT_LIT (FILE_LINE ("04", "0444", "a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("-4", "0444", "a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("99999999999999999999", "0444", "a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("9223372036854775808", "0444", "a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "444", "a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "4444", "a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0844", "a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "/a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "a//b")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "../a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "a/..")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "./a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "-a")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "a\tb")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "a\0b")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "a\xff")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "MANIFEST")), "line 1" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17")), "line 1" },
+        { TEXT_LIT ("9F86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 4 0444 a\n"), "line 1" },
+        { TEXT_LIT ("9f86 4 0444 a\n"), "line 1" },
+        { TEXT_LIT ("- 4 0444 a\n"), "line 1" },
+        { TEXT_LIT ("- 4 0555 a/\n"), "line 1" },
+        { TEXT_LIT (ZEROS " 0 0555 a/\n"), "line 1" },
+        { TEXT_LIT (DIGEST "  4 0444 a\n"), "line 1" },
+        { TEXT_LIT (FILE_LINE ("9223372036854775807", "0444", "a") FILE_LINE ("9223372036854775807", "0444", "b")
+                    FILE_LINE ("2", "0444", "c")), "line 3" },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct arena arena = { 0 };
+        struct manifest manifest = { .n = 77 };
+        struct err err = { 0 };
+        assert_int_equal (manifest_parse (refusals[i].bytes, &arena, &manifest, &err), -1);
+        assert_int_equal (err.code, ERR_DAMAGE);
+        if (!strstr (err.text, refusals[i].says))
+            fail_msg ("case %zu says \"%s\", not \"%s\"", i, err.text, refusals[i].says);
+        assert_int_equal (manifest.n, 77);
+        arena_release (&arena);
+    }
+}
+
+static void more_lines_than_a_generation_may_hold_are_refused_before_they_are_read (void **state)
+{
+    struct arena arena = { 0 };
+    struct manifest manifest;
+    struct err err = { 0 };
+    struct buf lines;
+    (void) state;
+    buf_init (&lines, TREE_ENTRIES_MAX + 1);
+    for (int i = 0; i < TREE_ENTRIES_MAX + 1; i++)
+        buf_byte (&lines, '\n');
+    assert_int_equal (manifest_parse (buf_as_text (&lines), &arena, &manifest, &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+    buf_release (&lines);
+    arena_release (&arena);
+}
+
+struct difference { struct tree_entry found[5]; uint32_t n; const char *says; };
+
+#define IN_A { TEXT_LIT ("a"), TREE_FILE, 4, 0444 }
+#define IN_B { TEXT_LIT ("b"), TREE_FOLDER, 0, 0555 }
+#define IN_BX { TEXT_LIT ("b.x"), TREE_FILE, 12, 0444 }
+#define IN_BC { TEXT_LIT ("b/c d"), TREE_FILE, 0, 0555 }
+
+static void every_difference_is_named (void **state)
+{
+    static struct difference differences[] = {
+        { { IN_A, IN_B, IN_BX, IN_BC }, 4, NULL },
+        { { IN_B, IN_BX, IN_BC }, 3, "\"a\" was sealed and is missing" },
+        { { IN_A, IN_B, IN_BX }, 3, "\"b/c d\" was sealed and is missing" },
+        { { IN_A, { TEXT_LIT ("aa"), TREE_FILE, 4, 0444 }, IN_B, IN_BX, IN_BC }, 5, "\"aa\" is there and was never sealed" },
+        { { IN_A, IN_B, IN_BX, IN_BC, { TEXT_LIT ("z"), TREE_FOLDER, 0, 0555 } }, 5, "\"z\" is there and was never sealed" },
+        { { { TEXT_LIT ("a"), TREE_FILE, 5, 0444 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has 5 bytes, 4 were sealed" },
+        { { { TEXT_LIT ("a"), TREE_FILE, 4, 0644 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has mode 0644, 0444 was sealed" },
+        { { { TEXT_LIT ("a"), TREE_FOLDER, 0, 0555 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" is a folder, a file was sealed" },
+    };
+    struct arena arena = { 0 };
+    struct manifest manifest;
+    (void) state;
+    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &arena, &manifest, NULL), 0);
+    for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) {
+        struct tree tree = { differences[i].found, differences[i].n };
+        struct err err = { 0 };
+        assert_int_equal (manifest_compare (&manifest, &tree, &err), differences[i].says ? -1 : 0);
+        if (differences[i].says)
+            assert_string_equal (err.text, differences[i].says);
+    }
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_manifest_is_printed_as_it_was_parsed),
+        cmocka_unit_test (an_empty_manifest_is_a_manifest),
+        cmocka_unit_test (everything_that_would_not_have_been_printed_is_refused),
+        cmocka_unit_test (more_lines_than_a_generation_may_hold_are_refused_before_they_are_read),
+        cmocka_unit_test (every_difference_is_named),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,769 @@
+/* links: worker_core */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include "worker/core/member.h"
+
+static const struct text run_id = { "0123456789abcdef", RUN_ID_BYTES };
+
+/* A member, a clock and a coordinator that numbers its messages. */
+struct bench {
+    struct member *member;
+    struct member_outbox out;
+    uint64_t now_ms, epoch, session, seq;
+};
+
+static void bench_open (struct bench *bench)
+{
+    *bench = (struct bench) { .now_ms = 5000, .epoch = 1, .session = 7 };
+    member_outbox_init (&bench->out);
+    bench->member = member_create (TEXT_LIT ("h0"), run_id, TEXT_LIT ("0.1.0"), 42, 99, TEXT_LIT ("boot"));
+}
+
+static void bench_close (struct bench *bench)
+{
+    member_destroy (bench->member);
+    member_outbox_release (&bench->out);
+}
+
+static void step (struct bench *bench, const struct member_input *in)
+{
+    member_outbox_clear (&bench->out);
+    member_step (bench->member, in, bench->now_ms, &bench->out);
+}
+
+static void tick (struct bench *bench, uint64_t ms)
+{
+    bench->now_ms += ms;
+    step (bench, &(struct member_input) { .kind = MEMBER_TICK });
+}
+
+static struct msg said (struct bench *bench, enum msg_kind kind)
+{
+    return (struct msg) { .kind = kind, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = bench->epoch,
+                          .session = bench->session, .seq = ++bench->seq };
+}
+
+static void hear (struct bench *bench, const struct msg *msg)
+{
+    step (bench, &(struct member_input) { .kind = MEMBER_MSG, .msg = msg });
+}
+
+static const struct member_effect *effect_of (const struct bench *bench, enum member_effect_kind kind, uint32_t nth)
+{
+    for (uint32_t i = 0; i < bench->out.n; i++) {
+        if (bench->out.items[i].kind == kind && nth-- == 0)
+            return &bench->out.items[i];
+    }
+    return NULL;
+}
+
+static const struct msg *sent (const struct bench *bench, enum msg_kind kind)
+{
+    for (uint32_t i = 0; i < bench->out.n; i++) {
+        const struct member_effect *effect = &bench->out.items[i];
+        if (effect->kind == MEMBER_SEND && effect->msg->kind == kind)
+            return effect->msg;
+    }
+    return NULL;
+}
+
+static void hear_welcome (struct bench *bench)
+{
+    struct msg msg = said (bench, MSG_WELCOME);
+    msg.of.welcome.heartbeat_ms = 1000;
+    msg.of.welcome.limits = (struct limits) { .orphan_ms = 20000, .exit_ms = 60000, .stop_ms = 1000 };
+    hear (bench, &msg);
+}
+
+static struct attempt_key key_of (uint32_t attempt)
+{
+    return (struct attempt_key) { .rung = 3, .pass = PASS_ONCE, .attempt = attempt };
+}
+
+static void hear_run (struct bench *bench, uint32_t attempt)
+{
+    struct msg msg = said (bench, MSG_RUN);
+    msg.of.run.key = key_of (attempt);
+    msg.of.run.nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
+    hear (bench, &msg);
+}
+
+static void hear_ack (struct bench *bench, uint32_t attempt)
+{
+    struct msg msg = said (bench, MSG_RESULT_ACK);
+    msg.of.ack_result.key = key_of (attempt);
+    hear (bench, &msg);
+}
+
+static void hear_cancel (struct bench *bench, uint32_t attempt, bool hard)
+{
+    struct msg msg = said (bench, MSG_CANCEL);
+    msg.of.cancel.key = key_of (attempt);
+    msg.of.cancel.hard = hard;
+    hear (bench, &msg);
+}
+
+static void hear_go (struct bench *bench, const char *gate)
+{
+    struct msg msg = said (bench, MSG_GO);
+    msg.of.go.key = key_of (1);
+    msg.of.go.gate = text_of (gate);
+    msg.of.go.value = TEXT_LIT ("opened");
+    hear (bench, &msg);
+}
+
+static void end (struct bench *bench, uint32_t attempt, enum ending ending)
+{
+    struct result result = { .key = key_of (attempt), .ending = ending, .phase = TEXT_LIT ("run") };
+    step (bench, &(struct member_input) { .kind = MEMBER_ENDED, .result = &result });
+}
+
+static void reach_gate (struct bench *bench, const char *gate)
+{
+    step (bench, &(struct member_input) { .kind = MEMBER_GATE, .text = text_of (gate), .gate_mode = GATE_SHARE,
+                                          .gate_value = TEXT_LIT ("mine") });
+}
+
+static void join (struct bench *bench)
+{
+    tick (bench, 0);
+    hear_welcome (bench);
+}
+
+static void run (struct bench *bench, uint32_t attempt)
+{
+    hear_run (bench, attempt);
+    assert_non_null (effect_of (bench, MEMBER_START, 0));
+}
+
+static const struct holding *held (const struct bench *bench, uint32_t n)
+{
+    const struct msg *beat = sent (bench, MSG_HEARTBEAT);
+    assert_non_null (beat);
+    assert_true (beat->of.heartbeat.holdings.n > n);
+    return &beat->of.heartbeat.holdings.items[n];
+}
+
+/* ---- joining ---- */
+
+static void hello_is_repeated_until_welcome (void **state)
+{
+    struct bench *b = *state;
+    assert_int_equal (member_deadline_ms (b->member), 0);
+    tick (b, 0);
+    const struct msg *hello = sent (b, MSG_HELLO);
+    assert_non_null (hello);
+    assert_true (text_is (hello->of.hello.host, "h0") && text_is (hello->of.hello.boot_id, "boot"));
+    assert_int_equal (hello->of.hello.pid, 42);
+    assert_int_equal (hello->of.hello.pid_start, 99);
+    tick (b, 999);
+    assert_null (sent (b, MSG_HELLO));
+    assert_int_equal (member_deadline_ms (b->member), b->now_ms + 1);
+    tick (b, 1);
+    assert_non_null (sent (b, MSG_HELLO));
+    hear_welcome (b);
+    assert_non_null (sent (b, MSG_HEARTBEAT));
+    assert_int_equal (member_session (b->member), 7);
+    assert_int_equal (member_epoch (b->member), 1);
+    assert_int_equal (member_limits (b->member)->orphan_ms, 20000);
+    tick (b, 5000);
+    assert_null (sent (b, MSG_HELLO));
+}
+
+static void heartbeat_comes_once_a_period_and_counts (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    uint64_t beat = sent (b, MSG_HEARTBEAT)->of.heartbeat.beat;
+    tick (b, 999);
+    assert_null (sent (b, MSG_HEARTBEAT));
+    tick (b, 1);
+    assert_int_equal (sent (b, MSG_HEARTBEAT)->of.heartbeat.beat, beat + 1);
+    assert_int_equal (member_deadline_ms (b->member), b->now_ms + 1000);
+}
+
+static void nothing_runs_before_welcome (void **state)
+{
+    struct bench *b = *state;
+    tick (b, 0);
+    hear_run (b, 1);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    b->session = 0;
+    hear_run (b, 1);
+    assert_null (effect_of (b, MEMBER_START, 0));
+}
+
+static void welcome_without_session_is_ignored (void **state)
+{
+    struct bench *b = *state;
+    tick (b, 0);
+    b->session = 0;
+    hear_welcome (b);
+    tick (b, 1000);
+    assert_non_null (sent (b, MSG_HELLO));
+}
+
+static void refusal_ends_the_worker_whatever_its_version (void **state)
+{
+    struct bench *b = *state;
+    tick (b, 0);
+    struct msg msg = said (b, MSG_REFUSE);
+    msg.major = PROTOCOL_MAJOR + 3;
+    msg.session = msg.seq = 0;
+    msg.of.refuse.why = TEXT_LIT ("another version");
+    hear (b, &msg);
+    assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "another version"));
+    tick (b, 10000);
+    assert_int_equal (b->out.n, 0);
+    assert_true (member_deadline_ms (b->member) == UINT64_MAX);
+}
+
+static void strangers_are_not_heard (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    static const struct { const char *what; uint32_t major; uint64_t epoch, session; const char *run; } rows[] = {
+        { "another run", PROTOCOL_MAJOR, 1, 7, "fedcba9876543210" },
+        { "an older epoch", PROTOCOL_MAJOR, 0, 7, "0123456789abcdef" },
+        { "another session", PROTOCOL_MAJOR, 1, 6, "0123456789abcdef" },
+        { "another version", PROTOCOL_MAJOR + 1, 1, 7, "0123456789abcdef" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct msg msg = said (b, MSG_RUN);
+        msg.major = rows[i].major;
+        msg.epoch = rows[i].epoch;
+        msg.session = rows[i].session;
+        msg.run_id = (struct text) { rows[i].run, RUN_ID_BYTES };
+        msg.of.run.key = key_of (1);
+        hear (b, &msg);
+        if (effect_of (b, MEMBER_START, 0))
+            fail_msg ("heard %s", rows[i].what);
+    }
+    run (b, 1); /* the same from the right one */
+}
+
+static void a_workers_own_words_are_not_obeyed (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    struct msg msg = said (b, MSG_BYE);
+    msg.epoch = 9;
+    hear (b, &msg);
+    assert_int_equal (member_epoch (b->member), 1);
+}
+
+/* ---- running ---- */
+
+static void repeated_and_reordered_messages_are_dropped (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    struct msg first = said (b, MSG_RUN), second = said (b, MSG_RUN);
+    first.of.run.key = key_of (1);
+    second.of.run.key = key_of (2);
+    hear (b, &second);
+    assert_int_equal (effect_of (b, MEMBER_START, 0)->msg->of.run.key.attempt, 2);
+    hear (b, &first); /* overtaken: not the coordinator's latest word */
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    hear (b, &second);
+    assert_int_equal (b->out.n, 0);
+    assert_int_equal (member_ack (b->member), second.seq);
+}
+
+static void repeated_run_is_answered_with_its_state (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    tick (b, 100);
+    hear_run (b, 1);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    assert_int_equal (held (b, 0)->state, ATTEMPT_RUNNING);
+    assert_int_equal (held (b, 0)->key.attempt, 1);
+}
+
+static void phase_is_told_at_once_with_its_age (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    tick (b, 100);
+    step (b, &(struct member_input) { .kind = MEMBER_PHASE, .text = TEXT_LIT ("compile") });
+    assert_true (text_is (held (b, 0)->phase, "compile"));
+    assert_int_equal (held (b, 0)->phase_ms, 0);
+    tick (b, 1000);
+    assert_int_equal (held (b, 0)->phase_ms, 1000);
+}
+
+static void a_storm_of_phases_is_thinned (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    uint32_t beats = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        b->now_ms += i % 10 == 0;
+        step (b, &(struct member_input) { .kind = MEMBER_PHASE, .text = TEXT_LIT ("x") });
+        beats += sent (b, MSG_HEARTBEAT) != NULL;
+    }
+    assert_in_range (beats, 1, 8); /* 100 ms */
+}
+
+static void gate_opens_once_and_only_by_its_name (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    hear_go (b, "start");
+    assert_null (effect_of (b, MEMBER_GO, 0));
+    b->now_ms += 100;
+    reach_gate (b, "start");
+    assert_int_equal (held (b, 0)->state, ATTEMPT_AT_GATE);
+    assert_int_equal (held (b, 0)->gate_mode, GATE_SHARE);
+    assert_true (text_is (held (b, 0)->gate, "start") && text_is (held (b, 0)->gate_value, "mine"));
+    hear_go (b, "other");
+    assert_null (effect_of (b, MEMBER_GO, 0));
+    hear_go (b, "start");
+    assert_true (text_is (effect_of (b, MEMBER_GO, 0)->text, "start"));
+    assert_true (text_is (effect_of (b, MEMBER_GO, 0)->value, "opened"));
+    hear_go (b, "start");
+    assert_null (effect_of (b, MEMBER_GO, 0));
+    tick (b, 1000);
+    assert_int_equal (held (b, 0)->state, ATTEMPT_RUNNING);
+    assert_int_equal (held (b, 0)->gate.len, 0);
+}
+
+static void result_is_kept_before_it_is_sent (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    end (b, 1, ENDING_EXITED);
+    assert_int_equal (b->out.items[0].kind, MEMBER_KEEP);
+    assert_int_equal (b->out.items[0].result->ending, ENDING_EXITED);
+    assert_int_equal (b->out.items[1].kind, MEMBER_SEND);
+    assert_int_equal (b->out.items[1].msg->kind, MSG_RESULT);
+    assert_true (text_is (b->out.items[1].msg->of.result.phase, "run"));
+}
+
+static void result_is_sent_again_until_acknowledged (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    end (b, 1, ENDING_EXITED);
+    for (uint32_t i = 0; i < 3; i++) {
+        tick (b, 1000);
+        assert_non_null (sent (b, MSG_RESULT));
+        assert_int_equal (held (b, 0)->state, ATTEMPT_ENDED);
+    }
+    hear_ack (b, 1);
+    assert_int_equal (effect_of (b, MEMBER_FORGET, 0)->result->key.attempt, 1);
+    tick (b, 1000);
+    assert_null (sent (b, MSG_RESULT));
+    assert_int_equal (sent (b, MSG_HEARTBEAT)->of.heartbeat.holdings.n, 0);
+    hear_ack (b, 1);
+    assert_null (effect_of (b, MEMBER_FORGET, 0));
+}
+
+static void ended_run_is_answered_with_its_result_until_acknowledged (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    end (b, 1, ENDING_EXITED);
+    hear_run (b, 1);
+    assert_non_null (sent (b, MSG_RESULT));
+    assert_null (effect_of (b, MEMBER_START, 0));
+    hear_ack (b, 1);
+    hear_run (b, 1);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    assert_null (sent (b, MSG_RESULT));
+}
+
+static void attempts_are_remembered_for_256_others (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    for (uint32_t i = 1; i <= 256; i++) {
+        run (b, i);
+        end (b, i, ENDING_EXITED);
+        hear_ack (b, i);
+    }
+    hear_run (b, 1);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    run (b, 257);
+    end (b, 257, ENDING_EXITED);
+    hear_ack (b, 257);
+    hear_run (b, 1);
+    assert_non_null (effect_of (b, MEMBER_START, 0));
+}
+
+static void another_run_waits_until_the_old_one_is_gone (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    hear_run (b, 2);
+    const struct member_effect *stop = effect_of (b, MEMBER_STOP, 0);
+    assert_non_null (stop);
+    assert_false (stop->hard);
+    assert_int_equal (stop->ending, ENDING_CANCELLED);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    hear_run (b, 2);
+    assert_int_equal (b->out.n, 0);
+    end (b, 1, ENDING_CANCELLED);
+    assert_int_equal (b->out.items[0].kind, MEMBER_KEEP);
+    assert_int_equal (sent (b, MSG_RESULT)->of.result.key.attempt, 1);
+    const struct member_effect *start = effect_of (b, MEMBER_START, 0);
+    assert_int_equal (start->msg->of.run.key.attempt, 2);
+    assert_true (text_is (start->msg->of.run.nonce, "00112233445566778899aabbccddeeff"));
+    tick (b, 1000);
+    assert_int_equal (held (b, 0)->key.attempt, 1);
+    assert_int_equal (held (b, 1)->key.attempt, 2);
+    assert_int_equal (held (b, 1)->state, ATTEMPT_RUNNING);
+}
+
+static void results_nobody_takes_hold_up_new_runs (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    for (uint32_t i = 1; i <= 4; i++) {
+        run (b, i);
+        end (b, i, ENDING_EXITED);
+    }
+    hear_run (b, 5);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    hear_ack (b, 2);
+    assert_int_equal (effect_of (b, MEMBER_START, 0)->msg->of.run.key.attempt, 5);
+}
+
+/* ---- stopping ---- */
+
+static void cancel_is_polite_once_and_then_hard_once (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    hear_cancel (b, 1, false);
+    assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
+    hear_cancel (b, 1, false);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    hear_cancel (b, 1, true);
+    assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
+    hear_cancel (b, 1, true);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    tick (b, 1000);
+    assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
+    end (b, 1, ENDING_CANCELLED);
+    assert_non_null (sent (b, MSG_RESULT));
+}
+
+static void cancel_of_what_is_not_held_is_answered_by_heartbeat (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    tick (b, 100);
+    hear_cancel (b, 9, false);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    assert_int_equal (sent (b, MSG_HEARTBEAT)->of.heartbeat.holdings.n, 0);
+}
+
+static void cancel_of_a_waiting_run_removes_it (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    hear_run (b, 2);
+    hear_cancel (b, 2, false);
+    end (b, 1, ENDING_CANCELLED);
+    assert_null (effect_of (b, MEMBER_START, 0));
+}
+
+static void a_gate_reached_while_stopping_stays_shut (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    hear_cancel (b, 1, false);
+    reach_gate (b, "late");
+    hear_go (b, "late");
+    assert_null (effect_of (b, MEMBER_GO, 0));
+}
+
+static void shutdown_kills_then_says_bye_and_leaves (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    struct msg msg = said (b, MSG_SHUTDOWN);
+    msg.of.shutdown.why = TEXT_LIT ("the run is over");
+    hear (b, &msg);
+    assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
+    assert_null (effect_of (b, MEMBER_EXIT, 0));
+    hear_run (b, 2);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    end (b, 1, ENDING_CANCELLED);
+    assert_non_null (effect_of (b, MEMBER_KEEP, 0));
+    assert_non_null (sent (b, MSG_RESULT));
+    assert_true (text_is (sent (b, MSG_BYE)->of.bye.why, "the run is over"));
+    assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over"));
+}
+
+static void shutdown_is_heard_by_who_only_came_to_join (void **state)
+{
+    struct bench *b = *state;
+    tick (b, 0);
+    struct msg msg = said (b, MSG_SHUTDOWN);
+    msg.of.shutdown.why = TEXT_LIT ("the run is over");
+    hear (b, &msg);
+    assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over"));
+    assert_null (sent (b, MSG_BYE)); /* it never was in a session to leave */
+}
+
+static void shutdown_does_not_wait_for_ever (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    struct msg msg = said (b, MSG_SHUTDOWN);
+    hear (b, &msg);
+    uint64_t by_ms = member_deadline_ms (b->member);
+    assert_true (by_ms < UINT64_MAX);
+    b->now_ms = by_ms;
+    tick (b, 0);
+    assert_non_null (effect_of (b, MEMBER_EXIT, 0));
+}
+
+static void a_signal_to_the_worker_ends_it_like_a_shutdown (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    step (b, &(struct member_input) { .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
+    assert_true (text_is (sent (b, MSG_BYE)->of.bye.why, "SIGTERM"));
+    assert_non_null (effect_of (b, MEMBER_EXIT, 0));
+}
+
+/* ---- coming back ---- */
+
+static void rehello_mid_run_keeps_the_program_and_tells_of_it (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    b->now_ms += 50;
+    reach_gate (b, "start");
+    struct msg msg = said (b, MSG_REHELLO);
+    msg.session = msg.seq = 0;
+    hear (b, &msg);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    const struct msg *hello = sent (b, MSG_HELLO);
+    assert_non_null (hello);
+    assert_int_equal (hello->of.hello.holdings.n, 1);
+    assert_int_equal (hello->of.hello.holdings.items[0].state, ATTEMPT_AT_GATE);
+    assert_int_equal (member_session (b->member), 0);
+    b->session = 8;
+    b->seq = 0;
+    hear_welcome (b);
+    hear_go (b, "start");
+    assert_non_null (effect_of (b, MEMBER_GO, 0));
+}
+
+static void a_newer_coordinator_is_told_everything_and_the_older_refused (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    struct msg old = said (b, MSG_CANCEL);
+    old.of.cancel.key = key_of (1);
+    b->epoch = 2;
+    hear_run (b, 5);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    assert_int_equal (sent (b, MSG_HELLO)->of.hello.holdings.items[0].key.attempt, 1);
+    assert_int_equal (member_epoch (b->member), 2);
+    b->session = 1;
+    b->seq = 0;
+    hear_welcome (b);
+    old.session = 1;
+    old.seq = 100;
+    hear (b, &old);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+}
+
+static void unacknowledged_result_is_sent_after_every_welcome (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    struct msg msg = said (b, MSG_REHELLO);
+    hear (b, &msg);
+    end (b, 1, ENDING_EXITED);
+    assert_non_null (effect_of (b, MEMBER_KEEP, 0));
+    assert_null (sent (b, MSG_RESULT));
+    hear_welcome (b);
+    assert_non_null (sent (b, MSG_RESULT));
+    hear (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 1 });
+    hear_welcome (b); /* at the same instant: what went into the old session may be lost */
+    assert_non_null (sent (b, MSG_RESULT));
+}
+
+static void a_waiting_run_does_not_outlive_its_session (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    hear_run (b, 2);
+    struct msg msg = said (b, MSG_REHELLO);
+    hear (b, &msg);
+    end (b, 1, ENDING_CANCELLED);
+    assert_null (effect_of (b, MEMBER_START, 0));
+}
+
+static void a_recalled_result_is_told_and_never_run_again (void **state)
+{
+    struct bench *b = *state;
+    struct result result = { .key = key_of (1), .ending = ENDING_EXITED };
+    member_recall (b->member, &result);
+    tick (b, 0);
+    assert_int_equal (sent (b, MSG_HELLO)->of.hello.holdings.items[0].state, ATTEMPT_ENDED);
+    hear_welcome (b);
+    assert_int_equal (sent (b, MSG_RESULT)->of.result.key.attempt, 1);
+    hear_run (b, 1);
+    assert_null (effect_of (b, MEMBER_START, 0));
+    hear_ack (b, 1);
+    assert_non_null (effect_of (b, MEMBER_FORGET, 0));
+}
+
+static void a_repeated_welcome_renews_without_a_stir (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    b->now_ms += 19000;
+    tick (b, 0);
+    hear_welcome (b);
+    assert_null (sent (b, MSG_HEARTBEAT));
+    tick (b, 19000);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+}
+
+/* ---- silence ---- */
+
+static void silence_kills_the_program_and_keeps_its_result (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    tick (b, 19999);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    tick (b, 1);
+    assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
+    assert_int_equal (effect_of (b, MEMBER_STOP, 0)->ending, ENDING_ORPHANED);
+    tick (b, 1000);
+    assert_null (effect_of (b, MEMBER_STOP, 0));
+    end (b, 1, ENDING_ORPHANED);
+    assert_non_null (effect_of (b, MEMBER_KEEP, 0));
+    assert_null (effect_of (b, MEMBER_EXIT, 0));
+    hear_ack (b, 1);
+    assert_non_null (effect_of (b, MEMBER_FORGET, 0));
+}
+
+static void orphan_deadline_is_kept_by_the_clock (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    for (uint32_t i = 0; i < 100 && !effect_of (b, MEMBER_STOP, 0); i++) {
+        b->now_ms = member_deadline_ms (b->member);
+        tick (b, 0);
+    }
+    assert_int_equal (b->now_ms, 5000 + 20000);
+}
+
+static void long_silence_ends_the_worker (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    tick (b, 59999);
+    assert_null (effect_of (b, MEMBER_EXIT, 0));
+    tick (b, 1);
+    assert_non_null (effect_of (b, MEMBER_EXIT, 0));
+}
+
+static void a_worker_that_was_never_welcomed_ends_by_itself (void **state)
+{
+    struct bench *b = *state;
+    tick (b, 0);
+    uint64_t began_ms = b->now_ms;
+    for (uint32_t i = 0; i < 1000 && !effect_of (b, MEMBER_EXIT, 0); i++) {
+        b->now_ms = member_deadline_ms (b->member);
+        tick (b, 0);
+    }
+    assert_non_null (effect_of (b, MEMBER_EXIT, 0));
+    assert_int_equal (b->now_ms, began_ms + 300000);
+}
+
+static int setup (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    bench_open (bench);
+    *state = bench;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    bench_close (*state);
+    mem_free (*state);
+    return 0;
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        T (hello_is_repeated_until_welcome),
+        T (heartbeat_comes_once_a_period_and_counts),
+        T (nothing_runs_before_welcome),
+        T (welcome_without_session_is_ignored),
+        T (refusal_ends_the_worker_whatever_its_version),
+        T (strangers_are_not_heard),
+        T (a_workers_own_words_are_not_obeyed),
+        T (repeated_and_reordered_messages_are_dropped),
+        T (repeated_run_is_answered_with_its_state),
+        T (phase_is_told_at_once_with_its_age),
+        T (a_storm_of_phases_is_thinned),
+        T (gate_opens_once_and_only_by_its_name),
+        T (result_is_kept_before_it_is_sent),
+        T (result_is_sent_again_until_acknowledged),
+        T (ended_run_is_answered_with_its_result_until_acknowledged),
+        T (attempts_are_remembered_for_256_others),
+        T (another_run_waits_until_the_old_one_is_gone),
+        T (results_nobody_takes_hold_up_new_runs),
+        T (cancel_is_polite_once_and_then_hard_once),
+        T (cancel_of_what_is_not_held_is_answered_by_heartbeat),
+        T (cancel_of_a_waiting_run_removes_it),
+        T (a_gate_reached_while_stopping_stays_shut),
+        T (shutdown_kills_then_says_bye_and_leaves),
+        T (shutdown_is_heard_by_who_only_came_to_join),
+        T (shutdown_does_not_wait_for_ever),
+        T (a_signal_to_the_worker_ends_it_like_a_shutdown),
+        T (rehello_mid_run_keeps_the_program_and_tells_of_it),
+        T (a_newer_coordinator_is_told_everything_and_the_older_refused),
+        T (unacknowledged_result_is_sent_after_every_welcome),
+        T (a_waiting_run_does_not_outlive_its_session),
+        T (a_recalled_result_is_told_and_never_run_again),
+        T (a_repeated_welcome_renews_without_a_stir),
+        T (silence_kills_the_program_and_keeps_its_result),
+        T (orphan_deadline_is_kept_by_the_clock),
+        T (long_silence_ends_the_worker),
+        T (a_worker_that_was_never_welcomed_ends_by_itself),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,404 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+#include "worker/io/driver.h"
+#include "worker/io/errand.h"
+#include "worker/io/kept.h"
+
+enum { PATIENCE_MS = 30000 };
+#define RUN_HEX "30313233343536373839616263646566"
+
+static const struct text run_id = { "0123456789abcdef", RUN_ID_BYTES };
+
+/* A coordinator's hub in this process and a worker in another, which is this executable again. */
+struct bench {
+    char directory[64];
+    struct hub *hub;
+    struct link_keys hub_keys, worker_keys;
+    pid_t worker;
+    struct arena arena;
+    struct msg heard;
+    uint64_t session, seq;
+};
+
+static void open_hub (struct bench *bench, uint16_t control_port, uint16_t bulk_port)
+{
+    struct hub_options options = { .address = "127.0.0.1", .control_port = control_port, .bulk_port = bulk_port,
+                                   .hosts = 1, .keys = &bench->hub_keys, .control_bytes_max = MSG_MAX_BYTES,
+                                   .bulk_bytes_max = 1 << 20 };
+    struct err err = { 0 };
+    bench->hub = hub_open (&options, &err);
+    if (!bench->hub)
+        fail_msg ("%s", err.text);
+    assert_int_equal (hub_admit (bench->hub, 0, text_of (bench->worker_keys.public_key), NULL), 0);
+}
+
+/* `exec` keeps the worker free of this process's sockets and threads. */
+static void start_worker (struct bench *bench)
+{
+    char control[8], bulk[8];
+    snprintf (control, sizeof control, "%u", hub_port (bench->hub, LINK_CONTROL));
+    snprintf (bulk, sizeof bulk, "%u", hub_port (bench->hub, LINK_BULK));
+    pid_t parent = getpid ();
+    bench->worker = fork ();
+    if (bench->worker == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid () == parent)
+            execl ("/proc/self/exe", "test_worker", "work", control, bulk, bench->directory, bench->hub_keys.public_key,
+                   bench->worker_keys.public_key, bench->worker_keys.secret_key, NULL);
+        _exit (127);
+    }
+}
+
+static int work (char **argv)
+{
+    struct join join = { .host = "h0", .address = "127.0.0.1", .pid = (uint64_t) getpid (), .run_hex = RUN_HEX };
+    struct log log = { 0 };
+    memcpy (join.run_id, run_id.ptr, RUN_ID_BYTES);
+    join.control_port = (uint16_t) atoi (argv[2]);
+    join.bulk_port = (uint16_t) atoi (argv[3]);
+    snprintf (join.directory, sizeof join.directory, "%s", argv[4]);
+    snprintf (join.hub_key, sizeof join.hub_key, "%s", argv[5]);
+    snprintf (join.keys.public_key, sizeof join.keys.public_key, "%s", argv[6]);
+    snprintf (join.keys.secret_key, sizeof join.keys.secret_key, "%s", argv[7]);
+    return driver_run (&join, "0.1.0", &log, NULL) < 0 ? 3 : 0;
+}
+
+static int setup (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->directory, sizeof bench->directory, "/tmp/test_worker.XXXXXX");
+    assert_non_null (mkdtemp (bench->directory));
+    link_keys_make (&bench->hub_keys);
+    link_keys_make (&bench->worker_keys);
+    open_hub (bench, 0, 0);
+    bench->session = 1;
+    *state = bench;
+    return 0;
+}
+
+static int wait_for_exit (struct bench *bench)
+{
+    int status = -1;
+    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    while (waitpid (bench->worker, &status, WNOHANG) == 0) {
+        assert_true (clock_boot_ms () < until_ms);
+        poll (NULL, 0, 5);
+    }
+    bench->worker = 0;
+    return status;
+}
+
+static int teardown (void **state)
+{
+    struct bench *bench = *state;
+    if (bench->worker > 0) {
+        kill (bench->worker, SIGKILL);
+        waitpid (bench->worker, NULL, 0);
+    }
+    hub_close (bench->hub);
+    arena_release (&bench->arena);
+    assert_int_equal (folder_remove (bench->directory, NULL), 0);
+    mem_free (bench);
+    return 0;
+}
+
+/* The next message of this kind; others are let pass. */
+static const struct msg *hear (struct bench *bench, enum link_channel channel, enum msg_kind kind)
+{
+    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    struct text bytes;
+    uint32_t rank;
+    for (;;) {
+        while (hub_receive (bench->hub, channel, &rank, &bytes)) {
+            struct err err = { 0 };
+            arena_reset (&bench->arena);
+            if (wire_get_msg (text_copy (&bench->arena, bytes), &bench->heard, &bench->arena, &err) < 0)
+                fail_msg ("%s", err.text);
+            if (bench->heard.kind == kind)
+                return &bench->heard;
+        }
+        if (clock_boot_ms () > until_ms)
+            fail_msg ("%s never came", msg_name (kind));
+        struct pollfd entry = { .fd = hub_fd (bench->hub, channel), .events = POLLIN };
+        poll (&entry, 1, 20);
+    }
+}
+
+static void say (struct bench *bench, struct msg *msg)
+{
+    struct buf bytes;
+    buf_init (&bytes, MSG_MAX_BYTES);
+    msg->major = PROTOCOL_MAJOR;
+    msg->run_id = run_id;
+    msg->epoch = 1;
+    msg->session = bench->session;
+    msg->seq = ++bench->seq;
+    wire_put_msg (&bytes, msg);
+    assert_true (hub_send (bench->hub, LINK_CONTROL, 0, bytes.ptr, bytes.len));
+    buf_release (&bytes);
+}
+
+static void welcome (struct bench *bench)
+{
+    struct msg msg = { .kind = MSG_WELCOME };
+    msg.of.welcome.heartbeat_ms = 100;
+    msg.of.welcome.limits = (struct limits) { .orphan_ms = 5000, .exit_ms = 20000, .stop_ms = 200,
+                                                     .log_bytes = 100000 };
+    say (bench, &msg);
+}
+
+static void order (struct bench *bench, uint32_t attempt, const char *script)
+{
+    struct text argv[] = { TEXT_LIT ("sh"), TEXT_LIT ("-c"), text_of (script) };
+    struct msg msg = { .kind = MSG_RUN };
+    struct msg_run *run = &msg.of.run;
+    run->key = (struct attempt_key) { 1, PASS_ONCE, attempt };
+    run->nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
+    run->world = 1;
+    run->rung = (struct rung) { .id = TEXT_LIT ("r"), .kind = PROGRAM_COMMAND, .scope = SCOPE_HOST,
+                                 .timeout_ms = 20000 };
+    run->rung.argv.items = argv;
+    run->rung.argv.n = 3;
+    say (bench, &msg);
+}
+
+static void acknowledge (struct bench *bench, uint32_t attempt)
+{
+    struct msg msg = { .kind = MSG_RESULT_ACK, .of.ack_result.key = { 1, PASS_ONCE, attempt } };
+    say (bench, &msg);
+}
+
+static void count_kept (void *owner, const struct result *result)
+{
+    (void) result;
+    ++*(uint32_t *) owner;
+}
+
+static uint32_t kept (const struct bench *bench)
+{
+    uint32_t n = 0;
+    assert_int_equal (kept_recall (bench->directory, count_kept, &n, NULL), 0);
+    return n;
+}
+
+static void join_run (struct bench *bench)
+{
+    start_worker (bench);
+    assert_true (text_is (hear (bench, LINK_CONTROL, MSG_HELLO)->of.hello.host, "h0"));
+    welcome (bench);
+}
+
+static void a_run_goes_from_order_to_acknowledged_result (void **state)
+{
+    struct bench *b = *state;
+    join_run (b);
+    order (b, 1, "echo printed; exit 3");
+    const struct msg *result = hear (b, LINK_CONTROL, MSG_RESULT);
+    assert_int_equal (result->session, 1);
+    assert_true (result->ack >= 2);
+    assert_int_equal (result->of.result.ending, ENDING_EXITED);
+    assert_int_equal (result->of.result.code, 3);
+    const struct msg *log = hear (b, LINK_BULK, MSG_LOG);
+    assert_true (text_is (log->of.log.bytes, "printed\n") && log->of.log.last);
+    assert_int_equal (log->of.log.key.attempt, 1);
+    assert_int_equal (kept (b), 1);
+    hear (b, LINK_CONTROL, MSG_RESULT); /* again, until it is acknowledged */
+    acknowledge (b, 1);
+    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.holdings.n)
+        ;
+    assert_int_equal (kept (b), 0);
+    order (b, 2, "exit 0");
+    while (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.key.attempt != 2)
+        ;
+}
+
+static void shutdown_ends_the_worker_and_its_program (void **state)
+{
+    struct bench *b = *state;
+    join_run (b);
+    order (b, 1, "echo $$; trap '' INT TERM HUP; while :; do sleep 1000; done");
+    struct text line = hear (b, LINK_BULK, MSG_LOG)->of.log.bytes;
+    uint64_t pid = 0;
+    assert_true (text_to_u64 ((struct text) { line.ptr, line.len - 1 }, &pid));
+    struct msg msg = { .kind = MSG_SHUTDOWN, .of.shutdown.why = TEXT_LIT ("over") };
+    say (b, &msg);
+    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    assert_true (text_is (hear (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "over"));
+    assert_int_equal (wait_for_exit (b), 0);
+    assert_true (kill ((pid_t) pid, 0) < 0);
+}
+
+static void sigterm_ends_the_worker_with_a_goodbye (void **state)
+{
+    struct bench *b = *state;
+    join_run (b);
+    hear (b, LINK_CONTROL, MSG_HEARTBEAT);
+    kill (b->worker, SIGTERM);
+    assert_true (text_is (hear (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "told to end by SIGTERM"));
+    assert_int_equal (wait_for_exit (b), 0);
+}
+
+static void a_killed_workers_result_is_told_by_the_next (void **state)
+{
+    struct bench *b = *state;
+    join_run (b);
+    order (b, 1, "exit 9");
+    hear (b, LINK_CONTROL, MSG_RESULT);
+    kill (b->worker, SIGKILL);
+    wait_for_exit (b);
+    start_worker (b);
+    for (;;) { /* the first HELLO may still be one of the process that was killed */
+        const struct msg_hello *hello = &hear (b, LINK_CONTROL, MSG_HELLO)->of.hello;
+        if (hello->holdings.n == 1 && hello->holdings.items[0].state == ATTEMPT_ENDED)
+            break;
+    }
+    b->session = 2;
+    b->seq = 0;
+    welcome (b);
+    const struct msg *result = hear (b, LINK_CONTROL, MSG_RESULT);
+    assert_int_equal (result->session, 2);
+    assert_int_equal (result->of.result.code, 9);
+}
+
+static void a_program_outlives_the_coordinator_and_its_successor_finds_it (void **state)
+{
+    struct bench *b = *state;
+    join_run (b);
+    order (b, 1, "while ! test -e ../../go; do sleep 0.01; done; exit 6");
+    while (!hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.holdings.n)
+        ;
+    uint16_t control_port = hub_port (b->hub, LINK_CONTROL), bulk_port = hub_port (b->hub, LINK_BULK);
+    hub_close (b->hub);
+    open_hub (b, control_port, bulk_port);
+    hear (b, LINK_CONTROL, MSG_HEARTBEAT);
+    struct msg rehello = { .kind = MSG_REHELLO };
+    say (b, &rehello);
+    const struct msg_hello *hello = &hear (b, LINK_CONTROL, MSG_HELLO)->of.hello;
+    assert_int_equal (hello->holdings.n, 1);
+    assert_int_equal (hello->holdings.items[0].state, ATTEMPT_RUNNING);
+    b->session = 5;
+    b->seq = 0;
+    welcome (b);
+    struct text go = text_format (&b->arena, "%s/go", b->directory);
+    assert_int_equal (atomic_file_write (go.ptr, "", 0, 0600, NULL), 0);
+    const struct msg *result = hear (b, LINK_CONTROL, MSG_RESULT);
+    assert_int_equal (result->of.result.code, 6);
+}
+
+static void an_idle_worker_sleeps (void **state)
+{
+    struct bench *b = *state;
+    join_run (b);
+    uint64_t first = hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat, began_ms = clock_boot_ms ();
+    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < first + 10)
+        ;
+    assert_true (clock_boot_ms () - began_ms >= 800); /* ten beats of 100 ms, not a busy loop */
+    char path[64], word[64] = "";
+    snprintf (path, sizeof path, "/proc/%d/stat", b->worker);
+    FILE *stat = fopen (path, "re");
+    assert_non_null (stat);
+    for (int field = 1; field <= 14; field++)
+        assert_int_equal (fscanf (stat, "%63s", word), 1);
+    fclose (stat);
+    assert_true (atol (word) < 100); /* user time in ticks of 10 ms, start and sanitizers included */
+}
+
+/* ---- the launch line ---- */
+
+#define KEY "0123456789012345678901234567890123456789"
+#define LINE(protocol, run, host, port, key, directory)                                                               \
+    "{\"protocol\":" protocol ",\"run\":\"" run "\",\"host\":\"" host "\",\"rank\":0,\"address\":\"127.0.0.1\","      \
+    "\"control_port\":" port ",\"bulk_port\":2,\"key\":\"" key "\",\"directory\":\"" directory "\"}"
+
+static void launch_lines_are_checked (void **state)
+{
+    (void) state;
+    static const struct { const char *line, *why; } rows[] = {
+        { LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), NULL },
+        { LINE ("2", RUN_HEX, "h0", "1", KEY, "/d"), "this worker speaks 1" },
+        { LINE ("1", "30", "h0", "1", KEY, "/d"), "run: expected 32 hexadecimal digits" },
+        { LINE ("1", RUN_HEX "00", "h0", "1", KEY, "/d"), "run: expected a text" },
+        { LINE ("1", "X0313233343536373839616263646566", "h0", "1", KEY, "/d"), "run: expected 32" },
+        { LINE ("1", RUN_HEX, "../h0", "1", KEY, "/d"), "host: not a host name" },
+        { LINE ("1", RUN_HEX, "h0", "0", KEY, "/d"), "control_port: expected a port" },
+        { LINE ("1", RUN_HEX, "h0", "65536", KEY, "/d"), "control_port: expected a port" },
+        { LINE ("1", RUN_HEX, "h0", "1", "short", "/d"), "key: expected 40" },
+        { LINE ("1", RUN_HEX, "h0", "1", KEY, "d"), "directory: expected an absolute path" },
+        { "[]", "expected a JSON object" },
+        { "", "expected a JSON object" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct join join = { 0 };
+        struct err err = { 0 };
+        int rc = join_parse (&join, text_of (rows[i].line), &err);
+        if (rc != (rows[i].why ? -1 : 0) || (rows[i].why && !strstr (err.text, rows[i].why)))
+            fail_msg ("row %zu: %d '%s'", i, rc, err.text);
+        assert_int_equal (join.control_port, rows[i].why ? 0 : 1);
+        assert_int_equal (memcmp (join.run_id, run_id.ptr, RUN_ID_BYTES) == 0, !rows[i].why);
+    }
+}
+
+static void the_exchange_answers_and_waits_for_go (void **state)
+{
+    (void) state;
+    static const struct { const char *after, *why; } rows[] = {
+        { "GO\n", NULL }, { "NO\n", "expected GO" }, { "", "ended before GO" }, { "GONE\n", "longer than" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int pair[2];
+        struct join join = { 0 };
+        struct err err = { 0 };
+        assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        assert_true (dprintf (pair[0], "%s\n%s", LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), rows[i].after) > 0);
+        shutdown (pair[0], SHUT_WR);
+        int rc = join_exchange (&join, pair[1], pair[1], "0.1.0", &err);
+        if (rc != (rows[i].why ? -1 : 0) || (rows[i].why && !strstr (err.text, rows[i].why)))
+            fail_msg ("row %zu: %d '%s'", i, rc, err.text);
+        char answer[512] = "", expected[512];
+        assert_true (read (pair[0], answer, sizeof answer - 1) > 0);
+        snprintf (expected, sizeof expected, "\"pid\":%d,", getpid ());
+        assert_non_null (strstr (answer, "{\"sliceup-worker\":1,\"key\":\""));
+        assert_non_null (strstr (answer, join.keys.public_key));
+        assert_non_null (strstr (answer, expected));
+        assert_null (strstr (answer, join.keys.secret_key));
+        assert_true (join.pid_start > 0 && strlen (join.boot_id) == 36);
+        close (pair[0]);
+        close (pair[1]);
+    }
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (int argc, char **argv)
+{
+    if (argc == 8 && strcmp (argv[1], "work") == 0)
+        return work (argv);
+    if (argc > 1 && strcmp (argv[1], "errand") == 0)
+        return errand_main (argc - 1, argv + 1);
+    const struct CMUnitTest tests[] = {
+        T (a_run_goes_from_order_to_acknowledged_result),
+        T (shutdown_ends_the_worker_and_its_program),
+        T (sigterm_ends_the_worker_with_a_goodbye),
+        T (a_killed_workers_result_is_told_by_the_next),
+        T (a_program_outlives_the_coordinator_and_its_successor_finds_it),
+        T (an_idle_worker_sleeps),
+        cmocka_unit_test (launch_lines_are_checked),
+        cmocka_unit_test (the_exchange_answers_and_waits_for_go),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

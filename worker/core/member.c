@@ -1,0 +1,341 @@
+/* member.c - see member.h. Two things move independently: the link to the coordinator and the one attempt that runs. */
+#include "worker/core/member_state.h"
+
+#include <assert.h>
+
+enum {
+    HELLO_EVERY_MS = 1000,
+    HEARTBEAT_DEFAULT_MS = 1000,
+    EXIT_UNWELCOMED_MS = 5 * 60 * 1000, /* nothing is lost by a worker that was never welcomed */
+    LEAVE_MS = 15 * 1000,       /* the longest a leaving worker waits for its program to be gone */
+};
+
+#define STATE(s) (1u << (s))
+
+/* From each state, the states it may move to. */
+static const uint32_t link_moves[] = {
+    [LINK_NONE] = STATE (LINK_JOINING),
+    [LINK_JOINING] = STATE (LINK_JOINED) | STATE (LINK_LEAVING),
+    [LINK_JOINED] = STATE (LINK_JOINING) | STATE (LINK_LEAVING),
+    [LINK_LEAVING] = STATE (LINK_LEFT),
+    [LINK_LEFT] = 0,
+};
+
+static void link_move (struct member *member, enum link_state to)
+{
+    assert (link_moves[member->link] & STATE (to));
+    member->link = to;
+}
+
+static uint64_t min_u64 (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t after (uint64_t from_ms, uint64_t wait_ms)
+{
+    return wait_ms ? from_ms + wait_ms : UINT64_MAX; /* a limit of 0 is no limit */
+}
+
+static uint64_t exit_at_ms (const struct member *member)
+{
+    return member->welcomed ? after (member->heard_ms, member->limits.exit_ms) : member->heard_ms + EXIT_UNWELCOMED_MS;
+}
+
+static uint64_t orphan_at_ms (const struct member *member)
+{
+    bool waits = current_alive (member) && member->current.holding.state != ATTEMPT_STOPPING;
+    return waits && member->welcomed ? after (member->heard_ms, member->limits.orphan_ms) : UINT64_MAX;
+}
+
+/* ---- the link ---- */
+
+static void rejoin (struct member *member, uint64_t now_ms)
+{
+    if (member->link == LINK_JOINED)
+        link_move (member, LINK_JOINING);
+    member->session = 0;
+    member->seen_seq = 0;
+    member->hello_at_ms = now_ms;
+    current_forget_pending (member); /* said by somebody who may want something else by now */
+}
+
+static void leave (struct member *member, struct text why, uint64_t now_ms, struct member_outbox *out)
+{
+    if (member->link == LINK_LEAVING || member->link == LINK_LEFT)
+        return;
+    link_move (member, LINK_LEAVING);
+    member->why = text_copy (&member->arena, why);
+    member->leave_by_ms = now_ms + LEAVE_MS;
+    current_forget_pending (member);
+    current_stop (member, true, ENDING_CANCELLED, why, out);
+}
+
+static void leave_when_alone (struct member *member, uint64_t now_ms, struct member_outbox *out)
+{
+    if (member->link != LINK_LEAVING || (current_alive (member) && now_ms < member->leave_by_ms))
+        return;
+    if (member->session)
+        member_say_bye (member, out);
+    link_move (member, LINK_LEFT);
+    struct text why = text_copy (&out->arena, member->why);
+    member_outbox_add (out, MEMBER_EXIT)->text = why;
+}
+
+/* ---- messages ---- */
+
+static void hear_welcome (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+{
+    const struct msg_welcome *welcome = &msg->of.welcome;
+    bool newer = msg->epoch > member->epoch || msg->session > member->session;
+    bool refresh = msg->session == member->session && msg->seq > member->seen_seq;
+    if (!msg->session || member->link == LINK_LEAVING || (member->link == LINK_JOINED && !newer && !refresh))
+        return;
+    bool fresh = member->link == LINK_JOINING || newer;
+    if (member->link == LINK_JOINING)
+        link_move (member, LINK_JOINED);
+    member->epoch = msg->epoch;
+    member->session = msg->session;
+    member->seen_seq = msg->seq;
+    member->heartbeat_ms = welcome->heartbeat_ms ? welcome->heartbeat_ms : HEARTBEAT_DEFAULT_MS;
+    member->limits = welcome->limits;
+    member->welcomed = true;
+    if (!fresh)
+        return;
+    for (uint32_t i = 0; i < member->shelf.held_n; i++)
+        member_say_result (member->shelf.held[i], now_ms, out);
+    member->beat_at_ms = now_ms;
+}
+
+static void hear_run (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+{
+    const struct attempt_key *key = &msg->of.run.key;
+    struct held *held = shelf_find (&member->shelf, key);
+    if (held)
+        member_say_result (held, now_ms, out);
+    if (current_is (member, key))
+        member_hurry (member, now_ms);
+    if (shelf_has_seen (&member->shelf, key) || member->link != LINK_JOINED)
+        return;
+    if (!current_alive (member) && !shelf_full (&member->shelf)) {
+        current_begin (member, msg, now_ms, out);
+        return;
+    }
+    /* The coordinator gave the old attempt up. Its evidence is still worth having, so it ends politely and reports. */
+    current_stop (member, false, ENDING_CANCELLED, TEXT_LIT ("the coordinator sent another attempt"), out);
+    current_forget_pending (member);
+    member->pending = true;
+    member->pending_msg = *msg;
+    record_copy (msg_body (MSG_RUN), &member->pending_msg.of, &msg->of, &member->pending_arena);
+}
+
+static void hear_go (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+{
+    const struct msg_go *go = &msg->of.go;
+    if (current_is (member, &go->key))
+        current_pass_gate (member, go->gate, go->value, now_ms, out);
+}
+
+static void hear_cancel (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+{
+    const struct msg_cancel *cancel = &msg->of.cancel;
+    if (member->pending && attempt_key_equal (&member->pending_msg.of.run.key, &cancel->key))
+        current_forget_pending (member);
+    if (current_is (member, &cancel->key))
+        current_stop (member, cancel->hard, ENDING_CANCELLED, cancel->why, out);
+    member_hurry (member, now_ms);
+}
+
+static void hear_ack (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+{
+    const struct result named = { .key = msg->of.ack_result.key };
+    if (!shelf_drop (&member->shelf, &named.key))
+        return;
+    struct result *copy = member_outbox_result (out, &named);
+    member_outbox_add (out, MEMBER_FORGET)->result = copy;
+    current_begin_pending (member, now_ms, out);
+}
+
+static void hear_in_session (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+{
+    if (!member->session || msg->session != member->session || msg->seq <= member->seen_seq)
+        return;
+    member->seen_seq = msg->seq;
+    switch (msg->kind) {
+    case MSG_RUN:
+        hear_run (member, msg, now_ms, out);
+        break;
+    case MSG_GO:
+        hear_go (member, msg, now_ms, out);
+        break;
+    case MSG_CANCEL:
+        hear_cancel (member, msg, now_ms, out);
+        break;
+    case MSG_RESULT_ACK:
+        hear_ack (member, msg, now_ms, out);
+        break;
+    default:
+        break; /* kinds that only a worker may say */
+    }
+}
+
+static void hear (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+{
+    /* Everything is scoped by the run; an older epoch is a coordinator that was replaced. */
+    if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_from_worker (msg->kind))
+        return;
+    if (msg->kind == MSG_REFUSE) { /* frozen for ever: understood whatever the version, the session and the number */
+        leave (member, msg->of.refuse.why, now_ms, out);
+        return;
+    }
+    if (msg->major != PROTOCOL_MAJOR)
+        return;
+    member->heard_ms = now_ms;
+    if (msg->kind == MSG_WELCOME) {
+        hear_welcome (member, msg, now_ms, out);
+        return;
+    }
+    if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */
+        leave (member, msg->of.shutdown.why, now_ms, out);
+        return;
+    }
+    bool replaced = msg->epoch > member->epoch;
+    member->epoch = msg->epoch;
+    if (replaced || msg->kind == MSG_REHELLO) {
+        if (member->link == LINK_JOINED || (member->link == LINK_JOINING && replaced))
+            rejoin (member, now_ms);
+        return;
+    }
+    hear_in_session (member, msg, now_ms, out);
+}
+
+/* ---- time ---- */
+
+static void pass_time (struct member *member, uint64_t now_ms, struct member_outbox *out)
+{
+    if (now_ms >= orphan_at_ms (member)) {
+        current_stop (member, true, ENDING_ORPHANED, TEXT_LIT ("the coordinator was silent for too long"), out);
+        member_hurry (member, now_ms);
+    }
+    if (now_ms >= exit_at_ms (member))
+        leave (member, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
+    if (member->link == LINK_JOINING && now_ms >= member->hello_at_ms) {
+        member_say_hello (member, now_ms, out);
+        member->hello_at_ms = now_ms + HELLO_EVERY_MS;
+    }
+    if (member->link != LINK_JOINED || now_ms < member->beat_at_ms)
+        return;
+    member_say_heartbeat (member, now_ms, out);
+    member->beaten_ms = now_ms;
+    member->beat_at_ms = now_ms + member->heartbeat_ms;
+    for (uint32_t i = 0; i < member->shelf.held_n; i++) {
+        /* Half a beat: one that was sent just before this beat need not go twice. */
+        if (now_ms - member->shelf.held[i]->sent_ms >= member->heartbeat_ms / 2)
+            member_say_result (member->shelf.held[i], now_ms, out);
+    }
+}
+
+static void take_in (struct member *member, const struct member_input *in, uint64_t now_ms, struct member_outbox *out)
+{
+    switch (in->kind) {
+    case MEMBER_TICK:
+        break;
+    case MEMBER_MSG:
+        hear (member, in->msg, now_ms, out);
+        break;
+    case MEMBER_PHASE:
+        current_see_phase (member, in->text, now_ms);
+        break;
+    case MEMBER_GATE:
+        current_see_gate (member, in, now_ms);
+        break;
+    case MEMBER_ENDED:
+        current_see_end (member, in->result, now_ms, out);
+        break;
+    case MEMBER_LEAVE:
+        leave (member, in->text, now_ms, out);
+        break;
+    }
+}
+
+void member_step (struct member *member, const struct member_input *in, uint64_t now_ms, struct member_outbox *out)
+{
+    if (member->link == LINK_LEFT)
+        return;
+    if (!member->stepped) {
+        member->stepped = true;
+        member->heard_ms = member->hello_at_ms = now_ms;
+    }
+    take_in (member, in, now_ms, out);
+    pass_time (member, now_ms, out);
+    leave_when_alone (member, now_ms, out);
+}
+
+uint64_t member_deadline_ms (const struct member *member)
+{
+    if (!member->stepped)
+        return 0;
+    if (member->link == LINK_LEFT)
+        return UINT64_MAX;
+    if (member->link == LINK_LEAVING)
+        return member->leave_by_ms;
+    uint64_t speak_ms = member->link == LINK_JOINED ? member->beat_at_ms : member->hello_at_ms;
+    return min_u64 (speak_ms, min_u64 (orphan_at_ms (member), exit_at_ms (member)));
+}
+
+/* ---- life ---- */
+
+struct member *member_create (struct text host, struct text run_id, struct text version, uint64_t pid,
+                              uint64_t pid_start, struct text boot_id)
+{
+    assert (run_id.len == RUN_ID_BYTES);
+    struct member *member = mem_alloc (sizeof *member);
+    member->host = text_copy (&member->arena, host);
+    member->run_id = text_copy (&member->arena, run_id);
+    member->version = text_copy (&member->arena, version);
+    member->boot_id = text_copy (&member->arena, boot_id);
+    member->pid = pid;
+    member->pid_start = pid_start;
+    member->heartbeat_ms = HEARTBEAT_DEFAULT_MS;
+    link_move (member, LINK_JOINING);
+    return member;
+}
+
+void member_destroy (struct member *member)
+{
+    if (!member)
+        return;
+    shelf_release (&member->shelf);
+    arena_release (&member->pending_arena);
+    arena_release (&member->current.gate_arena);
+    arena_release (&member->current.phase_arena);
+    arena_release (&member->arena);
+    mem_free (member);
+}
+
+void member_recall (struct member *member, const struct result *result)
+{
+    assert (!member->stepped);
+    if (!shelf_full (&member->shelf) && !shelf_find (&member->shelf, &result->key))
+        shelf_put (&member->shelf, result);
+}
+
+uint64_t member_epoch (const struct member *member)
+{
+    return member->epoch;
+}
+
+uint64_t member_session (const struct member *member)
+{
+    return member->session;
+}
+
+uint64_t member_ack (const struct member *member)
+{
+    return member->seen_seq;
+}
+
+const struct limits *member_limits (const struct member *member)
+{
+    return &member->limits;
+}

@@ -1,0 +1,70 @@
+/* member.h - the worker's mind: join, run what it is told, report until acknowledged, survive silence.
+ *
+ * Pure, like the coordinator's core: (state, input, now) -> effects. It holds at most one attempt that is not
+ * acknowledged. A repeated RUN is answered with the state it has; a result is sent again with every heartbeat until it is
+ * acknowledged.
+ *
+ *            HELLO sent          WELCOME              RUN            program ended        RESULT_ACK
+ *   joining ------------> joining ------> idle ------------> running ------------> reporting ----------> idle
+ *      ^                                    |  silence > orphan_ms: the program is killed (ending orphaned)
+ *      +---- REHELLO, new epoch ------------+  silence > exit_ms: leave
+ */
+#ifndef SLICEUP_WORKER_MEMBER_H
+#define SLICEUP_WORKER_MEMBER_H
+
+#include "common/model/msg.h"
+
+enum member_input_kind {
+    MEMBER_TICK,
+    MEMBER_MSG,
+    MEMBER_PHASE,           /* the canary named a phase: `text` */
+    MEMBER_GATE,            /* the canary waits at a gate */
+    MEMBER_ENDED,           /* the program ended and everything of it is gone: `result` */
+    MEMBER_LEAVE,           /* the worker itself was told to end (a signal): `text` says why */
+};
+struct member_input {
+    enum member_input_kind kind;
+    const struct msg *msg;
+    struct text text;               /* PHASE: its name; GATE: the gate's name; LEAVE: why */
+    enum gate_mode gate_mode;
+    struct text gate_value;
+    const struct result *result;
+};
+
+enum member_effect_kind {
+    MEMBER_SEND,            /* `msg`; the driver fills run_id, epoch, session, seq, ack from member_* below */
+    MEMBER_START,           /* start the program of `msg->of.run` */
+    MEMBER_GO,              /* let it through `text`, with `value` */
+    MEMBER_STOP,            /* politely, then certainly (limits.stop_ms); `hard`: at once; `ending` is what to report */
+    MEMBER_KEEP,            /* make the result durable, before the SEND that follows */
+    MEMBER_FORGET,          /* the result was acknowledged: remove it */
+    MEMBER_EXIT,            /* end the worker; `text` says why */
+};
+struct member_effect {
+    enum member_effect_kind kind;
+    const struct msg *msg;
+    struct text text, value;
+    bool hard;
+    enum ending ending;
+    const struct result *result;
+};
+struct member_outbox { struct member_effect *items; uint32_t n, capacity; struct arena arena; };
+void member_outbox_init (struct member_outbox *out);
+void member_outbox_clear (struct member_outbox *out);
+void member_outbox_release (struct member_outbox *out);
+
+struct member;
+struct member *member_create (struct text host, struct text run_id, struct text version, uint64_t pid, uint64_t pid_start,
+                              struct text boot_id);
+void member_destroy (struct member *member);
+/* A result found on disk at start, kept by an earlier process of this worker. Before the first step. */
+void member_recall (struct member *member, const struct result *result);
+void member_step (struct member *member, const struct member_input *in, uint64_t now_ms, struct member_outbox *out);
+uint64_t member_deadline_ms (const struct member *member);
+
+uint64_t member_epoch (const struct member *member);
+uint64_t member_session (const struct member *member);
+uint64_t member_ack (const struct member *member);      /* highest seq seen in this session */
+const struct limits *member_limits (const struct member *member); /* of the last WELCOME; zero before */
+
+#endif

@@ -1,0 +1,290 @@
+/* attempt.c - see attempt.h. */
+#include "worker/io/attempt_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <unistd.h>
+#include "common/base/duration.h"
+#include "common/io/atomic_file.h"
+#include "worker/io/errand.h"
+#include "worker/io/order.h"
+
+enum {
+    DRAIN_MS = 2000,            /* a stray may hold the pipe; by then all of them are dead */
+    SEAL_MIN_MS = 60 * 1000,
+};
+
+struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
+                          const char *suffix)
+{
+    return text_format (arena, "%s/%s/%" PRIu32 ".%s.%" PRIu32 "%s", directory, folder, key->rung,
+                        names_of (&pass_names, key->pass), key->attempt, suffix);
+}
+
+/* ---- starting ---- */
+
+static int make_folders (struct attempt *attempt, struct err *err)
+{
+    const struct attempt_place *place = attempt->place;
+    attempt->scratch = attempt_path (&attempt->arena, place->directory, "scratch", &attempt->run.key, "");
+    attempt->log = attempt_path (&attempt->arena, place->directory, "logs", &attempt->run.key, ".log");
+    struct text logs = text_format (&attempt->arena, "%s/logs", place->directory);
+    if (folder_remove (attempt->scratch.ptr, err) < 0 || folder_make (attempt->scratch.ptr, 0700, err) < 0)
+        return -1;
+    return folder_make (logs.ptr, 0700, err);
+}
+
+static struct exec *spawn_program (struct attempt *attempt, const struct order *order, struct err *err)
+{
+    int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
+    struct spawn_order spawn = { .program = order->program, .argv = order->argv, .envp = order->envp,
+                                 .directory = attempt->scratch.ptr, .channel_fd = peer_fd,
+                                 .output_fd = output_write_fd (attempt->output) };
+    struct exec *exec = exec_start (&spawn, err);
+    if (peer_fd >= 0)
+        close (peer_fd);
+    output_close_write (attempt->output);
+    return exec;
+}
+
+static int start_program (struct attempt *attempt, struct text python, uint64_t now_ms, struct err *err)
+{
+    const struct attempt_place *place = attempt->place;
+    struct order order;
+    struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
+                                       .directory = text_of (place->directory), .python = python };
+    if (attempt->run.rung.kind == PROGRAM_CANARY && order_check_file (&attempt->run.rung.program, err) < 0)
+        return -1;
+    if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
+        return -1;
+    attempt->exec = spawn_program (attempt, &order, err);
+    if (!attempt->exec)
+        return -1;
+    attempt->step = STEP_RUNNING;
+    attempt->began_ms = now_ms;
+    attempt_enter_phase (attempt, "start");
+    if (order.speaks && !channel_send (attempt->channel, order.line)) {
+        /* It is gone already, or never reads; the exit status and the limit take care of both. */
+        evidence_refuse (&attempt->evidence, "the attempt line could not be handed over");
+    }
+    return 0;
+}
+
+static int start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err)
+{
+    attempt->exec = errand_start (kind, &attempt->run, attempt->place->directory, STDERR_FILENO, &attempt->errand_fd,
+                                  err);
+    return attempt->exec ? 0 : -1;
+}
+
+static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
+{
+    if (make_folders (attempt, err) < 0 || attempt_open_ends (attempt, err) < 0)
+        return -1;
+    if (!errand_is_needed (&attempt->run))
+        return start_program (attempt, (struct text) { 0 }, now_ms, err);
+    attempt->step = STEP_PREPARING;
+    attempt_enter_phase (attempt, attempt->run.cache.role != CACHE_ROLE_NONE ? "cache" : "environment");
+    return start_errand (attempt, ERRAND_PREPARE, err);
+}
+
+struct attempt *attempt_start (struct loop *loop, const struct attempt_place *place, const struct msg_run *run,
+                               uint64_t now_ms)
+{
+    struct attempt *attempt = mem_alloc (sizeof *attempt);
+    struct err err = { 0 };
+    attempt->loop = loop;
+    attempt->place = place;
+    attempt->errand_fd = -1;
+    record_copy (msg_body (MSG_RUN), &attempt->run, run, &attempt->arena);
+    evidence_init (&attempt->evidence, attempt->run.nonce);
+    attempt_result (attempt)->key = attempt->run.key;
+    attempt->began_ms = now_ms;
+    attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
+    if (begin (attempt, now_ms, &err) < 0)
+        attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+    return attempt;
+}
+
+/* ---- stopping ---- */
+
+void attempt_go (struct attempt *attempt, struct text gate, struct text value)
+{
+    if (!attempt->channel || attempt->step != STEP_RUNNING || !attempt->gate_open)
+        return;
+    attempt->gate_open = false;
+    if (!channel_send_go (attempt->channel, gate, value))
+        evidence_refuse (&attempt->evidence, "go could not be handed over");
+    attempt_ask_for_writing (attempt);
+}
+
+void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms)
+{
+    if (attempt->step >= STEP_ENDED || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
+        return;
+    if (!attempt->stopping) {
+        attempt->stopping = true;
+        attempt->stop_ending = ending;
+        attempt_set_problem (attempt, LAYER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
+        /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
+        if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
+            (void) channel_send_stop (attempt->channel, why);
+    }
+    assert (attempt->exec);
+    exec_stop (attempt->exec, hard, attempt->place->stop_ms, now_ms);
+}
+
+static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
+{
+    if (now_ms < attempt->deadline_ms || attempt->stopping || attempt->step >= STEP_ENDED)
+        return;
+    char limit[DURATION_TEXT_BYTES];
+    struct text phase = attempt_result (attempt)->phase;
+    duration_print (attempt->run.rung.timeout_ms, limit);
+    struct text why = text_format (&attempt->arena, "its limit of %s passed%s%.*s", limit,
+                                   phase.len ? " in phase " : "", TEXT_ARG (phase));
+    attempt_stop (attempt, false, ENDING_TIMEOUT, why, now_ms);
+}
+
+/* ---- steps ---- */
+
+static void after_preparing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    struct errand_answer answer;
+    struct err err = { 0 };
+    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
+    attempt->errand_fd = -1;
+    attempt_result (attempt)->cache_state = answer.cache_state;
+    if (attempt->stopping || !answer.done) {
+        attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
+        return;
+    }
+    if (start_program (attempt, answer.python, now_ms, &err) < 0)
+        attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
+}
+
+static void after_running (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    attempt->step = STEP_DRAINING;
+    attempt->drain_until_ms = now_ms + DRAIN_MS;
+    /* What it said before it ended is still in the sockets, and decides how the end is read. */
+    attempt_hear (attempt);
+    attempt_note_end (attempt, end, now_ms);
+}
+
+static void begin_sealing (struct attempt *attempt, uint64_t now_ms)
+{
+    const struct result *result = attempt_result (attempt);
+    struct err err = { 0 };
+    bool sound = result->ending == ENDING_EXITED && result->code == 0
+                 && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
+    bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && errand_is_needed (&attempt->run);
+    if (!writer || !sound || attempt->stopping) {
+        attempt_finish (attempt, now_ms);
+        return;
+    }
+    uint64_t limit_ms = attempt->run.rung.timeout_ms > SEAL_MIN_MS ? attempt->run.rung.timeout_ms : SEAL_MIN_MS;
+    attempt->deadline_ms = now_ms + limit_ms;
+    attempt->step = STEP_SEALING;
+    attempt_enter_phase (attempt, "seal");
+    if (start_errand (attempt, ERRAND_SEAL, &err) == 0)
+        return;
+    attempt_set_problem (attempt, LAYER_CACHE, text_of (err.text));
+    attempt_finish (attempt, now_ms);
+}
+
+static void after_sealing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    struct errand_answer answer;
+    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
+    attempt->errand_fd = -1;
+    if (answer.done)
+        attempt_result (attempt)->seal = answer.seal;
+    else
+        attempt_set_problem (attempt, answer.layer, answer.problem);
+    attempt_finish (attempt, now_ms);
+}
+
+static void drain (struct attempt *attempt, uint64_t now_ms)
+{
+    if (now_ms >= attempt->drain_until_ms || (!attempt->output_watched && !attempt->channel_watched)) {
+        attempt_forget_ends (attempt);
+        begin_sealing (attempt, now_ms);
+    }
+}
+
+static void turn_exec (struct attempt *attempt, uint64_t now_ms)
+{
+    struct exec_end end;
+    exec_turn (attempt->exec, now_ms);
+    if (!exec_gone (attempt->exec, &end))
+        return;
+    struct exec *gone = attempt->exec;
+    attempt->exec = NULL;
+    exec_destroy (gone);
+    if (attempt->step == STEP_PREPARING)
+        after_preparing (attempt, &end, now_ms);
+    else if (attempt->step == STEP_RUNNING)
+        after_running (attempt, &end, now_ms);
+    else
+        after_sealing (attempt, &end, now_ms);
+}
+
+void attempt_turn (struct attempt *attempt, uint64_t now_ms)
+{
+    if (attempt->step >= STEP_ENDED)
+        return;
+    if (attempt->exec)
+        turn_exec (attempt, now_ms);
+    if (attempt->step == STEP_DRAINING)
+        drain (attempt, now_ms);
+    if (attempt->exec)
+        watch_the_clock (attempt, now_ms);
+    if (attempt->step < STEP_ENDED)
+        output_turn (attempt->output, now_ms);
+    attempt_ask_for_writing (attempt);
+}
+
+static uint64_t earlier (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t attempt_deadline_ms (const struct attempt *attempt)
+{
+    if (attempt->step >= STEP_ENDED)
+        return UINT64_MAX;
+    uint64_t at_ms = output_deadline_ms (attempt->output);
+    if (attempt->step == STEP_DRAINING)
+        at_ms = earlier (at_ms, attempt->drain_until_ms);
+    if (attempt->exec)
+        at_ms = earlier (at_ms, exec_deadline_ms (attempt->exec));
+    return attempt->stopping ? at_ms : earlier (at_ms, attempt->deadline_ms);
+}
+
+uint64_t attempt_unsent_bytes (const struct attempt *attempt)
+{
+    return attempt && attempt->output ? output_unsent_bytes (attempt->output) : 0;
+}
+
+struct attempt_key attempt_which (const struct attempt *attempt)
+{
+    return attempt->run.key;
+}
+
+void attempt_destroy (struct attempt *attempt)
+{
+    if (!attempt)
+        return;
+    attempt_forget_ends (attempt);
+    exec_destroy (attempt->exec);
+    if (attempt->errand_fd >= 0)
+        close (attempt->errand_fd);
+    channel_close (attempt->channel);
+    output_close (attempt->output);
+    evidence_release (&attempt->evidence);
+    for (uint32_t i = 0; i < SAYINGS_MAX; i++)
+        arena_release (&attempt->sayings[i].arena);
+    arena_release (&attempt->arena);
+    mem_free (attempt);
+}

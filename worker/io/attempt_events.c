@@ -1,0 +1,54 @@
+/* attempt_events.c - what happened in an attempt and was not asked for yet. */
+#include "worker/io/attempt_state.h"
+
+#include <assert.h>
+
+static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
+{
+    uint32_t n = attempt->sayings_n;
+    struct attempt_event *last = n ? &attempt->sayings[(attempt->sayings_first + n - 1) % SAYINGS_MAX].event : NULL;
+    if (last && last->kind == ATTEMPT_EVENT_PHASE && event->kind == ATTEMPT_EVENT_PHASE)
+        n = --attempt->sayings_n; /* only the latest of phases in a row is worth telling */
+    assert (n < SAYINGS_MAX);
+    uint32_t at = (attempt->sayings_first + attempt->sayings_n++) % SAYINGS_MAX;
+    struct arena *arena = &attempt->sayings[at].arena;
+    arena_reset (arena);
+    attempt->sayings[at].event = *event;
+    attempt->sayings[at].event.name = text_copy (arena, event->name);
+    attempt->sayings[at].event.value = text_copy (arena, event->value);
+}
+
+void attempt_enter_phase (struct attempt *attempt, const char *name)
+{
+    attempt_note_event (attempt, &(struct attempt_event) { .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
+}
+
+void attempt_take_saying (void *owner, const struct saying *saying)
+{
+    struct attempt *attempt = owner;
+    struct attempt_event event = { .name = saying->name, .mode = saying->mode, .value = saying->value };
+    event.kind = saying->kind == SAYING_GATE ? ATTEMPT_EVENT_GATE : ATTEMPT_EVENT_PHASE;
+    /* At most one gate is open to be answered, so a second one cannot queue behind it. */
+    if (saying->kind == SAYING_GATE && attempt->gate_open) {
+        evidence_refuse (&attempt->evidence, "gate: the program waits at another one already");
+        return;
+    }
+    attempt->gate_open |= saying->kind == SAYING_GATE;
+    attempt_note_event (attempt, &event);
+}
+
+bool attempt_next (struct attempt *attempt, struct attempt_event *event)
+{
+    *event = (struct attempt_event) { 0 };
+    if (attempt->sayings_n) {
+        *event = attempt->sayings[attempt->sayings_first].event;
+        attempt->sayings_first = (attempt->sayings_first + 1) % SAYINGS_MAX;
+        attempt->sayings_n--;
+        return true;
+    }
+    if (attempt->step != STEP_ENDED)
+        return false;
+    attempt->step = STEP_TOLD;
+    *event = (struct attempt_event) { .kind = ATTEMPT_EVENT_ENDED, .result = attempt_result (attempt) };
+    return true;
+}

@@ -1,0 +1,81 @@
+/* attempt_result.c - how an attempt ended, as this worker saw it. */
+#include "worker/io/attempt_state.h"
+
+#include <inttypes.h>
+#include <sys/wait.h>
+#include "worker/io/clean.h"
+
+struct result *attempt_result (struct attempt *attempt)
+{
+    return &attempt->evidence.result;
+}
+
+void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem)
+{
+    struct result *result = attempt_result (attempt);
+    if (result->problem.len)
+        return; /* the first one is the cause */
+    result->problem = text_clean (&attempt->arena, problem, SENTENCE_MAX_BYTES);
+    if (result->layer == LAYER_NONE)
+        result->layer = layer;
+}
+
+static void count_output (struct attempt *attempt, uint64_t now_ms)
+{
+    if (!attempt->output)
+        return;
+    output_finish (attempt->output, now_ms);
+    struct result *result = attempt_result (attempt);
+    result->output_bytes = output_bytes (attempt->output);
+    result->dropped_bytes = output_dropped_bytes (attempt->output);
+    result->tail = output_tail (attempt->output, &attempt->arena);
+}
+
+void attempt_finish (struct attempt *attempt, uint64_t now_ms)
+{
+    struct result *result = attempt_result (attempt);
+    attempt_forget_ends (attempt);
+    count_output (attempt, now_ms);
+    if (attempt->evidence.complaint.len)
+        attempt_set_problem (attempt, LAYER_NONE, attempt->evidence.complaint);
+    struct buf why;
+    buf_init (&why, ERR_TEXT_BYTES);
+    if (!record_check (&result_record, result, &why)) {
+        /* A bug of ours, but one that evidence can trigger: better a poor result than none. */
+        struct result poor = { .key = result->key, .ending = result->ending, .code = result->code, .spoke = true };
+        *result = poor;
+        struct text problem = text_format (&attempt->arena, "the evidence was not kept: %s", buf_c (&why));
+        attempt_set_problem (attempt, LAYER_SLICEUP, problem);
+    }
+    buf_release (&why);
+    attempt->step = STEP_ENDED;
+}
+
+void attempt_not_started (struct attempt *attempt, enum layer layer, struct text problem, uint64_t now_ms)
+{
+    attempt_result (attempt)->ending = attempt->stopping ? attempt->stop_ending : ENDING_NOT_STARTED;
+    attempt_set_problem (attempt, layer, problem);
+    attempt_finish (attempt, now_ms);
+}
+
+static struct text unkillable_text (struct attempt *attempt, uint32_t n)
+{
+    return text_format (&attempt->arena, "%" PRIu32 " processes of it outlived SIGKILL", n);
+}
+
+void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    struct result *result = attempt_result (attempt);
+    bool exited = WIFEXITED (end->status);
+    bool by_itself = exited && WEXITSTATUS (end->status) == 0 && result->done;
+    result->ending = exited ? ENDING_EXITED : ENDING_SIGNALLED;
+    result->code = (uint32_t) (exited ? WEXITSTATUS (end->status) : WTERMSIG (end->status));
+    if (attempt->stopping && !by_itself)
+        result->ending = attempt->stop_ending;
+    result->duration_ms = now_ms - attempt->began_ms;
+    result->strays = end->strays;
+    if (end->peak_bytes > result->peak_bytes)
+        result->peak_bytes = end->peak_bytes;
+    if (end->unkillable)
+        attempt_set_problem (attempt, LAYER_HOST, unkillable_text (attempt, end->unkillable));
+}

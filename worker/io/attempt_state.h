@@ -1,0 +1,55 @@
+/* attempt_state.h - what one attempt is made of; private to attempt*.c. */
+#ifndef SLICEUP_WORKER_ATTEMPT_STATE_H
+#define SLICEUP_WORKER_ATTEMPT_STATE_H
+
+#include "worker/io/attempt.h"
+#include "worker/io/channel.h"
+#include "worker/io/exec.h"
+
+enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_saying */
+
+enum step { STEP_PREPARING, STEP_RUNNING, STEP_DRAINING, STEP_SEALING, STEP_ENDED, STEP_TOLD };
+
+struct attempt {
+    struct loop *loop;
+    const struct attempt_place *place;
+    struct msg_run run;
+    struct arena arena;
+    struct text scratch, log;
+
+    enum step step;
+    struct exec *exec;          /* an errand or the program */
+    int errand_fd;
+    struct channel *channel;
+    struct output *output;
+    bool channel_watched, output_watched;
+    uint32_t channel_events;
+
+    uint64_t began_ms, deadline_ms, drain_until_ms;
+    bool stopping, hard, gate_open;
+    enum ending stop_ending;
+
+    struct evidence evidence;   /* its result becomes the attempt's */
+    struct { struct attempt_event event; struct arena arena; } sayings[SAYINGS_MAX]; /* a ring */
+    uint32_t sayings_first, sayings_n;
+};
+
+/* attempt_events.c */
+void attempt_enter_phase (struct attempt *attempt, const char *name);
+channel_fn attempt_take_saying;
+
+/* attempt_ends.c: the program's output and channel, and the loop's watches on them. */
+int attempt_open_ends (struct attempt *attempt, struct err *err);
+void attempt_forget_ends (struct attempt *attempt);
+void attempt_hear (struct attempt *attempt);            /* what is on the channel now */
+void attempt_ask_for_writing (struct attempt *attempt);
+
+/* attempt_result.c */
+struct result *attempt_result (struct attempt *attempt);
+/* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
+void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem);
+void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
+void attempt_not_started (struct attempt *attempt, enum layer layer, struct text problem, uint64_t now_ms);
+void attempt_finish (struct attempt *attempt, uint64_t now_ms);
+
+#endif

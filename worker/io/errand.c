@@ -1,0 +1,246 @@
+/* errand.c - see errand.h: both ends of the conversation. */
+#include "worker/io/errand.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/wire/wire.h"
+#include "worker/io/cache.h"
+#include "worker/io/environ.h"
+#include "worker/io/environment.h"
+
+enum { ANSWER_MAX_BYTES = 16 * 1024 };
+
+static const struct field answer_fields[] = {
+    F_BOOL (1, struct errand_answer, done),
+    F_TEXT (2, struct errand_answer, problem, SENTENCE_MAX_BYTES),
+    F_ENUM (3, struct errand_answer, layer, &layer_names),
+    F_TEXT (4, struct errand_answer, python, PATH_MAX_BYTES),
+    F_TEXT (5, struct errand_answer, cache_state, SENTENCE_MAX_BYTES),
+    F_RECORD (6, struct errand_answer, seal, &seal_record),
+};
+static const struct record answer_record = RECORD ("answer", struct errand_answer, answer_fields);
+
+static const char *const kind_words[] = { "none", "prepare", "seal" };
+static const struct names kind_names = { kind_words, sizeof kind_words / sizeof kind_words[0] };
+
+static bool needs_environment (const struct msg_run *run)
+{
+    return run->rung.kind == PROGRAM_CANARY && run->rung.needs_env;
+}
+
+bool errand_is_needed (const struct msg_run *run)
+{
+    return needs_environment (run) || (run->rung.kind != PROGRAM_BUILTIN && run->cache.role != CACHE_ROLE_NONE);
+}
+
+/* ---- the worker's end ---- */
+
+static int open_channel (const struct msg_run *run, int pair[2], struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, MSG_MAX_BYTES);
+    wire_put_record (&bytes, msg_body (MSG_RUN), run);
+    int rc = -1;
+    if (bytes.overflow) {
+        err_set (err, ERR_LIMIT, "the order of this attempt is larger than a message");
+    } else if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        err_errno (err, ERR_IO, "making a channel for an errand");
+    } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len
+               || shutdown (pair[0], SHUT_WR) < 0) {
+        /* Less than a socket's buffer: it either fits at once or something is wrong with this host. */
+        err_errno (err, ERR_IO, "handing the order to an errand");
+        close (pair[0]);
+        close (pair[1]);
+    } else {
+        rc = 0;
+    }
+    buf_release (&bytes);
+    return rc;
+}
+
+static struct exec *start_process (enum errand_kind kind, const char *directory, int report_fd, int channel_fd,
+                                   struct err *err)
+{
+    struct arena arena = { 0 };
+    struct environ_list list;
+    char *argv[] = { (char *) "sliceup-worker", (char *) "errand", (char *) names_of (&kind_names, kind),
+                     (char *) directory, NULL };
+    environ_begin (&list, &arena);
+    struct spawn_order order = { .program = "/proc/self/exe", .argv = argv, .envp = environ_block (&list),
+                                 .directory = directory, .output_fd = report_fd, .channel_fd = channel_fd };
+    struct exec *exec = exec_start (&order, err);
+    arena_release (&arena);
+    return exec;
+}
+
+struct exec *errand_start (enum errand_kind kind, const struct msg_run *run, const char *directory, int report_fd,
+                           int *channel_fd, struct err *err)
+{
+    int pair[2];
+    if (open_channel (run, pair, err) < 0)
+        return NULL;
+    struct exec *exec = start_process (kind, directory, report_fd, pair[1], err);
+    close (pair[1]);
+    if (exec)
+        *channel_fd = pair[0];
+    else
+        close (pair[0]);
+    return exec;
+}
+
+/* To the end of the stream, or until `out` is full. */
+static int read_all (int fd, struct buf *out, struct err *err)
+{
+    char bytes[4096];
+    for (;;) {
+        ssize_t got = read (fd, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno (err, ERR_IO, "reading the channel of an errand");
+        if (got == 0)
+            return 0;
+        buf_add (out, bytes, (size_t) got);
+        if (out->overflow)
+            return err_set (err, ERR_LIMIT, "more than %zu bytes on the channel of an errand", out->max);
+    }
+}
+
+static void no_answer (const struct exec_end *end, const char *why, struct arena *arena, struct errand_answer *answer)
+{
+    bool signalled = WIFSIGNALED (end->status);
+    int code = signalled ? WTERMSIG (end->status) : WEXITSTATUS (end->status);
+    *answer = (struct errand_answer) { .layer = LAYER_SLICEUP };
+    answer->problem = text_format (arena, "the preparation or sealing of this attempt gave no answer (%s %d%s%s)",
+                                   signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
+}
+
+void errand_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct errand_answer *answer)
+{
+    struct buf bytes;
+    struct err err = { 0 };
+    struct errand_answer heard = { 0 };
+    buf_init (&bytes, ANSWER_MAX_BYTES);
+    if (read_all (channel_fd, &bytes, &err) < 0 || !bytes.len || end->status != 0
+        || wire_get_record (buf_as_text (&bytes), &answer_record, &heard, arena, &err) < 0)
+        no_answer (end, err.text, arena, answer);
+    else
+        record_copy (&answer_record, answer, &heard, arena); /* the texts alias `bytes` */
+    buf_release (&bytes);
+    close (channel_fd);
+}
+
+/* ---- the process ---- */
+
+static int fail (struct errand_answer *answer, struct arena *arena, enum layer layer, const struct err *err)
+{
+    answer->layer = layer;
+    answer->problem = text_copy (arena, text_of (err->text));
+    return -1;
+}
+
+static int find_environment (const struct msg_run *run, struct arena *arena, struct errand_answer *answer)
+{
+    char path[PATH_MAX];
+    struct err err = { 0 };
+    if (environment_path (&run->pins, path, sizeof path, &err) < 0)
+        return fail (answer, arena, LAYER_BUNDLE, &err);
+    answer->python = text_format (arena, "%s/bin/python", path);
+    struct text complete = text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path);
+    if (access (answer->python.ptr, X_OK) == 0 && access (complete.ptr, R_OK) == 0)
+        return 0;
+    err_set (&err, ERR_STATE, "there is no complete environment at %s; the rung that restores it has to pass first",
+             path);
+    return fail (answer, arena, LAYER_BUNDLE, &err);
+}
+
+static int prepare_cache (const struct msg_run *run, const char *directory, struct arena *arena,
+                          struct errand_answer *answer)
+{
+    char dir[PATH_MAX];
+    struct err err = { 0 };
+    struct text empty = text_format (arena, "%s/empty-cache", directory);
+    struct text link = text_format (arena, "%s/cache", directory);
+    bool reader = run->cache.role == CACHE_ROLE_READER;
+    int rc = reader ? cache_prepare_reader (&run->cache, empty.ptr, dir, sizeof dir, &err)
+                    : cache_prepare_writer (&run->cache, dir, sizeof dir, &err);
+    if (rc == 0)
+        rc = cache_link (link.ptr, dir, &err);
+    if (reader && (rc < 0 || run->cache.token))
+        answer->cache_state = rc < 0 ? text_copy (arena, text_of (err.text)) : TEXT_LIT ("verified");
+    return rc < 0 ? fail (answer, arena, LAYER_CACHE, &err) : 0;
+}
+
+static void prepare (const struct msg_run *run, const char *directory, struct arena *arena,
+                     struct errand_answer *answer)
+{
+    if (needs_environment (run) && find_environment (run, arena, answer) < 0)
+        return;
+    if (run->cache.role != CACHE_ROLE_NONE && prepare_cache (run, directory, arena, answer) < 0)
+        return;
+    answer->done = true;
+}
+
+static void seal (const struct msg_run *run, struct arena *arena, struct errand_answer *answer)
+{
+    struct err err = { 0 };
+    if (cache_seal (&run->cache, &answer->seal, arena, &err) == 0)
+        answer->done = true;
+    else
+        fail (answer, arena, LAYER_CACHE, &err);
+}
+
+static int tell (const struct errand_answer *answer, struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, ANSWER_MAX_BYTES);
+    wire_put_record (&bytes, &answer_record, answer);
+    int rc = 0;
+    if (bytes.overflow || send (SPAWN_CHANNEL_FD, bytes.ptr, bytes.len, MSG_NOSIGNAL) != (ssize_t) bytes.len)
+        rc = err_errno (err, ERR_IO, "answering");
+    buf_release (&bytes);
+    return rc;
+}
+
+static int carry_out (enum errand_kind kind, const char *directory, struct arena *arena, struct err *err)
+{
+    struct buf bytes;
+    struct msg_run run = { 0 };
+    struct errand_answer answer = { 0 };
+    buf_init (&bytes, MSG_MAX_BYTES);
+    int rc = read_all (SPAWN_CHANNEL_FD, &bytes, err);
+    if (rc == 0)
+        rc = wire_get_record (buf_as_text (&bytes), msg_body (MSG_RUN), &run, arena, err);
+    if (rc == 0 && kind == ERRAND_PREPARE)
+        prepare (&run, directory, arena, &answer);
+    else if (rc == 0)
+        seal (&run, arena, &answer);
+    if (rc == 0)
+        rc = tell (&answer, err);
+    buf_release (&bytes);
+    return rc;
+}
+
+int errand_main (int argc, char **argv)
+{
+    uint32_t kind = ERRAND_NONE;
+    struct err err = { 0 };
+    struct arena arena = { 0 };
+    if (argc != 3 || !names_find (&kind_names, text_of (argv[1]), &kind)) {
+        fprintf (stderr, "sliceup-worker: errand is started by the worker itself: errand prepare|seal DIRECTORY\n");
+        return 2;
+    }
+    int rc = carry_out ((enum errand_kind) kind, argv[2], &arena, &err);
+    if (rc < 0)
+        fprintf (stderr, "sliceup-worker: errand %s: %s\n", argv[1], err.text);
+    arena_release (&arena);
+    return rc < 0 ? 3 : 0;
+}

@@ -1,0 +1,34 @@
+/* errand.h - what takes long before and after a program: finding its environment, checking or copying a cache
+ * generation, sealing one. Done in a process of its own, so that heartbeats go on and a cancel can end it.
+ *
+ * The process is this executable again (`sliceup-worker errand <what> <directory>`); it reads the RUN from its channel
+ * and answers there. Whoever starts an errand drives its exec and asks for the answer when all of it is gone. */
+#ifndef SLICEUP_WORKER_ERRAND_H
+#define SLICEUP_WORKER_ERRAND_H
+
+#include "common/model/msg.h"
+#include "worker/io/exec.h"
+
+enum errand_kind { ERRAND_NONE = 0, ERRAND_PREPARE, ERRAND_SEAL };
+
+struct errand_answer {
+    bool done;                  /* everything that was to be done holds */
+    struct text problem;        /* not done: one sentence, and who owns it */
+    enum layer layer;
+    struct text python;         /* PREPARE: of the restored environment, when the rung needs it */
+    struct text cache_state;    /* PREPARE, reader: "verified", or what is wrong with the generation */
+    struct seal seal;           /* SEAL */
+};
+
+/* Is there anything to prepare? */
+bool errand_is_needed (const struct msg_run *run);
+/* `report_fd` becomes the process's standard error. `*channel_fd` is the caller's, for errand_answer. NULL on error. */
+struct exec *errand_start (enum errand_kind kind, const struct msg_run *run, const char *directory, int report_fd,
+                           int *channel_fd, struct err *err);
+/* After exec_gone. Always gives an answer; one that never came is not done. Closes `channel_fd`. */
+void errand_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct errand_answer *answer);
+
+/* The process itself; argv[0] is "errand". Exit status 0 when it has answered. */
+int errand_main (int argc, char **argv);
+
+#endif

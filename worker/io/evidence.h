@@ -1,0 +1,38 @@
+/* evidence.h - what a program says on its channel, line by line, made into the pieces of a result.
+ *
+ * Nothing a program says is fatal: a line that is not understood is counted and the first one is described. Whatever it
+ * sends, memory and the size of the result stay within bounds. It judges nothing. It knows nothing of descriptors or
+ * processes. Not thread-safe. Spec: docs/spec/canary.md. */
+#ifndef SLICEUP_WORKER_EVIDENCE_H
+#define SLICEUP_WORKER_EVIDENCE_H
+
+#include "common/base/err.h"
+#include "common/model/msg.h"
+
+/* What the lists of a result may cost on the wire: with its single texts it still fits one message (MSG_MAX_BYTES). */
+enum { EVIDENCE_MAX_BYTES = 44 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
+enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
+
+struct evidence {
+    struct result result;       /* the pieces that come from the program; `problem` is not among them */
+    struct text complaint;      /* about the first line that was refused */
+    struct text nonce;
+    size_t left_bytes;
+    struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
+};
+
+/* What the worker has to act on at once. Texts live until the next line. */
+struct saying {
+    enum { SAYING_NOTHING = 0, SAYING_PHASE, SAYING_GATE } kind;
+    struct text name;
+    enum gate_mode mode;
+    struct text value;
+};
+
+void evidence_init (struct evidence *evidence, struct text nonce);
+void evidence_release (struct evidence *evidence);
+void evidence_take (struct evidence *evidence, struct text line, struct saying *saying);
+/* A line that could not even be taken. */
+void evidence_refuse (struct evidence *evidence, const char *why);
+
+#endif

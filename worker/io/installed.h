@@ -1,0 +1,25 @@
+/* installed.h - what is really installed in a Python environment, read from its files.
+ *
+ * No interpreter runs and no pin file is believed: names and versions come from the METADATA of each *.dist-info folder.
+ * Texts live in the arena given. Any thread. */
+#ifndef SLICEUP_WORKER_INSTALLED_H
+#define SLICEUP_WORKER_INSTALLED_H
+
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+#include "worker/io/requirements.h"
+
+struct package { struct text name, version; };              /* name in normal form */
+struct installed { struct package *items; uint32_t n; };    /* sorted by name, then version; a name can be there twice */
+
+/* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
+int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err);
+/* Appends every difference, "; " between them, at most ten and then how many more: another version, missing, twice,
+ * installed but not pinned. Installers (pip, setuptools, wheel) need no pin. Returns how many there are. */
+uint32_t installed_compare (const struct installed *installed, const struct requirements *pins, struct buf *out);
+/* What the environment is, for cache roots and comparison: a digest over the sorted name==version lines, the version of
+ * Python and the machine. Installers without a pin are left out, as they are not part of any program. */
+struct digest installed_fingerprint (const struct installed *installed, const struct requirements *pins,
+                                     const char *python, const char *machine);
+
+#endif

@@ -1,0 +1,93 @@
+/* main.c - sliceup-worker: joins a run, or does one of the worker's own jobs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "worker/io/driver.h"
+#include "worker/io/errand.h"
+#include "worker/io/facts.h"
+#include "worker/io/restore.h"
+
+static const char help[] =
+    "usage: sliceup-worker COMMAND\n"
+    "\n"
+    "One worker stands on each host of a run. The coordinator starts it; people rarely do.\n"
+    "\n"
+    "  join           take the launch line from standard input, answer, wait for GO, and work\n"
+    "  facts          tell what this host is, as JSON lines\n"
+    "  restore        build or check the Python environment of a pin file: --pins FILE --env-dir DIR --python PYTHON\n"
+    "  errand         started by the worker itself, for what takes long\n"
+    "\n"
+    "  --help         this text\n"
+    "  --version      the version of this build\n"
+    "\n"
+    "Exit status: 0 done; 1 it ran and something did not hold; 2 usage; 3 it could not run.\n";
+
+/* The launcher's pipes must not be held, and what is printed from now on belongs to the host. */
+static int detach (const char *directory, struct err *err)
+{
+    char path[PATH_MAX];
+    if (snprintf (path, sizeof path, "%s/worker.log", directory) >= (int) sizeof path)
+        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+    int null_fd = open ("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd < 0)
+        return err_errno (err, ERR_IO, "opening /dev/null");
+    int log_fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = log_fd < 0 ? err_errno (err, ERR_IO, "opening %s", path) : 0;
+    if (rc == 0 && (dup2 (null_fd, 0) < 0 || dup2 (null_fd, 1) < 0 || dup2 (log_fd, 2) < 0))
+        rc = err_errno (err, ERR_IO, "redirecting standard input and output");
+    if (log_fd > 2)
+        close (log_fd);
+    if (null_fd > 2)
+        close (null_fd);
+    return rc;
+}
+
+static int join_and_work (struct join *join, const struct log *log, struct err *err)
+{
+    if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
+        return -1;
+    if (folder_make (join->directory, 0700, err) < 0 || detach (join->directory, err) < 0)
+        return -1;
+    return driver_run (join, SLICEUP_VERSION, log, err);
+}
+
+static int join_main (int argc, char **argv)
+{
+    (void) argv;
+    if (argc != 1) {
+        fputs ("sliceup-worker: join takes no arguments; the launch line comes over standard input\n", stderr);
+        return 2;
+    }
+    struct join join = { 0 };
+    struct err err = { 0 };
+    struct log log = { .to = stderr, .program = "sliceup-worker" };
+    int rc = join_and_work (&join, &log, &err);
+    if (rc < 0)
+        log_say (&log, "%s", err.text);
+    explicit_bzero (&join.keys, sizeof join.keys);
+    return rc < 0 ? 3 : 0;
+}
+
+static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
+    { "join", join_main }, { "facts", facts_main }, { "restore", restore_main }, { "errand", errand_main },
+};
+
+int main (int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp (word, "--help") == 0)
+        return fputs (help, stdout) < 0;
+    if (strcmp (word, "--version") == 0)
+        return puts ("sliceup-worker " SLICEUP_VERSION) < 0;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp (word, commands[i].name) == 0)
+            return commands[i].run (argc - 1, argv + 1);
+    }
+    fprintf (stderr, "sliceup-worker: %s%s; see sliceup-worker --help\n",
+             *word ? "unknown command " : "a command is needed", word);
+    return 2;
+}

@@ -1,0 +1,273 @@
+/* order.c - see order.h. */
+#include "worker/io/order.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/frontend/frontend.h"
+#include "worker/io/environ.h"
+#include "worker/io/spawn.h"
+
+#define HELPER_FILE "sliceup_canary.py"
+enum { HELPER_LEVELS_MAX = 3 }; /* a canary's folder, its frontend's, and the one of all canaries */
+
+struct text order_cache_path (const struct order_place *place, struct arena *arena)
+{
+    return text_format (arena, "%.*s/cache", TEXT_ARG (place->directory));
+}
+
+int order_check_file (const struct file_ref *file, struct err *err)
+{
+    char path[PATH_MAX_BYTES + 1];
+    struct digest is, planned;
+    if (!text_to_c (file->path, path, sizeof path) || !digest_parse (file->sha256, &planned))
+        return err_set (err, ERR_PARSE, "the program of this rung is not a path with a sha256");
+    if (digest_of_file (path, &is, err) < 0)
+        return -1;
+    char hex[DIGEST_HEX_BYTES];
+    if (!digest_equal (&is, &planned))
+        return err_set (err, ERR_DAMAGE, "%s has sha256 %.16s..., the plan says %.16s...: it was changed since the "
+                        "plan was made, or this host has another one", path, digest_hex (&is, hex), file->sha256.ptr);
+    return 0;
+}
+
+/* ---- where Python canaries find their helper ---- */
+
+static bool has_helper (const char *folder)
+{
+    char path[PATH_MAX];
+    return snprintf (path, sizeof path, "%s/" HELPER_FILE, folder) < (int) sizeof path && access (path, R_OK) == 0;
+}
+
+static bool up (char *path)
+{
+    char *slash = strrchr (path, '/');
+    if (!slash || slash == path)
+        return false;
+    *slash = 0;
+    return true;
+}
+
+/* Beside the canary or above it: what was planned and what it imports then come from one tree. */
+static bool helper_near (struct text file, char *folder, size_t folder_bytes)
+{
+    if (!text_to_c (file, folder, folder_bytes))
+        return false;
+    for (uint32_t level = 0; level < HELPER_LEVELS_MAX && up (folder); level++) {
+        if (has_helper (folder))
+            return true;
+    }
+    return false;
+}
+
+/* A user's own canary: from the installation this worker belongs to, or from its source tree (build/bin). */
+static bool helper_of_installation (char *folder, size_t folder_bytes)
+{
+    static const char *const places[] = { "share/sliceup/worker/canaries", "worker/canaries", "../worker/canaries" };
+    char self[PATH_MAX];
+    ssize_t len = readlink ("/proc/self/exe", self, sizeof self - 1);
+    if (len <= 0)
+        return false;
+    self[len] = 0;
+    if (!up (self) || !up (self))
+        return false;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (snprintf (folder, folder_bytes, "%s/%s", self, places[i]) < (int) folder_bytes && has_helper (folder))
+            return true;
+    }
+    return false;
+}
+
+static void set_python (struct environ_list *list, const struct msg_run *run)
+{
+    char folder[PATH_MAX];
+    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last words must not stay in a buffer */
+    if (helper_near (run->rung.program.path, folder, sizeof folder) || helper_of_installation (folder, sizeof folder))
+        environ_set (list, TEXT_LIT ("PYTHONPATH"), text_copy (list->arena, text_of (folder)));
+}
+
+/* ---- environment ---- */
+
+static int set_launch_policy (struct environ_list *list, const struct msg_run *run, const struct order_place *place,
+                              struct err *err)
+{
+    if (environ_set_all (list, &run->profile.env, err) < 0)
+        return err_prefix (err, "profile %.*s", TEXT_ARG (run->profile.name));
+    const struct frontend *frontend = frontend_find (run->profile.frontend);
+    if (!frontend)
+        return 0;
+    var_list vars = { 0 };
+    frontend_base_env (frontend, list->arena, &vars);
+    frontend_cache_env (frontend, run->cache.role, order_cache_path (place, list->arena), list->arena, &vars);
+    return environ_set_all (list, &vars, err);
+}
+
+static int set_environment (struct environ_list *list, const struct msg_run *run, const struct order_place *place,
+                            struct err *err)
+{
+    if (run->rung.kind == PROGRAM_BUILTIN)
+        environ_add_network (list); /* ours, and pip below it has to reach its index */
+    else if (set_launch_policy (list, run, place, err) < 0)
+        return -1;
+    else
+        environ_set (list, TEXT_LIT ("HOME"), place->scratch);
+    if (run->rung.kind == PROGRAM_CANARY)
+        set_python (list, run);
+    if (run->rung.kind != PROGRAM_COMMAND)
+        environ_set (list, TEXT_LIT ("SLICEUP_FD"), text_format (list->arena, "%d", SPAWN_CHANNEL_FD));
+    return 0;
+}
+
+/* ---- argv ---- */
+
+static char **words (struct arena *arena, const struct text *items, uint32_t n)
+{
+    char **argv = arena_array (arena, n + 1, sizeof *argv);
+    for (uint32_t i = 0; i < n; i++)
+        argv[i] = (char *) text_copy (arena, items[i]).ptr;
+    return argv;
+}
+
+static int make_builtin (const struct msg_run *run, struct arena *arena, struct order *out)
+{
+    const struct text argv[] = { TEXT_LIT ("sliceup-worker"), run->rung.builtin };
+    out->argv = words (arena, argv, 2);
+    out->program = "/proc/self/exe";
+    return 0;
+}
+
+static int make_canary (const struct msg_run *run, const struct order_place *place, const struct environ_list *list,
+                        struct order *out, struct err *err)
+{
+    struct text python = place->python, path;
+    if (run->rung.needs_env && !python.len)
+        return err_set (err, ERR_STATE, "the canary needs the restored environment, and there is none");
+    if (!python.len)
+        python = run->pins.python.len ? run->pins.python : TEXT_LIT ("python3");
+    if (environ_find_program (list, python, &path, err) < 0)
+        return -1;
+    /* -s: packages of the user would not be those of the pins. */
+    const struct text argv[] = { path, TEXT_LIT ("-s"), run->rung.program.path };
+    out->argv = words (list->arena, argv, 3);
+    out->program = path.ptr;
+    return 0;
+}
+
+static int make_command (const struct msg_run *run, const struct environ_list *list, struct order *out, struct err *err)
+{
+    struct text path;
+    if (!run->rung.argv.n)
+        return err_set (err, ERR_PARSE, "the command of this rung is empty");
+    if (environ_find_program (list, run->rung.argv.items[0], &path, err) < 0)
+        return -1;
+    out->argv = words (list->arena, run->rung.argv.items, run->rung.argv.n);
+    out->program = path.ptr;
+    return 0;
+}
+
+/* ---- the attempt line ---- */
+
+static json_t *json_text (struct text text)
+{
+    return json_stringn (text.len ? text.ptr : "", text.len); /* wire and conf let only valid UTF-8 in */
+}
+
+static json_t *json_mesh (const struct msg_run *run)
+{
+    json_t *mesh = json_array ();
+    struct axis alone = { TEXT_LIT ("host"), run->profile.devices_per_host };
+    const struct axis *axes = run->rung.scope == SCOPE_SLICE ? run->mesh.items : &alone;
+    uint32_t n = run->rung.scope == SCOPE_SLICE ? run->mesh.n : 1;
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new (mesh, json_pack ("{s:o, s:I}", "axis", json_text (axes[i].axis), "size",
+                                                (json_int_t) axes[i].size));
+    return mesh;
+}
+
+static int add_args (json_t *args, const struct msg_run *run, struct err *err)
+{
+    for (uint32_t i = 0; i < run->rung.args.n; i++) {
+        const struct var *arg = &run->rung.args.items[i];
+        json_error_t why;
+        json_t *value = json_loadb (arg->value.ptr, arg->value.len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+        if (!value)
+            return err_set (err, ERR_PARSE, "args.%.*s is not JSON: %s", TEXT_ARG (arg->name), why.text);
+        if (json_object_setn_new (args, arg->name.ptr, arg->name.len, value) < 0)
+            return err_set (err, ERR_PARSE, "args.%.*s is not a name", TEXT_ARG (arg->name));
+    }
+    return 0;
+}
+
+static void add_pins (json_t *args, const struct pins *pins)
+{
+    json_object_set_new (args, "pins", json_text (pins->file.path));
+    json_object_set_new (args, "pins_sha256", json_text (pins->file.sha256));
+    json_object_set_new (args, "env_dir", json_text (pins->env_dir));
+    json_object_set_new (args, "python", json_text (pins->python));
+}
+
+static json_t *json_attempt (const struct msg_run *run, const struct order_place *place)
+{
+    bool slice = run->rung.scope == SCOPE_SLICE;
+    json_t *line = json_pack ("{s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:I}", "type", "attempt", "protocol", 1,
+                              "nonce", json_text (run->nonce), "run", json_text (place->run_hex),
+                              "host", json_text (place->host), "rung", json_text (run->rung.id),
+                              "pass", names_of (&pass_names, run->key.pass), "attempt", (json_int_t) run->key.attempt);
+    json_t *place_in_group = json_pack ("{s:s, s:I, s:I, s:o, s:o}", "scope", slice ? "slice" : "host",
+                                        "rank", (json_int_t) (slice ? run->rank : 0),
+                                        "world", (json_int_t) (slice ? run->world : 1),
+                                        "address", json_text (run->address), "mesh", json_mesh (run));
+    struct text backend = run->rung.backend.len ? run->rung.backend : run->profile.backend;
+    json_t *rest = json_pack ("{s:I, s:o, s:I}", "devices_per_host", (json_int_t) run->profile.devices_per_host,
+                              "backend", json_text (backend), "secret", (json_int_t) run->secret);
+    json_object_update (line, place_in_group);
+    json_object_update (line, rest);
+    json_decref (place_in_group);
+    json_decref (rest);
+    return line;
+}
+
+static int make_line (const struct msg_run *run, const struct order_place *place, struct arena *arena, struct text *out,
+                      struct err *err)
+{
+    json_t *line = json_attempt (run, place), *args = json_object ();
+    int rc = add_args (args, run, err);
+    if (run->rung.kind == PROGRAM_BUILTIN)
+        add_pins (args, &run->pins);
+    json_object_set_new (line, "args", args);
+    char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;
+    assert (text || rc < 0);
+    if (text)
+        *out = text_copy (arena, text_of (text));
+    free (text);
+    json_decref (line);
+    return rc;
+}
+
+int order_make (const struct msg_run *run, const struct order_place *place, struct arena *arena, struct order *out,
+                struct err *err)
+{
+    struct environ_list list;
+    *out = (struct order) { .speaks = run->rung.kind != PROGRAM_COMMAND };
+    environ_begin (&list, arena);
+    if (set_environment (&list, run, place, err) < 0)
+        return -1;
+    out->envp = environ_block (&list);
+    if (out->speaks && make_line (run, place, arena, &out->line, err) < 0)
+        return -1;
+    switch (run->rung.kind) {
+    case PROGRAM_BUILTIN:
+        return make_builtin (run, arena, out);
+    case PROGRAM_CANARY:
+        return make_canary (run, place, &list, out, err);
+    case PROGRAM_COMMAND:
+        return make_command (run, &list, out, err);
+    case PROGRAM_NONE:
+        break;
+    }
+    return err_set (err, ERR_PARSE, "this rung has no program that this worker knows");
+}
