@@ -6,18 +6,34 @@ and only those that the lab started or that the run's own journal names.
 import json
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
+import socket
+import sqlite3
 import subprocess
 import tempfile
 import threading
 import time
+import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SLICEUP_BUILD", TOP / "build-test"))
 SLICEUP = BUILD / "bin" / "sliceup"
 SHARED_ENVS = BUILD / "envs"          # the JAX environment: built once per checkout
+CANARIES = TOP / "tests" / "canaries"
+
+# A sanitizer's report ends a process with a status that no test expects.
+SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=99:detect_stack_use_after_return=1",
+              "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99"}
+REPORT = re.compile(r"(Address|Leak|UndefinedBehavior)Sanitizer|runtime error: |Assertion .* failed")
+
+# common/model/fact.h, enum fact_kind: the numbers stand in the journal.
+FACTS = {name: number for number, name in enumerate(
+    ("", "run-opened", "epoch-began", "host-keyed", "host-joined", "host-lost", "generation-adopted", "writer-granted",
+     "pass-began", "pass-skipped", "gate-opened", "attempt-ended", "generation-published", "metric-judged",
+     "pass-ended", "cancel-asked", "conflict-seen", "run-ended", "pass-stopped"))}
 
 
 def wait_for(condition, what, bound_s=60):
@@ -40,6 +56,13 @@ def alive(pid):
         return False
 
 
+def listens(port):
+    """True while somebody on this machine accepts connections at the port."""
+    with socket.socket() as probe:
+        probe.settimeout(2)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Ended:
     """A finished command: exit status and what it printed."""
 
@@ -55,7 +78,7 @@ class Background:
 
     def __init__(self, argv, env):
         self.process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+                                        stderr=subprocess.STDOUT, text=True, errors="surrogateescape")
         self.collected = []
         self.reader = threading.Thread(target=self._collect, daemon=True)
         self.reader.start()
@@ -74,8 +97,24 @@ class Background:
         self.process.stdout.close()
         return Ended(status, self.out, "")
 
+    def wait_out(self, pattern, bound_s=60):
+        """Waits until the pattern is in the output; ends at once when the process does without saying it."""
+        def said():
+            over = self.process.poll() is not None
+            if over:
+                self.reader.join(10)
+            found = re.search(pattern, self.out)
+            if over and not found:
+                raise AssertionError(f"ended with {self.process.returncode} and never said {pattern!r}:\n{self.out}")
+            return found
+        return wait_for(said, f"{pattern!r} in the output:\n{self.out}", bound_s)
+
     def kill(self, sig=signal.SIGKILL):
         os.kill(self.process.pid, sig)
+
+    def kill_and_reap(self):
+        self.kill()
+        return self.end(30)
 
 
 class Lab:
@@ -89,14 +128,24 @@ class Lab:
     # ---- commands ----
 
     def env(self, **more):
-        env = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR", "LANG") or k.endswith("SAN_OPTIONS")}
-        env.update(SLICEUP_HOME=str(self.home), TERM="dumb", **more)
+        env = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR", "LANG") or k.endswith("SAN_OPTIONS")
+               or k.lower().endswith("_proxy") or k.startswith("PIP_")}
+        for name, value in SANITIZERS.items():
+            env.setdefault(name, value)
+        env.update(SLICEUP_HOME=str(self.home), TERM="dumb")
+        env.update(more)
         return env
 
     def sliceup(self, *args, bound_s=300, env=None):
         done = subprocess.run([str(SLICEUP), *map(str, args)], env=env or self.env(), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=bound_s, errors="surrogateescape")
-        return Ended(done.returncode, done.stdout, done.stderr)
+        return self._checked(Ended(done.returncode, done.stdout, done.stderr))
+
+    @staticmethod
+    def _checked(ended):
+        if ended.status == 99 or ended.status < 0 or REPORT.search(ended.out + ended.err):
+            raise AssertionError(f"a sanitizer or an assertion spoke: {ended}")
+        return ended
 
     def start(self, *args, env=None):
         background = Background([str(SLICEUP), *map(str, args)], env or self.env())
@@ -122,6 +171,12 @@ class Lab:
         lines += [f"{key}: {json.dumps(value)}" for key, value in more.items()]
         return self.write(name, "\n".join(lines) + "\n")
 
+    @staticmethod
+    def rung(name, canary, **more):
+        """A rung that runs a canary of tests/canaries, or else one of worker/canaries."""
+        path = CANARIES / canary
+        return {"id": name, "canary": str(path) if path.exists() else canary, "timeout": "30s", **more}
+
     # ---- what a run left ----
 
     def run_folder(self, run="last"):
@@ -134,6 +189,29 @@ class Lab:
     def status(self, run="last"):
         return json.loads(self.sliceup("status", run, "--json").out)
 
+    def facts(self, run="last"):
+        """[(index, kind)] of what the journal holds by now; [] while there is none."""
+        try:
+            path = self.run_folder(run) / "journal.db"
+            journal = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)
+        except (OSError, IndexError, StopIteration, ValueError, sqlite3.OperationalError):
+            return []
+        try:
+            return journal.execute("SELECT idx, kind FROM fact ORDER BY idx").fetchall()
+        except sqlite3.OperationalError:
+            return []
+        finally:
+            journal.close()
+
+    def count(self, kind, run="last"):
+        return sum(1 for _, number in self.facts(run) if number == FACTS[kind])
+
+    def logs(self, run="last"):
+        """Everything that workers of the run said about themselves."""
+        return "".join(path.read_text(errors="replace") for path in sorted(self.run_folder(run).glob("hosts/*/worker.log")))
+
+    # ---- processes ----
+
     def worker_pids(self, run="last"):
         """host -> pid, of worker processes that live, found by their working files under the run's folder."""
         folder = str(self.run_folder(run) / "hosts")
@@ -142,34 +220,92 @@ class Lab:
             if not entry.name.isdigit():
                 continue
             try:
-                if (entry / "comm").read_text().strip() != "sliceup-worker":
-                    continue
+                words = (entry / "cmdline").read_bytes().split(b"\0")
                 log = os.readlink(entry / "fd" / "2")
             except OSError:
                 continue
-            if log.startswith(folder):
-                pids.setdefault(pathlib.Path(log).parent.name, int(entry.name))
+            if log.startswith(folder) and words[1:2] == [b"join"]:
+                pids[pathlib.Path(log).parent.name] = int(entry.name)
         return pids
 
     def processes_under(self, run="last"):
-        """pids whose working directory is below the run's folder: programs of rungs."""
+        """pids that work or write below the run's folder: programs of rungs, and what workers started."""
         folder = str(self.run_folder(run))
         found = []
         for entry in pathlib.Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and os.readlink(entry / "cwd").startswith(folder):
-                    found.append(int(entry.name))
-            except OSError:
-                pass
+            if entry.name.isdigit() and int(entry.name) != os.getpid() and self._is_under(entry, folder):
+                found.append(int(entry.name))
         return found
+
+    @staticmethod
+    def _is_under(entry, folder):
+        for link in ("cwd", "fd/1", "fd/2"):
+            try:
+                if os.readlink(entry / link).startswith(folder):
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def kill_workers(self):
+        """Ends the workers of every run of this home, and waits until nothing of them is left."""
+        for run in sorted((self.home / "runs").iterdir()) if (self.home / "runs").is_dir() else []:
+            for pid in self.worker_pids(run.name).values():
+                os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: not self.processes_under(run.name), f"the processes of run {run.name} to be gone", 15)
+
+    def reports(self):
+        """What sanitizers and assertions of workers left in their logs."""
+        said = []
+        for log in self.home.glob("runs/*/hosts/*/worker.log"):
+            text = log.read_text(errors="replace")
+            if REPORT.search(text):
+                said.append(f"{log}:\n{text[-6000:]}")
+        return "\n".join(said)
 
     def close(self):
         for background in self.running:
             if background.process.poll() is None:
                 background.kill()
                 background.process.wait(10)
-        if (self.home / "runs").is_dir():
-            for run in (self.home / "runs").iterdir():
-                for pid in self.worker_pids(run.name).values():
-                    os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self.root, ignore_errors=True)
+        try:
+            self.kill_workers()
+            said = self.reports() + "".join(b.out for b in self.running if REPORT.search(b.out))
+        finally:
+            for folder in self.root.rglob("*"):
+                if folder.is_dir() and not folder.is_symlink():
+                    folder.chmod(0o700)
+            shutil.rmtree(self.root, ignore_errors=True)
+        if said:
+            raise AssertionError(f"a sanitizer or an assertion spoke: {said}")
+
+
+class LabTest(unittest.TestCase):
+    """A lab for each test; says how long it took; a report of a sanitizer anywhere fails it."""
+
+    def setUp(self):
+        self.lab = Lab()
+        self.addCleanup(self.lab.close)
+        self.began = time.monotonic()
+
+    def tearDown(self):
+        print(f"[{time.monotonic() - self.began:5.1f} s] {self._testMethodName}", flush=True)
+
+    def passes(self, ended):
+        self.assertEqual(0, ended.status, ended)
+        return ended
+
+    def nothing_is_left(self, run="last"):
+        """Workers may still be leaving when the coordinator has gone; a few seconds, not more."""
+        wait_for(lambda: not self.lab.worker_pids(run), "the workers to be gone", 10)
+        wait_for(lambda: not self.lab.processes_under(run), "the programs to be gone", 10)
+
+    def rungs(self, receipt, host):
+        """The attempts of one host: [(rung, pass, outcome)]."""
+        hosts = {entry["host"]: entry for entry in receipt["hosts"]}
+        return [(r["rung"], r["pass"], r["outcome"]) for r in hosts[host]["rungs"]]
+
+    def attempt(self, receipt, host, rung):
+        """The last attempt of a host at a rung."""
+        hosts = {entry["host"]: entry for entry in receipt["hosts"]}
+        return [r for r in hosts[host]["rungs"] if r["rung"] == rung][-1]

@@ -405,7 +405,8 @@ static void program_step (struct world *world, uint32_t at)
         return;
     }
     if (host->step++ < 3) {
-        struct event *event = event_add (world, 100 + rng_below (&world->rng, 3000), EV_PROGRAM);
+        uint64_t work_ms = world->options.slow ? 100000 : 100;
+        struct event *event = event_add (world, work_ms + rng_below (&world->rng, 3000), EV_PROGRAM);
         event->host = at;
         event->life = host->life;
         return;
@@ -661,6 +662,8 @@ void world_run (const struct world_options *options, struct world_report *report
     world->now_ms = 1000;
     world->events = mem_array (EVENTS_MAX, sizeof (*world->events));
     sample_plan (&world->plan, options->hosts, &world->arena);
+    for (uint32_t i = 0; i < world->plan.rungs.n && options->slow; i++)
+        world->plan.rungs.items[i].timeout_ms = 600000;
     outbox_init (&world->outbox);
     resume_coord (world);
     plan_faults (world);

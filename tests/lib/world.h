@@ -18,6 +18,7 @@ struct world_options {
     uint32_t coordinator_kills;     /* at random moments of the first two minutes; each is resumed a little later */
     uint32_t worker_kills;
     bool fall;                      /* one host's program fails on rung `all` */
+    bool slow;                      /* programs run for longer than a worker bears a silent coordinator */
     uint64_t bound_ms;              /* virtual time by which the run must have ended */
 };
 

@@ -65,6 +65,13 @@ static void a_killed_coordinator_is_resumed_and_nothing_is_lost (void **state)
     every_seed (options, 100, top_reached);
 }
 
+static void long_programs_are_not_orphaned_while_the_coordinator_lives (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 100, .slow = true, .bound_ms = 9000000 };
+    every_seed (options, 10, top_reached);
+}
+
 static void ended_somehow (const struct world_options *options, const struct world_report *report)
 {
     (void) options;
@@ -101,6 +108,7 @@ int main (void)
         cmocka_unit_test (a_calm_slice_reaches_the_top),
         cmocka_unit_test (loss_repeats_and_delay_change_nothing),
         cmocka_unit_test (a_killed_coordinator_is_resumed_and_nothing_is_lost),
+        cmocka_unit_test (long_programs_are_not_orphaned_while_the_coordinator_lives),
         cmocka_unit_test (a_killed_worker_ends_the_climb_in_bounded_time),
         cmocka_unit_test (one_failing_host_is_the_cause_and_its_peers_are_not),
     };

@@ -1,0 +1,33 @@
+"""A member of a slice-wide program ends with status 1 while the others wait for it in a collective.
+
+args: host (required; the one that falls), when ("collective"; or "gate": before the rendezvous).
+"""
+
+import sys
+
+import lab
+
+lab.helpers("plain")
+import sliceup_plain  # noqa: E402
+
+
+def fall(canary):
+    print("this host cannot go on", file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+def body(canary):
+    sliceup_plain.start(canary)
+    falls, when = canary.attempt["host"] == canary.args["host"], canary.args.get("when", "collective")
+    if falls and when == "gate":
+        fall(canary)
+    star = sliceup_plain.Star(canary)
+    canary.phase("run")
+    if falls:
+        fall(canary)
+    ones = [(1.0, 1.0) for _ in sliceup_plain.numbers(canary)]
+    sliceup_plain.proved_metric(canary, star, "devices", "sum", canary.axes, ones)
+    sliceup_plain.finish(canary)
+
+
+sliceup_plain.run(body)

@@ -1,0 +1,109 @@
+"""Ctrl-C once, twice, three times: each sooner than the last, and nothing left running."""
+import os
+import signal
+import time
+import unittest
+
+import lab
+
+
+class Cancel(lab.LabTest):
+    def start(self, canary, hosts=2, limits=None, **args):
+        rungs = [self.lab.rung("long", canary, timeout="5m", args=args), {"id": "above", "builtin": "facts"}]
+        ladder = self.lab.ladder("ladder.yaml", rungs)
+        run = self.lab.start("run", self.lab.slice(hosts=hosts, ladder=str(ladder), limits=limits or {}))
+        lab.wait_for(lambda: self.phases_seen(hosts), "the programs to be in phase run", 30)
+        self.workers = set(self.lab.worker_pids().values())
+        self.programs = set(self.lab.processes_under()) - self.workers - {run.process.pid}
+        self.assertEqual((hosts, hosts), (len(self.workers), len(self.programs)))
+        return run
+
+    def phases_seen(self, hosts):
+        """Python programs that sleep: their signal handlers are set, so a signal means what the test says."""
+        sleeping = 0
+        for pid in self.lab.processes_under():
+            try:
+                words = open(f"/proc/{pid}/cmdline", "rb").read()
+                waits = open(f"/proc/{pid}/wchan").read()
+            except OSError:
+                continue
+            sleeping += b"canaries" in words and "nanosleep" in waits
+        return sleeping >= hosts
+
+    def cancelled(self, run, within_s, bound_s=60):
+        ended = run.end(bound_s)
+        took_s = time.monotonic() - self.first
+        print(f"    left {took_s:.1f} s after the first Ctrl-C")
+        self.assertEqual(130, ended.status, ended)
+        self.assertLess(took_s, within_s, ended)
+        return ended
+
+    def interrupt(self, run):
+        if not hasattr(self, "first"):
+            self.first = time.monotonic()
+        run.kill(signal.SIGINT)
+
+    def test_once_asks_the_programs_to_end(self):
+        run = self.start("slow.py", seconds=200)
+        self.interrupt(run)
+        ended = self.cancelled(run, 5)
+        self.assertIn("cancelled by the user", ended.out)
+        self.assertIn("stopping", ended.out)
+        self.assertEqual("no-report", self.attempt(self.lab.receipt(), "h0", "long")["outcome"])
+        self.nothing_is_left()
+
+    def test_once_ends_a_deaf_program_after_its_stop_budget(self):
+        run = self.start("hang.py", limits={"stop": "1s"})
+        self.interrupt(run)
+        self.cancelled(run, 8)
+        self.assertGreater(time.monotonic() - self.first, 1.5, "killed before its budget was over")
+        self.nothing_is_left()
+
+    def test_twice_kills_a_deaf_program_at_once(self):
+        run = self.start("hang.py", limits={"stop": "60s"})
+        self.interrupt(run)
+        run.wait_out("Ctrl-C again: kill")
+        self.interrupt(run)
+        self.cancelled(run, 6)
+        self.nothing_is_left()
+
+    def test_three_times_leaves_at_once_and_the_workers_end_by_themselves(self):
+        run = self.start("hang.py", limits={"stop": "60s", "orphan": "5s", "exit": "6s"})
+        for worker in self.workers: # deaf as well, or the second Ctrl-C would end everything
+            os.kill(worker, signal.SIGSTOP)
+        self.interrupt(run)
+        run.wait_out("Ctrl-C again: kill")
+        self.interrupt(run)
+        run.wait_out("leave without waiting")
+        self.interrupt(run)
+        self.cancelled(run, 4)
+        for worker in self.workers:
+            os.kill(worker, signal.SIGCONT)
+        lab.wait_for(lambda: not any(map(lab.alive, self.workers | self.programs)), "workers and programs to be gone", 20)
+
+    def test_a_cancelled_run_is_over(self):
+        run = self.start("slow.py", seconds=200)
+        self.interrupt(run)
+        self.cancelled(run, 5)
+        ended = self.lab.sliceup("resume")
+        self.assertEqual(130, ended.status, ended)
+        self.assertEqual(130, self.lab.sliceup("watch").status)
+
+    def test_sigterm_is_like_one_ctrl_c(self):
+        run = self.start("slow.py", seconds=200)
+        self.first = time.monotonic()
+        run.kill(signal.SIGTERM)
+        self.cancelled(run, 5)
+        self.nothing_is_left()
+
+    def test_ctrl_c_while_hosts_join(self):
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "facts", "builtin": "facts"}])
+        run = self.lab.start("run", self.lab.slice(hosts=4, ladder=str(ladder)))
+        lab.wait_for(lambda: self.lab.count("run-opened"), "the run to be opened", 20)
+        self.interrupt(run)
+        self.cancelled(run, 15)
+        self.nothing_is_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

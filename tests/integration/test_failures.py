@@ -1,0 +1,250 @@
+"""Programs, workers and hosts that fail in every way: the right outcome, one clear sentence, and nothing left behind."""
+import os
+import signal
+import time
+import unittest
+
+import lab
+
+FAST = {"stop": "200ms", "cascade": "1s"}
+
+
+class Failing(lab.LabTest):
+    def climb(self, rungs, hosts=2, limits=FAST, bound_s=60, **more):
+        """Runs a slice over the rungs to its end, which must come within the bound."""
+        ladder = self.lab.ladder("ladder.yaml", rungs)
+        began = time.monotonic()
+        ended = self.lab.sliceup("run", self.lab.slice(hosts=hosts, ladder=str(ladder), limits=limits, **more), bound_s=bound_s + 60)
+        self.took_s = time.monotonic() - began
+        self.assertLess(self.took_s, bound_s, f"took {self.took_s:.1f} s")
+        self.nothing_is_left()
+        return ended
+
+    def fails(self, rung, outcome, layer, *words, status=1, hosts=2, bound_s=30, folded="h[0-1]", **more):
+        """One rung that does not pass, on all hosts alike: outcome, layer, and one sentence that names all of it."""
+        ended = self.climb([{"id": "first", "builtin": "facts", "timeout": "30s"}, rung], hosts=hosts, bound_s=bound_s, **more)
+        self.assertEqual(status, ended.status, ended)
+        receipt = self.lab.receipt()
+        for host in range(hosts):
+            attempt = self.attempt(receipt, f"h{host}", rung["id"])
+            self.assertEqual((outcome, layer), (attempt["outcome"], attempt["cause"]["layer"]), attempt["cause"])
+        self.assertEqual(outcome, receipt["outcome"])
+        self.assertEqual("first", receipt["frontier"]["highest_passing"]["rung"])
+        self.assertEqual(rung["id"], receipt["frontier"]["next_failing"]["rung"])
+        self.sentence(receipt, ended, f"stopped at rung {rung['id']} (2 of 2)", f"{folded} {outcome}: ", *words)
+        return receipt
+
+    def sentence(self, receipt, ended, *words):
+        """The run's one sentence: in the receipt and as a line of its own at the end of the output."""
+        sentence = receipt["headers"][0]["sentence"]
+        self.assertIn(sentence, ended.out.splitlines())
+        self.assertEqual(1, len(sentence.splitlines()))
+        self.assertLess(len(sentence), 1500, sentence)
+        for word in words:
+            self.assertIn(word, sentence)
+
+
+class Canaries(Failing):
+    def test_an_exit_status_is_told_with_its_phase(self):
+        self.fails(self.lab.rung("exits", "exit3.py"), "failed", "unknown", "exit status 3 in phase run")
+
+    def test_a_hang_is_killed_at_its_limit_though_it_ignores_signals(self):
+        rung = self.lab.rung("hangs", "hang.py", timeout="2s", args={"phase": "compile"})
+        self.fails(rung, "no-report", "unknown", "still in phase compile after 2 s", bound_s=20)
+
+    def test_a_flood_of_output_is_bounded_and_passes(self):
+        rung = self.lab.rung("floods", "flood.py", args={"megabytes": 20, "lines": 20000}, backend="any")
+        ended = self.climb([rung], limits={**FAST, "log": "64KiB"})
+        self.assertEqual(0, ended.status, ended)
+        receipt = self.lab.receipt()
+        for host in ("h0", "h1"):
+            attempt = self.attempt(receipt, host, "floods")
+            self.assertGreater(attempt["output_bytes"], 20 << 20)
+            self.assertGreater(attempt["dropped_bytes"], 19 << 20)
+        kept = [path for path in self.lab.run_folder().rglob("*.log") if path.name != "worker.log"]
+        self.assertGreaterEqual(len(kept), 2)
+        for path in kept:
+            self.assertLessEqual(path.stat().st_size, (64 << 10) + (8 << 10), path)
+
+    def test_an_orphan_dies_with_its_program_and_is_counted(self):
+        pid_file = self.lab.files / "orphan.pid"
+        rung = self.lab.rung("leaves", "orphan.py", args={"pid_file": str(pid_file)}, backend="any")
+        ended = self.climb([rung], hosts=1)
+        self.assertEqual(0, ended.status, ended)
+        self.assertFalse(lab.alive(int(pid_file.read_text())), "the orphan still runs")
+        self.assertEqual(1, self.attempt(self.lab.receipt(), "h0", "leaves")["strays"])
+
+    def test_garbage_on_the_descriptor_never_passes(self):
+        for kind in ("text", "unknown", "deep", "endless", "all"):
+            with self.subTest(kind):
+                rung = self.lab.rung("talks", "garbage.py", args={"kind": kind}, backend="any")
+                ended = self.climb([rung], hosts=1)
+                self.assertEqual(1, ended.status, ended)
+                attempt = self.attempt(self.lab.receipt(), "h0", "talks")
+                self.assertEqual("failed", attempt["outcome"])
+                self.assertGreater(attempt["bad_lines"], 0)
+                self.assertRegex(attempt["cause"]["text"], r"line|byte")
+
+    def test_a_silent_exit_0_is_not_a_pass(self):
+        self.fails(self.lab.rung("silent", "silent_exit0.py"), "failed", "program", "never said that it was done")
+
+    def test_another_nonce_is_not_a_pass(self):
+        self.fails(self.lab.rung("replays", "wrong_nonce.py", backend="any"), "failed", "program", "never said that it was done")
+
+    def test_printing_pass_is_not_a_pass(self):
+        self.fails(self.lab.rung("boasts", "pass_text.py"), "failed", "unknown", "exit status 1 in phase PASS")
+
+    def test_escapes_in_what_it_says_change_nothing(self):
+        ended = self.climb([self.lab.rung("paints", "escape.py")])
+        self.assertEqual(0, ended.status, ended)
+        self.assertNotIn("\x1b", ended.out + ended.err)
+
+
+class Commands(Failing):
+    def command(self, *argv):
+        return {"id": "command", "command": list(argv), "timeout": "20s"}
+
+    def test_a_command_that_dies_of_its_own_fault_has_failed(self):
+        self.fails(self.command("sh", "-c", "kill -SEGV $$"), "failed", "unknown", "killed by signal 11")
+
+    def test_a_command_that_somebody_killed_gives_no_report(self):
+        self.fails(self.command("sh", "-c", "kill -KILL $$"), "no-report", "host", "killed by signal 9")
+
+    def test_a_missing_program_could_not_run(self):
+        self.fails(self.command("no-such-program-anywhere"), "could-not-run", "program", "no-such-program-anywhere", status=3)
+
+    def test_a_missing_path_could_not_run(self):
+        self.fails(self.command("/nonexistent/program"), "could-not-run", "program", "/nonexistent/program", status=3)
+
+    def test_a_good_command_passes(self):
+        self.passes(self.climb([self.command("true")]))
+
+
+class Workers(Failing):
+    def start(self, rungs, hosts=3, limits=FAST):
+        ladder = self.lab.ladder("ladder.yaml", rungs)
+        return self.lab.start("run", self.lab.slice(hosts=hosts, ladder=str(ladder), limits=limits))
+
+    def marked(self, hosts):
+        return len(self.marks.read_text().splitlines()) >= hosts if self.marks.exists() else False
+
+    def slow(self, seconds, **more):
+        self.marks = self.lab.files / "marks"
+        return self.lab.rung("slow", "marks.py", args={"file": str(self.marks), "seconds": seconds}, **more)
+
+    def test_a_killed_worker_is_no_report_on_its_host_only(self):
+        run = self.start([self.slow(3), {"id": "above", "builtin": "facts"}])
+        lab.wait_for(lambda: self.marked(3), "the program to run on all hosts")
+        pids, programs = self.lab.worker_pids(), self.lab.processes_under()
+        os.kill(pids["h1"], signal.SIGKILL)
+        lab.wait_for(lambda: len(self.lab.processes_under()) <= len(programs) - 2, "worker and program of h1 to be gone", 5)
+        ended = run.end(40)
+        self.assertEqual(1, ended.status, ended)
+        receipt = self.lab.receipt()
+        self.assertEqual(["passed", "no-report", "passed"], [self.attempt(receipt, f"h{i}", "slow")["outcome"] for i in range(3)])
+        self.assertEqual("host", self.attempt(receipt, "h1", "slow")["cause"]["layer"])
+        self.sentence(receipt, ended, "stopped at rung slow (1 of 2)", "h1 no-report: ", "signal 9")
+        self.nothing_is_left()
+
+    def test_a_stopped_worker_is_suspect_and_then_lost(self):
+        run = self.start([self.slow(2), {"id": "above", "builtin": "facts"}], limits={**FAST, "suspect": "2s", "lost": "4s"})
+        lab.wait_for(lambda: self.marked(3), "the program to run on all hosts")
+        pid = self.lab.worker_pids()["h2"]
+        os.kill(pid, signal.SIGSTOP)
+        began = time.monotonic()
+        run.wait_out(r"h2.*(suspect|silent)", 15)
+        self.assertNotRegex(run.out, r"h2 lost")
+        ended = run.end(40)
+        self.assertLess(time.monotonic() - began, 25)
+        self.assertEqual(1, ended.status, ended)
+        receipt = self.lab.receipt()
+        self.assertEqual(["passed", "passed", "no-report"], [self.attempt(receipt, f"h{i}", "slow")["outcome"] for i in range(3)])
+        self.sentence(receipt, ended, "h2 no-report: silent for ")
+        lab.wait_for(lambda: not lab.alive(pid), "the stopped worker to be ended by the coordinator", 5)
+        self.nothing_is_left()
+
+    def test_a_worker_that_was_stopped_for_a_moment_is_not_lost(self):
+        run = self.start([self.slow(4)], limits={**FAST, "suspect": "1s", "lost": "20s"})
+        lab.wait_for(lambda: self.marked(3), "the program to run on all hosts")
+        pid = self.lab.worker_pids()["h0"]
+        os.kill(pid, signal.SIGSTOP)
+        run.wait_out(r"h0.*(suspect|silent)", 15)
+        os.kill(pid, signal.SIGCONT)
+        ended = run.end(40)
+        self.assertEqual(0, ended.status, ended)
+
+
+class Slices(Failing):
+    def test_one_cause_and_the_rest_cascade(self):
+        for when in ("gate", "collective"):
+            with self.subTest(when):
+                rung = self.lab.rung("together", "falls_in_slice.py", scope="slice", args={"host": "h2", "when": when})
+                ended = self.climb([rung], hosts=4, bound_s=25)
+                self.assertEqual(1, ended.status, ended)
+                receipt = self.lab.receipt()
+                outcomes = [self.attempt(receipt, f"h{i}", "together")["outcome"] for i in range(4)]
+                self.assertEqual(["cascade", "cascade", "failed", "cascade"], outcomes)
+                self.assertEqual("fell because h2 did", self.attempt(receipt, "h0", "together")["cause"]["text"])
+                self.assertEqual({"failed": "h2", "cascade": "h[0-1,3]"}, receipt["ladder"][0]["hosts_by_outcome"])
+                self.sentence(receipt, ended, "h2 failed: exit status 1 in phase ")
+                self.assertNotIn("cascade", receipt["headers"][0]["sentence"])
+
+    def test_the_next_run_works(self):
+        rung = self.lab.rung("together", "falls_in_slice.py", scope="slice", args={"host": "h0"})
+        self.assertEqual(1, self.climb([rung]).status)
+        self.passes(self.climb([self.lab.rung("hello", "plain/hello.py")]))
+        self.assertEqual("passed", self.lab.receipt()["outcome"])
+
+    def test_the_fourth_rung_fails_on_one_host_only(self):
+        rungs = [{"id": "one", "builtin": "facts"}, self.lab.rung("two", "plain/hello.py"),
+                 self.lab.rung("three", "plain/metrics.py", scope="slice", metrics=["loss"]),
+                 self.lab.rung("four", "fail_on.py", args={"host": "h2", "text": "No space left on device"}),
+                 self.lab.rung("five", "plain/hello.py"), {"id": "six", "builtin": "facts"}]
+        ended = self.climb(rungs, hosts=4)
+        self.assertEqual(1, ended.status, ended)
+        receipt = self.lab.receipt()
+        for host in range(4):
+            below = [(name, "once", "passed") for name in ("one", "two", "three")]
+            four = [("four", "once", "failed" if host == 2 else "passed")]
+            attempts = [item for item in self.rungs(receipt, f"h{host}") if item[2] != "not-reached"]
+            self.assertEqual(below + four, attempts)
+        by_rung = {line["rung"]: line["outcome"] for line in receipt["ladder"]}
+        self.assertEqual({"one": "passed", "two": "passed", "three": "passed", "four": "failed", "five": "not-reached",
+                          "six": "not-reached"}, by_rung)
+        cause = self.attempt(receipt, "h2", "four")["cause"]
+        self.assertEqual(("host", "disk-full"), (cause["layer"], cause["signature"]))
+        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exit status 1 in phase run [host]", "Free space")
+        self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},
+                         {name: (receipt["frontier"][name]["rung"], receipt["frontier"][name]["hosts"])
+                          for name in ("highest_passing", "next_failing")})
+
+
+class Liars(Failing):
+    """Metrics that are not what they claim are named for what they are."""
+
+    def lies(self, canary, proof, missing=(), hosts=4, **more):
+        rung = self.lab.rung("metric", canary, scope="slice", metrics=["loss"])
+        ended = self.climb([rung], hosts=hosts, mesh={"data": hosts, "model": 2})
+        self.assertEqual(1, ended.status, ended)
+        receipt = self.lab.receipt()
+        judged = [(item["proof"], item["missing"]) for item in receipt["reductions"]]
+        self.assertEqual([(proof, list(missing))], judged, receipt["reductions"])
+        self.sentence(receipt, ended, f"metric loss is {proof}, not proved over ", f"h[0-{hosts - 1}] failed")
+        return receipt
+
+    def test_a_local_value_is_named(self):
+        self.lies("local_value.py", "local")
+
+    def test_a_wrong_axis_is_named(self):
+        self.lies("wrong_axis.py", "wrong-axis")
+
+    def test_a_missing_host_is_named(self):
+        receipt = self.lies("leaves_out_host.py", "partial", missing=["h3"])
+        self.assertIn("missing h3", receipt["headers"][0]["sentence"])
+
+    def test_a_mean_of_means_is_named(self):
+        self.lies("mean_of_means.py", "mean-of-means")
+
+
+if __name__ == "__main__":
+    unittest.main()
