@@ -24,15 +24,21 @@ static bool recognised (const struct blame_host *host)
     return host->verdict->layer != LAYER_UNKNOWN;
 }
 
-/* The earliest host that fell for a reason of its own; -1: nobody has one. A recognised reason goes first. */
+/* Reasons that are recognised come first; then those that say nothing; then complaints of the others. */
+static uint32_t weakness (const struct blame_host *host)
+{
+    return host->complains ? 2 : !recognised (host);
+}
+
+/* The host that fell for the best reason of its own, the earliest of these; -1: nobody has one. */
 static int initiator (const struct plan *plan, const struct blame_host *hosts, uint32_t n)
 {
     int first = -1;
     for (uint32_t i = 0; i < n; i++) {
         if (!fell (&hosts[i]) || follows (plan, &hosts[i]))
             continue;
-        if (first < 0 || (recognised (&hosts[i]) && !recognised (&hosts[first])) ||
-            (recognised (&hosts[i]) == recognised (&hosts[first]) && hosts[i].order < hosts[first].order))
+        if (first < 0 || weakness (&hosts[i]) < weakness (&hosts[first]) ||
+            (weakness (&hosts[i]) == weakness (&hosts[first]) && hosts[i].order < hosts[first].order))
             first = (int) i;
     }
     return first;
@@ -51,7 +57,7 @@ static bool keeps_its_cause (const struct plan *plan, const struct blame_host *h
 {
     if (host == cause)
         return true;
-    if (follows (plan, host))
+    if (follows (plan, host) || (host->complains && !cause->complains))
         return false;
     return recognised (host) || host->order < cause->order;
 }

@@ -2,8 +2,9 @@
  *
  * For a slice-wide program one failing host takes its peers down, and they say so first and loudest. Rules, in order:
  * a host that the coordinator stopped, that waited at a gate, or whose text says "a peer failed" is a cascade as soon as
- * anybody else has a cause of its own; among causes, one that nobody recognises and that came after a recognised one is a
- * cascade too; if nobody has a cause of its own, the first to report keeps it. Programs that run alone on their host are
+ * anybody else has a cause of its own; a host that says in words of its own that the collective failed complains of the
+ * others, so it is a cascade as soon as one fell that does not; among causes, one that nobody recognises and that came after
+ * a recognised one is a cascade too; if nobody has a cause of its own, the first to report keeps it. Programs that run alone on their host are
  * never a cascade. */
 #ifndef SLICEUP_CORE_BLAME_H
 #define SLICEUP_CORE_BLAME_H
@@ -15,6 +16,7 @@ struct blame_host {
     enum ending ending;
     uint32_t order;                 /* in which the results came, from 0 */
     bool at_gate;                   /* waited at a gate when it was stopped or timed out */
+    bool complains;                 /* ended badly and says, in no known text, that the collective failed */
 };
 /* `names` are the plan's hosts, for the sentence "fell because host[3] did". */
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena);

@@ -47,6 +47,12 @@ static void judge_stopped (const struct coord *coord, struct verdict *verdicts)
         }
 }
 
+static bool complains (const struct part *part, const struct verdict *verdict)
+{
+    bool badly = part->result.ending != ENDING_EXITED || part->result.code != 0;
+    return badly && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
+}
+
 static void blame_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
 {
     struct blame_host *hosts = arena_array (arena, coord->pass.n, sizeof (*hosts));
@@ -55,6 +61,7 @@ static void blame_parts (const struct coord *coord, struct verdict *verdicts, st
         hosts[i] = (struct blame_host) {
             .verdict = &verdicts[i], .order = coord->pass.parts[i].order, .at_gate = coord->pass.parts[i].at_gate,
             .ending = culprit ? ENDING_NONE : coord->pass.parts[i].result.ending,
+            .complains = !culprit && complains (&coord->pass.parts[i], &verdicts[i]),
         };
     }
     blame_slice (&coord->plan, hosts, coord->pass.n, arena);

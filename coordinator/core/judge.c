@@ -143,6 +143,18 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
                         "a canary says done with its attempt's nonce: docs/spec/canary.md");
 }
 
+/* Also beside good evidence: who breaks the protocol once may have meant something else with the rest. */
+static bool kept_to_protocol (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    if (result->bad_lines == 0)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                        text_format (arena, "broke the canary protocol with %u line%s: %.*s", result->bad_lines,
+                                     result->bad_lines == 1 ? "" : "s", TEXT_ARG (result->problem)),
+                        "an attempt with a line that breaks the protocol never passes: docs/spec/canary.md");
+}
+
 static bool ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct backend *seen = &of->result->backend;
@@ -243,7 +255,7 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_heard, could_start, was_let_run, ended_well, gave_evidence, ran_where_asked, values_right, sealed, restored,
+    was_heard, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, values_right, sealed, restored,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

@@ -251,10 +251,12 @@ static void perform_admit (struct driver *driver, const struct held *held)
         launch_admitted (driver->launch, held->host);
 }
 
+/* Those that can still say goodbye: a host that was lost, or never came, is not waited for. */
 static bool workers_left (const struct driver *driver)
 {
+    uint64_t pid, pid_start;
     for (uint32_t i = 0; i < coord_plan (driver->coord)->hosts.n; i++)
-        if (driver->alive[i])
+        if (driver->alive[i] && coord_worker (driver->coord, i, &pid, &pid_start))
             return true;
     return false;
 }

@@ -255,11 +255,15 @@ void status_json (const struct status *status, struct buf *out)
     set (object, "cache", cache_value (status->board));
     set (object, "metrics", metrics_value (status->board));
     set (object, "conflicts", number (status->board->conflicts_n));
-    char *text = json_dumps (object, JSON_INDENT (2));
+    char *text = json_dumps (object, JSON_INDENT (2) | JSON_ENSURE_ASCII);
     json_decref (object);
     if (text == NULL)
         abort (); /* out of memory */
-    buf_puts (out, text);
+    for (const char *at = text; *at; at++) /* jansson leaves DEL as it is; it can stand in a string only */
+        if (*at == 0x7f)
+            buf_puts (out, "\\u007f");
+        else
+            buf_byte (out, (uint8_t) *at);
     buf_byte (out, '\n');
     free (text);
 }

@@ -14,8 +14,8 @@
  *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
  *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why"}]
  *   conflicts   how many contradicting results were seen
- * Members may be added; none changes its meaning within version 1. Texts are what hosts said: JSON escapes control
- * characters; the text form is escaped for terminals. Pure. */
+ * Members may be added; none changes its meaning within version 1. Texts are what hosts said: the JSON is pure
+ * printable ASCII; the text form is escaped for terminals. Pure. */
 #ifndef SLICEUP_VIEW_STATUS_H
 #define SLICEUP_VIEW_STATUS_H
 

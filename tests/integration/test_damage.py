@@ -1,4 +1,5 @@
 """Journals that are damaged, disks that are full, folders that cannot be written: said in one sentence, nothing lost."""
+import json
 import os
 import shutil
 import sqlite3
@@ -120,7 +121,8 @@ class Journal(Damaged):
         lab.wait_for(lambda: len(self.marked()) >= 2, "the first rung to run", 30)
         run.kill_and_reap()
         self.lab.kill_workers()
-        self.assertEqual(0, self.lab.sliceup("status", "--json").status)
+        status = self.lab.sliceup("status", "--json")
+        self.assertEqual((3, "interrupted"), (status.status, json.loads(status.out)["state"]), status)
         self.assertIn("not ended", self.lab.sliceup("receipt").out)
 
 

@@ -83,7 +83,7 @@ class Canaries(Failing):
                 attempt = self.attempt(self.lab.receipt(), "h0", "talks")
                 self.assertEqual("failed", attempt["outcome"])
                 self.assertGreater(attempt["bad_lines"], 0)
-                self.assertRegex(attempt["cause"]["text"], r"line|byte")
+                self.assertRegex(attempt["cause"]["text"], r"line")
 
     def test_a_silent_exit_0_is_not_a_pass(self):
         self.fails(self.lab.rung("silent", "silent_exit0.py"), "failed", "program", "never said that it was done")
@@ -111,10 +111,10 @@ class Commands(Failing):
         self.fails(self.command("sh", "-c", "kill -KILL $$"), "no-report", "host", "killed by signal 9")
 
     def test_a_missing_program_could_not_run(self):
-        self.fails(self.command("no-such-program-anywhere"), "could-not-run", "program", "no-such-program-anywhere", status=3)
+        self.fails(self.command("no-such-program-anywhere"), "could-not-run", "host", "no-such-program-anywhere", status=3)
 
     def test_a_missing_path_could_not_run(self):
-        self.fails(self.command("/nonexistent/program"), "could-not-run", "program", "/nonexistent/program", status=3)
+        self.fails(self.command("/nonexistent/program"), "could-not-run", "host", "/nonexistent/program", status=3)
 
     def test_a_good_command_passes(self):
         self.passes(self.climb([self.command("true")]))
@@ -222,9 +222,10 @@ class Slices(Failing):
 class Liars(Failing):
     """Metrics that are not what they claim are named for what they are."""
 
-    def lies(self, canary, proof, missing=(), hosts=4, **more):
+    def lies(self, canary, proof, missing=(), hosts=4):
+        """Both axes of the mesh lie across hosts: a wrong axis is another thing than a local value."""
         rung = self.lab.rung("metric", canary, scope="slice", metrics=["loss"])
-        ended = self.climb([rung], hosts=hosts, mesh={"data": hosts, "model": 2})
+        ended = self.climb([rung], hosts=hosts, mesh={"data": 2, "model": hosts})
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
         judged = [(item["proof"], item["missing"]) for item in receipt["reductions"]]

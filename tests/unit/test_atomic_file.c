@@ -288,7 +288,7 @@ static void one_event_is_one_line_that_cannot_drive_a_terminal (void **state)
     log.to = NULL;
     log_say (&log, "silent");
     fclose (to);
-    assert_holds ("log", "sliceup: host 3 said a\\x0Ab\\x1B[2J\nsliceup: shown\n");
+    assert_holds ("log", "sliceup: host 3 said a\\x0ab\\x1b[2J\nsliceup: shown\n");
 }
 
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)

@@ -202,6 +202,7 @@ static void known_text_names_the_owner_and_unknown_stays_unknown (void **state)
 /* ---- blame ---- */
 
 struct fallen { enum ending ending; uint32_t code; const char *tail; uint32_t order; bool at_gate; enum outcome expected; };
+enum { COMPLAINS = 7 }; /* a program that exits with this has said that the collective failed it */
 
 static void blame_case (const struct fallen *fallen, uint32_t n)
 {
@@ -215,11 +216,14 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
         bench.result.ending = fallen[i].ending;
         bench.result.code = fallen[i].code;
         bench.result.tail = text_of (fallen[i].tail);
+        bool complains = fallen[i].ending == ENDING_EXITED && fallen[i].code == COMPLAINS;
+        bench.result.layer = complains ? LAYER_COLLECTIVE : LAYER_NONE;
         judge (&bench);
         verdicts[i] = bench.verdict;
         verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text) { 0 };
         verdicts[i].signature = text_copy (&arena, bench.verdict.signature);
-        hosts[i] = (struct blame_host) { &verdicts[i], fallen[i].ending, fallen[i].order, fallen[i].at_gate };
+        hosts[i] = (struct blame_host) { .verdict = &verdicts[i], .ending = fallen[i].ending, .order = fallen[i].order,
+                                         .at_gate = fallen[i].at_gate, .complains = complains };
         arena_release (&bench.arena);
     }
     struct plan plan;
@@ -261,7 +265,19 @@ static void the_cause_is_told_from_the_cascade (void **state)
         { ENDING_EXITED, 1, "No space left on device", 1, false, OUTCOME_FAILED },
         { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
     };
+    const struct fallen complaints[] = {
+        { ENDING_EXITED, COMPLAINS, "rank 2 closed the connection", 1, false, OUTCOME_CASCADE },
+        { ENDING_CANCELLED, 0, "", 3, true, OUTCOME_CASCADE },
+        { ENDING_EXITED, 1, "this host cannot go on", 2, false, OUTCOME_FAILED },
+        { ENDING_EXITED, COMPLAINS, "rank 0 closed the connection", 0, false, OUTCOME_CASCADE },
+    };
+    const struct fallen only_complaints[] = {
+        { ENDING_EXITED, COMPLAINS, "rank 1: no route", 1, false, OUTCOME_FAILED },
+        { ENDING_EXITED, COMPLAINS, "rank 0: no route", 0, false, OUTCOME_FAILED },
+    };
     blame_case (peers_report_first, 4);
+    blame_case (complaints, 4);
+    blame_case (only_complaints, 2);
     blame_case (unknown_after_known, 4);
     blame_case (gate_waiters, 4);
     blame_case (nobody_confesses, 2);

@@ -18,6 +18,7 @@ enum {
     BULK_MAX_BYTES = LOG_CHUNK_MAX_BYTES + 1024, /* a chunk and its envelope */
     MESSAGES_A_ROUND = 64, ROUNDS_A_PASS = 8, /* then the program gets its turn */
     LINGER_MS = 2000,           /* for BYE and the last result */
+    HELLO_FIRST_MS = 10, HELLO_MOST_MS = 500, /* waits before a HELLO that could not be sent is tried again */
 };
 
 struct driver {
@@ -30,6 +31,8 @@ struct driver {
     struct attempt *attempt;
     struct attempt_place place;
     struct buf bytes;
+    struct buf hello;           /* one that could not be sent yet; empty: none */
+    uint64_t hello_at_ms, hello_wait_ms;
     struct arena decoded;
     uint64_t session, seq;      /* seq counts within a session */
     uint64_t unsent_bytes;      /* of log, of attempts that are over */
@@ -64,14 +67,42 @@ static bool send_msg (struct driver *driver, enum link_channel channel, struct m
     return spoke_send (driver->spoke, channel, driver->bytes.ptr, driver->bytes.len);
 }
 
+static void keep_hello (struct driver *driver, uint64_t now_ms)
+{
+    buf_clear (&driver->hello);
+    buf_add (&driver->hello, driver->bytes.ptr, driver->bytes.len);
+    driver->hello_wait_ms = HELLO_FIRST_MS;
+    driver->hello_at_ms = now_ms + driver->hello_wait_ms;
+}
+
+/* The first HELLO comes before the connection is made; the member's next one would cost each join a second. */
+static void try_hello (struct driver *driver, uint64_t now_ms)
+{
+    if (driver->hello.len == 0 || now_ms < driver->hello_at_ms)
+        return;
+    if (spoke_send (driver->spoke, LINK_CONTROL, driver->hello.ptr, driver->hello.len)) {
+        buf_clear (&driver->hello);
+        return;
+    }
+    if (driver->hello_wait_ms < HELLO_MOST_MS)
+        driver->hello_wait_ms *= 2;
+    driver->hello_at_ms = now_ms + driver->hello_wait_ms;
+}
+
 static void send_effect (struct driver *driver, const struct msg *planned)
 {
     struct msg msg = *planned;
     if (msg.kind == MSG_HEARTBEAT)
         msg.of.heartbeat.dropped_bytes = driver->unsent_bytes + attempt_unsent_bytes (driver->attempt);
+    bool sent = send_msg (driver, LINK_CONTROL, &msg);
+    if (msg.kind == MSG_HELLO)
+        buf_clear (&driver->hello);
+    if (sent)
+        return;
     /* Not sent is like lost: the member says everything again until it is answered. */
-    if (!send_msg (driver, LINK_CONTROL, &msg))
-        log_detail (driver->log, "%s was not sent", msg_name (msg.kind));
+    log_detail (driver->log, "%s was not sent", msg_name (msg.kind));
+    if (msg.kind == MSG_HELLO)
+        keep_hello (driver, clock_boot_ms ());
 }
 
 static bool send_output (void *owner, const struct output_chunk *chunk)
@@ -225,7 +256,8 @@ static uint64_t next_deadline_ms (const struct driver *driver)
 {
     uint64_t member_ms = member_deadline_ms (driver->member);
     uint64_t attempt_ms = driver->attempt ? attempt_deadline_ms (driver->attempt) : UINT64_MAX;
-    return member_ms < attempt_ms ? member_ms : attempt_ms;
+    uint64_t next_ms = member_ms < attempt_ms ? member_ms : attempt_ms;
+    return driver->hello.len && driver->hello_at_ms < next_ms ? driver->hello_at_ms : next_ms;
 }
 
 static void pass (void *owner)
@@ -236,6 +268,7 @@ static void pass (void *owner)
         attempt_turn (driver->attempt, clock_boot_ms ());
     if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
         step (driver, &(struct member_input) { .kind = MEMBER_TICK });
+    try_hello (driver, clock_boot_ms ());
     /* Each may cause the other, and sending uses up the edge of a socket: until both have nothing more. */
     bool more = true;
     for (uint32_t i = 0; more && i < ROUNDS_A_PASS; i++)
@@ -319,6 +352,7 @@ static void close_all (struct driver *driver)
     }
     loop_close (driver->loop);
     arena_release (&driver->decoded);
+    buf_release (&driver->hello);
     buf_release (&driver->bytes);
     member_outbox_release (&driver->outbox);
 }
@@ -327,6 +361,7 @@ int driver_run (const struct join *join, const char *version, const struct log *
 {
     struct driver driver = { .join = join, .log = log };
     buf_init (&driver.bytes, MSG_MAX_BYTES);
+    buf_init (&driver.hello, MSG_MAX_BYTES);
     member_outbox_init (&driver.outbox);
     signal (SIGPIPE, SIG_IGN);
     int rc = open_all (&driver, version, err);

@@ -1,7 +1,6 @@
 #include "worker/io/facts.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static void say_disk (struct speaker *speaker, struct arena *arena)
 static void say_uptime (struct speaker *speaker, struct arena *arena)
 {
     char up[DURATION_TEXT_BYTES];
-    speaker_note (speaker, text_format (arena, "booted %s before", duration_print (clock_boot_ms (), up)), NOTE_SOURCE,
+    speaker_note (speaker, text_format (arena, "up for %s", duration_print (clock_boot_ms (), up)), NOTE_SOURCE,
                   DURABILITY_RECHECK);
 }
 

@@ -124,6 +124,15 @@ static struct text least_limit (struct fact_list *list, struct text group)
     return least == UINT64_MAX ? TEXT_LIT ("max") : text_format (&list->arena, "%" PRIu64, least);
 }
 
+/* cgroup v1 writes "no limit" as the largest number of whole pages. */
+static struct text old_limit (struct fact_list *list)
+{
+    struct text value;
+    uint64_t limit;
+    bool there = fact_read (list, list->roots->sys, "/fs/cgroup/memory/memory.limit_in_bytes", &value);
+    return there && text_to_u64 (value, &limit) && limit > INT64_MAX - 1024 * 1024 ? TEXT_LIT ("max") : value;
+}
+
 static void add_memory_limit (struct fact_list *list)
 {
     struct text file, group = { 0 }, value;
@@ -133,9 +142,8 @@ static void add_memory_limit (struct fact_list *list)
     if (group.len == 1 || (group.len && group.ptr[0] != '/') || text_find (group, TEXT_LIT ("/.."), NULL))
         group.len = 0;
     value = least_limit (list, group);
-    /* cgroup v1 */
     if (text_is (value, "absent"))
-        fact_read (list, list->roots->sys, "/fs/cgroup/memory/memory.limit_in_bytes", &value);
+        value = old_limit (list);
     fact_add (list, "memory.cgroup_max", value);
 }
 

@@ -10,9 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "common/base/digest.h"
-#include "common/base/duration.h"
 #include "common/io/atomic_file.h"
-#include "common/io/clock.h"
 #include "worker/io/builder.h"
 #include "worker/io/environment.h"
 #include "worker/io/installed.h"
@@ -40,7 +38,6 @@ struct restore {
     struct text differences;                /* more than an error's text may hold */
     int lock;
     bool built;                             /* by us, now */
-    uint64_t began_ms;
 };
 
 typedef int step_fn (struct restore *restore, enum layer *layer, struct err *err);
@@ -263,11 +260,11 @@ static void say_bundle (struct restore *restore)
 
 static void say_how (struct restore *restore)
 {
-    char took[DURATION_TEXT_BYTES];
+    /* Nothing that differs between hosts by chance: receipts fold hosts that were restored in the same way. */
     struct text pip = installed_version (restore, "pip"), how;
     if (restore->built)
-        how = text_format (&restore->arena, "built now in %s by pip %.*s from %u pins, and verified",
-                           duration_print (clock_boot_ms () - restore->began_ms, took), TEXT_ARG (pip), restore->pins.n);
+        how = text_format (&restore->arena, "built now by pip %.*s from %u pins, and verified", TEXT_ARG (pip),
+                           restore->pins.n);
     else
         how = text_format (&restore->arena, "found complete, and verified against %u pins", restore->pins.n);
     speaker_note (restore->speaker, how, NOTE_SOURCE, DURABILITY_RERUN);
@@ -371,7 +368,6 @@ int restore_main (int argc, char **argv)
     struct restore *restore = mem_alloc (sizeof *restore);
     int rc = getenv ("SLICEUP_FD") ? -1 : order_from_words (restore, argc, argv);
     restore->lock = -1;
-    restore->began_ms = clock_boot_ms ();
     if (rc < 0) {
         restore->speaker = speaker_open (&err);
         if (!restore->speaker)

@@ -1,0 +1,123 @@
+#include "coordinator/cli/follow.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "common/io/link.h"
+#include "common/wire/wire.h"
+#include "coordinator/io/journal.h"
+
+struct follow {
+    struct run_dir dir;
+    follow_fact_fn *fn;
+    void *owner;
+    struct journal_reader *journal; /* opened when the file is there */
+    struct listener *events;
+    uint64_t index;                 /* of the last durable fact handed on */
+    struct arena arena;             /* of one fact */
+};
+
+struct follow *follow_open (const struct run_dir *dir, follow_fact_fn *fn, void *owner)
+{
+    struct follow *follow = mem_alloc (sizeof (*follow));
+    *follow = (struct follow) { .dir = *dir, .fn = fn, .owner = owner };
+    return follow;
+}
+
+void follow_close (struct follow *follow)
+{
+    if (follow == NULL)
+        return;
+    if (follow->events)
+        listener_close (follow->events);
+    journal_reader_close (follow->journal);
+    arena_release (&follow->arena);
+    mem_free (follow);
+}
+
+bool follow_held (const struct follow *follow, int64_t *pid)
+{
+    char path[RUN_PATH_BYTES];
+    return journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid);
+}
+
+bool follow_has_journal (const struct follow *follow)
+{
+    return follow->journal != NULL;
+}
+
+/* ---- the journal ---- */
+
+static int take_recorded (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    struct follow *follow = owner;
+    struct fact fact;
+    if (index <= follow->index)
+        return 0; /* an event was faster */
+    arena_reset (&follow->arena);
+    if (wire_get_fact (bytes, &fact, &follow->arena, err) < 0 || fact.index != index) {
+        err_set (err, ERR_DAMAGE, "fact %llu of the journal of run %.8s is not a fact", (unsigned long long) index, follow->dir.id);
+        return -1;
+    }
+    follow->index = index;
+    follow->fn (follow->owner, &fact);
+    return 0;
+}
+
+int follow_journal (struct follow *follow, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    run_dir_path (&follow->dir, "journal.db", path);
+    if (follow->journal == NULL) {
+        if (access (path, F_OK) < 0 && errno == ENOENT)
+            return 0;
+        if ((follow->journal = journal_reader_open (path, err)) == NULL)
+            return -1;
+    }
+    return journal_reader_next (follow->journal, take_recorded, follow, err);
+}
+
+/* ---- events ---- */
+
+int follow_listen (struct follow *follow, struct err *err)
+{
+    struct run_hub hub;
+    struct link_keys keys;
+    char path[RUN_PATH_BYTES];
+    if (follow->events)
+        return 0;
+    if (run_hub_load (&follow->dir, &hub, err) < 0 ||
+        link_keys_load (&keys, run_dir_path (&follow->dir, "monitor.key", path), err) < 0)
+        return -1;
+    follow->events = listener_open (hub.address, hub.events_port, hub.public_key, &keys, err);
+    return follow->events ? 0 : -1;
+}
+
+int follow_fd (const struct follow *follow)
+{
+    return follow->events ? listener_fd (follow->events) : -1;
+}
+
+static int take_event (struct follow *follow, struct text bytes, struct err *err)
+{
+    struct fact fact;
+    arena_reset (&follow->arena);
+    if (wire_get_fact (bytes, &fact, &follow->arena, NULL) < 0)
+        return 0; /* of a newer version, or no fact: the journal has whatever counts */
+    if (fact_is_soft (fact.kind) || fact.index == follow->index + 1) {
+        if (!fact_is_soft (fact.kind))
+            follow->index = fact.index;
+        follow->fn (follow->owner, &fact);
+        return 0;
+    }
+    return fact.index > follow->index ? follow_journal (follow, err) : 0;
+}
+
+int follow_events (struct follow *follow, struct err *err)
+{
+    struct text bytes;
+    while (follow->events && listener_receive (follow->events, &bytes))
+        if (take_event (follow, bytes, err) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* follow.h - a run's facts as they come, from outside the coordinator: the journal for all that is durable, the events
+ * socket for speed and for what is not recorded.
+ *
+ * Every durable fact is handed on once, in order, whichever way it came first; a gap between events is closed from the
+ * journal. Soft facts are handed on as they come. Never writes anything of the run. One thread. */
+#ifndef SLICEUP_CLI_FOLLOW_H
+#define SLICEUP_CLI_FOLLOW_H
+
+#include "common/model/fact.h"
+#include "coordinator/io/run_dir.h"
+
+typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */
+struct follow;
+struct follow *follow_open (const struct run_dir *dir, follow_fact_fn *fn, void *owner);
+void follow_close (struct follow *follow);
+/* Hands on what the journal has that was not handed on yet. A journal that is not there yet has nothing: 0. */
+int follow_journal (struct follow *follow, struct err *err);
+bool follow_has_journal (const struct follow *follow);  /* was it there when it was last read? */
+/* Does a coordinator hold the run now, and which process? */
+bool follow_held (const struct follow *follow, int64_t *pid);
+/* Connects to the events of a live coordinator; done already: 0. */
+int follow_listen (struct follow *follow, struct err *err);
+int follow_fd (const struct follow *follow);            /* edge-triggered: drain with follow_events; -1: not listening */
+/* Hands on the events that are there now. */
+int follow_events (struct follow *follow, struct err *err);
+
+#endif

@@ -1,0 +1,152 @@
+#include "coordinator/cli/log_follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coordinator/cli/log_output.h"
+#include "coordinator/cli/terminal.h"
+
+enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 << 20 };
+
+struct tail { struct log_source source; uint64_t offset; bool fading; };
+
+struct tails {
+    const struct cli *cli;
+    const struct run_dir *dir;
+    struct board *board;
+    const struct log_choice *choice;
+    bool raw;
+    struct tail *items;
+    uint32_t n, capacity;
+    struct attempt_key key;     /* of the pass whose hosts were added last */
+    uint32_t said;              /* 1 + the tail that was printed last; 0: none */
+    char *piece;
+    int status;                 /* EXIT_HOLDS, until printing failed */
+};
+
+static void add_tail (struct tails *tails, const struct log_source *source)
+{
+    if (tails->n == tails->capacity) {
+        tails->capacity = tails->capacity ? 2 * tails->capacity : 64;
+        tails->items = mem_grow (tails->items, tails->capacity, sizeof (*tails->items));
+    }
+    tails->items[tails->n++] = (struct tail) { .source = *source };
+}
+
+static bool runs (const struct tails *tails, const struct log_source *source)
+{
+    return tails->board->running && attempt_key_equal (&source->key, &tails->board->key);
+}
+
+/* The hosts of a pass that has just begun; those of passes that are over stay for one more look. */
+static void refresh (struct tails *tails)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < tails->n; i++) {
+        if (tails->items[i].fading)
+            continue;
+        tails->items[kept] = tails->items[i];
+        tails->items[kept].fading = !runs (tails, &tails->items[i].source);
+        kept++;
+    }
+    if (kept != tails->n)
+        tails->said = 0;
+    tails->n = kept;
+    if (!tails->board->running || attempt_key_equal (&tails->board->key, &tails->key))
+        return;
+    tails->key = tails->board->key;
+    for (uint32_t i = 0; i < tails->board->plan.hosts.n; i++) {
+        struct log_source source = { i, tails->key };
+        if (tails->board->hosts[i].in_pass && log_choice_takes (tails->choice, &source))
+            add_tail (tails, &source);
+    }
+}
+
+static void print (struct tails *tails, uint32_t at, struct text bytes)
+{
+    struct buf out;
+    buf_init (&out, PRINT_BYTES);
+    if (tails->said != at + 1)
+        log_output_header (tails->board, &tails->items[at].source.host, 1, &tails->items[at].source.key, &out);
+    tails->said = at + 1;
+    log_output_body (bytes, tails->raw, &out);
+    tails->status = terminal_write (tails->cli, &out);
+    buf_release (&out);
+}
+
+/* Whole lines only, unless a line is longer than a piece or nothing more will come. */
+static uint32_t whole_lines (const char *piece, uint32_t len, bool last)
+{
+    const char *end = memrchr (piece, '\n', len);
+    return last || (end == NULL && len == PIECE_BYTES) ? len : end ? (uint32_t) (end + 1 - piece) : 0;
+}
+
+static void grow (struct tails *tails, uint32_t at, bool last)
+{
+    char path[RUN_PATH_BYTES];
+    struct tail *tail = &tails->items[at];
+    run_dir_log (tails->dir, &tails->board->plan, tail->source.host, &tail->source.key, path);
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t len = 0;
+    while (fd >= 0 && tails->status == EXIT_HOLDS && (len = pread (fd, tails->piece, PIECE_BYTES, (off_t) tail->offset)) > 0) {
+        uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last || tail->fading);
+        if (whole == 0)
+            break;
+        print (tails, at, (struct text) { tails->piece, whole });
+        tail->offset += whole;
+    }
+    if (len < 0 || (fd < 0 && errno != ENOENT))
+        log_detail (&tails->cli->log, "%s cannot be read: %s", path, strerror (errno));
+    if (fd >= 0)
+        close (fd);
+}
+
+static void grow_all (struct tails *tails, bool last)
+{
+    for (uint32_t i = 0; i < tails->n; i++)
+        grow (tails, i, last);
+}
+
+/* The coordinator writes logs behind the facts: what it still had is there once it has let go of the run. */
+static void grow_last (struct tails *tails, struct follow *follow)
+{
+    for (uint32_t i = 0; i < LAST_LOOKS && follow_held (follow, NULL); i++)
+        (void) poll (NULL, 0, LOOK_MS);
+    grow_all (tails, true);
+}
+
+static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)
+{
+    while (tails->status == EXIT_HOLDS) {
+        bool held = follow_held (follow, NULL);
+        if (follow_journal (follow, err) < 0)
+            return -1;
+        refresh (tails);
+        if (tails->board->ended || !held)
+            return 0;
+        grow_all (tails, false);
+        (void) poll (NULL, 0, LOOK_MS);
+    }
+    return 0;
+}
+
+int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
+                const struct log_choice *choice, bool raw)
+{
+    struct tails tails = { .cli = cli, .dir = dir, .board = board, .choice = choice, .raw = raw, .piece = mem_alloc (PIECE_BYTES) };
+    struct err err = { 0 };
+    if (follow_to_end (&tails, follow, &err) < 0)
+        tails.status = cli_fail (cli, &err);
+    else
+        grow_last (&tails, follow);
+    if (tails.status == EXIT_HOLDS && !board->ended) {
+        err_set (&err, ERR_STATE, "no coordinator holds run %.8s, so no output arrives; sliceup resume takes it over", dir->id);
+        tails.status = cli_fail (cli, &err);
+    }
+    mem_free (tails.items);
+    mem_free (tails.piece);
+    return tails.status;
+}

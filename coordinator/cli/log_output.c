@@ -1,0 +1,90 @@
+#include "coordinator/cli/log_output.h"
+
+#include <string.h>
+
+enum { HOLE_BYTES_LEAST = 4 };
+
+void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key, struct buf *out)
+{
+    board_fold (board, hosts, n, out);
+    buf_puts (out, ", rung ");
+    buf_escaped (out, board_rung_id (board, key->rung), 0);
+    buf_printf (out, ", %s, attempt %u:\n", names_of (&pass_names, key->pass), key->attempt);
+}
+
+static uint32_t zeros_at (struct text bytes, uint32_t at)
+{
+    uint32_t n = 0;
+    while (at + n < bytes.len && bytes.ptr[at + n] == '\0')
+        n++;
+    return n;
+}
+
+/* A tab moves the cursor no farther than spaces do. */
+static void add_line (struct text line, struct buf *out)
+{
+    if (line.len && line.ptr[line.len - 1] == '\r')
+        line.len--;
+    for (uint32_t from = 0, at = 0; at <= line.len; at++) {
+        uint32_t hole = at < line.len ? zeros_at (line, at) : 0;
+        bool is_hole = hole >= HOLE_BYTES_LEAST;
+        if (at < line.len && line.ptr[at] != '\t' && !is_hole)
+            continue;
+        buf_escaped (out, (struct text) { line.ptr + from, at - from }, 0);
+        if (is_hole) {
+            buf_printf (out, "[%u bytes never arrived]", hole);
+            at += hole - 1;
+        } else if (at < line.len) {
+            buf_puts (out, "    ");
+        }
+        from = at + 1;
+    }
+    buf_byte (out, '\n');
+}
+
+void log_output_body (struct text bytes, bool raw, struct buf *out)
+{
+    if (raw) {
+        buf_text (out, bytes);
+        if (bytes.len && bytes.ptr[bytes.len - 1] != '\n')
+            buf_byte (out, '\n');
+        return;
+    }
+    while (bytes.len) {
+        const char *end = memchr (bytes.ptr, '\n', bytes.len);
+        uint32_t len = end ? (uint32_t) (end - bytes.ptr) : bytes.len, step = end ? len + 1 : len;
+        add_line ((struct text) { bytes.ptr, len }, out);
+        bytes = (struct text) { bytes.ptr + step, bytes.len - step };
+    }
+}
+
+struct text log_output_tail (struct text bytes, uint32_t lines, uint32_t *left_out)
+{
+    uint32_t from = bytes.len, begun = 0; /* lines that begin at or behind `from` */
+    *left_out = 0;
+    for (uint32_t at = bytes.len; at-- > 0 && begun < lines;)
+        if (at == 0 || bytes.ptr[at - 1] == '\n') {
+            from = at;
+            begun++;
+        }
+    for (uint32_t at = 0; at < from; at++)
+        *left_out += bytes.ptr[at] == '\n';
+    return (struct text) { bytes.ptr + from, bytes.len - from };
+}
+
+static bool is_word (struct text name)
+{
+    return name.len && name.len <= ID_MAX_BYTES && name.ptr[0] != '.' && memchr (name.ptr, '/', name.len) == NULL &&
+           memchr (name.ptr, '\0', name.len) == NULL;
+}
+
+bool log_output_names_safe (const struct board *board)
+{
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (!host_name_valid (board_host_name (board, i)) || !is_word (board_host_name (board, i)))
+            return false;
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        if (!is_word (board_rung_id (board, i)))
+            return false;
+    return true;
+}

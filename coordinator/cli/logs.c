@@ -1,0 +1,251 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/follow.h"
+#include "coordinator/cli/log_follow.h"
+#include "coordinator/cli/log_output.h"
+#include "coordinator/cli/terminal.h"
+
+/* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */
+enum { LOG_MAX_BYTES = 256 << 20, LINES_OF_FAILED = 200, LINES_OF_ANY = 20 };
+
+struct logs {
+    struct cli *cli;
+    const char *run;
+    struct log_choice choice;
+    bool follow, raw;
+    struct run_dir dir;
+    struct board *board;
+    bool everything;
+    uint32_t shown, cut;    /* outputs printed, and those of them that were cut */
+};
+
+/* One output, known by what it holds. */
+struct output { struct log_source source; struct digest digest; bool known, shown; };
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    board_apply (owner, fact);
+}
+
+/* ---- arguments ---- */
+
+static int take_attempt (struct logs *logs, const char *value)
+{
+    uint64_t attempt = 0;
+    if (value && text_to_u64 (text_of (value), &attempt) && attempt > 0 && attempt < UINT32_MAX) {
+        logs->choice.attempt = (uint32_t) attempt;
+        return EXIT_HOLDS;
+    }
+    struct err err = { 0 };
+    err_set (&err, ERR_USAGE, "--attempt %s: expected a number from 1", value ? value : "");
+    return cli_fail (logs->cli, &err);
+}
+
+static int needs_value (const struct logs *logs, const char *name)
+{
+    struct err err = { 0 };
+    err_set (&err, ERR_USAGE, "%s needs a value; see sliceup logs --help", name);
+    return cli_fail (logs->cli, &err);
+}
+
+static int take_arguments (struct logs *logs, int argc, char **argv)
+{
+    static const char *const known[] = { "--host", "--rung", "--pass", "--attempt", "--follow", "--raw", NULL };
+    for (int i = 1; i < argc; i++) {
+        const char *attempt = NULL, *option = argv[i], **value = NULL;
+        if (cli_option (argc, argv, &i, "--host", &logs->choice.hosts))
+            value = &logs->choice.hosts;
+        else if (cli_option (argc, argv, &i, "--rung", &logs->choice.rung))
+            value = &logs->choice.rung;
+        else if (cli_option (argc, argv, &i, "--pass", &logs->choice.pass))
+            value = &logs->choice.pass;
+        else if (cli_option (argc, argv, &i, "--attempt", &attempt)) {
+            if (take_attempt (logs, attempt) != EXIT_HOLDS)
+                return EXIT_USAGE;
+        } else if (strcmp (argv[i], "--follow") == 0)
+            logs->follow = true;
+        else if (strcmp (argv[i], "--raw") == 0)
+            logs->raw = true;
+        else if (argv[i][0] == '-' || logs->run)
+            return cli_unknown (logs->cli, &logs_command, argv[i], known);
+        else
+            logs->run = argv[i];
+        if (value && *value == NULL)
+            return needs_value (logs, option);
+    }
+    return EXIT_HOLDS;
+}
+
+/* ---- showing ---- */
+
+/* A host that printed nothing has no file. */
+static int read_output (const struct logs *logs, const struct log_source *source, struct buf *bytes, bool *there, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    run_dir_log (&logs->dir, &logs->board->plan, source->host, &source->key, path);
+    buf_clear (bytes);
+    *there = access (path, F_OK) == 0 || errno != ENOENT;
+    return *there ? file_read (path, bytes, err) : 0;
+}
+
+static int learn_outputs (const struct logs *logs, const struct log_sources *sources, struct output *outputs, struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, LOG_MAX_BYTES);
+    int rc = 0;
+    for (uint32_t i = 0; i < sources->n && rc == 0; i++) {
+        bool there = false;
+        outputs[i].source = sources->items[i];
+        rc = read_output (logs, &sources->items[i], &bytes, &there, err);
+        outputs[i].known = there && rc == 0;
+        outputs[i].digest = digest_of (bytes.ptr, bytes.len);
+    }
+    buf_release (&bytes);
+    return rc;
+}
+
+static bool alike (const struct output *a, const struct output *b)
+{
+    return a->known == b->known && attempt_key_equal (&a->source.key, &b->source.key) && digest_equal (&a->digest, &b->digest);
+}
+
+static uint32_t gather (struct output *outputs, uint32_t from, uint32_t n, uint32_t *hosts)
+{
+    uint32_t found = 0;
+    for (uint32_t i = from; i < n; i++)
+        if (!outputs[i].shown && alike (&outputs[i], &outputs[from])) {
+            hosts[found++] = outputs[i].source.host;
+            outputs[i].shown = i != from;
+        }
+    outputs[from].shown = true;
+    return found;
+}
+
+static uint32_t lines_wanted (const struct logs *logs)
+{
+    if (!log_choice_is_default (&logs->choice))
+        return UINT32_MAX;
+    return logs->everything ? LINES_OF_ANY : LINES_OF_FAILED;
+}
+
+static void add_body (struct logs *logs, const struct buf *bytes, struct buf *out)
+{
+    uint32_t left_out = 0;
+    struct text tail = log_output_tail (buf_as_text (bytes), lines_wanted (logs), &left_out);
+    if (left_out)
+        buf_printf (out, "... %u earlier lines\n", left_out);
+    logs->cut += left_out > 0;
+    if (bytes->len == 0)
+        buf_puts (out, "(it printed nothing)\n");
+    log_output_body (tail, logs->raw, out);
+}
+
+/* One output, with all the hosts that printed just that. */
+static int show_output (struct logs *logs, const struct output *output, const uint32_t *hosts, uint32_t n, struct err *err)
+{
+    struct buf bytes, out;
+    bool there = false;
+    buf_init (&bytes, LOG_MAX_BYTES);
+    buf_init (&out, 8 * (size_t) LOG_MAX_BYTES);
+    int rc = read_output (logs, &output->source, &bytes, &there, err);
+    if (rc == 0) {
+        buf_puts (&out, logs->shown++ ? "\n" : "");
+        log_output_header (logs->board, hosts, n, &output->source.key, &out);
+        add_body (logs, &bytes, &out);
+        if (terminal_write (logs->cli, &out) != EXIT_HOLDS)
+            rc = err_set (err, ERR_IO, "the rest was not printed");
+    }
+    buf_release (&out);
+    buf_release (&bytes);
+    return rc;
+}
+
+static void hint (const struct logs *logs)
+{
+    if (logs->shown == 0)
+        printf ("the chosen attempts left no output; sliceup status %.8s shows what was begun\n", logs->dir.id);
+    else if (logs->cut)
+        printf ("\n%u of %u outputs were cut; whole ones: sliceup logs %.8s --rung ID --host SET\n", logs->cut, logs->shown, logs->dir.id);
+}
+
+static int show_all (struct logs *logs, struct err *err)
+{
+    struct log_sources sources = { 0 };
+    log_choice_list (&logs->choice, logs->board, &sources, &logs->everything);
+    struct output *outputs = mem_array (sources.n, sizeof (*outputs));
+    uint32_t *hosts = mem_array (sources.n, sizeof (*hosts));
+    int rc = learn_outputs (logs, &sources, outputs, err);
+    bool quiet_too = log_choice_is_default (&logs->choice) && !logs->everything;
+    for (uint32_t i = 0; i < sources.n && rc == 0; i++) {
+        if (outputs[i].shown || (!outputs[i].known && !quiet_too))
+            continue;
+        uint32_t n = gather (outputs, i, sources.n, hosts);
+        rc = show_output (logs, &outputs[i], hosts, n, err);
+    }
+    if (rc == 0)
+        hint (logs);
+    mem_free (hosts);
+    mem_free (outputs);
+    mem_free (sources.items);
+    return rc;
+}
+
+static int prepare (struct logs *logs, struct follow *follow, struct err *err)
+{
+    if (follow_journal (follow, err) < 0)
+        return -1;
+    if (!logs->board->opened)
+        return err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", logs->dir.id);
+    if (!log_output_names_safe (logs->board))
+        return err_set (err, ERR_DAMAGE, "run %.8s: a host or rung of its plan has a name that no configuration may give", logs->dir.id);
+    return log_choice_resolve (&logs->choice, logs->board, err);
+}
+
+static int logs_run (struct cli *cli, int argc, char **argv)
+{
+    struct logs logs = { .cli = cli };
+    struct err err = { 0 };
+    int status = take_arguments (&logs, argc, argv);
+    if (status != EXIT_HOLDS)
+        return status;
+    if (run_dir_find (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
+        return cli_fail (cli, &err);
+    logs.board = board_create ();
+    struct follow *follow = follow_open (&logs.dir, on_fact, logs.board);
+    if (prepare (&logs, follow, &err) < 0)
+        status = cli_fail (cli, &err);
+    else if (logs.follow && !logs.board->ended)
+        status = log_follow (cli, &logs.dir, follow, logs.board, &logs.choice, logs.raw);
+    else if (show_all (&logs, &err) < 0)
+        status = cli_fail (cli, &err);
+    follow_close (follow);
+    board_destroy (logs.board);
+    mem_free (logs.choice.host_chosen);
+    return status;
+}
+
+const struct cli_command logs_command = {
+    .name = "logs",
+    .usage = "logs [RUN] [--host SET] [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]",
+    .summary = "what the programs printed; equal outputs of several hosts are shown once",
+    .help = "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of all\n"
+            "outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
+            "attempt 1:\". What could move the cursor or change colours is shown as \\x1b and the like.\n\n"
+            "  --host SET    only these hosts, e.g. v6e[0-3,7]\n"
+            "  --rung ID     only this rung\n"
+            "  --pass P      only this pass: once, cold or restored\n"
+            "  --attempt N   only this attempt, from 1\n"
+            "  --follow      go on as more is printed, until the run ends\n"
+            "  --raw         the bytes as they were printed\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+            "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  sliceup logs --follow --host v6e[0-3]\n\n"
+            "Exit status: 0 shown; 2 usage, no such run, host or rung; 3 it was never begun, or --follow and no coordinator\n"
+            "holds it; 5 its journal is damaged.\n",
+    .run = logs_run,
+};

@@ -1,0 +1,227 @@
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/io/journal.h"
+#include "coordinator/io/run_facts.h"
+#include "coordinator/view/status.h"
+
+enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 24, SPAN_COLUMNS = 12 };
+
+struct lister {
+    const struct cli *cli;
+    struct style style;
+    bool json;
+    uint64_t now_wall_ms;
+    uint32_t n;
+    json_t *list;
+    struct buf out;
+};
+
+/* One run, as far as its journal can be read. */
+struct listed {
+    const struct run_dir *dir;
+    uint64_t created_ms;
+    struct board *board;
+    int64_t pid;
+    struct err err;     /* set: damaged, or empty */
+};
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    board_apply (owner, fact);
+}
+
+static void read_run (struct listed *run)
+{
+    char path[RUN_PATH_BYTES];
+    run->board = board_create ();
+    if (!journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid))
+        run->pid = 0;
+    if (run_facts (run->dir, on_fact, run->board, &run->err) == 0 && !run->board->opened)
+        err_set (&run->err, ERR_STATE, "it was never begun");
+}
+
+static const char *word_of (const struct listed *run)
+{
+    struct status status = { .board = run->board, .pid = run->pid };
+    if (run->err.code)
+        return run->err.code == ERR_DAMAGE ? "damaged" : "unreadable";
+    return run->board->ended ? names_of (&outcome_names, run->board->outcome) : status_word (&status);
+}
+
+/* The last rung that passed on every host; -1: none. */
+static int rung_reached (const struct board *board)
+{
+    int reached = -1;
+    for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++)
+        if (board_rung_outcome (board, i) == OUTCOME_PASSED)
+            reached = (int) i;
+    return reached;
+}
+
+static uint64_t age_ms (const struct lister *lister, const struct listed *run)
+{
+    return lister->now_wall_ms > run->created_ms ? lister->now_wall_ms - run->created_ms : 0;
+}
+
+static uint64_t lasted_ms (const struct lister *lister, const struct listed *run)
+{
+    return run->pid ? board_now_ms (run->board, lister->now_wall_ms) : run->board->clock_ms;
+}
+
+/* ---- JSON ---- */
+
+static json_t *safe_text (struct text text)
+{
+    return text_is_utf8 (text) ? json_stringn (text.len ? text.ptr : "", text.len) : json_string ("?");
+}
+
+static void list_json (struct lister *lister, const struct listed *run)
+{
+    const struct board *board = run->board;
+    bool known = run->err.code == 0;
+    int reached = rung_reached (board);
+    json_t *object = json_pack ("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "run", run->dir->id, "state", word_of (run),
+        "slice", board->opened ? safe_text (board->plan.slice) : json_null (),
+        "rung_reached", reached < 0 ? json_null () : safe_text (board_rung_id (board, (uint32_t) reached)),
+        "exit_status", known && board->ended ? json_integer (board->exit_status) : json_null (),
+        "created_wall_ms", (json_int_t) run->created_ms,
+        "duration_ms", known ? json_integer ((json_int_t) lasted_ms (lister, run)) : json_null (),
+        "problem", known ? json_null () : safe_text (text_of (run->err.text)));
+    if (object == NULL || json_array_append_new (lister->list, object) != 0)
+        abort (); /* out of memory, like mem_alloc */
+}
+
+/* ---- text ---- */
+
+static void add_cell (struct line *line, struct text text, uint32_t columns)
+{
+    struct style cell_style = { .unicode = line->style->unicode, .columns = columns - 1 };
+    struct buf cell;
+    uint32_t to = line->columns + columns;
+    buf_init (&cell, 4096);
+    struct line inner = line_begin (&cell, &cell_style);
+    line_text (&inner, text);
+    line_text (line, buf_as_text (&cell));
+    line_pad (line, to);
+    buf_release (&cell);
+}
+
+static void add_reached (struct line *line, const struct board *board)
+{
+    char words[160];
+    int reached = rung_reached (board);
+    if (reached < 0)
+        snprintf (words, sizeof (words), "none of %u", board->plan.rungs.n);
+    else
+        snprintf (words, sizeof (words), "%.*s (%d of %u)", TEXT_ARG (board_rung_id (board, (uint32_t) reached)), reached + 1,
+                  board->plan.rungs.n);
+    add_cell (line, text_of (words), RUNG_COLUMNS);
+}
+
+static enum paint paint_of (const struct listed *run)
+{
+    if (run->err.code || (run->board->ended && run->board->outcome != OUTCOME_PASSED))
+        return PAINT_BAD;
+    return run->board->ended ? PAINT_GOOD : PAINT_STRONG;
+}
+
+static void list_text (struct lister *lister, const struct listed *run)
+{
+    char span[DURATION_TEXT_BYTES];
+    struct line line = line_begin (&lister->out, &lister->style);
+    line_printf (&line, "%.8s  ", run->dir->id);
+    add_cell (&line, run->board->opened ? run->board->plan.slice : TEXT_LIT ("?"), SLICE_COLUMNS);
+    line_paint (&line, paint_of (run));
+    add_cell (&line, text_of (word_of (run)), OUTCOME_COLUMNS);
+    line_paint (&line, PAINT_NONE);
+    if (run->err.code) {
+        line_text (&line, text_of (run->err.text));
+    } else {
+        add_reached (&line, run->board);
+        add_cell (&line, text_of (duration_print (lasted_ms (lister, run), span)), SPAN_COLUMNS);
+        line_printf (&line, "%s ago", duration_print (age_ms (lister, run), span));
+    }
+    line_end (&line);
+}
+
+static void head_text (struct lister *lister)
+{
+    struct line line = line_begin (&lister->out, &lister->style);
+    line_paint (&line, PAINT_FAINT);
+    line_puts (&line, "run       ");
+    add_cell (&line, TEXT_LIT ("slice"), SLICE_COLUMNS);
+    add_cell (&line, TEXT_LIT ("outcome"), OUTCOME_COLUMNS);
+    add_cell (&line, TEXT_LIT ("rung reached"), RUNG_COLUMNS);
+    add_cell (&line, TEXT_LIT ("took"), SPAN_COLUMNS);
+    line_puts (&line, "begun");
+    line_end (&line);
+}
+
+static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms)
+{
+    struct lister *lister = owner;
+    struct listed run = { .dir = dir, .created_ms = created_ms };
+    read_run (&run);
+    if (lister->json) {
+        list_json (lister, &run);
+    } else {
+        if (lister->n == 0)
+            head_text (lister);
+        list_text (lister, &run);
+    }
+    lister->n++;
+    board_destroy (run.board);
+    return 0;
+}
+
+static int finish (struct lister *lister)
+{
+    if (lister->json) {
+        char *text = json_dumps (lister->list, JSON_INDENT (2) | JSON_ENSURE_ASCII);
+        if (text == NULL)
+            abort (); /* out of memory */
+        buf_puts (&lister->out, text);
+        buf_byte (&lister->out, '\n');
+        free (text);
+    } else if (lister->n == 0) {
+        buf_puts (&lister->out, "no runs yet; start one with: sliceup run SLICE.yaml\n");
+    }
+    return terminal_write (lister->cli, &lister->out);
+}
+
+static int runs_run (struct cli *cli, int argc, char **argv)
+{
+    static const char *const known[] = { "--json", NULL };
+    struct lister lister = { .cli = cli, .style = terminal_style (cli), .now_wall_ms = clock_wall_ms () };
+    struct err err = { 0 };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--json") != 0)
+            return cli_unknown (cli, &runs_command, argv[i], known);
+        lister.json = true;
+    }
+    buf_init (&lister.out, LIST_MAX_BYTES);
+    lister.list = json_array ();
+    int status = run_dir_each (cli->home, list_run, &lister, &err) < 0 ? cli_fail (cli, &err) : finish (&lister);
+    json_decref (lister.list);
+    buf_release (&lister.out);
+    return status;
+}
+
+const struct cli_command runs_command = {
+    .name = "runs",
+    .usage = "runs [--json]",
+    .summary = "every run under this home, the newest first",
+    .help = "For each run: its id (any command takes the first digits of it), the slice, how it ended or that it still\n"
+            "runs, the highest rung that every host passed, how long it took and how long ago it began. Interrupted: no\n"
+            "coordinator holds it, sliceup resume takes it over. A run whose journal is damaged is listed as such.\n\n"
+            "  --json   a list of objects: run, state, slice, rung_reached, exit_status, created_wall_ms, duration_ms, problem\n\n"
+            "Examples:\n  sliceup runs\n  sliceup runs --json | jq -r '.[] | select(.state == \"interrupted\") | .run'\n\n"
+            "Exit status: 0 they are listed, 2 usage, 3 the folder of runs cannot be read.\n",
+    .run = runs_run,
+};

@@ -1,0 +1,121 @@
+#include <poll.h>
+#include <string.h>
+
+#include "common/io/clock.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/follow.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/view/status.h"
+
+/* Workers beat once a second: after this every one that can has said where it stands. */
+enum { HEAR_MS = 1500, HEAR_STEP_MS = 50, STATUS_MAX_BYTES = 64 << 20 };
+
+struct asker {
+    struct board *board;
+    bool heard[HOSTS_MAX];
+    uint32_t heard_n;
+};
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    struct asker *asker = owner;
+    board_apply (asker->board, fact);
+    if (fact->kind != FACT_HOST_HEARD || fact->of.host_heard.host >= HOSTS_MAX || asker->heard[fact->of.host_heard.host])
+        return;
+    asker->heard[fact->of.host_heard.host] = true;
+    asker->heard_n++;
+}
+
+/* Without events the phases are not known, and everything else is: not worth failing for. */
+static int hear (const struct cli *cli, struct asker *asker, struct follow *follow, struct err *err)
+{
+    struct err quiet = { 0 };
+    uint64_t until_ms = clock_boot_ms () + HEAR_MS;
+    if (follow_listen (follow, &quiet) < 0) {
+        log_detail (&cli->log, "phases are not known: %s", quiet.text);
+        return 0;
+    }
+    struct pollfd poll_for = { .fd = follow_fd (follow), .events = POLLIN };
+    while (!asker->board->ended && asker->heard_n < asker->board->joined_n && clock_boot_ms () < until_ms) {
+        if (follow_events (follow, err) < 0)
+            return -1;
+        (void) poll (&poll_for, 1, HEAR_STEP_MS); /* edge-triggered: a missed edge costs one step */
+    }
+    return follow_journal (follow, err);
+}
+
+static int learn (const struct cli *cli, const struct run_dir *dir, struct asker *asker, int64_t *pid, struct err *err)
+{
+    struct follow *follow = follow_open (dir, on_fact, asker);
+    bool held = follow_held (follow, pid);
+    int rc = follow_journal (follow, err);
+    if (!held)
+        *pid = 0;
+    if (rc == 0 && held && !asker->board->ended)
+        rc = hear (cli, asker, follow, err);
+    if (rc == 0 && !asker->board->opened)
+        rc = err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", dir->id);
+    follow_close (follow);
+    return rc;
+}
+
+static int show (const struct cli *cli, const struct asker *asker, int64_t pid, bool json)
+{
+    struct style style = terminal_style (cli);
+    struct status status = { .board = asker->board, .pid = pid };
+    struct buf out;
+    status.now_ms = pid ? board_now_ms (asker->board, clock_wall_ms ()) : asker->board->clock_ms;
+    buf_init (&out, STATUS_MAX_BYTES);
+    if (json)
+        status_json (&status, &out);
+    else
+        status_text (&status, &style, &out);
+    int written = terminal_write (cli, &out);
+    buf_release (&out);
+    if (written != EXIT_HOLDS)
+        return written;
+    if (asker->board->ended)
+        return (int) asker->board->exit_status;
+    return pid ? EXIT_HOLDS : EXIT_COULD_NOT;
+}
+
+static int status_run (struct cli *cli, int argc, char **argv)
+{
+    static const char *const known[] = { "--json", NULL };
+    const char *run = NULL;
+    bool json = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--json") == 0)
+            json = true;
+        else if (argv[i][0] == '-' || run)
+            return cli_unknown (cli, &status_command, argv[i], known);
+        else
+            run = argv[i];
+    }
+    struct run_dir dir;
+    struct err err = { 0 };
+    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0)
+        return cli_fail (cli, &err);
+    struct asker *asker = mem_alloc (sizeof (*asker));
+    int64_t pid = 0;
+    asker->board = board_create ();
+    int status = learn (cli, &dir, asker, &pid, &err) < 0 ? cli_fail (cli, &err) : show (cli, asker, pid, json);
+    board_destroy (asker->board);
+    mem_free (asker);
+    return status;
+}
+
+const struct cli_command status_command = {
+    .name = "status",
+    .usage = "status [RUN] [--json]",
+    .summary = "one look at a run: where every host and rung stands, and what is waited for",
+    .help = "Works for running, finished and interrupted runs. Of a running one it also listens for a second, to tell in\n"
+            "which phase every host is.\n\n"
+            "  --json   for scripts: schema sliceup.status/1; members may be added, none changes its meaning\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+            "Examples:\n  sliceup status\n  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
+            "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n\n"
+            "Exit status: that of the run when it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume\n"
+            "takes it over); 2 no such run; 5 its journal is damaged.\n",
+    .run = status_run,
+};

@@ -1,0 +1,203 @@
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include "common/io/clock.h"
+#include "common/io/loop.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/follow.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/view/live.h"
+
+/* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
+enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000 };
+
+struct watcher {
+    struct cli *cli;
+    const struct run_dir *dir;
+    struct loop *loop;
+    struct live *live;
+    struct follow *follow;
+    uint64_t look_ms;       /* when the journal and its lock are looked at next */
+    uint64_t appear_by_ms;  /* a run that is being made has no journal for a moment */
+    bool held;              /* a coordinator held it at the last look */
+    bool said_gone;
+    int events_fd;
+    int status;
+    struct err err;
+};
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    struct watcher *watcher = owner;
+    live_fact (watcher->live, fact);
+}
+
+static void leave (struct watcher *watcher, int status)
+{
+    watcher->status = status;
+    loop_stop (watcher->loop);
+}
+
+static void on_signal (void *owner, int signal, int64_t pid)
+{
+    (void) signal;
+    (void) pid;
+    struct watcher *watcher = owner;
+    leave (watcher, EXIT_CANCELLED);
+}
+
+static void on_events (void *owner, int fd, uint32_t events)
+{
+    (void) fd;
+    (void) events;
+    struct watcher *watcher = owner;
+    if (follow_events (watcher->follow, &watcher->err) < 0)
+        leave (watcher, EXIT_COULD_NOT);
+}
+
+/* Failing to listen costs speed and phases, nothing else: the journal is followed all the same. */
+static void listen_in (struct watcher *watcher)
+{
+    if (watcher->events_fd >= 0)
+        return;
+    struct err err = { 0 };
+    if (follow_listen (watcher->follow, &err) < 0) {
+        log_detail (&watcher->cli->log, "no live events yet: %s", err.text);
+        return;
+    }
+    if (loop_watch (watcher->loop, follow_fd (watcher->follow), EPOLLIN, on_events, watcher, &err) < 0)
+        log_detail (&watcher->cli->log, "no live events: %s", err.text);
+    else
+        watcher->events_fd = follow_fd (watcher->follow);
+}
+
+static void tell_holder (struct watcher *watcher, bool held)
+{
+    char remark[160];
+    if (!held && !watcher->said_gone) {
+        snprintf (remark, sizeof (remark), "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s",
+                  watcher->dir->id);
+        live_say (watcher->live, remark);
+        watcher->said_gone = true;
+    } else if (held && watcher->said_gone) {
+        watcher->said_gone = false; /* the new one's first fact says the rest */
+    }
+    live_freeze (watcher->live, !held);
+    watcher->held = held;
+}
+
+/* The lock first, the journal second: a coordinator that ends records so before it lets go. */
+static void look (struct watcher *watcher)
+{
+    bool held = follow_held (watcher->follow, NULL);
+    if (follow_journal (watcher->follow, &watcher->err) < 0) {
+        leave (watcher, EXIT_COULD_NOT);
+        return;
+    }
+    const struct board *board = live_board (watcher->live);
+    if (board->ended)
+        return;
+    if (!follow_has_journal (watcher->follow) || board->index == 0) {
+        if (clock_boot_ms () >= watcher->appear_by_ms) {
+            err_set (&watcher->err, ERR_STATE, "run %.8s has no facts: it was never begun", watcher->dir->id);
+            leave (watcher, EXIT_COULD_NOT);
+        }
+        return;
+    }
+    tell_holder (watcher, held);
+    if (held)
+        listen_in (watcher);
+}
+
+static void each_pass (void *owner)
+{
+    struct watcher *watcher = owner;
+    uint64_t now_ms = clock_boot_ms ();
+    if (watcher->events_fd >= 0 && watcher->err.code == 0)
+        on_events (watcher, watcher->events_fd, 0); /* its descriptor is edge-triggered */
+    if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
+        look (watcher);
+        watcher->look_ms = now_ms + (watcher->events_fd >= 0 ? JOURNAL_MS : REDRAW_MS);
+    }
+    live_tick (watcher->live, clock_wall_ms ());
+    if (live_board (watcher->live)->ended)
+        leave (watcher, (int) live_board (watcher->live)->exit_status);
+    loop_deadline (watcher->loop, now_ms + REDRAW_MS);
+}
+
+static void say_sentence (const struct watcher *watcher, const struct text sentence)
+{
+    struct style style = terminal_style (watcher->cli);
+    struct buf out;
+    style.columns = 0;
+    buf_init (&out, 1 << 20);
+    struct line line = line_begin (&out, &style);
+    line_text (&line, sentence);
+    line_end (&line);
+    terminal_write (watcher->cli, &out);
+    buf_release (&out);
+}
+
+static int finish (struct watcher *watcher)
+{
+    struct arena arena = { 0 };
+    bool ended = live_board (watcher->live)->ended;
+    struct text sentence = text_copy (&arena, live_board (watcher->live)->sentence);
+    live_close (watcher->live);
+    if (watcher->err.code)
+        watcher->status = cli_fail (watcher->cli, &watcher->err);
+    else if (ended)
+        say_sentence (watcher, sentence);
+    arena_release (&arena);
+    return watcher->status;
+}
+
+static int follow_run (struct cli *cli, const struct run_dir *dir)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+    struct watcher watcher = { .cli = cli, .dir = dir, .events_fd = -1, .status = EXIT_COULD_NOT };
+    struct live_options look_of = { .plain = cli->plain, .color = cli->color, .out = stdout };
+    watcher.appear_by_ms = clock_boot_ms () + APPEAR_MS;
+    watcher.live = live_open (&look_of);
+    watcher.follow = follow_open (dir, on_fact, &watcher);
+    watcher.loop = loop_open (&watcher.err);
+    if (watcher.loop && loop_signals (watcher.loop, signals, on_signal, &watcher, &watcher.err) == 0) {
+        loop_each_pass (watcher.loop, each_pass, &watcher);
+        loop_deadline (watcher.loop, 0);
+        loop_run (watcher.loop, &watcher.err); /* what failed is told below */
+    }
+    if (watcher.events_fd >= 0)
+        loop_forget (watcher.loop, watcher.events_fd);
+    follow_close (watcher.follow);
+    if (watcher.loop)
+        loop_close (watcher.loop);
+    return finish (&watcher);
+}
+
+static int watch_run (struct cli *cli, int argc, char **argv)
+{
+    static const char *const known[] = { NULL };
+    struct run_dir dir;
+    struct err err = { 0 };
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
+        return cli_unknown (cli, &watch_command, argv[argc - 1], known);
+    if (run_dir_find (&dir, cli->home, argc == 2 ? argv[1] : "last", &err) < 0)
+        return cli_fail (cli, &err);
+    return follow_run (cli, &dir);
+}
+
+const struct cli_command watch_command = {
+    .name = "watch",
+    .usage = "watch [RUN]",
+    .summary = "follow a run from another terminal, as it happens",
+    .help = "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
+            "begins with everything that happened before, so nothing is missed by coming late, and a finished run is shown\n"
+            "as it ended. It only reads: Ctrl-C leaves the run alone, and any number may watch.\n\n"
+            "When the coordinator dies, watch says so once and waits: after sliceup resume it goes on.\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+            "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
+            "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun;\n"
+            "5 its journal is damaged.\n",
+    .run = watch_run,
+};

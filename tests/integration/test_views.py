@@ -1,0 +1,195 @@
+"""What people and scripts see: lines, the live grid, JSON, help; and nothing that a host says reaches a terminal raw."""
+import json
+import unittest
+
+import lab
+import terminal
+
+COMMANDS = ("check", "run", "resume", "status", "watch", "receipt", "logs", "runs")
+RAW = ("\x1b", "\x9b", "\x07", "\x08", "\u202e")
+
+
+class Views(lab.LabTest):
+    def slice(self, rungs=None, hosts=2, **more):
+        if rungs is None:
+            return self.lab.slice(hosts=hosts, **more)
+        return self.lab.slice(hosts=hosts, ladder=str(self.lab.ladder("ladder.yaml", rungs)), **more)
+
+    def slow(self, seconds=1.5):
+        return [self.lab.rung("low", "slow.py", args={"seconds": seconds, "phases": ["compile"]}),
+                self.lab.rung("high", "plain/hello.py")]
+
+    def on_terminal(self, *words, columns=80, rows=24, **env):
+        env = self.lab.env(**{"TERM": "xterm-256color", "LANG": "C.UTF-8", **env})
+        shown = terminal.Terminal([str(lab.SLICEUP), *map(str, words)], env, columns, rows)
+        self.addCleanup(lambda: shown.process.poll() is None and shown.process.kill())
+        return shown
+
+
+class Lines(Views):
+    def test_without_a_terminal_a_run_prints_plain_lines(self):
+        ended = self.passes(self.lab.sliceup("run", self.slice(), env=self.lab.env(TERM="xterm-256color")))
+        self.assertNotIn("\x1b", ended.out)
+        self.assertNotIn("\r", ended.out)
+        for rung in ("host-facts", "hello", "metrics"):
+            self.assertRegex(ended.out, rf"(?m)^\[ *\d+\.\d s\] {rung}\b.*\b2 passed")
+        self.assertRegex(ended.out, r"(?m)^run [0-9a-f]{8} of slice slice: 2 hosts, 3 rungs")
+        self.assertRegex(ended.out, r"(?m)^slice slice: climbed to the top: 3 of 3 rungs passed on h\[0-1\] in ")
+
+    def test_plain_is_plain_on_a_terminal_too(self):
+        shown = self.on_terminal("run", self.slice(), "--plain")
+        self.assertEqual(0, shown.end())
+        self.assertNotIn(b"\x1b", shown.raw)
+
+
+class Grid(Views):
+    def draws(self, columns, rows, hosts=3, **env):
+        shown = self.on_terminal("run", self.slice(self.slow(), hosts=hosts), columns=columns, rows=rows, **env)
+        self.assertEqual(0, shown.end(), shown.screen.text)
+        screen = shown.screen
+        self.assertGreater(screen.hidden_times, 3, "it was not redrawn")
+        self.assertTrue(screen.cursor_shown, "the cursor stays hidden")
+        self.assertEqual([], screen.foreign)
+        grid = [line for line in screen.lines if "/home/runs/" not in line and "climbed to the top" not in line
+                and not line.startswith("run ")]
+        self.assertLessEqual(max(map(len, grid)), columns, screen.text)
+        for word in ("low", "high", "climbed to the top"):
+            self.assertIn(word, screen.text)
+        return shown
+
+    def test_80_by_24(self):
+        shown = self.draws(80, 24)
+        self.assertGreater(shown.screen.colours, 0)
+        self.assertIn(b"compile", shown.raw)
+
+    def test_40_by_12(self):
+        self.draws(40, 12)
+
+    def test_a_small_terminal_and_many_hosts(self):
+        self.draws(60, 6, hosts=6)
+
+    def test_no_color_is_respected(self):
+        self.assertEqual(0, self.draws(80, 24, NO_COLOR="1").screen.colours)
+
+    def test_a_terminal_without_utf_8_gets_ascii(self):
+        self.assertTrue(self.draws(80, 24, LANG="C").raw.isascii())
+
+    def test_ctrl_c_leaves_a_usable_terminal(self):
+        shown = self.on_terminal("run", self.slice(self.slow(100)))
+        shown.read_until(rb"compile")
+        shown.process.send_signal(2)
+        self.assertEqual(130, shown.end(30))
+        self.assertTrue(shown.screen.cursor_shown)
+        self.assertIn("cancelled by the user", shown.screen.text)
+
+    def test_death_leaves_the_cursor_visible(self):
+        shown = self.on_terminal("run", self.slice(self.slow(100)))
+        shown.read_until(rb"compile")
+        shown.process.kill()
+        shown.end(30)
+        self.assertTrue(shown.screen.cursor_shown)
+        self.assertGreater(shown.screen.hidden_times, 0)
+
+
+class Scripts(Views):
+    def test_status_of_a_running_run_tells_phases_and_what_is_waited_for(self):
+        run = self.lab.start("run", self.slice(self.slow(6)))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first pass", 30)
+        status = lab.wait_for(self.running_phase, "status to tell phase compile", 20)
+        self.assertEqual("sliceup.status/1", status["schema"])
+        self.assertEqual(run.process.pid, status["pid"])
+        self.assertEqual(["low", "high"], [rung["rung"] for rung in status["rungs"]])
+        self.assertEqual("running", status["rungs"][0]["passes"][-1]["state"])
+        self.assertRegex(" ".join(status["waiting"]), r"h\[0-1\].*compile")
+        text = self.passes(self.lab.sliceup("status")).out
+        self.assertIn("compile", text)
+        self.assertEqual(0, run.end().status)
+        ended = self.passes(self.lab.sliceup("status", "--json"))
+        status = json.loads(ended.out)
+        self.assertEqual(("ended", "passed", 0), (status["state"], status["outcome"], status["exit_status"]))
+
+    def running_phase(self):
+        status = self.lab.sliceup("status", "--json")
+        self.assertEqual(0, status.status, status)
+        status = json.loads(status.out)
+        return status if {host["phase"] for host in status["hosts"]["list"]} == {"compile"} else None
+
+    def test_runs_lists_them_with_outcome_and_rung(self):
+        self.passes(self.lab.sliceup("run", self.slice(name="good.yaml")))
+        bad = self.slice([self.lab.rung("low", "plain/hello.py"), self.lab.rung("exits", "exit3.py")], name="bad.yaml")
+        self.assertEqual(1, self.lab.sliceup("run", bad).status)
+        listed = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+        self.assertEqual([("bad", "low", 1), ("good", "metrics", 0)],
+                         [(run["slice"], run["rung_reached"], run["exit_status"]) for run in listed])
+        text = self.passes(self.lab.sliceup("runs")).out
+        for run in listed:
+            self.assertIn(run["run"][:8], text)
+        by_prefix = self.lab.sliceup("receipt", listed[1]["run"][:6], "--json")
+        self.assertEqual("good", json.loads(by_prefix.out)["headers"][0]["slice"])
+
+    def test_logs_fold_equal_outputs_and_choose(self):
+        rungs = [{"id": "one", "command": ["echo", "the same everywhere"]},
+                 self.lab.rung("two", "fail_on.py", args={"host": "h1", "text": "only here"})]
+        self.assertEqual(1, self.lab.sliceup("run", self.slice(rungs, hosts=3)).status)
+        default = self.passes(self.lab.sliceup("logs"))
+        self.assertIn("only here", default.out)
+        self.assertNotIn("the same everywhere", default.out)
+        one = self.passes(self.lab.sliceup("logs", "--rung", "one"))
+        self.assertEqual(1, one.out.count("the same everywhere"), one)
+        self.assertRegex(one.out, r"h\[0-2\].*one")
+        self.assertEqual("", self.lab.sliceup("logs", "--rung", "two", "--host", "h0", "--raw").out.replace("\n", "").partition("only")[1])
+        self.assertEqual(2, self.lab.sliceup("logs", "--rung", "nowhere").status)
+        self.assertEqual(2, self.lab.sliceup("logs", "--host", "x9").status)
+
+    def test_every_command_teaches(self):
+        overview = self.passes(self.lab.sliceup("--help"))
+        for command in COMMANDS:
+            self.assertRegex(overview.out, rf"(?m)^  {command} ")
+            for words in ((command, "--help"), ("--help", command)):
+                ended = self.passes(self.lab.sliceup(*words))
+                for word in (f"sliceup {command}", "Example", "Exit status"):
+                    self.assertIn(word, ended.out)
+                self.assertLessEqual(max(map(len, ended.out.splitlines())), 120)
+        self.assertRegex(self.passes(self.lab.sliceup("--version")).out, r"^sliceup \d")
+        self.assertEqual(2, self.lab.sliceup().status)
+        guess = self.lab.sliceup("recipt")
+        self.assertEqual(2, guess.status)
+        self.assertIn("did you mean receipt?", guess.err)
+        for command in COMMANDS:
+            wrong = self.lab.sliceup(command, "--no-such-option")
+            self.assertEqual(2, wrong.status, wrong)
+        for command in ("receipt", "status", "watch", "logs", "resume"):
+            none = self.lab.sliceup(command)
+            self.assertEqual(2, none.status, none)
+            self.assertIn("no runs yet", none.err)
+
+
+class Escapes(Views):
+    def silent(self, text, where):
+        for raw in RAW:
+            self.assertNotIn(raw, text, f"{raw!r} reached {where}")
+
+    def test_no_escape_of_a_host_reaches_any_view_raw(self):
+        rungs = [self.lab.rung("paints", "escape.py"),
+                 self.lab.rung("fails", "fail_on.py", args={"host": "h0", "text": "\x1b[31mred\x1b[0m \x9b31m \u202e \x07"})]
+        shown = self.on_terminal("run", self.slice(rungs))
+        self.assertEqual(1, shown.end(60))
+        self.assertEqual([], shown.screen.foreign)
+        for command in (("watch",), ("status",), ("status", "--json"), ("receipt",), ("receipt", "--json"), ("runs",),
+                        ("logs",), ("logs", "--rung", "paints"), ("logs", "--host", "h0")):
+            ended = self.lab.sliceup(*command)
+            self.assertIn(ended.status, (0, 1), ended)
+            self.silent(ended.out + ended.err, " ".join(command))
+            watched = self.on_terminal(*command)
+            watched.end(60)
+            self.assertEqual([], watched.screen.foreign, command)
+            self.assertNotIn("\u202e", watched.screen.text, command)
+        self.silent((self.lab.run_folder() / "receipt.json").read_text(), "receipt.json")
+        self.assertIn("\\x1b", self.lab.sliceup("logs", "--rung", "paints").out)
+        self.assertIn("\x1b[2J", self.lab.sliceup("logs", "--rung", "paints", "--raw").out)
+        notes = self.lab.receipt()["hosts"][0]["notes"]
+        self.assertTrue(any("\x1b[2J" in note["text"] for note in notes), "the receipt's JSON must keep what was said")
+
+
+if __name__ == "__main__":
+    unittest.main()

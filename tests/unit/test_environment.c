@@ -1,0 +1,436 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/io/chore.h"
+#include "worker/io/environment.h"
+#include "worker/io/installed.h"
+
+#define HASH " --hash=sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#define HASH_ALONE "--hash=sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+/* ---- pins ---- */
+
+static void pins_are_read_with_comments_and_continuations (void **state)
+{
+    static const char file[] = "# all of it\n--index-url https://example.org/simple/#frag\n\n"
+                               "Zope.Interface == 5.0 \\\n    " HASH_ALONE " \\\n   " HASH "\n    # via somebody\n"
+                               "ml_dtypes==0.6.0+local.1 " HASH "  # a comment\r\n"
+                               "--only-binary=:all:\n--require-hashes\nsix==1.17.0" HASH;
+    struct arena arena = { 0 };
+    struct requirements pins;
+    struct err err;
+    (void) state;
+    if (requirements_parse (text_of (file), "pins.txt", &arena, &pins, &err))
+        fail_msg ("%s", err.text);
+    assert_int_equal (pins.n, 3);
+    assert_true (text_is (pins.items[0].name, "ml-dtypes"));
+    assert_true (text_is (pins.items[0].version, "0.6.0+local.1"));
+    assert_true (text_is (pins.items[1].name, "six"));
+    assert_true (text_is (pins.items[2].name, "zope-interface"));
+    assert_true (text_is (pins.items[2].version, "5.0"));
+    assert_int_equal (pins.items[2].line, 4);
+    arena_release (&arena);
+}
+
+struct refused { const char *file; const char *says; };
+
+static void what_cannot_be_verified_afterwards_is_refused_with_its_line (void **state)
+{
+    static const struct refused refused[] = {
+        { "", "holds no pin" },
+        { "# nothing\n", "holds no pin" },
+        { "six==1.0\n", "p:1: \"six\": has no hash" },
+        { "\n\nsix>=1.0" HASH, "p:3: \"six>=1.0 --hash" },
+        { "six==1.*" HASH, "the version is exact" },
+        { "six===1.0" HASH, "the version is exact" },
+        { "six==" HASH, "the version is exact" },
+        { "six" HASH, "expected name==version" },
+        { "six @ https://example.org/six.whl" HASH, "expected name==version" },
+        { "https://example.org/six.whl#egg=six==1.0" HASH, "the name is a package's" },
+        { "jax[tpu]==1.0" HASH, "the name is a package's" },
+        { "a b==1.0" HASH, "the name is a package's" },
+        { "-six==1.0" HASH, "is not an option" },
+        { "six==1.0; python_version < '3.9'" HASH, "environment markers are not accepted" },
+        { "six==1.0 --hash=sha256:123", "expected --hash=sha256: and 64" },
+        { "six==1.0 --hash=md5:0123456789abcdef0123456789abcdef", "expected --hash=sha256: and 64" },
+        { "six==1.0" HASH "\nSIX==1.0" HASH, "p:2: \"six\": is pinned twice" },
+        { "six==1.0" HASH "\n-r other.txt\n", "p:2: \"-r\": is not an option" },
+        { "-e .\n", "is not an option" },
+        { "--index-url\n", "is not an option" },
+        { "--no-index=1\n", "is not an option" },
+        { "--trusted-host example.org\n", "is not an option" },
+        { "--index-url a b\n", "is not an option" },
+        { "six==1.0" HASH "\n\xff\n", "UTF-8" },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct arena arena = { 0 };
+        struct requirements pins = { .n = 77 };
+        struct err err = { 0 };
+        assert_int_equal (requirements_parse (text_of (refused[i].file), "p", &arena, &pins, &err), -1);
+        if (!strstr (err.text, refused[i].says))
+            fail_msg ("case %zu says \"%s\", not \"%s\"", i, err.text, refused[i].says);
+        assert_int_equal (err.code, ERR_CONFIG);
+        assert_int_equal (pins.n, 77);
+        arena_release (&arena);
+    }
+}
+
+static void every_pin_file_of_ours_is_accepted (void **state)
+{
+    static const char *const files[] = { "tests/pins/tiny.txt", "configs/pins/jax-cpu.txt", "configs/pins/jax-tpu.txt" };
+    (void) state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct arena arena = { 0 };
+        struct requirements pins;
+        struct err err;
+        struct buf bytes;
+        char path[1024];
+        snprintf (path, sizeof path, "%s/%s", SLICEUP_SOURCE_DIR, files[i]);
+        buf_init (&bytes, REQUIREMENTS_BYTES_MAX);
+        if (file_read (path, &bytes, &err) || requirements_parse (buf_as_text (&bytes), path, &arena, &pins, &err))
+            fail_msg ("%s", err.text);
+        assert_true (pins.n >= 2);
+        buf_release (&bytes);
+        arena_release (&arena);
+    }
+}
+
+/* ---- what is installed ---- */
+
+struct site { char path[64]; struct arena arena; };
+
+static int site_setup (void **state)
+{
+    struct site *site = mem_alloc (sizeof *site);
+    snprintf (site->path, sizeof site->path, "/tmp/sliceup-site-XXXXXX");
+    assert_non_null (mkdtemp (site->path));
+    *state = site;
+    return 0;
+}
+
+static int site_teardown (void **state)
+{
+    struct site *site = *state;
+    assert_int_equal (folder_remove (site->path, NULL), 0);
+    arena_release (&site->arena);
+    mem_free (site);
+    return 0;
+}
+
+static void put_package (struct site *site, const char *folder, const char *metadata)
+{
+    char path[256];
+    snprintf (path, sizeof path, "%s/%s", site->path, folder);
+    assert_int_equal (mkdir (path, 0755), 0);
+    snprintf (path, sizeof path, "%s/%s/METADATA", site->path, folder);
+    int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, metadata, strlen (metadata)), strlen (metadata));
+    assert_int_equal (close (fd), 0);
+}
+
+static void put_usual (struct site *site)
+{
+    put_package (site, "numpy-2.4.5.dist-info", "Metadata-Version: 2.1\nName: numpy\nVersion: 2.4.5\n\nVersion: 9\n");
+    put_package (site, "ml_dtypes-0.6.0.dist-info", "Version:  0.6.0 \r\nNAME: ml_dtypes\r\n\r\nName: other\r\n");
+    put_package (site, "pip-23.0.dist-info", "Name: pip\nVersion: 23.0\n\n");
+}
+
+static struct installed read_site (struct site *site)
+{
+    struct installed installed;
+    struct err err;
+    if (installed_read (site->path, &site->arena, &installed, &err))
+        fail_msg ("%s", err.text);
+    return installed;
+}
+
+static void packages_are_read_from_their_metadata (void **state)
+{
+    struct site *site = *state;
+    put_usual (site);
+    struct installed installed = read_site (site);
+    assert_int_equal (installed.n, 3);
+    assert_true (text_is (installed.items[0].name, "ml-dtypes"));
+    assert_true (text_is (installed.items[0].version, "0.6.0"));
+    assert_true (text_is (installed.items[1].name, "numpy"));
+    assert_true (text_is (installed.items[1].version, "2.4.5"));
+}
+
+static void a_package_without_metadata_is_named (void **state)
+{
+    static const char *const broken[] = { "", "Name: six\n", "Name: six\nVersion: \n\n", "Name: a b\nVersion: 1\n\n",
+                                          "\nName: six\nVersion: 1\n", "Name: six\nVersion: 1" };
+    struct site *site = *state;
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        struct installed installed;
+        struct err err;
+        char path[128];
+        put_package (site, "six-1.dist-info", broken[i]);
+        assert_int_equal (installed_read (site->path, &site->arena, &installed, &err), -1);
+        assert_non_null (strstr (err.text, "six-1.dist-info has no METADATA"));
+        snprintf (path, sizeof path, "%s/six-1.dist-info", site->path);
+        assert_int_equal (folder_remove (path, NULL), 0);
+    }
+}
+
+struct comparison { const char *pins; uint32_t n; const char *says; };
+
+static void every_difference_from_the_pins_is_said (void **state)
+{
+    static const struct comparison comparisons[] = {
+        { "numpy==2.4.5" HASH "\nml_dtypes==0.6.0" HASH, 0, "" },
+        { "numpy==2.4.6" HASH "\nml_dtypes==0.6.0" HASH, 1, "numpy 2.4.5 is installed, 2.4.6 is pinned" },
+        { "numpy==2.4.5" HASH, 1, "ml-dtypes 0.6.0 is installed and not pinned" },
+        { "numpy==2.4.5" HASH "\nml_dtypes==0.6.0" HASH "\nsix==1.0" HASH, 1, "six is not installed, 1.0 is pinned" },
+        { "pip==24.0" HASH "\nnumpy==2.4" HASH "\nml_dtypes==0.6.0" HASH, 2,
+          "numpy 2.4.5 is installed, 2.4 is pinned; pip 23.0 is installed, 24.0 is pinned" },
+    };
+    struct site *site = *state;
+    put_usual (site);
+    struct installed installed = read_site (site);
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
+        struct requirements pins;
+        struct buf out;
+        buf_init (&out, 1000);
+        assert_int_equal (requirements_parse (text_of (comparisons[i].pins), "p", &site->arena, &pins, NULL), 0);
+        assert_int_equal (installed_compare (&installed, &pins, &out), comparisons[i].n);
+        assert_string_equal (buf_c (&out), comparisons[i].says);
+        buf_release (&out);
+    }
+}
+
+static void a_package_that_is_there_twice_is_said (void **state)
+{
+    struct site *site = *state;
+    struct requirements pins;
+    struct buf out;
+    put_package (site, "six-1.0.dist-info", "Name: six\nVersion: 1.0\n\n");
+    put_package (site, "six-1.1.dist-info", "Name: six\nVersion: 1.1\n\n");
+    struct installed installed = read_site (site);
+    buf_init (&out, 1000);
+    assert_int_equal (requirements_parse (TEXT_LIT ("six==1.1" HASH), "p", &site->arena, &pins, NULL), 0);
+    assert_int_equal (installed_compare (&installed, &pins, &out), 1);
+    assert_string_equal (buf_c (&out), "six is installed 2 times (1.0 and 1.1)");
+    buf_release (&out);
+}
+
+static void more_than_ten_differences_are_counted (void **state)
+{
+    struct site *site = *state;
+    struct requirements pins;
+    struct buf file, out;
+    struct installed nothing = { 0 };
+    buf_init (&file, 8192);
+    buf_init (&out, 4096);
+    for (int i = 0; i < 13; i++)
+        buf_printf (&file, "p%d==1" HASH "\n", i);
+    assert_int_equal (requirements_parse (buf_as_text (&file), "p", &site->arena, &pins, NULL), 0);
+    assert_int_equal (installed_compare (&nothing, &pins, &out), 13);
+    assert_non_null (strstr (buf_c (&out), "; and 3 more"));
+    buf_release (&out);
+    buf_release (&file);
+}
+
+static void a_fingerprint_is_of_packages_python_and_machine (void **state)
+{
+    struct site *site = *state;
+    struct requirements pins;
+    put_usual (site);
+    struct installed installed = read_site (site);
+    assert_int_equal (requirements_parse (TEXT_LIT ("numpy==2.4.5" HASH), "p", &site->arena, &pins, NULL), 0);
+    struct digest digest = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64");
+    static const char lines[] = "ml-dtypes==0.6.0\nnumpy==2.4.5\npython==3.11.7\nmachine==x86_64\n";
+    struct digest same = digest_of (lines, sizeof lines - 1);
+    assert_true (digest_equal (&digest, &same));
+    struct digest python = installed_fingerprint (&installed, &pins, "3.11.8", "x86_64");
+    struct digest machine = installed_fingerprint (&installed, &pins, "3.11.7", "aarch64");
+    assert_false (digest_equal (&digest, &python));
+    assert_false (digest_equal (&digest, &machine));
+    /* Another pip is the same environment, unless it is pinned. */
+    installed.items[2].version = TEXT_LIT ("99");
+    struct digest pip = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64");
+    assert_true (digest_equal (&digest, &pip));
+}
+
+/* ---- the path ---- */
+
+static void the_path_ends_in_the_interpreter_s_version (void **state)
+{
+    struct pins pins = { .python = TEXT_LIT ("python3"), .env_dir = TEXT_LIT ("/srv/envs/abc") };
+    struct err err;
+    char path[256];
+    unsigned minor;
+    char rest;
+    (void) state;
+    if (environment_path (&pins, path, sizeof path, &err))
+        fail_msg ("%s", err.text);
+    assert_int_equal (sscanf (path, "/srv/envs/abc-py3.%u%c", &minor, &rest), 1);
+    assert_true (minor >= 8);
+    assert_int_equal (environment_place (TEXT_LIT ("/e"), "3.13.0", path, sizeof path, &err), 0);
+    assert_string_equal (path, "/e-py3.13");
+    assert_int_equal (environment_site ("/e-py3.13", "3.13.0", path, sizeof path, &err), 0);
+    assert_string_equal (path, "/e-py3.13/lib/python3.13/site-packages");
+    assert_int_equal (environment_place (TEXT_LIT ("/e"), "3.13.0", path, 9, &err), -1);
+    assert_int_equal (environment_place (TEXT_LIT ("/e"), "3.13.0", path, 10, &err), 0);
+}
+
+static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
+{
+    static const char *const dirs[] = { "", "/", "relative", "/ends/" };
+    static const char *const pythons[] = { "", "-c", "bin/python3", "/nonexistent/python3", "/bin/false", "/bin/echo" };
+    char path[256], version[PYTHON_VERSION_BYTES];
+    struct err err;
+    (void) state;
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+        assert_int_equal (environment_place (text_of (dirs[i]), "3.11.1", path, sizeof path, &err), -1);
+    for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++) {
+        err.text[0] = '\0';
+        assert_int_equal (environment_python (pythons[i], version, &err), -1);
+        assert_true (strlen (err.text) > 10);
+    }
+}
+
+static void an_interpreter_that_is_not_python_3_is_refused (void **state)
+{
+    static const char *const answers[] = { "2.7.18", "3.11", "3.11.1rc1", "3..1", "3.11.", "4.0.0", "3.1.1.1", "3.11.7 extra",
+                                           "3.1111111111111111111111111111111.1" };
+    struct site *site = *state;
+    char path[128], script[128], version[PYTHON_VERSION_BYTES];
+    struct err err;
+    snprintf (path, sizeof path, "%s/python", site->path);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        snprintf (script, sizeof script, "#!/bin/sh\necho '%s'\n", answers[i]);
+        assert_int_equal (atomic_file_write (path, script, strlen (script), 0755, &err), 0);
+        if (environment_python (path, version, &err) != -1)
+            fail_msg ("%s was accepted", answers[i]);
+        assert_non_null (strstr (err.text, "not a working Python 3"));
+    }
+}
+
+/* ---- chores ---- */
+
+static int run_shell (const char *script, uint64_t limit_ms, struct buf *out, int *status, struct err *err)
+{
+    const char *argv[] = { "sh", "-c", script, NULL };
+    struct chore chore = { .argv = argv, .limit_ms = limit_ms, .echo_fd = -1, .held_fd = -1 };
+    return chore_run (&chore, out, status, err);
+}
+
+static void a_chore_keeps_what_was_said_and_how_it_ended (void **state)
+{
+    struct buf out;
+    struct err err;
+    int status;
+    (void) state;
+    buf_init (&out, 1000);
+    assert_int_equal (run_shell ("echo one; echo two >&2; exit 7", 10000, &out, &status, &err), 0);
+    assert_int_equal (status, 7);
+    assert_string_equal (buf_c (&out), "one\ntwo\n");
+    assert_int_equal (run_shell ("kill -9 $$", 10000, &out, &status, &err), 0);
+    assert_int_equal (status, 128 + SIGKILL);
+    buf_release (&out);
+}
+
+static void a_chore_that_takes_too_long_is_killed (void **state)
+{
+    struct buf out;
+    struct err err;
+    int status;
+    (void) state;
+    buf_init (&out, 1000);
+    uint64_t began_ms = clock_boot_ms ();
+    assert_int_equal (run_shell ("exec sleep 100", 100, &out, &status, &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+    assert_true (clock_boot_ms () - began_ms < 10000);
+    buf_release (&out);
+}
+
+static void a_chore_s_leftover_is_not_waited_for (void **state)
+{
+    struct buf out;
+    struct err err;
+    int status;
+    (void) state;
+    buf_init (&out, 1000);
+    uint64_t began_ms = clock_boot_ms ();
+    assert_int_equal (run_shell ("sleep 20 & echo $!", 60000, &out, &status, &err), 0);
+    assert_true (clock_boot_ms () - began_ms < 10000);
+    long left = strtol (buf_c (&out), NULL, 10);
+    assert_true (left > 1);
+    assert_int_equal (kill ((pid_t) left, SIGKILL), 0);
+    buf_release (&out);
+}
+
+static void the_end_of_a_long_output_is_kept (void **state)
+{
+    struct buf out;
+    struct err err;
+    int status;
+    (void) state;
+    buf_init (&out, 1000);
+    assert_int_equal (run_shell ("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done", 20000, &out, &status, &err), 0);
+    assert_true (out.len <= 1000 && out.len >= 500);
+    assert_non_null (strstr (buf_c (&out), "line 2998\nline 2999\n"));
+    assert_null (strstr (buf_c (&out), "line 10\n"));
+    buf_release (&out);
+}
+
+static void a_chore_has_the_descriptor_it_was_given_and_no_other_of_ours (void **state)
+{
+    const char *argv[] = { "sh", "-c", "readlink /proc/$$/fd/3; readlink /proc/$$/fd/777", NULL };
+    int held = open ("/dev/zero", O_RDONLY | O_CLOEXEC), other = fcntl (held, F_DUPFD_CLOEXEC, 777);
+    struct chore chore = { .argv = argv, .limit_ms = 10000, .echo_fd = -1, .held_fd = held };
+    struct buf out;
+    struct err err;
+    int status;
+    (void) state;
+    assert_int_equal (other, 777);
+    buf_init (&out, 1000);
+    assert_int_equal (chore_run (&chore, &out, &status, &err), 0);
+    assert_string_equal (buf_c (&out), "/dev/zero\n");
+    assert_int_equal (close (held), 0);
+    assert_int_equal (close (other), 0);
+    buf_release (&out);
+}
+
+#define SITE_TEST(name) cmocka_unit_test_setup_teardown (name, site_setup, site_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (pins_are_read_with_comments_and_continuations),
+        cmocka_unit_test (what_cannot_be_verified_afterwards_is_refused_with_its_line),
+        cmocka_unit_test (every_pin_file_of_ours_is_accepted),
+        SITE_TEST (packages_are_read_from_their_metadata),
+        SITE_TEST (a_package_without_metadata_is_named),
+        SITE_TEST (every_difference_from_the_pins_is_said),
+        SITE_TEST (a_package_that_is_there_twice_is_said),
+        SITE_TEST (more_than_ten_differences_are_counted),
+        SITE_TEST (a_fingerprint_is_of_packages_python_and_machine),
+        cmocka_unit_test (the_path_ends_in_the_interpreter_s_version),
+        cmocka_unit_test (paths_and_interpreters_that_cannot_be_are_refused),
+        SITE_TEST (an_interpreter_that_is_not_python_3_is_refused),
+        cmocka_unit_test (a_chore_keeps_what_was_said_and_how_it_ended),
+        cmocka_unit_test (a_chore_that_takes_too_long_is_killed),
+        cmocka_unit_test (a_chore_s_leftover_is_not_waited_for),
+        cmocka_unit_test (the_end_of_a_long_output_is_kept),
+        cmocka_unit_test (a_chore_has_the_descriptor_it_was_given_and_no_other_of_ours),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
