@@ -45,7 +45,7 @@ static void print_help (const struct cli_command *command)
 int cli_fail (const struct cli *cli, const struct err *err)
 {
     fflush (stdout);
-    fprintf (cli->log.to ? cli->log.to : stderr, "sliceup: %s\n", err->text);
+    log_say (&cli->log, "%s", err->text);
     switch (err->code) {
     case ERR_USAGE:
     case ERR_CONFIG:

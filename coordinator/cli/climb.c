@@ -91,10 +91,15 @@ static int open_driver (struct climber *climber, const struct run_dir *dir, cons
     return climber->driver ? 0 : -1;
 }
 
+/* The sentence quotes what hosts said. */
 static void say_end (const struct climber *climber, const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
-    printf ("%s\n", climber->sentence);
+    struct buf line;
+    buf_init (&line, 16 * sizeof (climber->sentence));
+    buf_escaped (&line, text_of (climber->sentence), 0);
+    printf ("%s\n", buf_c (&line));
+    buf_release (&line);
     printf ("receipt: %s   (as text: sliceup receipt %.8s)\n", run_dir_path (dir, "receipt.json", path), dir->id);
     fflush (stdout);
 }
@@ -108,11 +113,9 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     climber->driver = NULL;
     live_close (climber->live);
     climber->live = NULL;
-    if (problem.code) {
-        *err = problem;
-        return cli_fail (climber->cli, err);
-    }
-    if (climber->sentence[0] == '\0') {
+    if (problem.code)
+        cli_fail (climber->cli, &problem);
+    if (problem.code || climber->sentence[0] == '\0') {
         printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }

@@ -90,11 +90,13 @@ static struct text evidence_of (const struct result *result, struct arena *arena
     return text_format (arena, "%.*s\n%.*s", TEXT_ARG (result->failure), TEXT_ARG (result->tail));
 }
 
-/* What it said itself comes first, then a known text in its output, then "unknown". */
+/* Our own programs know what failed; of others a known text in what they printed knows better than they; then what they
+ * say themselves; then "unknown". */
 static void name_failure (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
 {
     const struct result *result = of->result;
-    const struct signature *known = judge_signature (of->plan, evidence_of (result, arena));
+    bool ours = of->rung->kind == PROGRAM_BUILTIN && result->layer && result->layer != LAYER_UNKNOWN;
+    const struct signature *known = ours ? NULL : judge_signature (of->plan, evidence_of (result, arena));
     enum layer layer = known ? known->layer : result->layer ? result->layer : LAYER_UNKNOWN;
     struct text cause = result->failure.len
                             ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))

@@ -623,6 +623,18 @@ static void adopt_workers (struct driver *driver)
     }
 }
 
+/* The run ended, but its coordinator died before all workers had heard of it. They hold nothing any more. */
+static void end_left_workers (struct driver *driver)
+{
+    struct run_hub nowhere = { 0 };
+    uint64_t pid, pid_start;
+    open_launch (driver, &nowhere);
+    for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++)
+        if (coord_worker (driver->coord, i, &pid, &pid_start) &&
+            launch_adopt (driver->launch, i, (int64_t) pid, pid_start, NULL) == 0)
+            launch_kill (driver->launch, i);
+}
+
 struct driver *driver_resume (struct loop *loop, const struct driver_options *options, struct err *err)
 {
     struct driver *driver = driver_create (loop, options);
@@ -635,6 +647,7 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
         goto failed;
     if (coord_ended (driver->coord, &driver->exit_status)) {
         driver->ended = true;
+        end_left_workers (driver);
         return driver;
     }
     if (run_hub_load (&driver->dir, &at, err) < 0 ||

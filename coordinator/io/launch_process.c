@@ -13,27 +13,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a worker needs to find its libraries, its home and a place for scratch; the programs that it runs get what their
- * profile says. The sanitizers' options are for builds that have them. */
-static const char *const kept[] = { "PATH",         "HOME",          "LANG",        "TZ", "TMPDIR", "LD_LIBRARY_PATH",
-                                    "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS" };
-enum { KEPT = sizeof kept / sizeof kept[0] };
+/* What a worker needs to find its libraries, its home, a place for scratch and, to build environments, the package index
+ * behind whatever proxy; the programs that it runs get what their profile says. The sanitizers' options are for builds that
+ * have them. A trailing '_' stands for all names that begin so. */
+static const char *const kept[] = { "PATH",         "HOME",          "LANG",         "TZ",         "TMPDIR",      "LD_LIBRARY_PATH",
+                                    "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "http_proxy", "https_proxy", "no_proxy",
+                                    "HTTP_PROXY",   "HTTPS_PROXY",   "NO_PROXY",     "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_" };
+enum { KEPT = sizeof kept / sizeof kept[0], VARIABLES_MAX = 128 };
 
 static bool is_of (const char *variable, const char *name)
 {
     size_t len = strlen (name);
-    return strncmp (variable, name, len) == 0 && variable[len] == '=';
+    return strncmp (variable, name, len) == 0 && (variable[len] == '=' || name[len - 1] == '_');
 }
 
-static void environment_of (char *out[KEPT + 1])
+static bool is_kept (const char *variable)
+{
+    for (size_t k = 0; k < KEPT; k++)
+        if (is_of (variable, kept[k]))
+            return true;
+    return false;
+}
+
+static void environment_of (char *out[VARIABLES_MAX + 1])
 {
     size_t n = 0;
-    for (size_t k = 0; k < KEPT; k++)
-        for (char **variable = environ; variable && *variable; variable++)
-            if (is_of (*variable, kept[k])) {
-                out[n++] = *variable;
-                break;
-            }
+    for (char **variable = environ; variable && *variable && n < VARIABLES_MAX; variable++)
+        if (is_kept (*variable))
+            out[n++] = *variable;
     out[n] = NULL;
 }
 
@@ -66,7 +73,7 @@ static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, in
 
 static int spawn (const char *path, int in, int out, int error, pid_t *pid, struct err *err)
 {
-    char *environment[KEPT + 1], name[] = "join";
+    char *environment[VARIABLES_MAX + 1], name[] = "join";
     char *argv[] = { (char *) path, name, NULL };
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;

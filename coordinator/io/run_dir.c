@@ -1,5 +1,6 @@
 #include "coordinator/io/run_dir.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -17,7 +18,8 @@ enum { RUNS_LISTED_MAX = 100000 };
 
 const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES])
 {
-    snprintf (out, RUN_PATH_BYTES, "%s/runs/%s%s%s", dir->home, dir->id, name[0] ? "/" : "", name);
+    int len = snprintf (out, RUN_PATH_BYTES, "%s/runs/%s%s%s", dir->home, dir->id, name[0] ? "/" : "", name);
+    assert (len < RUN_PATH_BYTES); /* home is shorter by more than any name below it */
     return out;
 }
 

@@ -11,7 +11,7 @@
 #include "common/base/text.h"
 #include "common/model/msg.h"
 
-enum { RUN_PATH_BYTES = 1280, RUN_ID_HEX_BYTES = 33 };
+enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
 
 struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
 

@@ -129,11 +129,13 @@ void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms, const 
     line_paint (&line, grid_paint (outcome, running));
     line_puts (&line, grid_mark (outcome, running, style->unicode));
     line_pad (&line, MARK_COLUMNS);
-    add_cell (&line, board_rung_id (board, rung), id_columns (board, style));
     if (begun) {
+        add_cell (&line, board_rung_id (board, rung), id_columns (board, style));
         line_paint (&line, PAINT_NONE);
         line_puts (&line, " ");
         add_state (&line, board, rung, now_ms);
+    } else {
+        line_text (&line, board_rung_id (board, rung));
     }
     line_end (&line);
 }

@@ -73,7 +73,7 @@ static void add_host (const struct board *board, uint32_t at, struct wait_table 
         add (table, WAIT_SILENT, none, at, host->heard_ms);
     else if (host->life == BOARD_JOINED && host->epoch != board->epoch)
         add (table, WAIT_RETURN, none, at, board->epoch_ms);
-    else if (host->in_pass && !host->ended)
+    else if (host->life == BOARD_JOINED && host->in_pass && !host->ended)
         add_part (board, at, table);
     else if (host->life != BOARD_JOINED && !(host->life == BOARD_LOST && host->epoch == board->epoch))
         add (table, host->joins ? WAIT_RETURN : WAIT_JOIN, none, at, board->epoch_ms);

@@ -92,7 +92,7 @@ static void what_cannot_be_verified_afterwards_is_refused_with_its_line (void **
 
 static void every_pin_file_of_ours_is_accepted (void **state)
 {
-    static const char *const files[] = { "tests/pins/tiny.txt", "configs/pins/jax-cpu.txt", "configs/pins/jax-tpu.txt" };
+    static const char *const files[] = {"tests/pins/tiny.txt", "configs/pins/jax-cpu.txt", "configs/pins/jax-tpu.txt"};
     (void) state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct arena arena = { 0 };
@@ -308,8 +308,9 @@ static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
 
 static void an_interpreter_that_is_not_python_3_is_refused (void **state)
 {
-    static const char *const answers[] = { "2.7.18", "3.11", "3.11.1rc1", "3..1", "3.11.", "4.0.0", "3.1.1.1", "3.11.7 extra",
-                                           "3.1111111111111111111111111111111.1" };
+    static const char *const answers[] = {"2.7.18",  "3.11",         "3.11.1rc1",
+                                          "3..1",    "3.11.",        "4.0.0",
+                                          "3.1.1.1", "3.11.7 extra", "3.1111111111111111111111111111111.1"};
     struct site *site = *state;
     char path[128], script[128], version[PYTHON_VERSION_BYTES];
     struct err err;
@@ -384,10 +385,32 @@ static void the_end_of_a_long_output_is_kept (void **state)
     int status;
     (void) state;
     buf_init (&out, 1000);
-    assert_int_equal (run_shell ("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done", 20000, &out, &status, &err), 0);
+    assert_int_equal (
+        run_shell ("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done", 20000, &out, &status, &err), 0);
     assert_true (out.len <= 1000 && out.len >= 500);
     assert_non_null (strstr (buf_c (&out), "line 2998\nline 2999\n"));
     assert_null (strstr (buf_c (&out), "line 10\n"));
+    buf_release (&out);
+}
+
+/* The echo tells the command that its first words were taken in. */
+static void what_came_before_the_end_stays_as_far_as_it_fits (void **state)
+{
+    const char *argv[] = { "sh", "-c", "printf '%0900d' 0; head -c 900 <&3 >/dev/null; printf '%0200d' 1", NULL };
+    struct chore chore = { .argv = argv, .limit_ms = 20000 };
+    int loop[2], status;
+    struct buf out;
+    struct err err;
+    (void) state;
+    assert_int_equal (pipe2 (loop, O_CLOEXEC), 0);
+    chore.held_fd = loop[0];
+    chore.echo_fd = loop[1];
+    buf_init (&out, 1000);
+    assert_int_equal (chore_run (&chore, &out, &status, &err), 0);
+    assert_int_equal (out.len, 500 + 200);
+    assert_int_equal (out.ptr[out.len - 1], '1');
+    assert_int_equal (close (loop[0]), 0);
+    assert_int_equal (close (loop[1]), 0);
     buf_release (&out);
 }
 
@@ -430,6 +453,7 @@ int main (void)
         cmocka_unit_test (a_chore_that_takes_too_long_is_killed),
         cmocka_unit_test (a_chore_s_leftover_is_not_waited_for),
         cmocka_unit_test (the_end_of_a_long_output_is_kept),
+        cmocka_unit_test (what_came_before_the_end_stays_as_far_as_it_fits),
         cmocka_unit_test (a_chore_has_the_descriptor_it_was_given_and_no_other_of_ours),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -88,7 +88,8 @@ static void a_machine_is_read_from_its_files (void **state)
     struct machine *machine = *state;
     struct utsname kernel;
     put (machine, "/proc/sys/kernel/random/boot_id", "5a0e-boot\n");
-    put (machine, "/proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nprocessor : 1\nmodel name : Other\n");
+    put (machine, "/proc/cpuinfo",
+         "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nprocessor : 1\nmodel name : Other\n");
     put (machine, "/proc/meminfo", "MemTotal:       24684092 kB\nMemFree: 1 kB\n");
     put (machine, "/proc/self/cgroup", "0::/jobs/one\n");
     put (machine, "/sys/fs/cgroup/jobs/memory.max", "2000000\n");
@@ -97,6 +98,7 @@ static void a_machine_is_read_from_its_files (void **state)
     put (machine, "/sys/devices/system/node/node0/x", "");
     put (machine, "/sys/devices/system/node/node1/x", "");
     put (machine, "/sys/devices/system/node/possible", "0-1\n");
+    put (machine, "/sys/devices/system/node/nodes_of_others", "");
     put (machine, "/etc/os-release", "NAME=\"Some Linux\"\nVERSION_ID=\"12\"\nID=debian\nID_LIKE=x\n");
     machine_facts (&machine->list);
     is (machine, "boot_id", "5a0e-boot");
@@ -113,17 +115,30 @@ static void a_machine_is_read_from_its_files (void **state)
 
 static void what_is_not_there_is_absent_and_never_left_out (void **state)
 {
-    static const char *const names[] = { "boot_id", "os.id", "os.version", "cpu.model", "memory.total_bytes", "numa.nodes",
-                                         "memory.cgroup_max", "hugepages.transparent", "shm.bytes", "pci.google",
-                                         "pci.nvidia", "device.accel", "device.vfio", "device.nvidia", "libtpu.lockfile" };
+    static const char *const names[] = {"boot_id",
+                                        "os.id",
+                                        "os.version",
+                                        "cpu.model",
+                                        "memory.total_bytes",
+                                        "numa.nodes",
+                                        "memory.cgroup_max",
+                                        "hugepages.transparent",
+                                        "shm.bytes",
+                                        "pci.google",
+                                        "pci.nvidia",
+                                        "device.accel",
+                                        "device.vfio",
+                                        "device.nvidia",
+                                        "libtpu.lockfile"};
     struct machine *machine = *state;
     machine_facts (&machine->list);
     device_facts (&machine->list);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is (machine, names[i], "absent");
     is (machine, "device.holders", "none");
-    static const char *const real[] = { "kernel.release", "machine", "hostname", "glibc.version", "cpu.count", "cpu.allowed",
-                                        "rlimit.nofile", "rlimit.memlock", "python3.path" };
+    static const char *const real[] = {"kernel.release", "machine",        "hostname",
+                                       "glibc.version",  "cpu.count",      "cpu.allowed",
+                                       "rlimit.nofile",  "rlimit.memlock", "python3.path"};
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         assert_true (fact_value (&machine->list, real[i]).len > 0);
 }
@@ -154,7 +169,8 @@ static void no_old_limit_is_max (void **state)
     is (machine, "memory.cgroup_max", "max");
 }
 
-static void put_chip (struct machine *machine, const char *slot, const char *vendor, const char *device, const char *driver)
+static void put_chip (struct machine *machine, const char *slot, const char *vendor, const char *device,
+                      const char *driver)
 {
     char path[256];
     snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/vendor", slot);
@@ -202,8 +218,11 @@ static void device_files_and_their_holders_are_named (void **state)
 static void a_free_device_is_held_by_none (void **state)
 {
     struct machine *machine = *state;
+    char target[128];
     put (machine, "/dev/accel0", "");
     put (machine, "/dev/nvidiactl", "");
+    snprintf (target, sizeof target, "%s/nvidiactl", machine->dev);
+    put_link (machine, "/proc/1/fd/7", target);
     put_link (machine, "/proc/1/fd/0", "/dev/null");
     device_facts (&machine->list);
     is (machine, "device.holders", "none");
@@ -222,9 +241,11 @@ static void a_lock_of_libtpu_names_its_live_holder (void **state)
     put (machine, "/tmp/libtpu_lockfile", "");
     snprintf (path, sizeof path, "%s/libtpu_lockfile", machine->tmp);
     assert_int_equal (stat (path, &st), 0);
-    snprintf (locks, sizeof locks, "1: FLOCK  ADVISORY  WRITE 12 00:01:99 0 EOF\n1: -> FLOCK ADVISORY WRITE 13 00:01:99 0 EOF\n"
-                                   "2: POSIX  ADVISORY  WRITE 815 %02x:%02x:%llu 0 EOF\n",
-              major (st.st_dev), minor (st.st_dev), (unsigned long long) st.st_ino);
+    snprintf (locks, sizeof locks,
+              "1: FLOCK  ADVISORY  WRITE 12 %02x:%02x:%llu 0 EOF\n1: -> FLOCK ADVISORY WRITE 13 00:01:99 0 EOF\n"
+              "2: POSIX  ADVISORY  WRITE 815 %02x:%02x:%llu 0 EOF\n",
+              major (st.st_dev), minor (st.st_dev), (unsigned long long)st.st_ino + 1, major (st.st_dev),
+              minor (st.st_dev), (unsigned long long)st.st_ino);
     put (machine, "/proc/locks", locks);
     device_facts (&machine->list);
     snprintf (path, sizeof path, "uid %u mode 0640, locked by process 815", geteuid ());

@@ -199,6 +199,20 @@ static void known_text_names_the_owner_and_unknown_stays_unknown (void **state)
     arena_release (&bench.arena);
 }
 
+static void our_own_programs_name_their_failures_themselves (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, FACTS, PASS_ONCE);
+    bench.result.code = 1;
+    bench.result.layer = LAYER_PLATFORM;
+    bench.result.failure = TEXT_LIT ("the index cannot be reached");
+    bench.result.tail = TEXT_LIT ("No space left on device");
+    assert_int_equal (judge (&bench), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (bench.verdict.layer, LAYER_PLATFORM);
+    arena_release (&bench.arena);
+}
+
 /* ---- blame ---- */
 
 struct fallen { enum ending ending; uint32_t code; const char *tail; uint32_t order; bool at_gate; enum outcome expected; };
@@ -307,6 +321,7 @@ int main (void)
         cmocka_unit_test (restored_needs_every_piece_of_evidence),
         cmocka_unit_test (a_writer_that_did_not_seal_fails),
         cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
+        cmocka_unit_test (our_own_programs_name_their_failures_themselves),
         cmocka_unit_test (the_cause_is_told_from_the_cascade),
         cmocka_unit_test (flags_compare_as_sets_of_tokens),
     };

@@ -70,9 +70,11 @@ static void begin (struct talk *talk, const char *pins, const char *sha256, cons
         child (pair[1]);
     close (pair[1]);
     talk->fd = pair[0];
-    int len = snprintf (line, sizeof line, "{\"type\":\"attempt\",\"protocol\":1,\"nonce\":\"" NONCE "\",\"rung\":\"environment\","
-                        "\"args\":{\"pins\":\"%s\",\"pins_sha256\":\"%s\",\"env_dir\":\"%s\",\"python\":\"python3\"}}\n",
-                        pins, sha256, env_dir);
+    int len =
+        snprintf (line, sizeof line,
+                  "{\"type\":\"attempt\",\"protocol\":1,\"nonce\":\"" NONCE "\",\"rung\":\"environment\","
+                  "\"args\":{\"pins\":\"%s\",\"pins_sha256\":\"%s\",\"env_dir\":\"%s\",\"python\":\"python3\"}}\n",
+                  pins, sha256, env_dir);
     assert_int_equal (send (talk->fd, line, (size_t) len, MSG_NOSIGNAL), len);
 }
 
@@ -142,7 +144,8 @@ static void place (struct shop *shop, const char *name)
     snprintf (shop->env_dir, sizeof shop->env_dir, "%s/envs/%s", shop->base, name);
     pins.env_dir = text_of (shop->env_dir);
     assert_int_equal (environment_path (&pins, shop->path, sizeof shop->path, NULL), 0);
-    snprintf (shop->site, sizeof shop->site, "%s/lib/python%s/site-packages", shop->path, strrchr (shop->path, '-') + 3);
+    snprintf (shop->site, sizeof shop->site, "%s/lib/python%s/site-packages", shop->path,
+              strrchr (shop->path, '-') + 3);
 }
 
 static int shop_setup (void **state)
@@ -266,7 +269,8 @@ static void a_missing_and_an_extra_package_are_named (void **state)
     strcat (extra, "/METADATA");
     write_text (extra, "Name: left_pad\nVersion: 1.0\n\n");
     restore (&talk, shop);
-    failed (&talk, "bundle", "\"text\":\"left-pad 1.0 is installed and not pinned; six is not installed, 1.17.0 is pinned\"");
+    failed (&talk, "bundle",
+            "\"text\":\"left-pad 1.0 is installed and not pinned; six is not installed, 1.17.0 is pinned\"");
     assert_int_equal (rename (aside, path), 0);
     *strrchr (extra, '/') = '\0';
     assert_int_equal (folder_remove (extra, NULL), 0);

@@ -111,8 +111,9 @@ static int prepare_empty (const char *private_dir, char *dir, size_t dir_bytes, 
 {
     int len = snprintf (dir, dir_bytes, "%s", private_dir);
     if (private_dir[0] != '/' || len < 0 || (size_t) len >= dir_bytes)
-        return err_set (err, ERR_LIMIT, "the private cache folder \"%.200s\" is not an absolute path of at most %zu bytes",
-                        private_dir, dir_bytes - 1);
+        return err_set (err, ERR_LIMIT,
+                        "the private cache folder \"%.200s\" is not an absolute path of at most %zu bytes", private_dir,
+                        dir_bytes - 1);
     if (folder_remove (private_dir, err))
         return err_prefix (err, "private cache folder");
     /* The umask may take from the 0555 of mkdir. */

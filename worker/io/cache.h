@@ -20,8 +20,8 @@
  * old name would change both), while base is held against its manifest. `dir` becomes its absolute path. A gen-<token>
  * that exists is refused: somebody else was granted this token, or this order was carried out before. */
 int cache_prepare_writer (const struct cache_order *order, char *dir, size_t dir_bytes, struct err *err);
-/* Holds generation `token` against the manifest digest of the order, then every file against the manifest; `dir` becomes
- * its absolute path. Token 0: `private_dir` is made anew, empty and of mode 0555, and `dir` names it.
+/* Holds generation `token` against the manifest digest of the order, then every file against the manifest; `dir`
+ * becomes its absolute path. Token 0: `private_dir` is made anew, empty and of mode 0555, and `dir` names it.
  * ERR_DAMAGE: the generation is not what was sealed. */
 int cache_prepare_reader (const struct cache_order *order, const char *private_dir, char *dir, size_t dir_bytes,
                           struct err *err);

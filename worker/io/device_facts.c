@@ -205,8 +205,8 @@ static void add_holders (struct fact_list *list)
 
 /* ---- libtpu's lock ---- */
 
-/* The process that holds a lock of the file, from /proc/locks: "1: POSIX  ADVISORY  WRITE 709 fe:01:1234 0 EOF". Waiting
- * ones have "->" for a kind. 0: nobody. */
+/* The process that holds a lock of the file, from /proc/locks: "1: POSIX  ADVISORY  WRITE 709 fe:01:1234 0 EOF".
+ * Waiting ones have "->" for a kind. 0: nobody. */
 static long lock_holder (struct text locks, const struct stat *st)
 {
     while (locks.len) {
@@ -240,10 +240,12 @@ static void add_libtpu_lock (struct fact_list *list)
     }
     bool known = fact_read (list, list->roots->proc, "/locks", &locks);
     long pid = known ? lock_holder (locks, &st) : 0;
-    struct text state = !known ? TEXT_LIT ("lock unknown") : pid ? text_format (&list->arena, "locked by process %ld", pid)
-                                                                 : TEXT_LIT ("not locked");
-    fact_add (list, "libtpu.lockfile", text_format (&list->arena, "uid %u mode %04o, %.*s%s", st.st_uid, st.st_mode & 07777,
-                                                    TEXT_ARG (state), access (path, R_OK | W_OK) ? ", not ours to open" : ""));
+    struct text state = !known ? TEXT_LIT ("lock unknown")
+                        : pid  ? text_format (&list->arena, "locked by process %ld", pid)
+                               : TEXT_LIT ("not locked");
+    fact_add (list, "libtpu.lockfile",
+              text_format (&list->arena, "uid %u mode %04o, %.*s%s", st.st_uid, st.st_mode & 07777, TEXT_ARG (state),
+                           access (path, R_OK | W_OK) ? ", not ours to open" : ""));
 }
 
 void device_facts (struct fact_list *list)

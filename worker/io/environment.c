@@ -9,7 +9,8 @@
 
 enum { ANSWER_BYTES_MAX = 4096, SHOWN_COLUMNS = 120 };
 
-/* Two or three numbers with dots, beginning with 3; suffixes such as "rc1" do not occur in sys.version_info's numbers. */
+/* Two or three numbers with dots, beginning with 3; suffixes such as "rc1" do not occur in sys.version_info's numbers.
+ */
 static bool version_valid (const char *version)
 {
     int dots = 0;
@@ -27,7 +28,8 @@ static int check_name (const char *python, struct err *err)
 {
     if (python[0] && python[0] != '-' && (python[0] == '/' || !strchr (python, '/')))
         return 0;
-    return err_set (err, ERR_CONFIG, "python \"%.200s\" is neither an absolute path nor a name to find in PATH", python);
+    return err_set (err, ERR_CONFIG, "python \"%.200s\" is neither an absolute path nor a name to find in PATH",
+                    python);
 }
 
 static int refuse_answer (const char *python, const struct buf *answer, int status, struct err *err)

@@ -1,6 +1,7 @@
 /* fact_list.h - facts being gathered, and how a file becomes one.
  *
- * The roots stand in one place so that a test can show a machine that has devices. Texts live in the arena. One thread. */
+ * The roots stand in one place so that a test can show a machine that has devices. Texts live in the arena. One thread.
+ */
 #ifndef SLICEUP_WORKER_FACT_LIST_H
 #define SLICEUP_WORKER_FACT_LIST_H
 
@@ -24,8 +25,8 @@ void fact_add (struct fact_list *list, const char *name, struct text value);
 void fact_add_number (struct fact_list *list, const char *name, uint64_t value);
 struct text fact_value (const struct fact_list *list, const char *name);    /* empty when it is not there */
 
-/* At most FACT_FILE_BYTES of `<root><path>`, white space at the end gone. False: not there, or unreadable; `*out` is then
- * the value that says which: "absent", or "unreadable" with the reason. */
+/* At most FACT_FILE_BYTES of `<root><path>`, white space at the end gone. False: not there, or unreadable; `*out` is
+ * then the value that says which: "absent", or "unreadable" with the reason. */
 bool fact_read (struct fact_list *list, const char *root, const char *path, struct text *out);
 /* The value after `key` and separators (":", "=", blanks, quotes) in the first line that begins with it. */
 bool fact_field (struct text file, const char *key, struct text *value);

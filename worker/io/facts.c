@@ -43,7 +43,8 @@ static void say_disk (struct speaker *speaker, struct arena *arena)
     if (disk_of (home, &disk))
         return;
     double free_gib = (double) disk.f_bavail * (double) disk.f_frsize / (1024.0 * 1024.0 * 1024.0);
-    speaker_note (speaker, text_format (arena, "%.1f GiB free for %s", free_gib, home), NOTE_SOURCE, DURABILITY_RECHECK);
+    speaker_note (speaker, text_format (arena, "%.1f GiB free for %s", free_gib, home), NOTE_SOURCE,
+                  DURABILITY_RECHECK);
 }
 
 static void say_uptime (struct speaker *speaker, struct arena *arena)
@@ -89,7 +90,8 @@ int facts_main (int argc, char **argv)
 {
     bool help = argc == 2 && !strcmp (argv[1], "--help");
     if (argc > 1) {
-        fputs ("usage: sliceup-worker facts\nPrints what this machine is, one JSON line a fact.\n", help ? stdout : stderr);
+        fputs ("usage: sliceup-worker facts\nPrints what this machine is, one JSON line a fact.\n",
+               help ? stdout : stderr);
         return help ? EXIT_SAID : EXIT_WRONG_USAGE;
     }
     return run ();

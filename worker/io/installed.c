@@ -149,7 +149,8 @@ static bool another (struct differences *list)
     return true;
 }
 
-static void compare_pin (struct differences *list, const struct requirement *pin, const struct package *found, uint32_t n)
+static void compare_pin (struct differences *list, const struct requirement *pin, const struct package *found,
+                         uint32_t n)
 {
     if (n == 0 && another (list))
         buf_printf (list->out, "%.*s is not installed, %.*s is pinned", TEXT_ARG (pin->name), TEXT_ARG (pin->version));

@@ -1,7 +1,7 @@
 /* installed.h - what is really installed in a Python environment, read from its files.
  *
- * No interpreter runs and no pin file is believed: names and versions come from the METADATA of each *.dist-info folder.
- * Texts live in the arena given. Any thread. */
+ * No interpreter runs and no pin file is believed: names and versions come from the METADATA of each *.dist-info
+ * folder. Texts live in the arena given. Any thread. */
 #ifndef SLICEUP_WORKER_INSTALLED_H
 #define SLICEUP_WORKER_INSTALLED_H
 
@@ -10,7 +10,10 @@
 #include "worker/io/requirements.h"
 
 struct package { struct text name, version; };              /* name in normal form */
-struct installed { struct package *items; uint32_t n; };    /* sorted by name, then version; a name can be there twice */
+struct installed {
+    struct package *items;
+    uint32_t n;
+}; /* sorted by name, then version; a name can be there twice */
 
 /* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
 int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err);

@@ -43,8 +43,10 @@ static void pause_ms (uint64_t ms)
         return;
 }
 
-/* flock has no limit of its own, and a signal to interrupt it would be the whole process's affair: hence we ask again. */
-static int wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *waiting, void *owner, struct err *err)
+/* flock has no limit of its own, and a signal to interrupt it would be the whole process's affair: hence we ask again.
+ */
+static int wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *waiting, void *owner,
+                     struct err *err)
 {
     char holder[HOLDER_BYTES] = "", before[HOLDER_BYTES] = "", limit[DURATION_TEXT_BYTES];
     uint64_t deadline_ms = clock_boot_ms () + limit_ms, wait_ms = FIRST_WAIT_MS;

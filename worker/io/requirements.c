@@ -35,7 +35,8 @@ bool requirement_name_valid (struct text name)
 
 bool requirement_version_valid (struct text version)
 {
-    return version.len > 0 && version.len <= VERSION_BYTES_MAX && only_of (version, ".-_+!") && is_word (version.ptr[0]);
+    return version.len > 0 && version.len <= VERSION_BYTES_MAX && only_of (version, ".-_+!") &&
+           is_word (version.ptr[0]);
 }
 
 struct text requirement_normal_name (struct text name, struct arena *arena)

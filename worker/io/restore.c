@@ -53,7 +53,8 @@ static int check_pins_digest (struct restore *restore, struct err *err)
     if (!digest_parse (text_of (restore->pins_sha256), &wanted))
         return err_set (err, ERR_PARSE, "the order's pins_sha256 is not 64 hexadecimal digits");
     if (!digest_equal (&wanted, &restore->pins_digest))
-        return err_set (err, ERR_DAMAGE, "%.300s is not the pin file that was checked when the run began (another sha256)",
+        return err_set (err, ERR_DAMAGE,
+                        "%.300s is not the pin file that was checked when the run began (another sha256)",
                         restore->pins_path);
     return 0;
 }
@@ -63,7 +64,8 @@ static int step_read (struct restore *restore, enum layer *layer, struct err *er
     *layer = LAYER_BUNDLE;
     buf_init (&restore->pins_bytes, REQUIREMENTS_BYTES_MAX);
     if (file_read (restore->pins_path, &restore->pins_bytes, err) || check_pins_digest (restore, err) ||
-        requirements_parse (buf_as_text (&restore->pins_bytes), restore->pins_path, &restore->arena, &restore->pins, err))
+        requirements_parse (buf_as_text (&restore->pins_bytes), restore->pins_path, &restore->arena, &restore->pins,
+                            err))
         return -1;
     *layer = LAYER_HOST;
     if (environment_python (restore->python, restore->version, err) ||
@@ -131,8 +133,10 @@ static int refuse_other_pins (struct restore *restore, struct text claimed, stru
         buf_printf (&differences, "%.150s", why.text);
     else if (installed_compare (&restore->installed, &restore->pins, &differences) == 0)
         buf_puts (&differences, "the same versions are installed");
-    err_set (err, ERR_STATE, "%.160s was built from other pins (sha256 %.12s, wanted %.12s): %.200s; remove it to have it "
-                             "built again", restore->path, text_is_utf8 (claimed) && claimed.len >= 12 ? claimed.ptr : "?",
+    err_set (err, ERR_STATE,
+             "%.160s was built from other pins (sha256 %.12s, wanted %.12s): %.200s; remove it to have it "
+             "built again",
+             restore->path, text_is_utf8 (claimed) && claimed.len >= 12 ? claimed.ptr : "?",
              digest_hex (&restore->pins_digest, hex), buf_c (&differences));
     buf_release (&differences);
     return -1;
@@ -283,8 +287,10 @@ static void say_all (struct restore *restore)
 
 static int usage (FILE *to)
 {
-    fputs ("usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON]\n"
-           "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete, and verifies it.\n", to);
+    fputs (
+        "usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON]\n"
+        "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete, and verifies it.\n",
+        to);
     return EXIT_WRONG_USAGE;
 }
 

@@ -1,5 +1,5 @@
-/* restore.h - the builtin program `restore`: the pinned Python environment of this host, built once or found complete, and
- * verified either way.
+/* restore.h - the builtin program `restore`: the pinned Python environment of this host, built once or found complete,
+ * and verified either way.
  *
  * Speaks the canary protocol with the arguments pins, pins_sha256, env_dir and python; by hand:
  *

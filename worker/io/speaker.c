@@ -200,8 +200,8 @@ void speaker_fact (struct speaker *speaker, const char *name, struct text value)
 
 void speaker_note (struct speaker *speaker, struct text text, const char *source, enum durability durability)
 {
-    say (speaker, json_pack ("{ss so ss ss}", "type", "note", "text", json_clean (text, SENTENCE_MAX_BYTES), "source", source,
-                             "durability", names_of (&durability_names, durability)));
+    say (speaker, json_pack ("{ss so ss ss}", "type", "note", "text", json_clean (text, SENTENCE_MAX_BYTES), "source",
+                             source, "durability", names_of (&durability_names, durability)));
 }
 
 void speaker_bundle (struct speaker *speaker, const struct var *items, uint32_t n)

@@ -1,7 +1,7 @@
 /* speaker.h - the program's end of the canary protocol (docs/spec/canary.md), for the programs built into the worker.
  *
- * With SLICEUP_FD in the environment it speaks over that descriptor and the worker's attempt line is read first; without
- * it a person is at the other end: there are no orders, and the same lines go to standard output.
+ * With SLICEUP_FD in the environment it speaks over that descriptor and the worker's attempt line is read first;
+ * without it a person is at the other end: there are no orders, and the same lines go to standard output.
  *
  * Texts are made valid UTF-8 and cut to what a result may hold. A line that cannot be said breaks the speaker: it says
  * nothing more, and speaker_close tells. One thread. */

@@ -1,0 +1,241 @@
+/* links: coordinator_view simulated */
+#include "view_fixture.h"
+
+static const struct board_pass *pass_at (const struct show *show, uint32_t rung, enum pass pass)
+{
+    return &show->board->rungs[rung].passes[pass];
+}
+
+static void a_pass_counts_its_hosts (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 4);
+    show_began (&show, FACTS, PASS_ONCE, 1, 4);
+    show_ended (&show, 0, ENDING_EXITED, 0);
+    show_ended (&show, 0, ENDING_EXITED, 0); /* said twice: counted once */
+    show_ended (&show, 1, ENDING_SIGNALLED, 9);
+    assert_ptr_equal (board_running (show.board), pass_at (&show, FACTS, PASS_ONCE));
+    assert_int_equal (board_running (show.board)->hosts_n, 4);
+    assert_int_equal (board_running (show.board)->ended_n, 2);
+    assert_int_equal (board_running (show.board)->fell_n, 1);
+    assert_int_equal (board_rung_outcome (show.board, FACTS), OUTCOME_NONE);
+    show_release (&show);
+}
+
+static void verdicts_with_the_same_cause_fold (void **state)
+{
+    (void) state;
+    struct show show;
+    struct verdict verdicts[] = {
+        { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .cause = TEXT_LIT ("no space") },
+        { .host = 2, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 3, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .cause = TEXT_LIT ("no space") },
+    };
+    show_gathered (&show, 4);
+    show_began (&show, FACTS, PASS_ONCE, 1, 4);
+    show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 3);
+    const struct board_pass *pass = pass_at (&show, FACTS, PASS_ONCE);
+    assert_null (board_running (show.board));
+    assert_int_equal (pass->groups.n, 2);
+    assert_int_equal (pass->groups.items[0].hosts.n, 2);
+    assert_int_equal (pass->groups.items[0].hosts.items[1], 3);
+    assert_int_equal (pass->counts[OUTCOME_PASSED], 1);
+    assert_int_equal (pass->counts[OUTCOME_FAILED], 2);
+    assert_int_equal (pass->counts[OUTCOME_CASCADE], 1);
+    assert_int_equal (show.board->hosts[0].rungs_passed, 1);
+    assert_int_equal (show.board->hosts[3].rungs_passed, 0);
+    assert_int_equal (show.board->hosts[3].outcome, OUTCOME_FAILED);
+    assert_int_equal (board_rung_outcome (show.board, FACTS), OUTCOME_FAILED);
+    show_release (&show);
+}
+
+static void more_different_causes_than_places_are_counted (void **state)
+{
+    (void) state;
+    struct show show;
+    struct verdict verdicts[20];
+    char causes[20][16];
+    show_gathered (&show, 20);
+    for (uint32_t i = 0; i < 20; i++) {
+        snprintf (causes[i], sizeof (causes[i]), "cause %u", i);
+        verdicts[i] = (struct verdict) { .host = i, .outcome = OUTCOME_FAILED, .cause = text_of (causes[i]) };
+    }
+    show_began (&show, FACTS, PASS_ONCE, 1, 20);
+    show_pass_ended (&show, OUTCOME_FAILED, 1, verdicts, 20);
+    assert_int_equal (pass_at (&show, FACTS, PASS_ONCE)->groups.n, BOARD_GROUPS_MAX);
+    assert_int_equal (pass_at (&show, FACTS, PASS_ONCE)->ungrouped_n, 20 - BOARD_GROUPS_MAX);
+    assert_int_equal (pass_at (&show, FACTS, PASS_ONCE)->counts[OUTCOME_FAILED], 20);
+    show_release (&show);
+}
+
+static void a_cold_pass_does_not_pass_the_rung (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 2);
+    show_began (&show, TINY, PASS_COLD, 1, 1);
+    show_pass_ended (&show, OUTCOME_PASSED, 3000, NULL, 0);
+    assert_int_equal (board_rung_outcome (show.board, TINY), OUTCOME_NONE);
+    assert_int_equal (show.board->hosts[0].rungs_passed, 0);
+    show.at_ms = 4000;
+    show_began (&show, TINY, PASS_RESTORED, 1, 2);
+    assert_int_equal (board_rung_ms (show.board, TINY, 4500), 3500);
+    show_pass_ended (&show, OUTCOME_PASSED, 1000, NULL, 0);
+    assert_int_equal (board_rung_outcome (show.board, TINY), OUTCOME_PASSED);
+    assert_int_equal (board_rung_ms (show.board, TINY, 99999), 4000);
+    assert_int_equal (board_rung_outcome (show.board, ALL), OUTCOME_NONE);
+    show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("over"));
+    assert_int_equal (board_rung_outcome (show.board, ALL), OUTCOME_NOT_REACHED);
+    show_release (&show);
+}
+
+static void a_second_attempt_starts_from_nothing (void **state)
+{
+    (void) state;
+    struct show show;
+    struct verdict stale = { .host = 0, .outcome = OUTCOME_FAILED, .layer = LAYER_CACHE, .cause = TEXT_LIT ("compiled again") };
+    show_gathered (&show, 2);
+    show_began (&show, TINY, PASS_RESTORED, 1, 2);
+    show_pass_ended (&show, OUTCOME_FAILED, 100, &stale, 1);
+    show_began (&show, TINY, PASS_RESTORED, 2, 2);
+    assert_int_equal (board_rung_outcome (show.board, TINY), OUTCOME_NONE);
+    assert_int_equal (pass_at (&show, TINY, PASS_RESTORED)->groups.n, 0);
+    assert_int_equal (pass_at (&show, TINY, PASS_RESTORED)->ended_n, 0);
+    assert_int_equal (pass_at (&show, TINY, PASS_RESTORED)->attempt, 2);
+    show_release (&show);
+}
+
+static void a_heartbeat_about_another_attempt_says_nothing_of_this_one (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 2);
+    show_began (&show, FACTS, PASS_ONCE, 2, 2);
+    show_heard (&show, 0, (struct holding) { .key = { FACTS, PASS_ONCE, 1 }, .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("old") });
+    assert_int_equal (show.board->hosts[0].state, ATTEMPT_NONE);
+    show.at_ms = 5000;
+    show_phase (&show, 0, "new", 1200);
+    assert_int_equal (show.board->hosts[0].state, ATTEMPT_RUNNING);
+    assert_int_equal (show.board->hosts[0].phase_since_ms, 3800);
+    show_release (&show);
+}
+
+static void joining_and_losing_keep_count (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 3);
+    assert_true (show.board->gathered);
+    show_joined (&show, 1);
+    assert_int_equal (show.board->joined_n, 3);
+    assert_false (show.board->hosts[1].returned);
+    show_lost (&show, 1, TEXT_LIT ("gone"));
+    show_lost (&show, 1, TEXT_LIT ("gone"));
+    assert_int_equal (show.board->joined_n, 2);
+    assert_true (text_is (show.board->hosts[1].why, "gone"));
+    show_joined (&show, 1);
+    assert_int_equal (show.board->joined_n, 3);
+    assert_true (show.board->hosts[1].returned);
+    assert_int_equal (show.board->hosts[1].why.len, 0);
+    show_release (&show);
+}
+
+static void the_clock_runs_on_between_facts_and_stops_at_the_end (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 1);
+    assert_int_equal (board_now_ms (show.board, SHOW_WALL_MS + 200), 200);
+    assert_int_equal (board_now_ms (show.board, SHOW_WALL_MS + 1700), 1700);
+    assert_int_equal (board_now_ms (show.board, 5), 200); /* the wall clock was set back */
+    show_run_ended (&show, OUTCOME_PASSED, 0, TEXT_LIT ("done"));
+    assert_int_equal (board_now_ms (show.board, SHOW_WALL_MS + 99999), 200);
+    show_release (&show);
+}
+
+static void a_metric_is_kept_once_per_rung (void **state)
+{
+    (void) state;
+    struct show show;
+    struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
+    struct fact fact = { .kind = FACT_METRIC_JUDGED };
+    show_gathered (&show, 1);
+    fact.of.metric_judged = (struct fact_metric_judged) { .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"), .value = 1,
+                                                          .proof = PROOF_LOCAL };
+    fact.of.metric_judged.axes.items = axes;
+    fact.of.metric_judged.axes.n = 2;
+    show_fact (&show, fact);
+    fact.of.metric_judged.proof = PROOF_PROVED;
+    fact.of.metric_judged.key.pass = PASS_RESTORED;
+    show_fact (&show, fact);
+    assert_int_equal (show.board->metrics.n, 1);
+    assert_int_equal (show.board->metrics.items[0].proof, PROOF_PROVED);
+    assert_true (text_is (show.board->metrics.items[0].axes, "data, model"));
+    show_release (&show);
+}
+
+static void texts_are_bounded_at_a_character (void **state)
+{
+    (void) state;
+    struct show show;
+    char long_why[3000];
+    for (size_t i = 0; i + 3 <= sizeof (long_why); i += 3)
+        memcpy (long_why + i, "\xe2\x82\xac", 3);
+    show_gathered (&show, 1);
+    show_lost (&show, 0, (struct text) { long_why, sizeof (long_why) });
+    assert_in_range (show.board->hosts[0].why.len, BOARD_CAUSE_MAX_BYTES - 3, BOARD_CAUSE_MAX_BYTES);
+    assert_true (text_is_utf8 (show.board->hosts[0].why));
+    show_release (&show);
+}
+
+static void facts_before_the_run_was_opened_are_ignored (void **state)
+{
+    (void) state;
+    struct board *board = board_create ();
+    struct fact fact = { .kind = FACT_PASS_BEGAN, .index = 1 };
+    board_apply (board, &fact);
+    assert_false (board->opened);
+    assert_int_equal (board->index, 1);
+    board_destroy (board);
+}
+
+static void any_facts_in_any_order_are_survived (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct rng rng = rng_seed (seed);
+        struct show show;
+        show_gathered (&show, 5);
+        for (uint32_t i = 0; i < 400; i++) {
+            struct arena arena = { 0 };
+            show.at_ms += rng_below (&rng, 500);
+            show_fact (&show, chaos_fact (&rng, &arena));
+            arena_release (&arena); /* the board keeps nothing of a fact */
+            assert_true (show.board->joined_n <= 5);
+            if (board_running (show.board))
+                assert_true (board_running (show.board)->ended_n <= board_running (show.board)->hosts_n);
+        }
+        assert_safe (&show.lines);
+        show_release (&show);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_pass_counts_its_hosts),
+        cmocka_unit_test (verdicts_with_the_same_cause_fold),
+        cmocka_unit_test (more_different_causes_than_places_are_counted),
+        cmocka_unit_test (a_cold_pass_does_not_pass_the_rung),
+        cmocka_unit_test (a_second_attempt_starts_from_nothing),
+        cmocka_unit_test (a_heartbeat_about_another_attempt_says_nothing_of_this_one),
+        cmocka_unit_test (joining_and_losing_keep_count),
+        cmocka_unit_test (the_clock_runs_on_between_facts_and_stops_at_the_end),
+        cmocka_unit_test (a_metric_is_kept_once_per_rung),
+        cmocka_unit_test (texts_are_bounded_at_a_character),
+        cmocka_unit_test (facts_before_the_run_was_opened_are_ignored),
+        cmocka_unit_test (any_facts_in_any_order_are_survived),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

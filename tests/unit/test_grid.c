@@ -1,0 +1,270 @@
+/* links: coordinator_view simulated */
+#include "coordinator/view/grid.h"
+#include "view_fixture.h"
+
+static const struct style usual = { .unicode = true, .columns = 80, .rows = 24 };
+
+static struct buf drawn (const struct show *show, struct style style, const struct text *notable, uint32_t n)
+{
+    struct buf out;
+    buf_init (&out, 4 << 20);
+    grid_draw (show->board, show->at_ms, &style, notable, n, &out);
+    return out;
+}
+
+static void assert_drawn (const struct show *show, struct style style, const char *expected)
+{
+    struct text notable = TEXT_LIT ("[    12.3 s] something notable happened");
+    struct buf out = drawn (show, style, &notable, 1);
+    assert_string_equal (buf_c (&out), expected);
+    assert_fits (&out, style.columns, style.rows - 1);
+    buf_release (&out);
+}
+
+/* The first rung passed, the second runs on four hosts: two are done, one of them badly. */
+static struct show climbing (void)
+{
+    struct show show;
+    show_gathered (&show, 4);
+    show_began (&show, FACTS, PASS_ONCE, 1, 4);
+    show_pass_ended (&show, OUTCOME_PASSED, 400, NULL, 0);
+    show.at_ms = 1000;
+    show_began (&show, TINY, PASS_RESTORED, 1, 4);
+    show_ended (&show, 0, ENDING_EXITED, 0);
+    show_ended (&show, 1, ENDING_SIGNALLED, 9);
+    show.at_ms = 13000;
+    show_phase (&show, 2, "compile", 11000);
+    show_phase (&show, 3, "compile", 11000);
+    return show;
+}
+
+static void eighty_columns_show_it_all (void **state)
+{
+    (void) state;
+    struct show show = climbing ();
+    assert_drawn (&show, usual,
+        "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n"
+        "\xE2\x9C\x93 facts once      4 passed                                               400 ms\n"
+        "\xE2\x96\xB8 tiny  restored  \xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
+        "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91"
+        "\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91 2/4 (1 fell)                    12 s\n"
+        "\xC2\xB7 all\n"
+        "waiting for host[2-3] in phase compile (12 s of 1 min)\n"
+        "[    12.3 s] something notable happened\n");
+    show_release (&show);
+}
+
+static void forty_columns_and_ascii_are_enough (void **state)
+{
+    (void) state;
+    struct show show = climbing ();
+    assert_drawn (&show, (struct style) { .columns = 40, .rows = 12 },
+        "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
+        "+ facts 4 passed                 400 ms\n"
+        "> tiny  2/4 (1 fell)               12 s\n"
+        ". all\n"
+        "waiting for host[2-3] in phase compile..\n"
+        "[    12.3 s] something notable happened\n");
+    show_release (&show);
+}
+
+static void few_rows_keep_the_rungs_and_then_what_is_waited_for (void **state)
+{
+    (void) state;
+    struct show show = climbing ();
+    assert_drawn (&show, (struct style) { .columns = 40, .rows = 6 },
+        "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
+        "+ facts 4 passed                 400 ms\n"
+        "> tiny  2/4 (1 fell)               12 s\n"
+        ". all\n"
+        "waiting for host[2-3] in phase compile..\n");
+    assert_drawn (&show, (struct style) { .columns = 40, .rows = 3 },
+        "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
+        "> tiny  2/4 (1 fell)               12 s\n");
+    show_release (&show);
+}
+
+static void many_rungs_fold_above_and_below_the_present_one (void **state)
+{
+    (void) state;
+    struct show show;
+    show_make (&show, 1);
+    struct rung *rungs = arena_array (&show.arena, 40, sizeof (*rungs));
+    for (uint32_t i = 0; i < 40; i++)
+        rungs[i] = (struct rung) { .id = text_format (&show.arena, "rung-%u", i), .timeout_ms = 1000 };
+    show.plan.rungs.items = rungs;
+    show.plan.rungs.n = 40;
+    show_open (&show);
+    show_joined (&show, 0);
+    for (uint32_t i = 0; i < 20; i++) {
+        show_began (&show, i, PASS_ONCE, 1, 1);
+        show_pass_ended (&show, OUTCOME_PASSED, 1000, NULL, 0);
+    }
+    show_began (&show, 20, PASS_ONCE, 1, 1);
+    struct buf out = drawn (&show, usual, NULL, 0);
+    assert_fits (&out, 80, 23);
+    assert_has (&out, "\n  12 rungs passed\n");
+    assert_has (&out, "\xE2\x96\xB8 rung-20 ");
+    assert_has (&out, "\n  12 rungs to go\n");
+    assert_has (&out, "waiting for host0 to start");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void hosts_that_call_for_attention_are_named (void **state)
+{
+    (void) state;
+    struct show show = climbing ();
+    show_suspected (&show, 2, 6000);
+    show_lost (&show, 3, TEXT_LIT ("gone"));
+    struct buf out = drawn (&show, usual, NULL, 0);
+    assert_has (&out, "3/4 hosts");
+    assert_has (&out, "\n1 lost: host3\n1 silent: host2\nhost2 silent for 6 s\n");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void a_thousand_hosts_fit (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 1024);
+    show_began (&show, FACTS, PASS_ONCE, 1, 1024);
+    for (uint32_t i = 0; i < 1024; i++)
+        show_phase (&show, i, i % 3 ? "compile" : "init", 10);
+    for (uint32_t i = 0; i < 1024; i += 7)
+        show_lost (&show, i, TEXT_LIT ("gone"));
+    for (uint32_t columns = 8; columns <= 200; columns += 16) {
+        struct buf out = drawn (&show, (struct style) { .columns = columns, .rows = 10 }, NULL, 0);
+        assert_int_equal (assert_fits (&out, columns, 9), 7);
+        buf_release (&out);
+    }
+    show_release (&show);
+}
+
+static void the_end_shows_how_every_rung_stands (void **state)
+{
+    (void) state;
+    struct show show = climbing ();
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_NO_REPORT, .cause = TEXT_LIT ("killed") };
+    show_pass_ended (&show, OUTCOME_NO_REPORT, 12000, &verdict, 1);
+    show_run_ended (&show, OUTCOME_NO_REPORT, 1, TEXT_LIT ("stopped"));
+    struct style style = { .columns = 60, .rows = 0 };
+    struct buf out = drawn (&show, style, NULL, 0);
+    assert_string_equal (buf_c (&out), "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n"
+                                       "+ facts once      4 passed                           400 ms\n"
+                                       "? tiny  restored  3 passed, 1 no-report                12 s\n"
+                                       ". all\n");
+    buf_release (&out);
+    show_release (&show);
+}
+
+/* Removes our own colours: what is left must be as without them. */
+static void strip_colours (struct buf *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->len; i++) {
+        if (out->ptr[i] == 0x1b && i + 1 < out->len && out->ptr[i + 1] == '[') {
+            for (i += 2; i < out->len && out->ptr[i] != 'm'; i++)
+                assert_true (out->ptr[i] == ';' || (out->ptr[i] >= '0' && out->ptr[i] <= '9'));
+            continue;
+        }
+        out->ptr[kept++] = out->ptr[i];
+    }
+    out->len = kept;
+}
+
+static void colours_add_nothing_but_colours (void **state)
+{
+    (void) state;
+    struct show show = climbing ();
+    struct style coloured = usual;
+    coloured.color = true;
+    struct buf with = drawn (&show, coloured, NULL, 0), without = drawn (&show, usual, NULL, 0);
+    assert_true (with.len > without.len);
+    assert_int_equal (with.ptr[with.len - 1], '\n');
+    assert_memory_equal (with.ptr + with.len - 5, "\x1b[0m\n", 5); /* nothing stays coloured */
+    strip_colours (&with);
+    assert_string_equal (buf_c (&with), buf_c (&without));
+    buf_release (&with);
+    buf_release (&without);
+    show_release (&show);
+}
+
+static void the_locale_decides_about_utf8 (void **state)
+{
+    (void) state;
+    assert_true (style_speaks_utf8 (NULL, NULL, "en_US.UTF-8"));
+    assert_true (style_speaks_utf8 (NULL, "C.utf8", "C"));
+    assert_false (style_speaks_utf8 ("C", "C.utf8", "en_US.UTF-8"));
+    assert_true (style_speaks_utf8 ("", "", "de_DE.UTF-8@euro"));
+    assert_false (style_speaks_utf8 (NULL, NULL, NULL));
+    assert_false (style_speaks_utf8 (NULL, NULL, "en_US.ISO-8859-1"));
+}
+
+static void what_a_host_says_never_reaches_the_terminal_raw (void **state)
+{
+    (void) state;
+    struct show show;
+    struct text notable = HOSTILE;
+    show_make (&show, 3);
+    show.plan.slice = show.plan.hosts.items[1].name = show.plan.rungs.items[TINY].id = HOSTILE;
+    show_open (&show);
+    for (uint32_t i = 0; i < 3; i++)
+        show_joined (&show, i);
+    show_began (&show, TINY, PASS_RESTORED, 1, 3);
+    show_phase (&show, 0, hostile, 10);
+    show_suspected (&show, 1, 9000);
+    struct buf out = drawn (&show, (struct style) { .unicode = true, .columns = 400, .rows = 24 }, &notable, 1);
+    assert_safe (&out);
+    assert_int_equal (assert_fits (&out, 400, 9), 9);
+    buf_release (&out);
+    out = drawn (&show, (struct style) { .columns = 400, .rows = 24 }, &notable, 1);
+    assert_ascii (&out);
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void whatever_happens_it_fits (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct rng rng = rng_seed (seed);
+        struct text notable[3] = { HOSTILE, chaos_text (&rng), TEXT_LIT ("fine") };
+        struct show show;
+        show_gathered (&show, 6);
+        for (uint32_t i = 0; i < 150; i++) {
+            struct arena arena = { 0 };
+            show.at_ms += rng_below (&rng, 500);
+            show_fact (&show, chaos_fact (&rng, &arena));
+            arena_release (&arena);
+            struct style style = { .unicode = rng_below (&rng, 2), .color = rng_below (&rng, 2),
+                                   .columns = (uint32_t) rng_below (&rng, 150) + STYLE_COLUMNS_MIN,
+                                   .rows = (uint32_t) rng_below (&rng, 30) + 1 };
+            struct buf out = drawn (&show, style, notable, 3);
+            strip_colours (&out);
+            assert_safe (&out);
+            assert_fits (&out, style.columns, style.rows - 1);
+            buf_release (&out);
+        }
+        show_release (&show);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (eighty_columns_show_it_all),
+        cmocka_unit_test (forty_columns_and_ascii_are_enough),
+        cmocka_unit_test (few_rows_keep_the_rungs_and_then_what_is_waited_for),
+        cmocka_unit_test (many_rungs_fold_above_and_below_the_present_one),
+        cmocka_unit_test (hosts_that_call_for_attention_are_named),
+        cmocka_unit_test (a_thousand_hosts_fit),
+        cmocka_unit_test (the_end_shows_how_every_rung_stands),
+        cmocka_unit_test (colours_add_nothing_but_colours),
+        cmocka_unit_test (the_locale_decides_about_utf8),
+        cmocka_unit_test (what_a_host_says_never_reaches_the_terminal_raw),
+        cmocka_unit_test (whatever_happens_it_fits),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* links: coordinator_view simulated */
+#include "coordinator/view/size.h"
+#include "view_fixture.h"
+
+static void assert_lines (struct show *show, const char *expected)
+{
+    assert_string_equal (buf_c (&show->lines), expected);
+    buf_clear (&show->lines);
+}
+
+static struct show gathered (uint32_t hosts)
+{
+    struct show show;
+    show_gathered (&show, hosts);
+    buf_clear (&show.lines);
+    return show;
+}
+
+static void a_climb_reads_like_a_diary (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact granted = { .kind = FACT_WRITER_GRANTED, .of.writer_granted = { .token = 9, .host = 0 } };
+    struct fact published = { .kind = FACT_GENERATION_PUBLISHED };
+    published.of.generation = (struct fact_generation) { .token = 9, .entries = 3, .bytes = 3355443, .writer = 0 };
+    show_gathered (&show, 4);
+    show.at_ms = 12345;
+    show_fact (&show, granted);
+    show_began (&show, TINY, PASS_COLD, 1, 1);
+    show_ended (&show, 0, ENDING_EXITED, 0);
+    show.at_ms = 15000;
+    show_pass_ended (&show, OUTCOME_PASSED, 2655, NULL, 0);
+    show_fact (&show, published);
+    show_began (&show, TINY, PASS_RESTORED, 1, 4);
+    show.at_ms = 18200;
+    show_pass_ended (&show, OUTCOME_PASSED, 3200, NULL, 0);
+    show_run_ended (&show, OUTCOME_PASSED, 0, TEXT_LIT ("slice sample: climbed"));
+    assert_lines (&show, "[     0.0 s] slice sample: 4 hosts, 3 rungs\n"
+                         "[     0.2 s] 4 hosts joined\n"
+                         "[    12.3 s] host0 may write cache generation 9\n"
+                         "[    12.3 s] tiny cold attempt 1 began on host0 (1 host)\n"
+                         "[    15.0 s] tiny cold: 1 passed in 2.6 s\n"
+                         "[    15.0 s] cache generation 9 (3 entries, 3.1 MiB) published, written by host0\n"
+                         "[    15.0 s] tiny restored attempt 1 began on host[0-3] (4 hosts)\n"
+                         "[    18.2 s] tiny restored: 4 passed in 3.2 s\n"
+                         "[    18.2 s] ended: passed (exit status 0)\n");
+    show_release (&show);
+}
+
+static void failures_are_told_at_once_and_judged_in_groups (void **state)
+{
+    (void) state;
+    struct show show = gathered (4);
+    struct verdict verdicts[] = {
+        { .host = 2, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .cause = TEXT_LIT ("no space"), .next = TEXT_LIT ("free some") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell") },
+    };
+    show_began (&show, ALL, PASS_RESTORED, 2, 4);
+    show_ended (&show, 2, ENDING_EXITED, 3);
+    show_ended (&show, 3, ENDING_SIGNALLED, 15);
+    show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 2);
+    assert_lines (&show, "[     0.2 s] all restored attempt 2 began on host[0-3] (4 hosts)\n"
+                         "[     0.2 s] all restored ended on host2: exit status 3 in phase run\n"
+                         "[     0.2 s] all restored ended on host3: signal 15 in phase run\n"
+                         "[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n"
+                         "[     0.2 s]   host2 failed: no space [host]; next: free some\n"
+                         "[     0.2 s]   host3 cascade: a peer fell [collective]\n");
+    show_release (&show);
+}
+
+static void many_that_fall_are_not_told_one_by_one (void **state)
+{
+    (void) state;
+    struct show show = gathered (64);
+    show_began (&show, FACTS, PASS_ONCE, 1, 64);
+    buf_clear (&show.lines);
+    for (uint32_t i = 0; i < 64; i++)
+        show_ended (&show, i, ENDING_TIMEOUT, 0);
+    assert_int_equal (assert_fits (&show.lines, 0, 3), 3);
+    show_release (&show);
+}
+
+static void hosts_come_and_go (void **state)
+{
+    (void) state;
+    struct show show = gathered (3);
+    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78 } };
+    show.at_ms = 44000;
+    show_suspected (&show, 2, 7000);
+    show_lost (&show, 2, TEXT_LIT ("silent for 30 s"));
+    show_joined (&show, 2);
+    show_fact (&show, epoch);
+    for (uint32_t i = 0; i < 3; i++)
+        show_joined (&show, i);
+    assert_lines (&show, "[    44.0 s] host2 silent for 7 s\n"
+                         "[    44.0 s] host2 lost: silent for 30 s\n"
+                         "[    44.0 s] host2 joined again\n"
+                         "[    44.0 s] a coordinator took over (the 2. of this run)\n"
+                         "[    44.0 s] 3 hosts came back\n");
+    show_release (&show);
+}
+
+static void a_metric_says_what_is_wrong_with_it (void **state)
+{
+    (void) state;
+    struct show show = gathered (1);
+    struct fact fact = { .kind = FACT_METRIC_JUDGED };
+    struct text axis = TEXT_LIT ("data");
+    fact.of.metric_judged = (struct fact_metric_judged) { .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"), .value = 28,
+                                                          .proof = PROOF_PROVED, .why = TEXT_LIT ("sums agree") };
+    fact.of.metric_judged.axes.items = &axis;
+    fact.of.metric_judged.axes.n = 1;
+    show_fact (&show, fact);
+    fact.of.metric_judged.proof = PROOF_LOCAL;
+    show_fact (&show, fact);
+    assert_lines (&show, "[     0.2 s] metric loss = 28: proved over data\n[     0.2 s] metric loss = 28: local over data: sums agree\n");
+    show_release (&show);
+}
+
+static void what_a_host_says_stays_on_its_line (void **state)
+{
+    (void) state;
+    struct show show = gathered (2);
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .cause = HOSTILE, .next = HOSTILE };
+    struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
+    struct fact stopped = { .kind = FACT_PASS_STOPPED };
+    show_lost (&show, 0, HOSTILE);
+    ended.of.attempt_ended.result.key = stopped.of.pass_stopped.key = show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    ended.of.attempt_ended.result.ending = ENDING_NOT_STARTED;
+    ended.of.attempt_ended.result.phase = ended.of.attempt_ended.result.problem = HOSTILE;
+    stopped.of.pass_stopped.cause = HOSTILE;
+    show_fact (&show, ended);
+    show_fact (&show, stopped);
+    show_pass_ended (&show, OUTCOME_FAILED, 1, &verdict, 1);
+    assert_safe (&show.lines);
+    assert_int_equal (assert_fits (&show.lines, 0, 6), 6);
+    assert_has (&show.lines, "\\x1b[2J");
+    show_release (&show);
+}
+
+static void hostile_names_in_the_plan_are_no_better (void **state)
+{
+    (void) state;
+    struct show show;
+    show_make (&show, 2);
+    show.plan.slice = show.plan.hosts.items[1].name = show.plan.rungs.items[FACTS].id = HOSTILE;
+    show_open (&show);
+    show_joined (&show, 0);
+    show_joined (&show, 1);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    show_lost (&show, 1, TEXT_LIT ("gone"));
+    assert_safe (&show.lines);
+    assert_int_equal (assert_fits (&show.lines, 0, 4), 4);
+    show_release (&show);
+}
+
+static void without_utf8_everything_is_ascii (void **state)
+{
+    (void) state;
+    struct show show;
+    show_make (&show, 2);
+    show.style.unicode = false;
+    show_open (&show);
+    show_lost (&show, 1, TEXT_LIT ("r\xc3\xa9seau perdu"));
+    assert_ascii (&show.lines);
+    assert_has (&show.lines, "host1 lost: r\\u{e9}seau perdu\n");
+    show_release (&show);
+}
+
+static void what_is_waited_for_has_the_same_form (void **state)
+{
+    (void) state;
+    struct show show = gathered (2);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    buf_clear (&show.lines);
+    plain_waiting (show.board, 10200, &show.style, &show.lines);
+    assert_lines (&show, "[    10.2 s] waiting for host[0-1] to start (10 s of 30 s)\n");
+    show_release (&show);
+}
+
+static void sizes_are_cut_not_rounded (void **state)
+{
+    (void) state;
+    static const struct { uint64_t bytes; const char *text; } cases[] = {
+        { 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.0 KiB" }, { 1024 * 1024 - 1, "1023 KiB" }, { 3355443, "3.1 MiB" },
+        { UINT64_MAX, "15.9 EiB" },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        char text[SIZE_TEXT_BYTES];
+        assert_string_equal (size_print (cases[i].bytes, text), cases[i].text);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_climb_reads_like_a_diary),
+        cmocka_unit_test (failures_are_told_at_once_and_judged_in_groups),
+        cmocka_unit_test (many_that_fall_are_not_told_one_by_one),
+        cmocka_unit_test (hosts_come_and_go),
+        cmocka_unit_test (a_metric_says_what_is_wrong_with_it),
+        cmocka_unit_test (what_a_host_says_stays_on_its_line),
+        cmocka_unit_test (hostile_names_in_the_plan_are_no_better),
+        cmocka_unit_test (without_utf8_everything_is_ascii),
+        cmocka_unit_test (what_is_waited_for_has_the_same_form),
+        cmocka_unit_test (sizes_are_cut_not_rounded),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

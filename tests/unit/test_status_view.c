@@ -1,0 +1,193 @@
+/* links: coordinator_view simulated */
+#include <jansson.h>
+
+#include "coordinator/view/status.h"
+#include "view_fixture.h"
+
+static json_t *as_json (const struct show *show, int64_t pid)
+{
+    struct status status = { .board = show->board, .now_ms = show->at_ms, .pid = pid };
+    struct buf out;
+    json_error_t problem;
+    buf_init (&out, 16 << 20);
+    status_json (&status, &out);
+    assert_ascii (&out);
+    json_t *object = json_loadb ((const char *) out.ptr, out.len, JSON_REJECT_DUPLICATES, &problem);
+    if (object == NULL)
+        fail_msg ("%s in\n%s", problem.text, buf_c (&out));
+    buf_release (&out);
+    return object;
+}
+
+static const char *string_at (json_t *object, const char *name)
+{
+    return json_string_value (json_object_get (object, name));
+}
+
+static struct show failing (void)
+{
+    struct show show;
+    struct verdict verdicts[] = {
+        { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .signature = TEXT_LIT ("disk-full"), .cause = TEXT_LIT ("no space"),
+          .next = TEXT_LIT ("free some"), .phase = TEXT_LIT ("run") },
+        { .host = 2, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .signature = TEXT_LIT ("disk-full"), .cause = TEXT_LIT ("no space"),
+          .next = TEXT_LIT ("free some"), .phase = TEXT_LIT ("run") },
+    };
+    show_gathered (&show, 3);
+    show_began (&show, FACTS, PASS_ONCE, 1, 3);
+    show_pass_ended (&show, OUTCOME_FAILED, 700, verdicts, 2);
+    return show;
+}
+
+static void a_running_run_says_where_its_hosts_are (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 2);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    show.at_ms = 5000;
+    show_phase (&show, 1, "compile", 3000);
+    json_t *object = as_json (&show, 77), *host, *rung, *pass;
+    assert_string_equal (string_at (object, "schema"), "sliceup.status/1");
+    assert_string_equal (string_at (object, "run"), "3fa9c1d2000000000000000000000000");
+    assert_string_equal (string_at (object, "state"), "running");
+    assert_true (json_is_null (json_object_get (object, "outcome")));
+    assert_int_equal (json_integer_value (json_object_get (object, "pid")), 77);
+    host = json_array_get (json_object_get (json_object_get (object, "hosts"), "list"), 1);
+    assert_string_equal (string_at (host, "host"), "host1");
+    assert_string_equal (string_at (host, "life"), "joined");
+    assert_string_equal (string_at (host, "phase"), "compile");
+    assert_int_equal (json_integer_value (json_object_get (host, "phase_ms")), 3000);
+    rung = json_array_get (json_object_get (object, "rungs"), 0);
+    pass = json_array_get (json_object_get (rung, "passes"), 0);
+    assert_string_equal (string_at (pass, "pass"), "once");
+    assert_string_equal (string_at (pass, "state"), "running");
+    assert_int_equal (json_integer_value (json_object_get (pass, "duration_ms")), 4800);
+    assert_string_equal (json_string_value (json_array_get (json_object_get (object, "waiting"), 0)),
+                         "waiting for host0 to start (4.8 s of 30 s)");
+    assert_int_equal (json_array_size (json_object_get (json_array_get (json_object_get (object, "rungs"), 2), "passes")), 0);
+    json_decref (object);
+    show_release (&show);
+}
+
+static void failures_stand_beside_their_hosts (void **state)
+{
+    (void) state;
+    struct show show = failing ();
+    show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts"));
+    json_t *object = as_json (&show, 0);
+    json_t *pass = json_array_get (json_object_get (json_array_get (json_object_get (object, "rungs"), 0), "passes"), 0);
+    json_t *failure = json_array_get (json_object_get (pass, "failures"), 0);
+    assert_string_equal (string_at (object, "state"), "ended");
+    assert_string_equal (string_at (object, "outcome"), "failed");
+    assert_string_equal (string_at (object, "sentence"), "stopped at rung facts");
+    assert_int_equal (json_array_size (json_object_get (pass, "failures")), 1);
+    assert_string_equal (string_at (failure, "hosts"), "host[1-2]");
+    assert_string_equal (string_at (failure, "signature"), "disk-full");
+    assert_string_equal (string_at (failure, "layer"), "host");
+    assert_int_equal (json_integer_value (json_object_get (json_object_get (pass, "counts"), "failed")), 2);
+    assert_int_equal (json_integer_value (json_object_get (json_object_get (pass, "counts"), "passed")), 1);
+    json_decref (object);
+    show_release (&show);
+}
+
+static void without_a_coordinator_it_is_interrupted (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf out;
+    show_gathered (&show, 1);
+    json_t *object = as_json (&show, 0);
+    assert_string_equal (string_at (object, "state"), "interrupted");
+    assert_true (json_is_null (json_object_get (object, "pid")));
+    json_decref (object);
+    struct status status = { .board = show.board, .now_ms = show.at_ms };
+    buf_init (&out, 1 << 20);
+    status_text (&status, &show.style, &out);
+    assert_has (&out, "interrupted; continue it with: sliceup resume 3fa9c1d2\n");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void the_text_tells_the_same (void **state)
+{
+    (void) state;
+    struct show show = failing ();
+    struct fact published = { .kind = FACT_GENERATION_PUBLISHED };
+    struct status status = { .board = show.board, .now_ms = show.at_ms };
+    struct style style = { .columns = 60, .rows = 24 };
+    struct buf out;
+    published.of.generation = (struct fact_generation) { .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
+    show_fact (&show, published);
+    show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts"));
+    buf_init (&out, 1 << 20);
+    status_text (&status, &style, &out);
+    assert_string_equal (buf_c (&out), "run 3fa9c1d2000000000000000000000000: ended\n"
+                                       "sample  0/3 rungs  200 ms  3/3 hosts  run 3fa9c1d2\n"
+                                       "x facts once      1 passed, 2 failed                 700 ms\n"
+                                       ". tiny\n"
+                                       ". all\n"
+                                       "  host[1-2] failed: no space [host]; next: free some\n"
+                                       "cache generation 9: 3 entries, 300 B, written by host0\n"
+                                       "stopped at rung facts\n");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void nan_and_infinity_are_null (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact fact = { .kind = FACT_METRIC_JUDGED };
+    show_gathered (&show, 1);
+    fact.of.metric_judged = (struct fact_metric_judged) { .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"),
+                                                          .value = 1 / 0.0, .proof = PROOF_DISAGREE };
+    show_fact (&show, fact);
+    json_t *object = as_json (&show, 0), *metric = json_array_get (json_object_get (object, "metrics"), 0);
+    assert_string_equal (string_at (metric, "metric"), "loss");
+    assert_string_equal (string_at (metric, "proof"), "disagree");
+    assert_true (json_is_null (json_object_get (metric, "value")));
+    json_decref (object);
+    show_release (&show);
+}
+
+static void whatever_happens_it_is_json_and_safe (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct rng rng = rng_seed (seed);
+        struct show show;
+        show_make (&show, 6);
+        show.plan.slice = show.plan.hosts.items[1].name = show.plan.rungs.items[TINY].id = HOSTILE;
+        show_open (&show);
+        for (uint32_t i = 0; i < 200; i++) {
+            struct arena arena = { 0 };
+            show.at_ms += rng_below (&rng, 500);
+            show_fact (&show, chaos_fact (&rng, &arena));
+            arena_release (&arena);
+            if (i % 20)
+                continue;
+            json_decref (as_json (&show, (int64_t) rng_below (&rng, 2)));
+            struct status status = { .board = show.board, .now_ms = show.at_ms };
+            struct buf out;
+            buf_init (&out, 16 << 20);
+            status_text (&status, &show.style, &out);
+            assert_safe (&out);
+            buf_release (&out);
+        }
+        show_release (&show);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_running_run_says_where_its_hosts_are),
+        cmocka_unit_test (failures_stand_beside_their_hosts),
+        cmocka_unit_test (without_a_coordinator_it_is_interrupted),
+        cmocka_unit_test (the_text_tells_the_same),
+        cmocka_unit_test (nan_and_infinity_are_null),
+        cmocka_unit_test (whatever_happens_it_is_json_and_safe),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* links: coordinator_view simulated */
+#include "coordinator/view/waiting.h"
+#include "view_fixture.h"
+
+static void assert_waiting (struct show *show, const char *expected)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    waiting_lines (show->board, show->at_ms, WAITING_LINES, &out);
+    assert_string_equal (buf_c (&out), expected);
+    assert_safe (&out);
+    buf_release (&out);
+}
+
+static void hosts_that_have_not_joined_fold_into_one_line (void **state)
+{
+    (void) state;
+    struct show show;
+    show_make (&show, 4);
+    show_open (&show);
+    show_joined (&show, 1);
+    show.at_ms = 3500;
+    assert_waiting (&show, "waiting for host[0,2-3] to join (3.5 s of 30 s)\n");
+    show_release (&show);
+}
+
+static void phases_are_told_apart_the_longest_first (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 4);
+    show_began (&show, FACTS, PASS_ONCE, 1, 4);
+    show.at_ms = 12200;
+    show_phase (&show, 0, "init", 11900);
+    show_phase (&show, 1, "compile", 2000);
+    show_phase (&show, 2, "init", 11000);
+    assert_waiting (&show, "waiting for host3 to start (12 s of 30 s)\n"
+                           "waiting for host[0,2] in phase init (12 s of 30 s)\n"
+                           "waiting for host1 in phase compile (12 s of 30 s)\n");
+    show_release (&show);
+}
+
+static void a_gate_names_who_is_missing (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 4);
+    show_began (&show, ALL, PASS_RESTORED, 1, 4);
+    show.at_ms = 5200;
+    show_at_gate (&show, 0, "rendezvous");
+    show_at_gate (&show, 1, "rendezvous");
+    show_at_gate (&show, 2, "rendezvous");
+    show_phase (&show, 3, "init", 1000);
+    assert_waiting (&show, "host[0-2] at gate rendezvous, waiting for host3 (5 s of 1 min)\n"
+                           "waiting for host3 in phase init (5 s of 1 min)\n");
+    show_release (&show);
+}
+
+static void an_open_gate_is_not_waited_at (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact opened = { .kind = FACT_GATE_OPENED };
+    show_gathered (&show, 2);
+    opened.of.gate_opened.key = show_began (&show, ALL, PASS_RESTORED, 1, 2);
+    opened.of.gate_opened.gate = TEXT_LIT ("rendezvous");
+    show_at_gate (&show, 0, "rendezvous");
+    show_at_gate (&show, 1, "rendezvous");
+    show_fact (&show, opened);
+    assert_waiting (&show, "waiting for host[0-1] in phase init (0 ms of 1 min)\n");
+    show_release (&show);
+}
+
+static void silence_counts_from_the_last_word (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 2);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    show.at_ms = 5200;
+    show_suspected (&show, 1, 5000);
+    show.at_ms = 7200;
+    show_phase (&show, 0, "run", 1000);
+    assert_waiting (&show, "host1 silent for 7 s\nwaiting for host0 in phase run (7 s of 30 s)\n");
+    show_phase (&show, 1, "run", 1000);
+    assert_waiting (&show, "waiting for host[0-1] in phase run (7 s of 30 s)\n");
+    show_release (&show);
+}
+
+static void after_a_takeover_hosts_are_waited_for_again (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78 } };
+    show_gathered (&show, 2);
+    show.at_ms = 1000;
+    show_fact (&show, epoch);
+    show_joined (&show, 0);
+    show.at_ms = 3000;
+    assert_waiting (&show, "waiting for host1 to come back (2 s of 30 s)\n");
+    show_joined (&show, 1);
+    assert_waiting (&show, "");
+    show_release (&show);
+}
+
+static void who_is_lost_or_done_is_not_waited_for (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 3);
+    show_began (&show, FACTS, PASS_ONCE, 1, 3);
+    show_ended (&show, 0, ENDING_EXITED, 0);
+    show_lost (&show, 1, TEXT_LIT ("silent for 30 s"));
+    show_ended (&show, 1, ENDING_LOST, 0);
+    show_heard (&show, 2, (struct holding) { .state = ATTEMPT_STOPPING });
+    assert_waiting (&show, "waiting for host2 to stop (0 ms of 30 s)\n");
+    show_run_ended (&show, OUTCOME_NO_REPORT, 1, TEXT_LIT ("over"));
+    assert_waiting (&show, "");
+    show_release (&show);
+}
+
+static void five_lines_and_how_many_more (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf out;
+    show_gathered (&show, 9);
+    show_began (&show, FACTS, PASS_ONCE, 1, 9);
+    show.at_ms = 10000;
+    for (uint32_t i = 0; i < 9; i++) {
+        char phase[] = "phase-0";
+        phase[6] = (char) ('0' + i);
+        show_phase (&show, i, phase, 9000 - 1000 * i);
+    }
+    buf_init (&out, 1 << 20);
+    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, &out), 6);
+    assert_has (&out, "host0 in phase phase-0");
+    assert_has (&out, "host4 in phase phase-4");
+    assert_lacks (&out, "phase-5");
+    assert_has (&out, "... and 4 more\n");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void what_a_host_says_stays_on_its_line (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf out;
+    show_gathered (&show, 3);
+    show_began (&show, ALL, PASS_RESTORED, 1, 3);
+    show_phase (&show, 0, hostile, 10);
+    show_at_gate (&show, 1, hostile);
+    buf_init (&out, 1 << 20);
+    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, &out), 3);
+    assert_safe (&out);
+    assert_int_equal (assert_fits (&out, 0, 3), 3);
+    assert_has (&out, "\\x1b[2J");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void thousands_of_different_phases_stay_bounded (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf out;
+    show_gathered (&show, 1000);
+    show_began (&show, FACTS, PASS_ONCE, 1, 1000);
+    for (uint32_t i = 0; i < 1000; i++) {
+        char phase[16];
+        snprintf (phase, sizeof (phase), "p%u", i);
+        show_phase (&show, i, phase, 0);
+    }
+    buf_init (&out, 1 << 20);
+    waiting_lines (show.board, show.at_ms, 1000, &out);
+    assert_int_equal (assert_fits (&out, 0, 129), 129);
+    assert_has (&out, "waiting for host[128-999] (");
+    buf_release (&out);
+    show_release (&show);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (hosts_that_have_not_joined_fold_into_one_line),
+        cmocka_unit_test (phases_are_told_apart_the_longest_first),
+        cmocka_unit_test (a_gate_names_who_is_missing),
+        cmocka_unit_test (an_open_gate_is_not_waited_at),
+        cmocka_unit_test (silence_counts_from_the_last_word),
+        cmocka_unit_test (after_a_takeover_hosts_are_waited_for_again),
+        cmocka_unit_test (who_is_lost_or_done_is_not_waited_for),
+        cmocka_unit_test (five_lines_and_how_many_more),
+        cmocka_unit_test (what_a_host_says_stays_on_its_line),
+        cmocka_unit_test (thousands_of_different_phases_stay_bounded),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
