@@ -6,7 +6,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/base/duration.h"
+#include "common/base/buf.h"
 #include "common/io/clock.h"
 #include "coordinator/io/driver.h"
 #include "coordinator/cli/receipt_files.h"

@@ -3,15 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/duration.h"
 
 static void print_problems (const struct cli *cli, const struct conf_report *report)
 {
+    struct buf line;
+    buf_init (&line, 1 << 16);
     for (uint32_t i = 0; i < report->n; i++) {
         const struct conf_problem *problem = &report->items[i];
-        fprintf (cli->log.to, "%s:%u:%u: %s%s\n", problem->file, problem->line, problem->column, problem->warning ? "warning: " : "",
-                 problem->text);
+        buf_clear (&line);
+        buf_printf (&line, "%s:%u:%u: %s", problem->file, problem->line, problem->column, problem->warning ? "warning: " : "");
+        buf_escaped (&line, text_of (problem->text), 0); /* it quotes the file */
+        fprintf (cli->log.to, "%s\n", buf_c (&line));
     }
+    buf_release (&line);
 }
 
 static uint32_t count_errors (const struct conf_report *report)
