@@ -146,9 +146,9 @@ static void take_manifest (struct siege *siege)
 }
 
 typedef void mutate_fn (struct siege *siege);
-static mutate_fn *const mutations[] = {flip_a_bit,      flip_a_bit,   cut,         append,      take_away, put_symlink,
-                                       put_pipe,        put_folder,   second_name, change_mode, add_file,  add_folder,
-                                       change_manifest, take_manifest};
+static mutate_fn *const mutations[] = { flip_a_bit, flip_a_bit, cut, append, take_away, put_symlink, put_pipe,
+                                        put_folder, second_name, change_mode, add_file, add_folder, change_manifest,
+                                        take_manifest };
 
 /* The generation as it was sealed; what cannot change the digests (times, inodes) may differ. */
 static void put_back (struct siege *siege)

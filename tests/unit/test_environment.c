@@ -92,7 +92,8 @@ static void what_cannot_be_verified_afterwards_is_refused_with_its_line (void **
 
 static void every_pin_file_of_ours_is_accepted (void **state)
 {
-    static const char *const files[] = {"tests/pins/tiny.txt", "configs/pins/jax-cpu.txt", "configs/pins/jax-tpu.txt"};
+    static const char *const files[] = { "tests/pins/tiny.txt", "configs/pins/jax-cpu.txt",
+                                         "configs/pins/jax-tpu.txt" };
     (void) state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct arena arena = { 0 };
@@ -308,9 +309,8 @@ static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
 
 static void an_interpreter_that_is_not_python_3_is_refused (void **state)
 {
-    static const char *const answers[] = {"2.7.18",  "3.11",         "3.11.1rc1",
-                                          "3..1",    "3.11.",        "4.0.0",
-                                          "3.1.1.1", "3.11.7 extra", "3.1111111111111111111111111111111.1"};
+    static const char *const answers[] = { "2.7.18", "3.11", "3.11.1rc1", "3..1", "3.11.", "4.0.0", "3.1.1.1",
+                                           "3.11.7 extra", "3.1111111111111111111111111111111.1" };
     struct site *site = *state;
     char path[128], script[128], version[PYTHON_VERSION_BYTES];
     struct err err;

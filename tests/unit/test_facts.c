@@ -115,30 +115,18 @@ static void a_machine_is_read_from_its_files (void **state)
 
 static void what_is_not_there_is_absent_and_never_left_out (void **state)
 {
-    static const char *const names[] = {"boot_id",
-                                        "os.id",
-                                        "os.version",
-                                        "cpu.model",
-                                        "memory.total_bytes",
-                                        "numa.nodes",
-                                        "memory.cgroup_max",
-                                        "hugepages.transparent",
-                                        "shm.bytes",
-                                        "pci.google",
-                                        "pci.nvidia",
-                                        "device.accel",
-                                        "device.vfio",
-                                        "device.nvidia",
-                                        "libtpu.lockfile"};
+    static const char *const names[] = { "boot_id", "os.id", "os.version", "cpu.model", "memory.total_bytes",
+                                         "numa.nodes", "memory.cgroup_max", "hugepages.transparent", "shm.bytes",
+                                         "pci.google", "pci.nvidia", "device.accel", "device.vfio", "device.nvidia",
+                                         "libtpu.lockfile" };
     struct machine *machine = *state;
     machine_facts (&machine->list);
     device_facts (&machine->list);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is (machine, names[i], "absent");
     is (machine, "device.holders", "none");
-    static const char *const real[] = {"kernel.release", "machine",        "hostname",
-                                       "glibc.version",  "cpu.count",      "cpu.allowed",
-                                       "rlimit.nofile",  "rlimit.memlock", "python3.path"};
+    static const char *const real[] = { "kernel.release", "machine", "hostname", "glibc.version", "cpu.count",
+                                        "cpu.allowed", "rlimit.nofile", "rlimit.memlock", "python3.path" };
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         assert_true (fact_value (&machine->list, real[i]).len > 0);
 }
@@ -244,8 +232,8 @@ static void a_lock_of_libtpu_names_its_live_holder (void **state)
     snprintf (locks, sizeof locks,
               "1: FLOCK  ADVISORY  WRITE 12 %02x:%02x:%llu 0 EOF\n1: -> FLOCK ADVISORY WRITE 13 00:01:99 0 EOF\n"
               "2: POSIX  ADVISORY  WRITE 815 %02x:%02x:%llu 0 EOF\n",
-              major (st.st_dev), minor (st.st_dev), (unsigned long long)st.st_ino + 1, major (st.st_dev),
-              minor (st.st_dev), (unsigned long long)st.st_ino);
+              major (st.st_dev), minor (st.st_dev), (unsigned long long) st.st_ino + 1, major (st.st_dev),
+              minor (st.st_dev), (unsigned long long) st.st_ino);
     put (machine, "/proc/locks", locks);
     device_facts (&machine->list);
     snprintf (path, sizeof path, "uid %u mode 0640, locked by process 815", geteuid ());

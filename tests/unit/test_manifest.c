@@ -12,7 +12,7 @@
 #define FILE_LINE(size, mode, path) DIGEST " " size " " mode " " path "\n"
 
 /* '.' sorts before '/', and "b" before both. */
-#define GOOD                                                                                                           \
+#define GOOD \
     FILE_LINE ("4", "0444", "a") "- 0 0555 b/\n" FILE_LINE ("12", "0444", "b.x") FILE_LINE ("0", "0555", "b/c d")
 #define UNSORTED FILE_LINE ("0", "0555", "b/c d") FILE_LINE ("12", "0444", "b.x")
 
@@ -124,14 +124,16 @@ struct difference { struct tree_entry found[5]; uint32_t n; const char *says; };
 static void every_difference_is_named (void **state)
 {
     static struct difference differences[] = {
-        {{IN_A, IN_B, IN_BX, IN_BC}, 4, NULL},
-        {{IN_B, IN_BX, IN_BC}, 3, "\"a\" was sealed and is missing"},
-        {{IN_A, IN_B, IN_BX}, 3, "\"b/c d\" was sealed and is missing"},
-        {{IN_A, {TEXT_LIT ("aa"), TREE_FILE, 4, 0444}, IN_B, IN_BX, IN_BC}, 5, "\"aa\" is there and was never sealed"},
-        {{IN_A, IN_B, IN_BX, IN_BC, {TEXT_LIT ("z"), TREE_FOLDER, 0, 0555}}, 5, "\"z\" is there and was never sealed"},
-        {{{TEXT_LIT ("a"), TREE_FILE, 5, 0444}, IN_B, IN_BX, IN_BC}, 4, "\"a\" has 5 bytes, 4 were sealed"},
-        {{{TEXT_LIT ("a"), TREE_FILE, 4, 0644}, IN_B, IN_BX, IN_BC}, 4, "\"a\" has mode 0644, 0444 was sealed"},
-        {{{TEXT_LIT ("a"), TREE_FOLDER, 0, 0555}, IN_B, IN_BX, IN_BC}, 4, "\"a\" is a folder, a file was sealed"},
+        { { IN_A, IN_B, IN_BX, IN_BC }, 4, NULL },
+        { { IN_B, IN_BX, IN_BC }, 3, "\"a\" was sealed and is missing" },
+        { { IN_A, IN_B, IN_BX }, 3, "\"b/c d\" was sealed and is missing" },
+        { { IN_A, { TEXT_LIT ("aa"), TREE_FILE, 4, 0444 }, IN_B, IN_BX, IN_BC }, 5,
+          "\"aa\" is there and was never sealed" },
+        { { IN_A, IN_B, IN_BX, IN_BC, { TEXT_LIT ("z"), TREE_FOLDER, 0, 0555 } }, 5,
+          "\"z\" is there and was never sealed" },
+        { { { TEXT_LIT ("a"), TREE_FILE, 5, 0444 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has 5 bytes, 4 were sealed" },
+        { { { TEXT_LIT ("a"), TREE_FILE, 4, 0644 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has mode 0644, 0444 was sealed" },
+        { { { TEXT_LIT ("a"), TREE_FOLDER, 0, 0555 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" is a folder, a file was sealed" },
     };
     struct arena arena = { 0 };
     struct manifest manifest;

@@ -70,11 +70,11 @@ static void begin (struct talk *talk, const char *pins, const char *sha256, cons
         child (pair[1]);
     close (pair[1]);
     talk->fd = pair[0];
-    int len =
-        snprintf (line, sizeof line,
-                  "{\"type\":\"attempt\",\"protocol\":1,\"nonce\":\"" NONCE "\",\"rung\":\"environment\","
-                  "\"args\":{\"pins\":\"%s\",\"pins_sha256\":\"%s\",\"env_dir\":\"%s\",\"python\":\"python3\"}}\n",
-                  pins, sha256, env_dir);
+    int len = snprintf (line, sizeof line,
+                        "{\"type\":\"attempt\",\"protocol\":1,\"nonce\":\"" NONCE "\",\"rung\":\"environment\","
+                        "\"args\":{\"pins\":\"%s\",\"pins_sha256\":\"%s\",\"env_dir\":\"%s\","
+                        "\"python\":\"python3\"}}\n",
+                        pins, sha256, env_dir);
     assert_int_equal (send (talk->fd, line, (size_t) len, MSG_NOSIGNAL), len);
 }
 

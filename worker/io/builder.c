@@ -13,12 +13,8 @@
 #define OURS ".sliceup-environment"
 #define PINS_COPY ".sliceup-pins.txt"
 
-enum {
-    VENV_LIMIT_MS = 10 * 60 * 1000,
-    PIP_LIMIT_MS = 2 * 60 * 60 * 1000,
-    OUTPUT_BYTES_MAX = 256 * 1024,
-    SHOWN_COLUMNS = 240
-};
+enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };
+enum { OUTPUT_BYTES_MAX = 256 * 1024, SHOWN_COLUMNS = 240 };
 
 static int join (const char *path, const char *name, char out[PATH_MAX_BYTES + 1], struct err *err)
 {
@@ -86,24 +82,23 @@ struct reading {
     const char *meaning;
 };
 static const struct reading readings[] = {
-    {"DO NOT MATCH THE HASHES", LAYER_BUNDLE, "a downloaded package does not have the pinned sha256"},
-    {"No space left on device", LAYER_HOST, "the disk is full"},
-    {"Disk quota exceeded", LAYER_HOST, "the disk quota is used up"},
-    {"ensurepip is not available", LAYER_HOST, "this Python has no venv; install the system's python3-venv package"},
-    {"No module named venv", LAYER_HOST, "this Python has no venv; install the system's python3-venv package"},
-    {"CERTIFICATE_VERIFY_FAILED", LAYER_PLATFORM,
-     "the package index shows a certificate that this host does not trust"},
-    {"ProxyError", LAYER_PLATFORM, "the proxy to the package index does not answer"},
-    {"NewConnectionError", LAYER_PLATFORM, "the package index cannot be reached from this host"},
-    {"NameResolutionError", LAYER_PLATFORM, "the name of the package index does not resolve on this host"},
-    {"ConnectTimeoutError", LAYER_PLATFORM, "the package index cannot be reached from this host (timeout)"},
-    {"ReadTimeoutError", LAYER_PLATFORM, "the package index stopped answering"},
-    {"Max retries exceeded", LAYER_PLATFORM, "the package index cannot be reached from this host"},
-    {"after connection broken by", LAYER_PLATFORM, "the connection to the package index breaks"},
-    {"No matching distribution found", LAYER_BUNDLE,
-     "a pinned version is not to be had as a wheel for this Python and "
-     "machine"},
-    {"Permission denied", LAYER_HOST, "a file may not be written"},
+    { "DO NOT MATCH THE HASHES", LAYER_BUNDLE, "a downloaded package does not have the pinned sha256" },
+    { "No space left on device", LAYER_HOST, "the disk is full" },
+    { "Disk quota exceeded", LAYER_HOST, "the disk quota is used up" },
+    { "ensurepip is not available", LAYER_HOST, "this Python has no venv; install the system's python3-venv package" },
+    { "No module named venv", LAYER_HOST, "this Python has no venv; install the system's python3-venv package" },
+    { "CERTIFICATE_VERIFY_FAILED", LAYER_PLATFORM,
+      "the package index shows a certificate that this host does not trust" },
+    { "ProxyError", LAYER_PLATFORM, "the proxy to the package index does not answer" },
+    { "NewConnectionError", LAYER_PLATFORM, "the package index cannot be reached from this host" },
+    { "NameResolutionError", LAYER_PLATFORM, "the name of the package index does not resolve on this host" },
+    { "ConnectTimeoutError", LAYER_PLATFORM, "the package index cannot be reached from this host (timeout)" },
+    { "ReadTimeoutError", LAYER_PLATFORM, "the package index stopped answering" },
+    { "Max retries exceeded", LAYER_PLATFORM, "the package index cannot be reached from this host" },
+    { "after connection broken by", LAYER_PLATFORM, "the connection to the package index breaks" },
+    { "No matching distribution found", LAYER_BUNDLE,
+      "a pinned version is not to be had as a wheel for this Python and machine" },
+    { "Permission denied", LAYER_HOST, "a file may not be written" },
 };
 
 /* The last line that pip marked as an error, or just the last one. */
@@ -176,27 +171,9 @@ int build_run (const struct build *build, enum layer *layer, struct err *err)
     char copy[PATH_MAX_BYTES + 1], python[PATH_MAX_BYTES + 1];
     /* -I: variables and folders of the caller's Python do not reach into the build. */
     const char *venv[] = { build->python, "-I", "-m", "venv", build->path, NULL };
-    const char *pip[] = {python,
-                         "-I",
-                         "-m",
-                         "pip",
-                         "install",
-                         "--require-hashes",
-                         "--no-deps",
-                         "--only-binary",
-                         ":all:",
-                         "--no-input",
-                         "--disable-pip-version-check",
-                         "--no-warn-script-location",
-                         "--progress-bar",
-                         "off",
-                         "--retries",
-                         "3",
-                         "--timeout",
-                         "30",
-                         "-r",
-                         copy,
-                         NULL};
+    const char *pip[] = { python, "-I", "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary",
+                          ":all:", "--no-input", "--disable-pip-version-check", "--no-warn-script-location",
+                          "--progress-bar", "off", "--retries", "3", "--timeout", "30", "-r", copy, NULL };
     *layer = LAYER_HOST;
     if (join (build->path, "/bin/python", python, err) || begin (build, copy, err))
         return -1;

@@ -9,8 +9,7 @@
 
 enum { ANSWER_BYTES_MAX = 4096, SHOWN_COLUMNS = 120 };
 
-/* Two or three numbers with dots, beginning with 3; suffixes such as "rc1" do not occur in sys.version_info's numbers.
- */
+/* Three numbers with dots, the first a 3: sys.version_info[:3] has no suffixes such as "rc1". */
 static bool version_valid (const char *version)
 {
     int dots = 0;

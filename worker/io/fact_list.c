@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct fact_roots fact_roots_real = {.proc = "/proc", .sys = "/sys", .dev = "/dev", .etc = "/etc", .tmp = "/tmp"};
+const struct fact_roots fact_roots_real = {
+    .proc = "/proc", .sys = "/sys", .dev = "/dev", .etc = "/etc", .tmp = "/tmp",
+};
 
 void fact_list_init (struct fact_list *list, const struct fact_roots *roots)
 {

@@ -1,7 +1,7 @@
 /* fact_list.h - facts being gathered, and how a file becomes one.
  *
- * The roots stand in one place so that a test can show a machine that has devices. Texts live in the arena. One thread.
- */
+ * The roots stand in one place so that a test can show a machine that has devices. Texts live in the arena.
+ * One thread. */
 #ifndef SLICEUP_WORKER_FACT_LIST_H
 #define SLICEUP_WORKER_FACT_LIST_H
 

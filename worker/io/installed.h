@@ -10,10 +10,7 @@
 #include "worker/io/requirements.h"
 
 struct package { struct text name, version; };              /* name in normal form */
-struct installed {
-    struct package *items;
-    uint32_t n;
-}; /* sorted by name, then version; a name can be there twice */
+struct installed { struct package *items; uint32_t n; };    /* sorted by name, then version; a name may come twice */
 
 /* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
 int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err);

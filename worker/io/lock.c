@@ -43,8 +43,7 @@ static void pause_ms (uint64_t ms)
         return;
 }
 
-/* flock has no limit of its own, and a signal to interrupt it would be the whole process's affair: hence we ask again.
- */
+/* flock has no limit of its own, and a signal to interrupt it would be the whole process's affair: hence ask again. */
 static int wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *waiting, void *owner,
                      struct err *err)
 {

@@ -10,6 +10,7 @@
 #include "worker/io/errand.h"
 #include "worker/io/facts.h"
 #include "worker/io/restore.h"
+#include "worker/io/seat.h"
 
 static const char help[] =
     "usage: sliceup-worker COMMAND\n"
@@ -51,6 +52,8 @@ static int join_and_work (struct join *join, const struct log *log, struct err *
     if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
         return -1;
     if (folder_make (join->directory, 0700, err) < 0 || detach (join->directory, err) < 0)
+        return -1;
+    if (seat_take (join->directory, err) < 0)
         return -1;
     return driver_run (join, SLICEUP_VERSION, log, err);
 }

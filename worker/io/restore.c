@@ -134,8 +134,7 @@ static int refuse_other_pins (struct restore *restore, struct text claimed, stru
     else if (installed_compare (&restore->installed, &restore->pins, &differences) == 0)
         buf_puts (&differences, "the same versions are installed");
     err_set (err, ERR_STATE,
-             "%.160s was built from other pins (sha256 %.12s, wanted %.12s): %.200s; remove it to have it "
-             "built again",
+             "%.160s was built from other pins (sha256 %.12s, wanted %.12s): %.200s; remove it to have it built again",
              restore->path, text_is_utf8 (claimed) && claimed.len >= 12 ? claimed.ptr : "?",
              digest_hex (&restore->pins_digest, hex), buf_c (&differences));
     buf_release (&differences);
@@ -287,10 +286,9 @@ static void say_all (struct restore *restore)
 
 static int usage (FILE *to)
 {
-    fputs (
-        "usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON]\n"
-        "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete, and verifies it.\n",
-        to);
+    fputs ("usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON]\n"
+           "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete; verifies it.\n",
+           to);
     return EXIT_WRONG_USAGE;
 }
 
