@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/conf/nearest.h"
 #include "common/io/atomic_file.h"
 
 enum { PATH_BYTES = 1024 };
@@ -70,38 +71,12 @@ bool cli_option (int argc, char **argv, int *i, const char *name, const char **v
     return true;
 }
 
-/* Levenshtein distance, for words of at most 31 letters: enough to guess what was meant. */
-static unsigned distance (const char *a, const char *b)
-{
-    unsigned row[32];
-    size_t a_len = strlen (a), b_len = strlen (b);
-    if (a_len > 31 || b_len > 31)
-        return 99;
-    for (unsigned j = 0; j <= b_len; j++)
-        row[j] = j;
-    for (unsigned i = 1; i <= a_len; i++) {
-        unsigned corner = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= b_len; j++) {
-            unsigned above = row[j], change = corner + (a[i - 1] != b[j - 1]);
-            unsigned step = (above < row[j - 1] ? above : row[j - 1]) + 1;
-            row[j] = change < step ? change : step;
-            corner = above;
-        }
-    }
-    return row[b_len];
-}
-
 static const char *nearest (const char *word, const char *const known[])
 {
-    const char *best = NULL;
-    unsigned least = 4; /* farther than three letters away is no guess */
-    for (size_t i = 0; known[i]; i++)
-        if (distance (word, known[i]) < least) {
-            least = distance (word, known[i]);
-            best = known[i];
-        }
-    return best;
+    uint32_t n = 0;
+    while (known[n])
+        n++;
+    return nearest_of (text_of (word), known, n);
 }
 
 int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument, const char *const known[])
