@@ -95,6 +95,7 @@ static const struct field attempt_ended_fields[] = {
     F_U32 (1, struct fact_attempt_ended, host, HOSTS_MAX - 1),
     F_RECORD (2, struct fact_attempt_ended, result, &result_record),
     F_TEXT (3, struct fact_attempt_ended, sha256, SHA256_HEX_BYTES),
+    F_BOOL (4, struct fact_attempt_ended, at_gate),
 };
 static const struct record attempt_ended_record =
     RECORD ("attempt-ended", struct fact_attempt_ended, attempt_ended_fields);

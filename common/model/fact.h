@@ -45,7 +45,7 @@ struct fact_writer_granted { uint64_t token; uint64_t base; uint32_t host; struc
 struct fact_pass_began { struct attempt_key key; LIST_OF (uint32_t) hosts; uint64_t seed; };
 struct fact_pass_skipped { struct attempt_key key; struct text why; };
 struct fact_gate_opened { struct attempt_key key; struct text gate, value; };
-struct fact_attempt_ended { uint32_t host; struct result result; struct text sha256; };
+struct fact_attempt_ended { uint32_t host; struct result result; struct text sha256; bool at_gate; /* waited at one when last heard */ };
 
 enum proof { PROOF_NONE = 0, PROOF_PROVED, PROOF_LOCAL, PROOF_PARTIAL, PROOF_WRONG_AXIS, PROOF_DOUBLE_COUNTED,
              PROOF_MEAN_OF_MEANS, PROOF_DISAGREE, PROOF_UNPROVED };

@@ -35,7 +35,7 @@ static void print_overview (FILE *to)
            "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
            "  sliceup receipt                                what was proved\n\n"
            "Exit status: 0 everything holds, 1 something did not hold, 2 usage or configuration, 3 could not run,\n"
-           "4 cache violation, 5 journal damaged, 130 cancelled.\n", to);
+           "4 cache violation (kept for it: this version does not look for one), 5 journal damaged, 130 cancelled.\n", to);
 }
 
 static void print_help (const struct cli_command *command)
@@ -104,6 +104,8 @@ static int find_home (const char *option, char out[PATH_BYTES], struct err *err)
     const char *set = option ? option : getenv ("SLICEUP_HOME");
     const char *state = getenv ("XDG_STATE_HOME"), *home = getenv ("HOME");
     char wanted[PATH_BYTES];
+    if (option && option[0] == '\0')
+        return err_set (err, ERR_USAGE, "--home: which directory? usage: --home DIR");
     if (set && set[0])
         snprintf (wanted, sizeof (wanted), "%s", set);
     else if (state && state[0] == '/')
@@ -126,7 +128,7 @@ static int find_home (const char *option, char out[PATH_BYTES], struct err *err)
 
 struct globals { const char *home; bool plain, verbose, help, version; };
 
-/* Takes the options every command has out of argv, wherever they stand, up to "--". */
+/* Takes the options every command has out of argv, wherever they stand. */
 static int take_globals (int argc, char **argv, struct globals *globals)
 {
     int kept = 1;
@@ -141,7 +143,7 @@ static int take_globals (int argc, char **argv, struct globals *globals)
         else if (strcmp (argv[i], "--version") == 0)
             globals->version = true;
         else if (cli_option (argc, argv, &i, "--home", &value))
-            globals->home = value ? value : "";
+            globals->home = value && value[0] ? value : ""; /* empty: refused by find_home */
         else
             argv[kept++] = argv[i];
     }

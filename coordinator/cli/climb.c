@@ -10,14 +10,12 @@
 #include "common/io/clock.h"
 #include "coordinator/io/driver.h"
 #include "coordinator/cli/receipt_files.h"
-#include "coordinator/view/live.h"
-
-enum { REDRAW_MS = 200 };
+#include "coordinator/cli/viewer.h"
 
 struct climber {
     struct cli *cli;
     struct driver *driver;
-    struct live *live;
+    struct viewer *viewer;
     struct loop *loop;
     uint32_t interrupts;
     char sentence[4096];            /* of RUN_ENDED */
@@ -29,17 +27,7 @@ static void on_fact (void *owner, const struct fact *fact)
     struct climber *climber = owner;
     if (fact->kind == FACT_RUN_ENDED)
         snprintf (climber->sentence, sizeof (climber->sentence), "%.*s", TEXT_ARG (fact->of.run_ended.sentence));
-    live_fact (climber->live, fact);
-}
-
-static void on_redraw (void *owner, int fd, uint32_t events)
-{
-    (void) events;
-    struct climber *climber = owner;
-    uint64_t times;
-    if (read (fd, &times, sizeof (times)) < 0)
-        return; /* not due yet */
-    live_tick (climber->live, clock_wall_ms ());
+    viewer_fact (climber->viewer, fact);
 }
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. */
@@ -47,8 +35,8 @@ static void on_signal (void *owner, int signal, int64_t pid)
 {
     (void) pid;
     struct climber *climber = owner;
-    if (signal == SIGPIPE || signal == SIGCHLD)
-        return;
+    if (signal == SIGPIPE || signal == SIGCHLD || signal == SIGHUP)
+        return; /* a terminal that goes away, or a lost ssh connection, does not end the climb */
     climber->interrupts++;
     static const char *const said[] = {
         "stopping: the running rung is asked to end (Ctrl-C again: kill it)",
@@ -58,20 +46,6 @@ static void on_signal (void *owner, int signal, int64_t pid)
     log_say (&climber->cli->log, "%s", said[climber->interrupts < 3 ? climber->interrupts - 1 : 2]);
     if (climber->driver)
         driver_cancel (climber->driver, climber->interrupts);
-}
-
-static int redraw_timer (struct climber *climber, struct err *err)
-{
-    int fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    struct itimerspec every = { { 0, REDRAW_MS * 1000000L }, { 0, REDRAW_MS * 1000000L } };
-    if (fd < 0 || timerfd_settime (fd, 0, &every, NULL) < 0) {
-        err_errno (err, ERR_IO, "no timer for the live view");
-    } else if (loop_watch (climber->loop, fd, EPOLLIN, on_redraw, climber, err) == 0) {
-        return fd;
-    }
-    if (fd >= 0)
-        close (fd);
-    return -1;
 }
 
 static void worker_path (const struct cli *cli, char *out, size_t out_bytes)
@@ -104,6 +78,7 @@ static void say_end (const struct climber *climber, const struct run_dir *dir)
     fflush (stdout);
 }
 
+/* The receipt is on disk before anything waits for a terminal. */
 static int finish (struct climber *climber, const struct run_dir *dir, struct err *err)
 {
     uint32_t exit_status = EXIT_COULD_NOT;
@@ -111,15 +86,17 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     bool ended = driver_ended (climber->driver, &exit_status, &problem);
     driver_close (climber->driver);
     climber->driver = NULL;
-    live_close (climber->live);
-    climber->live = NULL;
+    bool unfinished = problem.code || climber->sentence[0] == '\0';
+    int written = unfinished ? 0 : receipt_write_files (dir, err);
+    viewer_close (climber->viewer);
+    climber->viewer = NULL;
     if (problem.code)
         cli_fail (climber->cli, &problem);
-    if (problem.code || climber->sentence[0] == '\0') {
+    if (unfinished) {
         printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
-    if (receipt_write_files (dir, err) < 0)
+    if (written < 0)
         cli_fail (climber->cli, err);
     say_end (climber, dir);
     return (int) exit_status;
@@ -131,23 +108,15 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan)
     struct climber climber = { .cli = cli };
     struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout };
     struct err err = { 0 };
-    int timer = -1, status = EXIT_COULD_NOT;
-    if ((climber.loop = loop_open (&err)) == NULL || loop_signals (climber.loop, signals, on_signal, &climber, &err) < 0)
-        return cli_fail (cli, &err);
-    climber.live = live_open (&look);
-    if (open_driver (&climber, dir, plan, &err) < 0 || (timer = redraw_timer (&climber, &err)) < 0) {
-        live_close (climber.live);
-        driver_close (climber.driver);
+    int status = EXIT_COULD_NOT;
+    if ((climber.loop = loop_open (&err)) == NULL || loop_signals (climber.loop, signals, on_signal, &climber, &err) < 0 ||
+        (climber.viewer = viewer_open (&look, &err)) == NULL || open_driver (&climber, dir, plan, &err) < 0) {
+        viewer_close (climber.viewer);
         status = cli_fail (cli, &err);
-        goto out;
-    }
-    if (!driver_ended (climber.driver, NULL, NULL) && loop_run (climber.loop, &err) < 0)
-        status = cli_fail (cli, &err);
-    status = finish (&climber, dir, &err);
-out:
-    if (timer >= 0) {
-        loop_forget (climber.loop, timer);
-        close (timer);
+    } else {
+        if (!driver_ended (climber.driver, NULL, NULL) && loop_run (climber.loop, &err) < 0)
+            cli_fail (cli, &err);
+        status = finish (&climber, dir, &err);
     }
     loop_close (climber.loop);
     return status;

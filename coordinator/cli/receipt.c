@@ -68,6 +68,19 @@ static int keep_hosts (struct slice_receipt *receipt, const char *expression, st
     return kept ? 0 : err_set (err, ERR_USAGE, "no host of this run is in '%s'", expression);
 }
 
+/* That of the run; of several merged ones the first that is not 0; a run that has not ended proves nothing yet. */
+static int status_of (const struct slice_receipt *receipt)
+{
+    for (uint32_t i = 0; i < receipt->headers.n; i++) {
+        const struct header *header = &receipt->headers.items[i];
+        if (header->ended_wall_ms == 0)
+            return EXIT_COULD_NOT;
+        if (header->exit_status)
+            return (int) header->exit_status;
+    }
+    return receipt->headers.n ? EXIT_HOLDS : EXIT_COULD_NOT;
+}
+
 static int show (const struct request *request, const struct slice_receipt *receipt)
 {
     struct buf out;
@@ -78,7 +91,7 @@ static int show (const struct request *request, const struct slice_receipt *rece
         receipt_text (receipt, &out);
     fwrite (out.ptr, 1, out.len, stdout);
     buf_release (&out);
-    return receipt->headers.n ? (int) receipt->headers.items[0].exit_status : EXIT_COULD_NOT;
+    return status_of (receipt);
 }
 
 static int build (struct cli *cli, const struct request *request, char **argv, struct receipt_fold *fold, struct arena *arena,
@@ -124,7 +137,7 @@ const struct cli_command receipt_command = {
             "                 overwritten, contradictions are listed as conflicts\n\n"
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
             "Examples:\n  sliceup receipt\n  sliceup receipt 3fa9 --json | jq .frontier\n  sliceup receipt --json --merge a.json b.json\n\n"
-            "Exit status: that of the run; 2 usage or a file that is not a receipt;\n"
+            "Exit status: that of the run; 3 while it has not ended; 2 usage or a file that is not a receipt;\n"
             "5 the journal is damaged.\n",
     .run = receipt_run,
 };

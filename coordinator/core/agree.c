@@ -50,14 +50,20 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
     return (struct text) { 0 };
 }
 
-/* Index of a value that more than half share, or of the most frequent one: one pass of votes, one of counting. */
+static uint32_t count_equal (const struct text *values, uint32_t n, uint32_t at)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        count += text_equal (values[i], values[at]);
+    return count;
+}
+
+/* Index of a value that more than half share, or else of the most frequent one. */
 static uint32_t most_frequent (const struct text *values, uint32_t n)
 {
     uint32_t best = 0, most = 0;
     for (uint32_t i = 0; i < n && most * 2 <= n; i++) {
-        uint32_t count = 0;
-        for (uint32_t k = 0; k < n; k++)
-            count += text_equal (values[i], values[k]);
+        uint32_t count = count_equal (values, n, i);
         if (count > most) {
             most = count;
             best = i;
@@ -70,13 +76,16 @@ static void fail_minority (const struct coord *coord, const struct text *values,
                            struct verdict *verdicts, struct arena *arena)
 {
     uint32_t n = coord->pass.n, agreed = most_frequent (values, n);
+    bool majority = count_equal (values, n, agreed) * 2 > n; /* without one, nobody can say who is right */
     for (uint32_t i = 0; i < n; i++) {
-        if (text_equal (values[i], values[agreed]) || verdicts[i].outcome != OUTCOME_PASSED)
+        bool differs = majority ? !text_equal (values[i], values[agreed]) : true;
+        if (!differs || verdicts[i].outcome != OUTCOME_PASSED)
             continue;
         verdicts[i].outcome = OUTCOME_FAILED;
         verdicts[i].layer = layer;
         struct text mine = text_clip (values[i], 512), theirs = text_clip (values[agreed], 512);
-        verdicts[i].cause = text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs));
+        verdicts[i].cause = majority ? text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs))
+                                     : text_format (arena, "%s is '%.*s' here, and no value is that of most hosts", what, TEXT_ARG (mine));
         verdicts[i].next = TEXT_LIT ("make this host like the others, or name the difference in the slice file");
     }
 }

@@ -99,7 +99,7 @@ static void apply_pass_began (struct coord *coord, const struct fact *fact)
         coord->hosts[host].run_said_ms = coord->hosts[host].go_said_ms = coord->hosts[host].stop_said_ms = 0;
     }
     if (coord->plan.rungs.items[pass->key.rung].scope == SCOPE_SLICE)
-        deal_secrets (pass->seed, pass->n, coord->plan.profile.devices_per_host, pass->secrets);
+        pass->dealt = deal_secrets (pass->seed, pass->n, coord->plan.profile.devices_per_host, pass->secrets);
     coord->rungs[pass->key.rung].attempts[pass->key.pass] = pass->key.attempt;
     if (pass->key.pass != PASS_ONCE && coord->bundle.len == 0)
         coord->bundle = bundle_name (&coord->plan, coord->env_fingerprint, &coord->arena);
@@ -155,7 +155,7 @@ static void apply_attempt_ended (struct coord *coord, const struct fact *fact)
     struct part *part = &pass->parts[at];
     part->ended = true;
     part->order = pass->ended_n++;
-    part->at_gate = coord->hosts[ended->host].state == ATTEMPT_AT_GATE;
+    part->at_gate = ended->at_gate;
     record_copy (&result_record, &part->result, &ended->result, &pass->arena);
     snprintf (part->sha256, sizeof (part->sha256), "%.*s", TEXT_ARG (ended->sha256));
     if (ended_badly (&ended->result) && pass->fell_ms == UINT64_MAX)
@@ -174,9 +174,11 @@ static bool may_refit (const struct rung_state *rung, const struct fact_pass_end
 {
     if (ended->key.pass != PASS_RESTORED || !rung->cold_skipped || rung->refitted || ended->verdicts.n == 0)
         return false;
-    for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        if (ended->verdicts.items[i].layer != LAYER_CACHE)
+    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+        const struct verdict *verdict = &ended->verdicts.items[i];
+        if (verdict->layer != LAYER_CACHE && verdict->outcome != OUTCOME_CASCADE)
             return false;
+    }
     return true;
 }
 
@@ -187,6 +189,7 @@ static void apply_pass_ended (struct coord *coord, const struct fact_pass_ended 
     if (ended->outcome != OUTCOME_PASSED && may_refit (rung, ended)) {
         rung->refitted = true;
         rung->cold_done = rung->cold_skipped = false;
+        coord->generation = (struct fact_generation) { 0 }; /* nothing is built upon one that did not serve */
         return;
     }
     if (ended->outcome != OUTCOME_PASSED) {
@@ -213,10 +216,31 @@ static void apply_host_heard (struct coord *coord, const struct fact *fact)
             host->state = heard->holdings.items[i].state;
 }
 
-/* Replay must not trust the disk more than the wire: an index out of range is refused, not followed. */
+/* Replay must not trust the disk more than the wire: a fact whose indices are out of range is not followed. */
 static bool in_range (const struct coord *coord, uint32_t host)
 {
     return host < coord->plan.hosts.n;
+}
+
+static bool key_in_range (const struct coord *coord, const struct attempt_key *key)
+{
+    return key->rung < coord->plan.rungs.n && key->pass <= PASS_RESTORED;
+}
+
+static bool pass_in_range (const struct coord *coord, const struct fact_pass_began *began)
+{
+    for (uint32_t i = 0; i < began->hosts.n; i++)
+        if (!in_range (coord, began->hosts.items[i]))
+            return false;
+    return key_in_range (coord, &began->key);
+}
+
+static bool verdicts_in_range (const struct coord *coord, const struct fact_pass_ended *ended)
+{
+    for (uint32_t i = 0; i < ended->verdicts.n; i++)
+        if (!in_range (coord, ended->verdicts.items[i].host))
+            return false;
+    return key_in_range (coord, &ended->key);
 }
 
 static void apply_of_kind (struct coord *coord, const struct fact *fact)
@@ -230,13 +254,13 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
     case FACT_HOST_LOST: if (in_range (coord, fact->of.host_lost.host)) apply_host_lost (coord, &fact->of.host_lost); break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED: apply_generation (coord, &fact->of.generation); break;
-    case FACT_WRITER_GRANTED: apply_writer_granted (coord, &fact->of.writer_granted); break;
-    case FACT_PASS_BEGAN: apply_pass_began (coord, fact); break;
-    case FACT_PASS_SKIPPED: apply_pass_skipped (coord, &fact->of.pass_skipped); break;
+    case FACT_WRITER_GRANTED: if (in_range (coord, fact->of.writer_granted.host)) apply_writer_granted (coord, &fact->of.writer_granted); break;
+    case FACT_PASS_BEGAN: if (pass_in_range (coord, &fact->of.pass_began)) apply_pass_began (coord, fact); break;
+    case FACT_PASS_SKIPPED: if (key_in_range (coord, &fact->of.pass_skipped.key)) apply_pass_skipped (coord, &fact->of.pass_skipped); break;
     case FACT_GATE_OPENED: apply_gate_opened (coord, &fact->of.gate_opened); break;
     case FACT_ATTEMPT_ENDED: if (in_range (coord, fact->of.attempt_ended.host)) apply_attempt_ended (coord, fact); break;
     case FACT_METRIC_JUDGED: break;
-    case FACT_PASS_ENDED: apply_pass_ended (coord, &fact->of.pass_ended); break;
+    case FACT_PASS_ENDED: if (verdicts_in_range (coord, &fact->of.pass_ended)) apply_pass_ended (coord, &fact->of.pass_ended); break;
     case FACT_CANCEL_ASKED: coord->cancel_level = fact->of.cancel_asked.level; break;
     case FACT_CONFLICT_SEEN: break;
     case FACT_RUN_ENDED:

@@ -112,10 +112,10 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
 
 static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
 {
-    if (coord->cancel_level > 0)
-        return 130;
     if (outcome == OUTCOME_PASSED)
         return 0;
+    if (coord->cancel_level > 0)
+        return 130;
     return outcome == OUTCOME_COULD_NOT_RUN ? 3 : 1;
 }
 
@@ -187,12 +187,12 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
         close_pass (coord, now_ms, out);
     if (coord->pass.active)
         return;
-    if (coord->cancel_level > 0)
+    if (coord->rung == coord->plan.rungs.n)
+        end_run (coord, OUTCOME_PASSED, now_ms, out);
+    else if (coord->cancel_level > 0)
         end_run (coord, OUTCOME_COULD_NOT_RUN, now_ms, out);
     else if (coord->stop)
         end_run (coord, coord->stop_outcome, now_ms, out);
-    else if (coord->rung == coord->plan.rungs.n)
-        end_run (coord, OUTCOME_PASSED, now_ms, out);
     else
         begin_or_wait (coord, now_ms, out);
 }

@@ -1,5 +1,6 @@
 /* close.c - all parts have ended: judge each, compare them, prove the metrics, find the cause, say it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,22 @@ static bool complains (const struct part *part, const struct verdict *verdict)
     return badly && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
 }
 
+/* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped before all
+ * that was stopped on its own host. */
+static bool stopped_by_itself (const struct coord *coord, uint32_t at)
+{
+    const struct part *part = &coord->pass.parts[at];
+    if (part->result.ending != ENDING_CANCELLED || coord->pass.stopped || coord->cancel_level > 0)
+        return false;
+    for (uint32_t i = 0; i < coord->pass.n; i++) {
+        const struct part *other = &coord->pass.parts[i];
+        bool badly = other->result.ending != ENDING_EXITED || other->result.code != 0;
+        if (badly && other->order < part->order)
+            return false;
+    }
+    return true;
+}
+
 static void blame_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
 {
     struct blame_host *hosts = arena_array (arena, coord->pass.n, sizeof (*hosts));
@@ -60,7 +77,7 @@ static void blame_parts (const struct coord *coord, struct verdict *verdicts, st
         bool culprit = coord->pass.stopped && is_culprit (&coord->pass.why, verdicts[i].host);
         hosts[i] = (struct blame_host) {
             .verdict = &verdicts[i], .order = coord->pass.parts[i].order, .at_gate = coord->pass.parts[i].at_gate,
-            .ending = culprit ? ENDING_NONE : coord->pass.parts[i].result.ending,
+            .ending = culprit || stopped_by_itself (coord, i) ? ENDING_NONE : coord->pass.parts[i].result.ending,
             .complains = !culprit && complains (&coord->pass.parts[i], &verdicts[i]),
         };
     }
@@ -157,6 +174,10 @@ static bool prove_metric (struct coord *coord, struct text name, struct verdict 
     };
     struct reduce_verdict *verdict = arena_alloc (&out->arena, sizeof (*verdict));
     reduce_judge (&in, verdict);
+    if (!pass->dealt) { /* without numbers of its own per device no sum says anything */
+        verdict->proof = PROOF_UNPROVED;
+        snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
+    }
     record_metric (coord, name, first_of (&in), verdict, now_ms, out);
     if (verdict->proof == PROOF_PROVED || !required (closing_rung (coord), name))
         return true;

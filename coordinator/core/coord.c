@@ -101,6 +101,8 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
 
 void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
+    if (coord->ended && in->kind != IN_MSG)
+        return; /* nothing is recorded after the end */
     switch (in->kind) {
     case IN_TICK:
         if (!coord->ended)
@@ -199,9 +201,11 @@ static void digest_pass (const struct coord *coord, struct digest_state *state)
 {
     const struct pass_state *pass = &coord->pass;
     add_u64 (state, pass->active);
+    add_u64 (state, pass->active && pass->stopped);
     for (uint32_t i = 0; pass->active && i < pass->n; i++) {
         add_u64 (state, pass->parts[i].host);
         add_u64 (state, pass->parts[i].ended);
+        add_u64 (state, pass->parts[i].ended ? pass->parts[i].order + 2 * (uint64_t) pass->parts[i].at_gate : 0);
         add_u64 (state, pass->secrets[i]);
     }
 }

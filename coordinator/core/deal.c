@@ -8,6 +8,11 @@
 
 enum { EXACT_SUM = 1 << 24, SLOTS_MAX = 1 << 16 }; /* float32 counts exactly to 2^24 */
 
+static uint64_t permutation_sum (uint64_t hosts, uint64_t devices_per_host)
+{
+    return devices_per_host * devices_per_host * (hosts * (hosts + 1) / 2) + hosts * (devices_per_host * (devices_per_host - 1) / 2);
+}
+
 /* How many distinct secrets there are: slots 1 .. n. */
 static uint32_t slots (uint32_t hosts, uint32_t devices_per_host)
 {
@@ -16,8 +21,10 @@ static uint32_t slots (uint32_t hosts, uint32_t devices_per_host)
         return 0;
     uint64_t device_max = EXACT_SUM / devices;
     if (device_max <= devices_per_host)
-        return 0;
+        device_max = devices_per_host;
     uint64_t n = (device_max - devices_per_host) / devices_per_host;
+    if (n < hosts && permutation_sum (hosts, devices_per_host) < EXACT_SUM)
+        n = hosts; /* a permutation of the smallest slots: its sum is known whatever the order */
     return n < SLOTS_MAX ? (uint32_t) n : SLOTS_MAX;
 }
 

@@ -32,8 +32,10 @@ static void lose_attempt (struct coord *coord, uint32_t host, struct text why, u
     if (at == NONE || pass->parts[at].ended)
         return;
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended.host = host;
-    fact->of.attempt_ended.result = (struct result) { .key = pass->key, .ending = ENDING_LOST, .problem = why };
+    fact->of.attempt_ended = (struct fact_attempt_ended) {
+        .host = host, .at_gate = coord->hosts[host].state == ATTEMPT_AT_GATE,
+        .result = { .key = pass->key, .ending = ENDING_LOST, .problem = why },
+    };
     coord_commit (coord, fact, now_ms);
     watch_fallen (coord, now_ms, out);
 }
@@ -96,20 +98,40 @@ static void dismiss (struct coord *coord, uint32_t host, const struct holding *h
     msg->of.cancel = (struct msg_cancel) { .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
 }
 
+/* What was decided before a restart still holds: the decision is durable, what was said is not. */
+static bool wants_stop (const struct coord *coord, const struct part *part)
+{
+    return part->stopped || coord->cancel_level > 0 || coord->pass.stopped;
+}
+
+/* An attempt that is to stop and that the worker never got: it is over. */
+static void end_unstarted (struct coord *coord, uint32_t host, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+    fact->of.attempt_ended.host = host;
+    fact->of.attempt_ended.result = (struct result) {
+        .key = coord->pass.key, .ending = ENDING_CANCELLED, .problem = TEXT_LIT ("it was stopped before it had started"),
+    };
+    coord_commit (coord, fact, now_ms);
+}
+
 static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
 {
     struct part *part = &coord->pass.parts[at];
     struct host *host = &coord->hosts[part->host];
     uint64_t now = coord_clock (coord, now_ms);
     part->at_gate = held != NULL && held->state == ATTEMPT_AT_GATE;
-    if (held == NULL) {
-        if (now >= host->run_said_ms + SAY_AGAIN_MS)
-            order_run (coord, at, now_ms, out);
-    } else if (held->state == ATTEMPT_AT_GATE) {
+    bool stop = wants_stop (coord, part);
+    if (held == NULL && now < host->run_said_ms + SAY_AGAIN_MS)
+        return;
+    if (held == NULL && stop)
+        end_unstarted (coord, part->host, now_ms, out);
+    else if (held == NULL)
+        order_run (coord, at, now_ms, out);
+    else if (held->state == ATTEMPT_AT_GATE && !stop)
         watch_gate (coord, at, held, now_ms, out);
-    }
-    if (held != NULL && part->stopped && held->state != ATTEMPT_ENDED && now >= host->stop_said_ms + SAY_AGAIN_MS)
-        watch_stop_part (coord, at, coord->cancel_level > 1, TEXT_LIT ("told to stop"), now_ms, out);
+    if (held != NULL && stop && held->state != ATTEMPT_ENDED && now >= host->stop_said_ms + SAY_AGAIN_MS)
+        watch_stop_part (coord, at, coord->cancel_level > 1 || part->killed, TEXT_LIT ("told to stop"), now_ms, out);
 }
 
 static void hear (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
@@ -161,7 +183,9 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
     struct part *part = &pass->parts[at];
     if (!part->ended) {
         struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-        fact->of.attempt_ended = (struct fact_attempt_ended) { .host = host, .result = *result, .sha256 = sha256 };
+        fact->of.attempt_ended = (struct fact_attempt_ended) {
+            .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->hosts[host].state == ATTEMPT_AT_GATE,
+        };
         coord_commit (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
         if (result->ending != ENDING_EXITED || result->code != 0)

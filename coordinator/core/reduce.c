@@ -11,10 +11,10 @@ struct reading {
 };
 
 /* The devices that meet in one reduction, and what they put in. Computed once: sums are asked for every device. */
-struct group { double numbers, sum, weight, mean_sum; uint32_t n; };
+struct group { double numbers, sum, weight, mean_sum, magnitude; uint32_t n; };
 struct groups { uint32_t *of_device; struct group *items; };
 
-enum { DETAILED_MAX = 64 }; /* devices whose wrong sum is explained one by one; the rest are counted with them */
+enum { DETAILED_MAX = 4, PAIRS_MAX_HOSTS = 32 }; /* devices whose wrong sum is explained one by one; the rest are counted with them */
 
 static double device_number (const struct reduce_input *in, uint32_t device)
 {
@@ -56,6 +56,7 @@ static struct groups groups_make (const struct reduce_input *in, uint32_t axes, 
         group->sum += shard->local * shard->weight;
         group->weight += shard->weight;
         group->mean_sum += shard->local;
+        group->magnitude += fabs (shard->local * shard->weight);
         group->n++;
     }
     return groups;
@@ -123,7 +124,7 @@ static bool left_out (const struct reduce_input *in, uint32_t device, double pro
             return true;
         }
     }
-    for (uint32_t a = 0; a < in->hosts && in->hosts <= 256 && gap > 0; a++) /* pairs: quadratic, so bounded */
+    for (uint32_t a = 0; a < in->hosts && in->hosts <= PAIRS_MAX_HOSTS && gap > 0; a++) /* pairs: quadratic, so bounded */
         for (uint32_t b = a + 1; b < in->hosts; b++)
             if (host_part (in, device, a, axes) + host_part (in, device, b, axes) == gap) {
                 missing[0] = (int) a;
@@ -158,10 +159,16 @@ static void miss (struct reduce_verdict *out, int host)
     out->missing[out->missing_n++] = (uint32_t) host;
 }
 
-/* float32 sums in any order: relative error grows slowly with the number of parts. */
-static bool close_to (double a, double b)
+/* float32 sums in any order: the error is small beside the magnitude of what was added, not beside what is left of it. */
+static bool close_to (double a, double b, double magnitude)
 {
-    return fabs (a - b) <= 1e-4 * fmax (fabs (a), fabs (b)) + 1e-6;
+    return fabs (a - b) <= 1e-5 * magnitude;
+}
+
+static double magnitude_of (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    bool mean = in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
+    return mean ? group->magnitude / group->weight : group->magnitude;
 }
 
 /* The mean over hosts of each host's own weighted mean: the other way to average wrongly. */
@@ -189,17 +196,19 @@ static double mean_of_host_means (const struct reduce_input *in, uint32_t device
 static bool value_right (const struct reduce_input *in, uint32_t device, const struct group *group)
 {
     bool mean = in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
-    return close_to (device_shard (in, device)->value, mean ? group->sum / group->weight : group->sum);
+    return close_to (device_shard (in, device)->value, mean ? group->sum / group->weight : group->sum,
+                     magnitude_of (in, device, group));
 }
 
 static enum proof explain_value (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes)
 {
     const struct shard *shard = device_shard (in, device);
     bool mean = in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
-    if (mean && (close_to (shard->value, group->mean_sum / group->n) ||
-                 close_to (shard->value, mean_of_host_means (in, device, axes))))
+    double magnitude = magnitude_of (in, device, group);
+    if (mean && (close_to (shard->value, group->mean_sum / group->n, magnitude) ||
+                 close_to (shard->value, mean_of_host_means (in, device, axes), magnitude)))
         return PROOF_MEAN_OF_MEANS;
-    return close_to (shard->value, shard->local) ? PROOF_LOCAL : PROOF_DISAGREE;
+    return close_to (shard->value, shard->local, magnitude) ? PROOF_LOCAL : PROOF_DISAGREE;
 }
 
 static bool claims_agree (const struct metric *a, const struct metric *b)
@@ -288,6 +297,15 @@ static void judge_devices (const struct reduce_input *in, uint32_t axes, uint32_
     arena_release (&arena);
 }
 
+/* The value that people read is the first device's, not something beside it. */
+static bool values_are_shards (const struct reduce_input *in)
+{
+    for (uint32_t host = 0; host < in->hosts; host++)
+        if (in->metrics[host]->value != in->metrics[host]->shards.items[0].value)
+            return false;
+    return true;
+}
+
 void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out)
 {
     *out = (struct reduce_verdict) { .proof = PROOF_UNPROVED, .value = NAN };
@@ -295,6 +313,8 @@ void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out)
     if (!readable (in, out, &axes))
         return;
     uint32_t counts[PROOF_UNPROVED + 1] = { 0 };
+    if (!values_are_shards (in))
+        counts[PROOF_DISAGREE] = devices (in);
     judge_devices (in, axes, counts, out);
     settle (counts, out);
 }

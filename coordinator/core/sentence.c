@@ -81,7 +81,7 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
     const struct plan *plan = &coord->plan;
     char span[DURATION_TEXT_BYTES];
     duration_print (coord->clock_ms, span);
-    if (coord->cancel_level > 0)
+    if (coord->cancel_level > 0 && coord->rung < plan->rungs.n)
         return text_format (arena, "slice %.*s: cancelled by the user after %s, before rung %u of %u had ended",
                             TEXT_ARG (plan->slice), span, coord->rung + 1, plan->rungs.n);
     if (coord->stop)

@@ -39,8 +39,9 @@ struct part {
     uint32_t order;                 /* of ending */
     struct result result;           /* in pass.arena */
     char sha256[65];
-    bool at_gate;                   /* soft: when last heard */
+    bool at_gate;                   /* soft while it runs; as recorded once it ended */
     bool stopped;                   /* soft: it was told to stop */
+    bool killed;                    /* soft: it was told to kill it */
 };
 
 struct gate {
@@ -60,6 +61,7 @@ struct pass_state {
     struct part *parts;
     uint32_t *part_of_host;         /* NONE: does not take part */
     uint64_t *secrets;              /* per part */
+    bool dealt;                     /* false: more devices than numbers can tell apart */
     uint64_t fell_ms;               /* when the first part ended badly; UINT64_MAX: none has */
     bool stopped;                   /* PASS_STOPPED */
     struct fact_pass_stopped why;   /* in arena */

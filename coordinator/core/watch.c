@@ -5,6 +5,7 @@
 #include "common/base/duration.h"
 #include "coordinator/core/state.h"
 
+enum { SEAL_MS = 60000 }; /* a writer may take as long to seal what it compiled */
 enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
 
 static const struct rung *running_rung (const struct coord *coord)
@@ -20,6 +21,7 @@ void watch_stop_part (struct coord *coord, uint32_t at, bool hard, struct text w
     struct msg *msg = coord_say (coord, part->host, MSG_CANCEL, out);
     msg->of.cancel = (struct msg_cancel) { .key = coord->pass.key, .hard = hard, .why = why };
     part->stopped = true;
+    part->killed |= hard;
     coord->hosts[part->host].stop_said_ms = coord_clock (coord, now_ms);
 }
 
@@ -150,6 +152,39 @@ static void let_through_alone (struct coord *coord, uint32_t at, const struct ho
     coord->hosts[host].go_said_ms = coord_clock (coord, now_ms);
 }
 
+/* A part that ended well without coming to the gate at which the others wait. */
+static bool passed_it_by (const struct coord *coord, const struct gate *gate, uint32_t at)
+{
+    const struct part *part = &coord->pass.parts[at];
+    return part->ended && gate->values[at].ptr == NULL && part->result.ending == ENDING_EXITED && part->result.code == 0;
+}
+
+static bool passed_by (const struct coord *coord, const struct gate *gate)
+{
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (passed_it_by (coord, gate, i))
+            return true;
+    return false;
+}
+
+static void refuse_absence (struct coord *coord, const struct gate *gate, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_PASS_STOPPED);
+    struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
+    uint32_t *culprits = arena_array (&out->arena, coord->pass.n, sizeof (*culprits)), n = 0;
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (passed_it_by (coord, gate, i))
+            culprits[n++] = coord->pass.parts[i].host;
+    stopped->key = coord->pass.key;
+    stopped->culprits.items = culprits;
+    stopped->culprits.n = n;
+    stopped->layer = LAYER_PROGRAM;
+    stopped->cause = text_format (&out->arena, "ended without coming to gate %s, where the others waited", gate->name);
+    stopped->next = TEXT_LIT ("compare its program and arguments with the others'");
+    coord_commit (coord, fact, now_ms);
+    stop_all (coord, false, TEXT_LIT ("a peer ended without coming to the gate"), now_ms, out);
+}
+
 void watch_gate (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
 {
     struct pass_state *pass = &coord->pass;
@@ -166,7 +201,8 @@ void watch_gate (struct coord *coord, uint32_t at, const struct holding *held, u
         return;
     }
     if (gate->values[at].ptr == NULL) {
-        gate->mode = held->gate_mode;
+        if (gate->arrived_n == 0 || held->gate_mode == GATE_AGREE)
+            gate->mode = held->gate_mode; /* who wants agreement is not overruled by one who does not */
         gate->values[at] = text_copy (&pass->arena, held->gate_value);
         if (gate->values[at].ptr == NULL)
             gate->values[at].ptr = ""; /* arrived, with nothing to share */
@@ -174,6 +210,8 @@ void watch_gate (struct coord *coord, uint32_t at, const struct holding *held, u
     }
     if (gate->arrived_n == pass->n)
         open_gate (coord, gate, now_ms, out);
+    else if (!pass->stopped && passed_by (coord, gate))
+        refuse_absence (coord, gate, now_ms, out);
     else
         watch_fallen (coord, now_ms, out);
 }
@@ -185,7 +223,8 @@ static uint64_t overdue_at (const struct coord *coord)
     const struct limits *limits = &coord->plan.limits;
     if (!coord->pass.active)
         return UINT64_MAX;
-    return coord->pass.began_ms + running_rung (coord)->timeout_ms + 2 * limits->stop_ms + LATE_MS;
+    uint64_t seal_ms = coord->pass.key.pass == PASS_COLD ? SEAL_MS : 0;
+    return coord->pass.began_ms + running_rung (coord)->timeout_ms + 2 * limits->stop_ms + seal_ms + LATE_MS;
 }
 
 static void give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
@@ -209,7 +248,7 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
             continue;
         if (now >= at + LATE_MS)
             give_up_part (coord, i, now_ms, out);
-        else if (!coord->pass.parts[i].stopped)
+        else if (!coord->pass.parts[i].killed)
             watch_stop_part (coord, i, true, TEXT_LIT ("past every time limit"), now_ms, out);
     }
 }
@@ -284,22 +323,30 @@ static uint64_t least (uint64_t a, uint64_t b)
 
 uint64_t watch_deadline (const struct coord *coord)
 {
-    uint64_t at = least (join_by (coord), coord->launch_late_ms);
+    uint64_t at = coord->launch_late_ms;
+    bool awaited = false;
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
         const struct host *host = &coord->hosts[i];
+        awaited |= host->life != HOST_JOINED && !host_is_lost (coord, i);
         if (expected_to_speak (host))
             at = least (at, host->heard_ms + (host->suspected ? coord->plan.limits.lost_ms : coord->plan.limits.suspect_ms));
     }
+    if (awaited)
+        at = least (at, join_by (coord));
     if (!coord->pass.active)
         return at;
-    bool pending_cascade = false, pending_stop = false;
+    bool unstopped = false, unkilled = false, unended = false;
     for (uint32_t i = 0; i < coord->pass.n; i++) {
-        pending_cascade |= !coord->pass.parts[i].ended && !coord->pass.parts[i].stopped;
-        pending_stop |= !coord->pass.parts[i].ended;
+        const struct part *part = &coord->pass.parts[i];
+        unended |= !part->ended;
+        unstopped |= !part->ended && !part->stopped;
+        unkilled |= !part->ended && !part->killed;
     }
-    if (pending_cascade)
-        at = least (at, least (cascade_at (coord), overdue_at (coord)));
-    if (pending_stop)
-        at = least (at, overdue_at (coord) == UINT64_MAX ? UINT64_MAX : overdue_at (coord) + LATE_MS);
+    if (unstopped)
+        at = least (at, cascade_at (coord));
+    if (unkilled)
+        at = least (at, overdue_at (coord));
+    if (unended)
+        at = least (at, overdue_at (coord) + LATE_MS);
     return at;
 }

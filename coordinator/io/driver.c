@@ -17,7 +17,7 @@
 #include "coordinator/io/launch.h"
 #include "coordinator/io/log_store.h"
 
-enum { FACT_BYTES_MAX = 16 << 20, LEAVE_MS = 10000 };
+enum { FACT_BYTES_MAX = 16 << 20, LEAVE_MS = 10000, CONTROL_A_PASS = 1024, BULK_A_PASS = 64, SOFT_HELD_MAX = 1 << 16 };
 
 struct driver {
     struct driver_options options;
@@ -29,7 +29,7 @@ struct driver {
     struct journal *journal;
     struct hub *hub;
     struct launch *launch;
-    struct errands *errands;
+    struct errands *errands, *log_errands;  /* apart: logs must not delay a token */
     struct catalogue *catalogue;    /* used on the errand thread only, once it is open */
     struct log_store *logs;
     uint64_t *own_seq;              /* per host: of the last frame written to it */
@@ -41,6 +41,7 @@ struct driver {
     bool *alive;                    /* per host: a worker process of ours runs */
     uint64_t leave_by_ms;           /* once ended: how long its workers may take to go */
     bool releasing;
+    bool more;                      /* frames were left for the next pass */
     bool deaf;                      /* level 3, or the journal failed: nothing more is taken or said */
     bool ended;
     uint32_t exit_status;
@@ -74,6 +75,8 @@ static void driver_record (struct driver *driver, struct fact *fact)
         journal_append (driver->journal, fact->index, fact->kind, fact->at_ms, fact->wall_ms, buf_as_text (&driver->frame));
         driver->recorded_index = fact->index;
     }
+    if (fact_is_soft (fact->kind) && driver->held.n > SOFT_HELD_MAX)
+        return; /* a disk that stalls must not fill memory with heartbeats; monitors learn from the next ones */
     struct held *held = held_add (&driver->held, driver->recorded_index);
     held->kind = HELD_PUBLISH;
     held_own (held, buf_as_text (&driver->frame));
@@ -119,7 +122,7 @@ static void driver_hold (struct driver *driver, const struct effect *effect)
 
 static void driver_take_outbox (struct driver *driver)
 {
-    for (uint32_t i = 0; i < driver->outbox.n; i++) {
+    for (uint32_t i = 0; i < driver->outbox.n && !driver->deaf; i++) {
         struct outbox_item *item = &driver->outbox.items[i];
         if (item->is_fact)
             driver_record (driver, &item->fact);
@@ -382,13 +385,17 @@ static void take_control (void *owner, int fd, uint32_t events)
     struct text bytes;
     uint32_t host;
     struct msg msg;
-    while (!driver->deaf && hub_receive (driver->hub, LINK_CONTROL, &host, &bytes)) {
+    driver->more = false;
+    for (uint32_t taken = 0; !driver->deaf && hub_receive (driver->hub, LINK_CONTROL, &host, &bytes); taken++) {
+        driver->more = taken >= CONTROL_A_PASS;
         if (!take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG)
             continue;
         if (!version_fits (driver, &msg))
             refuse_version (driver, host, &msg);
         else
             driver_message (driver, host, &msg);
+        if (driver->more)
+            return; /* timers and logs get their turn; the next pass comes at once */
     }
 }
 
@@ -400,9 +407,14 @@ static void take_bulk (void *owner, int fd, uint32_t events)
     struct text bytes;
     uint32_t host;
     struct msg msg;
-    while (!driver->deaf && hub_receive (driver->hub, LINK_BULK, &host, &bytes))
+    for (uint32_t taken = 0; !driver->deaf && hub_receive (driver->hub, LINK_BULK, &host, &bytes); taken++) {
         if (take_frame (driver, host, bytes, &msg) && msg.kind == MSG_LOG)
             log_store_add (driver->logs, host, &msg.of.log);
+        if (taken >= BULK_A_PASS) {
+            driver->more = true;
+            return; /* a storm of logs delays no heartbeat and no cancel */
+        }
+    }
 }
 
 static void take_durable (void *owner, int fd, uint32_t events)
@@ -451,7 +463,9 @@ static void each_pass (void *owner)
     }
     leave_when_alone (driver);
     uint64_t next_ms = driver->deaf ? UINT64_MAX : coord_deadline_ms (driver->coord);
-    loop_deadline (driver->loop, driver->ended ? driver->leave_by_ms : next_ms);
+    if (driver->more && !driver->deaf)
+        next_ms = driver->now_ms;
+    loop_deadline (driver->loop, driver->ended && !driver->more ? driver->leave_by_ms : next_ms);
 }
 
 /* ---- opening ---- */
@@ -532,9 +546,10 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     const struct plan *plan = coord_plan (driver->coord);
     driver->own_seq = mem_array (plan->hosts.n, sizeof (*driver->own_seq));
     driver->alive = mem_array (plan->hosts.n, sizeof (*driver->alive));
-    if ((driver->errands = errands_open (driver->loop, err)) == NULL)
+    if ((driver->errands = errands_open (driver->loop, err)) == NULL ||
+        (driver->log_errands = errands_open (driver->loop, err)) == NULL)
         return -1;
-    driver->logs = log_store_open (&driver->dir, plan, driver->errands);
+    driver->logs = log_store_open (&driver->dir, plan, driver->log_errands);
     if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, take_durable, driver, err) < 0)
         return -1;
     if (open_hub (driver, keys, at, err) < 0)
@@ -690,6 +705,7 @@ void driver_close (struct driver *driver)
     forget_watches (driver);
     log_store_close (driver->logs);
     driver->deaf = true;
+    errands_close (driver->log_errands);
     errands_close (driver->errands);
     catalogue_close (driver->catalogue);
     launch_close (driver->launch);

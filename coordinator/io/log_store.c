@@ -9,7 +9,7 @@
 
 #include "common/base/mem.h"
 
-enum { ATTEMPTS_KEPT = 64 }; /* a host cannot fill the disk with the logs of attempts that never were */
+enum { ATTEMPTS_KEPT = 8 }; /* bounds what a host that invents attempts can write: rungs x passes x 8 x limits.log */
 
 struct log_store {
     const struct run_dir *dir;

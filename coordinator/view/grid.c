@@ -6,7 +6,7 @@
 #include "coordinator/view/grid_row.h"
 #include "coordinator/view/waiting.h"
 
-enum { WAITING_BYTES = 1 << 20, NOTABLE_LINES = 6, RUNGS_LEAST = 3, BESIDE_RUNGS = 4 };
+enum { WAITING_BYTES = 1 << 20, NOTABLE_LINES = 6, RUNGS_LEAST = 3, BESIDE_RUNGS = 4, WORDS_COLUMNS = 48 };
 
 /* How many lines each part gets. Rungs first, but never so many that nothing of the waiting shows. */
 struct layout { uint32_t hosts, rungs, waiting, notable; };
@@ -154,6 +154,14 @@ static void draw_rungs (const struct board *board, uint64_t now_ms, const struct
 
 /* ---- below the rungs ---- */
 
+/* A set of hosts leaves room for the words around it: " at gate rendezvous, waiting for ... (12 s of 1 min)". */
+static uint32_t set_columns (const struct style *style)
+{
+    if (style->columns == 0)
+        return 0;
+    return style->columns > 3 * WORDS_COLUMNS / 2 ? style->columns - WORDS_COLUMNS : WORDS_COLUMNS / 2;
+}
+
 static void draw_waiting (const struct style *style, const struct buf *lines, uint32_t most, struct buf *out)
 {
     for (size_t from = 0, at = 0; at < lines->len && most > 0; at++) {
@@ -186,7 +194,7 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
         return;
     buf_init (&waiting, WAITING_BYTES);
     struct layout layout = { .rungs = board->plan.rungs.n, .hosts = hosts_wanted (board), .notable = notable_n };
-    layout.waiting = waiting_lines (board, now_ms, WAITING_LINES, &waiting);
+    layout.waiting = waiting_lines (board, now_ms, WAITING_LINES, set_columns (style), &waiting);
     layout = lay_out (style, layout);
     draw_header (board, now_ms, style, out);
     draw_rungs (board, now_ms, style, layout.rungs, out);

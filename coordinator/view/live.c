@@ -1,13 +1,15 @@
 #include "coordinator/view/live.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 
 #include "coordinator/view/grid.h"
 #include "coordinator/view/plain.h"
 
-enum { REDRAW_MS = 200, QUIET_MS = 10000, QUIET_AGAIN_MS = 30000, NOTABLE_KEPT = 8, SCREEN_BYTES = 4 << 20,
+enum { REDRAW_MS = 200, REDRAW_LEAST_MS = 100, QUIET_MS = 10000, QUIET_AGAIN_MS = 30000, NOTABLE_KEPT = 8, SCREEN_BYTES = 4 << 20,
        COLUMNS_USUAL = 80, ROWS_USUAL = 24, ROWS_LEAST = 4 };
 
 struct live {
@@ -23,6 +25,7 @@ struct live {
     uint64_t said_ms;               /* plain: wall clock of the last line */
     bool remarked;                  /* plain: what is waited for was said since */
     bool drawn;
+    uint64_t drawn_ms;              /* wall clock of the last redraw */
 };
 
 struct live *live_open (const struct live_options *options)
@@ -46,7 +49,7 @@ const struct board *live_board (const struct live *live)
     return live->board;
 }
 
-/* One write a time, so that lines of others do not fall into ours. A stream that is gone has nobody to tell. */
+/* A stream that is gone has nobody to tell. */
 static void print (struct live *live, const struct buf *bytes)
 {
     if (fwrite (bytes->ptr, 1, bytes->len, live->options.out) == bytes->len)
@@ -149,6 +152,20 @@ static uint32_t add_lines (const struct buf *grid, struct buf *out)
     return n;
 }
 
+/* One system call, where stdio would make several of a drawing: a death between them would leave the cursor hidden. */
+static void paint_screen (struct live *live, const struct buf *bytes)
+{
+    if (fflush (live->options.out) != 0)
+        return; /* as in print */
+    for (size_t at = 0; at < bytes->len;) {
+        struct iovec rest = { bytes->ptr + at, bytes->len - at };
+        ssize_t written = writev (fileno (live->options.out), &rest, 1);
+        if (written < 0 && errno != EINTR)
+            return;
+        at += written > 0 ? (size_t) written : 0;
+    }
+}
+
 /* Below an empty line, on which the cursor rests; below all of it nothing of before is left. */
 static void draw (struct live *live)
 {
@@ -156,7 +173,7 @@ static void draw (struct live *live)
     buf_puts (&live->lines, "\x1b[?25l\r\x1b[K\r\n");
     uint32_t n = 1 + add_lines (&live->screen, &live->lines);
     buf_printf (&live->lines, "\x1b[J\x1b[%uA\x1b[?25h", n);
-    print (live, &live->lines);
+    paint_screen (live, &live->lines);
     live->drawn = true;
 }
 
@@ -194,10 +211,13 @@ static void remark_waiting (struct live *live)
 void live_tick (struct live *live, uint64_t now_wall_ms)
 {
     live->wall_ms = now_wall_ms;
-    if (live->options.plain)
+    bool due = now_wall_ms < live->drawn_ms || now_wall_ms >= live->drawn_ms + REDRAW_LEAST_MS;
+    if (live->options.plain) {
         remark_waiting (live);
-    else
+    } else if (due) { /* whoever ticks with every fact must not draw with every heartbeat */
         redraw (live);
+        live->drawn_ms = now_wall_ms;
+    }
 }
 
 uint64_t live_deadline_ms (const struct live *live)

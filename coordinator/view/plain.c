@@ -7,7 +7,7 @@
 #include "coordinator/view/size.h"
 #include "coordinator/view/waiting.h"
 
-enum { SENTENCE_BYTES = 1 << 20, FALLEN_TOLD = 3 };
+enum { SENTENCE_BYTES = 1 << 20, FALLEN_TOLD = 3, SET_COLUMNS = 120 };
 
 struct teller {
     const struct board *board;
@@ -324,7 +324,7 @@ void plain_waiting (const struct board *board, uint64_t now_ms, const struct sty
     struct buf lines;
     buf_init (&lines, SENTENCE_BYTES);
     buf_init (&teller.words, SENTENCE_BYTES);
-    waiting_lines (board, now_ms, WAITING_LINES, &lines);
+    waiting_lines (board, now_ms, WAITING_LINES, SET_COLUMNS, &lines);
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;

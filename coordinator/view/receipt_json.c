@@ -224,7 +224,7 @@ static json_t *hosts_json (const struct slice_receipt *receipt)
 
 static void dump (json_t *json, struct buf *out)
 {
-    char *text = json_dumps (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17));
+    char *text = json_dumps (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII);
     buf_puts (out, text ? text : "{}");
     buf_byte (out, '\n');
     free (text);

@@ -182,7 +182,7 @@ static json_t *waiting_value (const struct status *status)
     struct buf lines;
     json_t *list = json_array ();
     buf_init (&lines, LINES_BYTES);
-    waiting_lines (status->board, status->now_ms, status->board->plan.hosts.n, &lines);
+    waiting_lines (status->board, status->now_ms, status->board->plan.hosts.n, 0, &lines);
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;

@@ -91,23 +91,46 @@ static int longest_first (const void *a, const void *b)
 
 /* ---- words ---- */
 
-static void add_span (struct buf *out, uint64_t from_ms, uint64_t now_ms, uint64_t limit_ms)
+enum { SET_BYTES = 1 << 20, NAMED_COLUMNS = 30 };
+
+struct teller { const struct board *board; uint64_t now_ms; uint32_t set_columns; struct buf *out; };
+
+static void add_set (const struct teller *teller, const uint32_t *hosts, uint32_t n)
 {
-    char span[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
-    buf_printf (out, " (%s", duration_print (now_ms > from_ms ? now_ms - from_ms : 0, span));
-    if (limit_ms)
-        buf_printf (out, " of %s", duration_print (limit_ms, limit));
-    buf_puts (out, ")");
+    struct buf set;
+    buf_init (&set, SET_BYTES);
+    board_fold (teller->board, hosts, n, &set);
+    if (teller->set_columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= teller->set_columns) {
+        buf_text (teller->out, buf_as_text (&set));
+    } else {
+        buf_printf (teller->out, "%" PRIu32 " hosts", n);
+        buf_puts (teller->out, teller->set_columns >= NAMED_COLUMNS ? " (" : "");
+        board_fold (teller->board, hosts, teller->set_columns >= NAMED_COLUMNS, teller->out);
+        buf_puts (teller->out, teller->set_columns >= NAMED_COLUMNS ? " ...)" : "");
+    }
+    buf_release (&set);
 }
 
-static void add_attempt_span (const struct board *board, uint64_t now_ms, struct buf *out)
+static void add_span (const struct teller *teller, uint64_t from_ms, uint64_t limit_ms)
 {
-    add_span (out, board_running (board)->began_ms, now_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
+    char span[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
+    uint64_t spent_ms = teller->now_ms > from_ms ? teller->now_ms - from_ms : 0;
+    buf_printf (teller->out, " (%s", duration_print (spent_ms, span));
+    if (limit_ms)
+        buf_printf (teller->out, " of %s", duration_print (limit_ms, limit));
+    buf_puts (teller->out, ")");
+}
+
+static void add_attempt_span (const struct teller *teller)
+{
+    const struct board *board = teller->board;
+    add_span (teller, board_running (board)->began_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
 }
 
 /* Who takes part and has not come to this gate yet. */
-static void add_missing (const struct board *board, struct text gate, struct buf *out)
+static void add_missing (const struct teller *teller, struct text gate)
 {
+    const struct board *board = teller->board;
     uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts)), n = 0;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         const struct board_host *host = &board->hosts[i];
@@ -115,60 +138,62 @@ static void add_missing (const struct board *board, struct text gate, struct buf
             hosts[n++] = i;
     }
     if (n)
-        buf_puts (out, ", waiting for ");
-    board_fold (board, hosts, n, out);
+        buf_puts (teller->out, ", waiting for ");
+    add_set (teller, hosts, n);
     mem_free (hosts);
 }
 
-static void add_gate (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+static void add_gate (const struct teller *teller, const struct wait_group *group)
 {
-    board_fold (board, group->hosts, group->n, out);
-    buf_puts (out, " at gate ");
-    buf_escaped (out, group->word, 0);
-    if (board->plan.rungs.items[board->key.rung].scope == SCOPE_SLICE)
-        add_missing (board, group->word, out);
-    add_attempt_span (board, now_ms, out);
+    add_set (teller, group->hosts, group->n);
+    buf_puts (teller->out, " at gate ");
+    buf_escaped (teller->out, group->word, 0);
+    if (teller->board->plan.rungs.items[teller->board->key.rung].scope == SCOPE_SLICE)
+        add_missing (teller, group->word);
+    add_attempt_span (teller);
 }
 
-static void add_phase (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+static void add_phase (const struct teller *teller, const struct wait_group *group)
 {
-    buf_puts (out, "waiting for ");
-    board_fold (board, group->hosts, group->n, out);
+    buf_puts (teller->out, "waiting for ");
+    add_set (teller, group->hosts, group->n);
     if (group->word.len)
-        buf_puts (out, " in phase ");
-    buf_escaped (out, group->word, 0);
-    add_attempt_span (board, now_ms, out);
+        buf_puts (teller->out, " in phase ");
+    buf_escaped (teller->out, group->word, 0);
+    add_attempt_span (teller);
 }
 
-static void add_silent (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+static void add_silent (const struct teller *teller, const struct wait_group *group)
 {
     char span[DURATION_TEXT_BYTES];
-    board_fold (board, group->hosts, group->n, out);
-    buf_printf (out, " silent for %s", duration_print (now_ms > group->since_ms ? now_ms - group->since_ms : 0, span));
+    add_set (teller, group->hosts, group->n);
+    uint64_t silent_ms = teller->now_ms > group->since_ms ? teller->now_ms - group->since_ms : 0;
+    buf_printf (teller->out, " silent for %s", duration_print (silent_ms, span));
 }
 
-static void add_line (const struct board *board, const struct wait_group *group, uint64_t now_ms, struct buf *out)
+static void add_line (const struct teller *teller, const struct wait_group *group)
 {
     static const char *const what[] = { [WAIT_JOIN] = " to join", [WAIT_RETURN] = " to come back", [WAIT_STOP] = " to stop",
                                         [WAIT_START] = " to start", [WAIT_RESULT] = " to send its result" };
     switch (group->wait) {
-    case WAIT_GATE: add_gate (board, group, now_ms, out); break;
-    case WAIT_PHASE: add_phase (board, group, now_ms, out); break;
-    case WAIT_SILENT: add_silent (board, group, now_ms, out); break;
+    case WAIT_GATE: add_gate (teller, group); break;
+    case WAIT_PHASE: add_phase (teller, group); break;
+    case WAIT_SILENT: add_silent (teller, group); break;
     default:
-        buf_puts (out, "waiting for ");
-        board_fold (board, group->hosts, group->n, out);
-        buf_puts (out, what[group->wait]);
+        buf_puts (teller->out, "waiting for ");
+        add_set (teller, group->hosts, group->n);
+        buf_puts (teller->out, what[group->wait]);
         if (group->wait == WAIT_JOIN || group->wait == WAIT_RETURN)
-            add_span (out, group->since_ms, now_ms, board->plan.limits.join_ms);
+            add_span (teller, group->since_ms, teller->board->plan.limits.join_ms);
         else
-            add_attempt_span (board, now_ms, out);
+            add_attempt_span (teller);
     }
-    buf_byte (out, '\n');
+    buf_byte (teller->out, '\n');
 }
 
-uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, struct buf *out)
+uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns, struct buf *out)
 {
+    struct teller teller = { board, now_ms, set_columns, out };
     struct wait_table table = { 0 };
     if (!board->opened || board->ended)
         return 0;
@@ -178,7 +203,7 @@ uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lin
         qsort (table.items, table.n, sizeof (*table.items), longest_first);
     uint32_t shown = earliest (table.n, lines);
     for (uint32_t i = 0; i < shown; i++)
-        add_line (board, &table.items[i], now_ms, out);
+        add_line (&teller, &table.items[i]);
     if (shown < table.n)
         buf_printf (out, "... and %" PRIu32 " more\n", table.n - shown);
     for (uint32_t i = 0; i < table.n; i++)

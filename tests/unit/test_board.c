@@ -118,6 +118,9 @@ static void a_heartbeat_about_another_attempt_says_nothing_of_this_one (void **s
     show_phase (&show, 0, "new", 1200);
     assert_int_equal (show.board->hosts[0].state, ATTEMPT_RUNNING);
     assert_int_equal (show.board->hosts[0].phase_since_ms, 3800);
+    show_pass_ended (&show, OUTCOME_PASSED, 4800, NULL, 0);
+    show_phase (&show, 0, "late", 1300);
+    assert_int_equal (show.board->hosts[0].state, ATTEMPT_NONE);
     show_release (&show);
 }
 
@@ -172,6 +175,9 @@ static void a_metric_is_kept_once_per_rung (void **state)
     assert_int_equal (show.board->metrics.n, 1);
     assert_int_equal (show.board->metrics.items[0].proof, PROOF_PROVED);
     assert_true (text_is (show.board->metrics.items[0].axes, "data, model"));
+    fact.of.metric_judged.key.rung = TINY;
+    show_fact (&show, fact);
+    assert_int_equal (show.board->metrics.n, 2);
     show_release (&show);
 }
 
@@ -197,7 +203,26 @@ static void facts_before_the_run_was_opened_are_ignored (void **state)
     board_apply (board, &fact);
     assert_false (board->opened);
     assert_int_equal (board->index, 1);
+    fact = (struct fact) { .kind = FACT_EPOCH_BEGAN, .index = 2, .of.epoch_began = { 3, 4 } };
+    board_apply (board, &fact);
+    assert_int_equal (board->epoch, 0);
     board_destroy (board);
+}
+
+static void only_hosts_of_the_plan_are_folded (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf out;
+    uint32_t hosts[] = { 2, 0, 3, UINT32_MAX };
+    show_gathered (&show, 3);
+    buf_init (&out, 256);
+    board_fold (show.board, hosts, 4, &out);
+    assert_string_equal (buf_c (&out), "host[0,2]");
+    assert_true (text_is (board_host_name (show.board, 3), "?"));
+    assert_true (text_is (board_rung_id (show.board, 3), "?"));
+    buf_release (&out);
+    show_release (&show);
 }
 
 static void any_facts_in_any_order_are_survived (void **state)
@@ -235,6 +260,7 @@ int main (void)
         cmocka_unit_test (a_metric_is_kept_once_per_rung),
         cmocka_unit_test (texts_are_bounded_at_a_character),
         cmocka_unit_test (facts_before_the_run_was_opened_are_ignored),
+        cmocka_unit_test (only_hosts_of_the_plan_are_folded),
         cmocka_unit_test (any_facts_in_any_order_are_survived),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

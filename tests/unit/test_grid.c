@@ -121,6 +121,9 @@ static void hosts_that_call_for_attention_are_named (void **state)
     assert_has (&out, "3/4 hosts");
     assert_has (&out, "\n1 lost: host3\n1 silent: host2\nhost2 silent for 6 s\n");
     buf_release (&out);
+    out = drawn (&show, (struct style) { .color = true, .columns = 80, .rows = 24 }, NULL, 0);
+    assert_has (&out, "\n\x1b[1;31m1 lost: host3\x1b[0m\n\x1b[33m1 silent: host2\x1b[0m\n");
+    buf_release (&out);
     show_release (&show);
 }
 
@@ -155,6 +158,23 @@ static void the_end_shows_how_every_rung_stands (void **state)
                                        "+ facts once      4 passed                           400 ms\n"
                                        "? tiny  restored  3 passed, 1 no-report                12 s\n"
                                        ". all\n");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void a_rung_that_was_left_half_done_does_not_run_for_ever (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 1);
+    show_began (&show, TINY, PASS_COLD, 1, 1);
+    show_pass_ended (&show, OUTCOME_PASSED, 1000, NULL, 0);
+    struct buf out = drawn (&show, (struct style) { .columns = 80, .rows = 24 }, NULL, 0);
+    assert_has (&out, "\n> tiny  cold      1 passed");
+    buf_release (&out);
+    show_run_ended (&show, OUTCOME_COULD_NOT_RUN, 130, TEXT_LIT ("cancelled"));
+    out = drawn (&show, (struct style) { .columns = 80, .rows = 24 }, NULL, 0);
+    assert_has (&out, "\n. tiny  cold      1 passed");
     buf_release (&out);
     show_release (&show);
 }
@@ -261,6 +281,7 @@ int main (void)
         cmocka_unit_test (hosts_that_call_for_attention_are_named),
         cmocka_unit_test (a_thousand_hosts_fit),
         cmocka_unit_test (the_end_shows_how_every_rung_stands),
+        cmocka_unit_test (a_rung_that_was_left_half_done_does_not_run_for_ever),
         cmocka_unit_test (colours_add_nothing_but_colours),
         cmocka_unit_test (the_locale_decides_about_utf8),
         cmocka_unit_test (what_a_host_says_never_reaches_the_terminal_raw),

@@ -1,17 +1,13 @@
 /* links: io */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include <zmq.h>
 
-#include "common/io/curve_key.h"
+#include "common/io/socket.h"
 #include "link_lab.h"
 
 static struct link_keys hub_keys, a, b;
@@ -203,6 +199,42 @@ static void a_host_that_does_not_read_fills_only_its_own_queue (void **state)
     hub_close (hub);
 }
 
+static void a_host_that_left_cannot_be_sent_to (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
+    lab_expect (hub, LINK_CONTROL, 0, "hello");
+    assert_true (hub_send (hub, LINK_CONTROL, 0, "x", 1));
+    spoke_close (spoke, 0);
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; hub_send (hub, LINK_CONTROL, 0, "x", 1); lab_pause (-1))
+        assert_true (clock_boot_ms () < end);
+    assert_int_equal (hub_counts (hub).unsent, 1);
+    hub_close (hub);
+}
+
+static void goodbyes_are_not_lost (void **state)
+{
+    (void) state;
+    struct text got;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    lab_admit (hub, 1, &b);
+    struct spoke *leaves = lab_spoke (hub, &hub_keys, &a), *stays = lab_spoke (hub, &hub_keys, &b);
+    assert_true (lab_spoke_says (stays, LINK_CONTROL, "hello"));
+    lab_expect (hub, LINK_CONTROL, 1, "hello");
+    assert_true (lab_spoke_says (leaves, LINK_CONTROL, "goodbye"));
+    spoke_close (leaves, CLOSE_LINGER_MS);
+    lab_expect (hub, LINK_CONTROL, 0, "goodbye");
+    assert_true (hub_send (hub, LINK_CONTROL, 1, "the end", 7));
+    hub_close (hub);
+    assert_true (lab_spoke_hears (stays, LINK_CONTROL, &got));
+    assert_true (text_is (got, "the end"));
+    spoke_close (stays, 0);
+}
+
 /* ---- keys that change ---- */
 
 static void a_replaced_key_is_silent_on_the_connection_it_has (void **state)
@@ -283,170 +315,6 @@ static void answers_go_to_the_connection_heard_last (void **state)
     hub_close (hub);
 }
 
-/* ---- events ---- */
-
-static void what_is_published_reaches_every_monitor (void **state)
-{
-    (void) state;
-    struct err err = { 0 };
-    struct hub *hub = lab_hub (&hub_keys);
-    struct link_keys keys[2];
-    struct listener *listeners[2];
-    for (int i = 0; i < 2; i++) {
-        link_keys_make (&keys[i]);
-        assert_int_equal (hub_admit_monitor (hub, text_of (keys[i].public_key), &err), 0);
-        listeners[i] = listener_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, &keys[i], &err);
-        assert_non_null (listeners[i]);
-    }
-    for (int i = 0; i < 2; i++) {
-        struct text got = { 0 };
-        bool there = false;
-        for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !there && clock_boot_ms () < end;) {
-            hub_publish (hub, "event", 5);
-            lab_pause (listener_fd (listeners[i]));
-            there = listener_receive (listeners[i], &got);
-        }
-        assert_true (there);
-        assert_true (text_is (got, "event"));
-    }
-    listener_close (listeners[0]);
-    listener_close (listeners[1]);
-    hub_close (hub);
-}
-
-/* ---- what is refused ---- */
-
-static void a_second_hub_in_one_process_is_refused (void **state)
-{
-    (void) state;
-    struct err err = { 0 };
-    struct hub_options options = lab_options (&hub_keys);
-    struct hub *hub = lab_hub (&hub_keys);
-    assert_null (hub_open (&options, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    lab_admit (hub, 0, &a); /* and the first is none the worse */
-    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
-    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
-    lab_expect (hub, LINK_CONTROL, 0, "hello");
-    spoke_close (spoke, 0);
-    hub_close (hub);
-}
-
-static void bad_options_are_explained (void **state)
-{
-    (void) state;
-    struct link_keys mixed = hub_keys;
-    memcpy (mixed.public_key, a.public_key, sizeof mixed.public_key);
-    const struct { const char *address; uint32_t hosts; const struct link_keys *keys; const char *says; } cases[] = {
-        { "127.0.0.1", 0, &hub_keys, "hosts" },
-        { "127.0.0.1", 1u << 30, &hub_keys, "hosts" },
-        { "127.0.0.1", 4, &mixed, "does not belong" },
-        { "127.0.0.1;tcp://x", 4, &hub_keys, "character 10" },
-        { "", 4, &hub_keys, "1 to 255" },
-        { "203.0.113.7", 4, &hub_keys, "203.0.113.7" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct err err = { 0 };
-        struct hub_options options = lab_options (cases[i].keys);
-        options.address = cases[i].address;
-        options.hosts = cases[i].hosts;
-        assert_null (hub_open (&options, &err));
-        if (!strstr (err.text, cases[i].says))
-            fail_msg ("\"%s\" does not mention \"%s\"", err.text, cases[i].says);
-    }
-}
-
-static void ranks_and_keys_out_of_bounds_are_refused (void **state)
-{
-    (void) state;
-    struct hub *hub = lab_hub (&hub_keys);
-    struct err err = { 0 };
-    assert_int_equal (hub_admit (hub, LAB_HOSTS, text_of (a.public_key), &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("short"), &err), -1);
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456 89"), &err), -1);
-    /* "#####" says more than 32 bits: another spelling of a key could pass twice */
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("########################################"), &err), -1);
-    assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), &err), 0);
-    assert_int_equal (hub_admit (hub, 0, text_of (a.public_key), &err), -1);
-    assert_int_equal (err.code, ERR_REFUSED);
-    lab_admit (hub, 0, &b);
-    assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), &err), -1);
-    hub_close (hub);
-}
-
-/* ---- the process ---- */
-
-static int count_descriptors (bool *all_close_on_exec)
-{
-    int n = 0;
-    *all_close_on_exec = true;
-    for (int fd = 3; fd < 4096; fd++) {
-        int flags = fcntl (fd, F_GETFD);
-        n += flags >= 0;
-        if (flags >= 0 && !(flags & FD_CLOEXEC))
-            *all_close_on_exec = false;
-    }
-    return n;
-}
-
-static void descriptors_are_close_on_exec_and_given_back (void **state)
-{
-    (void) state;
-    bool good;
-    struct err err = { 0 };
-    for (int fd = 3; fd < 4096; fd++) /* what the test was started with is not ours */
-        if (fcntl (fd, F_GETFD) >= 0)
-            fcntl (fd, F_SETFD, FD_CLOEXEC);
-    int before = count_descriptors (&good);
-    struct hub *hub = lab_hub (&hub_keys);
-    lab_admit (hub, 0, &a);
-    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
-    assert_true (lab_spoke_says (spoke, LINK_BULK, "hello"));
-    lab_expect (hub, LINK_BULK, 0, "hello");
-    assert_true (count_descriptors (&good) > before + 8);
-    assert_true (good);
-    struct hub_options options = lab_options (&hub_keys);
-    options.control_port = hub_port (hub, LINK_CONTROL);
-    spoke_close (spoke, 0);
-    hub_close (hub);
-    assert_int_equal (count_descriptors (&good), before);
-    options.address = "203.0.113.7"; /* not ours: opening fails half-way */
-    assert_null (hub_open (&options, &err));
-    assert_int_equal (count_descriptors (&good), before);
-}
-
-static void with_descriptor_limits (rlim_t soft, rlim_t hard, int expected_exit)
-{
-    pid_t child = fork ();
-    assert_true (child >= 0);
-    if (child == 0) {
-        struct rlimit limit = { .rlim_cur = soft, .rlim_max = hard };
-        struct hub_options options = lab_options (&hub_keys);
-        struct err err = { 0 };
-        options.hosts = 200; /* 4 x 200 + 256 = 1056 */
-        if (setrlimit (RLIMIT_NOFILE, &limit) != 0)
-            _exit (9);
-        struct hub *hub = hub_open (&options, &err);
-        getrlimit (RLIMIT_NOFILE, &limit);
-        if (!hub)
-            _exit (strstr (err.text, "1056") ? 1 : 2);
-        hub_close (hub);
-        _exit (limit.rlim_cur == 1056 ? 0 : 3);
-    }
-    int status;
-    assert_int_equal (waitpid (child, &status, 0), child);
-    assert_true (WIFEXITED (status));
-    assert_int_equal (WEXITSTATUS (status), expected_exit);
-}
-
-static void the_descriptor_limit_is_raised_or_what_is_needed_is_said (void **state)
-{
-    (void) state;
-    with_descriptor_limits (128, 2000, 0);
-    with_descriptor_limits (128, 1055, 1);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,16 +325,12 @@ int main (void)
         cmocka_unit_test (a_frame_at_the_bound_arrives_and_one_over_it_does_not),
         cmocka_unit_test (a_frame_far_over_the_bound_costs_its_sender_the_connection),
         cmocka_unit_test (a_host_that_does_not_read_fills_only_its_own_queue),
+        cmocka_unit_test (a_host_that_left_cannot_be_sent_to),
+        cmocka_unit_test (goodbyes_are_not_lost),
         cmocka_unit_test (a_replaced_key_is_silent_on_the_connection_it_has),
         cmocka_unit_test (a_key_admitted_for_another_rank_leaves_the_first),
         cmocka_unit_test (admitting_the_same_key_again_changes_nothing),
         cmocka_unit_test (answers_go_to_the_connection_heard_last),
-        cmocka_unit_test (what_is_published_reaches_every_monitor),
-        cmocka_unit_test (a_second_hub_in_one_process_is_refused),
-        cmocka_unit_test (bad_options_are_explained),
-        cmocka_unit_test (ranks_and_keys_out_of_bounds_are_refused),
-        cmocka_unit_test (descriptors_are_close_on_exec_and_given_back),
-        cmocka_unit_test (the_descriptor_limit_is_raised_or_what_is_needed_is_said),
     };
     return cmocka_run_group_tests (tests, make_keys, NULL);
 }

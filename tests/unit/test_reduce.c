@@ -171,6 +171,29 @@ static void a_value_that_is_no_reduction_disagrees (void **state)
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
 }
 
+static void a_value_beside_its_proved_shards_disagrees (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.metrics[2].value = 999;
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+}
+
+static void small_values_are_not_lost_in_the_tolerance (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    for (uint32_t device = 0; device < DEVICES; device++) {
+        scene.shards[device].local *= 1e-9;
+        scene.shards[device].value *= 1.001e-9;
+    }
+    for (uint32_t host = 0; host < HOSTS; host++)
+        scene.metrics[host].value = scene.shards[host * PER_HOST].value;
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+}
+
 static void what_cannot_be_read_is_unproved (void **state)
 {
     (void) state;
@@ -197,9 +220,9 @@ static void what_cannot_be_read_is_unproved (void **state)
 static void dealt_numbers_are_distinct_and_exact_in_float32 (void **state)
 {
     (void) state;
-    static const struct { uint32_t hosts, per_host; } cases[] = { { 1, 1 }, { 4, 2 }, { 64, 4 }, { 256, 8 }, { 1000, 4 } };
+    static const struct { uint32_t hosts, per_host; } cases[] = { { 1, 1 }, { 4, 2 }, { 64, 4 }, { 256, 8 }, { 1000, 4 }, { 1024, 4 }, { 64, 64 } };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-        uint64_t secrets[1000];
+        uint64_t secrets[1024];
         assert_true (deal_secrets (i, cases[i].hosts, cases[i].per_host, secrets));
         float sum = 0;
         double exact = 0;
@@ -242,6 +265,8 @@ int main (void)
         cmocka_unit_test (a_host_counted_twice_is_named),
         cmocka_unit_test (the_mean_of_means_is_named),
         cmocka_unit_test (a_value_that_is_no_reduction_disagrees),
+        cmocka_unit_test (a_value_beside_its_proved_shards_disagrees),
+        cmocka_unit_test (small_values_are_not_lost_in_the_tolerance),
         cmocka_unit_test (what_cannot_be_read_is_unproved),
         cmocka_unit_test (dealt_numbers_are_distinct_and_exact_in_float32),
         cmocka_unit_test (nonces_differ_by_host_and_seed),

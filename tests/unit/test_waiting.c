@@ -6,7 +6,7 @@ static void assert_waiting (struct show *show, const char *expected)
 {
     struct buf out;
     buf_init (&out, 1 << 20);
-    waiting_lines (show->board, show->at_ms, WAITING_LINES, &out);
+    waiting_lines (show->board, show->at_ms, WAITING_LINES, 0, &out);
     assert_string_equal (buf_c (&out), expected);
     assert_safe (&out);
     buf_release (&out);
@@ -133,7 +133,7 @@ static void five_lines_and_how_many_more (void **state)
         show_phase (&show, i, phase, 9000 - 1000 * i);
     }
     buf_init (&out, 1 << 20);
-    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, &out), 6);
+    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, 0, &out), 6);
     assert_has (&out, "host0 in phase phase-0");
     assert_has (&out, "host4 in phase phase-4");
     assert_lacks (&out, "phase-5");
@@ -147,15 +147,44 @@ static void what_a_host_says_stays_on_its_line (void **state)
     (void) state;
     struct show show;
     struct buf out;
-    show_gathered (&show, 3);
+    show_make (&show, 3);
+    show.plan.hosts.items[2].name = HOSTILE;
+    show_open (&show);
+    for (uint32_t i = 0; i < 3; i++)
+        show_joined (&show, i);
     show_began (&show, ALL, PASS_RESTORED, 1, 3);
     show_phase (&show, 0, hostile, 10);
     show_at_gate (&show, 1, hostile);
     buf_init (&out, 1 << 20);
-    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, &out), 3);
+    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, 0, &out), 3);
     assert_safe (&out);
     assert_int_equal (assert_fits (&out, 0, 3), 3);
     assert_has (&out, "\\x1b[2J");
+    buf_release (&out);
+    show_release (&show);
+}
+
+static void a_set_too_wide_is_counted (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf out;
+    show_gathered (&show, 9);
+    show_began (&show, FACTS, PASS_ONCE, 1, 9);
+    for (uint32_t i = 0; i < 9; i++)
+        show_phase (&show, i, i % 2 ? "compile" : "init", 0);
+    buf_init (&out, 1 << 20);
+    waiting_lines (show.board, show.at_ms, WAITING_LINES, 13, &out);
+    assert_string_equal (buf_c (&out), "waiting for host[1,3,5,7] in phase compile (0 ms of 30 s)\n"
+                                       "waiting for 5 hosts in phase init (0 ms of 30 s)\n");
+    buf_release (&out);
+    show_release (&show);
+    show_gathered (&show, 40);
+    show_began (&show, FACTS, PASS_ONCE, 1, 40);
+    for (uint32_t i = 0; i < 40; i += 2)
+        show_ended (&show, i, ENDING_EXITED, 0);
+    waiting_lines (show.board, show.at_ms, WAITING_LINES, 30, &out);
+    assert_string_equal (buf_c (&out), "waiting for 20 hosts (host1 ...) to start (0 ms of 30 s)\n");
     buf_release (&out);
     show_release (&show);
 }
@@ -173,7 +202,7 @@ static void thousands_of_different_phases_stay_bounded (void **state)
         show_phase (&show, i, phase, 0);
     }
     buf_init (&out, 1 << 20);
-    waiting_lines (show.board, show.at_ms, 1000, &out);
+    waiting_lines (show.board, show.at_ms, 1000, 0, &out);
     assert_int_equal (assert_fits (&out, 0, 129), 129);
     assert_has (&out, "waiting for host[128-999] (");
     buf_release (&out);
@@ -192,6 +221,7 @@ int main (void)
         cmocka_unit_test (who_is_lost_or_done_is_not_waited_for),
         cmocka_unit_test (five_lines_and_how_many_more),
         cmocka_unit_test (what_a_host_says_stays_on_its_line),
+        cmocka_unit_test (a_set_too_wide_is_counted),
         cmocka_unit_test (thousands_of_different_phases_stay_bounded),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

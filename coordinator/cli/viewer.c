@@ -1,0 +1,135 @@
+#include "coordinator/cli/viewer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+
+enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20, REDRAW_MS = 200 };
+
+struct parcel { struct parcel *next; struct text bytes; };
+
+struct viewer {
+    struct live_options look;
+    pthread_t thread;
+    pthread_mutex_t lock;       /* guards what follows */
+    pthread_cond_t given;
+    struct parcel *first, **end;
+    size_t queued_bytes;
+    uint64_t left_out;          /* facts that the view never got */
+    bool closing;
+    struct buf frame;           /* the handing thread's alone */
+};
+
+/* Everything that waits, or NULL after one redraw's time. */
+static struct parcel *take_all (struct viewer *viewer, bool *closing)
+{
+    struct timespec until;
+    clock_gettime (CLOCK_REALTIME, &until);
+    until.tv_nsec += REDRAW_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock (&viewer->lock);
+    if (viewer->first == NULL && !viewer->closing)
+        pthread_cond_timedwait (&viewer->given, &viewer->lock, &until);
+    struct parcel *all = viewer->first;
+    viewer->first = NULL;
+    viewer->end = &viewer->first;
+    viewer->queued_bytes = 0;
+    *closing = viewer->closing;
+    pthread_mutex_unlock (&viewer->lock);
+    return all;
+}
+
+static void show_all (struct live *live, struct parcel *parcel, struct arena *arena)
+{
+    while (parcel) {
+        struct parcel *next = parcel->next;
+        struct fact fact;
+        arena_reset (arena);
+        if (wire_get_fact (parcel->bytes, &fact, arena, NULL) == 0)
+            live_fact (live, &fact);
+        mem_free (parcel);
+        parcel = next;
+    }
+}
+
+static void *viewer_run (void *owner)
+{
+    struct viewer *viewer = owner;
+    struct live *live = live_open (&viewer->look);
+    struct arena arena = { 0 };
+    for (bool closing = false; !closing;) {
+        show_all (live, take_all (viewer, &closing), &arena);
+        live_tick (live, clock_wall_ms ());
+    }
+    live_close (live);
+    arena_release (&arena);
+    return NULL;
+}
+
+struct viewer *viewer_open (const struct live_options *look, struct err *err)
+{
+    struct viewer *viewer = mem_alloc (sizeof (*viewer));
+    viewer->look = *look;
+    viewer->end = &viewer->first;
+    buf_init (&viewer->frame, QUEUED_MAX_BYTES);
+    pthread_mutex_init (&viewer->lock, NULL);
+    pthread_cond_init (&viewer->given, NULL);
+    if (pthread_create (&viewer->thread, NULL, viewer_run, viewer) == 0)
+        return viewer;
+    err_set (err, ERR_IO, "could not start the thread of the live view");
+    mem_free (viewer);
+    return NULL;
+}
+
+static bool has_room (struct viewer *viewer, enum fact_kind kind)
+{
+    size_t most = fact_is_soft (kind) ? SOFT_MAX_BYTES : QUEUED_MAX_BYTES;
+    if (viewer->queued_bytes + viewer->frame.len <= most)
+        return true;
+    viewer->left_out++;
+    return false;
+}
+
+static struct parcel *wrap (const struct buf *frame)
+{
+    struct parcel *parcel = mem_alloc (sizeof (*parcel) + frame->len);
+    char *bytes = (char *) (parcel + 1);
+    memcpy (bytes, frame->ptr, frame->len);
+    parcel->bytes = (struct text) { bytes, (uint32_t) frame->len };
+    return parcel;
+}
+
+void viewer_fact (struct viewer *viewer, const struct fact *fact)
+{
+    buf_clear (&viewer->frame);
+    wire_put_fact (&viewer->frame, fact);
+    pthread_mutex_lock (&viewer->lock);
+    if (!viewer->frame.overflow && has_room (viewer, fact->kind)) {
+        struct parcel *parcel = wrap (&viewer->frame);
+        *viewer->end = parcel;
+        viewer->end = &parcel->next;
+        viewer->queued_bytes += viewer->frame.len;
+        pthread_cond_signal (&viewer->given);
+    }
+    pthread_mutex_unlock (&viewer->lock);
+}
+
+void viewer_close (struct viewer *viewer)
+{
+    if (viewer == NULL)
+        return;
+    pthread_mutex_lock (&viewer->lock);
+    viewer->closing = true;
+    pthread_cond_signal (&viewer->given);
+    pthread_mutex_unlock (&viewer->lock);
+    pthread_join (viewer->thread, NULL);
+    pthread_cond_destroy (&viewer->given);
+    pthread_mutex_destroy (&viewer->lock);
+    buf_release (&viewer->frame);
+    mem_free (viewer);
+}

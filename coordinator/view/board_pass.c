@@ -1,0 +1,154 @@
+/* board_pass.c - the part of a board that follows the passes. */
+#include "coordinator/view/board_private.h"
+
+#include <string.h>
+
+static struct board_pass *pass_of (struct board *board, const struct attempt_key *key)
+{
+    if (key->rung >= board->plan.rungs.n || key->pass <= PASS_NONE || key->pass > PASS_RESTORED)
+        return NULL;
+    board->rungs[key->rung].last = key->pass;
+    return &board->rungs[key->rung].passes[key->pass];
+}
+
+static void pass_clear (struct board_pass *pass)
+{
+    struct arena arena = pass->arena;
+    arena_reset (&arena);
+    *pass = (struct board_pass) { .arena = arena };
+}
+
+void board_pass_began (struct board *board, const struct fact *fact)
+{
+    const struct fact_pass_began *began = &fact->of.pass_began;
+    struct board_pass *pass = pass_of (board, &began->key);
+    if (pass == NULL)
+        return;
+    pass_clear (pass);
+    pass->attempt = began->key.attempt;
+    pass->began_ms = fact->at_ms;
+    pass->running = true;
+    board->running = true;
+    board->key = began->key;
+    board->opened_gates = 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        board->hosts[i].in_pass = board->hosts[i].ended = false;
+        board_forget_holding (&board->hosts[i]);
+    }
+    for (uint32_t i = 0; i < began->hosts.n; i++) {
+        struct board_host *host = board_host_of (board, began->hosts.items[i]);
+        pass->hosts_n += host && !host->in_pass;
+        if (host)
+            host->in_pass = true;
+    }
+}
+
+void board_pass_skipped (struct board *board, const struct fact_pass_skipped *skipped)
+{
+    struct board_pass *pass = pass_of (board, &skipped->key);
+    if (pass == NULL)
+        return;
+    pass_clear (pass);
+    pass->skipped = true;
+}
+
+void board_gate_opened (struct board *board, const struct fact_gate_opened *opened)
+{
+    if (!board->running || !attempt_key_equal (&opened->key, &board->key))
+        return;
+    board->opened_gates++;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        struct board_host *host = &board->hosts[i];
+        if (host->state != ATTEMPT_AT_GATE || !text_equal (host->gate, opened->gate))
+            continue;
+        host->state = ATTEMPT_RUNNING; /* its next heartbeat says the same */
+        kept_forget (&host->gate);
+    }
+}
+
+void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended)
+{
+    struct board_host *host = board_host_of (board, ended->host);
+    if (host == NULL || !host->in_pass || host->ended || !board->running || !attempt_key_equal (&ended->result.key, &board->key))
+        return;
+    struct board_pass *pass = pass_of (board, &board->key);
+    host->ended = true;
+    board_forget_holding (host);
+    pass->ended_n++;
+    pass->fell_n += ended->result.ending != ENDING_EXITED || ended->result.code != 0;
+}
+
+static bool belongs (const struct board_group *group, const struct verdict *verdict)
+{
+    struct text cause = { verdict->cause.ptr, kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
+    return group->outcome == verdict->outcome && group->layer == verdict->layer && text_equal (group->cause, cause);
+}
+
+static struct text keep_in (struct arena *arena, struct text from)
+{
+    return text_copy (arena, (struct text) { from.ptr, kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
+}
+
+static struct board_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
+{
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        if (belongs (&pass->groups.items[i], verdict))
+            return &pass->groups.items[i];
+    if (pass->groups.n == BOARD_GROUPS_MAX)
+        return NULL;
+    struct board_group *group = &pass->groups.items[pass->groups.n++];
+    *group = (struct board_group) {
+        .outcome = verdict->outcome, .layer = verdict->layer, .signature = keep_in (&pass->arena, verdict->signature),
+        .cause = keep_in (&pass->arena, verdict->cause), .next = keep_in (&pass->arena, verdict->next),
+        .phase = keep_in (&pass->arena, verdict->phase),
+    };
+    group->hosts.items = arena_array (&pass->arena, capacity, sizeof (uint32_t));
+    return group;
+}
+
+static void take_verdict (struct board *board, struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
+{
+    if (verdict->outcome > OUTCOME_NONE && verdict->outcome < OUTCOME_N)
+        pass->counts[verdict->outcome]++;
+    struct board_group *group = group_for (pass, verdict, capacity);
+    if (group)
+        group->hosts.items[group->hosts.n++] = verdict->host;
+    else
+        pass->ungrouped_n++;
+    if (board_host_of (board, verdict->host))
+        board->hosts[verdict->host].outcome = verdict->outcome;
+}
+
+static void settle_hosts (struct board *board, const struct attempt_key *key)
+{
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        struct board_host *host = &board->hosts[i];
+        if (host->in_pass && host->outcome == OUTCOME_PASSED && key->pass != PASS_COLD && host->rungs_passed <= key->rung)
+            host->rungs_passed = key->rung + 1;
+        host->in_pass = host->ended = false;
+        board_forget_holding (host);
+    }
+}
+
+void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
+{
+    struct board_pass *pass = pass_of (board, &ended->key);
+    if (pass == NULL)
+        return;
+    pass->running = false;
+    pass->attempt = ended->key.attempt;
+    pass->outcome = ended->outcome;
+    pass->duration_ms = ended->duration_ms;
+    arena_reset (&pass->arena);
+    pass->groups.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_group));
+    pass->groups.n = pass->ungrouped_n = 0;
+    memset (pass->counts, 0, sizeof (pass->counts));
+    pass->counts[OUTCOME_PASSED] = pass->hosts_n > ended->verdicts.n ? pass->hosts_n - ended->verdicts.n : 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (board->hosts[i].in_pass)
+            board->hosts[i].outcome = OUTCOME_PASSED;
+    for (uint32_t i = 0; i < ended->verdicts.n; i++)
+        take_verdict (board, pass, &ended->verdicts.items[i], ended->verdicts.n);
+    settle_hosts (board, &ended->key);
+    board->running = false;
+}

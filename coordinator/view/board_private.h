@@ -1,0 +1,22 @@
+/* board_private.h - shared by the files that fold facts into a board, and by nobody else. */
+#ifndef SLICEUP_VIEW_BOARD_PRIVATE_H
+#define SLICEUP_VIEW_BOARD_PRIVATE_H
+
+#include "coordinator/view/board.h"
+
+/* Kept texts are owned, bounded copies. */
+void kept_set (struct text *kept, struct text from, uint32_t max_bytes);
+void kept_forget (struct text *kept);
+uint32_t kept_bytes (struct text text, uint32_t max_bytes); /* how much of it would be kept */
+
+struct board_host *board_host_of (struct board *board, uint32_t host); /* NULL outside the plan */
+void board_forget_holding (struct board_host *host);
+
+/* board_pass.c */
+void board_pass_began (struct board *board, const struct fact *fact);
+void board_pass_skipped (struct board *board, const struct fact_pass_skipped *skipped);
+void board_gate_opened (struct board *board, const struct fact_gate_opened *opened);
+void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended);
+void board_pass_ended (struct board *board, const struct fact_pass_ended *ended);
+
+#endif

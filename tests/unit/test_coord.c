@@ -1,0 +1,314 @@
+/* links: simulated */
+/* The coordinator's mind, input by input: what it decides over restarts, lost orders, gates and the end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "coordinator/core/coord.h"
+#include "sample.h"
+
+enum { HOSTS = 3, FACTS_MAX = 256 };
+
+struct bench {
+    struct arena arena;
+    struct plan plan;
+    struct coord *coord;
+    struct outbox out;
+    struct fact facts[FACTS_MAX];   /* durable ones, copied */
+    uint32_t facts_n;
+    uint32_t said[MSG_SHUTDOWN + 1];/* by kind, since the last bench_forget */
+    uint64_t now_ms, seq;
+};
+
+static void collect (struct bench *bench)
+{
+    for (uint32_t i = 0; i < bench->out.n; i++) {
+        struct outbox_item *item = &bench->out.items[i];
+        if (item->is_fact && !fact_is_soft (item->fact.kind))
+            fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
+        else if (!item->is_fact && item->effect.kind == FX_SEND)
+            bench->said[item->effect.msg->kind]++;
+    }
+    outbox_clear (&bench->out);
+}
+
+static void bench_forget (struct bench *bench)
+{
+    memset (bench->said, 0, sizeof (bench->said));
+}
+
+/* A run whose hosts are all joined; its first rung, `first`, is running. */
+static void bench_open (struct bench *bench, uint32_t first)
+{
+    *bench = (struct bench) { .now_ms = 1000 };
+    sample_plan (&bench->plan, HOSTS, &bench->arena);
+    bench->plan.rungs.items += first;
+    bench->plan.rungs.n = 1;
+    bench->plan.rungs.items[0].warm = WARM_NONE;
+    bench->coord = coord_create ();
+    outbox_init (&bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1, bench->now_ms, &bench->out);
+    collect (bench);
+}
+
+static void bench_close (struct bench *bench)
+{
+    coord_destroy (bench->coord);
+    outbox_release (&bench->out);
+    arena_release (&bench->arena);
+}
+
+static void step (struct bench *bench, const struct input *in)
+{
+    coord_step (bench->coord, in, ++bench->now_ms, &bench->out);
+    collect (bench);
+}
+
+static void tell (struct bench *bench, uint32_t host, struct msg *msg)
+{
+    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
+    msg->session = msg->kind == MSG_HELLO ? 0 : coord_session (bench->coord, host);
+    msg->seq = ++bench->seq;
+    step (bench, &in);
+}
+
+static void hello (struct bench *bench, uint32_t host)
+{
+    struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
+    tell (bench, host, &msg);
+}
+
+static void all_join (struct bench *bench)
+{
+    for (uint32_t host = 0; host < HOSTS; host++)
+        hello (bench, host);
+}
+
+static const struct attempt_key running = { 0, PASS_ONCE, 1 };
+
+static void beat (struct bench *bench, uint32_t host, struct holding *held)
+{
+    struct msg msg = { .kind = MSG_HEARTBEAT };
+    msg.of.heartbeat.holdings.items = held;
+    msg.of.heartbeat.holdings.n = held ? 1 : 0;
+    tell (bench, host, &msg);
+}
+
+static void at_gate (struct bench *bench, uint32_t host, enum gate_mode mode, const char *value)
+{
+    struct holding held = { .key = running, .state = ATTEMPT_AT_GATE, .gate = TEXT_LIT ("program"), .gate_mode = mode,
+                            .gate_value = text_of (value) };
+    beat (bench, host, &held);
+}
+
+static void end (struct bench *bench, uint32_t host, enum ending ending)
+{
+    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = running, .ending = ending, .done = ending == ENDING_EXITED } };
+    tell (bench, host, &msg);
+}
+
+/* The coordinator dies and another one replays what was durable; all workers say hello again. */
+static void restart (struct bench *bench)
+{
+    coord_destroy (bench->coord);
+    bench->coord = coord_create ();
+    for (uint32_t i = 0; i < bench->facts_n; i++)
+        coord_apply (bench->coord, &bench->facts[i]);
+    coord_attach (bench->coord, 2, ++bench->now_ms, &bench->out);
+    collect (bench);
+}
+
+static const struct fact *last_fact (const struct bench *bench, enum fact_kind kind)
+{
+    for (uint32_t i = bench->facts_n; i > 0; i--)
+        if (bench->facts[i - 1].kind == kind)
+            return &bench->facts[i - 1];
+    return NULL;
+}
+
+static void cancel (struct bench *bench, uint32_t level)
+{
+    struct input in = { .kind = IN_CANCEL, .level = level };
+    step (bench, &in);
+}
+
+static void a_cancel_survives_a_restart (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    bench_open (&bench, 0);
+    all_join (&bench);
+    cancel (&bench, 1);
+    restart (&bench);
+    all_join (&bench);
+    bench_forget (&bench);
+    bench.now_ms += 5000;
+    beat (&bench, 0, &held);
+    assert_int_equal (bench.said[MSG_CANCEL], 1);
+    assert_int_equal (bench.said[MSG_RUN], 0);
+    bench_close (&bench);
+}
+
+static void an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 0);
+    all_join (&bench);
+    cancel (&bench, 2);
+    bench_forget (&bench);
+    bench.now_ms += 5000;
+    for (uint32_t host = 0; host < HOSTS; host++)
+        beat (&bench, host, NULL);
+    assert_int_equal (bench.said[MSG_RUN], 0);
+    assert_true (coord_ended (bench.coord, NULL));
+    bench_close (&bench);
+}
+
+static void nothing_is_recorded_after_the_end (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 0);
+    all_join (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        end (&bench, host, ENDING_EXITED);
+    assert_true (coord_ended (bench.coord, NULL));
+    uint32_t facts = bench.facts_n;
+    static const enum input_kind kinds[] = { IN_TICK, IN_WORKER_KEYED, IN_WORKER_EXITED, IN_CACHE_FOUND, IN_TOKEN, IN_CANCEL };
+    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
+        struct input in = { .kind = kinds[i], .token = 1, .level = 1, .text = TEXT_LIT ("x") };
+        step (&bench, &in);
+    }
+    beat (&bench, 0, NULL);
+    assert_int_equal (bench.facts_n, facts);
+    bench_close (&bench);
+}
+
+static void a_gate_opens_when_all_agree_and_names_who_does_not (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 2);
+    all_join (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        at_gate (&bench, host, GATE_AGREE, "P");
+    assert_non_null (last_fact (&bench, FACT_GATE_OPENED));
+    bench_close (&bench);
+
+    bench_open (&bench, 2);
+    all_join (&bench);
+    at_gate (&bench, 0, GATE_AGREE, "P");
+    at_gate (&bench, 1, GATE_AGREE, "P");
+    at_gate (&bench, 2, GATE_SHARE, "Q"); /* saying "share" does not get it past those who want agreement */
+    assert_null (last_fact (&bench, FACT_GATE_OPENED));
+    const struct fact *stopped = last_fact (&bench, FACT_PASS_STOPPED);
+    assert_non_null (stopped);
+    assert_int_equal (stopped->of.pass_stopped.culprits.n, 1);
+    assert_int_equal (stopped->of.pass_stopped.culprits.items[0], 2);
+    bench_close (&bench);
+}
+
+static void a_host_that_passes_a_gate_by_is_named (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 2);
+    all_join (&bench);
+    end (&bench, 2, ENDING_EXITED);
+    at_gate (&bench, 0, GATE_SHARE, "x");
+    const struct fact *stopped = last_fact (&bench, FACT_PASS_STOPPED);
+    assert_non_null (stopped);
+    assert_int_equal (stopped->of.pass_stopped.culprits.items[0], 2);
+    bench_close (&bench);
+}
+
+static void hang_at_a_gate (struct bench *bench, bool with_restart)
+{
+    bench_open (bench, 2);
+    all_join (bench);
+    at_gate (bench, 0, GATE_SHARE, "x");
+    at_gate (bench, 1, GATE_SHARE, "");
+    end (bench, 0, ENDING_TIMEOUT);
+    if (with_restart) {
+        restart (bench);
+        all_join (bench);
+        at_gate (bench, 1, GATE_SHARE, "");
+    }
+    end (bench, 1, ENDING_TIMEOUT);
+    end (bench, 2, ENDING_TIMEOUT);
+}
+
+static void a_restart_does_not_change_who_is_to_blame (void **state)
+{
+    (void) state;
+    for (int with_restart = 0; with_restart < 2; with_restart++) {
+        struct bench bench;
+        hang_at_a_gate (&bench, with_restart);
+        const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
+        assert_non_null (ended);
+        for (uint32_t i = 0; i < ended->of.pass_ended.verdicts.n; i++) {
+            const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
+            assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_NO_REPORT : OUTCOME_CASCADE);
+        }
+        bench_close (&bench);
+    }
+}
+
+static void a_host_that_was_stopped_on_its_own_is_the_cause (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 2);
+    all_join (&bench);
+    end (&bench, 2, ENDING_CANCELLED);
+    end (&bench, 0, ENDING_CANCELLED);
+    end (&bench, 1, ENDING_CANCELLED);
+    const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
+        assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_NO_REPORT : OUTCOME_CASCADE);
+    }
+    bench_close (&bench);
+}
+
+static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct digest before, after;
+    bench_open (&bench, 0);
+    struct fact bad = { .kind = FACT_PASS_ENDED, .index = bench.facts_n + 1 };
+    uint32_t host = 4000;
+    bad.of.pass_ended.key.rung = 63;
+    coord_apply (bench.coord, &bad);
+    coord_digest (bench.coord, &before);
+    bad = (struct fact) { .kind = FACT_PASS_BEGAN, .index = bench.facts_n + 1, .of.pass_began = { .key = running } };
+    bad.of.pass_began.hosts.items = &host;
+    bad.of.pass_began.hosts.n = 1;
+    coord_apply (bench.coord, &bad);
+    coord_digest (bench.coord, &after);
+    assert_true (digest_equal (&before, &after));
+    bench_close (&bench);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_cancel_survives_a_restart),
+        cmocka_unit_test (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again),
+        cmocka_unit_test (nothing_is_recorded_after_the_end),
+        cmocka_unit_test (a_gate_opens_when_all_agree_and_names_who_does_not),
+        cmocka_unit_test (a_host_that_passes_a_gate_by_is_named),
+        cmocka_unit_test (a_restart_does_not_change_who_is_to_blame),
+        cmocka_unit_test (a_host_that_was_stopped_on_its_own_is_the_cause),
+        cmocka_unit_test (an_unknown_rung_in_a_journal_is_not_followed),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
