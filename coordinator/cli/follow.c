@@ -56,7 +56,8 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
         return 0; /* an event was faster */
     arena_reset (&follow->arena);
     if (wire_get_fact (bytes, &fact, &follow->arena, err) < 0 || fact.index != index) {
-        err_set (err, ERR_DAMAGE, "fact %llu of the journal of run %.8s is not a fact", (unsigned long long) index, follow->dir.id);
+        err_set (err, ERR_DAMAGE, "fact %llu of the journal of run %.8s is not a fact", (unsigned long long) index,
+                 follow->dir.id);
         return -1;
     }
     follow->index = index;

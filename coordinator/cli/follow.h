@@ -20,7 +20,7 @@ bool follow_has_journal (const struct follow *follow);  /* was it there when it 
 bool follow_held (const struct follow *follow, int64_t *pid);
 /* Connects to the events of a live coordinator; done already: 0. */
 int follow_listen (struct follow *follow, struct err *err);
-int follow_fd (const struct follow *follow);            /* edge-triggered: drain with follow_events; -1: not listening */
+int follow_fd (const struct follow *follow); /* edge-triggered: drain with follow_events; -1: not listening */
 /* Hands on the events that are there now. */
 int follow_events (struct follow *follow, struct err *err);
 

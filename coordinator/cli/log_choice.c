@@ -38,7 +38,8 @@ static int resolve_hosts (struct log_choice *choice, const struct board *board, 
         n += choice->host_chosen[i] = !choice->hosts || hostset_has (&names, board_host_name (board, i));
     arena_release (&arena);
     if (n == 0)
-        return err_set (err, ERR_USAGE, "--host %s: none of them is a host of this run", choice->hosts ? choice->hosts : "");
+        return err_set (err, ERR_USAGE, "--host %s: none of them is a host of this run",
+                        choice->hosts ? choice->hosts : "");
     return 0;
 }
 
@@ -56,7 +57,8 @@ int log_choice_resolve (struct log_choice *choice, const struct board *board, st
 
 bool log_choice_takes (const struct log_choice *choice, const struct log_source *source)
 {
-    return choice->host_chosen[source->host] && (choice->rung_index < 0 || (uint32_t) choice->rung_index == source->key.rung) &&
+    return choice->host_chosen[source->host] &&
+           (choice->rung_index < 0 || (uint32_t) choice->rung_index == source->key.rung) &&
            (!choice->pass_index || choice->pass_index == source->key.pass) &&
            (!choice->attempt || choice->attempt == source->key.attempt);
 }
@@ -87,7 +89,8 @@ static void add_all (const struct log_choice *choice, const struct board *board,
     for (uint32_t rung = 0; rung < board->plan.rungs.n; rung++)
         for (uint32_t pass = PASS_ONCE; pass < BOARD_PASSES; pass++) {
             uint32_t last = board->rungs[rung].passes[pass].attempt;
-            for (uint32_t attempt = last > ATTEMPTS_MAX ? last - ATTEMPTS_MAX + 1 : 1; attempt <= last && last; attempt++)
+            for (uint32_t attempt = last > ATTEMPTS_MAX ? last - ATTEMPTS_MAX + 1 : 1; attempt <= last && last;
+                 attempt++)
                 add_attempt (choice, board, (struct attempt_key) { rung, pass, attempt }, sources);
         }
 }
@@ -101,7 +104,8 @@ static void add_failed (const struct board *board, uint32_t rung, bool cascades,
         const struct board_group *group = &pass->groups.items[i];
         for (uint32_t k = 0; k < group->hosts.n && (group->outcome == OUTCOME_CASCADE) == cascades; k++)
             if (group->hosts.items[k] < board->plan.hosts.n)
-                log_sources_add (sources, &(struct log_source) { group->hosts.items[k], { rung, state->last, pass->attempt } });
+                log_sources_add (sources,
+                                 &(struct log_source){group->hosts.items[k], {rung, state->last, pass->attempt}});
     }
 }
 
@@ -116,7 +120,8 @@ static void add_by_default (const struct log_choice *choice, const struct board 
         add_attempt (choice, board, board->key, sources);
 }
 
-void log_choice_list (const struct log_choice *choice, const struct board *board, struct log_sources *sources, bool *everything)
+void log_choice_list (const struct log_choice *choice, const struct board *board, struct log_sources *sources,
+                      bool *everything)
 {
     *everything = false;
     if (log_choice_is_default (choice))

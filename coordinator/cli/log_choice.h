@@ -25,6 +25,7 @@ bool log_choice_takes (const struct log_choice *choice, const struct log_source 
  * `everything` says that it came to that. */
 struct log_sources { struct log_source *items; uint32_t n, capacity; };
 void log_sources_add (struct log_sources *sources, const struct log_source *source);
-void log_choice_list (const struct log_choice *choice, const struct board *board, struct log_sources *sources, bool *everything);
+void log_choice_list (const struct log_choice *choice, const struct board *board, struct log_sources *sources,
+                      bool *everything);
 
 #endif

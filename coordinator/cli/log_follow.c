@@ -91,7 +91,8 @@ static void grow (struct tails *tails, uint32_t at, bool last)
     run_dir_log (tails->dir, &tails->board->plan, tail->source.host, &tail->source.key, path);
     int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t len = 0;
-    while (fd >= 0 && tails->status == EXIT_HOLDS && (len = pread (fd, tails->piece, PIECE_BYTES, (off_t) tail->offset)) > 0) {
+    while (fd >= 0 && tails->status == EXIT_HOLDS &&
+           (len = pread (fd, tails->piece, PIECE_BYTES, (off_t) tail->offset)) > 0) {
         uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last || tail->fading);
         if (whole == 0)
             break;
@@ -136,14 +137,16 @@ static int follow_to_end (struct tails *tails, struct follow *follow, struct err
 int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
                 const struct log_choice *choice, bool raw)
 {
-    struct tails tails = { .cli = cli, .dir = dir, .board = board, .choice = choice, .raw = raw, .piece = mem_alloc (PIECE_BYTES) };
+    struct tails tails = {
+        .cli = cli, .dir = dir, .board = board, .choice = choice, .raw = raw, .piece = mem_alloc (PIECE_BYTES)};
     struct err err = { 0 };
     if (follow_to_end (&tails, follow, &err) < 0)
         tails.status = cli_fail (cli, &err);
     else
         grow_last (&tails, follow);
     if (tails.status == EXIT_HOLDS && !board->ended) {
-        err_set (&err, ERR_STATE, "no coordinator holds run %.8s, so no output arrives; sliceup resume takes it over", dir->id);
+        err_set (&err, ERR_STATE, "no coordinator holds run %.8s, so no output arrives; sliceup resume takes it over",
+                 dir->id);
         tails.status = cli_fail (cli, &err);
     }
     mem_free (tails.items);

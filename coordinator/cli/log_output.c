@@ -4,7 +4,8 @@
 
 enum { HOLE_BYTES_LEAST = 4 };
 
-void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key, struct buf *out)
+void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
+                        struct buf *out)
 {
     board_fold (board, hosts, n, out);
     buf_puts (out, ", rung ");

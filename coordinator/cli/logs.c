@@ -85,7 +85,8 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
 /* ---- showing ---- */
 
 /* A host that printed nothing has no file. */
-static int read_output (const struct logs *logs, const struct log_source *source, struct buf *bytes, bool *there, struct err *err)
+static int read_output (const struct logs *logs, const struct log_source *source, struct buf *bytes, bool *there,
+                        struct err *err)
 {
     char path[RUN_PATH_BYTES];
     run_dir_log (&logs->dir, &logs->board->plan, source->host, &source->key, path);
@@ -94,7 +95,8 @@ static int read_output (const struct logs *logs, const struct log_source *source
     return *there ? file_read (path, bytes, err) : 0;
 }
 
-static int learn_outputs (const struct logs *logs, const struct log_sources *sources, struct output *outputs, struct err *err)
+static int learn_outputs (const struct logs *logs, const struct log_sources *sources, struct output *outputs,
+                          struct err *err)
 {
     struct buf bytes;
     buf_init (&bytes, LOG_MAX_BYTES);
@@ -112,7 +114,8 @@ static int learn_outputs (const struct logs *logs, const struct log_sources *sou
 
 static bool alike (const struct output *a, const struct output *b)
 {
-    return a->known == b->known && attempt_key_equal (&a->source.key, &b->source.key) && digest_equal (&a->digest, &b->digest);
+    return a->known == b->known && attempt_key_equal (&a->source.key, &b->source.key) &&
+           digest_equal (&a->digest, &b->digest);
 }
 
 static uint32_t gather (struct output *outputs, uint32_t from, uint32_t n, uint32_t *hosts)
@@ -147,7 +150,8 @@ static void add_body (struct logs *logs, const struct buf *bytes, struct buf *ou
 }
 
 /* One output, with all the hosts that printed just that. */
-static int show_output (struct logs *logs, const struct output *output, const uint32_t *hosts, uint32_t n, struct err *err)
+static int show_output (struct logs *logs, const struct output *output, const uint32_t *hosts, uint32_t n,
+                        struct err *err)
 {
     struct buf bytes, out;
     bool there = false;
@@ -171,7 +175,8 @@ static void hint (const struct logs *logs)
     if (logs->shown == 0)
         printf ("the chosen attempts left no output; sliceup status %.8s shows what was begun\n", logs->dir.id);
     else if (logs->cut)
-        printf ("\n%u of %u outputs were cut; whole ones: sliceup logs %.8s --rung ID --host SET\n", logs->cut, logs->shown, logs->dir.id);
+        printf ("\n%u of %u outputs were cut; whole ones: sliceup logs %.8s --rung ID --host SET\n", logs->cut,
+                logs->shown, logs->dir.id);
 }
 
 static int show_all (struct logs *logs, struct err *err)
@@ -203,7 +208,8 @@ static int prepare (struct logs *logs, struct follow *follow, struct err *err)
     if (!logs->board->opened)
         return err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", logs->dir.id);
     if (!log_output_names_safe (logs->board))
-        return err_set (err, ERR_DAMAGE, "run %.8s: a host or rung of its plan has a name that no configuration may give", logs->dir.id);
+        return err_set (err, ERR_DAMAGE,
+                        "run %.8s: a host or rung of its plan has a name that no configuration may give", logs->dir.id);
     return log_choice_resolve (&logs->choice, logs->board, err);
 }
 
@@ -234,8 +240,8 @@ const struct cli_command logs_command = {
     .name = "logs",
     .usage = "logs [RUN] [--host SET] [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]",
     .summary = "what the programs printed; equal outputs of several hosts are shown once",
-    .help = "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of all\n"
-            "outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
+    .help = "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of\n"
+            "all outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
             "attempt 1:\". What could move the cursor or change colours is shown as \\x1b and the like.\n\n"
             "  --host SET    only these hosts, e.g. v6e[0-3,7]\n"
             "  --rung ID     only this rung\n"
@@ -244,8 +250,9 @@ const struct cli_command logs_command = {
             "  --follow      go on as more is printed, until the run ends\n"
             "  --raw         the bytes as they were printed\n\n"
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-            "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  sliceup logs --follow --host v6e[0-3]\n\n"
-            "Exit status: 0 shown; 2 usage, no such run, host or rung; 3 it was never begun, or --follow and no coordinator\n"
-            "holds it; 5 its journal is damaged.\n",
+            "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  "
+            "sliceup logs --follow --host v6e[0-3]\n\n"
+            "Exit status: 0 shown; 2 usage, no such run, host or rung; 3 it was never begun, or --follow and no\n"
+            "coordinator holds it; 5 its journal is damaged.\n",
     .run = logs_run,
 };

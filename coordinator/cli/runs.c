@@ -119,8 +119,8 @@ static void add_reached (struct line *line, const struct board *board)
     if (reached < 0)
         snprintf (words, sizeof (words), "none of %u", board->plan.rungs.n);
     else
-        snprintf (words, sizeof (words), "%.*s (%d of %u)", TEXT_ARG (board_rung_id (board, (uint32_t) reached)), reached + 1,
-                  board->plan.rungs.n);
+        snprintf (words, sizeof (words), "%.*s (%d of %u)", TEXT_ARG (board_rung_id (board, (uint32_t) reached)),
+                  reached + 1, board->plan.rungs.n);
     add_cell (line, text_of (words), RUNG_COLUMNS);
 }
 
@@ -217,11 +217,13 @@ const struct cli_command runs_command = {
     .name = "runs",
     .usage = "runs [--json]",
     .summary = "every run under this home, the newest first",
-    .help = "For each run: its id (any command takes the first digits of it), the slice, how it ended or that it still\n"
-            "runs, the highest rung that every host passed, how long it took and how long ago it began. Interrupted: no\n"
-            "coordinator holds it, sliceup resume takes it over. A run whose journal is damaged is listed as such.\n\n"
-            "  --json   a list of objects: run, state, slice, rung_reached, exit_status, created_wall_ms, duration_ms, problem\n\n"
-            "Examples:\n  sliceup runs\n  sliceup runs --json | jq -r '.[] | select(.state == \"interrupted\") | .run'\n\n"
-            "Exit status: 0 they are listed, 2 usage, 3 the folder of runs cannot be read.\n",
+    .help =
+        "For each run: its id (any command takes the first digits of it), the slice, how it ended or that it still\n"
+        "runs, the highest rung that every host passed, how long it took and how long ago it began. Interrupted: no\n"
+        "coordinator holds it, sliceup resume takes it over. A run whose journal is damaged is listed as such.\n\n"
+        "  --json   a list of objects: run, state, slice, rung_reached, exit_status, created_wall_ms, duration_ms, "
+        "problem\n\n"
+        "Examples:\n  sliceup runs\n  sliceup runs --json | jq -r '.[] | select(.state == \"interrupted\") | .run'\n\n"
+        "Exit status: 0 they are listed, 2 usage, 3 the folder of runs cannot be read.\n",
     .run = runs_run,
 };

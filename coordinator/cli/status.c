@@ -20,7 +20,8 @@ static void on_fact (void *owner, const struct fact *fact)
 {
     struct asker *asker = owner;
     board_apply (asker->board, fact);
-    if (fact->kind != FACT_HOST_HEARD || fact->of.host_heard.host >= HOSTS_MAX || asker->heard[fact->of.host_heard.host])
+    if (fact->kind != FACT_HOST_HEARD || fact->of.host_heard.host >= HOSTS_MAX ||
+        asker->heard[fact->of.host_heard.host])
         return;
     asker->heard[fact->of.host_heard.host] = true;
     asker->heard_n++;
@@ -109,13 +110,14 @@ const struct cli_command status_command = {
     .name = "status",
     .usage = "status [RUN] [--json]",
     .summary = "one look at a run: where every host and rung stands, and what is waited for",
-    .help = "Works for running, finished and interrupted runs. Of a running one it also listens for a second, to tell in\n"
-            "which phase every host is.\n\n"
-            "  --json   for scripts: schema sliceup.status/1; members may be added, none changes its meaning\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-            "Examples:\n  sliceup status\n  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
-            "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n\n"
-            "Exit status: that of the run when it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume\n"
-            "takes it over); 2 no such run; 5 its journal is damaged.\n",
+    .help =
+        "Works for running, finished and interrupted runs. Of a running one it also listens for a second, to tell in\n"
+        "which phase every host is.\n\n"
+        "  --json   for scripts: schema sliceup.status/1; members may be added, none changes its meaning\n\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+        "Examples:\n  sliceup status\n  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
+        "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n\n"
+        "Exit status: that of the run when it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume\n"
+        "takes it over); 2 no such run; 5 its journal is damaged.\n",
     .run = status_run,
 };

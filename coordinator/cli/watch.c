@@ -76,7 +76,8 @@ static void tell_holder (struct watcher *watcher, bool held)
 {
     char remark[160];
     if (!held && !watcher->said_gone) {
-        snprintf (remark, sizeof (remark), "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s",
+        snprintf (remark, sizeof (remark),
+                  "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s",
                   watcher->dir->id);
         live_say (watcher->live, remark);
         watcher->said_gone = true;
@@ -120,6 +121,8 @@ static void each_pass (void *owner)
         look (watcher);
         watcher->look_ms = now_ms + (watcher->events_fd >= 0 ? JOURNAL_MS : REDRAW_MS);
     }
+    if (watcher->err.code)
+        return; /* the end of it is told, and nothing that was not read */
     live_tick (watcher->live, clock_wall_ms ());
     if (live_board (watcher->live)->ended)
         leave (watcher, (int) live_board (watcher->live)->exit_status);
@@ -191,13 +194,14 @@ const struct cli_command watch_command = {
     .name = "watch",
     .usage = "watch [RUN]",
     .summary = "follow a run from another terminal, as it happens",
-    .help = "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
-            "begins with everything that happened before, so nothing is missed by coming late, and a finished run is shown\n"
-            "as it ended. It only reads: Ctrl-C leaves the run alone, and any number may watch.\n\n"
-            "When the coordinator dies, watch says so once and waits: after sliceup resume it goes on.\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-            "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
-            "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun;\n"
-            "5 its journal is damaged.\n",
+    .help =
+        "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
+        "begins with everything that happened before, so nothing is missed by coming late, and a finished run is\n"
+        "shown as it ended. It only reads: Ctrl-C leaves the run alone, and any number may watch.\n\n"
+        "When the coordinator dies, watch says so once and waits: after sliceup resume it goes on.\n\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+        "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
+        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun;\n"
+        "5 its journal is damaged.\n",
     .run = watch_run,
 };

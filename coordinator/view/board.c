@@ -137,7 +137,8 @@ static void apply_suspected (struct board *board, const struct fact *fact)
 static struct board_metric *metric_for (struct board *board, const struct fact_metric_judged *judged)
 {
     for (uint32_t i = 0; i < board->metrics.n; i++)
-        if (board->metrics.items[i].key.rung == judged->key.rung && text_equal (board->metrics.items[i].name, judged->metric))
+        if (board->metrics.items[i].key.rung == judged->key.rung &&
+            text_equal (board->metrics.items[i].name, judged->metric))
             return &board->metrics.items[i];
     if (board->metrics.n == BOARD_METRICS_MAX)
         return NULL;

@@ -62,9 +62,22 @@ struct board_rung {
     enum pass last;             /* the pass that was begun, skipped or ended last; NONE: not reached */
 };
 
-struct board_metric { struct attempt_key key; struct text name, axes, why; double value; enum proof proof; uint32_t missing_n; };
+struct board_metric {
+    struct attempt_key key;
+    struct text name, axes, why;
+    double value;
+    enum proof proof;
+    uint32_t missing_n;
+};
 
-struct board_generation { uint64_t token; bool adopted; struct text bundle; uint32_t entries; uint64_t bytes; uint32_t writer; };
+struct board_generation {
+    uint64_t token;
+    bool adopted;
+    struct text bundle;
+    uint32_t entries;
+    uint64_t bytes;
+    uint32_t writer;
+};
 
 struct board {
     struct arena arena;         /* of the plan and the tables */

@@ -69,7 +69,8 @@ void board_gate_opened (struct board *board, const struct fact_gate_opened *open
 void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended)
 {
     struct board_host *host = board_host_of (board, ended->host);
-    if (host == NULL || !host->in_pass || host->ended || !board->running || !attempt_key_equal (&ended->result.key, &board->key))
+    if (host == NULL || !host->in_pass || host->ended || !board->running ||
+        !attempt_key_equal (&ended->result.key, &board->key))
         return;
     struct board_pass *pass = pass_of (board, &board->key);
     host->ended = true;
@@ -106,7 +107,8 @@ static struct board_group *group_for (struct board_pass *pass, const struct verd
     return group;
 }
 
-static void take_verdict (struct board *board, struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
+static void take_verdict (struct board *board, struct board_pass *pass, const struct verdict *verdict,
+                          uint32_t capacity)
 {
     if (verdict->outcome > OUTCOME_NONE && verdict->outcome < OUTCOME_N)
         pass->counts[verdict->outcome]++;
@@ -123,7 +125,8 @@ static void settle_hosts (struct board *board, const struct attempt_key *key)
 {
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         struct board_host *host = &board->hosts[i];
-        if (host->in_pass && host->outcome == OUTCOME_PASSED && key->pass != PASS_COLD && host->rungs_passed <= key->rung)
+        if (host->in_pass && host->outcome == OUTCOME_PASSED && key->pass != PASS_COLD &&
+            host->rungs_passed <= key->rung)
             host->rungs_passed = key->rung + 1;
         host->in_pass = host->ended = false;
         board_forget_holding (host);

@@ -31,7 +31,8 @@ uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_m
     uint64_t spent = 0;
     for (uint32_t i = 0; i < BOARD_PASSES; i++) {
         const struct board_pass *pass = &board->rungs[rung].passes[i];
-        spent += pass->running && board->running && now_ms > pass->began_ms ? now_ms - pass->began_ms : pass->duration_ms;
+        spent +=
+            pass->running && board->running && now_ms > pass->began_ms ? now_ms - pass->began_ms : pass->duration_ms;
     }
     return spent;
 }

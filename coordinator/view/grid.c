@@ -31,7 +31,9 @@ static uint32_t rungs_wanted (uint32_t rungs, uint32_t left)
 
 static struct layout lay_out (const struct style *style, struct layout wanted)
 {
-    uint32_t left = style->rows == 0 ? UINT32_MAX : style->rows > 2 ? style->rows - 2 : 0; /* header, and the last row */
+    uint32_t left = style->rows > 2 ? style->rows - 2 : 0; /* header, and the last row */
+    if (style->rows == 0)
+        left = UINT32_MAX;
     struct layout layout = { 0 };
     layout.rungs = take (&left, rungs_wanted (wanted.rungs, left));
     layout.hosts = take (&left, wanted.hosts);
@@ -135,7 +137,8 @@ static void draw_folded (const struct style *style, uint32_t n, const char *what
     line_end (&line);
 }
 
-static void draw_rungs (const struct board *board, uint64_t now_ms, const struct style *style, uint32_t lines, struct buf *out)
+static void draw_rungs (const struct board *board, uint64_t now_ms, const struct style *style, uint32_t lines,
+                        struct buf *out)
 {
     uint32_t n = board->plan.rungs.n, now = rung_now (board), from = 0, to = n;
     if (lines < n) { /* one line each for what is folded above and below, unless there is no room even for that */
@@ -176,7 +179,8 @@ static void draw_waiting (const struct style *style, const struct buf *lines, ui
     }
 }
 
-static void draw_notable (const struct style *style, const struct text *notable, uint32_t n, uint32_t most, struct buf *out)
+static void draw_notable (const struct style *style, const struct text *notable, uint32_t n, uint32_t most,
+                          struct buf *out)
 {
     for (uint32_t i = n - least (n, most); i < n; i++) {
         struct line line = line_begin (out, style);

@@ -1,8 +1,8 @@
 /* grid.h - the live view as lines: where the run is, a row a rung, what is waited for, what happened last.
  *
  * Fits any terminal: no line is wider than style.columns, and there are at most style.rows - 1 of them (rows 0: any
- * number). Too many rungs fold into "12 rungs passed" above and "8 to go" below; a narrow terminal loses the bar, then the
- * pass, then the time. Pure: moving the cursor is the caller's affair. */
+ * number). Too many rungs fold into "12 rungs passed" above and "8 to go" below; a narrow terminal loses the bar, then
+ * the pass, then the time. Pure: moving the cursor is the caller's affair. */
 #ifndef SLICEUP_VIEW_GRID_H
 #define SLICEUP_VIEW_GRID_H
 

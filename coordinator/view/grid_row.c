@@ -9,8 +9,9 @@ enum { MARK_COLUMNS = 2, PASS_COLUMNS = 10, TIME_COLUMNS = 11, BAR_LEAST = 6, BA
 const char *grid_mark (enum outcome outcome, bool running, bool unicode)
 {
     static const char *const fine[] = {
-        [OUTCOME_NONE] = "\xC2\xB7", [OUTCOME_PASSED] = "\xE2\x9C\x93", [OUTCOME_NOT_REACHED] = "\xC2\xB7", [OUTCOME_CASCADE] = "~",
-        [OUTCOME_COULD_NOT_RUN] = "!", [OUTCOME_NO_REPORT] = "?", [OUTCOME_FAILED] = "\xE2\x9C\x97",
+        [OUTCOME_NONE] = "\xC2\xB7",       [OUTCOME_PASSED] = "\xE2\x9C\x93", [OUTCOME_NOT_REACHED] = "\xC2\xB7",
+        [OUTCOME_CASCADE] = "~",           [OUTCOME_COULD_NOT_RUN] = "!",     [OUTCOME_NO_REPORT] = "?",
+        [OUTCOME_FAILED] = "\xE2\x9C\x97",
     };
     static const char *const ascii[] = {
         [OUTCOME_NONE] = ".", [OUTCOME_PASSED] = "+", [OUTCOME_NOT_REACHED] = ".", [OUTCOME_CASCADE] = "~",

@@ -8,7 +8,11 @@
 
 #include "common/base/buf.h"
 
-struct style { bool color; bool unicode; uint32_t columns, rows; }; /* columns 0: lines are never cut; rows 0: any number */
+struct style {
+    bool color;
+    bool unicode;
+    uint32_t columns, rows;
+}; /* columns 0: lines are never cut; rows 0: any number */
 enum { STYLE_COLUMNS_MIN = 8 };
 
 enum paint { PAINT_NONE = 0, PAINT_GOOD, PAINT_BAD, PAINT_WARN, PAINT_FAINT, PAINT_STRONG };

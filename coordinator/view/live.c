@@ -9,8 +9,17 @@
 #include "coordinator/view/grid.h"
 #include "coordinator/view/plain.h"
 
-enum { REDRAW_MS = 200, REDRAW_LEAST_MS = 100, QUIET_MS = 10000, QUIET_AGAIN_MS = 30000, NOTABLE_KEPT = 8, SCREEN_BYTES = 4 << 20,
-       COLUMNS_USUAL = 80, ROWS_USUAL = 24, ROWS_LEAST = 4 };
+enum {
+    REDRAW_MS = 200,
+    REDRAW_LEAST_MS = 100,
+    QUIET_MS = 10000,
+    QUIET_AGAIN_MS = 30000,
+    NOTABLE_KEPT = 8,
+    SCREEN_BYTES = 4 << 20,
+    COLUMNS_USUAL = 80,
+    ROWS_USUAL = 24,
+    ROWS_LEAST = 4
+};
 
 struct live {
     struct live_options options;
@@ -231,7 +240,8 @@ static void draw_last (struct live *live)
     measure (live);
     live->style.rows = 0;
     buf_clear (&live->screen);
-    grid_draw (live->board, run_now_ms (live), &live->style, live->notable, live->board->ended ? 0 : live->notable_n, &live->screen);
+    grid_draw (live->board, run_now_ms (live), &live->style, live->notable, live->board->ended ? 0 : live->notable_n,
+               &live->screen);
     buf_clear (&live->lines);
     buf_puts (&live->lines, live->drawn ? "\r\x1b[J" : "");
     add_lines (&live->screen, &live->lines);

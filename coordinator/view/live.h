@@ -1,10 +1,10 @@
 /* live.h - a run as it happens, on a stream: a grid that is redrawn in place on a terminal, plain lines elsewhere.
  *
  * The grid lies below the cursor, which rests on an empty line above it: what others print (a log line, an echoed ^C)
- * lands there and stays, and the grid moves down. The cursor is hidden only while drawing, so whatever ends this process
- * leaves a usable terminal. The size is asked anew for each redraw.
- * Knows no clock: it is told the wall clock. Does not own the stream. One thread. A stream that can no longer be
- * written is noticed by its owner; nothing here fails. */
+ * lands there and stays, and the grid moves down. The cursor is hidden only while drawing, so whatever ends this
+ * process leaves a usable terminal. The size is asked anew for each redraw. Knows no clock: it is told the wall clock.
+ * Does not own the stream. One thread. A stream that can no longer be written is noticed by its owner; nothing here
+ * fails. */
 #ifndef SLICEUP_VIEW_LIVE_H
 #define SLICEUP_VIEW_LIVE_H
 
@@ -22,7 +22,8 @@ struct live_options {
 struct live;
 struct live *live_open (const struct live_options *options);
 void live_fact (struct live *live, const struct fact *fact);
-/* Redraws, when there is something new to see; a plain view says now and then what is waited for. Some five times a second. */
+/* Redraws, when there is something new to see; a plain view says now and then what is waited for. Some five times a
+ * second. */
 void live_tick (struct live *live, uint64_t now_wall_ms);
 /* When live_tick is wanted next, by the wall clock it was told last. */
 uint64_t live_deadline_ms (const struct live *live);

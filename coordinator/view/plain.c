@@ -233,7 +233,8 @@ static void tell_ended (struct teller *teller, const struct fact *fact)
     for (uint32_t i = 0; i < pass->groups.n; i++)
         tell_group (teller, &pass->groups.items[i], fact->at_ms);
     if (pass->ungrouped_n) {
-        buf_printf (&teller->words, "  and %u more host%s; see the receipt", pass->ungrouped_n, plural (pass->ungrouped_n));
+        buf_printf (&teller->words, "  and %u more host%s; see the receipt", pass->ungrouped_n,
+                    plural (pass->ungrouped_n));
         say (teller, fact->at_ms);
     }
 }
@@ -294,7 +295,8 @@ static void tell_conflict (struct teller *teller, const struct fact *fact)
 static void tell_run_ended (struct teller *teller, const struct fact *fact)
 {
     const struct fact_run_ended *ended = &fact->of.run_ended;
-    buf_printf (&teller->words, "ended: %s (exit status %u)", names_of (&outcome_names, ended->outcome), ended->exit_status);
+    buf_printf (&teller->words, "ended: %s (exit status %u)", names_of (&outcome_names, ended->outcome),
+                ended->exit_status);
     say (teller, fact->at_ms);
 }
 

@@ -95,8 +95,9 @@ static json_t *host_value (const struct status *status, uint32_t rank)
     set (object, "outcome", word_or_null (&outcome_names, host->outcome));
     set (object, "rungs_passed", number (host->rungs_passed));
     set_phase (status, host, object);
-    set (object, "silent_ms", host->suspected ? number (status->now_ms > host->heard_ms ? status->now_ms - host->heard_ms : 0)
-                                              : json_null ());
+    set (object, "silent_ms",
+         host->suspected ? number (status->now_ms > host->heard_ms ? status->now_ms - host->heard_ms : 0)
+                         : json_null ());
     return object;
 }
 
@@ -139,7 +140,8 @@ static void set_counts (const struct board_pass *pass, json_t *object)
 static json_t *pass_value (const struct status *status, const struct board_pass *pass, uint32_t which)
 {
     json_t *object = json_object (), *failures = json_array ();
-    uint64_t spent_ms = pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms : pass->duration_ms;
+    uint64_t spent_ms =
+        pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms : pass->duration_ms;
     set (object, "pass", json_string (names_of (&pass_names, which)));
     set (object, "attempt", number (pass->attempt));
     set (object, "state", json_string (pass->skipped ? "skipped" : pass->running ? "running" : "ended"));
@@ -203,7 +205,8 @@ static json_t *cache_value (const struct board *board)
     set (object, "adopted", json_boolean (generation->adopted));
     set (object, "entries", number (generation->entries));
     set (object, "bytes", number (generation->bytes));
-    set (object, "writer", generation->adopted ? json_null () : text_value (board_host_name (board, generation->writer)));
+    set (object, "writer",
+         generation->adopted ? json_null () : text_value (board_host_name (board, generation->writer)));
     return object;
 }
 

@@ -5,11 +5,13 @@
  *   state       "running", "interrupted" (no coordinator holds it), or "ended"
  *   outcome, exit_status, sentence   null before the end
  *   opened_wall_ms, now_ms, epoch, pid (of the coordinator; null: none)
- *   hosts       {"count", "joined", "list": [{"host", "rank", "life": expected|keyed|joined|lost, "why", "outcome" in the
- *               last pass it ended, "rungs_passed", "state" of the running attempt, "phase", "phase_ms", "gate", "silent_ms"}]}
- *   rungs       [{"rung", "outcome", "duration_ms", "passes": [{"pass", "attempt", "state": skipped|running|ended, "outcome",
- *               "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures": [{"outcome", "layer",
- *               "signature", "cause", "next", "phase", "hosts": folded, "count"}], "failures_left_out"}]}]
+ *   hosts       {"count", "joined", "list": [{"host", "rank", "life": expected|keyed|joined|lost, "why", "outcome" in
+ *               the last pass it ended, "rungs_passed", "state" of the running attempt, "phase", "phase_ms", "gate",
+ *               "silent_ms"}]}
+ *   rungs       [{"rung", "outcome", "duration_ms", "passes": [{"pass", "attempt", "state": skipped|running|ended,
+ *               "outcome", "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures":
+ *               [{"outcome", "layer", "signature", "cause", "next", "phase", "hosts": folded, "count"}],
+ *               "failures_left_out"}]}]
  *   waiting     [line, ...], as in the live view
  *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
  *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why"}]

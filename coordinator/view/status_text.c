@@ -29,7 +29,8 @@ static void add_sentence (const struct board *board, const struct style *style, 
     line_end (&line);
 }
 
-static void add_group (const struct board *board, const struct board_group *group, const struct style *style, struct buf *out)
+static void add_group (const struct board *board, const struct board_group *group, const struct style *style,
+                       struct buf *out)
 {
     struct buf names;
     struct line line = line_begin (out, style);

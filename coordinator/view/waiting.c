@@ -173,8 +173,11 @@ static void add_silent (const struct teller *teller, const struct wait_group *gr
 
 static void add_line (const struct teller *teller, const struct wait_group *group)
 {
-    static const char *const what[] = { [WAIT_JOIN] = " to join", [WAIT_RETURN] = " to come back", [WAIT_STOP] = " to stop",
-                                        [WAIT_START] = " to start", [WAIT_RESULT] = " to send its result" };
+    static const char *const what[] = {[WAIT_JOIN] = " to join",
+                                       [WAIT_RETURN] = " to come back",
+                                       [WAIT_STOP] = " to stop",
+                                       [WAIT_START] = " to start",
+                                       [WAIT_RESULT] = " to send its result"};
     switch (group->wait) {
     case WAIT_GATE: add_gate (teller, group); break;
     case WAIT_PHASE: add_phase (teller, group); break;
@@ -191,7 +194,8 @@ static void add_line (const struct teller *teller, const struct wait_group *grou
     buf_byte (teller->out, '\n');
 }
 
-uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns, struct buf *out)
+uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns,
+                        struct buf *out)
 {
     struct teller teller = { board, now_ms, set_columns, out };
     struct wait_table table = { 0 };

@@ -1,4 +1,7 @@
-"""Puts terminal escapes into its output, a phase, a note and a fact; otherwise it passes."""
+"""Puts terminal escapes into its output, a phase, a note and a fact; otherwise it passes.
+
+args: fails (false): puts them into a failure as well.
+"""
 
 import lab
 
@@ -15,6 +18,8 @@ def body(canary):
     canary.note(ESCAPES)
     canary.fact("escape", ESCAPES)
     canary.check("name" + ESCAPES, 1, 1)
+    if canary.args.get("fails"):
+        raise sliceup_plain.Failure("program", "it fails" + ESCAPES)
     sliceup_plain.finish(canary)
 
 

@@ -1,5 +1,6 @@
 """Ctrl-C once, twice, three times: each sooner than the last, and nothing left running."""
 import os
+import pathlib
 import signal
 import time
 import unittest
@@ -12,6 +13,7 @@ class Cancel(lab.LabTest):
         rungs = [self.lab.rung("long", canary, timeout="5m", args=args), {"id": "above", "builtin": "facts"}]
         ladder = self.lab.ladder("ladder.yaml", rungs)
         run = self.lab.start("run", self.lab.slice(hosts=hosts, ladder=str(ladder), limits=limits or {}))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the rung to begin", 30)
         lab.wait_for(lambda: self.phases_seen(hosts), "the programs to be in phase run", 30)
         self.workers = set(self.lab.worker_pids().values())
         self.programs = set(self.lab.processes_under()) - self.workers - {run.process.pid}
@@ -23,8 +25,8 @@ class Cancel(lab.LabTest):
         sleeping = 0
         for pid in self.lab.processes_under():
             try:
-                words = open(f"/proc/{pid}/cmdline", "rb").read()
-                waits = open(f"/proc/{pid}/wchan").read()
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+                waits = pathlib.Path(f"/proc/{pid}/wchan").read_text()
             except OSError:
                 continue
             sleeping += b"canaries" in words and "nanosleep" in waits

@@ -170,11 +170,11 @@ class Escapes(Views):
             self.assertNotIn(raw, text, f"{raw!r} reached {where}")
 
     def test_no_escape_of_a_host_reaches_any_view_raw(self):
-        rungs = [self.lab.rung("paints", "escape.py"),
-                 self.lab.rung("fails", "fail_on.py", args={"host": "h0", "text": "\x1b[31mred\x1b[0m \x9b31m \u202e \x07"})]
+        rungs = [self.lab.rung("paints", "escape.py"), self.lab.rung("fails", "escape.py", args={"fails": True})]
         shown = self.on_terminal("run", self.slice(rungs))
         self.assertEqual(1, shown.end(60))
         self.assertEqual([], shown.screen.foreign)
+        self.assertIn("it fails\\x1b[2J", shown.screen.text)
         for command in (("watch",), ("status",), ("status", "--json"), ("receipt",), ("receipt", "--json"), ("runs",),
                         ("logs",), ("logs", "--rung", "paints"), ("logs", "--host", "h0")):
             ended = self.lab.sliceup(*command)

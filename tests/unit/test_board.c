@@ -94,7 +94,8 @@ static void a_second_attempt_starts_from_nothing (void **state)
 {
     (void) state;
     struct show show;
-    struct verdict stale = { .host = 0, .outcome = OUTCOME_FAILED, .layer = LAYER_CACHE, .cause = TEXT_LIT ("compiled again") };
+    struct verdict stale = {
+        .host = 0, .outcome = OUTCOME_FAILED, .layer = LAYER_CACHE, .cause = TEXT_LIT ("compiled again")};
     show_gathered (&show, 2);
     show_began (&show, TINY, PASS_RESTORED, 1, 2);
     show_pass_ended (&show, OUTCOME_FAILED, 100, &stale, 1);
@@ -112,7 +113,8 @@ static void a_heartbeat_about_another_attempt_says_nothing_of_this_one (void **s
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, FACTS, PASS_ONCE, 2, 2);
-    show_heard (&show, 0, (struct holding) { .key = { FACTS, PASS_ONCE, 1 }, .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("old") });
+    show_heard (&show, 0,
+                (struct holding){.key = {FACTS, PASS_ONCE, 1}, .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("old")});
     assert_int_equal (show.board->hosts[0].state, ATTEMPT_NONE);
     show.at_ms = 5000;
     show_phase (&show, 0, "new", 1200);
@@ -164,8 +166,8 @@ static void a_metric_is_kept_once_per_rung (void **state)
     struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     show_gathered (&show, 1);
-    fact.of.metric_judged = (struct fact_metric_judged) { .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"), .value = 1,
-                                                          .proof = PROOF_LOCAL };
+    fact.of.metric_judged = (struct fact_metric_judged){
+        .key = {ALL, PASS_COLD, 1}, .metric = TEXT_LIT ("loss"), .value = 1, .proof = PROOF_LOCAL};
     fact.of.metric_judged.axes.items = axes;
     fact.of.metric_judged.axes.n = 2;
     show_fact (&show, fact);

@@ -43,14 +43,17 @@ static void eighty_columns_show_it_all (void **state)
     (void) state;
     struct show show = climbing ();
     assert_drawn (&show, usual,
-        "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n"
-        "\xE2\x9C\x93 facts once      4 passed                                               400 ms\n"
-        "\xE2\x96\xB8 tiny  restored  \xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
-        "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91"
-        "\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91 2/4 (1 fell)                    12 s\n"
-        "\xC2\xB7 all\n"
-        "waiting for host[2-3] in phase compile (12 s of 1 min)\n"
-        "[    12.3 s] something notable happened\n");
+                  "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n"
+                  "\xE2\x9C\x93 facts once      4 passed                                               400 ms\n"
+                  "\xE2\x96\xB8 tiny  restored  "
+                  "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
+                  "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2"
+                  "\x96\x91\xE2\x96\x91"
+                  "\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91 2/4 (1 fell)               "
+                  "     12 s\n"
+                  "\xC2\xB7 all\n"
+                  "waiting for host[2-3] in phase compile (12 s of 1 min)\n"
+                  "[    12.3 s] something notable happened\n");
     show_release (&show);
 }
 

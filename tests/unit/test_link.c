@@ -218,6 +218,7 @@ static void a_host_that_left_cannot_be_sent_to (void **state)
 static void goodbyes_are_not_lost (void **state)
 {
     (void) state;
+    char bytes[LAB_CONTROL_BYTES] = "";
     struct text got;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
@@ -228,10 +229,13 @@ static void goodbyes_are_not_lost (void **state)
     assert_true (lab_spoke_says (leaves, LINK_CONTROL, "goodbye"));
     spoke_close (leaves, CLOSE_LINGER_MS);
     lab_expect (hub, LINK_CONTROL, 0, "goodbye");
-    assert_true (hub_send (hub, LINK_CONTROL, 1, "the end", 7));
+    int sent = 0;
+    while (sent < 1000000 && hub_send (hub, LINK_CONTROL, 1, bytes, sizeof bytes)) /* more than the sockets hold */
+        sent++;
     hub_close (hub);
-    assert_true (lab_spoke_hears (stays, LINK_CONTROL, &got));
-    assert_true (text_is (got, "the end"));
+    for (int i = 0; i < sent; i++)
+        if (!lab_spoke_hears (stays, LINK_CONTROL, &got))
+            fail_msg ("%d of %d arrived", i, sent);
     spoke_close (stays, 0);
 }
 

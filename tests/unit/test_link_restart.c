@@ -172,7 +172,7 @@ static void a_spoke_that_is_admitted_late_gets_in (void **state)
     lab_admit (hub, 0, &keys[0]);
     uint64_t start_ms = clock_boot_ms ();
     assert_true (lab_spoke_says (spoke, LINK_CONTROL, "at last"));
-    assert_true (clock_boot_ms () - start_ms < 11000); /* a refused handshake and a pause; not the 12 s of a stale spoke */
+    assert_true (clock_boot_ms () - start_ms < 11000); /* a handshake's time and a pause; not a stale spoke's 12 s */
     lab_expect (hub, LINK_CONTROL, 0, "at last");
     spoke_close (spoke, 0);
     hub_close (hub);

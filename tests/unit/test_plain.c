@@ -52,8 +52,12 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
     (void) state;
     struct show show = gathered (4);
     struct verdict verdicts[] = {
-        { .host = 2, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .cause = TEXT_LIT ("no space"), .next = TEXT_LIT ("free some") },
-        { .host = 3, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell") },
+        {.host = 2,
+         .outcome = OUTCOME_FAILED,
+         .layer = LAYER_HOST,
+         .cause = TEXT_LIT ("no space"),
+         .next = TEXT_LIT ("free some")},
+        {.host = 3, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell")},
     };
     show_began (&show, ALL, PASS_RESTORED, 2, 4);
     show_ended (&show, 2, ENDING_EXITED, 3);
@@ -106,14 +110,18 @@ static void a_metric_says_what_is_wrong_with_it (void **state)
     struct show show = gathered (1);
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     struct text axis = TEXT_LIT ("data");
-    fact.of.metric_judged = (struct fact_metric_judged) { .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"), .value = 28,
-                                                          .proof = PROOF_PROVED, .why = TEXT_LIT ("sums agree") };
+    fact.of.metric_judged = (struct fact_metric_judged){.key = {ALL, PASS_COLD, 1},
+                                                        .metric = TEXT_LIT ("loss"),
+                                                        .value = 28,
+                                                        .proof = PROOF_PROVED,
+                                                        .why = TEXT_LIT ("sums agree")};
     fact.of.metric_judged.axes.items = &axis;
     fact.of.metric_judged.axes.n = 1;
     show_fact (&show, fact);
     fact.of.metric_judged.proof = PROOF_LOCAL;
     show_fact (&show, fact);
-    assert_lines (&show, "[     0.2 s] metric loss = 28: proved over data\n[     0.2 s] metric loss = 28: local over data: sums agree\n");
+    assert_lines (&show, "[     0.2 s] metric loss = 28: proved over data\n[     0.2 s] metric loss = 28: local over "
+                         "data: sums agree\n");
     show_release (&show);
 }
 

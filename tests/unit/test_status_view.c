@@ -28,10 +28,20 @@ static struct show failing (void)
 {
     struct show show;
     struct verdict verdicts[] = {
-        { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .signature = TEXT_LIT ("disk-full"), .cause = TEXT_LIT ("no space"),
-          .next = TEXT_LIT ("free some space, then resume"), .phase = TEXT_LIT ("run") },
-        { .host = 2, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .signature = TEXT_LIT ("disk-full"), .cause = TEXT_LIT ("no space"),
-          .next = TEXT_LIT ("free some space, then resume"), .phase = TEXT_LIT ("run") },
+        {.host = 1,
+         .outcome = OUTCOME_FAILED,
+         .layer = LAYER_HOST,
+         .signature = TEXT_LIT ("disk-full"),
+         .cause = TEXT_LIT ("no space"),
+         .next = TEXT_LIT ("free some space, then resume"),
+         .phase = TEXT_LIT ("run")},
+        {.host = 2,
+         .outcome = OUTCOME_FAILED,
+         .layer = LAYER_HOST,
+         .signature = TEXT_LIT ("disk-full"),
+         .cause = TEXT_LIT ("no space"),
+         .next = TEXT_LIT ("free some space, then resume"),
+         .phase = TEXT_LIT ("run")},
     };
     show_gathered (&show, 3);
     show_began (&show, FACTS, PASS_ONCE, 1, 3);
@@ -65,7 +75,8 @@ static void a_running_run_says_where_its_hosts_are (void **state)
     assert_int_equal (json_integer_value (json_object_get (pass, "duration_ms")), 4800);
     assert_string_equal (json_string_value (json_array_get (json_object_get (object, "waiting"), 0)),
                          "waiting for host0 to start (4.8 s of 30 s)");
-    assert_int_equal (json_array_size (json_object_get (json_array_get (json_object_get (object, "rungs"), 2), "passes")), 0);
+    assert_int_equal (
+        json_array_size (json_object_get (json_array_get (json_object_get (object, "rungs"), 2), "passes")), 0);
     json_decref (object);
     show_release (&show);
 }
@@ -76,11 +87,13 @@ static void failures_stand_beside_their_hosts (void **state)
     struct show show = failing ();
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts \x7f\xe2\x80\xae"));
     json_t *object = as_json (&show, 0);
-    json_t *pass = json_array_get (json_object_get (json_array_get (json_object_get (object, "rungs"), 0), "passes"), 0);
+    json_t *pass =
+        json_array_get (json_object_get (json_array_get (json_object_get (object, "rungs"), 0), "passes"), 0);
     json_t *failure = json_array_get (json_object_get (pass, "failures"), 0);
     assert_string_equal (string_at (object, "state"), "ended");
     assert_string_equal (string_at (object, "outcome"), "failed");
-    assert_string_equal (string_at (object, "sentence"), "stopped at rung facts \x7f\xe2\x80\xae"); /* escaped on the way, not changed */
+    assert_string_equal (string_at (object, "sentence"),
+                         "stopped at rung facts \x7f\xe2\x80\xae"); /* escaped on the way, not changed */
     assert_int_equal (json_array_size (json_object_get (pass, "failures")), 1);
     assert_string_equal (string_at (failure, "hosts"), "host[1-2]");
     assert_string_equal (string_at (failure, "signature"), "disk-full");

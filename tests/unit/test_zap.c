@@ -253,7 +253,8 @@ static void users_are_a_rank_and_a_generation (void **state)
 {
     (void) state;
     static const struct { const char *user; bool good; uint32_t rank, generation; } cases[] = {
-        { "0.1", true, 0, 1 },      { "4095.77", true, 4095, 77 }, { "4294967295.4294967295", true, UINT32_MAX, UINT32_MAX },
+        { "0.1", true, 0, 1 },      { "4095.77", true, 4095, 77 },
+        { "4294967295.4294967295", true, UINT32_MAX, UINT32_MAX },
         { "", false, 0, 0 },        { "1", false, 0, 0 },          { "1.", false, 0, 0 },
         { ".1", false, 0, 0 },      { "1.1 ", false, 0, 0 },       { "-1.1", false, 0, 0 },
         { "1.4294967296", false, 0, 0 }, { "monitor", false, 0, 0 }, { "99999999999.1", false, 0, 0 },

@@ -20,7 +20,8 @@
 
 enum { FACTS, TINY, ALL, SHOW_WALL_MS = 1700000000 };
 
-/* Whatever a host might send to harm a terminal: CSI, OSC, C1, bell, newline, return, bidi, zero width, DEL, broken UTF-8. */
+/* Whatever a host might send to harm a terminal: CSI, OSC, C1, bell, newline, return, bidi, zero width, DEL, broken
+ * UTF-8. */
 static const char hostile[] = "\x1b[2J\x1b]0;t\x07\n\r\t\x9b" "31m\xc2\x9b" "2J\xe2\x80\xae\xe2\x80\x8b\x7f\xff\x01z";
 #define HOSTILE ((struct text) { hostile, sizeof (hostile) - 1 })
 
@@ -53,8 +54,8 @@ static inline void show_make (struct show *show, uint32_t hosts)
 static inline void show_open (struct show *show)
 {
     struct fact opened = { .kind = FACT_RUN_OPENED }, epoch = { .kind = FACT_EPOCH_BEGAN };
-    opened.of.run_opened = (struct fact_run_opened) { .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"), .plan = show->plan,
-                                                      .version = TEXT_LIT ("0.1.0") };
+    opened.of.run_opened = (struct fact_run_opened){
+        .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"), .plan = show->plan, .version = TEXT_LIT ("0.1.0")};
     epoch.of.epoch_began = (struct fact_epoch_began) { 1, 77 };
     show_fact (show, opened);
     show_fact (show, epoch);
@@ -89,7 +90,8 @@ static inline void show_suspected (struct show *show, uint32_t host, uint64_t si
 }
 
 /* Hosts 0 .. n - 1. */
-static inline struct attempt_key show_began (struct show *show, uint32_t rung, enum pass pass, uint32_t attempt, uint32_t n)
+static inline struct attempt_key show_began (struct show *show, uint32_t rung, enum pass pass, uint32_t attempt,
+                                             uint32_t n)
 {
     struct fact fact = { .kind = FACT_PASS_BEGAN };
     uint32_t *hosts = arena_array (&show->arena, n, sizeof (*hosts));
@@ -115,12 +117,13 @@ static inline void show_heard (struct show *show, uint32_t host, struct holding 
 
 static inline void show_phase (struct show *show, uint32_t host, const char *phase, uint64_t phase_ms)
 {
-    show_heard (show, host, (struct holding) { .state = ATTEMPT_RUNNING, .phase = text_of (phase), .phase_ms = phase_ms });
+    show_heard (show, host, (struct holding){.state = ATTEMPT_RUNNING, .phase = text_of (phase), .phase_ms = phase_ms});
 }
 
 static inline void show_at_gate (struct show *show, uint32_t host, const char *gate)
 {
-    show_heard (show, host, (struct holding) { .state = ATTEMPT_AT_GATE, .phase = TEXT_LIT ("init"), .gate = text_of (gate) });
+    show_heard (show, host,
+                (struct holding){.state = ATTEMPT_AT_GATE, .phase = TEXT_LIT ("init"), .gate = text_of (gate)});
 }
 
 static inline void show_ended (struct show *show, uint32_t host, enum ending ending, uint32_t code)
@@ -133,10 +136,12 @@ static inline void show_ended (struct show *show, uint32_t host, enum ending end
 }
 
 /* `verdicts`: of those that did not pass. */
-static inline void show_pass_ended (struct show *show, enum outcome outcome, uint64_t duration_ms, struct verdict *verdicts, uint32_t n)
+static inline void show_pass_ended (struct show *show, enum outcome outcome, uint64_t duration_ms,
+                                    struct verdict *verdicts, uint32_t n)
 {
     struct fact fact = { .kind = FACT_PASS_ENDED };
-    fact.of.pass_ended = (struct fact_pass_ended) { .key = show->board->key, .outcome = outcome, .duration_ms = duration_ms };
+    fact.of.pass_ended =
+        (struct fact_pass_ended){.key = show->board->key, .outcome = outcome, .duration_ms = duration_ms};
     fact.of.pass_ended.verdicts.items = verdicts;
     fact.of.pass_ended.verdicts.n = n;
     show_fact (show, fact);
@@ -189,7 +194,8 @@ static inline uint32_t assert_fits (const struct buf *out, uint32_t columns, uin
             continue;
         uint32_t wide = text_columns ((struct text) { (const char *) out->ptr + from, (uint32_t) (at - from) });
         if (columns && wide > columns)
-            fail_msg ("line %u is %u columns wide, %u are there: %.*s", n, wide, columns, (int) (at - from), out->ptr + from);
+            fail_msg ("line %u is %u columns wide, %u are there: %.*s", n, wide, columns, (int)(at - from),
+                      out->ptr + from);
         from = at + 1;
         n++;
     }
@@ -261,8 +267,11 @@ static inline void chaos_verdicts (struct rng *rng, struct arena *arena, struct 
 static inline void chaos_heard (struct rng *rng, struct arena *arena, struct fact_host_heard *heard)
 {
     struct holding *held = arena_alloc (arena, sizeof (*held));
-    *held = (struct holding) { .key = chaos_key (rng), .state = (enum attempt_state) rng_below (rng, 7), .phase = chaos_text (rng),
-                               .phase_ms = rng_next (rng), .gate = chaos_text (rng) };
+    *held = (struct holding){.key = chaos_key (rng),
+                             .state = (enum attempt_state)rng_below (rng, 7),
+                             .phase = chaos_text (rng),
+                             .phase_ms = rng_next (rng),
+                             .gate = chaos_text (rng)};
     heard->host = chaos_number (rng);
     heard->holdings.items = held;
     heard->holdings.n = 1;
@@ -273,16 +282,20 @@ static inline void chaos_metric (struct rng *rng, struct arena *arena, struct fa
     struct text *axes = arena_array (arena, 2, sizeof (*axes));
     axes[0] = chaos_text (rng);
     axes[1] = chaos_text (rng);
-    *judged = (struct fact_metric_judged) { .key = chaos_key (rng), .metric = chaos_text (rng), .value = rng_unit (rng) / 0.0,
-                                            .proof = (enum proof) rng_below (rng, 12), .why = chaos_text (rng) };
+    *judged = (struct fact_metric_judged){.key = chaos_key (rng),
+                                          .metric = chaos_text (rng),
+                                          .value = rng_unit (rng) / 0.0,
+                                          .proof = (enum proof)rng_below (rng, 12),
+                                          .why = chaos_text (rng)};
     judged->axes.items = axes;
     judged->axes.n = 2;
 }
 
 static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
 {
-    static const enum fact_kind often[] = { FACT_PASS_BEGAN, FACT_PASS_ENDED, FACT_HOST_HEARD, FACT_HOST_JOINED, FACT_ATTEMPT_ENDED };
-    struct fact fact = { .kind = rng_below (rng, 2) ? often[rng_below (rng, 5)] : (enum fact_kind) rng_below (rng, 68) };
+    static const enum fact_kind often[] = {FACT_PASS_BEGAN, FACT_PASS_ENDED, FACT_HOST_HEARD, FACT_HOST_JOINED,
+                                           FACT_ATTEMPT_ENDED};
+    struct fact fact = {.kind = rng_below (rng, 2) ? often[rng_below (rng, 5)] : (enum fact_kind)rng_below (rng, 68)};
     switch (fact.kind) {
     case FACT_HOST_JOINED: fact.of.host_joined.host = chaos_number (rng); break;
     case FACT_HOST_KEYED: fact.of.host_keyed.host = chaos_number (rng); break;
@@ -290,25 +303,33 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
     case FACT_EPOCH_BEGAN: fact.of.epoch_began.epoch = rng_next (rng); break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED:
-        fact.of.generation = (struct fact_generation) { .token = rng_next (rng), .bundle = chaos_text (rng), .bytes = rng_next (rng),
-                                                        .writer = chaos_number (rng) };
+        fact.of.generation = (struct fact_generation){
+            .token = rng_next (rng), .bundle = chaos_text (rng), .bytes = rng_next (rng), .writer = chaos_number (rng)};
         break;
     case FACT_WRITER_GRANTED: fact.of.writer_granted.host = chaos_number (rng); break;
     case FACT_PASS_BEGAN:
         fact.of.pass_began.key = chaos_key (rng);
         fact.of.pass_began.hosts.items = chaos_hosts (rng, arena, &fact.of.pass_began.hosts.n);
         break;
-    case FACT_PASS_SKIPPED: fact.of.pass_skipped = (struct fact_pass_skipped) { chaos_key (rng), chaos_text (rng) }; break;
-    case FACT_GATE_OPENED: fact.of.gate_opened = (struct fact_gate_opened) { chaos_key (rng), chaos_text (rng), chaos_text (rng) }; break;
+    case FACT_PASS_SKIPPED:
+        fact.of.pass_skipped = (struct fact_pass_skipped){chaos_key (rng), chaos_text (rng)};
+        break;
+    case FACT_GATE_OPENED:
+        fact.of.gate_opened = (struct fact_gate_opened){chaos_key (rng), chaos_text (rng), chaos_text (rng)};
+        break;
     case FACT_ATTEMPT_ENDED:
         fact.of.attempt_ended.host = chaos_number (rng);
-        fact.of.attempt_ended.result = (struct result) { .key = chaos_key (rng), .ending = (enum ending) rng_below (rng, 10),
-                                                         .phase = chaos_text (rng), .problem = chaos_text (rng) };
+        fact.of.attempt_ended.result = (struct result){.key = chaos_key (rng),
+                                                       .ending = (enum ending)rng_below (rng, 10),
+                                                       .phase = chaos_text (rng),
+                                                       .problem = chaos_text (rng)};
         break;
     case FACT_METRIC_JUDGED: chaos_metric (rng, arena, &fact.of.metric_judged); break;
     case FACT_PASS_ENDED: chaos_verdicts (rng, arena, &fact.of.pass_ended); break;
     case FACT_CANCEL_ASKED: fact.of.cancel_asked.level = chaos_number (rng); break;
-    case FACT_CONFLICT_SEEN: fact.of.conflict_seen = (struct fact_conflict_seen) { .host = chaos_number (rng), .key = chaos_key (rng) }; break;
+    case FACT_CONFLICT_SEEN:
+        fact.of.conflict_seen = (struct fact_conflict_seen){.host = chaos_number (rng), .key = chaos_key (rng)};
+        break;
     case FACT_RUN_ENDED:
         if (rng_below (rng, 20) == 0)
             fact.of.run_ended.sentence = chaos_text (rng);
@@ -320,7 +341,9 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
         fact.of.pass_stopped.culprits.items = chaos_hosts (rng, arena, &fact.of.pass_stopped.culprits.n);
         break;
     case FACT_HOST_HEARD: chaos_heard (rng, arena, &fact.of.host_heard); break;
-    case FACT_HOST_SUSPECTED: fact.of.host_suspected = (struct fact_host_suspected) { chaos_number (rng), rng_next (rng) }; break;
+    case FACT_HOST_SUSPECTED:
+        fact.of.host_suspected = (struct fact_host_suspected){chaos_number (rng), rng_next (rng)};
+        break;
     default: break;
     }
     return fact;

@@ -1,0 +1,193 @@
+"""Real JAX on several local hosts: compiled once and restored everywhere, caches kept apart, failures told, lies named.
+
+The environments are built once below $SLICEUP_BUILD/envs and verified by every run.
+"""
+import hashlib
+import json
+import os
+import re
+import signal
+import stat
+import time
+import unittest
+
+import lab
+
+MESH = {"data": 4, "model": 2}
+WARM = ["tiny", "dense", "adamw", "collective"]
+LIMITS = {"stop": "1s", "cascade": "3s"}
+
+
+class Jax(lab.LabTest):
+    def slice(self, ladder="jax", hosts=4, pins="jax-cpu", env="jax-cpu", **more):
+        if not isinstance(ladder, str):
+            ladder = str(self.lab.ladder("ladder.yaml", [{"id": "environment", "builtin": "restore", "timeout": "10m"}, *ladder]))
+        more = {"mesh": MESH, "limits": LIMITS, **more}
+        return self.lab.slice(hosts=hosts, ladder=ladder, profile="cpu-jax", pins=pins,
+                              env_dir=str(lab.SHARED_ENVS / env), **more)
+
+    def climb(self, *args, **more):
+        began = time.monotonic()
+        ended = self.lab.sliceup("run", self.slice(*args, **more), bound_s=400)
+        self.took_s = time.monotonic() - began
+        return ended
+
+    def listing(self):
+        """path -> (mode, sha256) of every folder and file of the cache, without the catalogue."""
+        found = {}
+        for path in sorted((self.lab.home / "cache").rglob("*")):
+            if not path.name.startswith("catalogue"):
+                content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+                found[str(path.relative_to(self.lab.home))] = (stat.S_IMODE(path.stat().st_mode), content)
+        return found
+
+    def phases(self):
+        """host -> the phase that its running program has named, as status tells it."""
+        status = self.lab.sliceup("status", "--json")
+        try:
+            return {host["host"]: host["phase"] for host in json.loads(status.out)["hosts"]["list"]}
+        except (ValueError, KeyError):
+            return {}
+
+    def until_all_compile(self, hosts):
+        lab.wait_for(lambda: self.lab.count("pass-began") >= 2, "the second rung", 120)
+        lab.wait_for(lambda: list(self.phases().values()) == ["compile"] * hosts, "every host to compile", 60)
+
+
+class Ladder(Jax):
+    def test_compiled_once_and_restored_everywhere(self):
+        self.passes(self.climb())
+        cold_s = self.took_s
+        self.climbed(self.lab.receipt(), cold=True)
+        first = self.listing()
+        self.sealed(first)
+
+        self.passes(self.climb())
+        self.climbed(self.lab.receipt(), cold=False)
+        self.assertEqual(first, self.listing(), "a restored run changed the cache")
+        text = self.passes(self.lab.sliceup("receipt")).out
+        saved = re.search(r"restored on 4 of 4 hosts: (\d+) programs loaded instead of compiled, compile time saved ([1-9]\S* m?s)", text)
+        self.assertTrue(saved, text)
+        print(f"    cold {cold_s:.1f} s, restored {self.took_s:.1f} s, {saved[1]} programs loaded, compile time saved {saved[2]}")
+
+        self.other_pins()
+        after = self.listing()
+        self.assertEqual(first, {path: after[path] for path in first}, "another pin set changed the cache of the first")
+        self.assertGreater(len(after), len(first), "the other pin set has no cache of its own")
+        self.nothing_is_left()
+
+    def other_pins(self):
+        """One package more: what is installed differs, so nothing of the cache may be shared."""
+        pins = "".join((lab.TOP / place).read_text() for place in ("configs/pins/jax-cpu.txt", "tests/pins/tiny.txt"))
+        pins = self.lab.write("jax-cpu-more.txt", pins)
+        ladder = [{"id": "tiny", "canary": "jax/tiny.py", "warm": "solo", "timeout": "3m"}]
+        ended = self.passes(self.climb(ladder, hosts=2, pins=str(pins), env="jax-cpu-more", mesh={"data": 2, "model": 2}))
+        self.assertIn("no cache generation of an earlier run fits", ended.out)
+        self.assertIn(("tiny", "cold", "passed"), self.rungs(self.lab.receipt(), "h0"))
+
+    def climbed(self, receipt, cold):
+        self.assertEqual("passed", receipt["outcome"])
+        self.assertEqual({"proved"}, {item["proof"] for item in receipt["reductions"]})
+        for host in ("h0", "h1", "h2", "h3"):
+            attempts = [item for item in self.rungs(receipt, host) if item[0] in WARM]
+            compiles = cold and host == "h0" # the others take part in the gang's cold pass, too
+            wanted = [(rung, kind, "passed") for rung in WARM for kind in ("cold", "restored")
+                      if kind == "restored" or compiles or (cold and rung == "collective")]
+            self.assertEqual(wanted, attempts)
+            for rung in WARM:
+                self.restored(self.attempt(receipt, host, rung))
+        self.assertEqual({}, {item["fact"]: item for item in receipt["drift"] if item["verdict"] != "expected"})
+
+    def restored(self, attempt):
+        counters = attempt["counters"]
+        self.assertEqual(("restored", "restored"), (attempt["pass"], attempt["cache"]))
+        self.assertGreater(counters["compile_requests"], 0)
+        self.assertEqual(counters["compile_requests"], counters["cache_hits"])
+        self.assertEqual((0, 0), (counters["cache_misses"], counters["compile_ms"]))
+        self.assertGreater(counters["executions"], 0)
+
+    def sealed(self, listing):
+        generations = [path for path in listing if re.search(r"/gen-\d+$", path)]
+        self.assertEqual(4, len(generations), listing)
+        for path, (mode, _) in listing.items():
+            if "/gen-" in path:
+                self.assertEqual(0, mode & 0o222, f"{path} can be written: {mode:04o}")
+        for path in generations:
+            self.assertIn(f"{path}/MANIFEST", listing)
+
+
+class Environment(lab.LabTest):
+    def test_a_host_with_other_packages_fails_alone_and_is_named(self):
+        other = self.lab.root / "envs" / "h2"
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "environment", "builtin": "restore", "timeout": "5m"},
+                                                 self.lab.rung("hello", "plain/hello.py", env=False)])
+        hosts = ["h[0-1]", {"name": "h2", "env_dir": str(other)}]
+        path = self.lab.slice(hosts=hosts, ladder=str(ladder), pins=str(lab.TOP / "tests" / "pins" / "tiny.txt"),
+                              env_dir=str(self.lab.root / "envs" / "shared"))
+        self.passes(self.lab.sliceup("run", path))
+        six = next(self.lab.root.glob("envs/h2-py3*/lib/python3*/site-packages/six-*.dist-info/METADATA"))
+        six.write_text(re.sub(r"(?m)^Version: .*", "Version: 1.15.0", six.read_text()))
+        ended = self.lab.sliceup("run", path)
+        self.assertIn(ended.status, (1, 3), ended)
+        receipt = self.lab.receipt()
+        outcomes = [self.attempt(receipt, host, "environment")["outcome"] for host in ("h0", "h1", "h2")]
+        self.assertEqual(["passed", "passed"], outcomes[:2])
+        self.assertIn(outcomes[2], ("failed", "could-not-run"))
+        cause = self.attempt(receipt, "h2", "environment")["cause"]
+        self.assertEqual("bundle", cause["layer"], cause)
+        self.assertIn("six", cause["text"])
+        self.assertIn("1.15.0", cause["text"])
+        self.assertRegex(receipt["headers"][0]["sentence"], rf"stopped at rung environment \(1 of 2\): h2 {outcomes[2]}: .*six")
+
+
+class Compiling(Jax):
+    def slow(self, scope, layers=60):
+        return [self.lab.rung("slow", "jax/slow_compile.py", scope=scope, timeout="2m", args={"layers": layers})]
+
+    def test_a_worker_killed_while_compiling_is_no_report_on_its_host(self):
+        for scope, others in (("host", "passed"), ("slice", "cascade")):
+            with self.subTest(scope):
+                run = self.lab.start("run", self.slice(self.slow(scope), hosts=3, mesh={"data": 3, "model": 2}))
+                self.until_all_compile(3)
+                began = time.monotonic()
+                os.kill(self.lab.worker_pids()["h1"], signal.SIGKILL)
+                ended = run.end(90)
+                print(f"    scope {scope}: ended {time.monotonic() - began:.1f} s after the worker")
+                self.assertEqual(1, ended.status, ended)
+                receipt = self.lab.receipt()
+                outcomes = [self.attempt(receipt, host, "slow")["outcome"] for host in ("h0", "h1", "h2")]
+                self.assertEqual([others, "no-report", others], outcomes)
+                self.assertIn("h1 no-report: ", receipt["headers"][0]["sentence"])
+                self.nothing_is_left()
+
+    def test_a_coordinator_killed_while_compiling_is_replaced(self):
+        run = self.lab.start("run", self.slice(self.slow("slice"), hosts=2, mesh={"data": 2, "model": 2}))
+        self.until_all_compile(2)
+        run.kill_and_reap()
+        ended = self.passes(self.lab.sliceup("resume"))
+        self.assertIn("2 of 2 rungs passed on h[0-1]", ended.out)
+        receipt = self.lab.receipt()
+        self.assertEqual([("environment", "once", "passed"), ("slow", "once", "passed")], self.rungs(receipt, "h1"))
+        self.assertEqual(1, self.attempt(receipt, "h1", "slow")["attempt"])
+        self.nothing_is_left()
+
+
+class Liars(Jax):
+    """Both axes of the mesh lie across hosts, so that a wrong axis is another thing than a local value."""
+
+    def test_every_lie_about_a_metric_is_named(self):
+        for canary, proof, missing in (("local_value", "local", []), ("wrong_axis", "wrong-axis", []),
+                                       ("leaves_out_host", "partial", ["h3"]), ("mean_of_means", "mean-of-means", [])):
+            with self.subTest(canary):
+                rung = self.lab.rung("metric", f"jax/{canary}.py", scope="slice", timeout="2m", metrics=["loss"])
+                ended = self.climb([rung], mesh={"data": 2, "model": 4})
+                self.assertEqual(1, ended.status, ended)
+                receipt = self.lab.receipt()
+                self.assertEqual([(proof, missing)], [(item["proof"], item["missing"]) for item in receipt["reductions"]])
+                sentence = receipt["headers"][0]["sentence"]
+                self.assertIn(f"h[0-3] failed: metric loss is {proof}, not proved over ", sentence)
+                self.assertEqual(bool(missing), "missing h3" in sentence)
+
+
+if __name__ == "__main__":
+    unittest.main()
