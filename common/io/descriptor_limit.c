@@ -14,8 +14,8 @@ int descriptor_limit_raise (uint32_t hosts, struct err *err)
     if (limit.rlim_cur >= needed)
         return 0;
     if (limit.rlim_max < needed)
-        return err_set (err, ERR_LIMIT, "%u hosts need %llu open files, this process may have %llu; raise its hard limit "
-                        "(ulimit -Hn, LimitNOFILE=)", hosts, (unsigned long long) needed,
+        return err_set (err, ERR_LIMIT, "%u hosts need %llu open files, this process may have %llu; raise its hard "
+                        "limit (ulimit -Hn, LimitNOFILE=)", hosts, (unsigned long long) needed,
                         (unsigned long long) limit.rlim_max);
     limit.rlim_cur = needed;
     if (setrlimit (RLIMIT_NOFILE, &limit) != 0)

@@ -4,6 +4,7 @@
 #define SLICEUP_IO_DESCRIPTOR_LIMIT_H
 #include <stdint.h>
 #include "common/base/err.h"
-/* Raises this process's soft RLIMIT_NOFILE, never lowers it. Programs started later should be given the old one back. */
+/* Raises this process's soft RLIMIT_NOFILE, never lowers it. Programs started later should be given the old one
+ * back. */
 int descriptor_limit_raise (uint32_t hosts, struct err *err);
 #endif

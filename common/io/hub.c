@@ -119,30 +119,25 @@ static int hub_start (struct hub *hub, const struct hub_options *options, struct
     return try_doors (hub, options->keys->public_key, err);
 }
 
-static uint32_t unbind (void *socket, const struct endpoint *bound)
+static uint32_t close_door (void **socket, const struct endpoint *bound, uint64_t linger_ms)
 {
-    if (bound->text[0] == '\0')
-        return 0;
-    int rc = zmq_unbind (socket, bound->text);
-    assert (rc == 0);
-    return 1;
+    socket_close (socket, linger_ms);
+    return bound->text[0] != '\0';
 }
 
+/* Without zmq_unbind first: it would end the connections it had accepted at once, with what is queued for them. */
 static void release (struct hub *hub, uint64_t linger_ms)
 {
-    uint32_t listeners = unbind (hub->events, &hub->events_bound);
-    for (int i = 0; i < LINK_CHANNELS; i++)
-        listeners += unbind (hub->channels[i].socket, &hub->channels[i].bound);
-    if (hub->zap)
-        zap_wait_closed (hub->zap, listeners); /* whoever opens the next hub wants the same ports */
-    socket_close (&hub->events, linger_ms);
+    uint32_t listeners = close_door (&hub->events, &hub->events_bound, linger_ms);
     for (int i = LINK_CHANNELS - 1; i >= 0; i--) {
         struct channel *channel = &hub->channels[i];
-        socket_close (&channel->socket, linger_ms);
+        listeners += close_door (&channel->socket, &channel->bound, linger_ms);
         zmq_msg_close (&channel->body);
         mem_free (channel->routes);
     }
     zmq_msg_close (&hub->part);
+    if (hub->zap)
+        zap_wait_closed (hub->zap, listeners); /* whoever opens the next hub wants the same ports */
     zap_close (hub->zap);
     if (hub->context)
         context_release ();

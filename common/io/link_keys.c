@@ -24,7 +24,8 @@ static void czmq_tame (void)
         "ZSYS_LINGER",             "ZSYS_LOGIDENT",             "ZSYS_LOGSENDER",          "ZSYS_LOGSTREAM",
         "ZSYS_LOGSYSTEM",          "ZSYS_MAX_MSGSZ",            "ZSYS_MAX_SOCKETS",        "ZSYS_PIPEHWM",
         "ZSYS_RCVHWM",             "ZSYS_SIGHANDLER",           "ZSYS_SNDHWM",             "ZSYS_THREAD_NAME_PREFIX",
-        "ZSYS_THREAD_PRIORITY",    "ZSYS_THREAD_SCHED_POLICY",  "ZSYS_ZERO_COPY_RECV",     "ZSYS_THREAD_NAME_PREFIX_STR",
+        "ZSYS_THREAD_PRIORITY",    "ZSYS_THREAD_SCHED_POLICY",  "ZSYS_ZERO_COPY_RECV",
+        "ZSYS_THREAD_NAME_PREFIX_STR",
     };
     for (size_t i = 0; i < sizeof obeyed / sizeof obeyed[0]; i++)
         unsetenv (obeyed[i]);

@@ -66,7 +66,8 @@ void zap_request_answer (void *socket, const struct zap_request *request, const 
 {
     const struct zap_part *id = &request->parts[REQUEST_ID];
     const struct { const void *bytes; size_t len; } parts[] = {
-        { "1.0", 3 }, { id->bytes, id->len }, { status, strlen (status) }, { "", 0 }, { user, strlen (user) }, { "", 0 },
+        { "1.0", 3 }, { id->bytes, id->len },     { status, strlen (status) },
+        { "", 0 },    { user, strlen (user) }, { "", 0 },
     };
     enum { PARTS = sizeof parts / sizeof parts[0] };
     for (int i = 0; i < PARTS; i++) {

@@ -1,5 +1,5 @@
-/* zap_request.h - private to common/io: one question of libzmq to the ZAP handler, and its answer (RFC 27, version 1.0).
- * Fixed size: what a peer sends decides no allocation. */
+/* zap_request.h - private to common/io: one question of libzmq to the ZAP handler, and its answer (RFC 27, version
+ * 1.0). Fixed size: what a peer sends decides no allocation. */
 #ifndef SLICEUP_IO_ZAP_REQUEST_H
 #define SLICEUP_IO_ZAP_REQUEST_H
 #include <stdbool.h>
