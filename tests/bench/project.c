@@ -1,0 +1,196 @@
+#include "project.h"
+
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "coordinator/io/driver.h"
+#include "usage.h"
+
+enum { RELEASE_AFTER_MS = 500 };
+
+struct project {
+    const struct bench_options *options;
+    struct bench_figures *figures;
+    struct crowd crowd;
+    struct loop *loop;
+    uint64_t began_ns, cpu_ns, loop_cpu_ns;
+    uint32_t joined_n;
+    bool failed;
+};
+
+/* ---- a plan of no-op rungs ---- */
+
+static void plan_hosts (struct plan *plan, uint32_t hosts, struct arena *arena)
+{
+    plan->hosts.items = arena_array (arena, hosts, sizeof (struct plan_host));
+    plan->hosts.n = hosts;
+    for (uint32_t i = 0; i < hosts; i++) {
+        plan->hosts.items[i].name = text_format (arena, BENCH_HOST_FORMAT, i);
+        plan->hosts.items[i].address = TEXT_LIT ("127.0.0.1");
+    }
+    plan->mesh.items = arena_array (arena, 1, sizeof (struct axis));
+    plan->mesh.n = 1;
+    plan->mesh.items[0] = (struct axis) { TEXT_LIT ("data"), hosts };
+}
+
+static void plan_rungs (struct plan *plan, uint32_t rungs, struct arena *arena)
+{
+    static struct text argv[] = { { "/opt/slice/bin/check-host", 25 }, { "--quiet", 7 }, { "--expect-devices=4", 18 },
+                                   { "--within=/sys/class/accel,/sys/class/vfio", 41 } };
+    plan->rungs.items = arena_array (arena, rungs, sizeof (struct rung));
+    plan->rungs.n = rungs;
+    for (uint32_t i = 0; i < rungs; i++) {
+        struct rung *rung = &plan->rungs.items[i];
+        *rung = (struct rung) { .id = text_format (arena, "no-op-%02u", i), .kind = PROGRAM_COMMAND,
+                                .scope = SCOPE_HOST, .warm = WARM_NONE, .timeout_ms = 60000 };
+        rung->argv.items = argv;
+        rung->argv.n = sizeof argv / sizeof argv[0];
+    }
+}
+
+static void plan_profile (struct plan *plan)
+{
+    static struct var env[] = { { { "TPU_PREMAPPED_BUFFER_SIZE", 25 }, { "4294967296", 10 } },
+                                { { "JAX_PLATFORMS", 13 }, { "tpu,cpu", 7 } } };
+    plan->profile = (struct profile) { .name = TEXT_LIT ("tpu-v6e"), .frontend = TEXT_LIT ("jax"),
+                                       .backend = TEXT_LIT ("tpu"), .devices_per_host = 4 };
+    plan->profile.env.items = env;
+    plan->profile.env.n = sizeof env / sizeof env[0];
+}
+
+static void make_plan (struct plan *plan, const struct bench_options *options, struct arena *arena)
+{
+    *plan = (struct plan) { .slice = TEXT_LIT ("bench"), .launcher = LAUNCHER_JOIN, .ladder = TEXT_LIT ("no-ops") };
+    plan_hosts (plan, options->hosts, arena);
+    plan_rungs (plan, options->rounds, arena);
+    plan_profile (plan);
+    plan->cache = (struct cache_plan) { .mode = CACHE_OFF };
+    plan->limits = (struct limits) { .join_ms = 60000, .suspect_ms = 5000, .lost_ms = 30000, .orphan_ms = 120000,
+                                     .exit_ms = 1800000, .cascade_ms = 5000, .stop_ms = 10000, .log_bytes = 1 << 20 };
+    plan->home = text_of (options->home);
+}
+
+/* ---- what the run says of itself ---- */
+
+static void note_joined (struct project *project)
+{
+    if (++project->joined_n < project->options->hosts)
+        return;
+    project->figures->joined_ns = usage_now_ns ();
+    project->figures->join_cpu_ns = usage_cpu_ns () - project->cpu_ns;
+}
+
+static void note_began (struct project *project)
+{
+    project->began_ns = usage_now_ns ();
+    if (project->figures->rounds_n > 0)
+        return;
+    project->cpu_ns = usage_cpu_ns ();
+    project->loop_cpu_ns = usage_thread_cpu_ns ();
+}
+
+static void note_ended (struct project *project, const struct fact_pass_ended *ended)
+{
+    struct bench_figures *figures = project->figures;
+    project->failed |= ended->outcome != OUTCOME_PASSED;
+    figures->rounds_ns[figures->rounds_n++] = usage_now_ns () - project->began_ns;
+    if (figures->rounds_n < project->options->rounds)
+        return;
+    figures->rounds_cpu_ns = usage_cpu_ns () - project->cpu_ns;
+    figures->loop_cpu_ns = usage_thread_cpu_ns () - project->loop_cpu_ns;
+    figures->rss_kib = usage_rss_kib ();
+    figures->rss_peak_kib = usage_rss_peak_kib ();
+}
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    struct project *project = owner;
+    switch (fact->kind) {
+    case FACT_HOST_JOINED: note_joined (project); break;
+    case FACT_PASS_BEGAN: note_began (project); break;
+    case FACT_PASS_ENDED: note_ended (project, &fact->of.pass_ended); break;
+    default: break;
+    }
+}
+
+/* ---- the run ---- */
+
+static void release (void *owner, int fd, uint32_t events)
+{
+    (void) events;
+    struct project *project = owner;
+    loop_forget (project->loop, fd);
+    close (fd);
+    project->cpu_ns = usage_cpu_ns ();
+    project->figures->released_ns = usage_now_ns ();
+    crowd_release (&project->crowd);
+}
+
+/* Keys count from when they are journaled; that is over long before, and belongs to launching, not to joining. */
+static void release_later (struct project *project, struct err *err)
+{
+    int fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    struct itimerspec at = { .it_value = { 0, RELEASE_AFTER_MS * 1000000L } };
+    if (fd < 0 || timerfd_settime (fd, 0, &at, NULL) != 0 ||
+        loop_watch (project->loop, fd, EPOLLIN, release, project, err) < 0)
+        bench_die ("no timer");
+}
+
+static void aim (struct project *project, const struct run_dir *dir)
+{
+    struct crowd_order order = { .bulk = project->options->bulk };
+    struct run_hub hub;
+    struct err err = { 0 };
+    if (run_hub_load (dir, &hub, &err) < 0)
+        bench_die (err.text);
+    order.port = hub.control_port;
+    order.bulk_port = hub.bulk_port;
+    snprintf (order.hub_key, sizeof order.hub_key, "%s", hub.public_key);
+    for (int i = 0; i < RUN_ID_BYTES; i++) {
+        unsigned byte = 0;
+        sscanf (dir->id + 2 * i, "%2x", &byte);
+        order.run_id[i] = (char) byte;
+    }
+    crowd_aim (&project->crowd, &order);
+}
+
+static void run (struct project *project, const struct plan *plan, struct err *err)
+{
+    const struct log log = { .to = stderr, .program = "bench" };
+    struct run_dir dir;
+    if ((project->loop = loop_open (err)) == NULL || run_dir_create (&dir, project->options->home, err) < 0)
+        bench_die (err->text);
+    struct driver_options options = { .dir = &dir, .log = &log, .version = BENCH_VERSION,
+                                      .watch = on_fact, .owner = project };
+    struct driver *driver = driver_open (project->loop, &options, plan, err);
+    if (driver == NULL)
+        bench_die (err->text);
+    aim (project, &dir);
+    for (uint32_t i = 0; i < project->options->hosts; i++)
+        driver_key (driver, i, text_of (project->crowd.public_keys[i]));
+    release_later (project, err);
+    if (loop_run (project->loop, err) < 0)
+        bench_die (err->text);
+    uint32_t exit_status = 1;
+    if (!driver_ended (driver, &exit_status, err) || exit_status != 0)
+        bench_die (err->code ? err->text : "the run did not pass");
+    driver_close (driver);
+    loop_close (project->loop);
+}
+
+void project_measure (const struct bench_options *options, struct bench_figures *out)
+{
+    struct project project = { .options = options, .figures = out };
+    struct arena arena = { 0 };
+    struct plan plan;
+    struct err err = { 0 };
+    crowd_start (&project.crowd, options->hosts);
+    make_plan (&plan, options, &arena);
+    run (&project, &plan, &err);
+    crowd_finish (&project.crowd, &out->crowd);
+    if (project.failed || out->rounds_n != options->rounds)
+        bench_die ("not every round passed");
+    arena_release (&arena);
+}
