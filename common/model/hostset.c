@@ -39,7 +39,7 @@ static bool is_name_character (char c)
 
 bool host_name_valid (struct text name)
 {
-    if (name.len == 0 || name.len > HOST_NAME_MAX_BYTES || name.ptr[0] == '-')
+    if (name.len == 0 || name.len > HOST_NAME_MAX_BYTES || name.ptr[0] == '-' || name.ptr[0] == '.')
         return false;
     for (uint32_t i = 0; i < name.len; i++)
         if (!is_name_character (name.ptr[i]))
@@ -74,7 +74,7 @@ static int add_name (struct scan *scan, const struct item *item, struct text num
         return refuse (scan, ERR_PARSE, at, "the name would be longer than 63 characters");
     struct text text = { .ptr = name, .len = (uint32_t) len };
     if (!host_name_valid (text))
-        return refuse (scan, ERR_PARSE, at, "a host name was expected: letters, digits, '.', '_', '-', not '-' first");
+        return refuse (scan, ERR_PARSE, at, "a host name was expected: letters, digits, '.', '_', '-', not '-' or '.' first");
     if (scan->names.n == HOSTS_MAX)
         return refuse (scan, ERR_LIMIT, at, "more than 4096 hosts: split the slice");
     if (scan->names.n == scan->capacity) {

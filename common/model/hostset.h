@@ -1,7 +1,7 @@
 /* hostset.h - names folded for people: "v6e[0-3,7]", and unfolded again.
  *
  * Grammar of this version: a comma list of items; an item is a name, or one name with one bracket group of numbers and
- * ranges ("rack[01-16]n" keeps zero padding). A name has [A-Za-z0-9._-], does not begin with '-' and is at most
+ * ranges ("rack[01-16]n" keeps zero padding). A name has [A-Za-z0-9._-], does not begin with '-' or '.' and is at most
  * HOST_NAME_MAX_BYTES long. */
 #ifndef SLICEUP_MODEL_HOSTSET_H
 #define SLICEUP_MODEL_HOSTSET_H

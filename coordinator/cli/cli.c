@@ -1,6 +1,7 @@
 #include "coordinator/cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,7 +68,11 @@ bool cli_option (int argc, char **argv, int *i, const char *name, const char **v
     }
     if (argv[*i][len] != '\0')
         return false;
-    *value = *i + 1 < argc ? argv[++*i] : NULL;
+    if (*i + 1 == argc) {
+        fprintf (stderr, "sliceup: %s needs a value; --help says which\n", name);
+        exit (EXIT_USAGE);
+    }
+    *value = argv[++*i];
     return true;
 }
 
@@ -195,18 +200,38 @@ static int run_command_named (const char *name, const struct globals *globals, i
     return command->run (&cli, argc, argv);
 }
 
+/* Descriptors 0 to 2 that are closed would be given to a socket or a journal, and be printed into. */
+static void keep_standard_descriptors (void)
+{
+    int fd = open ("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open ("/dev/null", O_RDWR);
+    if (fd > STDERR_FILENO)
+        close (fd);
+}
+
+/* Half a receipt must not look like a whole one. */
+static int printed (int status)
+{
+    if (fflush (stdout) == 0 && !ferror (stdout))
+        return status;
+    fprintf (stderr, "sliceup: standard output could not be written: %s\n", strerror (errno));
+    return status == EXIT_HOLDS ? EXIT_COULD_NOT : status;
+}
+
 int cli_main (int argc, char **argv)
 {
     struct globals globals = { 0 };
     umask (077);
+    keep_standard_descriptors ();
     argc = take_globals (argc, argv, &globals);
     if (globals.version) {
         printf ("sliceup %s\n", SLICEUP_VERSION);
-        return EXIT_HOLDS;
+        return printed (EXIT_HOLDS);
     }
     if (argc < 2) {
         print_overview (globals.help ? stdout : stderr);
-        return globals.help ? EXIT_HOLDS : EXIT_USAGE;
+        return printed (globals.help ? EXIT_HOLDS : EXIT_USAGE);
     }
-    return run_command_named (argv[1], &globals, argc - 1, argv + 1);
+    return printed (run_command_named (argv[1], &globals, argc - 1, argv + 1));
 }

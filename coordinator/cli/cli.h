@@ -33,7 +33,7 @@ extern const struct cli_command check_command, run_command, resume_command, stat
 
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */
 int cli_fail (const struct cli *cli, const struct err *err);
-/* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. Missing value: *value = NULL. */
+/* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. A missing value ends the program. */
 bool cli_option (int argc, char **argv, int *i, const char *name, const char **value);
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
 int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument, const char *const known[]);

@@ -66,15 +66,20 @@ static int open_driver (struct climber *climber, const struct run_dir *dir, cons
 }
 
 /* The sentence quotes what hosts said. */
-static void say_end (const struct climber *climber, const struct run_dir *dir)
+/* The sentence quotes hosts, the path is the user's: neither drives the terminal. */
+static void say_end (const struct climber *climber, const struct run_dir *dir, bool receipt_written)
 {
     char path[RUN_PATH_BYTES];
     struct buf line;
-    buf_init (&line, 16 * sizeof (climber->sentence));
+    buf_init (&line, 16 * (sizeof (climber->sentence) + sizeof (path)));
     buf_escaped (&line, text_of (climber->sentence), 0);
+    if (receipt_written) {
+        buf_puts (&line, "\nreceipt: ");
+        buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);
+        buf_printf (&line, "   (as text: sliceup receipt %.8s)", dir->id);
+    }
     printf ("%s\n", buf_c (&line));
     buf_release (&line);
-    printf ("receipt: %s   (as text: sliceup receipt %.8s)\n", run_dir_path (dir, "receipt.json", path), dir->id);
     fflush (stdout);
 }
 
@@ -90,16 +95,19 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     int written = unfinished ? 0 : receipt_write_files (dir, err);
     viewer_close (climber->viewer);
     climber->viewer = NULL;
-    if (problem.code)
+    if (problem.code) {
         cli_fail (climber->cli, &problem);
+        log_say (&climber->cli->log, "its workers go on for a while and keep their results: make it possible to write, then resume");
+    }
     if (unfinished) {
         printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
-    if (written < 0)
-        cli_fail (climber->cli, err);
-    say_end (climber, dir);
-    return (int) exit_status;
+    say_end (climber, dir, written == 0);
+    if (written == 0)
+        return (int) exit_status;
+    int failed = cli_fail (climber->cli, err); /* a run whose record is gone proves nothing */
+    return exit_status ? (int) exit_status : failed;
 }
 
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan)

@@ -59,8 +59,8 @@ int planning_load (struct cli *cli, const struct cli_command *command, int argc,
         return EXIT_HOLDS;
     if (count_errors (&report) == 0)
         return cli_fail (cli, &err);
-    fprintf (cli->log.to, "sliceup: %u mistake%s in %s and what it names\n", count_errors (&report),
-             count_errors (&report) == 1 ? "" : "s", options.slice_path);
+    log_say (&cli->log, "%u mistake%s in '%s' and what it names", count_errors (&report), count_errors (&report) == 1 ? "" : "s",
+             options.slice_path);
     return EXIT_USAGE;
 }
 

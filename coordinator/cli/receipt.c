@@ -23,7 +23,10 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
                 return cli_unknown (cli, &receipt_command, "--host", known);
         } else if (strcmp (argv[i], "--merge") == 0) {
             request->merge_from = i + 1;
-            return i + 1 < argc ? EXIT_HOLDS : cli_unknown (cli, &receipt_command, "--merge", known);
+            if (i + 1 < argc && argv[i + 1][0] != '-')
+                return EXIT_HOLDS;
+            fprintf (cli->log.to, "sliceup receipt: --merge: which files? Other options stand before it\n");
+            return EXIT_USAGE;
         } else if (argv[i][0] == '-' || request->run)
             return cli_unknown (cli, &receipt_command, argv[i], known);
         else

@@ -33,6 +33,6 @@ const struct cli_command run_command = {
             "  --profile, --ladder, --pins   take another one than the slice file names\n\n"
             "Examples:\n  sliceup run configs/slices/local-jax.yaml\n  sliceup run slice.yaml --profile cpu-jax-debug --plain\n\n"
             "Exit status: 0 the top was reached, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
-            "join, a precondition is missing), 5 the journal could not be written, 130 cancelled.\n",
+            "join, a precondition is missing, the journal could not be written), 130 cancelled.\n",
     .run = run_run,
 };

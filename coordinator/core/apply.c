@@ -38,6 +38,7 @@ static void apply_host_joined (struct coord *coord, const struct fact *fact)
     struct host *host = &coord->hosts[joined->host];
     if (host->life != HOST_JOINED)
         coord->joined_n++;
+    host->joins = host->joined_epoch == coord->epoch ? host->joins + 1 : 1;
     host->life = HOST_JOINED;
     host->session = joined->session;
     host->seen_seq = 0;
@@ -163,6 +164,13 @@ static void apply_attempt_ended (struct coord *coord, const struct fact *fact)
     learn_environment (coord, &ended->result);
 }
 
+static void apply_conflict_seen (struct coord *coord, const struct fact_conflict_seen *seen)
+{
+    uint32_t at = coord->pass.active ? coord->pass.part_of_host[seen->host] : NONE;
+    if (at != NONE)
+        coord->pass.parts[at].conflict = true;
+}
+
 static void apply_pass_stopped (struct coord *coord, const struct fact_pass_stopped *stopped)
 {
     coord->pass.stopped = true;
@@ -262,7 +270,7 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
     case FACT_METRIC_JUDGED: break;
     case FACT_PASS_ENDED: if (verdicts_in_range (coord, &fact->of.pass_ended)) apply_pass_ended (coord, &fact->of.pass_ended); break;
     case FACT_CANCEL_ASKED: coord->cancel_level = fact->of.cancel_asked.level; break;
-    case FACT_CONFLICT_SEEN: break;
+    case FACT_CONFLICT_SEEN: if (in_range (coord, fact->of.conflict_seen.host)) apply_conflict_seen (coord, &fact->of.conflict_seen); break;
     case FACT_RUN_ENDED:
         coord->ended = true;
         coord->exit_status = fact->of.run_ended.exit_status;

@@ -9,6 +9,7 @@
 
 enum {
     SAY_AGAIN_MS = 2000,    /* how long an order may take to show in a heartbeat before it is repeated */
+    JOINS_MAX = 16,         /* of one host under one coordinator */
     STILL_HERE_MS = 5000,   /* a worker that has nothing to be told is welcomed again: silence would orphan it */
 };
 
@@ -60,12 +61,23 @@ static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
 static void hear (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                   struct outbox *out);
 
+/* Each new process of a worker is a durable fact: one that is restarted, or lies, without end must not fill the journal. */
+static bool joins_too_often (const struct coord *coord, const struct host *host)
+{
+    return host->joined_epoch == coord->epoch && host->joins >= JOINS_MAX;
+}
+
 static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
     const struct msg_hello *hello = &msg->of.hello;
     struct host *state = &coord->hosts[host];
     bool again = state->life == HOST_JOINED && state->joined_epoch == coord->epoch && same_incarnation (state, hello);
     bool reborn = state->session != 0 && !same_incarnation (state, hello);
+    if (!again && joins_too_often (coord, state)) {
+        if (!host_is_lost (coord, host))
+            watch_lost (coord, host, TEXT_LIT ("it keeps announcing itself as a new worker"), now_ms, out);
+        return;
+    }
     if (!again) {
         struct fact *fact = outbox_fact (out, FACT_HOST_JOINED);
         fact->of.host_joined = (struct fact_host_joined) {
@@ -192,7 +204,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
             watch_fallen (coord, now_ms, out);
         return;
     }
-    if (!text_is (sha256, part->sha256))
+    if (!text_is (sha256, part->sha256) && !part->conflict)
         note_conflict (coord, host, part, sha256, now_ms, out);
     acknowledge (coord, host, &result->key, out);
 }

@@ -21,6 +21,7 @@ struct host {
     uint64_t session;
     uint64_t joined_epoch;          /* the epoch in which it last said HELLO */
     uint64_t pid, pid_start;
+    uint32_t joins;                 /* in joined_epoch */
     char *lost_why;
     uint64_t lost_epoch;            /* a loss counts for the coordinator that saw it; the next one launches anew */
     /* soft */
@@ -39,6 +40,7 @@ struct part {
     uint32_t order;                 /* of ending */
     struct result result;           /* in pass.arena */
     char sha256[65];
+    bool conflict;                  /* a second, different result was seen; the others are not recorded one by one */
     bool at_gate;                   /* soft while it runs; as recorded once it ended */
     bool stopped;                   /* soft: it was told to stop */
     bool killed;                    /* soft: it was told to kill it */

@@ -38,6 +38,7 @@ struct driver {
     char run_raw[RUN_ID_BYTES];
     uint64_t recorded_index;        /* the last fact given to the journal */
     uint64_t now_ms;                /* of this pass */
+    uint64_t *refused;              /* per host: frames that could not be read */
     bool *alive;                    /* per host: a worker process of ours runs */
     uint64_t leave_by_ms;           /* once ended: how long its workers may take to go */
     bool releasing;
@@ -57,7 +58,7 @@ static void fail_stop (struct driver *driver, const struct fact *fact)
     err_set (&driver->problem, ERR_LIMIT, "fact %llu, %s, is out of its own bounds and cannot be recorded; the run stops here",
              (unsigned long long) fact->index, fact_name (fact->kind));
     driver->deaf = true;
-    perform_end (driver, 5);
+    perform_end (driver, 3);
 }
 
 static void driver_record (struct driver *driver, struct fact *fact)
@@ -364,7 +365,9 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
     struct err err = { 0 };
     arena_reset (&driver->arena);
     if (wire_get_msg (bytes, msg, &driver->arena, &err) < 0) {
-        log_detail (driver->options.log, "host %u: a frame was refused: %s", host, err.text);
+        struct text name = coord_plan (driver->coord)->hosts.items[host].name;
+        if (driver->refused[host]++ == 0) /* the first says it; the others are many */
+            log_say (driver->options.log, "%.*s sent what cannot be read, and it was refused: %s", TEXT_ARG (name), err.text);
         return false;
     }
     return msg_from_worker (msg->kind) && msg->run_id.len == RUN_ID_BYTES &&
@@ -425,7 +428,7 @@ static void take_durable (void *owner, int fd, uint32_t events)
     journal_woken (driver->journal);
     if (journal_problem (driver->journal, &driver->problem)) {
         driver->deaf = true; /* nothing that depends on an unrecorded fact may be said */
-        perform_end (driver, 5);
+        perform_end (driver, driver->problem.code == ERR_DAMAGE ? 5 : 3);
         return;
     }
     driver->now_ms = clock_boot_ms ();
@@ -546,6 +549,7 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     const struct plan *plan = coord_plan (driver->coord);
     driver->own_seq = mem_array (plan->hosts.n, sizeof (*driver->own_seq));
     driver->alive = mem_array (plan->hosts.n, sizeof (*driver->alive));
+    driver->refused = mem_array (plan->hosts.n, sizeof (*driver->refused));
     if ((driver->errands = errands_open (driver->loop, err)) == NULL ||
         (driver->log_errands = errands_open (driver->loop, err)) == NULL)
         return -1;
@@ -719,6 +723,7 @@ void driver_close (struct driver *driver)
     buf_release (&driver->frame);
     arena_release (&driver->arena);
     mem_free (driver->alive);
+    mem_free (driver->refused);
     mem_free (driver->own_seq);
     mem_free (driver);
 }

@@ -145,7 +145,7 @@ class FullDisk(Damaged):
             except OSError:
                 pass
         ended = run.end(60)
-        self.assertEqual(5, ended.status, ended)
+        self.assertEqual(3, ended.status, ended)  # not damaged: it goes on when there is room
         self.assertRegex(ended.out, r"(?m)^sliceup: cannot make facts durable in .*journal\.db: .*full")
         self.assertRegex(ended.out, r"(?m)^run [0-9a-f]{8} was left unfinished; .*sliceup resume")
         acknowledged = self.lab.count("attempt-ended")

@@ -278,6 +278,47 @@ static void a_host_that_was_stopped_on_its_own_is_the_cause (void **state)
     bench_close (&bench);
 }
 
+static uint32_t count_facts (const struct bench *bench, enum fact_kind kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < bench->facts_n; i++)
+        n += bench->facts[i].kind == kind;
+    return n;
+}
+
+static void a_host_that_keeps_announcing_new_workers_is_given_up (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 0);
+    all_join (&bench);
+    for (uint32_t i = 0; i < 100; i++) {
+        struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 1000 + i, .pid_start = 1 } };
+        tell (&bench, 1, &msg);
+    }
+    assert_in_range (count_facts (&bench, FACT_HOST_JOINED), HOSTS + 1, HOSTS + 16);
+    assert_int_equal (count_facts (&bench, FACT_HOST_LOST), 1);
+    bench_close (&bench);
+}
+
+static void many_different_results_are_one_conflict (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 0);
+    all_join (&bench);
+    end (&bench, 0, ENDING_EXITED);
+    for (uint32_t i = 0; i < 100; i++) {
+        struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = running, .ending = ENDING_EXITED, .code = i } };
+        struct input in = { .kind = IN_MSG, .host = 0, .msg = &msg, .text = TEXT_LIT ("another") };
+        msg.session = coord_session (bench.coord, 0);
+        msg.seq = ++bench.seq;
+        step (&bench, &in);
+    }
+    assert_int_equal (count_facts (&bench, FACT_CONFLICT_SEEN), 1);
+    bench_close (&bench);
+}
+
 static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
 {
     (void) state;
@@ -308,6 +349,8 @@ int main (void)
         cmocka_unit_test (a_host_that_passes_a_gate_by_is_named),
         cmocka_unit_test (a_restart_does_not_change_who_is_to_blame),
         cmocka_unit_test (a_host_that_was_stopped_on_its_own_is_the_cause),
+        cmocka_unit_test (a_host_that_keeps_announcing_new_workers_is_given_up),
+        cmocka_unit_test (many_different_results_are_one_conflict),
         cmocka_unit_test (an_unknown_rung_in_a_journal_is_not_followed),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -21,6 +21,7 @@ static void names_are_bounded_and_plain (void **state)
     assert_true (host_name_valid (text_of ("t1v-n_0.example")));
     assert_false (host_name_valid (text_of ("")));
     assert_false (host_name_valid (text_of ("-oProxyCommand=x")));
+    assert_false (host_name_valid (text_of ("..")));
     for (unsigned byte = 0; byte < 256; byte++) {
         char name[2] = { 'a', (char) byte };
         bool plain = byte && strchr ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", (int) byte);
@@ -225,7 +226,7 @@ static struct text random_name (struct rng *rng, struct arena *arena)
     uint32_t len = 1 + (uint32_t) rng_below (rng, 8);
     for (uint32_t i = 0; i < len; i++)
         name[i] = letters[rng_below (rng, sizeof letters - 1)];
-    if (name[0] == '-')
+    if (name[0] == '-' || name[0] == '.')
         name[0] = 'r';
     return text_copy (arena, (struct text) { name, len });
 }
