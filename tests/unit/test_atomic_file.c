@@ -184,6 +184,10 @@ static void a_large_file_comes_back_whole (void **state)
     assert_int_equal (buf.len, BYTES);
     assert_memory_equal (buf.ptr, bytes, BYTES);
     buf_release (&buf);
+    buf_init (&buf, BYTES - 1); /* much was read before it turned out to be too large: none of it stays */
+    assert_int_equal (file_read (below ("large"), &buf, &err), -1);
+    assert_int_equal (buf.len, 0);
+    buf_release (&buf);
     free (bytes);
 }
 

@@ -219,6 +219,7 @@ static void goodbyes_are_not_lost (void **state)
 {
     (void) state;
     char bytes[LAB_CONTROL_BYTES] = "";
+    uint32_t rank;
     struct text got;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
@@ -227,9 +228,14 @@ static void goodbyes_are_not_lost (void **state)
     assert_true (lab_spoke_says (stays, LINK_CONTROL, "hello"));
     lab_expect (hub, LINK_CONTROL, 1, "hello");
     assert_true (lab_spoke_says (leaves, LINK_CONTROL, "goodbye"));
+    int said = 0, sent = 0;
+    while (said < 1000000 && spoke_send (leaves, LINK_CONTROL, bytes, sizeof bytes))
+        said++;
     spoke_close (leaves, CLOSE_LINGER_MS);
     lab_expect (hub, LINK_CONTROL, 0, "goodbye");
-    int sent = 0;
+    for (int i = 0; i < said; i++)
+        if (!lab_hub_hears (hub, LINK_CONTROL, &rank, &got))
+            fail_msg ("%d of %d arrived", i, said);
     while (sent < 1000000 && hub_send (hub, LINK_CONTROL, 1, bytes, sizeof bytes)) /* more than the sockets hold */
         sent++;
     hub_close (hub);

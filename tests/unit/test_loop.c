@@ -213,22 +213,22 @@ static void a_regular_file_is_refused_with_a_reason (void **state)
 
 /* ---- deadlines ---- */
 
-struct timing { struct loop *loop; uint64_t first_ms, wanted_ms; int passes; bool in_past; };
+struct timing { struct loop *loop; uint64_t wanted_ms; int passes, passes_wanted; };
 
 static void on_timing (void *owner)
 {
     struct timing *timing = owner;
     timing->passes++;
-    if (timing->passes == 1)
-        loop_deadline (timing->loop, timing->in_past ? 0 : timing->wanted_ms);
-    else
+    if (timing->passes == timing->passes_wanted)
         loop_stop (timing->loop);
+    else
+        loop_deadline (timing->loop, timing->wanted_ms);
 }
 
 static void a_deadline_ends_the_wait_and_not_before (void **state)
 {
     struct lab *lab = *state;
-    struct timing timing = { .loop = lab->loop, .wanted_ms = clock_boot_ms () + 60 };
+    struct timing timing = { .loop = lab->loop, .wanted_ms = clock_boot_ms () + 60, .passes_wanted = 2 };
     loop_each_pass (lab->loop, on_timing, &timing);
     run (lab);
     assert_int_equal (timing.passes, 2);
@@ -238,11 +238,12 @@ static void a_deadline_ends_the_wait_and_not_before (void **state)
 static void a_deadline_in_the_past_is_now_each_time_it_is_set (void **state)
 {
     struct lab *lab = *state;
-    for (int round = 0; round < 3; round++) {
-        struct timing timing = { .loop = lab->loop, .in_past = true };
+    const uint64_t pasts_ms[] = { 0, 1, 999, clock_boot_ms () };
+    for (size_t i = 0; i < sizeof pasts_ms / sizeof pasts_ms[0]; i++) {
+        struct timing timing = { .loop = lab->loop, .wanted_ms = pasts_ms[i], .passes_wanted = 5 };
         loop_each_pass (lab->loop, on_timing, &timing);
         run (lab);
-        assert_int_equal (timing.passes, 2);
+        assert_int_equal (timing.passes, 5);
     }
 }
 
