@@ -1,7 +1,6 @@
 #include "coordinator/cli/cli.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include "common/base/mem.h"
 #include "common/conf/nearest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/standard_fds.h"
 
 enum { PATH_BYTES = 1024 };
 
@@ -200,16 +200,6 @@ static int run_command_named (const char *name, const struct globals *globals, i
     return command->run (&cli, argc, argv);
 }
 
-/* Descriptors 0 to 2 that are closed would be given to a socket or a journal, and be printed into. */
-static void keep_standard_descriptors (void)
-{
-    int fd = open ("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = open ("/dev/null", O_RDWR);
-    if (fd > STDERR_FILENO)
-        close (fd);
-}
-
 /* Half a receipt must not look like a whole one. */
 static int printed (int status)
 {
@@ -223,7 +213,7 @@ int cli_main (int argc, char **argv)
 {
     struct globals globals = { 0 };
     umask (077);
-    keep_standard_descriptors ();
+    standard_fds_keep ();
     argc = take_globals (argc, argv, &globals);
     if (globals.version) {
         printf ("sliceup %s\n", SLICEUP_VERSION);

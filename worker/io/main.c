@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
+#include "common/io/standard_fds.h"
 #include "worker/io/driver.h"
 #include "worker/io/errand.h"
 #include "worker/io/facts.h"
@@ -79,19 +80,9 @@ static const struct { const char *name; int (*run) (int argc, char **argv); } co
     { "join", join_main }, { "facts", facts_main }, { "restore", restore_main }, { "errand", errand_main },
 };
 
-/* Descriptors 0 to 2 that are closed would be given to a socket, and be printed into. */
-static void keep_standard_descriptors (void)
-{
-    int fd = open ("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = open ("/dev/null", O_RDWR);
-    if (fd > STDERR_FILENO)
-        close (fd);
-}
-
 int main (int argc, char **argv)
 {
-    keep_standard_descriptors ();
+    standard_fds_keep ();
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp (word, "--help") == 0)
         return fputs (help, stdout) < 0;
