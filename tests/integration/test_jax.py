@@ -76,6 +76,23 @@ class Ladder(Jax):
         self.assertGreater(len(after), len(first), "the other pin set has no cache of its own")
         self.nothing_is_left()
 
+    def test_a_damaged_generation_is_compiled_anew_and_said_so(self):
+        ladder = [{"id": "tiny", "canary": "jax/tiny.py", "warm": "solo"}]
+        self.passes(self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2}))
+        entry = next((self.lab.home / "cache").rglob("gen-1/*-cache"))
+        entry.chmod(0o644)
+        entry.write_bytes(entry.read_bytes()[:-1] + b"x")
+        entry.chmod(0o444)
+
+        self.passes(self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2}))
+        for host in self.lab.receipt()["hosts"]:
+            restored = [rung for rung in host["rungs"] if rung["pass"] == "restored"]
+            self.assertEqual(["could-not-run", "passed"], [rung["outcome"] for rung in restored])
+            self.assertEqual("cache", restored[0]["cause"]["layer"])
+            self.assertEqual(1, len(restored[1]["recovered"]))
+        self.passes(self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2}))
+        self.assertNotIn("cold", {rung["pass"] for host in self.lab.receipt()["hosts"] for rung in host["rungs"]})
+
     def other_pins(self):
         """One package more: what is installed differs, so nothing of the cache may be shared."""
         pins = "".join((lab.TOP / place).read_text() for place in ("configs/pins/jax-cpu.txt", "tests/pins/tiny.txt"))

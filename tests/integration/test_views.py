@@ -1,5 +1,6 @@
 """What people and scripts see: lines, the live grid, JSON, help; and nothing that a host says reaches a terminal raw."""
 import json
+import os
 import unittest
 
 import lab
@@ -56,6 +57,17 @@ class Grid(Views):
         for word in ("low", "high", "climbed to the top"):
             self.assertIn(word, screen.text)
         return shown
+
+    def test_a_stopped_terminal_does_not_stop_the_run(self):
+        limits = {"orphan": "6s"}  # a coordinator that waits for its terminal would lose its workers
+        shown = self.on_terminal("run", self.slice(self.slow(seconds=8), limits=limits))
+        shown.read_until(rb"low")
+        os.write(shown.master, b"\x13")  # Ctrl-S
+        receipt = lab.wait_for(lambda: next(self.lab.home.glob("runs/*/receipt.json"), None), "the receipt", 60)
+        self.assertEqual("passed", json.loads(receipt.read_text())["outcome"])
+        self.assertIsNone(shown.process.poll(), "it did not wait for its terminal: the test proves nothing")
+        os.write(shown.master, b"\x11")  # Ctrl-Q
+        self.assertEqual(0, shown.end(), shown.screen.text)
 
     def test_80_by_24(self):
         shown = self.draws(80, 24)
