@@ -1,234 +1,282 @@
-/* The reading half of hostset.h; hostset_fold.c is the writing half. */
+/* The reading half of hostset.h: operators, groups, bounds. hostset_item.c reads an operand, hostset_fold.c writes. */
 #include "common/model/hostset.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* Ends of ranges are counted in uint64_t; longer numbers stand alone. */
-enum { RANGE_DIGITS_MAX = 18, SHOWN_COLUMNS = 40 };
+#include "common/model/hostset_item.h"
+#include "common/model/hostset_table.h"
 
-/* An expression while it is read; `names` are those found so far, behind the ones that were there before. */
-struct scan {
-    struct text all;
-    uint32_t at;
-    struct arena *arena;
-    struct name_list names;
-    uint32_t capacity;
-    struct err *err;
+/* A group that names itself is found by its depth; groups that name others many times over, and long chains of large
+ * operands, by the work: names made and bytes of groups read, in multiples of the set's own bound. */
+enum { GROUP_DEPTH_MAX = 16, WORK_FACTOR = 16, WORK_MIN = 65536, GROUP_BYTES_A_NAME = 8 };
+
+struct hostset {
+    struct hostset_rules rules;
+    struct arena arena;         /* of the names */
+    struct host_table table;
+    struct host_table value;    /* of the step in hand; kept, so that small steps cost little */
+    struct item item;
+    uint64_t work;              /* of the step in hand */
 };
 
-/* An item: the characters before and behind its bracket group (both, without one, in `prefix`). */
-struct item {
-    struct text prefix, group, suffix;
-    uint32_t group_at;
-    bool bracket;
-};
-
-static bool is_digit (char c)
+struct hostset *hostset_create (const struct hostset_rules *rules)
 {
-    return c >= '0' && c <= '9';
+    struct hostset *set = mem_alloc (sizeof *set);
+    set->rules = *rules;
+    return set;
 }
 
-static bool is_name_character (char c)
+void hostset_destroy (struct hostset *set)
 {
-    return is_digit (c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
+    if (!set)
+        return;
+    item_release (&set->item);
+    table_release (&set->value);
+    table_release (&set->table);
+    arena_release (&set->arena);
+    mem_free (set);
 }
 
-bool host_name_valid (struct text name)
+static int refuse_size (const struct hostset *set, const struct scan *scan, uint32_t at)
 {
-    if (name.len == 0 || name.len > HOST_NAME_MAX_BYTES || name.ptr[0] == '-' || name.ptr[0] == '.')
-        return false;
-    for (uint32_t i = 0; i < name.len; i++)
-        if (!is_name_character (name.ptr[i]))
-            return false;
-    return true;
+    char what[80];
+    snprintf (what, sizeof what, "more than %" PRIu32 " hosts, which is the bound here", set->rules.max);
+    return scan_refuse (scan, ERR_LIMIT, at, what);
 }
 
-static struct text part (struct text text, uint32_t from, uint32_t to)
+static int charge (struct hostset *set, const struct scan *scan, uint32_t at, uint64_t work)
 {
-    return (struct text) { .ptr = text.ptr + from, .len = to - from };
+    uint64_t bound = (uint64_t) WORK_FACTOR * set->rules.max;
+    set->work += work;
+    if (set->work <= (bound > WORK_MIN ? bound : WORK_MIN))
+        return 0;
+    return scan_refuse (scan, ERR_LIMIT, at, "too much to work out: the parts are far larger than the set may be");
 }
 
-/* Fails at a place: people count characters from 1, and see what stands there. */
-static int refuse (const struct scan *scan, enum err_code code, uint32_t at, const char *what)
+/* ---- steps ---- */
+
+/* How many of `right` are in `left`; `which`, when it is not NULL, is the first of them. */
+static uint32_t in_common (const struct host_table *left, const struct host_table *right, struct text *which)
 {
-    struct buf shown;
-    buf_init (&shown, 1024);
-    if (at < scan->all.len)
-        buf_escaped (&shown, part (scan->all, at, scan->all.len), SHOWN_COLUMNS);
-    err_set (scan->err, code, "host set, character %" PRIu32 " (%s%s): %s", at + 1,
-             at < scan->all.len ? "at " : "the end", buf_c (&shown), what);
-    buf_release (&shown);
-    return -1;
+    struct text name;
+    uint32_t n = 0;
+    for (uint32_t at = 0; table_next (right, &at, &name);)
+        if (table_has (left, name) && n++ == 0 && which)
+            *which = name;
+    return n;
 }
 
-static int add_name (struct scan *scan, const struct item *item, struct text number, uint32_t at)
+static int refuse_repeated (const struct scan *scan, uint32_t at, struct text name)
 {
-    char name[HOST_NAME_MAX_BYTES + 1];
-    int len = snprintf (name, sizeof name, "%.*s%.*s%.*s", TEXT_ARG (item->prefix), TEXT_ARG (number),
-                        TEXT_ARG (item->suffix));
-    if (len < 0 || (size_t) len >= sizeof name)
-        return refuse (scan, ERR_PARSE, at, "the name would be longer than 63 characters");
-    struct text text = { .ptr = name, .len = (uint32_t) len };
-    if (!host_name_valid (text))
-        return refuse (scan, ERR_PARSE, at, "a host name was expected: letters, digits, '.', '_', '-', not '-' or '.' first");
-    if (scan->names.n == HOSTS_MAX)
-        return refuse (scan, ERR_LIMIT, at, "more than 4096 hosts: split the slice");
-    if (scan->names.n == scan->capacity) {
-        scan->capacity = scan->capacity ? 2 * scan->capacity : 16;
-        scan->names.items = mem_grow (scan->names.items, scan->capacity, sizeof *scan->names.items);
-    }
-    scan->names.items[scan->names.n++] = text_copy (scan->arena, text);
+    char what[HOST_NAME_MAX_BYTES + 80];
+    snprintf (what, sizeof what, "%.*s is named twice: name each host once", TEXT_ARG (name));
+    return scan_refuse (scan, ERR_PARSE, at, what);
+}
+
+static int check_step (const struct hostset *set, const struct host_table *left, enum hostset_step step,
+                       const struct host_table *right, const struct scan *scan, uint32_t at)
+{
+    struct text repeated = { 0 };
+    if (step == HOSTSET_TAKE || step == HOSTSET_KEEP)
+        return 0;
+    uint64_t common = in_common (left, right, &repeated);
+    if (step == HOSTSET_ADD && set->rules.once && common)
+        return refuse_repeated (scan, at, repeated);
+    uint64_t after = (uint64_t) left->living + right->living - (step == HOSTSET_ADD ? 1 : 2) * common;
+    return after > set->rules.max ? refuse_size (set, scan, at) : 0;
+}
+
+static void keep_common (struct host_table *left, const struct host_table *right)
+{
+    struct text name;
+    for (uint32_t at = 0; table_next (left, &at, &name);)
+        if (!table_has (right, name))
+            table_take (left, name);
+}
+
+/* left = left step right; on failure nothing has changed. `at` is where `right` stands, for errors. */
+static int take_step (const struct hostset *set, struct host_table *left, enum hostset_step step,
+                      const struct host_table *right, const struct scan *scan, uint32_t at)
+{
+    struct text name;
+    if (check_step (set, left, step, right, scan, at) < 0)
+        return -1;
+    if (step == HOSTSET_KEEP)
+        keep_common (left, right);
+    else
+        for (uint32_t i = 0; table_next (right, &i, &name);) {
+            bool was_there = step != HOSTSET_ADD && table_take (left, name);
+            if (step == HOSTSET_ADD || (step == HOSTSET_EITHER && !was_there))
+                table_add (left, name);
+        }
     return 0;
 }
 
-static bool is_number (struct text text)
+/* ---- operands ---- */
+
+static int evaluate (struct hostset *set, struct text expression, uint32_t depth, struct host_table *value,
+                     struct err *err);
+
+static int read_names (struct hostset *set, const struct scan *scan, uint32_t at, struct name_list *names)
 {
-    for (uint32_t i = 0; i < text.len; i++)
-        if (!is_digit (text.ptr[i]))
-            return false;
-    return text.len > 0;
+    uint64_t count = item_count (&set->item);
+    if (count > set->rules.max)
+        return refuse_size (set, scan, at);
+    if (charge (set, scan, at, count) < 0)
+        return -1;
+    return item_expand (&set->item, scan, &set->arena, names);
 }
 
-static bool is_padded (struct text number)
+static int find_group (const struct hostset *set, const struct scan *scan, uint32_t at, struct text name,
+                       struct text *expression)
 {
-    return number.len > 1 && number.ptr[0] == '0';
+    char what[HOST_NAME_MAX_BYTES + 80];
+    if (!set->rules.groups)
+        return scan_refuse (scan, ERR_PARSE, at, "there are no groups here; a slice file has them under groups:");
+    if (set->rules.groups->find (set->rules.groups->owner, name, expression))
+        return 0;
+    snprintf (what, sizeof what, "there is no group %.*s", TEXT_ARG (name));
+    return scan_refuse (scan, ERR_PARSE, at, what);
 }
 
-static int add_range (struct scan *scan, const struct item *item, struct text low, struct text high, uint32_t at)
+static int add_group (struct hostset *set, const struct scan *scan, uint32_t at, struct text name, uint32_t depth,
+                      struct host_table *operand)
 {
-    uint64_t first, last;
-    if (low.len > RANGE_DIGITS_MAX || high.len > RANGE_DIGITS_MAX || !text_to_u64 (low, &first) ||
-        !text_to_u64 (high, &last))
-        return refuse (scan, ERR_PARSE, at, "a range of numbers of at most 18 digits was expected, like 0-15");
-    if ((is_padded (low) || is_padded (high)) && low.len != high.len)
-        return refuse (scan, ERR_PARSE, at, "zero-padded ends of a range need equal widths, like 01-16");
-    if (first > last)
-        return refuse (scan, ERR_PARSE, at, "this range runs backwards: the smaller number comes first");
-    for (uint64_t number = first; number <= last; number++) {
-        char digits[24];
-        int width = is_padded (low) ? (int) low.len : 1;
-        int len = snprintf (digits, sizeof digits, "%0*" PRIu64, width, number);
-        if (add_name (scan, item, (struct text) { digits, (uint32_t) len }, at) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int add_entry (struct scan *scan, const struct item *item, struct text entry, uint32_t at)
-{
-    uint32_t dash;
-    if (is_number (entry))
-        return add_name (scan, item, entry, at);
-    if (!text_find (entry, TEXT_LIT ("-"), &dash) || !is_number (part (entry, 0, dash)) ||
-        !is_number (part (entry, dash + 1, entry.len)))
-        return refuse (scan, ERR_PARSE, at, "a number or a range was expected between the brackets, like 7 or 0-3");
-    return add_range (scan, item, part (entry, 0, dash), part (entry, dash + 1, entry.len), at);
-}
-
-static int add_group (struct scan *scan, const struct item *item)
-{
-    uint32_t from = 0;
-    for (uint32_t i = 0; i <= item->group.len; i++) {
-        if (i < item->group.len && item->group.ptr[i] != ',')
-            continue;
-        if (add_entry (scan, item, part (item->group, from, i), item->group_at + from) < 0)
-            return -1;
-        from = i + 1;
-    }
-    return 0;
-}
-
-static struct text read_characters (struct scan *scan)
-{
-    uint32_t from = scan->at;
-    while (scan->at < scan->all.len && is_name_character (scan->all.ptr[scan->at]))
-        scan->at++;
-    return part (scan->all, from, scan->at);
-}
-
-static int read_group (struct scan *scan, struct item *item)
-{
-    uint32_t open = scan->at, length, inner;
-    if (!text_find (part (scan->all, open, scan->all.len), TEXT_LIT ("]"), &length))
-        return refuse (scan, ERR_PARSE, open, "this bracket is never closed");
-    item->group = part (scan->all, open + 1, open + length);
-    if (text_find (item->group, TEXT_LIT ("["), &inner))
-        return refuse (scan, ERR_PARSE, open + 1 + inner, "a bracket within brackets: close the first one before it");
-    item->bracket = true;
-    item->group_at = open + 1;
-    scan->at = open + length + 1;
-    return 0;
-}
-
-static int read_item (struct scan *scan)
-{
-    uint32_t start = scan->at;
-    struct item item = { .prefix = read_characters (scan) };
-    if (scan->at < scan->all.len && scan->all.ptr[scan->at] == '[') {
-        if (read_group (scan, &item) < 0)
-            return -1;
-        item.suffix = read_characters (scan);
-    }
-    if (scan->at < scan->all.len && scan->all.ptr[scan->at] == '[')
-        return refuse (scan, ERR_PARSE, scan->at, "one bracket group a name: write the names of the other one out");
-    if (scan->at < scan->all.len && scan->all.ptr[scan->at] != ',')
-        return refuse (scan, ERR_PARSE, scan->at, "a comma or a character of a host name was expected");
-    if (item.bracket)
-        return add_group (scan, &item);
-    return add_name (scan, &item, (struct text) { "", 0 }, start);
-}
-
-static int compare_names (const void *a, const void *b)
-{
-    return text_compare (*(const struct text *) a, *(const struct text *) b);
-}
-
-static int refuse_duplicates (const struct scan *scan)
-{
-    int rc = 0;
-    struct text *sorted = mem_array (scan->names.n, sizeof *sorted);
-    memcpy (sorted, scan->names.items, scan->names.n * sizeof *sorted);
-    qsort (sorted, scan->names.n, sizeof *sorted, compare_names);
-    for (uint32_t i = 1; i < scan->names.n && rc == 0; i++)
-        if (text_equal (sorted[i - 1], sorted[i]))
-            rc = err_set (scan->err, ERR_PARSE, "host set: %.*s is named twice: name each host once",
-                          TEXT_ARG (sorted[i]));
-    mem_free (sorted);
+    struct host_table value = { 0 };
+    struct text expression;
+    int rc = -1;
+    if (find_group (set, scan, at, name, &expression) < 0 ||
+        charge (set, scan, at, 1 + expression.len / GROUP_BYTES_A_NAME) < 0)
+        return -1;
+    if (depth == GROUP_DEPTH_MAX)
+        return scan_refuse (scan, ERR_PARSE, at, "groups within groups within groups: does this one name itself?");
+    if (evaluate (set, expression, depth + 1, &value, scan->err) < 0)
+        err_prefix (scan->err, "@%.*s", TEXT_ARG (name));
+    else
+        rc = take_step (set, operand, HOSTSET_ADD, &value, scan, at);
+    table_release (&value);
     return rc;
 }
 
-static int read_all (struct scan *scan)
+static int add_names (const struct hostset *set, const struct scan *scan, uint32_t at, const struct name_list *names,
+                      struct host_table *operand)
 {
-    if (scan->all.len == 0)
-        return refuse (scan, ERR_PARSE, 0, "the set is empty: at least one host name was expected");
-    for (;;) {
-        if (read_item (scan) < 0)
+    for (uint32_t i = 0; i < names->n; i++)
+        if (!table_add (operand, names->items[i]) && set->rules.once)
+            return refuse_repeated (scan, at, names->items[i]);
+    return 0;
+}
+
+static int read_operand (struct hostset *set, struct scan *scan, uint32_t depth, struct host_table *operand)
+{
+    uint32_t at = scan->at;
+    struct name_list names;
+    table_clear (operand);
+    if (item_read (&set->item, scan) < 0 || read_names (set, scan, at, &names) < 0)
+        return -1;
+    if (!set->item.group)
+        return add_names (set, scan, at, &names, operand);
+    for (uint32_t i = 0; i < names.n; i++)
+        if (add_group (set, scan, at, names.items[i], depth, operand) < 0)
             return -1;
-        if (scan->at == scan->all.len)
-            return refuse_duplicates (scan);
-        scan->at++; /* the comma */
+    return 0;
+}
+
+static int read_operator (struct scan *scan, enum hostset_step *step)
+{
+    char next = scan_next (scan);
+    if (next != ',' && next != '!' && next != '&' && next != '^')
+        return scan_refuse (scan, ERR_PARSE, scan->at,
+                            "an operator was expected between two names: ',' '!' '&' or '^'");
+    *step = (enum hostset_step) next;
+    scan->at++;
+    scan_blanks (scan);
+    return 0;
+}
+
+static int read_all (struct hostset *set, struct scan *scan, uint32_t depth, struct host_table *value,
+                     struct host_table *operand)
+{
+    enum hostset_step step = HOSTSET_ADD;
+    for (;;) {
+        uint32_t at = scan->at;
+        if (read_operand (set, scan, depth, operand) < 0 || take_step (set, value, step, operand, scan, at) < 0)
+            return -1;
+        scan_blanks (scan);
+        if (scan_ended (scan))
+            return 0;
+        if (read_operator (scan, &step) < 0)
+            return -1;
     }
+}
+
+static int evaluate (struct hostset *set, struct text expression, uint32_t depth, struct host_table *value,
+                     struct err *err)
+{
+    struct scan scan = { .all = expression, .err = err };
+    struct host_table operand = { 0 };
+    table_clear (value);
+    scan_blanks (&scan);
+    if (scan_ended (&scan))
+        return scan_refuse (&scan, ERR_PARSE, scan.at, "the set is empty: at least one host name was expected");
+    int rc = read_all (set, &scan, depth, value, &operand);
+    table_release (&operand);
+    return rc;
+}
+
+/* ---- sets ---- */
+
+int hostset_apply (struct hostset *set, enum hostset_step step, struct text expression, struct err *err)
+{
+    struct scan scan = { .all = expression, .err = err };
+    set->work = 0;
+    if (evaluate (set, expression, 0, &set->value, err) < 0)
+        return -1;
+    return take_step (set, &set->table, step, &set->value, &scan, 0);
+}
+
+int hostset_join (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err)
+{
+    struct scan scan = { .err = err };
+    struct text name;
+    table_clear (&set->value);
+    for (uint32_t at = 0; table_next (&other->table, &at, &name);)
+        table_add (&set->value, text_copy (&set->arena, name));
+    return take_step (set, &set->table, step, &set->value, &scan, 0);
+}
+
+uint32_t hostset_count (const struct hostset *set)
+{
+    return set->table.living;
+}
+
+struct name_list hostset_names (const struct hostset *set, struct arena *arena)
+{
+    struct name_list names = { arena_array (arena, set->table.living, sizeof *names.items), 0 };
+    struct text name;
+    for (uint32_t at = 0; table_next (&set->table, &at, &name);)
+        names.items[names.n++] = text_copy (arena, name);
+    return names;
+}
+
+int hostset_read (struct text expression, const struct hostset_rules *rules, struct arena *arena,
+                  struct name_list *names, struct err *err)
+{
+    struct hostset *set = hostset_create (rules);
+    for (uint32_t i = 0; i < names->n; i++)
+        table_add (&set->table, names->items[i]);
+    int rc = hostset_apply (set, HOSTSET_ADD, expression, err);
+    if (rc == 0)
+        *names = hostset_names (set, arena);
+    hostset_destroy (set);
+    return rc;
 }
 
 int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err)
 {
-    assert (names->n <= HOSTS_MAX);
-    struct scan scan = { .all = expression, .arena = arena, .err = err, .capacity = names->n + 16 };
-    scan.names.items = mem_array (scan.capacity, sizeof *scan.names.items);
-    scan.names.n = names->n;
-    if (names->n)
-        memcpy (scan.names.items, names->items, names->n * sizeof *names->items);
-    int rc = read_all (&scan);
-    if (rc == 0) {
-        names->items = arena_copy (arena, scan.names.items, scan.names.n * sizeof *scan.names.items);
-        names->n = scan.names.n;
-    }
-    mem_free (scan.names.items);
-    return rc;
+    const struct hostset_rules rules = { .max = HOSTS_MAX, .once = true };
+    return hostset_read (expression, &rules, arena, names, err);
 }
 
 bool hostset_has (const struct name_list *names, struct text name)

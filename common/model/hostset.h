@@ -1,8 +1,14 @@
-/* hostset.h - names folded for people: "v6e[0-3,7]", and unfolded again.
+/* hostset.h - sets of host names as people write them, in the syntax of ClusterShell's nodeset: "r[1-4]n[01-16]!r2n07".
  *
- * Grammar of this version: a comma list of items; an item is a name, or one name with one bracket group of numbers and
- * ranges ("rack[01-16]n" keeps zero padding). A name has [A-Za-z0-9._-], does not begin with '-' or '.' and is at most
- * HOST_NAME_MAX_BYTES long. */
+ *   name      [A-Za-z0-9._-], not '-' or '.' first, at most HOST_NAME_MAX_BYTES long
+ *   brackets  numbers and ranges in place of digits, any number of them in a name: n[1-4,9], n[01-16], n[0-30/2]
+ *   A,B A!B A&B A^B   union, difference, intersection, one of both; from left to right, no precedence
+ *   @group    the set of that name, where there are groups; @* everything; @rack[1-3] the three of them
+ *
+ * Blanks may stand around operators and numbers. What nodeset itself gets wrong is refused with its place: n[1-4-6]
+ * (taken for -4 to 6), n1[8-11] (taken for n[18-111]), "a b" (taken for one name).
+ * Knows no file, environment or configuration: whoever has groups hands them in. Errors: ERR_PARSE with the place,
+ * ERR_LIMIT before anything is allocated for too many names. Not thread-safe. */
 #ifndef SLICEUP_MODEL_HOSTSET_H
 #define SLICEUP_MODEL_HOSTSET_H
 
@@ -11,16 +17,49 @@
 #include "common/base/err.h"
 #include "common/model/record.h"
 
-enum { HOST_NAME_MAX_BYTES = 63, HOSTS_MAX = 4096 };
+enum {
+    HOST_NAME_MAX_BYTES = 63,   /* a DNS label, and Linux's own host name */
+    HOSTS_MAX = 4096,           /* of a slice */
+};
 
 bool host_name_valid (struct text name);
-/* Appends the names of `expression`, in its order, to `names` (allocated in `arena`). Duplicates, an empty set, more
- * than HOSTS_MAX names and every departure from the grammar are errors that show the place. */
 struct name_list { struct text *items; uint32_t n; };
-int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err);
-/* Appends the folded form: names that differ in one number only share a bracket, in ascending order; the rest are
- * listed alone, in natural order. Any order of `names` gives the same text; expand (fold (x)) = x as a set. */
-void hostset_fold (const struct text *names, uint32_t n, struct buf *out);
 bool hostset_has (const struct name_list *names, struct text name);
+
+/* The set of a slice file: appends the names of `expression`, in the order written (rank order), to `names` (allocated
+ * in `arena`). An empty expression, a host named twice and more than HOSTS_MAX names are errors. No groups. */
+int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err);
+
+struct host_groups {
+    /* The expression behind @name ("*": everything there is), which may name groups itself; false: no such group. */
+    bool (*find) (const void *owner, struct text name, struct text *expression);
+    const void *owner;
+};
+struct hostset_rules {
+    uint32_t max;                       /* names in the set, and in any part of it */
+    bool once;                          /* naming a host twice is an error; else naming it again changes nothing */
+    const struct host_groups *groups;   /* NULL: there are none; must outlive the set */
+};
+/* The same by other rules. */
+int hostset_read (struct text expression, const struct hostset_rules *rules, struct arena *arena,
+                  struct name_list *names, struct err *err);
+
+/* A set that is made step by step; each step is an expression of its own, as if it stood in parentheses. */
+enum hostset_step { HOSTSET_ADD = ',', HOSTSET_TAKE = '!', HOSTSET_KEEP = '&', HOSTSET_EITHER = '^' };
+struct hostset;
+struct hostset *hostset_create (const struct hostset_rules *rules);
+void hostset_destroy (struct hostset *set);                     /* NULL is fine */
+/* On failure the set is as it was. */
+int hostset_apply (struct hostset *set, enum hostset_step step, struct text expression, struct err *err);
+/* The same with a set that is made already. Here errors have no place. */
+int hostset_join (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err);
+uint32_t hostset_count (const struct hostset *set);
+struct name_list hostset_names (const struct hostset *set, struct arena *arena);
+
+/* Appends the folded form, as nodeset folds: rack[1-4]n[01-16]. Any order of `names` gives the same text, repeated
+ * names count once, and expand (fold (x)) = x. Numbers of more than 18 digits stand alone. */
+void hostset_fold (const struct text *names, uint32_t n, struct buf *out);
+/* Puts `names` into the order in which nodeset lists and splits them, drops repeated ones, returns how many stay. */
+uint32_t hostset_sort (struct text *names, uint32_t n);
 
 #endif

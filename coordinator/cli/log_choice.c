@@ -6,7 +6,7 @@ enum { ATTEMPTS_MAX = 64 }; /* more are not kept on disk (log_store) */
 
 bool log_choice_is_default (const struct log_choice *choice)
 {
-    return !choice->hosts && !choice->rung && !choice->pass && !choice->attempt;
+    return host_choice_is_default (&choice->hosts) && !choice->rung && !choice->pass && !choice->attempt;
 }
 
 /* ---- names -> this run ---- */
@@ -27,20 +27,13 @@ static int unknown_rung (const struct log_choice *choice, const struct board *bo
 static int resolve_hosts (struct log_choice *choice, const struct board *board, struct err *err)
 {
     struct arena arena = { 0 };
-    struct name_list names = { 0 };
-    uint32_t n = 0;
-    if (choice->hosts && hostset_expand (text_of (choice->hosts), &arena, &names, err) < 0) {
-        arena_release (&arena);
-        return err_prefix (err, "--host");
-    }
-    choice->host_chosen = mem_array (board->plan.hosts.n, sizeof (bool));
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        n += choice->host_chosen[i] = !choice->hosts || hostset_has (&names, board_host_name (board, i));
+    struct name_list all = { arena_array (&arena, board->plan.hosts.n, sizeof (*all.items)), board->plan.hosts.n };
+    for (uint32_t i = 0; i < all.n; i++)
+        all.items[i] = board_host_name (board, i);
+    choice->host_chosen = mem_array (all.n, sizeof (bool));
+    int rc = host_choice_resolve (&choice->hosts, &all, choice->host_chosen, err);
     arena_release (&arena);
-    if (n == 0)
-        return err_set (err, ERR_USAGE, "--host %s: none of them is a host of this run",
-                        choice->hosts ? choice->hosts : "");
-    return 0;
+    return rc;
 }
 
 int log_choice_resolve (struct log_choice *choice, const struct board *board, struct err *err)

@@ -3,13 +3,15 @@
 #define SLICEUP_CLI_LOG_CHOICE_H
 
 #include "common/base/err.h"
+#include "coordinator/cli/host_choice.h"
 #include "coordinator/view/board.h"
 
 /* What one host printed in one attempt. */
 struct log_source { uint32_t host; struct attempt_key key; };
 
 struct log_choice {
-    const char *hosts, *rung, *pass;    /* as given; NULL: any */
+    struct host_choice hosts;
+    const char *rung, *pass;            /* as given; NULL: any */
     uint32_t attempt;                   /* 0: any */
     /* what they mean in this run: log_choice_resolve */
     bool *host_chosen;                  /* per host of the plan; owned */

@@ -56,12 +56,13 @@ static int needs_value (const struct logs *logs, const char *name)
 
 static int take_arguments (struct logs *logs, int argc, char **argv)
 {
-    static const char *const known[] = { "--host", "--rung", "--pass", "--attempt", "--follow", "--raw", NULL };
+    static const char *const known[] = { "--hosts", "--exclude", "--rung", "--pass",
+                                         "--attempt", "--follow", "--raw", NULL };
     for (int i = 1; i < argc; i++) {
         const char *attempt = NULL, *option = argv[i], **value = NULL;
-        if (cli_option (argc, argv, &i, "--host", &logs->choice.hosts))
-            value = &logs->choice.hosts;
-        else if (cli_option (argc, argv, &i, "--rung", &logs->choice.rung))
+        if (host_choice_option (&logs->choice.hosts, argc, argv, &i))
+            continue;
+        if (cli_option (argc, argv, &i, "--rung", &logs->choice.rung))
             value = &logs->choice.rung;
         else if (cli_option (argc, argv, &i, "--pass", &logs->choice.pass))
             value = &logs->choice.pass;
@@ -175,7 +176,7 @@ static void hint (const struct logs *logs)
     if (logs->shown == 0)
         printf ("the chosen attempts left no output; sliceup status %.8s shows what was begun\n", logs->dir.id);
     else if (logs->cut)
-        printf ("\n%u of %u outputs were cut; whole ones: sliceup logs %.8s --rung ID --host SET\n", logs->cut,
+        printf ("\n%u of %u outputs were cut; whole ones: sliceup logs %.8s --rung ID --hosts SET\n", logs->cut,
                 logs->shown, logs->dir.id);
 }
 
@@ -238,20 +239,20 @@ static int logs_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command logs_command = {
     .name = "logs",
-    .usage = "logs [RUN] [--host SET] [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]",
+    .usage = "logs [RUN] " HOST_CHOICE_USAGE " [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]",
     .summary = "what the programs printed; equal outputs of several hosts are shown once",
     .help = "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of\n"
             "all outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
             "attempt 1:\". What could move the cursor or change colours is shown as \\x1b and the like.\n\n"
-            "  --host SET    only these hosts, e.g. v6e[0-3,7]\n"
-            "  --rung ID     only this rung\n"
-            "  --pass P      only this pass: once, cold or restored\n"
-            "  --attempt N   only this attempt, from 1\n"
-            "  --follow      go on as more is printed, until the run ends\n"
-            "  --raw         the bytes as they were printed\n\n"
+            HOST_CHOICE_HELP
+            "  --rung ID      only this rung\n"
+            "  --pass P       only this pass: once, cold or restored\n"
+            "  --attempt N    only this attempt, from 1\n"
+            "  --follow       go on as more is printed, until the run ends\n"
+            "  --raw          the bytes as they were printed\n\n"
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
             "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  "
-            "sliceup logs --follow --host v6e[0-3]\n\n"
+            "sliceup logs --follow --hosts v6e-[0-3]\n\n"
             "Exit status: 0 shown; 2 usage, no such run, host or rung; 3 it was never begun, or --follow and no\n"
             "coordinator holds it; 5 its journal is damaged.\n",
     .run = logs_run,

@@ -3,6 +3,7 @@
 
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/core/merge.h"
 #include "coordinator/view/receipt_json.h"
@@ -10,18 +11,17 @@
 
 enum { RECEIPT_MAX_BYTES = 512 << 20 };
 
-struct request { const char *run, *hosts; bool json; int merge_from; };
+struct request { const char *run; struct host_choice hosts; bool json; int merge_from; };
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
 {
-    static const char *const known[] = { "--json", "--host", "--merge", NULL };
+    static const char *const known[] = { "--json", "--hosts", "--exclude", "--merge", NULL };
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--json") == 0)
             request->json = true;
-        else if (cli_option (argc, argv, &i, "--host", &request->hosts)) {
-            if (request->hosts == NULL)
-                return cli_unknown (cli, &receipt_command, "--host", known);
-        } else if (strcmp (argv[i], "--merge") == 0) {
+        else if (host_choice_option (&request->hosts, argc, argv, &i))
+            continue;
+        else if (strcmp (argv[i], "--merge") == 0) {
             request->merge_from = i + 1;
             if (i + 1 < argc && argv[i + 1][0] != '-')
                 return EXIT_HOLDS;
@@ -58,17 +58,20 @@ static int merge_files (char **paths, struct arena *arena, struct slice_receipt 
     return 0;
 }
 
-static int keep_hosts (struct slice_receipt *receipt, const char *expression, struct arena *arena, struct err *err)
+static int keep_hosts (struct slice_receipt *receipt, const struct host_choice *choice, struct arena *arena,
+                       struct err *err)
 {
-    struct name_list names = { 0 };
-    uint32_t kept = 0;
-    if (hostset_expand (text_of (expression), arena, &names, err) < 0)
+    struct name_list all = { arena_array (arena, receipt->hosts.n, sizeof (*all.items)), receipt->hosts.n };
+    bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
+    for (uint32_t i = 0; i < all.n; i++)
+        all.items[i] = receipt->hosts.items[i].host;
+    if (host_choice_resolve (choice, &all, chosen, err) < 0)
         return -1;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (hostset_has (&names, receipt->hosts.items[i].host))
-            receipt->hosts.items[kept++] = receipt->hosts.items[i];
-    receipt->hosts.n = kept;
-    return kept ? 0 : err_set (err, ERR_USAGE, "no host of this run is in '%s'", expression);
+    receipt->hosts.n = 0;
+    for (uint32_t i = 0; i < all.n; i++)
+        if (chosen[i])
+            receipt->hosts.items[receipt->hosts.n++] = receipt->hosts.items[i];
+    return 0;
 }
 
 /* That of the run; of several merged ones the first that is not 0; a run that has not ended proves nothing yet. */
@@ -119,7 +122,7 @@ static int receipt_run (struct cli *cli, int argc, char **argv)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();
     if (build (cli, &request, argv, fold, &arena, &receipt, &err) < 0 ||
-        (request.hosts && keep_hosts (&receipt, request.hosts, &arena, &err) < 0))
+        (!host_choice_is_default (&request.hosts) && keep_hosts (&receipt, &request.hosts, &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
         status = show (&request, &receipt);
@@ -130,12 +133,11 @@ static int receipt_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command receipt_command = {
     .name = "receipt",
-    .usage = "receipt [RUN] [--json] [--host SET] | receipt [--json] --merge FILE...",
+    .usage = "receipt [RUN] [--json] " HOST_CHOICE_USAGE " | receipt [--json] --merge FILE...",
     .summary = "what the hosts proved: as text for a ticket, or as JSON",
     .help = "Built from the run's journal, so it works for finished, running and interrupted runs. The JSON follows\n"
             "docs/spec/receipt.schema.json; a finished run also leaves it as receipt.json in its folder.\n\n"
-            "  --json         the whole receipt as JSON\n"
-            "  --host SET     only these hosts, e.g. v6e[0-3,7]\n"
+            "  --json         the whole receipt as JSON\n" HOST_CHOICE_HELP
             "  --merge FILE   merge receipt files (of one run or several) into one; order does not matter, nothing is\n"
             "                 overwritten, contradictions are listed as conflicts\n\n"
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"

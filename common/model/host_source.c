@@ -1,0 +1,171 @@
+#include "common/model/host_source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/model/hostset_scan.h"
+
+enum { SHOWN_COLUMNS = 40 };
+
+static int refuse (struct err *err, const char *what, uint32_t entry, struct text shown, const char *why)
+{
+    struct buf escaped;
+    buf_init (&escaped, 1024);
+    buf_escaped (&escaped, shown, SHOWN_COLUMNS);
+    err_set (err, ERR_PARSE, "%s, entry %" PRIu32 " ('%s'): %s", what, entry, buf_c (&escaped), why);
+    buf_release (&escaped);
+    return -1;
+}
+
+static int too_long (const struct buf *expression, struct err *err)
+{
+    if (!expression->overflow)
+        return 0;
+    return err_set (err, ERR_LIMIT, "the list of hosts has more than %zu bytes, its bound here", expression->max);
+}
+
+static bool is_blank (char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static struct text trimmed (struct text text)
+{
+    while (text.len && is_blank (text.ptr[0])) {
+        text.ptr++;
+        text.len--;
+    }
+    while (text.len && is_blank (text.ptr[text.len - 1]))
+        text.len--;
+    return text;
+}
+
+/* The text up to the next `mark`, which is taken off `rest` with it; false: nothing is left. */
+static bool cut (struct text *rest, char mark, struct text *first)
+{
+    if (rest->ptr == NULL)
+        return false;
+    const char *found = rest->len ? memchr (rest->ptr, mark, rest->len) : NULL;
+    uint32_t len = found ? (uint32_t) (found - rest->ptr) : rest->len;
+    *first = (struct text) { rest->ptr, len };
+    *rest = found ? (struct text) { found + 1, rest->len - len - 1 } : (struct text) { 0 };
+    return true;
+}
+
+int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err)
+{
+    struct scan scan = { .all = trimmed (nodelist) };
+    if (scan.all.len == 0)
+        return err_set (err, ERR_PARSE, "Slurm's list of nodes is empty; expected one such as tux[1-3]");
+    while (!scan_ended (&scan))
+        if (scan_name (&scan).len == 0 && !scan_take (&scan, '[') && !scan_take (&scan, ']') && !scan_take (&scan, ','))
+            return refuse (err, "Slurm's list of nodes", 1, scan_part (&scan, scan.at, scan.all.len),
+                           "only names, brackets and commas were expected, such as tux[1-3],login1");
+    buf_text (expression, scan.all);
+    return too_long (expression, err);
+}
+
+static int add_name (const char *what, uint32_t entry, struct text shown, struct text name, struct buf *expression,
+                     struct err *err)
+{
+    if (!host_name_valid (name))
+        return refuse (err, what, entry, shown,
+                       "a host name or IPv4 address was expected: letters, digits, '.', '_', '-', at most 63 bytes");
+    buf_puts (expression, entry > 1 ? "," : "");
+    buf_text (expression, name);
+    return too_long (expression, err);
+}
+
+int host_source_tpu_names (struct text names, struct buf *expression, struct err *err)
+{
+    static const char what[] = "TPU_WORKER_HOSTNAMES";
+    struct text rest = trimmed (names), name;
+    if (rest.len == 0)
+        return err_set (err, ERR_PARSE, "%s is empty; expected names with commas between them, such as w-0,w-1", what);
+    for (uint32_t entry = 1; cut (&rest, ',', &name); entry++)
+        if (add_name (what, entry, name, trimmed (name), expression, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* "name:id:address", or a plain name. */
+static bool endpoint_address (struct text endpoint, struct text *address)
+{
+    struct text rest = trimmed (endpoint), field;
+    uint32_t fields = 0;
+    while (cut (&rest, ':', &field)) {
+        fields++;
+        *address = field;
+    }
+    return fields == 1 || fields == 3;
+}
+
+int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, struct err *err)
+{
+    static const char what[] = "TPU VM metadata, worker-network-endpoints";
+    struct text rest = trimmed (endpoints), endpoint, address;
+    if (rest.len == 0)
+        return err_set (err, ERR_PARSE, "%s is empty; expected name:id:address for each worker", what);
+    for (uint32_t entry = 1; cut (&rest, ',', &endpoint); entry++) {
+        if (!endpoint_address (endpoint, &address))
+            return refuse (err, what, entry, endpoint, "name:id:address or a name was expected");
+        if (add_name (what, entry, endpoint, address, expression, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- files ---- */
+
+static void skip_comment (struct scan *scan)
+{
+    while (!scan_ended (scan) && scan_next (scan) != '\n')
+        scan->at++;
+}
+
+bool host_source_word (struct text content, uint32_t *at, struct text *word)
+{
+    struct scan scan = { .all = content, .at = *at };
+    scan_blanks (&scan);
+    while (scan_next (&scan) == '#') {
+        skip_comment (&scan);
+        scan_blanks (&scan);
+    }
+    uint32_t from = scan.at;
+    bool within = false;
+    for (; !scan_ended (&scan) && scan_next (&scan) != '#'; scan.at++) {
+        char next = scan_next (&scan);
+        within = next == '[' || (within && next != ']' && next != '\n');
+        if (is_blank (next) && !within)
+            break;
+    }
+    *word = scan_part (&scan, from, scan.at);
+    *at = scan.at;
+    return word->len > 0;
+}
+
+static uint32_t line_of (struct text content, uint32_t at)
+{
+    uint32_t line = 1;
+    for (uint32_t i = 0; i < at; i++)
+        line += content.ptr[i] == '\n';
+    return line;
+}
+
+int host_source_file (struct text content, struct buf *expression, struct err *err)
+{
+    struct text word;
+    bool some = false;
+    for (uint32_t at = 0; host_source_word (content, &at, &word); some = true) {
+        for (uint32_t i = 0; i < word.len; i++)
+            if (strchr ("!&^", word.ptr[i]) && word.ptr[i])
+                return err_set (err, ERR_PARSE,
+                                "line %" PRIu32 ": a file of hosts is one union: it holds no '!', '&' and '^'",
+                                line_of (content, at));
+        buf_puts (expression, some ? "," : "");
+        buf_text (expression, word);
+        if (too_long (expression, err) < 0)
+            return -1;
+    }
+    return some ? 0 : err_set (err, ERR_PARSE, "no host set in it; expected one or more a line, such as v6e-[0-15]");
+}

@@ -1,0 +1,27 @@
+/* host_source.h - what schedulers and platforms say about the hosts of a job, turned into a host set expression.
+ *
+ * Text in, text out; coordinator/io/host_source_io.h asks the environment and the metadata server. What comes in is
+ * untrusted: the expressions made here hold only names, brackets and commas (no operators, no groups), and the caller
+ * bounds their expansion as that of any other expression. Errors: ERR_PARSE with the place. */
+#ifndef SLICEUP_MODEL_HOST_SOURCE_H
+#define SLICEUP_MODEL_HOST_SOURCE_H
+
+#include <stdbool.h>
+#include "common/base/buf.h"
+#include "common/base/err.h"
+
+/* SLURM_JOB_NODELIST: "tux[1-3],login1". */
+int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err);
+/* TPU_WORKER_HOSTNAMES: "w-0,w-1". */
+int host_source_tpu_names (struct text names, struct buf *expression, struct err *err);
+/* The TPU VM metadata attribute worker-network-endpoints: "name:id:address,..." or plain names. It is the address by
+ * which a worker is reached; the names are often "unknown". */
+int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, struct err *err);
+/* A file of host sets: one or more a line, comments behind '#'. One union of them all, so '!', '&' and '^', which would
+ * reach across lines, are refused; groups may stand in it. */
+int host_source_file (struct text content, struct buf *expression, struct err *err);
+/* The same word by word, for whoever evaluates each on its own: false at the end. Blanks within brackets part nothing.
+ * Start with *at = 0. */
+bool host_source_word (struct text content, uint32_t *at, struct text *word);
+
+#endif

@@ -1,0 +1,24 @@
+/* hostset_box.h - private to host sets: points with several coordinates gathered into boxes, {1-4} x {01-16}.
+ *
+ * The rule is nodeset's, and decides the text that people see. Of the boxes in order - more points first, then for each
+ * coordinate more values first, then the bytewise smaller first value, then the smaller last one - each takes in what
+ * follows it and differs from it in one coordinate; first only its neighbour, again and again, and then anything behind
+ * it, until nothing changes. nodeset compares all pairs for that; here equal coordinates are found by hashing. */
+#ifndef SLICEUP_MODEL_HOSTSET_BOX_H
+#define SLICEUP_MODEL_HOSTSET_BOX_H
+
+#include <stdint.h>
+#include "common/base/mem.h"
+
+struct points {
+    uint32_t n, dims;           /* dims > 0 */
+    const uint32_t *ids;        /* n rows of `dims` values; no two rows are equal */
+    const uint32_t *values_n;   /* per coordinate: its values are 0 ... values_n - 1 */
+    const uint32_t *const *rank; /* per coordinate: place of each value in bytewise order */
+};
+struct value_set { const uint32_t *ids; uint32_t n; };  /* rising */
+struct boxes { uint32_t n; struct value_set *sets; };   /* n rows of `dims` sets; the boxes are disjoint */
+
+void boxes_gather (const struct points *points, struct arena *arena, struct boxes *boxes);
+
+#endif

@@ -1,0 +1,328 @@
+#include "common/model/hostset_item.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Ends of ranges are counted in uint64_t; longer numbers stand alone. */
+enum { RANGE_DIGITS_MAX = 18 };
+
+void item_release (struct item *item)
+{
+    mem_free (item->spans);
+    *item = (struct item) { 0 };
+}
+
+/* ---- reading ---- */
+
+static bool is_padded (struct text number)
+{
+    return number.len > 1 && number.ptr[0] == '0';
+}
+
+static void add_span (struct item *item, struct span span)
+{
+    if (item->spans_n == item->spans_capacity) {
+        item->spans_capacity = item->spans_capacity ? 2 * item->spans_capacity : 8;
+        item->spans = mem_grow (item->spans, item->spans_capacity, sizeof *item->spans);
+    }
+    item->spans[item->spans_n++] = span;
+    item->brackets[item->brackets_n].spans_to = item->spans_n;
+}
+
+/* nodeset takes a '-' too many for a sign: n[1-4-6] is -4 to 6 there, and n[-1] is n-1. */
+static int refuse_sign (const struct scan *scan)
+{
+    return scan_refuse (scan, ERR_PARSE, scan->at,
+                        "a number was expected: a range has one '-' and no signs (nodeset takes 1-4-6 for -4 to 6)");
+}
+
+static int read_number (struct scan *scan, struct text *number)
+{
+    scan_blanks (scan);
+    *number = scan_digits (scan);
+    if (number->len > 0) {
+        scan_blanks (scan);
+        return 0;
+    }
+    if (scan_next (scan) == '-')
+        return refuse_sign (scan);
+    return scan_refuse (scan, ERR_PARSE, scan->at, "a number or a range was expected in the brackets, like 7 or 0-3");
+}
+
+static int read_step (struct scan *scan, uint64_t *step)
+{
+    struct text number;
+    uint32_t at = scan->at + 1;
+    *step = 1;
+    if (!scan_take (scan, '/'))
+        return 0;
+    if (read_number (scan, &number) < 0)
+        return -1;
+    if (number.len <= RANGE_DIGITS_MAX && text_to_u64 (number, step) && *step > 0)
+        return 0;
+    return scan_refuse (scan, ERR_PARSE, at, "a step of at least 1 and at most 18 digits was expected, like 0-30/2");
+}
+
+static int read_range (struct item *item, struct scan *scan, struct text low, uint32_t at)
+{
+    struct span span = { .width = is_padded (low) ? low.len : 0 };
+    struct text high;
+    if (read_number (scan, &high) < 0 || read_step (scan, &span.step) < 0)
+        return -1;
+    if (scan_next (scan) == '-')
+        return refuse_sign (scan);
+    if (low.len > RANGE_DIGITS_MAX || high.len > RANGE_DIGITS_MAX || !text_to_u64 (low, &span.first) ||
+        !text_to_u64 (high, &span.last))
+        return scan_refuse (scan, ERR_PARSE, at, "a range of numbers of at most 18 digits was expected, like 0-15");
+    if ((is_padded (low) || is_padded (high)) && low.len != high.len)
+        return scan_refuse (scan, ERR_PARSE, at, "zero-padded ends of a range need equal widths, like 01-16");
+    if (span.first > span.last)
+        return scan_refuse (scan, ERR_PARSE, at, "this range runs backwards: the smaller number comes first");
+    add_span (item, span);
+    return 0;
+}
+
+static int read_single (struct item *item, struct scan *scan, struct text number)
+{
+    struct span span = { .step = 1, .width = is_padded (number) ? number.len : 0 };
+    if (scan_next (scan) == '/')
+        return scan_refuse (scan, ERR_PARSE, scan->at, "a step needs a range before it, like 0-30/2");
+    if (number.len > RANGE_DIGITS_MAX || !text_to_u64 (number, &span.first))
+        span.verbatim = number;
+    span.last = span.first;
+    add_span (item, span);
+    return 0;
+}
+
+static int read_entry (struct item *item, struct scan *scan)
+{
+    struct text number;
+    scan_blanks (scan);
+    uint32_t at = scan->at;
+    if (read_number (scan, &number) < 0)
+        return -1;
+    return scan_take (scan, '-') ? read_range (item, scan, number, at) : read_single (item, scan, number);
+}
+
+static uint32_t digits_of (uint64_t number)
+{
+    uint32_t n = 1;
+    while (number >= 10) {
+        number /= 10;
+        n++;
+    }
+    return n;
+}
+
+static uint32_t width_of (const struct span *span, uint64_t number)
+{
+    uint32_t digits = span->verbatim.len ? span->verbatim.len : digits_of (number);
+    return digits > span->width ? digits : span->width;
+}
+
+/* Behind a digit the numbers must be of one width: nodeset joins the digit to both ends of a range, so that n1[8-11] is
+ * n[18-111] there, 94 hosts in place of 4. */
+static int check_widths (const struct item *item, const struct scan *scan, uint32_t open)
+{
+    const struct bracket *bracket = &item->brackets[item->brackets_n];
+    const struct text *before = &item->literal[item->brackets_n];
+    if (before->len == 0 || !is_digit (before->ptr[before->len - 1]))
+        return 0;
+    uint32_t width = width_of (&item->spans[bracket->spans_from], item->spans[bracket->spans_from].first);
+    for (uint32_t i = bracket->spans_from; i < bracket->spans_to; i++)
+        if (width_of (&item->spans[i], item->spans[i].first) != width ||
+            width_of (&item->spans[i], item->spans[i].last) != width)
+            return scan_refuse (scan, ERR_PARSE, open,
+                                "behind a digit all numbers in the brackets need one width (nodeset takes n1[8-11] for "
+                                "n[18-111]): move the digit into them, like n[18-19,110-111]");
+    return 0;
+}
+
+static int read_bracket (struct item *item, struct scan *scan)
+{
+    uint32_t open = scan->at++;
+    if (item->brackets_n == ITEM_BRACKETS_MAX)
+        return scan_refuse (scan, ERR_PARSE, open, "the name would be longer than 63 characters");
+    if (!text_find (scan_part (scan, open, scan->all.len), TEXT_LIT ("]"), NULL))
+        return scan_refuse (scan, ERR_PARSE, open, "this bracket is never closed");
+    item->brackets[item->brackets_n] = (struct bracket) { item->spans_n, item->spans_n };
+    do {
+        if (read_entry (item, scan) < 0)
+            return -1;
+    } while (scan_take (scan, ','));
+    if (!scan_take (scan, ']'))
+        return scan_refuse (scan, ERR_PARSE, scan->at,
+                            scan_next (scan) == '[' ? "a bracket within brackets: close the first one before it"
+                                                    : "a number, a comma or ']' was expected in the brackets");
+    if (check_widths (item, scan, open) < 0)
+        return -1;
+    item->brackets_n++;
+    return 0;
+}
+
+/* As in nodeset: with nothing, or with digits alone between them, it is open which number is whose. */
+static int check_gap (const struct item *item, const struct scan *scan)
+{
+    struct text gap = item->literal[item->brackets_n];
+    bool other = false;
+    if (item->brackets_n == 0)
+        return 0;
+    for (uint32_t i = 0; i < gap.len; i++)
+        other = other || !is_digit (gap.ptr[i]);
+    return other ? 0 : scan_refuse (scan, ERR_PARSE, scan->at,
+                                    "between two brackets something other than digits was expected, like r[1-2]n[1-8]");
+}
+
+static int read_parts (struct item *item, struct scan *scan)
+{
+    for (;;) {
+        item->literal[item->brackets_n] = scan_name (scan);
+        if (scan_next (scan) != '[')
+            return 0;
+        if (check_gap (item, scan) < 0 || read_bracket (item, scan) < 0)
+            return -1;
+    }
+}
+
+static const char *expected (const struct item *item, char next)
+{
+    if (item->brackets_n == 0 && item->literal[0].len == 0)
+        return next == '@' ? "one '@' a group" : "a host name was expected";
+    if (next == ']')
+        return "this bracket was never opened";
+    return next == '*' || next == '?' ? "wildcards are not known here: write the set out, or give it a name as a group"
+                                      : "an operator (',', '!', '&' or '^') or a character of a host name was expected";
+}
+
+int item_read (struct item *item, struct scan *scan)
+{
+    item->at = scan->at;
+    item->spans_n = item->brackets_n = 0;
+    item->group = scan_take (scan, '@');
+    if (item->group && scan_take (scan, '*')) {
+        item->literal[0] = TEXT_LIT ("*");
+        return 0;
+    }
+    if (read_parts (item, scan) < 0)
+        return -1;
+    char next = scan_next (scan);
+    bool empty = item->brackets_n == 0 && item->literal[0].len == 0;
+    if (!empty && (scan_ended (scan) || (next && strchr (" \t\r\n,!&^", next))))
+        return 0;
+    return scan_refuse (scan, ERR_PARSE, scan->at, expected (item, next));
+}
+
+/* ---- counting ---- */
+
+static uint64_t span_count (const struct span *span)
+{
+    return (span->last - span->first) / span->step + 1;
+}
+
+static uint64_t bracket_count (const struct item *item, const struct bracket *bracket)
+{
+    uint64_t count = 0;
+    for (uint32_t i = bracket->spans_from; i < bracket->spans_to; i++)
+        if (__builtin_add_overflow (count, span_count (&item->spans[i]), &count))
+            return UINT64_MAX;
+    return count;
+}
+
+uint64_t item_count (const struct item *item)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < item->brackets_n; i++)
+        if (__builtin_mul_overflow (count, bracket_count (item, &item->brackets[i]), &count))
+            return UINT64_MAX;
+    return count;
+}
+
+/* ---- expanding ---- */
+
+/* One number of each bracket. */
+struct turn { uint32_t span; uint64_t number; };
+struct draft_name { char bytes[HOST_NAME_MAX_BYTES + 1]; uint32_t len; bool fits; };
+
+static void add_text (struct draft_name *name, struct text text)
+{
+    name->fits = name->fits && text.len <= sizeof name->bytes - name->len;
+    if (!name->fits || text.len == 0)
+        return;
+    memcpy (name->bytes + name->len, text.ptr, text.len);
+    name->len += text.len;
+}
+
+static void add_number (struct draft_name *name, const struct span *span, uint64_t number)
+{
+    char digits[RANGE_DIGITS_MAX + 1]; /* a width is that of a number that was written, and at most so */
+    uint32_t width = width_of (span, number);
+    if (span->verbatim.len) {
+        add_text (name, span->verbatim);
+        return;
+    }
+    assert (width <= sizeof digits);
+    for (uint32_t i = width; i-- > 0; number /= 10)
+        digits[i] = (char) ('0' + number % 10);
+    add_text (name, (struct text) { digits, width });
+}
+
+static int make_name (const struct item *item, const struct scan *scan, const struct turn *turns, struct arena *arena,
+                      struct text *made)
+{
+    struct draft_name name = { .fits = true };
+    for (uint32_t i = 0; i < item->brackets_n; i++) {
+        add_text (&name, item->literal[i]);
+        add_number (&name, &item->spans[turns[i].span], turns[i].number);
+    }
+    add_text (&name, item->literal[item->brackets_n]);
+    if (!name.fits || name.len > HOST_NAME_MAX_BYTES)
+        return scan_refuse (scan, ERR_PARSE, item->at, "the name would be longer than 63 characters");
+    struct text text = { name.bytes, name.len };
+    if (!host_name_valid (text) && !(item->group && text_is (text, "*")))
+        return scan_refuse (scan, ERR_PARSE, item->at,
+                            "a host name was expected: letters, digits, '.', '_', '-', not '-' or '.' first");
+    *made = text_copy (arena, text);
+    return 0;
+}
+
+static void begin_turn (const struct item *item, struct turn *turn, uint32_t span)
+{
+    *turn = (struct turn) { span, item->spans[span].first };
+}
+
+/* The next number of this bracket; false: it began again. */
+static bool move_turn (const struct item *item, uint32_t bracket, struct turn *turn)
+{
+    const struct span *span = &item->spans[turn->span];
+    if (span->last - turn->number >= span->step) {
+        turn->number += span->step;
+        return true;
+    }
+    bool more = turn->span + 1 < item->brackets[bracket].spans_to;
+    begin_turn (item, turn, more ? turn->span + 1 : item->brackets[bracket].spans_from);
+    return more;
+}
+
+static void move_turns (const struct item *item, struct turn *turns)
+{
+    for (uint32_t i = item->brackets_n; i-- > 0;)
+        if (move_turn (item, i, &turns[i]))
+            return;
+}
+
+int item_expand (const struct item *item, const struct scan *scan, struct arena *arena, struct name_list *names)
+{
+    struct turn turns[ITEM_BRACKETS_MAX];
+    uint64_t count = item_count (item);
+    assert (count <= UINT32_MAX);
+    *names = (struct name_list) { arena_array (arena, count, sizeof *names->items), 0 };
+    for (uint32_t i = 0; i < item->brackets_n; i++)
+        begin_turn (item, &turns[i], item->brackets[i].spans_from);
+    while (names->n < count) {
+        if (make_name (item, scan, turns, arena, &names->items[names->n]) < 0)
+            return -1;
+        names->n++;
+        move_turns (item, turns);
+    }
+    return 0;
+}

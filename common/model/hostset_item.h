@@ -1,0 +1,37 @@
+/* hostset_item.h - private to host sets: one operand of an expression, "rack[1-4]n[01-16]-ib", and its names.
+ *
+ * What it stands for is counted before any of it is made. */
+#ifndef SLICEUP_MODEL_HOSTSET_ITEM_H
+#define SLICEUP_MODEL_HOSTSET_ITEM_H
+
+#include "common/model/hostset_scan.h"
+
+/* first, first + step, ..., at most last; `verbatim` instead where a number has too many digits to count with. */
+struct span {
+    uint64_t first, last, step;
+    uint32_t width;             /* zero-padded to it; 0: not padded */
+    struct text verbatim;
+};
+
+/* Brackets never touch, and each takes a character of the name at least: more of them make no name. */
+enum { ITEM_BRACKETS_MAX = (HOST_NAME_MAX_BYTES + 1) / 2 };
+struct bracket { uint32_t spans_from, spans_to; };
+struct item {
+    uint32_t at;                /* where it stands, for errors */
+    bool group;                 /* written with '@', which is not part of the names */
+    struct text literal[ITEM_BRACKETS_MAX + 1]; /* before each bracket, and behind the last one */
+    struct bracket brackets[ITEM_BRACKETS_MAX];
+    uint32_t brackets_n;
+    struct span *spans;         /* of all brackets, owned; kept from one item to the next */
+    uint32_t spans_n, spans_capacity;
+};
+
+void item_release (struct item *item);
+/* Reads the operand at which `scan` stands. `item` is {0} or one that was read before. */
+int item_read (struct item *item, struct scan *scan);
+/* How many names, or UINT64_MAX where that does not fit. */
+uint64_t item_count (const struct item *item);
+/* The names in their order, the last bracket running fastest; only after item_count was found bearable. */
+int item_expand (const struct item *item, const struct scan *scan, struct arena *arena, struct name_list *names);
+
+#endif

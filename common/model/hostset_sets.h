@@ -1,0 +1,35 @@
+/* hostset_sets.h - private to host sets: sets of small numbers, each kept once, so that equal sets have equal indices.
+ *
+ * A set is known by the sum of its members' hashes, which a union of disjoint sets has for nothing; what is found by
+ * its hash is still compared member by member. */
+#ifndef SLICEUP_MODEL_HOSTSET_SETS_H
+#define SLICEUP_MODEL_HOSTSET_SETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/model/hostset_box.h"
+
+enum { SET_NONE = UINT32_MAX };
+struct known_set { struct value_set is; uint64_t hash; };
+struct sets {
+    struct known_set *items;
+    uint32_t n, capacity;
+    uint32_t *slots;            /* index + 1; twice the capacity, a power of two */
+    struct arena *arena;        /* of the members */
+};
+
+/* Set i is {i}, for all i < values_n. */
+void sets_init (struct sets *sets, uint32_t values_n, struct arena *arena);
+void sets_release (struct sets *sets);
+
+/* A union that grows; its members are in no order until they are asked for. */
+struct growth { uint32_t *ids; uint32_t n, capacity; uint64_t hash; uint32_t known; bool sorted; };
+void growth_release (struct growth *growth);
+void growth_begin (struct growth *growth, const struct sets *sets, uint32_t set);
+void growth_add (struct growth *growth, const struct sets *sets, uint32_t set); /* disjoint from what it holds */
+uint32_t growth_find (struct growth *growth, const struct sets *sets);  /* the known set that equals it, or SET_NONE */
+uint32_t growth_keep (struct growth *growth, struct sets *sets);        /* the same, made known */
+
+uint64_t hash_mix (uint64_t x);
+
+#endif

@@ -1,0 +1,59 @@
+#include "coordinator/cli/host_choice.h"
+
+#include "coordinator/cli/cli.h"
+
+bool host_choice_is_default (const struct host_choice *choice)
+{
+    return !choice->hosts && !choice->exclude;
+}
+
+bool host_choice_option (struct host_choice *choice, int argc, char **argv, int *i)
+{
+    return cli_option (argc, argv, i, "--hosts", &choice->hosts) ||
+           cli_option (argc, argv, i, "--host", &choice->hosts) ||
+           cli_option (argc, argv, i, "--exclude", &choice->exclude);
+}
+
+static bool find_all (const void *owner, struct text name, struct text *expression)
+{
+    *expression = *(const struct text *) owner;
+    return text_is (name, "*");
+}
+
+static int read_set (const char *option, const char *set, struct text everything, struct arena *arena,
+                     struct name_list *names, struct err *err)
+{
+    const struct host_groups groups = { find_all, &everything };
+    const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &groups };
+    if (!set || hostset_read (text_of (set), &rules, arena, names, err) == 0)
+        return 0;
+    return err_prefix (err, "%s", option);
+}
+
+static int none_left (const struct host_choice *choice, struct err *err)
+{
+    bool both = choice->hosts && choice->exclude;
+    return err_set (err, ERR_USAGE, "%s%s%s%s%s: that leaves no host of this run", choice->hosts ? "--hosts " : "",
+                    choice->hosts ? choice->hosts : "", both ? " " : "", choice->exclude ? "--exclude " : "",
+                    choice->exclude ? choice->exclude : "");
+}
+
+int host_choice_resolve (const struct host_choice *choice, const struct name_list *all, bool *chosen, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct name_list with = { 0 }, without = { 0 };
+    struct buf folded;
+    uint32_t n = 0;
+    buf_init (&folded, HOSTS_MAX * (HOST_NAME_MAX_BYTES + 1));
+    hostset_fold (all->items, all->n, &folded);
+    struct text everything = folded.overflow ? TEXT_LIT ("") : buf_as_text (&folded);
+    int rc = read_set ("--hosts", choice->hosts, everything, &arena, &with, err);
+    if (rc == 0)
+        rc = read_set ("--exclude", choice->exclude, everything, &arena, &without, err);
+    for (uint32_t i = 0; rc == 0 && i < all->n; i++)
+        n += chosen[i] =
+            (!choice->hosts || hostset_has (&with, all->items[i])) && !hostset_has (&without, all->items[i]);
+    buf_release (&folded);
+    arena_release (&arena);
+    return rc < 0 || n > 0 || host_choice_is_default (choice) ? rc : none_left (choice, err);
+}
