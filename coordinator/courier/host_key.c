@@ -1,0 +1,172 @@
+#include "coordinator/courier/host_key.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/buf.h"
+
+enum { NAME_BYTES = 300, FINGERPRINT_BYTES = 64, FOUND_BYTES = 160 };
+
+/* What the file says about the host. */
+struct record {
+    char name[NAME_BYTES];              /* as the file writes it: host, or [host]:port */
+    ssh_key key;                        /* the server's; borrowed */
+    bool is_known, is_revoked;
+    uint32_t broken_line;               /* the first that names the host and cannot be read; 0: none */
+    char same_type[FINGERPRINT_BYTES];  /* another key of the type that was shown */
+    struct buf types;                   /* of other keys, with their fingerprints */
+};
+
+static void fingerprint (ssh_key key, char out[FINGERPRINT_BYTES])
+{
+    unsigned char *hash = NULL;
+    size_t hash_bytes = 0;
+    char *text = NULL;
+    if (ssh_get_publickey_hash (key, SSH_PUBLICKEY_HASH_SHA256, &hash, &hash_bytes) == 0)
+        text = ssh_get_fingerprint_hash (SSH_PUBLICKEY_HASH_SHA256, hash, hash_bytes);
+    snprintf (out, FINGERPRINT_BYTES, "%s", text ? text : "(no fingerprint)");
+    ssh_string_free_char (text);
+    ssh_clean_pubkey_hash (&hash);
+}
+
+static const char *type_of (ssh_key key)
+{
+    const char *curve = ssh_pki_key_ecdsa_name (key);
+    return curve ? curve : ssh_key_type_to_char (ssh_key_type (key));
+}
+
+/* Names are matched without regard to case, as OpenSSH and libssh do (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
+static void name_of (char out[NAME_BYTES], const char *address, uint16_t port)
+{
+    if (port == 22)
+        snprintf (out, NAME_BYTES, "%s", address);
+    else
+        snprintf (out, NAME_BYTES, "[%s]:%u", address, port);
+    for (char *at = out; *at; at++)
+        *at = (char) tolower ((unsigned char) *at);
+}
+
+/* ---- lines ---- */
+
+static bool names_host (const char *pattern, size_t len, const char *rest, const char *name)
+{
+    struct ssh_knownhosts_entry *entry = NULL;
+    char *line = NULL;
+    if (asprintf (&line, "%.*s%s", (int) len, pattern, rest) < 0)
+        abort (); /* out of memory: common/base/mem.h */
+    bool matches = ssh_known_hosts_parse_line (name, line, &entry) == SSH_OK;
+    ssh_knownhosts_entry_free (entry);
+    free (line);
+    return matches;
+}
+
+/* "*.example,!bad.example": whom a pattern behind '!' names is not meant by the line, whatever stands before it. */
+static bool is_negated (const char *line, const char *name)
+{
+    size_t hosts = strcspn (line, " \t");
+    for (size_t at = 0; at < hosts; at += strcspn (line + at, ", \t") + 1) {
+        size_t len = strcspn (line + at, ", \t");
+        if (line[at] == '!' && names_host (line + at + 1, len - 1, line + hosts, name))
+            return true;
+    }
+    return false;
+}
+
+static void note_key (struct record *record, ssh_key key, bool revoked)
+{
+    char found[FINGERPRINT_BYTES];
+    bool same = ssh_key_cmp (record->key, key, SSH_KEY_CMP_PUBLIC) == 0;
+    if (revoked) {
+        record->is_revoked = record->is_revoked || same;
+        return;
+    }
+    record->is_known = record->is_known || same;
+    fingerprint (key, found);
+    if (!same && ssh_key_type (key) == ssh_key_type (record->key))
+        memcpy (record->same_type, found, sizeof found);
+    else if (!same)
+        buf_printf (&record->types, "%s%s %s", record->types.len ? ", " : "", type_of (key), found);
+}
+
+static void read_line (struct record *record, char *line, uint32_t number)
+{
+    struct ssh_knownhosts_entry *entry = NULL;
+    bool revoked = false;
+    line += strspn (line, " \t");
+    line[strcspn (line, "\r\n")] = '\0';
+    if (*line == '@') {
+        revoked = strncmp (line, "@revoked", 8) == 0;
+        line += strcspn (line, " \t");
+        line += strspn (line, " \t");
+        if (!revoked) /* authorities are not understood: their hosts stay unknown */
+            return;
+    }
+    if (*line == '\0' || *line == '#')
+        return;
+    int rc = ssh_known_hosts_parse_line (record->name, line, &entry);
+    if (rc == SSH_OK && !is_negated (line, record->name))
+        note_key (record, entry->publickey, revoked);
+    else if (rc != SSH_OK && rc != SSH_AGAIN && record->broken_line == 0)
+        record->broken_line = number;
+    ssh_knownhosts_entry_free (entry);
+}
+
+static int read_file (struct record *record, const char *known_hosts, struct err *err)
+{
+    FILE *file = fopen (known_hosts, "re");
+    char *line = NULL;
+    size_t room = 0;
+    if (!file)
+        return err_errno (err, ERR_IO, "the file of known host keys %s cannot be read (ssh.known_hosts)", known_hosts);
+    for (uint32_t number = 1; getline (&line, &room, file) >= 0; number++)
+        read_line (record, line, number);
+    bool failed = ferror (file) != 0;
+    free (line);
+    (void) fclose (file); /* only read */
+    return failed ? err_set (err, ERR_IO, "the file of known host keys %s cannot be read to its end", known_hosts) : 0;
+}
+
+/* ---- the verdict ---- */
+
+static int judge (struct record *record, enum ssh_known_hosts_e verdict, const char *known_hosts, struct err *err)
+{
+    char seen[FINGERPRINT_BYTES];
+    const char *type = type_of (record->key);
+    fingerprint (record->key, seen);
+    if (record->is_revoked)
+        return err_set (err, ERR_REFUSED, "the host showed the %s key %s, which %s revokes", type, seen, known_hosts);
+    if (record->is_known && verdict == SSH_KNOWN_HOSTS_OK)
+        return 0;
+    if (record->is_known)
+        return err_set (err, ERR_REFUSED, "%s cannot be relied on: line %u, which names this host, cannot be read", known_hosts,
+                        record->broken_line);
+    if (*record->same_type)
+        return err_set (err, ERR_REFUSED, "the host key has changed: %s %s was shown, %s holds %s. Another machine may be "
+                        "answering; if the host was set up anew, verify the key there and replace the line", type, seen,
+                        known_hosts, record->same_type);
+    if (record->types.len)
+        return err_set (err, ERR_REFUSED, "the host showed a key of another type, %s %s, and %s holds %s. Verify the key on "
+                        "the host and add it", type, seen, known_hosts, buf_c (&record->types));
+    if (record->broken_line)
+        return err_set (err, ERR_REFUSED, "the host showed the %s key %s; line %u of %s names this host and cannot be read",
+                        type, seen, record->broken_line, known_hosts);
+    return err_set (err, ERR_REFUSED, "the host showed the %s key %s and is not in %s. Verify the key on the host "
+                    "(ssh-keygen -lf its public key) and add it (ssh-keyscan)", type, seen, known_hosts);
+}
+
+int host_key_check (ssh_session session, const char *known_hosts, const char *address, uint16_t port, struct err *err)
+{
+    struct record record = { 0 };
+    int rc = -1;
+    buf_init (&record.types, FOUND_BYTES);
+    name_of (record.name, address, port);
+    if (ssh_get_server_publickey (session, &record.key) != SSH_OK)
+        err_set (err, ERR_REFUSED, "the host showed no key");
+    else if (read_file (&record, known_hosts, err) == 0)
+        rc = judge (&record, ssh_session_is_known_server (session), known_hosts, err);
+    ssh_key_free (record.key);
+    buf_release (&record.types);
+    return rc;
+}

@@ -1,0 +1,31 @@
+/* input.h - what the coordinator says to its courier: short lines on one descriptor.
+ *
+ * It knows nothing of what they mean. One thread; the descriptor is borrowed. */
+#ifndef SLICEUP_COURIER_INPUT_H
+#define SLICEUP_COURIER_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/err.h"
+#include "common/base/text.h"
+
+enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/io/launch_words.h, COURIER_LINE_MAX_BYTES */
+
+struct input {
+    int fd;
+    bool ended;                 /* the coordinator is gone, or has closed it */
+    size_t taken_bytes, len;    /* of `bytes`: taken as lines already, and filled */
+    char *bytes;                /* owned */
+};
+
+void input_init (struct input *input, int fd);
+void input_release (struct input *input);
+/* Reads once what is there; waits when nothing is, unless poll said otherwise. */
+int input_read (struct input *input, struct err *err);
+/* The next whole line without its newline, good until the next input_read; false when there is none yet. */
+bool input_line (struct input *input, struct text *line);
+/* Waits for a line until `until_ms` (BOOTTIME). */
+int input_await (struct input *input, uint64_t until_ms, const char *what, struct text *line, struct err *err);
+
+#endif

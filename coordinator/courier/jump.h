@@ -1,0 +1,17 @@
+/* jump.h - a connection that a jump host makes for us: a session of its own on a thread of its own, carried by a socket.
+ *
+ * The jump host is checked like any other before it hears anything. No session is ever used by two threads: the thread takes
+ * the one to the jump host over. jump_close ends the connection, and waits for the thread within a bound. */
+#ifndef SLICEUP_COURIER_JUMP_H
+#define SLICEUP_COURIER_JUMP_H
+
+#include <stdint.h>
+#include "common/base/err.h"
+#include "coordinator/courier/login.h"
+
+struct jump;
+/* `login` is to the jump host. *fd: a socket that stands for the connection to address:port, the caller's. */
+struct jump *jump_open (const struct login *login, const char *address, uint16_t port, int *fd, struct err *err);
+void jump_close (struct jump *jump);
+
+#endif

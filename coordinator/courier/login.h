@@ -1,0 +1,27 @@
+/* login.h - an authenticated ssh session with one server: key exchange, host key, who we are; in this order, each a step.
+ *
+ * Only what it is given counts: no file of the user's ssh configuration is read. It waits for the server: the guard bounds
+ * that. A server that is too busy to greet (MaxStartups) is tried again. */
+#ifndef SLICEUP_COURIER_LOGIN_H
+#define SLICEUP_COURIER_LOGIN_H
+
+#include <libssh/libssh.h>
+#include "common/base/err.h"
+#include "coordinator/courier/order.h"
+#include "coordinator/courier/voice.h"
+
+struct login {
+    const char *address;        /* the name under which the host key is known */
+    const char *user;           /* "": whoever runs the courier */
+    uint16_t port;
+    const struct order_ssh *ssh;
+    struct voice *voice;
+    uint64_t until_ms;          /* BOOTTIME */
+};
+
+/* Connects `fd` itself when it is -1. The session is the caller's and is ended with login_close; so is its descriptor, also
+ * the one given. NULL on error: then both are gone. */
+ssh_session login_open (const struct login *login, int fd, struct err *err);
+void login_close (ssh_session session);
+
+#endif

@@ -1,0 +1,181 @@
+/* links: courier */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "coordinator/courier/bootstrap.h"
+
+#define NONCE "00112233445566778899aabbccddeeff"
+#define SAID "sliceup-bootstrap " NONCE " "
+
+/* Shells that may be a host's /bin/sh; those that are here are tried. */
+static const struct { const char *path, *argv[4]; } shells[] = {
+    { "/bin/dash", { "sh", "-c" } },
+    { "/bin/bash", { "sh", "-c" } },
+    { "/bin/busybox", { "busybox", "sh", "-c" } },
+};
+enum { SHELLS = sizeof shells / sizeof shells[0] };
+
+struct scene { char folder[64], input[96], output[96], bundle[96], directory[96]; struct buf said; };
+
+static void run_words (const char *const argv[], const char *in, const char *out)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status;
+    assert_int_equal (posix_spawn_file_actions_init (&actions), 0);
+    assert_int_equal (posix_spawn_file_actions_addopen (&actions, 0, in, O_RDONLY, 0), 0);
+    assert_int_equal (posix_spawn_file_actions_addopen (&actions, 1, out, O_WRONLY | O_CREAT | O_TRUNC, 0600), 0);
+    assert_int_equal (posix_spawnp (&pid, argv[0], &actions, NULL, (char *const *) argv, environ), 0);
+    posix_spawn_file_actions_destroy (&actions);
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+}
+
+static void run_shell (const struct scene *scene, size_t shell)
+{
+    posix_spawn_file_actions_t actions;
+    const char *argv[5] = { 0 };
+    size_t n = 0;
+    pid_t pid;
+    int status;
+    for (; shells[shell].argv[n]; n++)
+        argv[n] = shells[shell].argv[n];
+    argv[n] = bootstrap_script;
+    assert_int_equal (posix_spawn_file_actions_init (&actions), 0);
+    assert_int_equal (posix_spawn_file_actions_addopen (&actions, 0, scene->input, O_RDONLY, 0), 0);
+    assert_int_equal (posix_spawn_file_actions_addopen (&actions, 1, scene->output, O_WRONLY | O_CREAT | O_TRUNC, 0600), 0);
+    assert_int_equal (posix_spawn (&pid, shells[shell].path, &actions, NULL, (char *const *) argv, environ), 0);
+    posix_spawn_file_actions_destroy (&actions);
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+}
+
+static int setup (void **state)
+{
+    struct scene *scene = mem_alloc (sizeof *scene);
+    struct err err;
+    snprintf (scene->folder, sizeof scene->folder, "/tmp/sliceup-bootstrap-XXXXXX");
+    assert_non_null (mkdtemp (scene->folder));
+    snprintf (scene->input, sizeof scene->input, "%s/input", scene->folder);
+    snprintf (scene->output, sizeof scene->output, "%s/output", scene->folder);
+    snprintf (scene->bundle, sizeof scene->bundle, "%s/bundle", scene->folder);
+    snprintf (scene->directory, sizeof scene->directory, "%s/host", scene->folder);
+    buf_init (&scene->said, 1 << 20);
+    char path[128];
+    static const char worker[] = "#!/bin/sh\ncase $1 in preflight) exit 0;; join) echo \"joined $(umask)\";; esac\n";
+    snprintf (path, sizeof path, "%s/worker", scene->folder);
+    assert_int_equal (atomic_file_write (path, worker, sizeof worker - 1, 0755, &err), 0);
+    run_words ((const char *const[]) { "tar", "-C", scene->folder, "-czf", scene->bundle, "worker", NULL }, "/dev/null", "/dev/null");
+    *state = scene;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal (folder_remove (scene->folder, NULL), 0);
+    buf_release (&scene->said);
+    mem_free (scene);
+    return 0;
+}
+
+/* The first line and the bundle cut or padded to `sent` bytes, as they go to a host's input; then what it says. */
+static const char *visit (struct scene *scene, size_t shell, const char *sha256, int cut_bytes)
+{
+    struct buf bundle, input;
+    struct err err;
+    buf_init (&bundle, 1 << 20);
+    buf_init (&input, 1 << 20);
+    assert_int_equal (file_read (scene->bundle, &bundle, &err), 0);
+    struct digest digest = digest_of (bundle.ptr, bundle.len);
+    char hex[DIGEST_HEX_BYTES];
+    buf_printf (&input, "%s %s %zu %s\n", NONCE, sha256 ? sha256 : digest_hex (&digest, hex), bundle.len, scene->directory);
+    buf_add (&input, bundle.ptr, bundle.len - (size_t) cut_bytes);
+    assert_int_equal (atomic_file_write (scene->input, input.ptr, input.len, 0600, &err), 0);
+    run_shell (scene, shell);
+    assert_int_equal (file_read (scene->output, &scene->said, &err), 0);
+    buf_release (&bundle);
+    buf_release (&input);
+    return buf_c (&scene->said);
+}
+
+static void says (const char *said, const char *words)
+{
+    if (!strstr (said, words))
+        fail_msg ("no \"%s\" in: %s", words, said);
+}
+
+static void every_shell_takes_the_bundle_and_becomes_the_worker (void **state)
+{
+    struct scene *scene = *state;
+    uint32_t tried = 0;
+    for (size_t i = 0; i < SHELLS; i++) {
+        if (access (shells[i].path, X_OK) != 0)
+            continue;
+        tried++;
+        mode_t mask = umask (027);
+        const char *said = visit (scene, i, NULL, 0);
+        says (said, SAID "host ");
+        says (said, SAID "want\n" SAID "placed\n" SAID "ready\njoined 0027\n");
+        said = visit (scene, i, NULL, 0);
+        umask (mask);
+        says (said, SAID "have\n" SAID "ready\njoined 0027\n");
+        assert_int_equal (folder_remove (scene->directory, NULL), 0);
+    }
+    assert_true (tried > 0);
+}
+
+static void every_shell_refuses_what_is_not_right (void **state)
+{
+    struct scene *scene = *state;
+    struct stat at;
+    char left[160];
+    for (size_t i = 0; i < SHELLS; i++) {
+        if (access (shells[i].path, X_OK) != 0)
+            continue;
+        static const char wrong[] = "0000000000000000000000000000000000000000000000000000000000000000";
+        says (visit (scene, i, wrong, 0), SAID "refused upload what arrived has sha256 ");
+        says (visit (scene, i, NULL, 7), SAID "refused upload the upload ended after ");
+        snprintf (left, sizeof left, "%s/bundles/.new-" NONCE, scene->directory);
+        assert_int_equal (stat (left, &at), -1);
+        snprintf (left, sizeof left, "%s/bundles/.new-" NONCE ".part", scene->directory);
+        assert_int_equal (stat (left, &at), -1);
+        assert_int_equal (chmod (scene->directory, 0777), 0);
+        const char *said = visit (scene, i, NULL, 0);
+        says (said, SAID "refused upload ");
+        says (said, "nobody else may write to");
+        assert_int_equal (folder_remove (scene->directory, NULL), 0);
+    }
+}
+
+/* Quotes would end it, newlines break csh, '!' and '\' mean something to csh and fish even between quotes. */
+static void the_command_is_one_line_that_every_login_shell_passes_on (void **state)
+{
+    (void) state;
+    size_t len = strlen (bootstrap_script);
+    assert_null (strpbrk (bootstrap_script, "'\\!\n\r\t"));
+    assert_true (len < 8192);
+    assert_memory_equal (bootstrap_command, "exec /bin/sh -c '", 17);
+    assert_memory_equal (bootstrap_command + 17, bootstrap_script, len);
+    assert_string_equal (bootstrap_command + 17 + len, "'");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (every_shell_takes_the_bundle_and_becomes_the_worker, setup, teardown),
+        cmocka_unit_test_setup_teardown (every_shell_refuses_what_is_not_right, setup, teardown),
+        cmocka_unit_test (the_command_is_one_line_that_every_login_shell_passes_on),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

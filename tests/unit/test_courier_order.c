@@ -1,0 +1,178 @@
+/* links: courier */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "coordinator/courier/order.h"
+
+#define NONCE "00112233445566778899aabbccddeeff"
+#define SHA256 NONCE NONCE
+#define SSH                                                                                                                   \
+    "\"ssh\":{\"address\":\"10.0.0.5\",\"port\":22,\"user\":\"tpu\",\"jump\":\"\",\"known_hosts\":\"/k\","                     \
+    "\"identities\":[\"/a\",\"/b\"],\"agent\":true}"
+#define SLURM "\"slurm\":{\"account\":\"a\",\"partition\":\"p\",\"options\":[\"--mem=0\"]}"
+#define ORDER(by, rest)                                                                                                       \
+    "{\"sliceup-courier\":1,\"by\":\"" by "\",\"host\":\"v6e-3\",\"nonce\":\"" NONCE "\",\"deadline_ms\":60000,\"tied\":true,"  \
+    "\"directory\":\"/var/tmp/sliceup\",\"bundle\":\"/b\",\"bundle_sha256\":\"" SHA256 "\",\"bundle_bytes\":5," rest "}"
+#define LAUNCH "{\"protocol\":1,\"run\":\"r\",\"address\":\"\",\"key\":\"k\"}"
+
+static int parse (struct order *order, const char *line, const char *launch, struct err *err)
+{
+    return order_parse (order, text_of (line), text_of (launch), err);
+}
+
+static void a_whole_order_is_read (void **state)
+{
+    (void) state;
+    struct order order = { 0 };
+    struct err err = { 0 };
+    assert_int_equal (parse (&order, ORDER ("ssh", SSH), LAUNCH, &err), 0);
+    assert_int_equal (order.by, BY_SSH);
+    assert_string_equal (order.host, "v6e-3");
+    assert_string_equal (order.ssh.address, "10.0.0.5");
+    assert_int_equal (order.ssh.identities_n, 2);
+    assert_string_equal (order.ssh.identities[1], "/b");
+    assert_true (order.tied && order.ssh.agent && order.needs_address);
+    assert_int_equal (order.bundle_bytes, 5);
+    order_release (&order);
+    assert_int_equal (parse (&order, ORDER ("slurm", SLURM), LAUNCH, &err), 0);
+    assert_string_equal (order.slurm.options[0], "--mem=0");
+    order_release (&order);
+}
+
+/* One member of a good order set to something else. */
+static int parse_with (const char *way, const char *member, json_t *value, struct err *err)
+{
+    struct order order = { 0 };
+    json_t *line = json_loads (ORDER ("ssh", SSH "," SLURM), 0, NULL);
+    json_t *of = *way ? json_object_get (line, way) : line;
+    if (strcmp (way, "slurm") == 0)
+        json_object_set_new (line, "by", json_string ("slurm"));
+    json_object_set_new (of, member, value);
+    char *words = json_dumps (line, JSON_COMPACT);
+    int rc = parse (&order, words, LAUNCH, err);
+    free (words);
+    json_decref (line);
+    if (rc == 0)
+        order_release (&order);
+    else
+        assert_null (order.host); /* a failure changes nothing */
+    return rc;
+}
+
+static void what_could_become_an_option_a_path_or_a_command_is_refused (void **state)
+{
+    (void) state;
+    static const struct { const char *way, *member, *value; } bad[] = {
+        { "", "host", "-oProxyCommand=x" }, { "", "host", "a b" },         { "", "host", "h;rm" },
+        { "", "host", "" },                 { "", "nonce", "xyz" },        { "", "nonce", NONCE "0" },
+        { "", "directory", "relative" },    { "", "directory", "/a b" },   { "", "directory", "/a'b" },
+        { "", "directory", "/a\nb" },       { "", "bundle", "relative" },  { "", "bundle_sha256", "ff" },
+        { "", "by", "pigeon" },             { "ssh", "address", "-x" },    { "ssh", "address", "a@b" },
+        { "ssh", "address", "$(x)" },       { "ssh", "user", "root;rm" },  { "ssh", "user", "-l" },
+        { "ssh", "user", "a b" },           { "ssh", "jump", "a b" },      { "ssh", "jump", "-x" },
+        { "ssh", "jump", "u@-x" },          { "ssh", "jump", "u@h:0" },    { "ssh", "jump", "u@h:70000" },
+        { "ssh", "jump", "@h" },            { "ssh", "jump", "[::1" },     { "ssh", "jump", "h:" },
+        { "ssh", "known_hosts", "k" },      { "slurm", "account", "a b" }, { "slurm", "partition", "--x" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct err err = { 0 };
+        assert_int_equal (parse_with (bad[i].way, bad[i].member, json_string (bad[i].value), &err), -1);
+        assert_non_null (strstr (err.text, bad[i].member));
+    }
+}
+
+static void numbers_and_lists_have_bounds (void **state)
+{
+    (void) state;
+    struct err err = { 0 };
+    json_t *many = json_array ();
+    for (int i = 0; i <= ORDER_IDENTITIES_MAX; i++)
+        json_array_append_new (many, json_string ("/key"));
+    assert_int_equal (parse_with ("ssh", "identities", many, &err), -1);
+    assert_int_equal (parse_with ("ssh", "identities", json_pack ("[s]", "relative"), &err), -1);
+    assert_int_equal (parse_with ("ssh", "identities", json_pack ("[i]", 5), &err), -1);
+    assert_int_equal (parse_with ("slurm", "options", json_pack ("[s]", "-N2"), &err), -1);
+    assert_int_equal (parse_with ("slurm", "options", json_pack ("[s]", "--"), &err), -1);
+    assert_int_equal (parse_with ("ssh", "port", json_integer (0), &err), -1);
+    assert_int_equal (parse_with ("ssh", "port", json_integer (65536), &err), -1);
+    assert_int_equal (parse_with ("", "deadline_ms", json_integer (0), &err), -1);
+    assert_int_equal (parse_with ("", "deadline_ms", json_integer (INT64_MAX), &err), -1);
+    assert_int_equal (parse_with ("", "bundle_bytes", json_integer (ORDER_BUNDLE_MAX_BYTES + 1), &err), -1);
+    assert_int_equal (parse_with ("", "tied", json_integer (1), &err), -1);
+    assert_int_equal (parse_with ("", "sliceup-courier", json_integer (2), &err), -1);
+    assert_int_equal (parse_with ("", "host", json_stringn ("a\0b", 3), &err), -1);
+    assert_int_equal (parse_with ("", "later", json_integer (1), &err), 0); /* passed over */
+}
+
+static void a_jump_is_taken_apart (void **state)
+{
+    (void) state;
+    static const struct { const char *jump, *user, *address; uint16_t port; } good[] = {
+        { "bastion", "", "bastion", 22 },
+        { "me@bastion", "me", "bastion", 22 },
+        { "me@10.0.0.1:2222", "me", "10.0.0.1", 2222 },
+        { "[fe80::1%eth0]:23", "", "fe80::1%eth0", 23 },
+        { "me@[::1]", "me", "::1", 22 },
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        char line[2048];
+        struct order order = { 0 };
+        struct err err = { 0 };
+        snprintf (line, sizeof line, ORDER ("ssh", "\"ssh\":{\"address\":\"h\",\"port\":22,\"user\":\"\",\"jump\":\"%s\","
+                                            "\"known_hosts\":\"/k\",\"identities\":[],\"agent\":false}"), good[i].jump);
+        assert_int_equal (parse (&order, line, "{\"protocol\":1,\"address\":\"10.1.1.1\"}", &err), 0);
+        assert_string_equal (order.ssh.jump_user, good[i].user);
+        assert_string_equal (order.ssh.jump_address, good[i].address);
+        assert_int_equal (order.ssh.jump_port, good[i].port);
+        order_release (&order);
+        assert_int_equal (parse (&order, line, LAUNCH, &err), -1); /* behind a jump host nothing is found out */
+        assert_non_null (strstr (err.text, "coordinator.address"));
+    }
+}
+
+static void the_address_is_filled_in_and_nothing_else_changes (void **state)
+{
+    (void) state;
+    struct order order = { 0 };
+    struct err err = { 0 };
+    assert_int_equal (parse (&order, ORDER ("ssh", SSH), LAUNCH, &err), 0);
+    assert_int_equal (order_set_address (&order, "fe80::2", &err), 0);
+    assert_string_equal (order.launch, "{\"protocol\":1,\"run\":\"r\",\"address\":\"fe80::2\",\"key\":\"k\"}");
+    assert_false (order.needs_address);
+    char *endless = mem_alloc (ORDER_LAUNCH_MAX_BYTES + 1);
+    memset (endless, 'a', ORDER_LAUNCH_MAX_BYTES);
+    assert_int_equal (order_set_address (&order, endless, &err), -1);
+    mem_free (endless);
+    order_release (&order);
+}
+
+static void lines_that_are_no_objects_are_refused (void **state)
+{
+    (void) state;
+    static const char *const bad[] = { "", "[]", "nonsense", "{\"sliceup-courier\":1}", "{\"a\":1,\"a\":1}", "\"text\"" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct order order = { 0 };
+        struct err err = { 0 };
+        assert_int_equal (parse (&order, bad[i], LAUNCH, &err), -1);
+        assert_int_equal (parse (&order, ORDER ("ssh", SSH), bad[i], &err), -1);
+        assert_int_not_equal (err.text[0], 0);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_whole_order_is_read),
+        cmocka_unit_test (what_could_become_an_option_a_path_or_a_command_is_refused),
+        cmocka_unit_test (numbers_and_lists_have_bounds),
+        cmocka_unit_test (a_jump_is_taken_apart),
+        cmocka_unit_test (the_address_is_filled_in_and_nothing_else_changes),
+        cmocka_unit_test (lines_that_are_no_objects_are_refused),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
