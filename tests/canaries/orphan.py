@@ -1,8 +1,9 @@
 """Leaves a grandchild behind, in a session of its own, deaf to signals; otherwise it passes.
 
-args: pid_file (where the grandchild's pid is written; required), seconds (600).
+args: held_file (the grandchild keeps it locked as long as it lives; required), seconds (600).
 """
 
+import fcntl
 import os
 import signal
 import time
@@ -20,15 +21,15 @@ def orphan(path, seconds):
     for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
     with open(path + ".new", "w", encoding="ascii") as file:
-        file.write(f"{os.getpid()}\n")
-    os.rename(path + ".new", path)
-    time.sleep(seconds)
+        fcntl.flock(file, fcntl.LOCK_SH)  # not its pid, which may be that of a namespace of its own
+        os.rename(path + ".new", path)
+        time.sleep(seconds)
     os._exit(0)
 
 
 def body(canary):
     canary.phase("run")
-    path = canary.args["pid_file"]
+    path = canary.args["held_file"]
     child = os.fork()
     if child == 0:
         orphan(path, canary.args.get("seconds", 600))

@@ -307,6 +307,49 @@ static void a_host_that_keeps_announcing_new_workers_is_given_up (void **state)
     bench_close (&bench);
 }
 
+static void come_back (struct bench *bench, uint32_t pid, const char *boot_id)
+{
+    struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = pid, .pid_start = 1 } };
+    msg.of.hello.boot_id = text_of (boot_id);
+    tell (bench, 0, &msg);
+}
+
+static void a_restarted_worker_and_a_rebooted_host_are_told_apart (void **state)
+{
+    (void) state;
+    static const struct { const char *before, *after, *why; bool by_another_coordinator; } rows[] = {
+        { "boot-1", "boot-1", "its worker was restarted while it ran", false },
+        { "boot-1", "boot-2", "the host was rebooted while it ran", false },
+        { "boot-1", "boot-1", "its worker was restarted while it ran", true },
+        { "boot-1", "boot-2", "the host was rebooted while it ran", true },
+        { "", "boot-2", "its worker was restarted while it ran", false }, /* not known: nothing is claimed */
+    };
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct bench bench;
+        bench_open (&bench, 0);
+        come_back (&bench, 100, rows[i].before);
+        for (uint32_t host = 1; host < HOSTS; host++)
+            hello (&bench, host);
+        if (rows[i].by_another_coordinator)
+            restart (&bench);
+        come_back (&bench, 200, rows[i].after);
+        const struct fact *ended = last_fact (&bench, FACT_ATTEMPT_ENDED);
+        assert_non_null (ended);
+        assert_int_equal (ended->of.attempt_ended.host, 0);
+        assert_int_equal (ended->of.attempt_ended.result.ending, ENDING_LOST);
+        if (!text_is (ended->of.attempt_ended.result.problem, rows[i].why))
+            fail_msg ("row %zu: %.*s", i, TEXT_ARG (ended->of.attempt_ended.result.problem));
+        for (uint32_t host = 1; host < HOSTS; host++)
+            end (&bench, host, ENDING_EXITED);
+        if (!rows[i].by_another_coordinator) {
+            const struct fact *over = last_fact (&bench, FACT_RUN_ENDED);
+            assert_non_null (over);
+            assert_true (text_find (over->of.run_ended.sentence, text_of (rows[i].why), NULL));
+        }
+        bench_close (&bench);
+    }
+}
+
 static void many_different_results_are_one_conflict (void **state)
 {
     (void) state;
@@ -356,6 +399,7 @@ int main (void)
         cmocka_unit_test (a_restart_does_not_change_who_is_to_blame),
         cmocka_unit_test (a_host_that_was_stopped_on_its_own_is_the_cause),
         cmocka_unit_test (a_host_that_keeps_announcing_new_workers_is_given_up),
+        cmocka_unit_test (a_restarted_worker_and_a_rebooted_host_are_told_apart),
         cmocka_unit_test (many_different_results_are_one_conflict),
         cmocka_unit_test (an_unknown_rung_in_a_journal_is_not_followed),
     };

@@ -20,6 +20,9 @@
 
 enum { PATIENCE_MS = 20000 };
 
+/* All of it holds whatever keeps the processes together; a group of tests for each way that this machine has. */
+static struct containment *contained;
+
 /* One program: its output, and how it ended. */
 struct bench {
     struct exec *exec;
@@ -109,6 +112,13 @@ static void says (struct bench *bench, const char *what)
 {
     if (!text_find (buf_as_text (&bench->said), text_of (what), NULL))
         fail_msg ("expected '%s' in: %s", what, buf_c (&bench->said));
+}
+
+/* But for the first process of the pid namespace, which stays for the next program. */
+static bool no_child_is_left (void)
+{
+    pid_t got = waitpid (-1, NULL, WNOHANG);
+    return containment_collects (contained) ? got == 0 : got < 0 && errno == ECHILD;
 }
 
 static bool has_ended (pid_t pid)
@@ -201,7 +211,7 @@ static void what_cannot_start_says_why (void **state)
         assert_null (exec_start (&order, &err));
         if (!strstr (err.text, rows[i].why))
             fail_msg ("expected '%s' in '%s'", rows[i].why, err.text);
-        assert_true (waitpid (-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+        assert_true (no_child_is_left ());
     }
 }
 
@@ -225,7 +235,29 @@ static void escapees_into_other_sessions_are_killed_and_counted (void **state)
     assert_int_equal (b->end.unkillable, 0);
     assert_true (WEXITSTATUS (b->end.status) == 3);
     assert_true (b->end.strays >= 1 && b->end.strays <= 4);
-    assert_true (waitpid (-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+    assert_true (no_child_is_left ());
+}
+
+#define FILLS_MEMORY "x=$(head -c 40000000 /dev/zero | tr '\\0' a); echo ready; "
+
+static void memory_is_known_however_it_ended (void **state)
+{
+    (void) state;
+    static const struct { const char *script; bool hard; } rows[] = {
+        { FILLS_MEMORY "exit 0", false },
+        { FILLS_MEMORY "trap '' INT TERM; while :; do sleep 0.01; done", true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bench b;
+        bench_open (&b);
+        start_shell (&b, rows[i].script, -1);
+        wait_for_word (&b, "ready");
+        if (rows[i].hard)
+            exec_stop (b.exec, true, 200, clock_boot_ms ());
+        wait_until_gone (&b);
+        assert_true (b.end.peak_bytes > 40000000 && b.end.peak_bytes < 1000000000);
+        bench_close (&b);
+    }
 }
 
 static void children_that_ended_by_themselves_are_no_strays (void **state)
@@ -243,6 +275,7 @@ static void the_program_dies_with_this_process (void **state)
     struct bench *b = *state;
     pid_t middle = fork ();
     if (middle == 0) {
+        setenv ("CMOCKA_TEST_ABORT", "1", 1); /* a failure there must not go on with the other tests */
         start_shell (b, "trap '' INT TERM HUP; echo $$; while :; do sleep 1000; done", -1);
         pause ();
         _exit (0);
@@ -348,7 +381,7 @@ static int group_setup (void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
-int main (void)
+static int run_contained (enum containment_level level, const char *directory)
 {
     const struct CMUnitTest tests[] = {
         T (exit_status_and_output_are_known),
@@ -360,9 +393,34 @@ int main (void)
         T (what_it_left_running_is_killed_and_counted),
         T (escapees_into_other_sessions_are_killed_and_counted),
         T (children_that_ended_by_themselves_are_no_strays),
-        T (the_program_dies_with_this_process),
+        T (memory_is_known_however_it_ended),
         T (stopping_is_polite_then_certain),
         T (hard_overtakes_polite),
     };
-    return cmocka_run_group_tests (tests, group_setup, NULL);
+    const struct log log = { .to = stderr, .program = "test_exec" };
+    contained = containment_choose (level, directory, &log);
+    int failed = 0;
+    if (containment_level (contained) == level) {
+        exec_contain (contained);
+        failed = _cmocka_run_group_tests (containment_name (level), tests, sizeof tests / sizeof tests[0], group_setup,
+                                          NULL);
+        exec_contain (NULL);
+    }
+    containment_close (contained);
+    contained = NULL;
+    return failed;
+}
+
+int main (void)
+{
+    const struct CMUnitTest alone[] = {
+        T (the_program_dies_with_this_process),
+    };
+    char directory[] = "/tmp/test_exec.XXXXXX";
+    int failed = cmocka_run_group_tests (alone, group_setup, NULL);
+    if (!mkdtemp (directory))
+        return 1;
+    for (enum containment_level level = CONTAINMENT_SUBREAPER; level <= CONTAINMENT_PID_NAMESPACE; level++)
+        failed += run_contained (level, directory);
+    return rmdir (directory) || failed;
 }

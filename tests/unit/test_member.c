@@ -548,6 +548,39 @@ static void a_signal_to_the_worker_ends_it_like_a_shutdown (void **state)
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
+static void leave (struct bench *bench, const char *why)
+{
+    step (bench, &(struct member_input) { .kind = MEMBER_LEAVE, .text = text_of (why) });
+}
+
+static void a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    leave (b, "SIGTERM");
+    assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
+    assert_int_equal (effect_of (b, MEMBER_STOP, 0)->ending, ENDING_CANCELLED);
+    assert_null (effect_of (b, MEMBER_EXIT, 0));
+    assert_true (member_deadline_ms (b->member) >= b->now_ms + 2 * 1000); /* politeness takes twice stop_ms */
+    leave (b, "SIGTERM");
+    assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
+    end (b, 1, ENDING_CANCELLED);
+    assert_true (text_is (sent (b, MSG_BYE)->of.bye.why, "SIGTERM"));
+    assert_non_null (effect_of (b, MEMBER_EXIT, 0));
+}
+
+static void whoever_is_leaving_politely_is_hurried_by_a_shutdown (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    leave (b, "SIGTERM");
+    struct msg msg = said (b, MSG_SHUTDOWN);
+    hear (b, &msg);
+    assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
+}
+
 /* ---- coming back ---- */
 
 static void rehello_mid_run_keeps_the_program_and_tells_of_it (void **state)
@@ -593,6 +626,61 @@ static void a_newer_coordinator_is_told_everything_and_the_older_refused (void *
     old.seq = 100;
     hear (b, &old);
     assert_null (effect_of (b, MEMBER_STOP, 0));
+}
+
+/* Once a later coordinator has spoken, whatever the earlier one says is lost, and it does not count as being heard. */
+static void nothing_that_an_older_coordinator_says_is_obeyed (void **state)
+{
+    struct bench *b = *state;
+    static const enum msg_kind kinds[] = { MSG_WELCOME, MSG_REFUSE, MSG_REHELLO, MSG_RUN, MSG_GO, MSG_CANCEL,
+                                           MSG_RESULT_ACK, MSG_SHUTDOWN };
+    b->epoch = 2;
+    join (b);
+    run (b, 1);
+    reach_gate (b, "start");
+    struct bench old = *b;
+    old.epoch = 1;
+    for (uint32_t round = 0; round < 19; round++) {
+        tick (b, 1000);
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            struct msg msg = said (&old, kinds[i]);
+            msg.seq = 1000 + old.seq;
+            if (kinds[i] == MSG_WELCOME)
+                msg.session = 1000 + old.seq; /* sessions are numbered by journals, and it has one of its own */
+            if (kinds[i] == MSG_RUN)
+                msg.of.run = (struct msg_run) { .key = key_of (50 + round), .nonce = TEXT_LIT ("00") };
+            if (kinds[i] == MSG_GO)
+                msg.of.go = (struct msg_go) { .key = key_of (1), .gate = TEXT_LIT ("start") };
+            if (kinds[i] == MSG_CANCEL)
+                msg.of.cancel = (struct msg_cancel) { .key = key_of (1), .hard = true };
+            if (kinds[i] == MSG_RESULT_ACK)
+                msg.of.ack_result.key = key_of (1);
+            hear (b, &msg);
+            assert_int_equal (b->out.n, 0);
+            assert_int_equal (member_epoch (b->member), 2);
+            assert_int_equal (member_session (b->member), 7);
+        }
+    }
+    tick (b, 1000); /* 20 s after the last word of the one that is obeyed */
+    assert_int_equal (effect_of (b, MEMBER_STOP, 0)->ending, ENDING_ORPHANED);
+}
+
+static void an_older_coordinator_cannot_take_a_worker_that_is_joining_again (void **state)
+{
+    struct bench *b = *state;
+    b->epoch = 2;
+    join (b);
+    run (b, 1);
+    hear (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 2 });
+    assert_int_equal (member_session (b->member), 0);
+    b->epoch = 1;
+    hear_welcome (b);
+    assert_int_equal (member_session (b->member), 0);
+    tick (b, 1000);
+    assert_non_null (sent (b, MSG_HELLO)); /* still asking */
+    b->epoch = 2;
+    hear_welcome (b);
+    assert_int_equal (member_session (b->member), 7);
 }
 
 static void unacknowledged_result_is_sent_after_every_welcome (void **state)
@@ -754,8 +842,12 @@ int main (void)
         T (shutdown_is_heard_by_who_only_came_to_join),
         T (shutdown_does_not_wait_for_ever),
         T (a_signal_to_the_worker_ends_it_like_a_shutdown),
+        T (a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once),
+        T (whoever_is_leaving_politely_is_hurried_by_a_shutdown),
         T (rehello_mid_run_keeps_the_program_and_tells_of_it),
         T (a_newer_coordinator_is_told_everything_and_the_older_refused),
+        T (nothing_that_an_older_coordinator_says_is_obeyed),
+        T (an_older_coordinator_cannot_take_a_worker_that_is_joining_again),
         T (unacknowledged_result_is_sent_after_every_welcome),
         T (a_waiting_run_does_not_outlive_its_session),
         T (a_recalled_result_is_told_and_never_run_again),

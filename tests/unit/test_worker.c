@@ -3,13 +3,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
@@ -18,6 +22,7 @@
 #include "worker/io/driver.h"
 #include "worker/io/errand.h"
 #include "worker/io/kept.h"
+#include "leftovers.h"
 
 enum { PATIENCE_MS = 30000 };
 #define RUN_HEX "30313233343536373839616263646566"
@@ -30,6 +35,9 @@ struct bench {
     struct hub *hub;
     struct link_keys hub_keys, worker_keys;
     pid_t worker;
+    bool tied;
+    int starter_fd;             /* the other end of the worker's standard input; 0: closed */
+    uint64_t orphan_ms, exit_ms, stop_ms;
     struct arena arena;
     struct msg heard;
     uint64_t session, seq;
@@ -54,20 +62,28 @@ static void start_worker (struct bench *bench)
     snprintf (control, sizeof control, "%u", hub_port (bench->hub, LINK_CONTROL));
     snprintf (bulk, sizeof bulk, "%u", hub_port (bench->hub, LINK_BULK));
     pid_t parent = getpid ();
+    int input[2];
+    assert_int_equal (pipe2 (input, O_CLOEXEC), 0);
     bench->worker = fork ();
     if (bench->worker == 0) {
+        dup2 (input[0], 0);
         prctl (PR_SET_PDEATHSIG, SIGKILL);
         if (getppid () == parent)
             execl ("/proc/self/exe", "test_worker", "work", control, bulk, bench->directory, bench->hub_keys.public_key,
-                   bench->worker_keys.public_key, bench->worker_keys.secret_key, NULL);
+                   bench->worker_keys.public_key, bench->worker_keys.secret_key, bench->tied ? "tied" : "untied", NULL);
         _exit (127);
     }
+    close (input[0]);
+    if (bench->starter_fd)
+        close (bench->starter_fd);
+    bench->starter_fd = input[1];
 }
 
 static int work (char **argv)
 {
     struct join join = { .host = "h0", .address = "127.0.0.1", .pid = (uint64_t) getpid (), .run_hex = RUN_HEX };
-    struct log log = { 0 };
+    struct log log = { .to = stderr, .program = "test_worker" };
+    join.tied = strcmp (argv[8], "tied") == 0;
     memcpy (join.run_id, run_id.ptr, RUN_ID_BYTES);
     join.control_port = (uint16_t) atoi (argv[2]);
     join.bulk_port = (uint16_t) atoi (argv[3]);
@@ -87,6 +103,9 @@ static int setup (void **state)
     link_keys_make (&bench->worker_keys);
     open_hub (bench, 0, 0);
     bench->session = 1;
+    bench->orphan_ms = 5000;
+    bench->exit_ms = 20000;
+    bench->stop_ms = 200;
     *state = bench;
     return 0;
 }
@@ -110,6 +129,9 @@ static int teardown (void **state)
         kill (bench->worker, SIGKILL);
         waitpid (bench->worker, NULL, 0);
     }
+    leftovers_end ();
+    if (bench->starter_fd)
+        close (bench->starter_fd);
     hub_close (bench->hub);
     arena_release (&bench->arena);
     assert_int_equal (folder_remove (bench->directory, NULL), 0);
@@ -157,8 +179,8 @@ static void welcome (struct bench *bench)
 {
     struct msg msg = { .kind = MSG_WELCOME };
     msg.of.welcome.heartbeat_ms = 100;
-    msg.of.welcome.limits = (struct limits) { .orphan_ms = 5000, .exit_ms = 20000, .stop_ms = 200,
-                                                     .log_bytes = 100000 };
+    msg.of.welcome.limits = (struct limits) { .orphan_ms = bench->orphan_ms, .exit_ms = bench->exit_ms,
+                                              .stop_ms = bench->stop_ms, .log_bytes = 100000 };
     say (bench, &msg);
 }
 
@@ -227,20 +249,44 @@ static void a_run_goes_from_order_to_acknowledged_result (void **state)
         ;
 }
 
+/* A file that programs hold locked as long as anything of them lives, since what they start holds it too: pids that a
+ * program tells may be those of another namespace. */
+#define HOLD "exec 9>>../../held; flock -s 9; "
+
+static bool held (const struct bench *bench)
+{
+    char path[96];
+    snprintf (path, sizeof path, "%s/held", bench->directory);
+    int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true (fd >= 0);
+    bool free = flock (fd, LOCK_EX | LOCK_NB) == 0;
+    close (fd);
+    return !free;
+}
+
+static void wait_until_let_go (const struct bench *bench)
+{
+    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    while (held (bench)) {
+        if (clock_boot_ms () > until_ms)
+            fail_msg ("something of the program still lives");
+        poll (NULL, 0, 5);
+    }
+}
+
 static void shutdown_ends_the_worker_and_its_program (void **state)
 {
     struct bench *b = *state;
     join_run (b);
-    order (b, 1, "echo $$; trap '' INT TERM HUP; while :; do sleep 1000; done");
-    struct text line = hear (b, LINK_BULK, MSG_LOG)->of.log.bytes;
-    uint64_t pid = 0;
-    assert_true (text_to_u64 ((struct text) { line.ptr, line.len - 1 }, &pid));
+    order (b, 1, HOLD "trap '' INT TERM HUP; echo ready; while :; do sleep 1000; done");
+    hear (b, LINK_BULK, MSG_LOG);
+    assert_true (held (b));
     struct msg msg = { .kind = MSG_SHUTDOWN, .of.shutdown.why = TEXT_LIT ("over") };
     say (b, &msg);
     assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
     assert_true (text_is (hear (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "over"));
     assert_int_equal (wait_for_exit (b), 0);
-    assert_true (kill ((pid_t) pid, 0) < 0);
+    assert_false (held (b));
 }
 
 static void sigterm_ends_the_worker_with_a_goodbye (void **state)
@@ -251,6 +297,111 @@ static void sigterm_ends_the_worker_with_a_goodbye (void **state)
     kill (b->worker, SIGTERM);
     assert_true (text_is (hear (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "told to end by SIGTERM"));
     assert_int_equal (wait_for_exit (b), 0);
+}
+
+/* A program that says which signal it got before it ends. */
+#define TELLS_SIGNAL HOLD "trap 'echo INT >> ../../got; exit 4' INT; trap 'echo TERM >> ../../got; exit 5' TERM; " \
+                     "echo ready; while :; do sleep 0.01; done"
+
+static void got_signal (const struct bench *bench, const char *name)
+{
+    char path[96];
+    struct buf got;
+    snprintf (path, sizeof path, "%s/got", bench->directory);
+    buf_init (&got, 64);
+    assert_int_equal (file_read (path, &got, NULL), 0);
+    assert_string_equal (buf_c (&got), name);
+    buf_release (&got);
+}
+
+static void a_worker_that_is_told_to_end_stops_its_program_politely (void **state)
+{
+    struct bench *b = *state;
+    b->stop_ms = 10000;
+    join_run (b);
+    order (b, 1, TELLS_SIGNAL);
+    hear (b, LINK_BULK, MSG_LOG);
+    kill (b->worker, SIGTERM);
+    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    assert_int_equal (wait_for_exit (b), 0);
+    got_signal (b, "INT\n");
+    assert_false (held (b));
+}
+
+static void a_tied_worker_ends_with_the_connection_that_started_it (void **state)
+{
+    struct bench *b = *state;
+    b->tied = true;
+    b->stop_ms = 10000;
+    join_run (b);
+    order (b, 1, TELLS_SIGNAL);
+    hear (b, LINK_BULK, MSG_LOG);
+    assert_int_equal (write (b->starter_fd, "noise\n", 6), 6); /* says nothing to it */
+    uint64_t beat = hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat;
+    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < beat + 3)
+        ;
+    close (b->starter_fd);
+    b->starter_fd = 0;
+    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    const struct msg *bye = hear (b, LINK_CONTROL, MSG_BYE);
+    assert_true (text_is (bye->of.bye.why, "the connection that started this worker was closed"));
+    assert_int_equal (wait_for_exit (b), 0);
+    got_signal (b, "INT\n");
+    assert_false (held (b));
+}
+
+static void an_untied_worker_outlives_the_connection_that_started_it (void **state)
+{
+    struct bench *b = *state;
+    join_run (b);
+    order (b, 1, HOLD "echo ready; while :; do sleep 0.01; done");
+    hear (b, LINK_BULK, MSG_LOG);
+    close (b->starter_fd);
+    b->starter_fd = 0;
+    uint64_t beat = hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat;
+    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < beat + 5)
+        ;
+    assert_int_equal (b->heard.of.heartbeat.holdings.items[0].state, ATTEMPT_RUNNING);
+    assert_true (held (b));
+}
+
+static void nothing_of_a_program_outlives_a_worker_that_was_killed (void **state)
+{
+    struct bench *b = *state;
+    if (geteuid () != 0)
+        skip (); /* without a pid namespace it may; for others than root that depends on the machine */
+    join_run (b);
+    order (b, 1, HOLD "(setsid sh -c 'trap \"\" INT TERM HUP; (setsid sleep 1000 &) ; sleep 1000' &); echo ready; "
+                      "sleep 1000");
+    hear (b, LINK_BULK, MSG_LOG);
+    assert_true (held (b));
+    kill (b->worker, SIGKILL);
+    wait_for_exit (b);
+    wait_until_let_go (b);
+}
+
+static void silence_kills_the_program_and_then_ends_the_worker (void **state)
+{
+    struct bench *b = *state;
+    b->orphan_ms = 1000;
+    join_run (b);
+    order (b, 1, HOLD "trap '' INT TERM HUP; echo ready; while :; do sleep 0.01; done");
+    hear (b, LINK_BULK, MSG_LOG);
+    assert_true (held (b));
+    wait_until_let_go (b); /* nobody says anything to it from here on */
+    while (kept (b) == 0)
+        poll (NULL, 0, 5);
+    b->exit_ms = 1500;
+    struct msg rehello = { .kind = MSG_REHELLO };
+    say (b, &rehello);
+    while (hear (b, LINK_CONTROL, MSG_HELLO)->of.hello.holdings.n == 0)
+        ;
+    b->session = 2;
+    b->seq = 0;
+    welcome (b);
+    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_ORPHANED);
+    assert_int_equal (wait_for_exit (b), 0);
+    assert_int_equal (kept (b), 1); /* not acknowledged: for the next worker of this directory */
 }
 
 static void a_killed_workers_result_is_told_by_the_next (void **state)
@@ -339,6 +490,7 @@ static void launch_lines_are_checked (void **state)
         { LINE ("1", RUN_HEX, "h0", "65536", KEY, "/d"), "control_port: expected a port" },
         { LINE ("1", RUN_HEX, "h0", "1", "short", "/d"), "key: expected 40" },
         { LINE ("1", RUN_HEX, "h0", "1", KEY, "d"), "directory: expected an absolute path" },
+        { LINE ("1", RUN_HEX, "h0", "1", KEY, "/d\",\"tied\":\"yes"), "tied: expected true or false" },
         { "[]", "expected a JSON object" },
         { "", "expected a JSON object" },
     };
@@ -351,6 +503,60 @@ static void launch_lines_are_checked (void **state)
         assert_int_equal (join.control_port, rows[i].why ? 0 : 1);
         assert_int_equal (memcmp (join.run_id, run_id.ptr, RUN_ID_BYTES) == 0, !rows[i].why);
     }
+}
+
+static void a_worker_is_tied_only_when_it_is_told_so (void **state)
+{
+    (void) state;
+    static const struct { const char *line; bool tied; } rows[] = {
+        { LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), false },
+        { "{\"tied\":false," , false },
+        { "{\"tied\":true," , true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct join join = { 0 };
+        char line[1024];
+        snprintf (line, sizeof line, "%s%s", rows[i].line, i ? LINE ("1", RUN_HEX, "h0", "1", KEY, "/d") + 1 : "");
+        assert_int_equal (join_parse (&join, text_of (line), NULL), 0);
+        assert_int_equal (join.tied, rows[i].tied);
+    }
+}
+
+static int enter (const char *directory, struct err *err)
+{
+    struct join join = { 0 };
+    snprintf (join.directory, sizeof join.directory, "%s", directory);
+    return join_enter (&join, err);
+}
+
+static void a_worker_makes_its_directory_and_stands_in_it (void **state)
+{
+    struct bench *b = *state;
+    struct err err = { 0 };
+    struct stat st;
+    char deep[96], here[PATH_MAX], *before = getcwd (NULL, 0);
+    snprintf (deep, sizeof deep, "%s/runs/of/this", b->directory);
+    mode_t mask = umask (0);
+    assert_int_equal (enter (deep, &err), 0);
+    umask (mask);
+    assert_non_null (getcwd (here, sizeof here));
+    assert_string_equal (here, deep);
+    for (const char *path = "../.."; path; path = strcmp (path, ".") == 0 ? NULL : ".") {
+        assert_int_equal (stat (path, &st), 0);
+        assert_int_equal (st.st_mode & 07777, 0700);
+    }
+    assert_int_equal (enter (deep, &err), 0); /* again, as a worker that is started anew does */
+    assert_int_equal (chmod (deep, 0770), 0);
+    assert_int_equal (enter (deep, &err), -1);
+    assert_non_null (strstr (err.text, "may be written to by others (mode 0770)"));
+    assert_int_equal (chmod (deep, 0700), 0);
+    if (geteuid () == 0) {
+        assert_int_equal (chown (deep, 65534, 65534), 0);
+        assert_int_equal (enter (deep, &err), -1);
+        assert_non_null (strstr (err.text, "belongs to user 65534"));
+    }
+    assert_int_equal (chdir (before), 0);
+    free (before);
 }
 
 static void the_exchange_answers_and_waits_for_go (void **state)
@@ -386,7 +592,7 @@ static void the_exchange_answers_and_waits_for_go (void **state)
 
 int main (int argc, char **argv)
 {
-    if (argc == 8 && strcmp (argv[1], "work") == 0)
+    if (argc == 9 && strcmp (argv[1], "work") == 0)
         return work (argv);
     if (argc > 1 && strcmp (argv[1], "errand") == 0)
         return errand_main (argc - 1, argv + 1);
@@ -394,11 +600,20 @@ int main (int argc, char **argv)
         T (a_run_goes_from_order_to_acknowledged_result),
         T (shutdown_ends_the_worker_and_its_program),
         T (sigterm_ends_the_worker_with_a_goodbye),
+        T (a_worker_that_is_told_to_end_stops_its_program_politely),
+        T (a_tied_worker_ends_with_the_connection_that_started_it),
+        T (an_untied_worker_outlives_the_connection_that_started_it),
+        T (nothing_of_a_program_outlives_a_worker_that_was_killed),
+        T (silence_kills_the_program_and_then_ends_the_worker),
         T (a_killed_workers_result_is_told_by_the_next),
         T (a_program_outlives_the_coordinator_and_its_successor_finds_it),
         T (an_idle_worker_sleeps),
         cmocka_unit_test (launch_lines_are_checked),
+        cmocka_unit_test (a_worker_is_tied_only_when_it_is_told_so),
+        T (a_worker_makes_its_directory_and_stands_in_it),
         cmocka_unit_test (the_exchange_answers_and_waits_for_go),
     };
+    if (prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return 1;
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -7,7 +7,8 @@ enum {
     HELLO_EVERY_MS = 1000,
     HEARTBEAT_DEFAULT_MS = 1000,
     EXIT_UNWELCOMED_MS = 5 * 60 * 1000, /* nothing is lost by a worker that was never welcomed */
-    LEAVE_MS = 15 * 1000,       /* the longest a leaving worker waits for its program to be gone */
+    LEAVE_MS = 15 * 1000,       /* the longest a leaving worker waits for its program to be gone once it is killed */
+    LEAVE_POLITE_MAX_MS = 60 * 1000, /* and before it is: whoever ends a worker does not wait for a patient plan */
 };
 
 #define STATE(s) (1u << (s))
@@ -60,15 +61,24 @@ static void rejoin (struct member *member, uint64_t now_ms)
     current_forget_pending (member); /* said by somebody who may want something else by now */
 }
 
-static void leave (struct member *member, struct text why, uint64_t now_ms, struct member_outbox *out)
+static void leave (struct member *member, bool hard, struct text why, uint64_t now_ms, struct member_outbox *out)
 {
-    if (member->link == LINK_LEAVING || member->link == LINK_LEFT)
+    if (member->link == LINK_LEFT)
         return;
-    link_move (member, LINK_LEAVING);
-    member->why = text_copy (&member->arena, why);
-    member->leave_by_ms = now_ms + LEAVE_MS;
+    if (member->link != LINK_LEAVING) {
+        link_move (member, LINK_LEAVING);
+        member->why = text_copy (&member->arena, why);
+        uint64_t polite_ms = hard ? 0 : min_u64 (member->limits.stop_ms, LEAVE_POLITE_MAX_MS / 2) * 2;
+        member->leave_by_ms = now_ms + polite_ms + LEAVE_MS;
+    }
     current_forget_pending (member);
-    current_stop (member, true, ENDING_CANCELLED, why, out);
+    current_stop (member, hard, ENDING_CANCELLED, why, out);
+}
+
+/* Told by a signal or by its starter's end; told again it means it. */
+static void leave_politely (struct member *member, struct text why, uint64_t now_ms, struct member_outbox *out)
+{
+    leave (member, member->link == LINK_LEAVING, why, now_ms, out);
 }
 
 static void leave_when_alone (struct member *member, uint64_t now_ms, struct member_outbox *out)
@@ -185,7 +195,7 @@ static void hear (struct member *member, const struct msg *msg, uint64_t now_ms,
     if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_from_worker (msg->kind))
         return;
     if (msg->kind == MSG_REFUSE) { /* frozen for ever: understood whatever the version, the session and the number */
-        leave (member, msg->of.refuse.why, now_ms, out);
+        leave (member, true, msg->of.refuse.why, now_ms, out);
         return;
     }
     if (msg->major != PROTOCOL_MAJOR)
@@ -196,7 +206,7 @@ static void hear (struct member *member, const struct msg *msg, uint64_t now_ms,
         return;
     }
     if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */
-        leave (member, msg->of.shutdown.why, now_ms, out);
+        leave (member, true, msg->of.shutdown.why, now_ms, out);
         return;
     }
     bool replaced = msg->epoch > member->epoch;
@@ -218,7 +228,7 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
         member_hurry (member, now_ms);
     }
     if (now_ms >= exit_at_ms (member))
-        leave (member, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
+        leave (member, true, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
     if (member->link == LINK_JOINING && now_ms >= member->hello_at_ms) {
         member_say_hello (member, now_ms, out);
         member->hello_at_ms = now_ms + HELLO_EVERY_MS;
@@ -253,7 +263,7 @@ static void take_in (struct member *member, const struct member_input *in, uint6
         current_see_end (member, in->result, now_ms, out);
         break;
     case MEMBER_LEAVE:
-        leave (member, in->text, now_ms, out);
+        leave_politely (member, in->text, now_ms, out);
         break;
     }
 }

@@ -20,7 +20,8 @@ enum member_input_kind {
     MEMBER_PHASE,           /* the canary named a phase: `text` */
     MEMBER_GATE,            /* the canary waits at a gate */
     MEMBER_ENDED,           /* the program ended and everything of it is gone: `result` */
-    MEMBER_LEAVE,           /* the worker itself was told to end (a signal): `text` says why */
+    MEMBER_LEAVE,           /* the worker itself was told to end (a signal, the end of whoever it is tied to): `text`
+                               says why. Its program is stopped politely; told a second time, it is killed */
 };
 struct member_input {
     enum member_input_kind kind;

@@ -17,6 +17,7 @@
 
 enum {
     SWEEP_AGAIN_MS = 20,        /* killing takes effect in steps: each death hands us the next orphans */
+    SWEEP_AT_ONCE_MS = 5,       /* what an empty pid namespace answers within; longer would hold up the loop */
     SWEEP_MAX_MS = 10 * 1000,   /* a process in uninterruptible sleep outlives SIGKILL; it must not hold us up */
     CHILDREN_MAX = 4096,        /* looked at in one sweep */
 };
@@ -32,6 +33,19 @@ struct exec {
     struct exec_end end;
 };
 
+/* As much a property of this process as being a subreaper is. */
+static struct containment *contained;
+
+void exec_contain (struct containment *containment)
+{
+    contained = containment;
+}
+
+enum containment_level exec_containment (void)
+{
+    return containment_level (contained);
+}
+
 int exec_adopt_orphans (struct err *err)
 {
     if (prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
@@ -39,15 +53,26 @@ int exec_adopt_orphans (struct err *err)
     return 0;
 }
 
-struct exec *exec_start (const struct spawn_order *order, struct err *err)
+static struct exec *start (const struct spawn_order *order, const struct spawn_place *place, struct err *err)
 {
     pid_t pid;
-    if (spawn_start (order, &pid, err) < 0)
+    if (spawn_start (order, place, &pid, err) < 0)
         return NULL;
     struct exec *exec = mem_alloc (sizeof *exec);
     exec->pid = pid;
     exec->next_stage_ms = exec->sweep_at_ms = UINT64_MAX;
     return exec;
+}
+
+struct exec *exec_start (const struct spawn_order *order, struct err *err)
+{
+    struct spawn_place place;
+    return containment_place (contained, &place, err) < 0 ? NULL : start (order, &place, err);
+}
+
+struct exec *exec_start_outside (const struct spawn_order *order, struct err *err)
+{
+    return start (order, &spawn_place_here, err);
 }
 
 /* ---- children of this process ---- */
@@ -170,10 +195,11 @@ static void collect (struct exec *exec, pid_t pid, uint64_t now_ms)
     int status = 0;
     struct rusage usage = { 0 };
     /* While the program is an uncollected zombie its number cannot become the number of somebody else's group. */
-    if (pid == exec->pid)
+    if (pid == exec->pid && !containment_collects (contained))
         signal_group (exec, SIGKILL);
     pid_t got = wait4 (pid, &status, 0, &usage);
     assert (got == pid);
+    containment_mourn (contained, pid);
     if (pid == exec->pid)
         note_main_end (exec, status, &usage, now_ms);
     else if (exec->main_ended && WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL)
@@ -194,18 +220,47 @@ static bool collect_children (struct exec *exec, uint64_t now_ms)
     }
 }
 
+/* Nothing of it is left, as far as we can say: then `unkillable` is how many we had to leave. */
+static void finish (struct exec *exec, uint32_t unkillable)
+{
+    exec->end.unkillable = unkillable;
+    exec->gone = true;
+    exec->sweep_at_ms = UINT64_MAX;
+}
+
+/* Its orphans are our children. */
+static void sweep_children (struct exec *exec, uint64_t now_ms)
+{
+    containment_kill (contained);
+    kill_children ();
+    bool more = collect_children (exec, now_ms);
+    if (!more || now_ms >= exec->sweep_until_ms)
+        finish (exec, more ? count_children () : 0);
+}
+
+/* Its orphans are children of the namespace's first process. */
+static void sweep_namespace (struct exec *exec, uint64_t now_ms)
+{
+    bool first = exec->sweep_at_ms == now_ms && exec->sweep_until_ms == now_ms + SWEEP_MAX_MS;
+    containment_kill (contained);
+    if (containment_empty (contained, first ? SWEEP_AT_ONCE_MS : 0, &exec->end.strays)) {
+        finish (exec, 0);
+    } else if (now_ms >= exec->sweep_until_ms) {
+        finish (exec, containment_left (contained));
+        containment_abandon (contained);
+    }
+}
+
 static void sweep (struct exec *exec, uint64_t now_ms)
 {
     if (!exec->main_ended)
         return;
-    kill_children ();
-    bool more = collect_children (exec, now_ms);
-    exec->sweep_at_ms = now_ms + SWEEP_AGAIN_MS;
-    if (more && now_ms < exec->sweep_until_ms)
-        return;
-    exec->end.unkillable = more ? count_children () : 0;
-    exec->gone = true;
-    exec->sweep_at_ms = UINT64_MAX;
+    if (containment_collects (contained))
+        sweep_namespace (exec, now_ms);
+    else
+        sweep_children (exec, now_ms);
+    if (!exec->gone)
+        exec->sweep_at_ms = now_ms + SWEEP_AGAIN_MS;
 }
 
 void exec_turn (struct exec *exec, uint64_t now_ms)
@@ -245,7 +300,12 @@ void exec_destroy (struct exec *exec)
         return;
     if (!exec->main_ended)
         signal_group (exec, SIGKILL);
-    else if (!exec->gone)
-        kill_children ();
+    if (!exec->gone && containment_collects (contained)) {
+        containment_abandon (contained); /* an answer to this sweep would be taken for one to the next */
+    } else if (!exec->gone) {
+        containment_kill (contained);
+        if (exec->main_ended)
+            kill_children ();
+    }
     mem_free (exec);
 }

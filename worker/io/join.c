@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
@@ -31,6 +32,16 @@ static int take_port (const json_t *line, const char *member, uint16_t *port, st
     if (!json_is_integer (value) || number < 1 || number > UINT16_MAX)
         return err_set (err, ERR_PARSE, "launch line: %s: expected a port, 1 to 65535", member);
     *port = (uint16_t) number;
+    return 0;
+}
+
+/* Missing: false. */
+static int take_flag (const json_t *line, const char *member, bool *flag, struct err *err)
+{
+    const json_t *value = json_object_get (line, member);
+    if (value && !json_is_boolean (value))
+        return err_set (err, ERR_PARSE, "launch line: %s: expected true or false", member);
+    *flag = json_is_true (value);
     return 0;
 }
 
@@ -64,6 +75,8 @@ static int take_places (struct join *join, const json_t *line, struct err *err)
         return -1;
     if (join->directory[0] != '/')
         return err_set (err, ERR_PARSE, "launch line: directory: expected an absolute path");
+    if (take_flag (line, "tied", &join->tied, err) < 0)
+        return -1;
     if (take_port (line, "control_port", &join->control_port, err) < 0)
         return -1;
     return take_port (line, "bulk_port", &join->bulk_port, err);
@@ -163,16 +176,48 @@ static int answer (const struct join *join, int fd, const char *version, struct 
     return rc < 0 ? err_errno (err, ERR_IO, "answering the launch line") : 0;
 }
 
+int join_know_self (struct join *join, struct err *err)
+{
+    join->pid = (uint64_t) getpid ();
+    if (read_pid_start (&join->pid_start, err) < 0)
+        return -1;
+    return read_boot_id (join->boot_id, sizeof join->boot_id, err);
+}
+
 int join_exchange (struct join *join, int in_fd, int out_fd, const char *version, struct err *err)
 {
     char line[JOIN_LINE_MAX_BYTES], go[4];
     if (read_line (in_fd, line, sizeof line, "the launch line", err) < 0 || join_parse (join, text_of (line), err) < 0)
         return -1;
-    join->pid = (uint64_t) getpid ();
-    if (read_pid_start (&join->pid_start, err) < 0 || read_boot_id (join->boot_id, sizeof join->boot_id, err) < 0)
+    if (join_know_self (join, err) < 0)
         return -1;
     link_keys_make (&join->keys);
     if (answer (join, out_fd, version, err) < 0 || read_line (in_fd, go, sizeof go, "GO", err) < 0)
         return -1;
     return strcmp (go, "GO") == 0 ? 0 : err_set (err, ERR_REFUSED, "expected GO on standard input");
+}
+
+/* ---- its place ---- */
+
+static int check_place (const char *directory, struct err *err)
+{
+    struct stat st;
+    if (stat (".", &st) < 0)
+        return err_errno (err, ERR_IO, "looking at %s", directory);
+    if (st.st_uid != geteuid ())
+        return err_set (err, ERR_REFUSED, "%s belongs to user %u, and this worker is user %u: remove it, or name another "
+                        "directory", directory, (unsigned) st.st_uid, (unsigned) geteuid ());
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return err_set (err, ERR_REFUSED, "%s may be written to by others (mode %04o): chmod go-w it, or name another "
+                        "directory", directory, (unsigned) st.st_mode & 07777);
+    return 0;
+}
+
+int join_enter (const struct join *join, struct err *err)
+{
+    if (folder_make (join->directory, 0700, err) < 0)
+        return -1;
+    if (chdir (join->directory) < 0)
+        return err_errno (err, ERR_IO, "entering %s", join->directory);
+    return check_place (join->directory, err);
 }

@@ -29,7 +29,9 @@ static int write_holder (int fd, struct err *err)
     char host[65] = "unknown", holder[HOLDER_BYTES];
     if (gethostname (host, sizeof host - 1))
         snprintf (host, sizeof host, "unknown");
-    int len = snprintf (holder, sizeof holder, "process %d on %s", (int) getpid (), host);
+    /* A parent that is not seen is outside our pid namespace, where we have another number (pid_namespaces(7)). */
+    int len = getppid () == 0 ? snprintf (holder, sizeof holder, "a program of a worker on %s", host)
+                              : snprintf (holder, sizeof holder, "process %d on %s", (int) getpid (), host);
     if (ftruncate (fd, 0) || pwrite (fd, holder, (size_t) len, 0) != len)
         return err_errno (err, ERR_IO, "cannot write who holds the lock");
     return 0;

@@ -1,0 +1,487 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/base/mem.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "leftovers.h"
+#include "worker/io/exec.h"
+
+/* Somebody is no user of any system, and not the one that unmapped ids show as. */
+enum { PATIENCE_MS = 20000, NOT_HERE = 77, SOMEBODY = 47110 };
+
+/* One owner of programs: its directory, and a file in it that is locked as long as anything it started lives. */
+struct bench {
+    char directory[64], held[96];
+    char said[1 << 14];
+    struct containment *containment;
+    struct exec *exec;
+    struct exec_end end;
+};
+
+static int setup (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->directory, sizeof bench->directory, "/tmp/test_contain.XXXXXX");
+    assert_non_null (mkdtemp (bench->directory));
+    snprintf (bench->held, sizeof bench->held, "%s/held", bench->directory);
+    *state = bench;
+    return 0;
+}
+
+/* Of a test that failed: nobody else would know its name. */
+static void remove_leaf (const struct bench *bench)
+{
+    char record[96];
+    struct buf leaf;
+    snprintf (record, sizeof record, "%s/worker.cgroup", bench->directory);
+    buf_init (&leaf, 4096);
+    if (file_read (record, &leaf, NULL) == 0 && strstr (buf_c (&leaf), "/sliceup-"))
+        (void) rmdir (buf_c (&leaf));
+    buf_release (&leaf);
+}
+
+static int teardown (void **state)
+{
+    struct bench *bench = *state;
+    exec_destroy (bench->exec);
+    exec_contain (NULL);
+    containment_close (bench->containment);
+    leftovers_end ();
+    remove_leaf (bench);
+    assert_int_equal (folder_remove (bench->directory, NULL), 0);
+    mem_free (bench);
+    return 0;
+}
+
+/* What the log says is kept in `said`. */
+static enum containment_level choose (struct bench *bench, enum containment_level most)
+{
+    struct log log = { .to = fmemopen (bench->said, sizeof bench->said, "w"), .program = "test" };
+    assert_non_null (log.to);
+    bench->containment = containment_choose (most, bench->directory, &log);
+    fclose (log.to);
+    exec_contain (bench->containment);
+    return containment_level (bench->containment);
+}
+
+static void need (struct bench *bench, enum containment_level level)
+{
+    if (choose (bench, level) == level)
+        return;
+    print_message ("not on this machine: %s", bench->said);
+    skip ();
+}
+
+static void says (const struct bench *bench, const char *what)
+{
+    if (!strstr (bench->said, what))
+        fail_msg ("expected '%s' in: %s", what, bench->said);
+}
+
+/* ---- programs ---- */
+
+static struct exec *start (const struct bench *bench, const char *script, int output_fd, bool outside)
+{
+    char *argv[] = { (char *) "sh", (char *) "-c", (char *) script, NULL };
+    char *envp[] = { (char *) "PATH=/usr/bin:/bin", NULL };
+    struct spawn_order order = { .program = "/bin/sh", .argv = argv, .envp = envp, .directory = bench->directory,
+                                 .output_fd = output_fd, .channel_fd = -1 };
+    struct err err = { 0 };
+    struct exec *exec = outside ? exec_start_outside (&order, &err) : exec_start (&order, &err);
+    if (!exec)
+        fail_msg ("%s", err.text);
+    return exec;
+}
+
+static void wait_until_gone (struct bench *bench)
+{
+    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    for (;;) {
+        exec_turn (bench->exec, clock_boot_ms ());
+        if (exec_gone (bench->exec, &bench->end))
+            break;
+        assert_true (clock_boot_ms () < until_ms);
+        poll (NULL, 0, 2);
+    }
+    exec_destroy (bench->exec);
+    bench->exec = NULL;
+}
+
+/* Runs it to its end; what it printed is in `said`. */
+static void run (struct bench *bench, const char *script, bool outside)
+{
+    char path[96];
+    struct buf out;
+    snprintf (path, sizeof path, "%s/out", bench->directory);
+    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true (fd >= 0);
+    bench->exec = start (bench, script, fd, outside);
+    close (fd);
+    wait_until_gone (bench);
+    buf_init (&out, sizeof bench->said - 1);
+    assert_int_equal (file_read (path, &out, NULL), 0);
+    snprintf (bench->said, sizeof bench->said, "%s", buf_c (&out));
+    buf_release (&out);
+}
+
+static bool held (const struct bench *bench)
+{
+    int fd = open (bench->held, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    assert_true (fd >= 0);
+    bool free = flock (fd, LOCK_EX | LOCK_NB) == 0;
+    close (fd);
+    return !free;
+}
+
+static void wait_until_let_go (const struct bench *bench)
+{
+    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    while (held (bench)) {
+        if (clock_boot_ms () > until_ms)
+            fail_msg ("something that was started still lives");
+        while (waitpid (-1, NULL, WNOHANG) > 0)
+            ;
+        poll (NULL, 0, 2);
+    }
+}
+
+/* ---- which way it is ---- */
+
+static void no_better_way_is_taken_than_was_asked_for (void **state)
+{
+    struct bench *b = *state;
+    assert_int_equal (choose (b, CONTAINMENT_SUBREAPER), CONTAINMENT_SUBREAPER);
+    says (b, "programs are kept together by: subreaper; if this worker is killed with SIGKILL, what they had started "
+             "may go on");
+    containment_close (b->containment);
+    assert_true (choose (b, CONTAINMENT_CGROUP) <= CONTAINMENT_CGROUP);
+}
+
+static void nothing_is_left_of_a_way_that_was_given_back (void **state)
+{
+    struct bench *b = *state;
+    char record[96];
+    snprintf (record, sizeof record, "%s/worker.cgroup", b->directory);
+    need (b, CONTAINMENT_CGROUP);
+    struct buf leaf;
+    buf_init (&leaf, 4096);
+    assert_int_equal (file_read (record, &leaf, NULL), 0);
+    assert_int_equal (access (buf_c (&leaf), F_OK), 0);
+    exec_contain (NULL);
+    containment_close (b->containment);
+    b->containment = NULL;
+    assert_int_equal (access (buf_c (&leaf), F_OK), -1);
+    assert_int_equal (access (record, F_OK), -1);
+    buf_release (&leaf);
+}
+
+static void drop_rights (void)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct none[2] = { { 0 } };
+    assert_int_equal (syscall (SYS_capset, &header, none), 0);
+}
+
+/* A failed assertion in a forked process must not go on with the other tests there (cmocka's own word for that). */
+static void end_at_a_failure (void)
+{
+    setenv ("CMOCKA_TEST_ABORT", "1", 1);
+}
+
+/* Runs `body` in a process of its own, whose failure is this test's. */
+static void elsewhere (struct bench *bench, void (*body) (struct bench *bench))
+{
+    fflush (NULL);
+    pid_t pid = fork ();
+    assert_true (pid >= 0);
+    if (pid == 0) {
+        end_at_a_failure ();
+        assert_int_equal (exec_adopt_orphans (NULL), 0);
+        body (bench);
+        exec_contain (NULL);
+        containment_close (bench->containment);
+        _exit (0);
+    }
+    int status = -1;
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    if (WIFEXITED (status) && WEXITSTATUS (status) == NOT_HERE)
+        skip ();
+    assert_int_equal (status, 0);
+}
+
+static void choose_without_rights (struct bench *bench)
+{
+    drop_rights ();
+    bool good = choose (bench, CONTAINMENT_PID_NAMESPACE) < CONTAINMENT_PID_NAMESPACE
+                && strstr (bench->said, "programs cannot have a pid namespace: making it: Operation not permitted");
+    if (!good) {
+        fprintf (stderr, "%s", bench->said);
+        _exit (1);
+    }
+    run (bench, "(setsid sleep 1000 &); exit 3", false);
+    if (WEXITSTATUS (bench->end.status) != 3 || bench->end.strays != 1)
+        _exit (2);
+}
+
+static void a_root_without_rights_gets_what_is_left_and_the_reason (void **state)
+{
+    if (geteuid () != 0)
+        skip ();
+    elsewhere (*state, choose_without_rights);
+}
+
+static void be_somebody (struct bench *bench)
+{
+    if (setgroups (0, NULL) || setgid (SOMEBODY) || setuid (SOMEBODY) || prctl (PR_SET_DUMPABLE, 1))
+        _exit (1);
+    if (choose (bench, CONTAINMENT_PID_NAMESPACE) != CONTAINMENT_PID_NAMESPACE) {
+        fprintf (stderr, "%s", bench->said);
+        bool refused = strstr (bench->said, "in a user namespace of our own") || strstr (bench->said, "mounting a /proc");
+        _exit (refused ? NOT_HERE : 2);
+    }
+    run (bench, "id -u; id -g; grep CapEff /proc/self/status; touch made; (setsid sleep 1000 &); exit 5", false);
+    if (WEXITSTATUS (bench->end.status) != 5 || bench->end.strays != 1
+        || !strstr (bench->said, "47110\n47110\nCapEff:\t0000000000000000\n"))
+        _exit (3);
+    struct stat st;
+    char made[96];
+    snprintf (made, sizeof made, "%s/made", bench->directory);
+    if (stat (made, &st) < 0 || st.st_uid != SOMEBODY)
+        _exit (4);
+}
+
+static void who_is_not_root_gets_a_pid_namespace_as_well (void **state)
+{
+    struct bench *b = *state;
+    if (geteuid () != 0)
+        skip ();
+    assert_int_equal (chown (b->directory, SOMEBODY, SOMEBODY), 0);
+    elsewhere (b, be_somebody);
+}
+
+/* ---- what it is for ---- */
+
+#define ESCAPES "exec 9>>held; flock -s 9; " \
+                "(setsid sh -c 'trap \"\" INT TERM HUP; (setsid sleep 1000 &); sleep 1000' &); " \
+                "echo ready > ready.new; mv ready.new ready; sleep 1000"
+
+/* An owner that starts a program with escapees, and is killed. */
+static void kill_an_owner (struct bench *bench, enum containment_level level)
+{
+    char ready[96];
+    snprintf (ready, sizeof ready, "%s/ready", bench->directory);
+    pid_t owner = fork ();
+    assert_true (owner >= 0);
+    if (owner == 0) {
+        end_at_a_failure ();
+        int null_fd = open ("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (exec_adopt_orphans (NULL) < 0 || choose (bench, level) != level)
+            _exit (1);
+        start (bench, ESCAPES, null_fd, false);
+        for (;;)
+            pause ();
+    }
+    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    while (access (ready, F_OK) < 0) {
+        if (clock_boot_ms () > until_ms || waitpid (owner, NULL, WNOHANG) != 0)
+            fail_msg ("its program never began");
+        poll (NULL, 0, 2);
+    }
+    assert_true (held (bench));
+    kill (owner, SIGKILL);
+    assert_int_equal (waitpid (owner, NULL, 0), owner);
+}
+
+static void in_a_pid_namespace_everything_dies_with_its_owner (void **state)
+{
+    struct bench *b = *state;
+    need (b, CONTAINMENT_PID_NAMESPACE);
+    exec_contain (NULL);
+    containment_close (b->containment);
+    b->containment = NULL;
+    kill_an_owner (b, CONTAINMENT_PID_NAMESPACE);
+    wait_until_let_go (b);
+}
+
+static void in_a_cgroup_the_next_owner_ends_what_is_left (void **state)
+{
+    struct bench *b = *state;
+    need (b, CONTAINMENT_CGROUP);
+    exec_contain (NULL);
+    containment_close (b->containment);
+    b->containment = NULL;
+    kill_an_owner (b, CONTAINMENT_CGROUP);
+    poll (NULL, 0, 100);
+    assert_true (held (b)); /* or this test would show nothing */
+    choose (b, CONTAINMENT_PID_NAMESPACE); /* whatever its own way is */
+    says (b, "ended what an earlier worker of this directory had left in its cgroup");
+    wait_until_let_go (b);
+}
+
+static void a_file_that_names_another_cgroup_is_refused (void **state)
+{
+    struct bench *b = *state;
+    static const char *const paths[] = { "/sys/fs/cgroup", "relative", "/sys/fs/cgroup/sliceup-0123456789abcdef", "" };
+    char record[96];
+    snprintf (record, sizeof record, "%s/worker.cgroup", b->directory);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_int_equal (atomic_file_write (record, paths[i], strlen (paths[i]), 0600, NULL), 0);
+        choose (b, CONTAINMENT_SUBREAPER);
+        says (b, "worker.cgroup does not name a control group of ours; remove it");
+        exec_contain (NULL);
+        containment_close (b->containment);
+        b->containment = NULL;
+    }
+}
+
+static void a_folder_that_is_no_cgroup_is_refused (void **state)
+{
+    struct bench *b = *state;
+    char record[96], path[128], hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (b->directory, strlen (b->directory));
+    snprintf (record, sizeof record, "%s/worker.cgroup", b->directory);
+    snprintf (path, sizeof path, "%s/sliceup-%.16s", b->directory, digest_hex (&digest, hex));
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (atomic_file_write (record, path, strlen (path), 0600, NULL), 0);
+    choose (b, CONTAINMENT_SUBREAPER);
+    says (b, "is not a control group");
+    assert_int_equal (access (path, F_OK), 0);
+}
+
+/* ---- the pid namespace ---- */
+
+static void programs_find_themselves_in_proc (void **state)
+{
+    struct bench *b = *state;
+    need (b, CONTAINMENT_PID_NAMESPACE);
+    run (b, "test $(readlink /proc/self) != '' && test \"$(ps -o args= -p $$ | cut -c1-5)\" = 'sh -c' && echo found;"
+            "test -d /proc/1 && ls -d /proc/[0-9]* | wc -l", false);
+    long seen = strncmp (b->said, "found\n", 6) == 0 ? atol (b->said + 6) : 0;
+    if (seen < 2 || seen > 6) /* the first process, the shell, ls, wc */
+        fail_msg ("said: %s", b->said);
+}
+
+static void a_program_that_looks_at_the_host_sees_all_of_it (void **state)
+{
+    struct bench *b = *state;
+    char expected[96];
+    need (b, CONTAINMENT_PID_NAMESPACE);
+    snprintf (expected, sizeof expected, "test -d /proc/%d/fd && test $PPID = %d && echo seen", getpid (), getpid ());
+    run (b, expected, true);
+    assert_string_equal (b->said, "seen\n");
+    run (b, expected, false);
+    assert_string_equal (b->said, "");
+}
+
+static pid_t only_child (void)
+{
+    char path[64];
+    int first = 0, second = 0;
+    snprintf (path, sizeof path, "/proc/self/task/%d/children", getpid ());
+    FILE *file = fopen (path, "re");
+    assert_non_null (file);
+    int n = fscanf (file, "%d %d", &first, &second);
+    fclose (file);
+    assert_int_equal (n, 1);
+    return first;
+}
+
+static void its_first_process_holds_nothing_of_its_owner (void **state)
+{
+    struct bench *b = *state;
+    char path[64], words[64] = "", here[64];
+    int leaked = open ("/dev/null", O_RDONLY); /* without close-on-exec, on purpose */
+    need (b, CONTAINMENT_PID_NAMESPACE);
+    pid_t keeper = only_child ();
+    snprintf (path, sizeof path, "ls /proc/%d/fd", keeper);
+    run (b, path, true);
+    assert_string_equal (b->said, "0\n1\n");
+    snprintf (path, sizeof path, "/proc/%d/cwd", keeper);
+    assert_int_equal (readlink (path, here, sizeof here), 1);
+    snprintf (path, sizeof path, "/proc/%d/cmdline", keeper);
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    assert_true (fd >= 0 && read (fd, words, sizeof words - 1) > 0);
+    assert_string_equal (words, "sliceup-worker keeper");
+    close (fd);
+    close (leaked);
+}
+
+static void a_namespace_that_died_is_made_anew (void **state)
+{
+    struct bench *b = *state;
+    need (b, CONTAINMENT_PID_NAMESPACE);
+    pid_t keeper = only_child ();
+    b->exec = start (b, "sleep 1000", 2, false);
+    kill (keeper, SIGKILL);
+    wait_until_gone (b);
+    assert_true (WIFSIGNALED (b->end.status) && WTERMSIG (b->end.status) == SIGKILL);
+    assert_int_equal (b->end.unkillable, 0);
+    run (b, "echo again", false);
+    assert_string_equal (b->said, "again\n");
+    assert_int_not_equal (only_child (), keeper);
+    siginfo_t info;
+    keeper = only_child ();
+    kill (keeper, SIGKILL); /* and when nobody was looking */
+    assert_int_equal (waitid (P_PID, (id_t) keeper, &info, WEXITED | WNOWAIT), 0);
+    run (b, "echo and again", false);
+    assert_string_equal (b->said, "and again\n");
+}
+
+static void a_program_given_up_does_not_disturb_the_next (void **state)
+{
+    struct bench *b = *state;
+    need (b, CONTAINMENT_PID_NAMESPACE);
+    b->exec = start (b, "exec 9>>held; flock -s 9; (setsid sleep 1000 &); sleep 1000", 2, false);
+    exec_destroy (b->exec);
+    b->exec = NULL;
+    wait_until_let_go (b);
+    run (b, "(setsid sleep 1000 &); (setsid sleep 1000 &); exit 6", false);
+    assert_int_equal (WEXITSTATUS (b->end.status), 6);
+    assert_int_equal (b->end.strays, 2);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        T (no_better_way_is_taken_than_was_asked_for),
+        T (nothing_is_left_of_a_way_that_was_given_back),
+        T (a_root_without_rights_gets_what_is_left_and_the_reason),
+        T (who_is_not_root_gets_a_pid_namespace_as_well),
+        T (in_a_pid_namespace_everything_dies_with_its_owner),
+        T (in_a_cgroup_the_next_owner_ends_what_is_left),
+        T (a_file_that_names_another_cgroup_is_refused),
+        T (a_folder_that_is_no_cgroup_is_refused),
+        T (programs_find_themselves_in_proc),
+        T (a_program_that_looks_at_the_host_sees_all_of_it),
+        T (its_first_process_holds_nothing_of_its_owner),
+        T (a_namespace_that_died_is_made_anew),
+        T (a_program_given_up_does_not_disturb_the_next),
+    };
+    sigset_t child;
+    sigemptyset (&child);
+    sigaddset (&child, SIGCHLD);
+    if (sigprocmask (SIG_BLOCK, &child, NULL) || exec_adopt_orphans (NULL))
+        return 1;
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
