@@ -43,6 +43,8 @@ static void state_free (void *p)
 
 static void prepare (void)
 {
+    /* A host's openssl.cnf may name providers that a libcrypto out of a bundle cannot load: then there is no sha256. */
+    demand (OPENSSL_init_crypto (OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1, "init");
     sha256 = EVP_MD_fetch (NULL, "SHA256", NULL);
     demand (sha256 != NULL, "fetch");
     demand (pthread_key_create (&state_key, state_free) == 0, "key");

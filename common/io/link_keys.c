@@ -1,12 +1,11 @@
 #include <assert.h>
-#include <czmq.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zmq.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"
@@ -15,32 +14,12 @@
 static const char head[] = "sliceup link keys 1\n";
 enum { FILE_BYTES = sizeof head - 1 + 2 * (sizeof "public " - 1 + LINK_KEY_BYTES) };
 
-/* czmq takes SIGINT and SIGTERM and obeys these variables as soon as anything wakes its globals; both are ours. */
-static void czmq_tame (void)
-{
-    static const char *const obeyed[] = {
-        "ZSYS_AUTO_USE_FD",        "ZSYS_FILE_STABLE_AGE_MSEC", "ZSYS_INTERFACE",          "ZSYS_IO_THREADS",
-        "ZSYS_IPV4_MCAST_ADDRESS", "ZSYS_IPV6",                 "ZSYS_IPV6_ADDRESS",       "ZSYS_IPV6_MCAST_ADDRESS",
-        "ZSYS_LINGER",             "ZSYS_LOGIDENT",             "ZSYS_LOGSENDER",          "ZSYS_LOGSTREAM",
-        "ZSYS_LOGSYSTEM",          "ZSYS_MAX_MSGSZ",            "ZSYS_MAX_SOCKETS",        "ZSYS_PIPEHWM",
-        "ZSYS_RCVHWM",             "ZSYS_SIGHANDLER",           "ZSYS_SNDHWM",             "ZSYS_THREAD_NAME_PREFIX",
-        "ZSYS_THREAD_PRIORITY",    "ZSYS_THREAD_SCHED_POLICY",  "ZSYS_ZERO_COPY_RECV",
-        "ZSYS_THREAD_NAME_PREFIX_STR",
-    };
-    for (size_t i = 0; i < sizeof obeyed / sizeof obeyed[0]; i++)
-        unsetenv (obeyed[i]);
-    zsys_handler_set (NULL);
-}
-
+/* libzmq's own generator, which czmq's zcert calls as well: czmq itself would bring a dozen libraries onto every host
+ * (systemd, gcrypt, lzma, zstd, lz4, cap, ...) and takes the signals and environment of the process. */
 void link_keys_make (struct link_keys *keys)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* the environment must not change below other threads later */
-    pthread_once (&once, czmq_tame);
-    zcert_t *cert = zcert_new ();
-    assert (cert); /* libzmq without CURVE: Debian's has it */
-    snprintf (keys->public_key, sizeof keys->public_key, "%s", zcert_public_txt (cert));
-    snprintf (keys->secret_key, sizeof keys->secret_key, "%s", zcert_secret_txt (cert));
-    zcert_destroy (&cert);
+    int rc = zmq_curve_keypair (keys->public_key, keys->secret_key);
+    assert (rc == 0); /* libzmq without CURVE: Debian's has it */
 }
 
 int link_keys_save (const struct link_keys *keys, const char *path, struct err *err)

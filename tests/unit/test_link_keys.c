@@ -2,7 +2,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,27 +125,10 @@ static void mixed_pairs_are_not_saved (void **state)
     assert_int_equal (access (path, F_OK), -1);
 }
 
-static void czmq_keeps_its_hands_off_signals_and_environment (void **state)
-{
-    (void) state;
-    struct link_keys keys;
-    struct sigaction now;
-    link_keys_make (&keys);
-    static const int signals[] = { SIGINT, SIGTERM };
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal (sigaction (signals[i], NULL, &now), 0);
-        assert_true (now.sa_handler == SIG_DFL);
-    }
-    assert_null (getenv ("ZSYS_SIGHANDLER"));
-    assert_null (getenv ("ZSYS_IPV6"));
-}
-
 #define KEYS_TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
 
 int main (void)
 {
-    setenv ("ZSYS_SIGHANDLER", "true", 1);
-    setenv ("ZSYS_IPV6", "1", 1);
     const struct CMUnitTest tests[] = {
         KEYS_TEST (pairs_are_valid_and_differ),
         KEYS_TEST (what_is_saved_is_private_and_comes_back),
@@ -154,7 +136,6 @@ int main (void)
         KEYS_TEST (a_damaged_file_is_refused_and_its_secret_not_told),
         KEYS_TEST (a_link_or_a_missing_file_is_refused),
         KEYS_TEST (mixed_pairs_are_not_saved),
-        KEYS_TEST (czmq_keeps_its_hands_off_signals_and_environment),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

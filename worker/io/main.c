@@ -10,8 +10,11 @@
 #include "worker/io/driver.h"
 #include "worker/io/errand.h"
 #include "worker/io/facts.h"
+#include "worker/io/preflight.h"
 #include "worker/io/restore.h"
 #include "worker/io/seat.h"
+#include "worker/io/self.h"
+#include "worker/io/volunteer.h"
 
 static const char help[] =
     "usage: sliceup-worker COMMAND\n"
@@ -19,7 +22,10 @@ static const char help[] =
     "One worker stands on each host of a run. The coordinator starts it; people rarely do.\n"
     "\n"
     "  join           take the launch line from standard input, answer, wait for GO, and work\n"
+    "                 or, by itself: --ticket FILE [--directory DIR] [--wait DURATION] [--stay]\n"
     "  facts          tell what this host is, as JSON lines\n"
+    "  preflight      tell whether this host has what a worker needs: [--directory DIR] [--python PYTHON]\n"
+    "                 [--json | --brief]\n"
     "  restore        build or check the Python environment of a pin file: --pins FILE --env-dir DIR --python PYTHON\n"
     "  errand         started by the worker itself, for what takes long\n"
     "\n"
@@ -28,8 +34,9 @@ static const char help[] =
     "\n"
     "Exit status: 0 done; 1 it ran and something did not hold; 2 usage; 3 it could not run.\n";
 
-/* The launcher's pipes must not be held, and what is printed from now on belongs to the host. */
-static int detach (const char *directory, struct err *err)
+/* The launcher's pipes must not be held, but for the one whose end means the end of a tied worker; and what is printed
+ * from now on belongs to the host. */
+static int detach (const char *directory, bool tied, struct err *err)
 {
     char path[PATH_MAX];
     if (snprintf (path, sizeof path, "%s/worker.log", directory) >= (int) sizeof path)
@@ -39,7 +46,7 @@ static int detach (const char *directory, struct err *err)
         return err_errno (err, ERR_IO, "opening /dev/null");
     int log_fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     int rc = log_fd < 0 ? err_errno (err, ERR_IO, "opening %s", path) : 0;
-    if (rc == 0 && (dup2 (null_fd, 0) < 0 || dup2 (null_fd, 1) < 0 || dup2 (log_fd, 2) < 0))
+    if (rc == 0 && ((!tied && dup2 (null_fd, 0) < 0) || dup2 (null_fd, 1) < 0 || dup2 (log_fd, 2) < 0))
         rc = err_errno (err, ERR_IO, "redirecting standard input and output");
     if (log_fd > 2)
         close (log_fd);
@@ -52,7 +59,7 @@ static int join_and_work (struct join *join, const struct log *log, struct err *
 {
     if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
         return -1;
-    if (folder_make (join->directory, 0700, err) < 0 || detach (join->directory, err) < 0)
+    if (join_enter (join, err) < 0 || detach (join->directory, join->tied, err) < 0)
         return -1;
     if (seat_take (join->directory, err) < 0)
         return -1;
@@ -61,11 +68,8 @@ static int join_and_work (struct join *join, const struct log *log, struct err *
 
 static int join_main (int argc, char **argv)
 {
-    (void) argv;
-    if (argc != 1) {
-        fputs ("sliceup-worker: join takes no arguments; the launch line comes over standard input\n", stderr);
-        return 2;
-    }
+    if (argc != 1)
+        return volunteer_main (argc, argv, SLICEUP_VERSION);
     struct join join = { 0 };
     struct err err = { 0 };
     struct log log = { .to = stderr, .program = "sliceup-worker" };
@@ -77,12 +81,14 @@ static int join_main (int argc, char **argv)
 }
 
 static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
-    { "join", join_main }, { "facts", facts_main }, { "restore", restore_main }, { "errand", errand_main },
+    { "join", join_main }, { "facts", facts_main }, { "preflight", preflight_main },
+    { "restore", restore_main }, { "errand", errand_main },
 };
 
 int main (int argc, char **argv)
 {
     standard_fds_keep ();
+    self_set (argv[0], self_by_loader ());
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp (word, "--help") == 0)
         return fputs (help, stdout) < 0;

@@ -1,0 +1,319 @@
+"""The bundle: a worker on a host that has nothing of ours, the oldest Debian that its archive still serves, bare."""
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import lab
+
+BUNDLE = lab.BUILD / "bin" / "sliceup-worker.bundle"
+BUNDLE_MAX_BYTES = 8 * 1000 * 1000
+SUITE = "bullseye"                    # Debian 11: glibc 2.31; 9 and 10 have left the archive's servers
+ROOT = lab.BUILD / f"bare-{SUITE}"    # made once per checkout; every process sees it read-only
+KEY = "abcdefghij" * 4                # of a coordinator that only listens; any Z85 will do
+
+# Makes the bare root that of a mount namespace of its own: nothing else is in sight there, not even for who leaves a
+# chroot, and nothing of it is left when its last process ends.
+ENTER = """#!/bin/sh
+exec unshare --mount --propagation private sh -ec '
+root=$1 own=$2; shift 2
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount -t tmpfs tmpfs "$root/tmp"
+mount -t tmpfs tmpfs "$root/dev"
+for device in null zero random urandom; do : >"$root/dev/$device"; mount --bind /dev/$device "$root/dev/$device"; done
+mkdir -p "$root$own"
+mount --bind "$own" "$root$own"
+mount -o remount,bind,ro "$root"
+cd "$root"
+pivot_root . .
+umount -l .
+cd /
+exec "$@"' enter {root} {own} {program} "$@"
+"""
+
+
+def needs_root():
+    if os.geteuid() != 0:
+        raise unittest.SkipTest("making and entering a bare root needs root")
+
+
+def make_root():
+    """debootstrap, half a minute to two, beside its place: a root is whole or not there."""
+    with open(f"{ROOT}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if ROOT.is_dir():
+            return
+        half = pathlib.Path(tempfile.mkdtemp(prefix=ROOT.name + ".", dir=lab.BUILD))
+        half.chmod(0o755)
+        try:
+            # What it mounts and starts ends with it, also when it fails or takes too long.
+            made = subprocess.run(["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
+                                   "debootstrap", "--variant=minbase", SUITE, str(half)], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=600)
+            if made.returncode != 0:
+                raise AssertionError(f"debootstrap of {SUITE} ended with {made.returncode}:\n{made.stdout[-3000:]}")
+            shutil.rmtree(half / "var/cache/apt/archives", ignore_errors=True)
+            (half / "etc/hosts").write_text("127.0.0.1 localhost\n")   # an installer writes it, debootstrap does not
+            os.rename(half, ROOT)
+        finally:
+            shutil.rmtree(half, ignore_errors=True)
+
+
+def unpack(folder):
+    subprocess.run(["tar", "-xzf", str(BUNDLE), "-C", str(folder)], check=True, timeout=60)
+
+
+def foreign(mapped, bundle):
+    """What is mapped and does not lie in the bundle: all of it is read from files there."""
+    return [path for path in mapped if f"{bundle}/" not in path]
+
+
+class Joining:
+    """A worker that was started as a coordinator starts it, and has answered."""
+
+    def __init__(self, argv, directory, port, env=None):
+        self.process = subprocess.Popen([*argv, "join"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
+                                        stderr=subprocess.DEVNULL)
+        launch = {"protocol": 1, "run": "0" * 32, "host": "bare", "rank": 0, "address": "localhost",
+                  "control_port": port, "bulk_port": port, "key": KEY, "directory": str(directory)}
+        self._say(json.dumps(launch))
+        answer = json.loads(self.process.stdout.readline())
+        self.pid = answer["pid"]
+
+    def _say(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def go(self):
+        self._say("GO")
+
+    def mapped(self):
+        """Files that it has mapped."""
+        lines = pathlib.Path(f"/proc/{self.pid}/maps").read_text().splitlines()
+        fields = [line.split(maxsplit=5) for line in lines]
+        return sorted({f[5] for f in fields if len(f) == 6 and f[5].startswith("/")})
+
+    def end(self):
+        self.process.kill()
+        self.process.wait(20)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class BundleTest(lab.LabTest):
+    def setUp(self):
+        super().setUp()
+        self.lab.root.chmod(0o755)
+        self.bundle = self.lab.root / "bundle"
+        self.bundle.mkdir()
+        self.addCleanup(self.nobody_runs_the_bundle)
+
+    def running(self):
+        """pids of workers out of the bundle: the loader in it is what they execute, wherever they see it."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and f"{self.bundle}/lib/" in os.readlink(entry / "exe"):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def nobody_runs_the_bundle(self):
+        """Workers may still be leaving when the coordinator has gone; who does not leave is ended: a failure."""
+        try:
+            lab.wait_for(lambda: not self.running(), "the workers to be gone", 20)
+        finally:
+            for pid in self.running():
+                os.kill(pid, signal.SIGKILL)
+
+    def coordinator_with(self, worker):
+        """A copy of sliceup beside which `worker` stands: what stands there is what it starts."""
+        there = self.lab.root / "bin"
+        there.mkdir()
+        shutil.copy2(lab.SLICEUP, there / "sliceup")
+        os.rename(worker, there / "sliceup-worker")
+        return there / "sliceup"
+
+    def run_slice(self, sliceup, path):
+        return subprocess.run([str(sliceup), "run", str(path)], env=self.lab.env(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=180)
+
+
+class File(BundleTest):
+    def plain_worker(self):
+        plain = lab.BUILD / "plain" / "bin" / "sliceup-worker"
+        return plain if plain.exists() else lab.BUILD / "bin" / "sliceup-worker"
+
+    def make(self, worker, out, **more):
+        return subprocess.run([str(lab.TOP / "deploy" / "bundle"), str(worker), str(out)], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, cwd="/", **more)
+
+    def test_it_is_small_and_the_same_inputs_give_the_same_bytes(self):
+        again = self.lab.root / "again.bundle"
+        made = self.make(self.plain_worker(), again, umask=0o077)
+        self.assertEqual(0, made.returncode, made.stderr)
+        self.assertLess(BUNDLE.stat().st_size, BUNDLE_MAX_BYTES)
+        one, other = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (BUNDLE, again))
+        self.assertEqual(one, other)
+
+    def test_what_is_no_worker_makes_no_bundle(self):
+        out = self.lab.root / "none.bundle"
+        for worker in (self.lab.write("text", "no program\n"), self.lab.root / "missing"):
+            made = self.make(worker, out)
+            self.assertNotEqual(0, made.returncode)
+            self.assertNotEqual("", made.stderr)
+        self.assertEqual(["bundle", "files"], sorted(path.name for path in self.lab.root.iterdir()))
+
+    def test_a_worker_with_sanitizers_is_refused(self):
+        worker = lab.BUILD / "bin" / "sliceup-worker"
+        if worker == self.plain_worker():
+            self.skipTest("this build has no sanitizers")
+        made = self.make(worker, self.lab.root / "none.bundle")
+        self.assertEqual(1, made.returncode)
+        self.assertIn("built with sanitizers", made.stderr)
+
+
+class Anywhere(BundleTest):
+    """On this machine: where it lies and what the environment says make no difference."""
+
+    def version(self, *argv, **more):
+        done = subprocess.run([*map(str, argv), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60, **more)
+        self.assertEqual((0, "sliceup-worker 0.1.0\n", ""), (done.returncode, done.stdout, done.stderr))
+
+    def test_it_works_from_any_path(self):
+        odd = self.lab.root / "a folder's $(name) \\ -x"
+        odd.mkdir()
+        unpack(odd)
+        link = self.lab.root / "link"
+        link.symlink_to(odd / "worker")
+        self.version(odd / "worker")
+        self.version(link)
+        self.version("./worker", cwd=odd)
+        self.version("sh", "worker", cwd=odd)
+        self.version(f"{odd.name}/worker", cwd=odd.parent, env={**os.environ, "CDPATH": str(odd.parent)})
+        self.version("worker", env={**os.environ, "PATH": f"{odd}:{os.environ['PATH']}"})
+
+    def test_libraries_of_others_are_not_taken(self):
+        unpack(self.bundle)
+        others = self.lab.root / "others"
+        others.mkdir()
+        for name in ("libzmq.so.5", "libcrypto.so.3"):      # whoever takes them falls; a shell needs neither
+            (others / name).write_text("no library\n")
+        preloaded = others / "preloaded.so"
+        shutil.copy(self.bundle / "lib" / "libjansson.so.4", preloaded)
+        worker = Joining([str(self.bundle / "worker")], self.lab.root / "own", port=1,
+                         env={**os.environ, "LD_LIBRARY_PATH": str(others), "LD_PRELOAD": str(preloaded)})
+        self.addCleanup(worker.end)
+        self.assertEqual([], foreign(worker.mapped(), self.bundle))
+
+    def test_a_worker_starts_itself_again_for_errands_and_builtins(self):
+        """Through the start script: /proc/self/exe is the loader here. A cold pass needs its cache prepared, a restored
+        one its cache sealed."""
+        unpack(self.bundle)
+        start = self.lab.write("start", f'#!/bin/sh\nexec {self.bundle}/worker "$@"\n')
+        start.chmod(0o755)
+        marks = self.lab.files / "marks"
+        rungs = [{"id": "facts", "builtin": "facts"},
+                 self.lab.rung("warm", "marks.py", args={"file": str(marks)}, warm="solo")]
+        profile = self.lab.write("traced.yaml", "profile: traced\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n")
+        path = self.lab.slice(hosts=1, ladder=str(self.lab.ladder("ladder.yaml", rungs)), profile=str(profile),
+                              cache={"root": str(self.lab.root / "cache")}, limits={"stop": "500ms"})
+        done = self.run_slice(self.coordinator_with(start), path)
+        self.assertTrue(marks.exists(), f"{done.stdout}\n{done.stderr}")
+        self.assertEqual("h0 warm cold 1\nh0 warm restored 1\n", marks.read_text())
+        self.assertIn(("facts", "once", "passed"), self.rungs(self.lab.receipt(), "h0"))
+
+
+class Bare(BundleTest):
+    """In the bare root: its own shell, tar and gzip unpack the bundle, and nothing else of it is used."""
+
+    @classmethod
+    def setUpClass(cls):
+        needs_root()
+        make_root()
+
+    def setUp(self):
+        super().setUp()
+        self.lab.root.joinpath("travelled").write_bytes(BUNDLE.read_bytes())
+        said = self.inside("sh", "-c", f"cd {self.bundle} && tar -xzf ../travelled && cat VERSION /etc/debian_version")
+        self.assertRegex(said, r"^sliceup-worker 0\.1\.0\nmachine \S+\nloader lib/ld-\S+\n11\.")
+        self.worker = str(self.bundle / "worker")
+
+    def entering(self, program=""):
+        """A program that enters the bare root and runs `program` there; without one, what its arguments say."""
+        path = self.lab.root / "enter"
+        path.write_text(ENTER.format(root=ROOT, own=self.lab.root, program=program))
+        path.chmod(0o755)
+        return str(path)
+
+    def inside(self, *argv, status=0):
+        done = subprocess.run([self.entering(), *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=120, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+        self.assertEqual((status, ""), (done.returncode, done.stderr), done.stdout)
+        return done.stdout
+
+    def test_every_command_works(self):
+        self.assertEqual("sliceup-worker 0.1.0\n", self.inside(self.worker, "--version"))
+        said = [json.loads(line) for line in self.inside(self.worker, "facts").splitlines()]
+        facts = {line["name"]: line["value"] for line in said if line["type"] == "fact"}
+        self.assertEqual(("debian", "11", "absent"), (facts["os.id"], facts["os.version"], facts["python3.path"]))
+        self.assertEqual("done", said[-1]["type"])
+
+    def test_preflight_is_content_and_says_what_canaries_would_lack(self):
+        self.assertEqual("", self.inside(self.worker, "preflight", "--brief", "--directory", str(self.lab.root)))
+        said = json.loads(self.inside(self.worker, "preflight", "--json"))
+        self.assertTrue(said["ready"])
+        states = {check["check"]: check["state"] for check in said["checks"]}
+        self.assertEqual(("ok", "ok", "note"), (states["kernel"], states["proc"], states["python"]))
+        brief = self.inside(self.worker, "preflight", "--brief", "--python", "python3", status=3)
+        self.assertRegex(brief, r"\Apython3 .*No such file or directory: install Python 3\.9 .*\n\Z")
+
+    def test_preflight_says_in_one_line_what_is_missing(self):
+        brief = self.inside(self.worker, "preflight", "--brief", "--directory", "/var", status=3)
+        self.assertRegex(brief, r"\Ano file can be made in /var \(Read-only file system\): .*\n\Z")
+        without = f"umount /dev/null; rm /dev/null; exec {self.worker} preflight --brief"
+        brief = self.inside("sh", "-c", without, status=3)
+        self.assertRegex(brief, r"\A/dev/null cannot be opened .*mknod.*\n\Z")
+        brief = self.inside("sh", "-c", f"umount /proc; exec {self.worker} preflight --brief", status=3)
+        self.assertRegex(brief, r"\A/proc is not there .*: mount -t proc proc /proc\n\Z")
+
+    def test_only_libraries_of_the_bundle_are_mapped_also_when_names_are_resolved(self):
+        hub = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(hub.close)
+        hub.settimeout(60)
+        worker = Joining([self.entering(self.worker)], self.lab.root / "own", port=hub.getsockname()[1])
+        self.addCleanup(worker.end)
+        self.assertEqual([], foreign(worker.mapped(), self.bundle))
+        worker.go()
+        hub.accept()[0].close()         # it found the name and came
+        mapped = worker.mapped()
+        self.assertTrue(any("libzmq" in path for path in mapped), mapped)
+        self.assertEqual([], foreign(mapped, self.bundle))
+
+    def test_a_run_climbs_there(self):
+        """A real coordinator: the program it takes for the worker beside it enters the bare root first."""
+        sliceup = self.coordinator_with(self.entering(self.worker))
+        shell = "test ! -e /usr/bin/python3 && read -r version </etc/debian_version && echo on $version"
+        rungs = [{"id": "facts", "builtin": "facts"}, {"id": "bare", "command": ["sh", "-c", shell]}]
+        path = self.lab.slice(hosts=2, ladder=str(self.lab.ladder("ladder.yaml", rungs)), limits={"stop": "500ms"})
+        done = self.run_slice(sliceup, path)
+        self.assertEqual(0, done.returncode, f"{done.stdout}\n{done.stderr}")
+        receipt = self.lab.receipt()
+        self.assertEqual("passed", receipt["outcome"])
+        for host in receipt["hosts"]:
+            self.assertEqual("11", host["facts"]["os.version"])
+        self.assertIn("on 11.", self.lab.sliceup("logs", "last").out)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
