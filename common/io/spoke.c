@@ -8,7 +8,10 @@
 #include "common/io/link.h"
 #include "common/io/socket.h"
 
-/* libzmq gives a connection up for good after a protocol error: something else held the coordinator's port for a while.
+/* The bulk connection is made by the first frame that is sent over it: most workers of a big run say nothing there for
+ * a long time, and a second connection each doubles what joining costs (docs/benchmarks.md).
+ *
+ * libzmq gives a connection up for good after a protocol error: something else held the coordinator's port for a while.
  * When nothing could be sent for longer than its longest pause and one handshake take, the spoke connects anew. */
 enum { STALE_MS = 12000 };
 
@@ -16,6 +19,7 @@ struct strand {
     void *socket;               /* DEALER */
     struct endpoint to;
     uint32_t bytes_max;
+    bool connected;             /* or on its way there */
     zmq_msg_t body;             /* of the last frame received */
     bool blocked;
     uint64_t blocked_ms;        /* since when nothing could be sent */
@@ -38,6 +42,23 @@ static int check_options (const struct spoke_options *options, struct err *err)
     return 0;
 }
 
+static int strand_connect (struct strand *strand, struct err *err)
+{
+    if (socket_connect (strand->socket, &strand->to, err) != 0)
+        return -1;
+    strand->connected = true;
+    return 0;
+}
+
+/* What makes the connection is worth sending over it: a short program's only output must not be lost to a handshake. */
+static int let_queue (void *socket, struct err *err)
+{
+    int no = 0;
+    if (zmq_setsockopt (socket, ZMQ_IMMEDIATE, &no, sizeof no) != 0)
+        return err_set (err, ERR_IO, "libzmq refuses socket option ZMQ_IMMEDIATE: %s", zmq_strerror (zmq_errno ()));
+    return 0;
+}
+
 static int strand_open (struct spoke *spoke, enum link_channel which, const struct spoke_options *options,
                         struct err *err)
 {
@@ -49,7 +70,9 @@ static int strand_open (struct spoke *spoke, enum link_channel which, const stru
     if (endpoint_make (options->address, control ? options->control_port : options->bulk_port, &strand->to, err) != 0)
         return -1;
     strand->socket = socket_client (spoke->context, &kind, options->hub_public_key, options->keys, err);
-    return strand->socket ? socket_connect (strand->socket, &strand->to, err) : -1;
+    if (!strand->socket)
+        return -1;
+    return control ? strand_connect (strand, err) : let_queue (strand->socket, err);
 }
 
 struct spoke *spoke_open (const struct spoke_options *options, struct err *err)
@@ -128,6 +151,8 @@ bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *byt
 {
     struct strand *strand = &spoke->strands[channel];
     assert (len <= strand->bytes_max); /* longer, and the coordinator's side cuts the connection */
+    if (!strand->connected && strand_connect (strand, NULL) != 0)
+        return false;
     if (socket_send (strand->socket, bytes, len, 0)) {
         strand->blocked = false;
         return true;

@@ -57,6 +57,12 @@ static const struct record log_record = RECORD ("log", struct msg_log, log_field
 static const struct field bye_fields[] = { F_TEXT (1, struct msg_bye, why, TEXT_MAX_BYTES) };
 static const struct record bye_record = RECORD ("bye", struct msg_bye, bye_fields);
 
+static const struct field fetch_fields[] = {
+    F_TEXT (1, struct msg_fetch, sha256, SHA256_HEX_BYTES),
+    F_U64 (2, struct msg_fetch, offset, KIT_FILE_MAX_BYTES),
+};
+static const struct record fetch_record = RECORD ("fetch", struct msg_fetch, fetch_fields);
+
 static const struct field welcome_fields[] = {
     F_U64 (1, struct msg_welcome, heartbeat_ms, HEARTBEAT_MAX_MS),
     F_RECORD (2, struct msg_welcome, limits, &limits_record),
@@ -115,6 +121,15 @@ static const struct record ack_record = RECORD ("result-ack", struct msg_ack, ac
 static const struct field shutdown_fields[] = { F_TEXT (1, struct msg_shutdown, why, TEXT_MAX_BYTES) };
 static const struct record shutdown_record = RECORD ("shutdown", struct msg_shutdown, shutdown_fields);
 
+static const struct field chunk_fields[] = {
+    F_TEXT (1, struct msg_chunk, sha256, SHA256_HEX_BYTES),
+    F_U64 (2, struct msg_chunk, offset, KIT_FILE_MAX_BYTES),
+    F_BYTES (3, struct msg_chunk, bytes, FILE_CHUNK_MAX_BYTES),
+    F_U64 (4, struct msg_chunk, size_bytes, KIT_FILE_MAX_BYTES),
+    F_TEXT (5, struct msg_chunk, problem, SENTENCE_MAX_BYTES),
+};
+static const struct record chunk_record = RECORD ("chunk", struct msg_chunk, chunk_fields);
+
 static const struct {
     const char *name;
     const struct record *body;
@@ -124,6 +139,7 @@ static const struct {
     [MSG_RESULT] = { "result", &result_record },
     [MSG_LOG] = { "log", &log_record },
     [MSG_BYE] = { "bye", &bye_record },
+    [MSG_FETCH] = { "fetch", &fetch_record },
     [MSG_WELCOME] = { "welcome", &welcome_record },
     [MSG_REFUSE] = { "refuse", &refuse_record },
     [MSG_REHELLO] = { "rehello", NULL },
@@ -132,6 +148,7 @@ static const struct {
     [MSG_CANCEL] = { "cancel", &cancel_record },
     [MSG_RESULT_ACK] = { "result-ack", &ack_record },
     [MSG_SHUTDOWN] = { "shutdown", &shutdown_record },
+    [MSG_CHUNK] = { "chunk", &chunk_record },
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

@@ -8,7 +8,7 @@
 #include "common/model/result.h"
 
 enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0, RUN_ID_BYTES = 16, MSG_MAX_BYTES = 64 * 1024, GATE_VALUE_MAX_BYTES = 255,
-       LOG_CHUNK_MAX_BYTES = 8 * 1024 };
+       LOG_CHUNK_MAX_BYTES = 8 * 1024, FILE_CHUNK_MAX_BYTES = 32 * 1024 };
 
 enum msg_kind {
     MSG_NONE = 0,
@@ -18,6 +18,7 @@ enum msg_kind {
     MSG_RESULT,
     MSG_LOG,            /* bulk socket */
     MSG_BYE,
+    MSG_FETCH,          /* bulk socket */
     /* coordinator -> worker */
     MSG_WELCOME = 32,
     MSG_REFUSE,         /* and go away: frozen for ever, with HELLO */
@@ -27,6 +28,7 @@ enum msg_kind {
     MSG_CANCEL,
     MSG_RESULT_ACK,
     MSG_SHUTDOWN,       /* the run is over: end yourself */
+    MSG_CHUNK,          /* bulk socket */
 };
 
 enum attempt_state { ATTEMPT_NONE = 0, ATTEMPT_RUNNING, ATTEMPT_AT_GATE, ATTEMPT_STOPPING, ATTEMPT_ENDED };
@@ -63,6 +65,7 @@ struct msg_heartbeat {
 };
 struct msg_log { struct attempt_key key; uint64_t offset; struct text bytes; uint64_t dropped_bytes; bool last; };
 struct msg_bye { struct text why; };
+struct msg_fetch { struct text sha256; uint64_t offset; }; /* of a file that the plan names */
 
 struct msg_welcome { uint64_t heartbeat_ms; struct limits limits; };
 struct msg_refuse { struct text why; uint32_t major, minor; };
@@ -94,6 +97,13 @@ struct msg_go { struct attempt_key key; struct text gate, value; };
 struct msg_cancel { struct attempt_key key; bool hard; struct text why; }; /* hard: straight to SIGKILL */
 struct msg_ack { struct attempt_key key; };
 struct msg_shutdown { struct text why; };
+struct msg_chunk {
+    struct text sha256;     /* as asked for, with the offset */
+    uint64_t offset;
+    struct text bytes;
+    uint64_t size_bytes;    /* of the whole file */
+    struct text problem;    /* why it cannot be had; then there are no bytes */
+};
 
 struct msg {
     enum msg_kind kind;
@@ -116,6 +126,8 @@ struct msg {
         struct msg_cancel cancel;
         struct msg_ack ack_result;
         struct msg_shutdown shutdown;
+        struct msg_fetch fetch;
+        struct msg_chunk chunk;
     } of;
 };
 

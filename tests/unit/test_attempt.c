@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,12 @@ struct bench {
     bool deaf;                  /* the coordinator takes no chunks */
     bool stop_hard;
     const char *stop_on_phase;
+    struct kit_file files[2];
+    struct text held[2];        /* what the coordinator has of them */
+    struct msg_fetch ask;
+    bool asked, silent;         /* silent: it never answers */
+    uint32_t asks;
+    struct text refusal;
 };
 
 static bool take_chunk (void *owner, const struct output_chunk *chunk)
@@ -53,6 +60,31 @@ static bool take_chunk (void *owner, const struct output_chunk *chunk)
     bench->chunks_n++;
     bench->lasts += chunk->last;
     return true;
+}
+
+static bool take_ask (void *owner, const struct msg_fetch *ask)
+{
+    struct bench *bench = owner;
+    bench->ask = (struct msg_fetch) { text_copy (&bench->arena, ask->sha256), ask->offset };
+    bench->asked = true;
+    bench->asks++;
+    return true;
+}
+
+/* Pieces of 100 bytes, as a coordinator far away would send them: after the call that asked. */
+static void answer_ask (struct bench *bench)
+{
+    struct msg_chunk chunk = { .sha256 = bench->ask.sha256, .offset = bench->ask.offset, .problem = bench->refusal };
+    bench->asked = false;
+    for (int i = 0; i < 2 && !chunk.problem.len; i++) {
+        struct text held = bench->held[i];
+        if (!text_equal (bench->files[i].file.sha256, chunk.sha256) || !held.len)
+            continue;
+        uint32_t left = held.len - (uint32_t) chunk.offset;
+        chunk.bytes = (struct text) { held.ptr + chunk.offset, left < 100 ? left : 100 };
+        chunk.size_bytes = held.len;
+    }
+    attempt_chunk (bench->attempt, &chunk, clock_boot_ms ());
 }
 
 static void take_event (struct bench *bench, const struct attempt_event *event)
@@ -77,6 +109,8 @@ static void pass (void *owner)
     struct bench *bench = owner;
     struct attempt_event event;
     attempt_turn (bench->attempt, clock_boot_ms ());
+    while (bench->asked && !bench->silent)
+        answer_ask (bench);
     while (attempt_next (bench->attempt, &event))
         take_event (bench, &event);
     loop_deadline (bench->loop, attempt_deadline_ms (bench->attempt));
@@ -100,7 +134,7 @@ static int setup (void **state)
     assert_int_equal (loop_signals (bench->loop, signals, on_signal, bench, NULL), 0);
     loop_each_pass (bench->loop, pass, bench);
     bench->place = (struct attempt_place) { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .owner = bench,
-                                            .directory = bench->directory, .output = take_chunk,
+                                            .directory = bench->directory, .output = take_chunk, .fetch = take_ask,
                                             .stop_ms = 300, .log_bytes = 1 << 20 };
     bench->run = (struct msg_run) { .key = { 2, PASS_ONCE, 1 }, .nonce = TEXT_LIT (NONCE), .world = 1,
                                     .address = TEXT_LIT ("127.0.0.1"), .secret = 77 };
@@ -161,6 +195,17 @@ static const struct result *run (struct bench *bench)
     assert_true (record_check (&result_record, bench->result, NULL));
     assert_true (attempt_key_equal (&bench->result->key, &bench->run.key));
     return bench->result;
+}
+
+/* Runs again in the same folder, as the next attempt. */
+static const struct result *run_again (struct bench *bench)
+{
+    attempt_destroy (bench->attempt);
+    bench->attempt = NULL;
+    bench->result = NULL;
+    bench->phases[0] = 0;
+    bench->run.key.attempt++;
+    return run (bench);
 }
 
 static void has (struct text text, const char *what)
@@ -348,7 +393,7 @@ static void a_canary_hears_the_attempt_and_speaks (void **state)
     assert_true (r->ending == ENDING_EXITED && r->code == 0 && r->spoke);
     assert_true (text_is (r->phase, "run"));
     assert_true (r->peak_bytes == 1ull << 40);
-    assert_string_equal (b->phases, "start run ");
+    assert_string_equal (b->phases, "files start run ");
     assert_true (text_is (r->facts.items[0].value,
                           "{\"address\": \"127.0.0.1\", \"args\": {\"name\": \"x\", \"steps\": 3}, \"attempt\": 1, "
                           "\"backend\": \"cpu\", \"devices_per_host\": 2, \"host\": \"h0\", "
@@ -430,20 +475,130 @@ static void a_changed_canary_does_not_start (void **state)
     struct bench *b = *state;
     use_canary (b, "done()\n");
     assert_int_equal (atomic_file_write (b->run.rung.program.path.ptr, "done()", 6, 0600, NULL), 0);
+    b->refusal = TEXT_LIT ("it was changed since the plan was made");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    has (r->problem, "the plan says");
+    has (r->problem, "/canary.py could not be brought here: it was changed since the plan was made");
     assert_false (r->spoke);
+    assert_int_equal (b->asks, 1);
 }
+
+/* A canary in a folder of its own, below its helper, and what the coordinator has of both. */
+static void use_tree (struct bench *bench, const char *body)
+{
+    static const char helper[] = "WORD = 'found'\n";
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (helper, sizeof helper - 1);
+    struct file_ref above = { text_format (&bench->arena, "%s/sliceup_canary.py", bench->directory),
+                              text_copy (&bench->arena, text_of (digest_hex (&digest, hex))) };
+    struct buf bytes;
+    assert_int_equal (atomic_file_write (above.path.ptr, helper, sizeof helper - 1, 0600, NULL), 0);
+    use_canary (bench, body);
+    buf_init (&bytes, 1 << 16);
+    assert_int_equal (file_read (bench->run.rung.program.path.ptr, &bytes, NULL), 0);
+    bench->held[0] = text_copy (&bench->arena, buf_as_text (&bytes));
+    bench->held[1] = text_of (helper);
+    buf_release (&bytes);
+    bench->files[0] = (struct kit_file) { TEXT_LIT ("plain/canary.py"), bench->run.rung.program };
+    bench->files[1] = (struct kit_file) { TEXT_LIT ("sliceup_canary.py"), above };
+    bench->run.rung.files.items = bench->files;
+    bench->run.rung.files.n = 2;
+}
+
+static void hide_tree (struct bench *bench)
+{
+    assert_int_equal (unlink (bench->files[0].file.path.ptr), 0);
+    assert_int_equal (unlink (bench->files[1].file.path.ptr), 0);
+}
+
+#define TELL "import sliceup_canary\nprint(sliceup_canary.WORD, os.environ['PYTHONPATH'], __file__)\ndone()\n"
 
 static void its_helper_is_found_above_it (void **state)
 {
     struct bench *b = *state;
-    struct text helper = text_format (&b->arena, "%s/sliceup_canary.py", b->directory);
-    assert_int_equal (atomic_file_write (helper.ptr, "WORD = 'found'\n", 15, 0600, NULL), 0);
-    use_canary (b, "import sliceup_canary\nprint(sliceup_canary.WORD, os.environ['PYTHONPATH'])\ndone()\n");
+    use_tree (b, TELL);
     const struct result *r = run (b);
-    has (r->tail, text_format (&b->arena, "found %s", b->directory).ptr);
+    has (r->tail, text_format (&b->arena, "found %s %s/canary.py", b->directory, b->directory).ptr);
+    assert_int_equal (b->asks, 0);
+}
+
+static void what_the_host_lacks_is_fetched_once (void **state)
+{
+    struct bench *b = *state;
+    use_tree (b, TELL);
+    hide_tree (b);
+    const struct result *r = run (b);
+    if (!r->done)
+        fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
+    has (r->tail, text_format (&b->arena, "found %s/kits/", b->directory).ptr);
+    has (r->tail, "/plain/canary.py\n");
+    assert_true (strstr (b->phases, "files ") && strstr (b->phases, "start "));
+    assert_true (b->asks > 4); /* both, in pieces */
+    uint32_t asks = b->asks;
+    assert_true (run_again (b)->done);
+    assert_int_equal (b->asks, asks);
+}
+
+static void a_damaged_copy_is_fetched_again (void **state)
+{
+    struct bench *b = *state;
+    use_tree (b, TELL);
+    hide_tree (b);
+    assert_true (run (b)->done);
+    uint32_t asks = b->asks;
+    struct text sha256 = b->files[1].file.sha256;
+    struct text copy = text_format (&b->arena, "%s/files/%.*s", b->directory, TEXT_ARG (sha256));
+    struct text kits = text_format (&b->arena, "%s/kits", b->directory);
+    assert_int_equal (atomic_file_write (copy.ptr, "WORD", 4, 0600, NULL), 0);
+    assert_true (run_again (b)->done); /* the kit itself is whole */
+    assert_int_equal (b->asks, asks);
+    assert_int_equal (folder_remove (kits.ptr, NULL), 0);
+    assert_true (run_again (b)->done);
+    assert_int_equal (b->asks, asks + 1);
+}
+
+static void bytes_with_another_sha256_are_not_run (void **state)
+{
+    struct bench *b = *state;
+    use_tree (b, TELL);
+    hide_tree (b);
+    b->held[1] = TEXT_LIT ("WORD = 'forged'\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    has (r->problem, "does not have the sha256 of the plan");
+    assert_int_equal (r->output_bytes, 0);
+}
+
+static void a_stop_while_fetching_is_immediate (void **state)
+{
+    struct bench *b = *state;
+    use_tree (b, TELL);
+    hide_tree (b);
+    b->silent = true;
+    b->attempt = attempt_start (b->loop, &b->place, &b->run, clock_boot_ms ());
+    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    struct attempt_event event;
+    for (; !b->asks && clock_boot_ms () < until_ms; attempt_turn (b->attempt, clock_boot_ms ()))
+        poll (NULL, 0, 1);
+    assert_int_equal (b->asks, 1);
+    attempt_stop (b->attempt, false, ENDING_CANCELLED, TEXT_LIT ("enough"), clock_boot_ms ());
+    do
+        assert_true (attempt_next (b->attempt, &event));
+    while (event.kind != ATTEMPT_EVENT_ENDED);
+    assert_int_equal (event.result->ending, ENDING_CANCELLED);
+    has (event.result->problem, "stopped: enough");
+}
+
+static void the_limit_of_an_attempt_covers_fetching (void **state)
+{
+    struct bench *b = *state;
+    use_tree (b, TELL);
+    hide_tree (b);
+    b->silent = true;
+    b->run.rung.timeout_ms = 3000;
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    has (r->problem, "its limit of 3 s passed");
 }
 
 static void words_left_in_the_channel_at_the_end_are_heard (void **state)
@@ -465,6 +620,8 @@ static void a_builtin_is_this_executable_again (void **state)
     if (!r->done || r->bad_lines)
         fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
     assert_true (r->ending == ENDING_EXITED && r->code == 0 && r->facts.n > 5);
+    assert_true (text_is (r->facts.items[r->facts.n - 1].name, "containment"));
+    assert_true (text_is (r->facts.items[r->facts.n - 1].value, "subreaper")); /* no better one was chosen in this test */
 }
 
 /* ---- errands ---- */
@@ -489,17 +646,6 @@ static void use_cache (struct bench *bench, enum cache_role role, uint64_t token
     bench->run.cache.token = token;
     bench->run.cache.frontend_root = text_format (&bench->arena, "%s/root", bench->directory);
     assert_int_equal (folder_make (bench->run.cache.frontend_root.ptr, 0700, NULL), 0);
-}
-
-/* Runs again in the same folder, as the next attempt. */
-static const struct result *run_again (struct bench *bench)
-{
-    attempt_destroy (bench->attempt);
-    bench->attempt = NULL;
-    bench->result = NULL;
-    bench->phases[0] = 0;
-    bench->run.key.attempt++;
-    return run (bench);
 }
 
 static void what_the_writer_sealed_is_what_a_reader_gets (void **state)
@@ -611,6 +757,11 @@ int main (int argc, char **argv)
         T (who_was_done_before_the_stop_took_effect_is_not_cancelled),
         T (a_changed_canary_does_not_start),
         T (its_helper_is_found_above_it),
+        T (what_the_host_lacks_is_fetched_once),
+        T (a_damaged_copy_is_fetched_again),
+        T (bytes_with_another_sha256_are_not_run),
+        T (a_stop_while_fetching_is_immediate),
+        T (the_limit_of_an_attempt_covers_fetching),
         T (words_left_in_the_channel_at_the_end_are_heard),
         T (a_builtin_is_this_executable_again),
         T (without_its_environment_a_canary_does_not_start),

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "common/io/socket.h"
@@ -325,6 +328,55 @@ static void answers_go_to_the_connection_heard_last (void **state)
     hub_close (hub);
 }
 
+/* ---- the bulk connection is made when it is needed ---- */
+
+static int listen_somewhere (uint16_t *port)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+    socklen_t len = sizeof at;
+    int fd = socket (AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    assert_true (fd >= 0);
+    assert_int_equal (bind (fd, (struct sockaddr *) &at, len), 0);
+    assert_int_equal (listen (fd, 4), 0);
+    assert_int_equal (getsockname (fd, (struct sockaddr *) &at, &len), 0);
+    *port = ntohs (at.sin_port);
+    return fd;
+}
+
+static void bulk_connects_with_its_first_frame (void **state)
+{
+    (void) state;
+    uint16_t port;
+    int fd = listen_somewhere (&port);
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 0, &a);
+    struct spoke *spoke = lab_spoke_at (hub_port (hub, LINK_CONTROL), port, &hub_keys, &a);
+    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello")); /* by now an eager one would be there as well */
+    lab_expect (hub, LINK_CONTROL, 0, "hello");
+    struct pollfd item = { .fd = fd, .events = POLLIN };
+    assert_int_equal (poll (&item, 1, 50), 0);
+    assert_true (spoke_send (spoke, LINK_BULK, "log", 3));
+    assert_int_equal (poll (&item, 1, LAB_WAIT_MS), 1);
+    spoke_close (spoke, 0);
+    hub_close (hub);
+    close (fd);
+}
+
+static void what_opens_the_bulk_connection_arrives (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    lab_admit (hub, 1, &b);
+    struct spoke *spoke = lab_spoke (hub, &hub_keys, &b);
+    assert_true (spoke_send (spoke, LINK_BULK, "first", 5)); /* at once, before there can be a connection */
+    assert_true (spoke_send (spoke, LINK_BULK, "second", 6));
+    lab_expect (hub, LINK_BULK, 1, "first");
+    lab_expect (hub, LINK_BULK, 1, "second");
+    assert_true (hub_send (hub, LINK_BULK, 1, "answer", 6));
+    spoke_close (spoke, 0);
+    hub_close (hub);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +393,8 @@ int main (void)
         cmocka_unit_test (a_key_admitted_for_another_rank_leaves_the_first),
         cmocka_unit_test (admitting_the_same_key_again_changes_nothing),
         cmocka_unit_test (answers_go_to_the_connection_heard_last),
+        cmocka_unit_test (bulk_connects_with_its_first_frame),
+        cmocka_unit_test (what_opens_the_bulk_connection_arrives),
     };
     return cmocka_run_group_tests (tests, make_keys, NULL);
 }

@@ -12,6 +12,7 @@
 enum {
     DRAIN_MS = 2000,            /* a stray may hold the pipe; by then all of them are dead */
     SEAL_MIN_MS = 60 * 1000,
+    FETCHES_MAX = 3,            /* what was fetched may be damaged again before it is used, but not for ever */
 };
 
 struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
@@ -39,22 +40,22 @@ static struct exec *spawn_program (struct attempt *attempt, const struct order *
     int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
     struct spawn_order spawn = { .program = order->program, .argv = order->argv, .envp = order->envp,
                                  .directory = attempt->scratch.ptr, .channel_fd = peer_fd,
-                                 .output_fd = output_write_fd (attempt->output) };
-    struct exec *exec = exec_start (&spawn, err);
+                                 .output_fd = output_write_fd (attempt->output), };
+    bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
+    struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
     if (peer_fd >= 0)
         close (peer_fd);
     output_close_write (attempt->output);
     return exec;
 }
 
-static int start_program (struct attempt *attempt, struct text python, uint64_t now_ms, struct err *err)
+static int start_program (struct attempt *attempt, struct text python, struct text kit, uint64_t now_ms,
+                          struct err *err)
 {
     const struct attempt_place *place = attempt->place;
     struct order order;
     struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
-                                       .directory = text_of (place->directory), .python = python };
-    if (attempt->run.rung.kind == PROGRAM_CANARY && order_check_file (&attempt->run.rung.program, err) < 0)
-        return -1;
+                                       .directory = text_of (place->directory), .python = python, .kit = kit };
     if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
         return -1;
     attempt->exec = spawn_program (attempt, &order, err);
@@ -77,15 +78,27 @@ static int start_errand (struct attempt *attempt, enum errand_kind kind, struct 
     return attempt->exec ? 0 : -1;
 }
 
+static const char *preparing_phase (const struct msg_run *run)
+{
+    if (run->rung.kind == PROGRAM_BUILTIN)
+        return "files";
+    return run->cache.role != CACHE_ROLE_NONE ? "cache" : run->rung.needs_env ? "environment" : "files";
+}
+
+static int begin_preparing (struct attempt *attempt, struct err *err)
+{
+    attempt->step = STEP_PREPARING;
+    attempt_enter_phase (attempt, preparing_phase (&attempt->run));
+    return start_errand (attempt, ERRAND_PREPARE, err);
+}
+
 static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
     if (make_folders (attempt, err) < 0 || attempt_open_ends (attempt, err) < 0)
         return -1;
     if (!errand_is_needed (&attempt->run))
-        return start_program (attempt, (struct text) { 0 }, now_ms, err);
-    attempt->step = STEP_PREPARING;
-    attempt_enter_phase (attempt, attempt->run.cache.role != CACHE_ROLE_NONE ? "cache" : "environment");
-    return start_errand (attempt, ERRAND_PREPARE, err);
+        return start_program (attempt, (struct text) { 0 }, (struct text) { 0 }, now_ms, err);
+    return begin_preparing (attempt, err);
 }
 
 struct attempt *attempt_start (struct loop *loop, const struct attempt_place *place, const struct msg_run *run,
@@ -130,6 +143,10 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
         if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
             (void) channel_send_stop (attempt->channel, why);
     }
+    if (attempt->step == STEP_FETCHING) { /* nothing runs that would have to end first */
+        attempt_not_started (attempt, LAYER_NONE, why, now_ms);
+        return;
+    }
     assert (attempt->exec);
     exec_stop (attempt->exec, hard, attempt->place->stop_ms, now_ms);
 }
@@ -146,6 +163,48 @@ static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
     attempt_stop (attempt, false, ENDING_TIMEOUT, why, now_ms);
 }
 
+/* ---- fetching ---- */
+
+static int begin_fetching (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms,
+                           struct err *err)
+{
+    struct kit_list files;
+    if (attempt->fetches++ == FETCHES_MAX)
+        return err_set (err, ERR_DAMAGE, "files of this rung were fetched %d times, and each time damaged in %s/files",
+                        FETCHES_MAX, attempt->place->directory);
+    kit_list_of (&attempt->run, &files);
+    attempt->step = STEP_FETCHING;
+    attempt_enter_phase (attempt, "files");
+    attempt->fetch = fetch_start (&files, answer->missing.items, answer->missing.n, attempt->place->directory,
+                                  attempt->place->fetch, attempt->place->owner, now_ms);
+    fetch_turn (attempt->fetch, now_ms);
+    return 0;
+}
+
+static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
+{
+    struct text problem;
+    struct err err = { 0 };
+    fetch_turn (attempt->fetch, now_ms);
+    enum fetch_state state = fetch_state (attempt->fetch, &problem);
+    if (state == FETCH_GOING)
+        return;
+    if (state == FETCH_FAILED)
+        attempt_not_started (attempt, LAYER_HOST, problem, now_ms);
+    else if (begin_preparing (attempt, &err) < 0)
+        attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+    fetch_destroy (attempt->fetch);
+    attempt->fetch = NULL;
+}
+
+void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms)
+{
+    if (attempt->step != STEP_FETCHING)
+        return;
+    fetch_take (attempt->fetch, chunk, now_ms);
+    turn_fetch (attempt, now_ms);
+}
+
 /* ---- steps ---- */
 
 static void after_preparing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
@@ -155,11 +214,16 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
     errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
     attempt->errand_fd = -1;
     attempt_result (attempt)->cache_state = answer.cache_state;
+    if (answer.missing.n && !attempt->stopping) {
+        if (begin_fetching (attempt, &answer, now_ms, &err) < 0)
+            attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+        return;
+    }
     if (attempt->stopping || !answer.done) {
         attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
         return;
     }
-    if (start_program (attempt, answer.python, now_ms, &err) < 0)
+    if (start_program (attempt, answer.python, answer.kit, now_ms, &err) < 0)
         attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
 }
 
@@ -238,7 +302,9 @@ void attempt_turn (struct attempt *attempt, uint64_t now_ms)
         turn_exec (attempt, now_ms);
     if (attempt->step == STEP_DRAINING)
         drain (attempt, now_ms);
-    if (attempt->exec)
+    if (attempt->step == STEP_FETCHING)
+        turn_fetch (attempt, now_ms);
+    if (attempt->exec || attempt->step == STEP_FETCHING)
         watch_the_clock (attempt, now_ms);
     if (attempt->step < STEP_ENDED)
         output_turn (attempt->output, now_ms);
@@ -257,6 +323,8 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
     uint64_t at_ms = output_deadline_ms (attempt->output);
     if (attempt->step == STEP_DRAINING)
         at_ms = earlier (at_ms, attempt->drain_until_ms);
+    if (attempt->step == STEP_FETCHING)
+        at_ms = earlier (at_ms, fetch_deadline_ms (attempt->fetch));
     if (attempt->exec)
         at_ms = earlier (at_ms, exec_deadline_ms (attempt->exec));
     return attempt->stopping ? at_ms : earlier (at_ms, attempt->deadline_ms);
@@ -280,6 +348,7 @@ void attempt_destroy (struct attempt *attempt)
     exec_destroy (attempt->exec);
     if (attempt->errand_fd >= 0)
         close (attempt->errand_fd);
+    fetch_destroy (attempt->fetch);
     channel_close (attempt->channel);
     output_close (attempt->output);
     evidence_release (&attempt->evidence);

@@ -1,6 +1,7 @@
 /* attempt.h - one attempt on this host, from its RUN to its result.
  *
- *   preparing (errand) -> running (the program) -> draining (its last output) -> sealing (errand; writer) -> ended
+ *   preparing (errand) <-> fetching (its files) -> running (the program) -> draining (its last output)
+ *   -> sealing (errand; writer) -> ended
  *
  * Each step is left out when there is nothing to do in it. It always ends with a result, whatever goes wrong; what went
  * wrong is in it. It decides nothing about messages. It watches its own descriptors in the loop; events are asked for,
@@ -10,6 +11,7 @@
 
 #include "common/io/loop.h"
 #include "common/model/msg.h"
+#include "worker/io/fetch.h"
 #include "worker/io/output.h"
 
 struct attempt_place {
@@ -17,6 +19,7 @@ struct attempt_place {
     const char *directory;      /* of the worker: scratch/, logs/ and the cache link are in it */
     uint64_t stop_ms, log_bytes; /* struct limits */
     output_fn *output;          /* where chunks of output go */
+    fetch_fn *fetch;            /* asks the coordinator for a piece of a file */
     void *owner;
 };
 
@@ -37,6 +40,8 @@ void attempt_destroy (struct attempt *attempt);         /* NULL is fine; a progr
 void attempt_go (struct attempt *attempt, struct text gate, struct text value);
 /* `ending` is reported unless the program had ended by itself and said so. Repeating it only matters for `hard`. */
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);
+/* A piece of a file came; others than the one that is waited for are passed over. */
+void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
 /* At every pass of the loop. */
 void attempt_turn (struct attempt *attempt, uint64_t now_ms);
 uint64_t attempt_deadline_ms (const struct attempt *attempt);

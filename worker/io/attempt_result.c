@@ -2,6 +2,7 @@
 #include "worker/io/attempt_state.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/wait.h>
 #include "worker/io/clean.h"
 
@@ -31,11 +32,26 @@ static void count_output (struct attempt *attempt, uint64_t now_ms)
     result->tail = output_tail (attempt->output, &attempt->arena);
 }
 
+/* The worker knows it, the program that tells the host's facts does not. */
+static void add_containment (struct attempt *attempt)
+{
+    struct result *result = attempt_result (attempt);
+    uint32_t n = result->facts.n;
+    if (attempt->run.rung.kind != PROGRAM_BUILTIN || n == 0 || n == RESULT_FACTS_MAX)
+        return;
+    struct var *items = arena_array (&attempt->arena, n + 1, sizeof *items);
+    memcpy (items, result->facts.items, n * sizeof *items);
+    items[n] = (struct var) { TEXT_LIT ("containment"), text_of (containment_name (exec_containment ())) };
+    result->facts.items = items;
+    result->facts.n = n + 1;
+}
+
 void attempt_finish (struct attempt *attempt, uint64_t now_ms)
 {
     struct result *result = attempt_result (attempt);
     attempt_forget_ends (attempt);
     count_output (attempt, now_ms);
+    add_containment (attempt);
     if (attempt->evidence.complaint.len)
         attempt_set_problem (attempt, LAYER_NONE, attempt->evidence.complaint);
     struct buf why;

@@ -5,10 +5,11 @@
 #include "worker/io/attempt.h"
 #include "worker/io/channel.h"
 #include "worker/io/exec.h"
+#include "worker/io/fetch.h"
 
 enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_saying */
 
-enum step { STEP_PREPARING, STEP_RUNNING, STEP_DRAINING, STEP_SEALING, STEP_ENDED, STEP_TOLD };
+enum step { STEP_PREPARING, STEP_FETCHING, STEP_RUNNING, STEP_DRAINING, STEP_SEALING, STEP_ENDED, STEP_TOLD };
 
 struct attempt {
     struct loop *loop;
@@ -20,6 +21,8 @@ struct attempt {
     enum step step;
     struct exec *exec;          /* an errand or the program */
     int errand_fd;
+    struct fetch *fetch;        /* FETCHING */
+    uint32_t fetches;           /* begun so far */
     struct channel *channel;
     struct output *output;
     bool channel_watched, output_watched;

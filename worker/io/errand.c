@@ -15,6 +15,8 @@
 #include "worker/io/cache.h"
 #include "worker/io/environ.h"
 #include "worker/io/environment.h"
+#include "worker/io/kit.h"
+#include "worker/io/self.h"
 
 enum { ANSWER_MAX_BYTES = 16 * 1024 };
 
@@ -25,6 +27,8 @@ static const struct field answer_fields[] = {
     F_TEXT (4, struct errand_answer, python, PATH_MAX_BYTES),
     F_TEXT (5, struct errand_answer, cache_state, SENTENCE_MAX_BYTES),
     F_RECORD (6, struct errand_answer, seal, &seal_record),
+    F_TEXT (7, struct errand_answer, kit, PATH_MAX_BYTES),
+    F_TEXTS (8, struct errand_answer, missing, KIT_FILES_MAX, SHA256_HEX_BYTES),
 };
 static const struct record answer_record = RECORD ("answer", struct errand_answer, answer_fields);
 
@@ -36,9 +40,16 @@ static bool needs_environment (const struct msg_run *run)
     return run->rung.kind == PROGRAM_CANARY && run->rung.needs_env;
 }
 
+static bool needs_cache (const struct msg_run *run)
+{
+    return run->rung.kind != PROGRAM_BUILTIN && run->cache.role != CACHE_ROLE_NONE;
+}
+
 bool errand_is_needed (const struct msg_run *run)
 {
-    return needs_environment (run) || (run->rung.kind != PROGRAM_BUILTIN && run->cache.role != CACHE_ROLE_NONE);
+    struct kit_list files;
+    kit_list_of (run, &files);
+    return files.n || needs_environment (run) || needs_cache (run);
 }
 
 /* ---- the worker's end ---- */
@@ -74,7 +85,7 @@ static struct exec *start_process (enum errand_kind kind, const char *directory,
     char *argv[] = { (char *) "sliceup-worker", (char *) "errand", (char *) names_of (&kind_names, kind),
                      (char *) directory, NULL };
     environ_begin (&list, &arena);
-    struct spawn_order order = { .program = "/proc/self/exe", .argv = argv, .envp = environ_block (&list),
+    struct spawn_order order = { .program = self_program (), .argv = argv, .envp = environ_block (&list),
                                  .directory = directory, .output_fd = report_fd, .channel_fd = channel_fd };
     struct exec *exec = exec_start (&order, err);
     arena_release (&arena);
@@ -162,6 +173,21 @@ static int find_environment (const struct msg_run *run, struct arena *arena, str
     return fail (answer, arena, LAYER_BUNDLE, &err);
 }
 
+static int find_kit (const struct msg_run *run, const char *directory, struct arena *arena,
+                     struct errand_answer *answer)
+{
+    struct kit_list files;
+    struct kit kit;
+    struct err err = { 0 };
+    kit_list_of (run, &files);
+    if (kit_find (&files, directory, arena, &kit, &err) < 0)
+        return fail (answer, arena, LAYER_HOST, &err);
+    answer->kit = kit.folder;
+    answer->missing.items = kit.missing.items;
+    answer->missing.n = kit.missing.n;
+    return kit.missing.n ? -1 : 0;
+}
+
 static int prepare_cache (const struct msg_run *run, const char *directory, struct arena *arena,
                           struct errand_answer *answer)
 {
@@ -182,9 +208,11 @@ static int prepare_cache (const struct msg_run *run, const char *directory, stru
 static void prepare (const struct msg_run *run, const char *directory, struct arena *arena,
                      struct errand_answer *answer)
 {
+    if (find_kit (run, directory, arena, answer) < 0)
+        return;
     if (needs_environment (run) && find_environment (run, arena, answer) < 0)
         return;
-    if (run->cache.role != CACHE_ROLE_NONE && prepare_cache (run, directory, arena, answer) < 0)
+    if (needs_cache (run) && prepare_cache (run, directory, arena, answer) < 0)
         return;
     answer->done = true;
 }

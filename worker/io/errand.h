@@ -1,5 +1,5 @@
-/* errand.h - what takes long before and after a program: finding its environment, checking or copying a cache
- * generation, sealing one. Done in a process of its own, so that heartbeats go on and a cancel can end it.
+/* errand.h - what takes long before and after a program: finding its files and its environment, checking or copying a
+ * cache generation, sealing one. Done in a process of its own, so that heartbeats go on and a cancel can end it.
  *
  * The process is this executable again (`sliceup-worker errand <what> <directory>`); it reads the RUN from its channel
  * and answers there. Whoever starts an errand drives its exec and asks for the answer when all of it is gone. */
@@ -16,6 +16,8 @@ struct errand_answer {
     struct text problem;        /* not done: one sentence, and who owns it */
     enum layer layer;
     struct text python;         /* PREPARE: of the restored environment, when the rung needs it */
+    struct text kit;            /* PREPARE: folder of its files; empty: they lie where the plan has them */
+    LIST_OF (struct text) missing; /* PREPARE, not done: sha256 of files that have to be fetched first */
     struct text cache_state;    /* PREPARE, reader: "verified", or what is wrong with the generation */
     struct seal seal;           /* SEAL */
 };

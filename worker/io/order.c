@@ -3,91 +3,48 @@
 
 #include <assert.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include "common/base/digest.h"
 #include "common/frontend/frontend.h"
 #include "worker/io/environ.h"
+#include "worker/io/kit.h"
+#include "worker/io/self.h"
 #include "worker/io/spawn.h"
-
-#define HELPER_FILE "sliceup_canary.py"
-enum { HELPER_LEVELS_MAX = 3 }; /* a canary's folder, its frontend's, and the one of all canaries */
 
 struct text order_cache_path (const struct order_place *place, struct arena *arena)
 {
     return text_format (arena, "%.*s/cache", TEXT_ARG (place->directory));
 }
 
-int order_check_file (const struct file_ref *file, struct err *err)
+/* ---- where its files are ---- */
+
+/* Of a canary; of a restore, its pins. */
+static struct text first_path (const struct msg_run *run, const struct order_place *place, struct arena *arena)
 {
-    char path[PATH_MAX_BYTES + 1];
-    struct digest is, planned;
-    if (!text_to_c (file->path, path, sizeof path) || !digest_parse (file->sha256, &planned))
-        return err_set (err, ERR_PARSE, "the program of this rung is not a path with a sha256");
-    if (digest_of_file (path, &is, err) < 0)
-        return -1;
-    char hex[DIGEST_HEX_BYTES];
-    if (!digest_equal (&is, &planned))
-        return err_set (err, ERR_DAMAGE, "%s has sha256 %.16s..., the plan says %.16s...: it was changed since the "
-                        "plan was made, or this host has another one", path, digest_hex (&is, hex), file->sha256.ptr);
-    return 0;
+    struct kit_list files;
+    kit_list_of (run, &files);
+    return files.n ? kit_path (place->kit, &files.items[0], arena) : (struct text) { 0 };
 }
 
-/* ---- where Python canaries find their helper ---- */
-
-static bool has_helper (const char *folder)
+static const struct file_ref *find_helper (const struct msg_run *run)
 {
-    char path[PATH_MAX];
-    return snprintf (path, sizeof path, "%s/" HELPER_FILE, folder) < (int) sizeof path && access (path, R_OK) == 0;
+    for (uint32_t i = 0; i < run->rung.files.n; i++)
+        if (text_is (run->rung.files.items[i].name, KIT_HELPER))
+            return &run->rung.files.items[i].file;
+    return NULL;
 }
 
-static bool up (char *path)
+/* A kit has the helper at its top; in place it lies wherever the plan found it, most often above the canary. */
+static void set_python (struct environ_list *list, const struct msg_run *run, const struct order_place *place)
 {
-    char *slash = strrchr (path, '/');
-    if (!slash || slash == path)
-        return false;
-    *slash = 0;
-    return true;
-}
-
-/* Beside the canary or above it: what was planned and what it imports then come from one tree. */
-static bool helper_near (struct text file, char *folder, size_t folder_bytes)
-{
-    if (!text_to_c (file, folder, folder_bytes))
-        return false;
-    for (uint32_t level = 0; level < HELPER_LEVELS_MAX && up (folder); level++) {
-        if (has_helper (folder))
-            return true;
-    }
-    return false;
-}
-
-/* A user's own canary: from the installation this worker belongs to, or from its source tree (build/bin). */
-static bool helper_of_installation (char *folder, size_t folder_bytes)
-{
-    static const char *const places[] = { "share/sliceup/worker/canaries", "worker/canaries", "../worker/canaries" };
-    char self[PATH_MAX];
-    ssize_t len = readlink ("/proc/self/exe", self, sizeof self - 1);
-    if (len <= 0)
-        return false;
-    self[len] = 0;
-    if (!up (self) || !up (self))
-        return false;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (snprintf (folder, folder_bytes, "%s/%s", self, places[i]) < (int) folder_bytes && has_helper (folder))
-            return true;
-    }
-    return false;
-}
-
-static void set_python (struct environ_list *list, const struct msg_run *run)
-{
-    char folder[PATH_MAX];
+    const struct file_ref *helper = find_helper (run);
     environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last words must not stay in a buffer */
-    if (helper_near (run->rung.program.path, folder, sizeof folder) || helper_of_installation (folder, sizeof folder))
-        environ_set (list, TEXT_LIT ("PYTHONPATH"), text_copy (list->arena, text_of (folder)));
+    if (place->kit.len) {
+        environ_set (list, TEXT_LIT ("PYTHONPATH"), place->kit);
+    } else if (helper) {
+        uint32_t folder_len = helper->path.len - kit_base_name (helper->path).len - 1;
+        struct text folder = { helper->path.ptr, folder_len };
+        environ_set (list, TEXT_LIT ("PYTHONPATH"), text_copy (list->arena, folder));
+    }
 }
 
 /* ---- environment ---- */
@@ -116,7 +73,7 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
     else
         environ_set (list, TEXT_LIT ("HOME"), place->scratch);
     if (run->rung.kind == PROGRAM_CANARY)
-        set_python (list, run);
+        set_python (list, run, place);
     if (run->rung.kind != PROGRAM_COMMAND)
         environ_set (list, TEXT_LIT ("SLICEUP_FD"), text_format (list->arena, "%d", SPAWN_CHANNEL_FD));
     return 0;
@@ -136,7 +93,7 @@ static int make_builtin (const struct msg_run *run, struct arena *arena, struct 
 {
     const struct text argv[] = { TEXT_LIT ("sliceup-worker"), run->rung.builtin };
     out->argv = words (arena, argv, 2);
-    out->program = "/proc/self/exe";
+    out->program = self_program ();
     return 0;
 }
 
@@ -151,7 +108,7 @@ static int make_canary (const struct msg_run *run, const struct order_place *pla
     if (environ_find_program (list, python, &path, err) < 0)
         return -1;
     /* -s: packages of the user would not be those of the pins. */
-    const struct text argv[] = { path, TEXT_LIT ("-s"), run->rung.program.path };
+    const struct text argv[] = { path, TEXT_LIT ("-s"), first_path (run, place, list->arena) };
     out->argv = words (list->arena, argv, 3);
     out->program = path.ptr;
     return 0;
@@ -202,9 +159,10 @@ static int add_args (json_t *args, const struct msg_run *run, struct err *err)
     return 0;
 }
 
-static void add_pins (json_t *args, const struct pins *pins)
+static void add_pins (json_t *args, const struct msg_run *run, const struct order_place *place, struct arena *arena)
 {
-    json_object_set_new (args, "pins", json_text (pins->file.path));
+    const struct pins *pins = &run->pins;
+    json_object_set_new (args, "pins", json_text (first_path (run, place, arena)));
     json_object_set_new (args, "pins_sha256", json_text (pins->file.sha256));
     json_object_set_new (args, "env_dir", json_text (pins->env_dir));
     json_object_set_new (args, "python", json_text (pins->python));
@@ -237,7 +195,7 @@ static int make_line (const struct msg_run *run, const struct order_place *place
     json_t *line = json_attempt (run, place), *args = json_object ();
     int rc = add_args (args, run, err);
     if (run->rung.kind == PROGRAM_BUILTIN)
-        add_pins (args, &run->pins);
+        add_pins (args, run, place, arena);
     json_object_set_new (line, "args", args);
     char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;
     assert (text || rc < 0);

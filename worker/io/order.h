@@ -14,6 +14,7 @@ struct order_place {
     struct text directory;      /* of the worker */
     struct text scratch;        /* of this attempt: working directory and HOME */
     struct text python;         /* of the restored environment; empty: none is needed */
+    struct text kit;            /* folder of the program's files; empty: they lie where the plan has them */
 };
 
 struct order {
@@ -28,7 +29,5 @@ struct text order_cache_path (const struct order_place *place, struct arena *are
 /* -1: it cannot be started as ordered; the sentence is for people. */
 int order_make (const struct msg_run *run, const struct order_place *place, struct arena *arena, struct order *out,
                 struct err *err);
-/* Is the canary's file what it was when the plan was checked? */
-int order_check_file (const struct file_ref *file, struct err *err);
 
 #endif

@@ -1,0 +1,256 @@
+/* kit.c - the files that a canary needs on its host: itself, the helper, and the modules beside it that it imports.
+ *
+ * Modules are found by reading, never by running: a line that begins with `import` or `from` names them. So a canary in
+ * a folder full of other programs takes along what it uses, and the rule can be said in a sentence
+ * (docs/spec/canary.md). */
+#include "common/model/kit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/conf/draft.h"
+
+enum {
+    HELPER_LEVELS_MAX = 3,      /* a canary's folder, its frontend's, and the one of all canaries */
+    NAMES_MAX_BYTES = 24 * 1024, /* of all names and paths of a rung: they go out with each RUN, in one frame */
+};
+#define PROGRAM_NAME "sliceup-program.py" /* with a '-': no module can be called so */
+
+static const struct source_kind module_kind = { "module", "", ".py" };
+
+struct kit_draft {
+    struct draft *draft;
+    const struct yaml_node *canary;
+    struct text folder;         /* of the program: the first place where Python looks */
+    struct text helper_folder;  /* empty: no helper was found */
+    struct kit_file files[KIT_FILES_MAX];
+    struct text bytes[KIT_FILES_MAX];
+    uint32_t n;
+};
+
+/* ---- places ---- */
+
+static struct text folder_of (struct text path)
+{
+    return (struct text) { path.ptr, path.len - kit_base_name (path).len - (path.len > kit_base_name (path).len + 1) };
+}
+
+static bool is_file (const char *path)
+{
+    struct stat status;
+    return stat (path, &status) == 0 && S_ISREG (status.st_mode);
+}
+
+static struct text below (struct draft *draft, struct text folder, struct text name)
+{
+    bool root = folder.len == 1;
+    return text_format (draft->arena, "%.*s/%.*s", root ? 0 : (int) folder.len, folder.ptr, TEXT_ARG (name));
+}
+
+/* Beside the canary or above it, so that both come from one tree; for a user's own canary, the installed one. */
+static void find_helper (struct kit_draft *kit)
+{
+    struct text folder = kit->folder;
+    for (uint32_t level = 0; level < HELPER_LEVELS_MAX; level++) {
+        if (is_file (below (kit->draft, folder, TEXT_LIT (KIT_HELPER)).ptr)) {
+            kit->helper_folder = folder;
+            return;
+        }
+        folder = folder_of (folder);
+    }
+    folder = text_format (kit->draft->arena, "%s/worker/canaries", kit->draft->options->share_dir);
+    if (is_file (below (kit->draft, folder, TEXT_LIT (KIT_HELPER)).ptr))
+        kit->helper_folder = folder;
+}
+
+/* ---- files ---- */
+
+static bool has_path (const struct kit_draft *kit, struct text path)
+{
+    for (uint32_t i = 0; i < kit->n; i++)
+        if (text_equal (kit->files[i].file.path, path))
+            return true;
+    return false;
+}
+
+static int add_file (struct kit_draft *kit, struct text name, const struct source *source)
+{
+    if (has_path (kit, source->ref.path))
+        return 0;
+    if (kit->n == KIT_FILES_MAX)
+        return problem_at (kit->draft->problems, kit->canary,
+                           "this canary needs more than %d files with the modules that it imports from %.*s, expected "
+                           "at most that many", KIT_FILES_MAX, TEXT_ARG (kit->folder));
+    kit->files[kit->n].name = name;
+    kit->files[kit->n].file = source->ref;
+    kit->bytes[kit->n++] = source->bytes;
+    return 0;
+}
+
+static int read_file (struct kit_draft *kit, struct text folder, struct text name)
+{
+    struct source source;
+    struct yaml_node at = *kit->canary; /* the mistake is in what the canary needs, so that is where it is shown */
+    at.text = below (kit->draft, folder, name);
+    if (source_read (&source, &module_kind, kit->draft->options->share_dir, &at, kit->draft->problems) != 0)
+        return -1;
+    return add_file (kit, text_copy (kit->draft->arena, name), &source);
+}
+
+/* ---- imports ---- */
+
+static bool is_blank (char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool is_letter (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static void skip (struct text *line, uint32_t bytes)
+{
+    line->ptr += bytes;
+    line->len -= bytes;
+}
+
+static void skip_blanks (struct text *line)
+{
+    while (line->len && is_blank (line->ptr[0]))
+        skip (line, 1);
+}
+
+static struct text take_word (struct text *line)
+{
+    struct text word = { line->ptr, 0 };
+    while (word.len < line->len && is_letter (word.ptr[word.len]))
+        word.len++;
+    skip (line, word.len);
+    return word;
+}
+
+static void warn_of_package (struct kit_draft *kit, struct text name)
+{
+    struct text folder = below (kit->draft, kit->folder, name);
+    if (draft_is_elsewhere (kit->draft) && is_file (below (kit->draft, folder, TEXT_LIT ("__init__.py")).ptr))
+        warning_at (kit->draft->problems, kit->canary,
+                    "the package %.*s beside this canary is not taken to hosts, only modules in one file are",
+                    TEXT_ARG (name));
+}
+
+static int take_module (struct kit_draft *kit, struct text name)
+{
+    if (name.len == 0 || name.len > ID_MAX_BYTES)
+        return 0;
+    struct text file = text_format (kit->draft->arena, "%.*s.py", TEXT_ARG (name));
+    if (is_file (below (kit->draft, kit->folder, file).ptr))
+        return read_file (kit, kit->folder, file);
+    warn_of_package (kit, name);
+    return 0;
+}
+
+/* "import a, b.c as d": the first word of each item. "from a.b import c": of the one there is. */
+static int scan_line (struct kit_draft *kit, struct text line)
+{
+    skip_blanks (&line);
+    struct text word = take_word (&line);
+    bool several = text_is (word, "import");
+    if (!several && !text_is (word, "from"))
+        return 0;
+    do {
+        skip_blanks (&line);
+        if (take_module (kit, take_word (&line)) < 0)
+            return -1;
+        while (line.len && line.ptr[0] != ',')
+            skip (&line, 1);
+        if (line.len)
+            skip (&line, 1);
+    } while (several && line.len);
+    return 0;
+}
+
+static int scan_file (struct kit_draft *kit, struct text bytes)
+{
+    while (bytes.len) {
+        const char *end = memchr (bytes.ptr, '\n', bytes.len);
+        struct text line = { bytes.ptr, end ? (uint32_t) (end - bytes.ptr) : bytes.len };
+        if (scan_line (kit, line) < 0)
+            return -1;
+        skip (&bytes, line.len + (end != NULL));
+    }
+    return 0;
+}
+
+/* ---- names ---- */
+
+/* As they stand below the helper, so that what a canary finds beside and above it is there as well. */
+static bool name_below_helper (struct kit_draft *kit)
+{
+    struct text top = kit->helper_folder;
+    struct text program = kit->files[0].file.path;
+    if (!top.len || program.len <= top.len + 1 || memcmp (program.ptr, top.ptr, top.len) != 0
+        || program.ptr[top.len] != '/')
+        return false;
+    struct text inside = { kit->folder.ptr + top.len, kit->folder.len - top.len }; /* "" or "/jax" */
+    if (inside.len)
+        skip (&inside, 1);
+    for (uint32_t i = 0; i < kit->n; i++) {
+        struct kit_file *file = &kit->files[i];
+        if (inside.len && !text_is (file->name, KIT_HELPER))
+            file->name = text_format (kit->draft->arena, "%.*s/%.*s", TEXT_ARG (inside), TEXT_ARG (file->name));
+        if (!kit_name_is_good (file->name))
+            return false;
+    }
+    return true;
+}
+
+static void name_flat (struct kit_draft *kit)
+{
+    for (uint32_t i = 0; i < kit->n; i++)
+        kit->files[i].name = kit_base_name (kit->files[i].name);
+    if (!kit_name_is_good (kit->files[0].name))
+        kit->files[0].name = TEXT_LIT (PROGRAM_NAME);
+}
+
+static int check_bytes (struct kit_draft *kit)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < kit->n; i++)
+        bytes += kit->files[i].name.len + kit->files[i].file.path.len + kit->files[i].file.sha256.len;
+    if (bytes <= NAMES_MAX_BYTES)
+        return 0;
+    return problem_at (kit->draft->problems, kit->canary,
+                       "the names of the %u files of this canary in %.*s take %u bytes, expected at most %d", kit->n,
+                       TEXT_ARG (kit->folder), (unsigned) bytes, NAMES_MAX_BYTES);
+}
+
+static int gather (struct kit_draft *kit, const struct source *program)
+{
+    if (add_file (kit, kit_base_name (program->ref.path), program) < 0)
+        return -1;
+    find_helper (kit);
+    if (kit->helper_folder.len && read_file (kit, kit->helper_folder, TEXT_LIT (KIT_HELPER)) < 0)
+        return -1;
+    for (uint32_t i = 0; i < kit->n; i++) /* it grows meanwhile */
+        if (scan_file (kit, kit->bytes[i]) < 0)
+            return -1;
+    if (!name_below_helper (kit))
+        name_flat (kit);
+    return check_bytes (kit);
+}
+
+int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung)
+{
+    struct kit_draft *kit = arena_alloc (draft->arena, sizeof *kit);
+    kit->draft = draft;
+    kit->canary = canary;
+    kit->folder = folder_of (program->ref.path);
+    if (gather (kit, program) < 0)
+        return -1;
+    rung->files.items = kit->files;
+    rung->files.n = kit->n;
+    return 0;
+}

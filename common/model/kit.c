@@ -1,0 +1,49 @@
+#include "common/model/kit.h"
+
+#include <string.h>
+
+enum { PARTS_MAX = 4 };
+
+static bool is_word (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_'
+           || c == '-';
+}
+
+bool kit_name_is_good (struct text name)
+{
+    uint32_t parts = 0;
+    char before = '/';
+    if (name.len == 0 || name.len > NAME_MAX_BYTES || name.ptr[name.len - 1] == '/')
+        return false;
+    for (uint32_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (before == '/' && (c == '.' || c == '/')) /* "..", ".", hidden, absolute, an empty part */
+            return false;
+        if (c != '/' && !is_word (c))
+            return false;
+        parts += before == '/';
+        before = c;
+    }
+    return parts <= PARTS_MAX;
+}
+
+struct text kit_base_name (struct text path)
+{
+    const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
+    if (!slash)
+        return path;
+    return (struct text) { slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) };
+}
+
+struct digest kit_digest (const struct kit_file *files, uint32_t n)
+{
+    struct digest_state *state = digest_begin ();
+    for (uint32_t i = 0; i < n; i++) { /* neither holds a NUL, so no two kits read the same */
+        digest_add (state, files[i].name.ptr, files[i].name.len);
+        digest_add (state, "", 1);
+        digest_add (state, files[i].file.sha256.ptr, files[i].file.sha256.len);
+        digest_add (state, "", 1);
+    }
+    return digest_end (state);
+}

@@ -1,0 +1,20 @@
+/* kit.h - what the files that travel to a host may be called there.
+ *
+ * The one rule for such names, used where a plan is made and again where a host makes files of them: whoever sends a
+ * plan decides what stands in the kit's folder, and nothing outside of it. Knows no file. */
+#ifndef SLICEUP_MODEL_KIT_H
+#define SLICEUP_MODEL_KIT_H
+
+#include "common/base/digest.h"
+#include "common/model/plan.h"
+
+#define KIT_HELPER "sliceup_canary.py"
+
+/* 1 to 4 parts of [A-Za-z0-9._-] joined by '/', none of them beginning with '.'. */
+bool kit_name_is_good (struct text name);
+/* The last part of a path. */
+struct text kit_base_name (struct text path);
+/* The identity of a kit: its names and what they hold, in the order given. */
+struct digest kit_digest (const struct kit_file *files, uint32_t n);
+
+#endif

@@ -1,0 +1,176 @@
+"""Hosts that have none of our files: what a rung needs comes over the link, by content, and is used from there.
+
+The installation and the canaries lie in one folder of the lab. Workers are started through a wrapper that mounts an
+empty file system over that folder, in a mount namespace of its own, so that only the coordinator sees it.
+"""
+import functools
+import hashlib
+import os
+import pathlib
+import shutil
+import unittest
+from unittest import mock
+
+import lab
+
+WRAPPER = """#!/bin/sh
+# Same process throughout: the coordinator watches its pid.
+exec unshare -m sh -c 'mount -t tmpfs none "$0" && exec "$@"' '{hidden}' '{worker}' "$@"
+"""
+MESH = {"data": 2, "model": 2}
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@unittest.skipUnless(os.geteuid() == 0, "hiding a folder from a worker takes root")
+class Files(lab.LabTest):
+    def setUp(self):
+        super().setUp()
+        install = self.lab.root / "install"
+        self.share = install / "share" / "sliceup"
+        self.canaries = self.share / "worker" / "canaries"
+        (install / "bin").mkdir(parents=True)
+        shutil.copy(lab.SLICEUP, install / "bin" / "sliceup")
+        self.lab.env = functools.partial(self.lab.env, SLICEUP_SHARE=str(self.share))
+        wrapper = install / "bin" / "sliceup-worker"
+        wrapper.write_text(WRAPPER.format(hidden=install / "share", worker=lab.BUILD / "bin" / "sliceup-worker"))
+        wrapper.chmod(0o755)
+        shutil.copytree(lab.TOP / "configs", self.share / "configs")
+        shutil.copy(lab.TOP / "tests" / "pins" / "tiny.txt", self.share / "configs" / "pins")
+        shutil.copytree(lab.TOP / "worker" / "canaries", self.canaries, ignore=shutil.ignore_patterns("__pycache__"))
+        patch = mock.patch.object(lab, "SLICEUP", install / "bin" / "sliceup")
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.marker = self.lab.files / "marker"
+
+    def waits(self, name="waits"):
+        """A rung that passes when the marker is there."""
+        script = f"until [ -e '{self.marker}' ]; do sleep 0.05; done"
+        return {"id": name, "command": ["sh", "-c", script], "timeout": "2m"}
+
+    def own(self):
+        """A user's own canary beside a module of its own, hidden from workers like the rest; its path."""
+        own = self.share / "own"
+        own.mkdir()
+        (own / "greeting.py").write_text('TEXT = "from a module beside it"\n')
+        (own / "unused.py").write_text("raise SystemExit('nobody imports this')\n")
+        (own / "say it.py").write_text("import sliceup_canary\nfrom greeting import TEXT\n\n\ndef body(canary):\n"
+                                       "    canary.counted['executions'] += 1\n    canary.counters()\n"
+                                       "    canary.note(TEXT)\n\n\nsliceup_canary.run(body)\n")
+        return own / "say it.py"
+
+    @staticmethod
+    def rung_of(own):
+        return {"id": "own", "canary": str(own), "timeout": "1m", "backend": "any"}
+
+    def ladder_of(self, *rungs):
+        return str(self.lab.ladder("ladder.yaml", rungs))
+
+    def folders(self):
+        return sorted(self.lab.run_folder().glob("hosts/*"))
+
+    def blob(self, host, path):
+        return self.lab.run_folder() / "hosts" / host / "files" / sha256(path)
+
+    def has_kit(self, folder, *paths):
+        """The worker's folder has exactly these files, under their names below the canaries."""
+        wanted = {str(path.relative_to(self.canaries)): sha256(path) for path in paths}
+        kits = [{str(path.relative_to(kit)): sha256(path) for path in kit.rglob("*.py")}
+                for kit in folder.glob("kits/*")]
+        self.assertIn(wanted, kits)
+        for name, digest in wanted.items():
+            self.assertEqual(digest, sha256(folder / "files" / digest), name)
+
+    def test_the_plain_ladder_is_climbed_without_a_file_of_ours(self):
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=3)))
+        self.assertEqual("passed", self.lab.receipt()["outcome"])
+        self.assertEqual(3, len(self.folders()))
+        for folder in self.folders():
+            for canary in ("hello", "metrics"):
+                self.has_kit(folder, self.canaries / "plain" / f"{canary}.py",
+                             self.canaries / "plain" / "sliceup_plain.py", self.canaries / "sliceup_canary.py")
+            self.assertEqual(4, len(list(folder.glob("files/*"))))
+        self.nothing_is_left()
+
+    def test_where_the_files_are_nothing_travels(self):
+        with mock.patch.object(lab, "SLICEUP", lab.BUILD / "bin" / "sliceup"): # its worker sees what it sees
+            self.passes(self.lab.sliceup("run", self.lab.slice(hosts=2)))
+        self.assertEqual([], list(self.lab.run_folder().glob("hosts/*/files/*")))
+        self.assertEqual([], list(self.lab.run_folder().glob("hosts/*/kits/*")))
+
+    def test_pins_travel_and_a_canary_runs_in_what_they_restored(self):
+        ladder = self.ladder_of({"id": "environment", "builtin": "restore", "timeout": "5m"},
+                                self.lab.rung("hello", "plain/hello.py"))
+        slice_file = self.lab.slice(hosts=1, ladder=ladder, pins="tiny", env_dir=str(self.lab.root / "envs" / "tiny"))
+        self.passes(self.lab.sliceup("run", slice_file))
+        pins = self.share / "configs" / "pins" / "tiny.txt"
+        self.assertEqual(sha256(pins), sha256(self.blob("h0", pins)))
+
+    def test_the_jax_ladder_is_climbed_without_a_file_of_ours(self):
+        slice_file = self.lab.slice(hosts=2, ladder="jax", profile="cpu-jax", pins="jax-cpu", mesh=MESH,
+                                    env_dir=str(lab.SHARED_ENVS / "jax-cpu"), limits={"stop": "1s", "cascade": "3s"})
+        self.passes(self.lab.sliceup("run", slice_file, bound_s=800))
+        for folder in self.folders():
+            self.has_kit(folder, self.canaries / "jax" / "tiny.py", self.canaries / "jax" / "sliceup_jax.py",
+                         self.canaries / "sliceup_canary.py")
+        restored = self.attempt(self.lab.receipt(), "h1", "collective")
+        self.assertEqual(("restored", "restored"), (restored["pass"], restored["cache"]))
+
+    def test_a_canary_of_the_users_own_takes_its_modules_along_and_no_others(self):
+        ladder = self.ladder_of(self.rung_of(self.own()))
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=ladder)))
+        for folder in self.folders():
+            kit, = folder.glob("kits/*")
+            self.assertEqual(["greeting.py", "sliceup-program.py", "sliceup_canary.py"],
+                             sorted(path.name for path in kit.glob("*.py")))
+        receipt = self.lab.receipt()
+        self.assertIn("from a module beside it", str(receipt["hosts"][1]["notes"]))
+
+    def test_a_file_that_changed_since_the_plan_is_not_run(self):
+        own = self.own()
+        run = self.lab.start("run", self.lab.slice(hosts=2, ladder=self.ladder_of(self.waits(), self.rung_of(own))))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first rung")
+        (own.parent / "greeting.py").write_text('TEXT = "changed"\n')
+        self.marker.touch()
+        ended = run.end()
+        self.assertEqual(3, ended.status, ended)
+        for host in ("h0", "h1"):
+            attempt = self.attempt(self.lab.receipt(), host, "own")
+            self.assertEqual("could-not-run", attempt["outcome"])
+            self.assertIn(f"{own.parent}/greeting.py could not be brought here: it was changed since the plan was made",
+                          attempt["cause"]["text"])
+        self.nothing_is_left()
+
+    def test_a_damaged_copy_on_a_host_is_fetched_again(self):
+        hello = self.canaries / "plain" / "hello.py"
+        ladder = self.ladder_of(self.lab.rung("first", "plain/hello.py"), self.waits(),
+                                self.lab.rung("again", "plain/hello.py"))
+        run = self.lab.start("run", self.lab.slice(hosts=2, ladder=ladder))
+        lab.wait_for(lambda: self.lab.count("pass-began") == 2, "the second rung")
+        kept = self.blob("h0", hello)
+        kept.chmod(0o600)
+        os.truncate(kept, 20)
+        shutil.rmtree(kept.parents[1] / "kits")
+        self.marker.touch()
+        self.passes(run.end())
+        self.assertEqual(sha256(hello), sha256(kept))
+        self.has_kit(kept.parents[1], hello, hello.parent / "sliceup_plain.py", self.canaries / "sliceup_canary.py")
+
+    def test_a_coordinator_that_came_back_hands_out_files_as_well(self):
+        ladder = self.ladder_of(self.waits(), self.lab.rung("hello", "plain/hello.py"))
+        run = self.lab.start("run", self.lab.slice(hosts=2, ladder=ladder))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first rung")
+        run.kill_and_reap()
+        resumed = self.lab.start("resume")
+        lab.wait_for(lambda: self.lab.count("epoch-began") == 2, "the second coordinator")
+        self.marker.touch()
+        self.passes(resumed.end())
+        for folder in self.folders():
+            self.assertEqual(3, len(list(folder.glob("files/*"))))
+        self.nothing_is_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,212 @@
+/* links: conf */
+#include "tests/lib/conf_share.h"
+
+#include "common/base/digest.h"
+#include "common/model/kit.h"
+
+/* Files beside the ones that every share has; removed again whatever happens. */
+static char extra[100][64];
+static uint32_t extra_n;
+
+static void add (struct share *share, const char *name, const char *text)
+{
+    assert_true (extra_n < 100);
+    snprintf (extra[extra_n++], sizeof extra[0], "%s", name);
+    write_text (share, name, text);
+}
+
+static int setup (void **state)
+{
+    struct share *share = malloc (sizeof *share);
+    assert_non_null (share);
+    share_open (share);
+    *state = share;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct share *share = *state;
+    while (extra_n)
+        unlink (place (share, extra[--extra_n]));
+    share_close (share);
+    free (share);
+    return 0;
+}
+
+/* The one rung of a ladder with this canary. */
+static const struct rung *plan (struct share *share, const char *canary)
+{
+    char ladder[256];
+    snprintf (ladder, sizeof ladder, "ladder: l\nrungs:\n  - {id: a, canary: %s}\n", canary);
+    write_text (share, "configs/ladders/l.yaml", ladder);
+    share_load (share);
+    if (share->result)
+        dump (share);
+    assert_int_equal (share->result, 0);
+    return &share->plan.rungs.items[0];
+}
+
+static const struct kit_file *find (const struct rung *rung, const char *name)
+{
+    for (uint32_t i = 0; i < rung->files.n; i++)
+        if (text_is (rung->files.items[i].name, name))
+            return &rung->files.items[i];
+    return NULL;
+}
+
+static void are (const struct rung *rung, uint32_t n, const char *const names[])
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!find (rung, names[i]))
+            fail_msg ("%s is not among the %u files", names[i], rung->files.n);
+    assert_int_equal (rung->files.n, n);
+    assert_true (text_is (rung->files.items[0].name, names[0]));
+}
+#define NAMES(...) ((const char *[]) { __VA_ARGS__ })
+#define ARE(rung, ...) are (rung, sizeof NAMES (__VA_ARGS__) / sizeof (char *), NAMES (__VA_ARGS__))
+
+static void a_canary_takes_its_module_and_the_helper_above_it (void **state)
+{
+    struct share *share = *state;
+    char hex[DIGEST_HEX_BYTES];
+    add (share, "worker/canaries/sliceup_canary.py", "import json\n");
+    add (share, "worker/canaries/jax/sliceup_jax.py", "import sliceup_canary\n");
+    add (share, "worker/canaries/jax/other.py", "import sliceup_jax\n");
+    write_text (share, "worker/canaries/jax/tiny.py", "import sliceup_jax\n");
+    const struct rung *rung = plan (share, "jax/tiny.py");
+    ARE (rung, "jax/tiny.py", "sliceup_canary.py", "jax/sliceup_jax.py");
+    assert_true (text_equal (rung->files.items[0].file.path, rung->program.path));
+    assert_true (text_equal (rung->files.items[0].file.sha256, rung->program.sha256));
+    struct digest digest = digest_of ("import json\n", 12);
+    const struct kit_file *helper = find (rung, "sliceup_canary.py");
+    assert_true (text_is (helper->file.sha256, digest_hex (&digest, hex)));
+    assert_true (helper->file.path.ptr[0] == '/' && text_is (kit_base_name (helper->file.path), "sliceup_canary.py"));
+    assert_true (record_check (&rung_record, rung, NULL));
+}
+
+static void a_canary_of_ones_own_takes_the_installed_helper (void **state)
+{
+    struct share *share = *state;
+    add (share, "worker/canaries/sliceup_canary.py", "");
+    ARE (plan (share, "./own.py"), "own.py", "sliceup_canary.py");
+    add (share, "configs/ladders/sliceup_canary.py", "import own\n");
+    const struct rung *rung = plan (share, "./own.py");
+    ARE (rung, "own.py", "sliceup_canary.py");
+    /* The one beside it comes first. */
+    assert_true (text_find (rung->files.items[1].file.path, TEXT_LIT ("/configs/ladders/"), NULL));
+}
+
+static void a_helper_up_to_two_folders_above_is_the_top_of_the_kit (void **state)
+{
+    struct share *share = *state;
+    add (share, "sliceup_canary.py", "");
+    ARE (plan (share, "./own.py"), "configs/ladders/own.py", "sliceup_canary.py");
+    add (share, "configs/sliceup_canary.py", "");
+    write_text (share, "configs/ladders/own.py", "import a\n");
+    add (share, "configs/ladders/a.py", "");
+    ARE (plan (share, "./own.py"), "ladders/own.py", "sliceup_canary.py", "ladders/a.py");
+}
+
+static void without_a_helper_it_goes_alone (void **state)
+{
+    ARE (plan (*state, "jax/tiny.py"), "tiny.py");
+}
+
+static void imports_are_found_by_their_lines (void **state)
+{
+    static const char *const lines[] = {
+        "import mod\n", "import  mod as m\n", "\timport mod\n", "import os, mod\n",
+        "import os as o , mod.sub as s, sys\n",
+        "from mod import x\n", "from mod.sub import (\n", "x = 1\nimport mod", "import mod\r\n",
+        "import mod;import os\n",
+    };
+    static const char *const others[] = {
+        "# import mod\n", "imports mod\n", "import modern\n", "x = 'import mod'\n", "from . import mod\n",
+        "import .mod\n",
+        "from os import mod\n", "importmod\n", "import\n", "from\n", "import ,,\n", "", "\n\n", "import Mod\n",
+        "from mo d import x\n",
+    };
+    struct share *share = *state;
+    add (share, "configs/ladders/mod.py", "");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        write_text (share, "configs/ladders/own.py", lines[i]);
+        if (!find (plan (share, "./own.py"), "mod.py"))
+            fail_msg ("not found in: %s", lines[i]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        write_text (share, "configs/ladders/own.py", others[i]);
+        if (find (plan (share, "./own.py"), "mod.py"))
+            fail_msg ("found in: %s", others[i]);
+    }
+}
+
+static void imports_are_followed_and_circles_end (void **state)
+{
+    struct share *share = *state;
+    write_text (share, "configs/ladders/own.py", "import a\nimport a\n");
+    add (share, "configs/ladders/a.py", "from b import x\nimport own\n");
+    add (share, "configs/ladders/b.py", "import a\n");
+    add (share, "configs/ladders/c.py", "");
+    ARE (plan (share, "./own.py"), "own.py", "a.py", "b.py");
+}
+
+static void a_name_that_no_host_may_use_is_replaced (void **state)
+{
+    struct share *share = *state;
+    add (share, "configs/ladders/my own.py", "import a\n");
+    add (share, "configs/ladders/a.py", "");
+    const struct rung *rung = plan (share, "'./my own.py'");
+    ARE (rung, "sliceup-program.py", "a.py");
+    assert_true (text_is (kit_base_name (rung->program.path), "my own.py"));
+}
+
+static void too_many_modules_are_refused (void **state)
+{
+    struct share *share = *state;
+    char imports[2048] = "", name[32];
+    for (int i = 0; i < KIT_FILES_MAX; i++) {
+        snprintf (imports + strlen (imports), sizeof imports - strlen (imports), "import m%d\n", i);
+        snprintf (name, sizeof name, "configs/ladders/m%d.py", i);
+        add (share, name, "");
+    }
+    write_text (share, "configs/ladders/own.py", imports);
+    write_text (share, "configs/ladders/l.yaml", "ladder: l\nrungs:\n  - {id: a, canary: ./own.py}\n");
+    assert_int_equal (share_load (share), -1);
+    assert_int_equal (share->report.n, 1);
+    assert_non_null (strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: this canary needs more than 64 files"));
+}
+
+static void a_module_that_is_too_large_is_refused_where_the_canary_stands (void **state)
+{
+    struct share *share = *state;
+    char *large = malloc ((1 << 20) + 1);
+    assert_non_null (large);
+    memset (large, '#', (1 << 20) + 1);
+    add (share, "configs/ladders/a.py", "");
+    write_file (share, "configs/ladders/a.py", large, (1 << 20) + 1);
+    free (large);
+    write_text (share, "configs/ladders/own.py", "import a\n");
+    write_text (share, "configs/ladders/l.yaml", "ladder: l\nrungs:\n  - {id: a, canary: ./own.py}\n");
+    assert_int_equal (share_load (share), -1);
+    assert_non_null (strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: module "));
+    assert_non_null (strstr (line_of (share, 0), "it is larger than 1 MiB"));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        T (a_canary_takes_its_module_and_the_helper_above_it),
+        T (a_canary_of_ones_own_takes_the_installed_helper),
+        T (a_helper_up_to_two_folders_above_is_the_top_of_the_kit),
+        T (without_a_helper_it_goes_alone),
+        T (imports_are_found_by_their_lines),
+        T (imports_are_followed_and_circles_end),
+        T (a_name_that_no_host_may_use_is_replaced),
+        T (too_many_modules_are_refused),
+        T (a_module_that_is_too_large_is_refused_where_the_canary_stands),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

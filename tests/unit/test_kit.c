@@ -1,0 +1,435 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "worker/io/fetch.h"
+#include "worker/io/kit.h"
+#include "worker/io/order.h"
+
+enum { T0 = 1000, SECOND = 1000 };
+
+/* Three files as a plan names them, none of them on this host. */
+struct bench {
+    char directory[64];
+    struct arena arena;
+    struct kit_list list;
+    struct text content[3];
+    struct kit kit;
+    struct err err;
+    struct msg_fetch asked;     /* the last */
+    uint32_t asks;
+    bool blocked;               /* nothing can be sent */
+};
+
+static struct text sha256_of (struct bench *bench, struct text content)
+{
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (content.ptr, content.len);
+    return text_copy (&bench->arena, text_of (digest_hex (&digest, hex)));
+}
+
+static int setup (void **state)
+{
+    static const char *const names[] = { "jax/tiny.py", "jax/sliceup_jax.py", "sliceup_canary.py" };
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->directory, sizeof bench->directory, "/tmp/test_kit.XXXXXX");
+    assert_non_null (mkdtemp (bench->directory));
+    for (int i = 0; i < 3; i++) {
+        struct kit_file *file = &bench->list.items[bench->list.n++];
+        bench->content[i] = text_format (&bench->arena, "content of %s\n", names[i]);
+        file->name = text_of (names[i]);
+        file->file.path = text_format (&bench->arena, "%s/plan/%s", bench->directory, names[i]);
+        file->file.sha256 = sha256_of (bench, bench->content[i]);
+    }
+    *state = bench;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct bench *bench = *state;
+    arena_release (&bench->arena);
+    assert_int_equal (folder_remove (bench->directory, NULL), 0);
+    mem_free (bench);
+    return 0;
+}
+
+static struct kit *find (struct bench *bench)
+{
+    if (kit_find (&bench->list, bench->directory, &bench->arena, &bench->kit, &bench->err) < 0)
+        fail_msg ("%s", bench->err.text);
+    return &bench->kit;
+}
+
+static void put_in_place (struct bench *bench, uint32_t i, struct text content)
+{
+    struct text path = bench->list.items[i].file.path, folder = text_copy (&bench->arena, path);
+    *strrchr ((char *) folder.ptr, '/') = 0;
+    assert_int_equal (folder_make (folder.ptr, 0700, NULL), 0);
+    assert_int_equal (atomic_file_write (path.ptr, content.ptr, content.len, 0600, NULL), 0);
+}
+
+static void keep_all (struct bench *bench)
+{
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (kit_keep (bench->directory, bench->list.items[i].file.sha256, bench->content[i], NULL), 0);
+}
+
+static void has (const char *text, const char *what)
+{
+    if (!strstr (text, what))
+        fail_msg ("expected '%s' in '%s'", what, text);
+}
+
+/* ---- names ---- */
+
+static void only_relative_names_below_the_kit_are_good (void **state)
+{
+    static const char *const good[] = { "a", "a.py", "jax/tiny.py", "a/b/c/d", "A-1_b.py", "a..b" };
+    static const char *const bad[] = { "", "/a", "../a", "a/../b", "a/..", ".", "..", ".a", "a/.b", "a//b", "a/", "a b",
+                                       "a\\b", "a/b/c/d/e", "caf\xc3\xa9", "a\nb", "a\x01" };
+    (void) state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        if (!kit_name_is_good (text_of (good[i])))
+            fail_msg ("%s is refused", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (kit_name_is_good (text_of (bad[i])))
+            fail_msg ("'%s' is taken", bad[i]);
+    char longest[NAME_MAX_BYTES + 2];
+    memset (longest, 'a', sizeof longest);
+    assert_true (kit_name_is_good ((struct text) { longest, NAME_MAX_BYTES }));
+    assert_false (kit_name_is_good ((struct text) { longest, NAME_MAX_BYTES + 1 }));
+    assert_false (kit_name_is_good ((struct text) { "a\0b", 3 }));
+}
+
+static void a_list_with_a_bad_name_makes_nothing (void **state)
+{
+    struct bench *b = *state;
+    struct text outside = text_format (&b->arena, "%s/escaped", b->directory);
+    keep_all (b);
+    b->list.items[1].name = TEXT_LIT ("../../escaped");
+    assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
+    has (b->err.text, "file 2 of this rung has no name that a host may use");
+    b->list.items[1].name = b->list.items[0].name;
+    assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
+    has (b->err.text, "two files of this rung are called jax/tiny.py");
+    b->list.items[1].name = TEXT_LIT ("jax/b.py");
+    b->list.items[1].file.sha256 = TEXT_LIT ("../../escaped");
+    assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
+    assert_int_equal (kit_keep (b->directory, TEXT_LIT ("../escaped"), TEXT_LIT ("x"), &b->err), -1);
+    assert_int_equal (access (outside.ptr, F_OK), -1);
+}
+
+static void a_kit_is_known_by_its_names_and_content (void **state)
+{
+    struct bench *b = *state;
+    struct digest first = kit_digest (b->list.items, 3), other;
+    b->list.items[0].name = TEXT_LIT ("jax/tinz.py");
+    other = kit_digest (b->list.items, 3);
+    assert_false (digest_equal (&first, &other));
+    b->list.items[0].name = TEXT_LIT ("jax/tiny.py");
+    b->list.items[0].file.path = TEXT_LIT ("/elsewhere");
+    other = kit_digest (b->list.items, 3);
+    assert_true (digest_equal (&first, &other));
+    b->list.items[2].file.sha256 = b->list.items[1].file.sha256;
+    other = kit_digest (b->list.items, 3);
+    assert_false (digest_equal (&first, &other));
+}
+
+/* ---- finding ---- */
+
+static void files_that_are_all_there_are_used_in_place (void **state)
+{
+    struct bench *b = *state;
+    for (uint32_t i = 0; i < 3; i++)
+        put_in_place (b, i, b->content[i]);
+    assert_int_equal (find (b)->missing.n, 0);
+    assert_int_equal (b->kit.folder.len, 0);
+    assert_true (text_equal (kit_path (b->kit.folder, &b->list.items[0], &b->arena), b->list.items[0].file.path));
+}
+
+static void one_that_differs_makes_all_come_from_the_kit (void **state)
+{
+    struct bench *b = *state;
+    put_in_place (b, 0, b->content[0]);
+    put_in_place (b, 1, b->content[1]);
+    put_in_place (b, 2, TEXT_LIT ("another helper\n"));
+    assert_int_equal (find (b)->missing.n, 3);
+    keep_all (b);
+    assert_int_equal (find (b)->missing.n, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct text path = kit_path (b->kit.folder, &b->list.items[i], &b->arena);
+        struct digest is;
+        char hex[DIGEST_HEX_BYTES];
+        assert_true (text_starts (path, b->directory));
+        assert_int_equal (digest_of_file (path.ptr, &is, NULL), 0);
+        assert_true (text_is (b->list.items[i].file.sha256, digest_hex (&is, hex)));
+    }
+}
+
+static void a_link_or_a_pipe_in_place_is_not_the_file (void **state)
+{
+    struct bench *b = *state;
+    b->list.n = 1;
+    struct text path = b->list.items[0].file.path, real = text_format (&b->arena, "%s/real", b->directory);
+    put_in_place (b, 0, b->content[0]);
+    assert_int_equal (rename (path.ptr, real.ptr), 0);
+    assert_int_equal (symlink (real.ptr, path.ptr), 0);
+    assert_int_equal (find (b)->missing.n, 1);
+    assert_int_equal (unlink (path.ptr), 0);
+    assert_int_equal (mkfifo (path.ptr, 0600), 0);
+    assert_int_equal (find (b)->missing.n, 1); /* and does not wait for a writer */
+}
+
+static void what_is_larger_than_a_kits_file_is_not_read (void **state)
+{
+    struct bench *b = *state;
+    struct text large = { arena_alloc (&b->arena, KIT_FILE_MAX_BYTES + 1), KIT_FILE_MAX_BYTES + 1 };
+    b->list.n = 1;
+    b->list.items[0].file.sha256 = sha256_of (b, large);
+    put_in_place (b, 0, large);
+    assert_int_equal (find (b)->missing.n, 1);
+}
+
+static void a_changed_kit_is_put_together_anew (void **state)
+{
+    struct bench *b = *state;
+    keep_all (b);
+    struct text path = kit_path (find (b)->folder, &b->list.items[1], &b->arena);
+    struct stat before, after;
+    assert_int_equal (stat (path.ptr, &before), 0);
+    assert_int_equal (before.st_mode & 0777, 0400);
+    assert_int_equal (atomic_file_write (path.ptr, "changed", 7, 0400, NULL), 0);
+    assert_int_equal (find (b)->missing.n, 0);
+    assert_int_equal (stat (path.ptr, &after), 0);
+    assert_int_equal (after.st_size, b->content[1].len);
+}
+
+static void a_damaged_blob_is_missing (void **state)
+{
+    struct bench *b = *state;
+    keep_all (b);
+    assert_int_equal (kit_keep (b->directory, b->list.items[2].file.sha256, TEXT_LIT ("cont"), NULL), 0);
+    assert_int_equal (find (b)->missing.n, 1);
+    assert_true (text_equal (b->kit.missing.items[0], b->list.items[2].file.sha256));
+    assert_int_equal (b->kit.folder.len, 0);
+}
+
+/* ---- what is started ---- */
+
+static void a_canary_of_a_kit_finds_its_helper_there (void **state)
+{
+    struct bench *b = *state;
+    struct order order;
+    struct order_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
+                                 .scratch = TEXT_LIT ("/w/s"), .kit = TEXT_LIT ("/w/kits/1") };
+    struct msg_run run = { .key = { 1, PASS_ONCE, 1 }, .rung = { .kind = PROGRAM_CANARY } };
+    run.rung.files.items = b->list.items;
+    run.rung.files.n = 3;
+    run.rung.program = b->list.items[0].file;
+    assert_int_equal (order_make (&run, &place, &b->arena, &order, &b->err), 0);
+    assert_string_equal (order.argv[2], "/w/kits/1/jax/tiny.py");
+    bool found = false;
+    for (char **var = order.envp; *var; var++)
+        found |= strcmp (*var, "PYTHONPATH=/w/kits/1") == 0;
+    assert_true (found);
+    place.kit = (struct text) { 0 };
+    assert_int_equal (order_make (&run, &place, &b->arena, &order, &b->err), 0);
+    assert_string_equal (order.argv[2], b->list.items[0].file.path.ptr);
+}
+
+static void a_restore_reads_the_pins_of_its_kit (void **state)
+{
+    struct bench *b = *state;
+    struct order order;
+    struct kit_list list;
+    struct order_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
+                                 .scratch = TEXT_LIT ("/w/s"), .kit = TEXT_LIT ("/w/kits/2") };
+    struct msg_run run = { .key = { 1, PASS_ONCE, 1 } };
+    run.rung = (struct rung) { .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
+    run.pins.file = b->list.items[0].file;
+    kit_list_of (&run, &list);
+    assert_int_equal (list.n, 1);
+    run.pins.setup = b->list.items[1].file;
+    kit_list_of (&run, &list);
+    assert_int_equal (list.n, 2);
+    assert_int_equal (order_make (&run, &place, &b->arena, &order, &b->err), 0);
+    has (order.line.ptr, "\"pins\":\"/w/kits/2/pins.txt\"");
+    run.rung.builtin = TEXT_LIT ("facts");
+    kit_list_of (&run, &list);
+    assert_int_equal (list.n, 0);
+}
+
+/* ---- fetching ---- */
+
+static bool take_ask (void *owner, const struct msg_fetch *ask)
+{
+    struct bench *bench = owner;
+    if (bench->blocked)
+        return false;
+    bench->asked = (struct msg_fetch) { text_copy (&bench->arena, ask->sha256), ask->offset };
+    bench->asks++;
+    return true;
+}
+
+static struct fetch *begin (struct bench *bench)
+{
+    const struct kit *kit = find (bench);
+    struct fetch *fetch = fetch_start (&bench->list, kit->missing.items, kit->missing.n, bench->directory, take_ask,
+                                       bench, T0);
+    fetch_turn (fetch, T0);
+    return fetch;
+}
+
+/* `from` of content[i], up to `len` bytes. */
+static struct msg_chunk piece (struct bench *bench, uint32_t i, uint32_t from, uint32_t len)
+{
+    struct text content = bench->content[i];
+    uint32_t left = content.len - from;
+    return (struct msg_chunk) { .sha256 = bench->list.items[i].file.sha256, .offset = from, .size_bytes = content.len,
+                                .bytes = { content.ptr + from, left < len ? left : len } };
+}
+
+static void pieces_become_files_whatever_is_repeated (void **state)
+{
+    struct bench *b = *state;
+    struct fetch *fetch = begin (b);
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t from = 0; from < b->content[i].len; from += 10) {
+            assert_true (text_equal (b->asked.sha256, b->list.items[i].file.sha256) && b->asked.offset == from);
+            struct msg_chunk next = piece (b, i, from, 10), early = piece (b, i, from + 1, 10);
+            struct msg_chunk other = piece (b, 2 - i, 5, 3);
+            fetch_take (fetch, &early, T0);
+            if (i != 1)
+                fetch_take (fetch, &other, T0);
+            fetch_take (fetch, &next, T0);
+            fetch_take (fetch, &next, T0);
+        }
+    assert_int_equal (fetch_state (fetch, NULL), FETCH_DONE);
+    assert_int_equal (find (b)->missing.n, 0);
+    fetch_destroy (fetch);
+}
+
+static void an_empty_file_is_one_piece (void **state)
+{
+    struct bench *b = *state;
+    b->list.n = 1;
+    b->content[0] = TEXT_LIT ("");
+    b->list.items[0].file.sha256 = sha256_of (b, b->content[0]);
+    struct fetch *fetch = begin (b);
+    struct msg_chunk all = piece (b, 0, 0, 10);
+    fetch_take (fetch, &all, T0);
+    assert_int_equal (fetch_state (fetch, NULL), FETCH_DONE);
+    assert_int_equal (find (b)->missing.n, 0);
+    fetch_destroy (fetch);
+}
+
+static void what_is_lost_is_asked_for_again_less_and_less_often (void **state)
+{
+    static const uint64_t asked_at_s[] = { 0, 1, 3, 7, 15, 25, 35 };
+    struct bench *b = *state;
+    struct fetch *fetch = begin (b);
+    uint32_t n = 1;
+    for (uint64_t now_ms = T0; now_ms < T0 + 36 * SECOND; now_ms += 100) {
+        fetch_turn (fetch, now_ms);
+        if (b->asks > n)
+            assert_int_equal (now_ms, T0 + asked_at_s[n++] * SECOND);
+        assert_true (fetch_deadline_ms (fetch) > now_ms);
+    }
+    assert_int_equal (n, 7);
+    fetch_destroy (fetch);
+}
+
+static void what_cannot_be_sent_is_tried_soon (void **state)
+{
+    struct bench *b = *state;
+    b->blocked = true;
+    struct fetch *fetch = begin (b);
+    assert_true (fetch_deadline_ms (fetch) < T0 + SECOND);
+    b->blocked = false;
+    fetch_turn (fetch, fetch_deadline_ms (fetch));
+    assert_int_equal (b->asks, 1);
+    fetch_destroy (fetch);
+}
+
+static void fails_with (struct fetch *fetch, const char *what)
+{
+    struct text problem;
+    assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
+    if (!text_find (problem, text_of (what), NULL) || !text_find (problem, TEXT_LIT ("/plan/jax/tiny.py"), NULL))
+        fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (problem));
+    fetch_destroy (fetch);
+}
+
+static void silence_ends_it_and_progress_does_not (void **state)
+{
+    struct bench *b = *state;
+    struct fetch *fetch = begin (b);
+    struct msg_chunk first = piece (b, 0, 0, 10), nothing = piece (b, 0, 10, 0);
+    fetch_take (fetch, &first, T0 + FETCH_SILENCE_MS - 1);
+    fetch_take (fetch, &nothing, T0 + FETCH_SILENCE_MS);
+    fetch_turn (fetch, T0 + 2 * FETCH_SILENCE_MS - 2);
+    assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
+    fetch_turn (fetch, T0 + 2 * FETCH_SILENCE_MS - 1);
+    fails_with (fetch, "no piece of it came for 60 s; is the coordinator's bulk port open");
+}
+
+static void a_refusal_ends_it_in_the_coordinators_words (void **state)
+{
+    struct bench *b = *state;
+    struct fetch *fetch = begin (b);
+    struct msg_chunk refusal = { .sha256 = b->list.items[0].file.sha256, .problem = TEXT_LIT ("it was changed") };
+    fetch_take (fetch, &refusal, T0);
+    fails_with (fetch, "could not be brought here: it was changed");
+}
+
+static void a_lie_ends_it_and_nothing_is_kept (void **state)
+{
+    struct bench *b = *state;
+    struct fetch *fetch = begin (b);
+    struct msg_chunk lie = piece (b, 0, 0, 100);
+    lie.bytes = TEXT_LIT ("another content\n");
+    lie.size_bytes = lie.bytes.len;
+    fetch_take (fetch, &lie, T0);
+    fails_with (fetch, "does not have the sha256 of the plan");
+    fetch = begin (b);
+    lie.size_bytes = 3;
+    fetch_take (fetch, &lie, T0);
+    fails_with (fetch, "more than the file has");
+    assert_int_equal (find (b)->missing.n, 3);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (only_relative_names_below_the_kit_are_good),
+        T (a_list_with_a_bad_name_makes_nothing),
+        T (a_kit_is_known_by_its_names_and_content),
+        T (files_that_are_all_there_are_used_in_place),
+        T (one_that_differs_makes_all_come_from_the_kit),
+        T (a_link_or_a_pipe_in_place_is_not_the_file),
+        T (what_is_larger_than_a_kits_file_is_not_read),
+        T (a_changed_kit_is_put_together_anew),
+        T (a_damaged_blob_is_missing),
+        T (a_canary_of_a_kit_finds_its_helper_there),
+        T (a_restore_reads_the_pins_of_its_kit),
+        T (pieces_become_files_whatever_is_repeated),
+        T (an_empty_file_is_one_piece),
+        T (what_is_lost_is_asked_for_again_less_and_less_often),
+        T (what_cannot_be_sent_is_tried_soon),
+        T (silence_ends_it_and_progress_does_not),
+        T (a_refusal_ends_it_in_the_coordinators_words),
+        T (a_lie_ends_it_and_nothing_is_kept),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+/* links: coordinator_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/io/kit_store.h"
+
+enum { HOSTS = 4, PATIENCE_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
+
+/* A plan of two files, on disk, and what each host was answered. */
+struct bench {
+    char directory[64];
+    struct arena arena;
+    struct loop *loop;
+    struct plan_host hosts[HOSTS];
+    struct kit_file files[2];
+    struct rung rung;
+    struct plan plan;
+    struct kit_store *store;
+    struct text content[2];
+    uint32_t answers, wanted;
+    struct msg_chunk last[HOSTS];
+    uint64_t until_ms;
+};
+
+static void take_answer (void *owner, uint32_t host, const struct msg_chunk *chunk)
+{
+    struct bench *bench = owner;
+    assert_true (host < HOSTS);
+    assert_true (record_check (msg_body (MSG_CHUNK), chunk, NULL));
+    record_copy (msg_body (MSG_CHUNK), &bench->last[host], chunk, &bench->arena);
+    bench->answers++;
+}
+
+static void pass (void *owner)
+{
+    struct bench *bench = owner;
+    if (bench->answers >= bench->wanted || clock_boot_ms () >= bench->until_ms)
+        loop_stop (bench->loop);
+    loop_deadline (bench->loop, bench->until_ms);
+}
+
+static struct text path_of (struct bench *bench, uint32_t i)
+{
+    return text_format (&bench->arena, "%s/file%u.py", bench->directory, i);
+}
+
+static void write_files (struct bench *bench)
+{
+    char *big = arena_alloc (&bench->arena, BIG_BYTES);
+    for (uint32_t i = 0; i < BIG_BYTES; i++)
+        big[i] = (char) (i * 7 + i / 1000);
+    bench->content[0] = (struct text) { big, BIG_BYTES };
+    bench->content[1] = TEXT_LIT ("");
+    for (uint32_t i = 0; i < 2; i++) {
+        char hex[DIGEST_HEX_BYTES];
+        struct digest digest = digest_of (bench->content[i].ptr, bench->content[i].len);
+        bench->files[i].name = TEXT_LIT ("f.py");
+        bench->files[i].file.path = path_of (bench, i);
+        bench->files[i].file.sha256 = text_copy (&bench->arena, text_of (digest_hex (&digest, hex)));
+        const char *path = bench->files[i].file.path.ptr;
+        assert_int_equal (atomic_file_write (path, bench->content[i].ptr, bench->content[i].len, 0600, NULL), 0);
+    }
+}
+
+static int setup (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->directory, sizeof bench->directory, "/tmp/test_kit_store.XXXXXX");
+    assert_non_null (mkdtemp (bench->directory));
+    write_files (bench);
+    bench->rung.program = bench->files[0].file;
+    bench->rung.files.items = bench->files;
+    bench->rung.files.n = 2;
+    bench->plan.hosts.items = bench->hosts;
+    bench->plan.hosts.n = HOSTS;
+    bench->plan.rungs.items = &bench->rung;
+    bench->plan.rungs.n = 1;
+    bench->loop = loop_open (NULL);
+    assert_non_null (bench->loop);
+    loop_each_pass (bench->loop, pass, bench);
+    bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, bench, NULL);
+    assert_non_null (bench->store);
+    *state = bench;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct bench *bench = *state;
+    kit_store_close (bench->store);
+    loop_close (bench->loop);
+    arena_release (&bench->arena);
+    assert_int_equal (folder_remove (bench->directory, NULL), 0);
+    mem_free (bench);
+    return 0;
+}
+
+static void wait_for_answers (struct bench *bench, uint32_t wanted)
+{
+    bench->wanted = wanted;
+    bench->until_ms = clock_boot_ms () + PATIENCE_MS;
+    assert_int_equal (loop_run (bench->loop, NULL), 0);
+    assert_int_equal (bench->answers, wanted);
+}
+
+/* Asks and waits for the one answer. */
+static const struct msg_chunk *ask (struct bench *bench, uint32_t host, uint32_t file, uint64_t offset)
+{
+    struct msg_fetch fetch = { .sha256 = bench->files[file].file.sha256, .offset = offset };
+    kit_store_ask (bench->store, host, &fetch);
+    wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
+    return &bench->last[host];
+}
+
+static void has_problem (const struct msg_chunk *chunk, const char *what)
+{
+    if (!text_find (chunk->problem, text_of (what), NULL) || chunk->bytes.len)
+        fail_msg ("expected '%s', got '%.*s' and %u bytes", what, TEXT_ARG (chunk->problem), chunk->bytes.len);
+}
+
+static void a_file_comes_in_pieces (void **state)
+{
+    struct bench *b = *state;
+    struct buf whole;
+    buf_init (&whole, 1 << 20);
+    while (whole.len < BIG_BYTES) {
+        const struct msg_chunk *chunk = ask (b, 1, 0, whole.len);
+        assert_int_equal (chunk->offset, whole.len);
+        assert_int_equal (chunk->size_bytes, BIG_BYTES);
+        assert_true (chunk->bytes.len > 0 && chunk->bytes.len <= FILE_CHUNK_MAX_BYTES);
+        buf_text (&whole, chunk->bytes);
+    }
+    assert_true (text_equal (buf_as_text (&whole), b->content[0]));
+    buf_release (&whole);
+}
+
+static void an_offset_behind_the_end_gets_nothing (void **state)
+{
+    struct bench *b = *state;
+    const struct msg_chunk *chunk = ask (b, 0, 0, BIG_BYTES + 5);
+    assert_true (chunk->bytes.len == 0 && chunk->problem.len == 0 && chunk->size_bytes == BIG_BYTES);
+    chunk = ask (b, 0, 1, 0);
+    assert_true (chunk->bytes.len == 0 && chunk->problem.len == 0 && chunk->size_bytes == 0);
+}
+
+static void only_what_the_plan_names_is_served (void **state)
+{
+    struct bench *b = *state;
+    struct text other = path_of (b, 7);
+    assert_int_equal (atomic_file_write (other.ptr, "secret", 6, 0600, NULL), 0);
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of ("secret", 6);
+    static const char *const asked[] = { "", "/etc/passwd", "../file0.py" };
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        kit_store_ask (b->store, 2, &(struct msg_fetch) { .sha256 = text_of (asked[i]) });
+        has_problem (&b->last[2], "the plan of this run has no file with this sha256");
+    }
+    kit_store_ask (b->store, 2, &(struct msg_fetch) { .sha256 = text_of (digest_hex (&digest, hex)) });
+    has_problem (&b->last[2], "the plan of this run has no file with this sha256");
+    assert_int_equal (b->answers, 4);
+}
+
+static void a_file_that_changed_is_refused_until_it_is_back (void **state)
+{
+    struct bench *b = *state;
+    assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
+    has_problem (ask (b, 0, 0, 0), "it was changed since the plan was made");
+    assert_int_equal (unlink (path_of (b, 0).ptr), 0);
+    has_problem (ask (b, 1, 0, 0), "cannot be opened");
+    write_files (b);
+    assert_int_equal (ask (b, 2, 0, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
+    has_problem (&b->last[0], "it was changed"); /* who was answered does not wait any more */
+    assert_int_equal (b->answers, 3);
+}
+
+static void what_was_read_once_is_served_as_planned (void **state)
+{
+    struct bench *b = *state;
+    assert_int_equal (ask (b, 0, 0, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
+    assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
+    const struct msg_chunk *chunk = ask (b, 3, 0, 10);
+    assert_true (text_equal (chunk->bytes, (struct text) { b->content[0].ptr + 10, FILE_CHUNK_MAX_BYTES }));
+}
+
+static void hosts_that_wait_are_all_answered_once (void **state)
+{
+    struct bench *b = *state;
+    for (int times = 0; times < 3; times++)
+        for (uint32_t host = 0; host < HOSTS; host++)
+            kit_store_ask (b->store, host, &(struct msg_fetch) { b->files[0].file.sha256, host });
+    wait_for_answers (b, HOSTS);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        assert_int_equal (b->last[host].offset, host);
+}
+
+/* A plan of LARGE other files instead, each as large as may be. */
+static void use_large_files (struct bench *bench)
+{
+    struct text content = { arena_alloc (&bench->arena, KIT_FILE_MAX_BYTES), KIT_FILE_MAX_BYTES };
+    struct kit_file *files = arena_array (&bench->arena, LARGE, sizeof *files);
+    for (uint32_t i = 0; i < LARGE; i++) {
+        char hex[DIGEST_HEX_BYTES];
+        ((char *) content.ptr)[0] = (char) i;
+        struct digest digest = digest_of (content.ptr, content.len);
+        files[i].file.path = path_of (bench, i);
+        files[i].file.sha256 = text_copy (&bench->arena, text_of (digest_hex (&digest, hex)));
+        assert_int_equal (atomic_file_write (files[i].file.path.ptr, content.ptr, content.len, 0600, NULL), 0);
+    }
+    bench->rung = (struct rung) { .files = { files, LARGE } };
+    kit_store_close (bench->store);
+    bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, bench, NULL);
+}
+
+static const struct msg_chunk *ask_large (struct bench *bench, uint32_t file)
+{
+    kit_store_ask (bench->store, 0, &(struct msg_fetch) { bench->rung.files.items[file].file.sha256, 0 });
+    wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
+    return &bench->last[0];
+}
+
+static void the_least_used_is_read_again (void **state)
+{
+    struct bench *b = *state;
+    use_large_files (b);
+    for (uint32_t i = 0; i < LARGE; i++) {
+        assert_int_equal (ask_large (b, i)->size_bytes, KIT_FILE_MAX_BYTES);
+        assert_int_equal (ask_large (b, 0)->bytes.len, FILE_CHUNK_MAX_BYTES); /* in use all the time */
+    }
+    for (uint32_t i = 0; i < LARGE; i++)
+        assert_int_equal (unlink (path_of (b, i).ptr), 0);
+    assert_int_equal (ask_large (b, 0)->problem.len, 0);
+    assert_int_equal (ask_large (b, LARGE - 1)->problem.len, 0);
+    has_problem (ask_large (b, 1), "cannot be opened");
+}
+
+static void closing_answers_nobody (void **state)
+{
+    struct bench *b = *state;
+    kit_store_ask (b->store, 0, &(struct msg_fetch) { b->files[0].file.sha256, 0 });
+    kit_store_close (b->store);
+    b->store = NULL;
+    assert_int_equal (b->answers, 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        T (a_file_comes_in_pieces),
+        T (an_offset_behind_the_end_gets_nothing),
+        T (only_what_the_plan_names_is_served),
+        T (a_file_that_changed_is_refused_until_it_is_back),
+        T (what_was_read_once_is_served_as_planned),
+        T (hosts_that_wait_are_all_answered_once),
+        T (the_least_used_is_read_again),
+        T (closing_answers_nobody),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
