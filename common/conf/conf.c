@@ -20,7 +20,10 @@ static void fill (struct draft *draft)
 {
     if (draft_slice (draft) != 0)
         return;
+    draft_start (draft);
+    draft_groups (draft);
     draft_hosts (draft);
+    draft_way_back (draft);
     draft_profile (draft);
     draft_mesh (draft);
     draft_cache (draft);
@@ -38,6 +41,7 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
                struct err *err)
 {
     assert (options->slice_path && options->share_dir && options->home && options->home[0] == '/');
+    assert (!options->user_home || options->user_home[0] == '/');
     struct problem_list problems = { .arena = arena };
     struct draft draft = { .options = options, .arena = arena, .problems = &problems };
     struct conf_report made = { 0 };
@@ -49,5 +53,7 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
     *report = made;
     if (result == 0)
         *plan = draft.plan;
+    if (result == 0 && options->groups)
+        *options->groups = draft.groups;
     return result;
 }

@@ -2,6 +2,7 @@
 #ifndef SLICEUP_CONF_CONF_H
 #define SLICEUP_CONF_CONF_H
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/model/plan.h"
 
@@ -15,6 +16,12 @@ struct conf_options {
     const char *profile;        /* override by name or path; NULL: as the slice says. Same for the next two */
     const char *ladder;
     const char *pins;
+    const char *hosts;          /* host set: these of the slice's hosts only; NULL: all. The next: without these */
+    const char *exclude;
+    const char *user_home;      /* of whoever runs this, absolute: what "~/" stands for; NULL: not known */
+    /* Appends the host set that `word` (slurm, tpu) stands for where this runs; NULL: nothing can be asked. */
+    int (*host_source) (const char *word, struct buf *expression, struct err *err);
+    var_list *groups;           /* to be filled with the slice file's groups, name and host set; NULL: nobody asks */
 };
 /* 0: `plan` is complete and valid (warnings may stand in `report`). -1: problems, all of them, are in `report`, sorted by
  * file and position; `err` holds the first. Everything is allocated in `arena`. */

@@ -37,13 +37,20 @@ static bool has_dotdot (struct text path)
     return false;
 }
 
+struct text draft_base (const struct draft *draft)
+{
+    const struct text directory = draft->plan.start.directory;
+    return directory.len > 0 ? directory : text_of (draft->options->home);
+}
+
 struct text draft_path (struct draft *draft, const struct value *path)
 {
     struct text full = path->text;
     if (!path->good)
         return (struct text) { 0 };
+    struct text base = draft_base (draft);
     if (full.ptr[0] != '/')
-        full = text_format (draft->arena, "%s/%.*s", draft->options->home, TEXT_ARG (path->text));
+        full = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (base), TEXT_ARG (path->text));
     if (has_dotdot (full)) {
         problem_at (draft->problems, path->node,
                     "the path %s has '..' in it, expected a path that stays where it begins",

@@ -16,6 +16,10 @@ struct draft {
     struct plan plan;
     const struct yaml_node *root;       /* of the slice file */
     struct value slice[SLICE_KEYS];
+    struct ssh_way way;                 /* to a host that says nothing else */
+    bool jumps;                         /* some host is reached through another */
+    var_list groups;                    /* of the slice file: name and host set */
+    bool reduced;                       /* hosts were taken out: by `exclude`, --hosts or --exclude */
     const struct frontend *frontend;    /* NULL: not known */
     var_list profile_args;
     bool needs_pins;                    /* some rung wants the environment */
@@ -24,7 +28,9 @@ struct draft {
 
 /* In this order. */
 int draft_slice (struct draft *draft);      /* -1: there is nothing to go on with */
+void draft_start (struct draft *draft);
 void draft_hosts (struct draft *draft);
+void draft_way_back (struct draft *draft);
 void draft_profile (struct draft *draft);
 void draft_mesh (struct draft *draft);
 void draft_cache (struct draft *draft);
@@ -35,13 +41,32 @@ void draft_limits (struct draft *draft);
 
 /* One rung of the ladder file. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
+/* The files that the rung's canary, read as `program`, needs on its host. */
+int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
+
+/* Parts of draft_start: the sections of one launcher. */
+void draft_ssh (struct draft *draft);
+void draft_slurm (struct draft *draft);
+/* The way to one host: its own map, if any, over the slice's. */
+void draft_way (struct draft *draft, const struct value *given, struct ssh_way *way);
+/* Workers start on other machines than this one. */
+bool draft_is_elsewhere (const struct draft *draft);
+/* Reports a key that is given although the launcher is none of `launchers` (bit LAUNCHER_... each). */
+void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers);
+/* The names of a host set, in its order; "@name" stands for a group of the slice file. `once`: naming a host twice is
+ * an error. -1: reported at `node`. */
+int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names);
+/* Every group must be a host set, whether it is used or not. */
+void draft_groups (struct draft *draft);
 
 /* Reads and parses the file that a reference names; NULL: reported. */
 const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
                                     const struct yaml_node *reference, struct source *source);
 /* The reference of a slice key, or the command line's instead; NULL: neither is there. */
 const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option);
-/* `path` as it is when absolute, else below SLICEUP_HOME; empty: too long or leaves it with "..", reported. */
+/* Below which relative paths of the hosts lie: SLICEUP_HOME here, `start.directory` elsewhere. */
+struct text draft_base (const struct draft *draft);
+/* `path` as it is when absolute, else below draft_base; empty: too long or leaves it with "..", reported. */
 struct text draft_path (struct draft *draft, const struct value *path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);

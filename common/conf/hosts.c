@@ -1,88 +1,127 @@
-/* hosts.c - the hosts of a slice, in rank order: host sets as text, or maps with an address. */
+/* hosts.c - the hosts of a slice, in rank order: host sets, maps with an address, or a source that names them. */
 #include <string.h>
 
-#include "common/conf/draft.h"
+#include "common/conf/address.h"
+#include "common/conf/host_list.h"
+#include "common/model/host_source.h"
 
-struct host_draft {
-    struct draft *draft;
-    const struct yaml_node *where[HOSTS_MAX]; /* of each host, for the one that repeats it */
-    struct plan_host hosts[HOSTS_MAX];
-    uint32_t n;
-};
+/* No name of ours: always a path, whatever its extension. */
+static const struct source_kind file_kind = { "host file", "", "" };
 
-static bool is_loopback (struct text address)
-{
-    return text_starts (address, "127.") || text_is (address, "::1") || text_is (address, "localhost");
-}
-
-static bool address_is_good (struct text address)
-{
-    bool good = address.len > 0 && address.ptr[0] != '-';
-    for (uint32_t i = 0; good && i < address.len; i++) {
-        char c = address.ptr[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr (".:-_", c);
-    }
-    return good;
-}
-
-static void add_host (struct host_draft *list, const struct yaml_node *node, struct plan_host host)
-{
-    struct problem_list *problems = list->draft->problems;
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (text_equal (list->hosts[i].name, host.name)) {
-            problem_at (problems, node, "the host %s is given twice, first in line %u; expected once",
-                        problem_quote (problems, host.name), list->where[i]->line);
-            return;
-        }
-    }
-    if (list->n == HOSTS_MAX) {
-        problem_at (problems, node, "more than %d hosts", HOSTS_MAX);
-        return;
-    }
-    list->where[list->n] = node;
-    list->hosts[list->n++] = host;
-}
-
-static void add_set (struct host_draft *list, const struct yaml_node *node)
+static void add_set (struct host_list *list, const struct yaml_node *node)
 {
     struct name_list names = { 0 };
-    struct err err;
-    if (hostset_expand (node->text, list->draft->arena, &names, &err) != 0) {
-        problem_at (list->draft->problems, node, "%s; expected a host set such as v6e[0-3]", err.text);
+    if (draft_host_set (list->draft, node, true, &names) != 0)
         return;
-    }
     for (uint32_t i = 0; i < names.n; i++)
-        add_host (list, node, (struct plan_host) { .name = names.items[i], .address = TEXT_LIT ("127.0.0.1") });
+        host_list_add (list, node, (struct plan_host) { .name = names.items[i] });
 }
 
-static void add_map (struct host_draft *list, const struct yaml_node *node)
+static bool check_address (struct draft *draft, const struct value host[])
+{
+    const struct value *address = &host[HOST_ADDRESS];
+    if (!address->given)
+        return true;
+    if (!address_is_good (address->text)) {
+        problem_at (draft->problems, address->node, "the address %s, expected a host name or an IP address",
+                    problem_quote (draft->problems, address->text));
+        return false;
+    }
+    /* Not refused: a slice of other machines can be checked where it will not run. */
+    if (draft->plan.launcher == LAUNCHER_LOCAL && !address_is_loopback (address->text))
+        warning_at (
+            draft->problems, address->node,
+            "launcher: local starts the worker of %.*s on this machine; expected an address of this machine, such "
+            "as 127.0.0.1",
+            TEXT_ARG (host[HOST_NAME].text));
+    return true;
+}
+
+static void add_map (struct host_list *list, const struct yaml_node *node)
 {
     struct value host[HOST_KEYS];
     struct draft *draft = list->draft;
     if (section_read (&host_section, node, host, draft->problems) != 0 || !host[HOST_NAME].good
-        || !host[HOST_ADDRESS].good)
+        || (host[HOST_ADDRESS].given && !host[HOST_ADDRESS].good) || !check_address (draft, host))
         return;
-    if (!address_is_good (host[HOST_ADDRESS].text)) {
-        problem_at (draft->problems, host[HOST_ADDRESS].node, "the address %s, expected a host name or an IP address",
-                    problem_quote (draft->problems, host[HOST_ADDRESS].text));
-        return;
-    }
-    /* Not refused: a slice of other machines can be checked where it will not run. */
-    if (!is_loopback (host[HOST_ADDRESS].text))
-        warning_at (
-            draft->problems, host[HOST_ADDRESS].node,
-            "launcher: local starts the worker of %.*s on this machine; expected an address of this machine, such as "
-            "127.0.0.1",
-            TEXT_ARG (host[HOST_NAME].text));
     struct plan_host made = { .name = host[HOST_NAME].text, .address = host[HOST_ADDRESS].text };
     if (host[HOST_ENV_DIR].given)
         made.env_dir = draft_path (draft, &host[HOST_ENV_DIR]);
-    add_host (list, node, made);
+    draft_way (draft, &host[HOST_SSH], &made.ssh);
+    host_list_add (list, node, made);
 }
 
-static void add_item (struct host_draft *list, const struct yaml_node *node)
+static void add_file (struct host_list *list, const struct value *file)
 {
-    if (node->kind == YAML_MAP)
+    struct source source;
+    if (source_read (&source, &file_kind, list->draft->options->share_dir, file->node, list->draft->problems) != 0)
+        return;
+    uint32_t at = 0, seen = 0, line = 1, line_from = 0;
+    struct text word;
+    while (host_source_word (source.bytes, &at, &word)) {
+        uint32_t from = (uint32_t) (word.ptr - source.bytes.ptr);
+        for (; seen < from; seen++)
+            if (source.bytes.ptr[seen] == '\n') {
+                line++;
+                line_from = seen + 1;
+            }
+        struct yaml_node *node = arena_alloc (list->draft->arena, sizeof *node);
+        *node = (struct yaml_node) {
+            .file = source.shown, .line = line, .column = from - line_from + 1, .kind = YAML_SCALAR, .text = word
+        };
+        add_set (list, node);
+    }
+}
+
+/* What the machine that sliceup runs on says: as little to be trusted as a file. */
+static void ask_source (struct host_list *list, const struct value *from)
+{
+    const struct draft *draft = list->draft;
+    struct buf set;
+    struct err err;
+    buf_init (&set, SOURCE_MAX_BYTES);
+    const char *word = text_copy (draft->arena, from->text).ptr;
+    if (!draft->options->host_source)
+        problem_at (draft->problems, from->node, "from: %s cannot be asked here, expected host sets", word);
+    else if (draft->options->host_source (word, &set, &err) != 0)
+        problem_at (draft->problems, from->node, "from: %s: %s", word, err.text);
+    else {
+        struct yaml_node node = *from->node;
+        node.text = text_copy (draft->arena, buf_as_text (&set));
+        add_set (list, arena_copy (draft->arena, &node, sizeof node));
+    }
+    buf_release (&set);
+}
+
+static void add_source (struct host_list *list, const struct yaml_node *node)
+{
+    struct value of[FROM_KEYS];
+    struct draft *draft = list->draft;
+    if (section_read (&from_section, node, of, draft->problems) != 0 || !of[FROM_FROM].good)
+        return;
+    bool is_file = of[FROM_FROM].number == FROM_A_FILE;
+    if (is_file != of[FROM_FILE].given)
+        problem_at (draft->problems, of[FROM_FILE].node, "from: %.*s %s file, expected it with from: file",
+                    TEXT_ARG (of[FROM_FROM].text), is_file ? "without" : "with");
+    else if (!is_file)
+        ask_source (list, &of[FROM_FROM]);
+    else if (of[FROM_FILE].good)
+        add_file (list, &of[FROM_FILE]);
+}
+
+static bool is_source (const struct yaml_node *map)
+{
+    for (const struct yaml_node *key = map->first; key; key = key->next)
+        if (text_is (key->text, from_section.keys[FROM_FROM].name))
+            return true;
+    return false;
+}
+
+static void add_item (struct host_list *list, const struct yaml_node *node)
+{
+    if (node->kind == YAML_MAP && is_source (node))
+        add_source (list, node);
+    else if (node->kind == YAML_MAP)
         add_map (list, node);
     else if (node->kind == YAML_SCALAR)
         add_set (list, node);
@@ -91,28 +130,45 @@ static void add_item (struct host_draft *list, const struct yaml_node *node)
                     yaml_kind_name (node->kind));
 }
 
+static void add_all (struct host_list *list, const struct yaml_node *node)
+{
+    if (node->kind == YAML_LIST)
+        for (const struct yaml_node *item = node->first; item; item = item->next)
+            add_item (list, item);
+    else if (node->kind == YAML_SCALAR)
+        add_set (list, node);
+    else if (is_source (node))
+        add_source (list, node);
+    else
+        problem_at (list->draft->problems, node,
+                    "a map, expected a host set such as v6e[0-3], a list of hosts, or {from: slurm}");
+}
+
+static void finish (struct host_list *list, const struct yaml_node *node)
+{
+    struct draft *draft = list->draft;
+    if (list->n == 0) {
+        problem_at (draft->problems, node, "no hosts%s, expected at least one", draft->reduced ? " are left" : "");
+        return;
+    }
+    host_list_check (list);
+    draft->plan.hosts.items = arena_copy (draft->arena, list->hosts, list->n * sizeof *list->hosts);
+    draft->plan.hosts.n = list->n;
+}
+
 void draft_hosts (struct draft *draft)
 {
     const struct value *value = &draft->slice[SLICE_HOSTS];
     uint32_t errors_before = draft->problems->errors;
     if (!value->good)
         return;
-    struct host_draft *list = mem_alloc (sizeof *list);
+    struct host_list *list = mem_alloc (sizeof *list);
     list->draft = draft;
-    if (value->node->kind == YAML_LIST)
-        for (const struct yaml_node *item = value->node->first; item; item = item->next)
-            add_item (list, item);
-    else if (value->node->kind == YAML_SCALAR)
-        add_set (list, value->node);
-    else
-        problem_at (draft->problems, value->node, "a map, expected a host set such as v6e[0-3], or a list of hosts");
-    bool good = draft->problems->errors == errors_before;
-    if (good && list->n == 0)
-        problem_at (draft->problems, value->node, "no hosts, expected at least one");
+    add_all (list, value->node);
+    if (draft->problems->errors == errors_before)
+        host_list_reduce (list);
     /* With a host missing, the mesh and the writer would be found wrong as well. */
-    if (good && list->n > 0) {
-        draft->plan.hosts.items = arena_copy (draft->arena, list->hosts, list->n * sizeof *list->hosts);
-        draft->plan.hosts.n = list->n;
-    }
+    if (draft->problems->errors == errors_before)
+        finish (list, value->node);
     mem_free (list);
 }

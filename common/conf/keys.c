@@ -13,19 +13,30 @@
 static const char *const backend_list[] = { "none", "cpu", "tpu" };
 static const char *const need_list[] = { "none", "required", "any" };
 static const char *const builtin_list[] = { "none", "facts", "restore" };
+static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
 /* "none" is a word here, so it cannot be the 0 of warm_names: WARM_... is one less. */
 static const char *const warm_list[] = { "", "none", "solo", "gang" };
 static const struct names warm_words = WORDS (warm_list), backend_words = WORDS (backend_list),
-                          need_words = WORDS (need_list), builtin_words = WORDS (builtin_list);
+                          need_words = WORDS (need_list), builtin_words = WORDS (builtin_list),
+                          from_words = WORDS (from_list);
 
 static const struct key slice_keys[SLICE_KEYS] = {
     [SLICE_SLICE] = { "slice", KEY_NAME, .required = true,
         .help = "What the slice is called in every view and receipt." },
     [SLICE_HOSTS] = { "hosts", KEY_ANY, .required = true,
-        .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps. The order as written is the "
-                "rank order." },
-    [SLICE_LAUNCHER] = { "launcher", KEY_NAME, .fallback = "local",
-        .help = "Who starts the workers: `local`, as processes of this machine, is the only one in this version." },
+        .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps, or a map that says where to take "
+                "them from. The order as written is the rank order." },
+    [SLICE_EXCLUDE] = { "exclude", KEY_HOSTS, .help = "Hosts taken out again, wherever `hosts` named them." },
+    [SLICE_GROUPS] = { "groups", KEY_MAP,
+        .help = "Name to host set; `@name` stands for it in the host sets of this file, in `--hosts` and in "
+                "`--exclude`." },
+    [SLICE_LAUNCHER] = { "launcher", KEY_WORD, .words = &launcher_names, .fallback = "local",
+        .help = "Who starts the workers. `local`: here, as processes of this machine. `ssh`, `slurm`: sliceup takes "
+                "them to their hosts. `join`: they come by themselves, each with a ticket." },
+    [SLICE_START] = { "start", KEY_MAP, .help = "How a worker gets onto its host; not with `local`." },
+    [SLICE_COORDINATOR] = { "coordinator", KEY_MAP, .help = "Where hosts and monitors find the coordinator." },
+    [SLICE_SSH] = { "ssh", KEY_MAP, .help = "How hosts are reached; with launcher `ssh` only." },
+    [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "What srun is told; with launcher `slurm` only." },
     [SLICE_MESH] = { "mesh", KEY_MAP,
         .help = "Axis name to size, outermost first; the product is hosts times devices per host. Default: one axis "
                 "`host` over all devices." },
@@ -33,21 +44,92 @@ static const struct key slice_keys[SLICE_KEYS] = {
         .help = "The launch policy: a file of `configs/profiles`." },
     [SLICE_PINS] = { "pins", KEY_ANY,
         .help = "The pin set: a file of `configs/pins`, or a map. Left out when no rung needs an environment." },
-    [SLICE_CACHE] = { "cache", KEY_MAP, .help = "The compile cache. Default: one writer, below SLICEUP_HOME." },
+    [SLICE_CACHE] = { "cache", KEY_MAP,
+        .help = "The compile cache. Default: one writer, below SLICEUP_HOME (`local` only)." },
     [SLICE_LADDER] = { "ladder", KEY_REFERENCE, .required = true, .help = "The rungs: a file of `configs/ladders`." },
     [SLICE_SIGNATURES] = { "signatures", KEY_LIST,
         .help = "Files of `configs/signatures`, tried in this order. Default: the frontend's own, then `system`." },
     [SLICE_ENV_DIR] = { "env_dir", KEY_PATH,
         .help = "Where the environment is built; the worker appends the Python version. Default: `envs/` and the "
-                "first 16 digits of the pin set's sha256." },
+                "first 16 digits of the pin set's sha256, below SLICEUP_HOME or `start.directory`." },
     [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "How long and how much; every wait has a bound." },
 };
 
 static const struct key host_keys[HOST_KEYS] = {
     [HOST_NAME] = { "name", KEY_NAME, .required = true, .help = "The host's name." },
-    [HOST_ADDRESS] = { "address", KEY_TEXT, 1, 255, .fallback = "127.0.0.1",
-        .help = "Name or IP address by which the other hosts reach it." },
+    [HOST_ADDRESS] = { "address", KEY_TEXT, 1, 255,
+        .help = "Name or IP address by which the other hosts reach it. Default: `127.0.0.1` with launcher `local`, "
+                "else its name." },
     [HOST_ENV_DIR] = { "env_dir", KEY_PATH, .help = "This host's own environment directory. Default: the slice's." },
+    [HOST_SSH] = { "ssh", KEY_MAP, .help = "How this host is reached, where it differs from the slice's `ssh`." },
+};
+
+static const struct key way_keys[WAY_KEYS] = {
+    [WAY_ADDRESS] = { "address", KEY_TEXT, 1, 255,
+        .help = "Name or IP address of its sshd, seen from here (or from the jump host). Default: the host's "
+                "`address`." },
+    [WAY_PORT] = { "port", KEY_NUMBER, 1, 65535, .help = "Default: the slice's." },
+    [WAY_USER] = { "user", KEY_NAME, .help = "Default: the slice's." },
+    [WAY_JUMP] = { "jump", KEY_TEXT, 0, 255,
+        .help = "`[user@]host[:port]` to go through; `''`: straight there. Default: the slice's." },
+};
+
+static const struct key from_keys[FROM_KEYS] = {
+    [FROM_FROM] = { "from", KEY_WORD, .words = &from_words, .required = true,
+        .help = "`slurm`: SLURM_JOB_NODELIST, the allocation that sliceup runs in. `tpu`: the machines of this TPU VM "
+                "(TPU_WORKER_HOSTNAMES). `file`: a file." },
+    [FROM_FILE] = { "file", KEY_REFERENCE,
+        .help = "With `from: file`: a path relative to the slice file; host sets, one or more a line, and comments "
+                "behind `#`." },
+};
+
+static const struct key start_keys[START_KEYS] = {
+    [START_DIRECTORY] = { "directory", KEY_FOLDER, 2, PATH_MAX_BYTES / 2, .fallback = "/var/tmp/sliceup",
+        .help = "On every host: the worker that was brought there, its folder of each run, environments. Made with "
+                "mode 0700." },
+    [START_DEADLINE] = { "deadline", KEY_DURATION, SECOND, HOUR, .fallback = "60s",
+        .help = "Of one host's whole start, from connecting until its worker answers; not with `join`." },
+    [START_AT_ONCE] = { "at_once", KEY_NUMBER, 1, HOSTS_MAX, .fallback = "32",
+        .help = "Hosts being started at the same time; not with `join`." },
+    [START_OUTLIVE] = { "outlive", KEY_BOOL,
+        .help = "Workers outlive the connection that started them, so a run can be resumed. Default: true with `ssh`; "
+                "a worker of `slurm` always ends with its job step." },
+};
+
+static const struct key coordinator_keys[COORDINATOR_KEYS] = {
+    [COORDINATOR_ADDRESS] = { "address", KEY_TEXT, 1, 255,
+        .help = "Name or IP address by which the hosts reach this machine; required with `join` and with a jump host. "
+                "Default: `ssh`: the near end of each connection; `slurm`: this machine's name; or `listen`, when that "
+                "is one address." },
+    [COORDINATOR_LISTEN] = { "listen", KEY_TEXT, 1, 255,
+        .help = "The local IP address to listen at. Default: `127.0.0.1` with launcher `local`, else `0.0.0.0`: all." },
+    [COORDINATOR_CONTROL] = { "control_port", KEY_NUMBER, 0, 65535, .fallback = "0",
+        .help = "Where workers connect; 0: any free port. Required with `join`." },
+    [COORDINATOR_BULK] = { "bulk_port", KEY_NUMBER, 0, 65535, .fallback = "0",
+        .help = "Where workers send logs and fetch files; 0: any free port. Required with `join`." },
+    [COORDINATOR_EVENTS] = { "events_port", KEY_NUMBER, 0, 65535, .fallback = "0",
+        .help = "Where monitors connect; 0: any free port." },
+};
+
+static const struct key ssh_keys[SSH_KEYS] = {
+    [SSH_USER] = { "user", KEY_NAME, .help = "User on the hosts. Default: whoever runs sliceup." },
+    [SSH_PORT] = { "port", KEY_NUMBER, 1, 65535, .fallback = "22", .help = "Port of sshd on the hosts." },
+    [SSH_JUMP] = { "jump", KEY_TEXT, 0, 255,
+        .help = "`[user@]host[:port]` to go through to reach the hosts. Default: straight there." },
+    [SSH_IDENTITIES] = { "identities", KEY_LIST,
+        .help = "Private key files, tried in this order behind the agent's. Default: those of `~/.ssh/id_ed25519`, "
+                "`~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
+    [SSH_AGENT] = { "agent", KEY_BOOL, .fallback = "true",
+        .help = "Ask the key agent at SSH_AUTH_SOCK first, when there is one." },
+    [SSH_KNOWN_HOSTS] = { "known_hosts", KEY_OWN_PATH, .fallback = "~/.ssh/known_hosts",
+        .help = "Host keys as OpenSSH keeps them. A host whose key is not in it is refused before anything is sent." },
+};
+
+static const struct key slurm_keys[SLURM_KEYS] = {
+    [SLURM_ACCOUNT] = { "account", KEY_NAME, .help = "Account to charge. Default: Slurm's." },
+    [SLURM_PARTITION] = { "partition", KEY_NAME, .help = "Where to run. Default: Slurm's." },
+    [SLURM_OPTIONS] = { "options", KEY_LIST,
+        .help = "Further options of srun, each `--name` or `--name=value`; at most 16." },
 };
 
 static const struct key pins_keys[PINS_KEYS] = {
@@ -63,12 +145,15 @@ static const struct key cache_keys[CACHE_KEYS] = {
     [CACHE_MODE] = { "mode", KEY_WORD, .words = &cache_mode_names, .fallback = "single-writer",
         .help = "`single-writer`: one host writes, all others cannot. `off`: no cache, every rung runs once." },
     [CACHE_WRITER] = { "writer", KEY_NAME, .help = "The host that writes. Default: the host of rank 0." },
-    [CACHE_ROOT] = { "root", KEY_PATH, .fallback = "cache", .help = "The cache directory as the hosts see it." },
+    [CACHE_ROOT] = { "root", KEY_PATH, .fallback = "cache",
+        .help = "The cache directory as the hosts see it. With every launcher but `local` it must be given, absolute, "
+                "on storage that all hosts share." },
 };
 
 static const struct key limits_keys[LIMIT_KEYS] = {
-    [LIMIT_JOIN] = { "join", KEY_DURATION, SECOND, HOUR, .fallback = "30s",
-        .help = "From launch to every host joined." },
+    [LIMIT_JOIN] = { "join", KEY_DURATION, SECOND, HOUR,
+        .help = "From launch to every host joined. Default: `30s`; with `ssh` and `slurm` that and `start.deadline` "
+                "for each round of `start.at_once` hosts, at most `1h`; with `join` `10m`." },
     [LIMIT_SUSPECT] = { "suspect", KEY_DURATION, SECOND, HOUR, .fallback = "5s",
         .help = "Silence after which a host is shown as suspect; less than `lost`." },
     [LIMIT_LOST] = { "lost", KEY_DURATION, SECOND, HOUR, .fallback = "30s",
@@ -152,6 +237,11 @@ static const struct key signature_keys[SIGNATURE_KEYS] = {
 };
 
 const struct section slice_section = SECTION ("a slice file", slice_keys), host_section = SECTION ("a host", host_keys),
+                     way_section = SECTION ("ssh of a host", way_keys),
+                     from_section = SECTION ("a source of hosts", from_keys),
+                     start_section = SECTION ("start", start_keys),
+                     coordinator_section = SECTION ("coordinator", coordinator_keys),
+                     ssh_section = SECTION ("ssh", ssh_keys), slurm_section = SECTION ("slurm", slurm_keys),
                      pins_section = SECTION ("pins", pins_keys), cache_section = SECTION ("cache", cache_keys),
                      limits_section = SECTION ("limits", limits_keys),
                      profile_section = SECTION ("a profile", profile_keys),
@@ -159,6 +249,8 @@ const struct section slice_section = SECTION ("a slice file", slice_keys), host_
                      signatures_section = SECTION ("a signature file", signatures_keys),
                      signature_section = SECTION ("a signature", signature_keys);
 
-const struct section *const conf_sections[] = { &slice_section, &host_section, &pins_section, &cache_section,
-                                                &limits_section, &profile_section, &ladder_section, &rung_section,
-                                                &signatures_section, &signature_section, NULL };
+const struct section *const conf_sections[] = {
+    &slice_section, &host_section, &way_section, &from_section, &start_section, &coordinator_section, &ssh_section,
+    &slurm_section, &pins_section, &cache_section, &limits_section, &profile_section, &ladder_section, &rung_section,
+    &signatures_section, &signature_section, NULL
+};

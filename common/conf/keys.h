@@ -12,7 +12,10 @@ enum key_kind {
     KEY_NAME = 1,   /* as hosts, rungs, files are named */
     KEY_TEXT,       /* min..max bytes */
     KEY_REFERENCE,  /* the name or path of another file */
-    KEY_PATH,       /* absolute, or relative to SLICEUP_HOME */
+    KEY_PATH,       /* on the hosts: absolute, or relative to SLICEUP_HOME (elsewhere: to start.directory) */
+    KEY_FOLDER,     /* on the hosts: absolute, of bytes that need no quoting anywhere; at most max bytes */
+    KEY_OWN_PATH,   /* on this machine: absolute, or "~/" and what lies below the home folder */
+    KEY_HOSTS,      /* a host set */
     KEY_WORD,       /* one of `words` */
     KEY_BOOL,
     KEY_NUMBER,     /* min..max */
@@ -39,9 +42,17 @@ struct section {
     uint32_t keys_n;
 };
 
-enum { SLICE_SLICE, SLICE_HOSTS, SLICE_LAUNCHER, SLICE_MESH, SLICE_PROFILE, SLICE_PINS, SLICE_CACHE, SLICE_LADDER,
-       SLICE_SIGNATURES, SLICE_ENV_DIR, SLICE_LIMITS, SLICE_KEYS };
-enum { HOST_NAME, HOST_ADDRESS, HOST_ENV_DIR, HOST_KEYS };
+enum { SLICE_SLICE, SLICE_HOSTS, SLICE_EXCLUDE, SLICE_GROUPS, SLICE_LAUNCHER, SLICE_START, SLICE_COORDINATOR, SLICE_SSH,
+       SLICE_SLURM, SLICE_MESH, SLICE_PROFILE, SLICE_PINS, SLICE_CACHE, SLICE_LADDER, SLICE_SIGNATURES, SLICE_ENV_DIR,
+       SLICE_LIMITS, SLICE_KEYS };
+enum { HOST_NAME, HOST_ADDRESS, HOST_ENV_DIR, HOST_SSH, HOST_KEYS };
+enum { WAY_ADDRESS, WAY_PORT, WAY_USER, WAY_JUMP, WAY_KEYS };
+enum { FROM_FROM, FROM_FILE, FROM_KEYS };
+enum { START_DIRECTORY, START_DEADLINE, START_AT_ONCE, START_OUTLIVE, START_KEYS };
+enum { COORDINATOR_ADDRESS, COORDINATOR_LISTEN, COORDINATOR_CONTROL, COORDINATOR_BULK, COORDINATOR_EVENTS,
+       COORDINATOR_KEYS };
+enum { SSH_USER, SSH_PORT, SSH_JUMP, SSH_IDENTITIES, SSH_AGENT, SSH_KNOWN_HOSTS, SSH_KEYS };
+enum { SLURM_ACCOUNT, SLURM_PARTITION, SLURM_OPTIONS, SLURM_KEYS };
 enum { PINS_FILE, PINS_SETUP, PINS_PYTHON, PINS_KEYS };
 enum { CACHE_MODE, CACHE_WRITER, CACHE_ROOT, CACHE_KEYS };
 enum { LIMIT_JOIN, LIMIT_SUSPECT, LIMIT_LOST, LIMIT_ORPHAN, LIMIT_EXIT, LIMIT_CASCADE, LIMIT_STOP, LIMIT_LOG,
@@ -54,15 +65,17 @@ enum { RUNG_ID, RUNG_BUILTIN, RUNG_CANARY, RUNG_COMMAND, RUNG_SCOPE, RUNG_WARM, 
 enum { SIGNATURES_SIGNATURES, SIGNATURES_LIST, SIGNATURES_KEYS };
 enum { SIGNATURE_ID, SIGNATURE_TEXT, SIGNATURE_LAYER, SIGNATURE_PEER, SIGNATURE_TRANSIENT, SIGNATURE_NEXT,
        SIGNATURE_KEYS };
-enum { KEYS_MOST = 12 }; /* no section has more */
+enum { KEYS_MOST = 20 }; /* no section has more */
 
-extern const struct section slice_section, host_section, pins_section, cache_section, limits_section, profile_section,
-    ladder_section, rung_section, signatures_section, signature_section;
+extern const struct section slice_section, host_section, way_section, from_section, start_section, coordinator_section,
+    ssh_section, slurm_section, pins_section, cache_section, limits_section, profile_section, ladder_section,
+    rung_section, signatures_section, signature_section;
 /* All of them, in the order of the reference; NULL ends the list. */
 extern const struct section *const conf_sections[];
 
 /* In the order of their names' tables; value 0 is "none". */
 enum { NEED_REQUIRED = 1, NEED_ANY };
+enum { FROM_SLURM = 1, FROM_TPU, FROM_A_FILE };
 
 /* "a whole number from 1 to 8": what a value of this key has to be. */
 void key_expectation (const struct key *key, struct buf *out);

@@ -40,6 +40,15 @@ void key_expectation (const struct key *key, struct buf *out)
     case KEY_PATH:
         buf_puts (out, "a path, absolute or below SLICEUP_HOME");
         break;
+    case KEY_FOLDER:
+        buf_printf (out, "an absolute path of letters, digits and '/._+@-', at most %" PRIu64 " bytes", key->max);
+        break;
+    case KEY_OWN_PATH:
+        buf_puts (out, "a path of this machine, absolute or beginning with ~/");
+        break;
+    case KEY_HOSTS:
+        buf_puts (out, "a host set such as v6e[0-3]");
+        break;
     case KEY_WORD:
         words (key->words, out);
         break;

@@ -36,8 +36,26 @@ bool size_parse (struct text text, uint64_t *bytes)
 
 static bool text_fits (struct text text, uint64_t min, uint64_t max)
 {
+    if (text.len == 0)
+        return min == 0;
     return text.len >= min && text.len <= max && !memchr (text.ptr, '\n', text.len)
            && !memchr (text.ptr, '\t', text.len);
+}
+
+bool own_path_is_good (struct text path)
+{
+    return text_fits (path, 1, PATH_MAX_BYTES) && (path.ptr[0] == '/' || text_starts (path, "~/"));
+}
+
+static bool folder_is_good (struct text path, uint64_t min, uint64_t max)
+{
+    bool good = path.len >= min && path.len <= max && path.ptr[0] == '/';
+    for (uint32_t i = 0; good && i < path.len; i++) {
+        char c = path.ptr[i];
+        good =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr ("/._+@-", c));
+    }
+    return good;
 }
 
 /* Kinds that are numbers in the end. */
@@ -76,6 +94,12 @@ static bool parse_scalar (const struct key *key, const struct yaml_node *node, s
     case KEY_REFERENCE:
     case KEY_PATH:
         return text_fits (node->text, 1, PATH_MAX_BYTES);
+    case KEY_OWN_PATH:
+        return own_path_is_good (node->text);
+    case KEY_FOLDER:
+        return folder_is_good (node->text, key->min, key->max);
+    case KEY_HOSTS:
+        return text_fits (node->text, 1, YAML_SCALAR_MAX_BYTES);
     case KEY_WORD:
     case KEY_BOOL:
     case KEY_NUMBER:

@@ -12,7 +12,7 @@ struct value {
     const struct yaml_node *node; /* the value, or the whole map when the key is absent: where to point a finger */
     bool given;
     bool good;              /* given or defaulted, and of the right kind: `text` or `number` may be used */
-    struct text text;       /* NAME TEXT REFERENCE PATH WORD */
+    struct text text;       /* NAME TEXT REFERENCE PATH FOLDER OWN_PATH HOSTS WORD */
     uint64_t number;        /* WORD: its number; BOOL NUMBER DURATION SIZE */
 };
 
@@ -24,6 +24,8 @@ int section_read_optional (const struct section *section, const struct value *va
                            struct problem_list *problems);
 /* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */
 bool name_is_good (struct text name);
+/* A path of this machine: absolute, or "~/" and more. */
+bool own_path_is_good (struct text path);
 /* "4MiB": a whole number and B, KiB, MiB or GiB; false: it is no size. */
 bool size_parse (struct text text, uint64_t *bytes);
 

@@ -3,6 +3,9 @@
 
 #include "common/conf/draft.h"
 
+/* `limits.join` when nothing is said; JOIN_MOST_MS is the most that can be. */
+enum { JOIN_MS = 30 * 1000, JOIN_BY_ITSELF_MS = 10 * 60 * 1000, JOIN_MOST_MS = 60 * 60 * 1000 };
+
 static const struct source_kind slice_kind = { "slice", "configs/slices", ".yaml" };
 
 int draft_slice (struct draft *draft)
@@ -15,12 +18,9 @@ int draft_slice (struct draft *draft)
     draft->plan.slice = draft->slice[SLICE_SLICE].text;
     draft->plan.source = source.ref;
     draft->plan.home = text_copy (draft->arena, text_of (draft->options->home));
+    /* NONE: reported; what depends on it is passed over. */
     const struct value *launcher = &draft->slice[SLICE_LAUNCHER];
-    if (launcher->good && !text_is (launcher->text, names_of (&launcher_names, LAUNCHER_LOCAL)))
-        problem_at (draft->problems, launcher->node,
-                    "the launcher %s cannot be used in this version, expected local: workers start here only",
-                    problem_quote (draft->problems, launcher->text));
-    draft->plan.launcher = LAUNCHER_LOCAL;
+    draft->plan.launcher = launcher->good ? (enum launcher) launcher->number : LAUNCHER_NONE;
     return 0;
 }
 
@@ -61,6 +61,26 @@ static int read_axes (struct draft *draft, const struct yaml_node *map, struct m
     return result;
 }
 
+/* The same axes with one of another size, else one axis: what could be written instead. */
+static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, uint64_t devices)
+{
+    uint32_t product = mesh_devices (mesh), chosen = mesh->n;
+    struct buf text;
+    for (uint32_t i = mesh->n; product > 0 && i-- > 0;)
+        if (devices % (product / mesh->items[i].size) == 0)
+            chosen = i;
+    if (chosen == mesh->n)
+        return text_format (draft->arena, "{host: %u}", (uint32_t) devices).ptr;
+    buf_init (&text, ERR_TEXT_BYTES);
+    for (uint32_t i = 0; i < mesh->n; i++)
+        buf_printf (&text, "%s%.*s: %u", i ? ", " : "{", TEXT_ARG (mesh->items[i].axis),
+                    i == chosen ? (uint32_t) (devices / (product / mesh->items[i].size)) : mesh->items[i].size);
+    buf_byte (&text, '}');
+    const char *shown = text_copy (draft->arena, buf_as_text (&text)).ptr;
+    buf_release (&text);
+    return shown;
+}
+
 void draft_mesh (struct draft *draft)
 {
     const struct value *given = &draft->slice[SLICE_MESH];
@@ -78,10 +98,28 @@ void draft_mesh (struct draft *draft)
         problem_at (draft->problems, given->node, "%u hosts with %u devices each, expected at most %d devices in all",
                     draft->plan.hosts.n, draft->plan.profile.devices_per_host, DEVICES_MAX);
     else if (mesh_devices (&mesh) != devices)
-        problem_at (draft->problems, given->node,
-                    "the sizes of the mesh do not multiply to %u devices, expected %u hosts times %u devices_per_host",
-                    (uint32_t) devices, draft->plan.hosts.n, draft->plan.profile.devices_per_host);
+        problem_at (
+            draft->problems, given->node,
+            "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u devices_per_host; "
+            "a mesh of %s would fit",
+            (uint32_t) devices, draft->plan.hosts.n, draft->reduced ? " (others are left out)" : "",
+            draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     draft->plan.mesh = mesh;
+}
+
+/* Elsewhere a relative path, which the default is too, would name a folder that each host has for itself. */
+static void read_cache_root (struct draft *draft, const struct value *root)
+{
+    if (draft_is_elsewhere (draft) && root->good && root->text.ptr[0] != '/') {
+        problem_at (
+            draft->problems, root->node,
+            "launcher: %s %s, expected cache.root as an absolute path on storage that all hosts share at this path, "
+            "or mode: off",
+            names_of (&launcher_names, draft->plan.launcher),
+            root->given ? "with a relative cache.root" : "without cache.root");
+        return;
+    }
+    draft->plan.cache.root = draft_path (draft, root);
 }
 
 void draft_cache (struct draft *draft)
@@ -98,14 +136,37 @@ void draft_cache (struct draft *draft)
                             cache_section.keys[i].name);
         return;
     }
-    plan->root = draft_path (draft, &cache[CACHE_ROOT]);
+    read_cache_root (draft, &cache[CACHE_ROOT]);
     if (draft->plan.hosts.n == 0 || (cache[CACHE_WRITER].given && !cache[CACHE_WRITER].good))
         return;
     plan->writer = cache[CACHE_WRITER].given ? cache[CACHE_WRITER].text : draft->plan.hosts.items[0].name;
     if (plan_rank (&draft->plan, plan->writer) < 0)
         problem_at (draft->problems, cache[CACHE_WRITER].node,
-                    "the writer %s is no host of this slice, expected one of its hosts",
-                    problem_quote (draft->problems, plan->writer));
+                    "the writer %s is no host of this slice, expected one of its hosts%s",
+                    problem_quote (draft->problems, plan->writer), draft->reduced ? " that are not left out" : "");
+}
+
+/* Long enough for every host to use its whole deadline. */
+static uint64_t usual_join_ms (const struct draft *draft)
+{
+    const struct plan *plan = &draft->plan;
+    if (plan->launcher == LAUNCHER_JOIN)
+        return JOIN_BY_ITSELF_MS;
+    uint64_t rounds = plan->start.at_once > 0 ? (plan->hosts.n + plan->start.at_once - 1) / plan->start.at_once : 0;
+    uint64_t wanted_ms = JOIN_MS + rounds * plan->start.deadline_ms;
+    return wanted_ms < JOIN_MOST_MS ? wanted_ms : JOIN_MOST_MS;
+}
+
+static void read_join (struct draft *draft, const struct value *join)
+{
+    uint64_t deadline_ms = draft->plan.start.deadline_ms;
+    draft->plan.limits.join_ms = join->given ? join->number : usual_join_ms (draft);
+    if (join->given && join->good && join->number < deadline_ms)
+        warning_at (
+            draft->problems, join->node,
+            "every host must have joined after %llu ms, but start.deadline gives one %llu ms to start; expected at "
+            "least that",
+            (unsigned long long) join->number, (unsigned long long) deadline_ms);
 }
 
 void draft_limits (struct draft *draft)
@@ -114,7 +175,6 @@ void draft_limits (struct draft *draft)
     if (section_read_optional (&limits_section, &draft->slice[SLICE_LIMITS], limits, draft->problems) != 0)
         return;
     draft->plan.limits = (struct limits) {
-        .join_ms = limits[LIMIT_JOIN].number,
         .suspect_ms = limits[LIMIT_SUSPECT].number,
         .lost_ms = limits[LIMIT_LOST].number,
         .orphan_ms = limits[LIMIT_ORPHAN].number,
@@ -123,6 +183,7 @@ void draft_limits (struct draft *draft)
         .stop_ms = limits[LIMIT_STOP].number,
         .log_bytes = limits[LIMIT_LOG].number,
     };
+    read_join (draft, &limits[LIMIT_JOIN]);
     const struct value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];
     if (suspect->good && lost->good && suspect->number >= lost->number)
         problem_at (draft->problems, suspect->given ? suspect->node : lost->node,

@@ -8,7 +8,7 @@
 /* Sizes stay within what SQLite and JSON readers hold as a signed number. */
 #define BYTES_MAX ((uint64_t) INT64_MAX)
 
-static const char *const launcher_words[] = { "none", "local", "join" };
+static const char *const launcher_words[] = { "none", "local", "join", "ssh", "slurm" };
 const struct names launcher_names = NAMES (launcher_words);
 static const char *const program_kind_words[] = { "none", "builtin", "canary", "command" };
 const struct names program_kind_names = NAMES (program_kind_words);
@@ -39,10 +39,25 @@ static const struct field file_ref_fields[] = {
 };
 const struct record file_ref_record = RECORD ("file", struct file_ref, file_ref_fields);
 
+static const struct field kit_file_fields[] = {
+    F_TEXT (1, struct kit_file, name, NAME_MAX_BYTES),
+    F_RECORD (2, struct kit_file, file, &file_ref_record),
+};
+static const struct record kit_file_record = RECORD ("file of a kit", struct kit_file, kit_file_fields);
+
+static const struct field ssh_way_fields[] = {
+    F_TEXT (1, struct ssh_way, address, NAME_MAX_BYTES),
+    F_U32 (2, struct ssh_way, port, UINT16_MAX),
+    F_TEXT (3, struct ssh_way, user, ID_MAX_BYTES),
+    F_TEXT (4, struct ssh_way, jump, NAME_MAX_BYTES),
+};
+static const struct record ssh_way_record = RECORD ("way", struct ssh_way, ssh_way_fields);
+
 static const struct field plan_host_fields[] = {
     F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),
     F_TEXT (2, struct plan_host, address, NAME_MAX_BYTES),
     F_TEXT (3, struct plan_host, env_dir, PATH_MAX_BYTES),
+    F_RECORD (4, struct plan_host, ssh, &ssh_way_record),
 };
 static const struct record plan_host_record = RECORD ("host", struct plan_host, plan_host_fields);
 
@@ -59,6 +74,7 @@ static const struct field rung_fields[] = {
     F_TEXT (10, struct rung, backend, ID_MAX_BYTES),
     F_BOOL (11, struct rung, needs_env),
     F_TEXTS (12, struct rung, metrics, 32, WORD_MAX_BYTES),
+    F_LIST (13, struct rung, files, KIT_FILES_MAX, &kit_file_record),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
@@ -109,6 +125,35 @@ static const struct field signature_fields[] = {
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 
+static const struct field ssh_plan_fields[] = {
+    F_TEXTS (1, struct ssh_plan, identities, IDENTITIES_MAX, PATH_MAX_BYTES),
+    F_BOOL (2, struct ssh_plan, agent),
+    F_TEXT (3, struct ssh_plan, known_hosts, PATH_MAX_BYTES),
+};
+static const struct record ssh_plan_record = RECORD ("ssh", struct ssh_plan, ssh_plan_fields);
+
+static const struct field slurm_plan_fields[] = {
+    F_TEXT (1, struct slurm_plan, account, NAME_MAX_BYTES),
+    F_TEXT (2, struct slurm_plan, partition, NAME_MAX_BYTES),
+    F_TEXTS (3, struct slurm_plan, options, SLURM_OPTIONS_MAX, NAME_MAX_BYTES),
+};
+static const struct record slurm_plan_record = RECORD ("slurm", struct slurm_plan, slurm_plan_fields);
+
+static const struct field start_plan_fields[] = {
+    F_TEXT (1, struct start_plan, directory, PATH_MAX_BYTES),
+    F_TEXT (2, struct start_plan, address, NAME_MAX_BYTES),
+    F_TEXT (3, struct start_plan, listen, NAME_MAX_BYTES),
+    F_U32 (4, struct start_plan, control_port, UINT16_MAX),
+    F_U32 (5, struct start_plan, bulk_port, UINT16_MAX),
+    F_U32 (6, struct start_plan, events_port, UINT16_MAX),
+    F_U64 (7, struct start_plan, deadline_ms, WAIT_MAX_MS),
+    F_U32 (8, struct start_plan, at_once, HOSTS_MAX),
+    F_BOOL (9, struct start_plan, tied),
+    F_RECORD (10, struct start_plan, ssh, &ssh_plan_record),
+    F_RECORD (11, struct start_plan, slurm, &slurm_plan_record),
+};
+static const struct record start_plan_record = RECORD ("start", struct start_plan, start_plan_fields);
+
 static const struct field plan_fields[] = {
     F_TEXT (1, struct plan, slice, ID_MAX_BYTES),
     F_ENUM (2, struct plan, launcher, &launcher_names),
@@ -123,6 +168,7 @@ static const struct field plan_fields[] = {
     F_LIST (11, struct plan, signatures, SIGNATURES_MAX, &signature_record),
     F_TEXT (12, struct plan, home, PATH_MAX_BYTES),
     F_RECORD (13, struct plan, source, &file_ref_record),
+    F_RECORD (14, struct plan, start, &start_plan_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

@@ -12,7 +12,8 @@
 /* What a host says is at most a sentence; what we derive from it has TEXT_MAX_BYTES, so that it can quote. */
 enum { RUNGS_MAX = 64, ID_MAX_BYTES = 63, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096, ARGV_MAX = 32, VARS_MAX = 128,
        SIGNATURES_MAX = 256, AXIS_NAMES_MAX = MESH_AXES_MAX, NAME_MAX_BYTES = 255, WORD_MAX_BYTES = 127,
-       SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64 };
+       SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20,
+       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16 };
 
 struct var { struct text name; struct text value; };       /* an environment variable, or any named text */
 struct number { struct text name; uint64_t value; };       /* a counter */
@@ -20,14 +21,54 @@ struct file_ref { struct text path; struct text sha256; }; /* absolute path; 64 
 typedef LIST_OF (struct var) var_list;
 typedef LIST_OF (struct number) number_list;
 
-enum launcher { LAUNCHER_NONE = 0, LAUNCHER_LOCAL, LAUNCHER_JOIN }; /* join: workers come by themselves */
+/* A file that a program needs on its host. It is used where it lies when the host has the same one there, and travels
+ * over the bulk socket otherwise. */
+struct kit_file {
+    struct text name;           /* where it stands among the others: relative, "jax/tiny.py" */
+    struct file_ref file;       /* as the coordinator has it */
+};
+
+/* join: workers come by themselves, each with a ticket; ssh, slurm: a courier process per host takes the worker there. */
+enum launcher { LAUNCHER_NONE = 0, LAUNCHER_LOCAL, LAUNCHER_JOIN, LAUNCHER_SSH, LAUNCHER_SLURM };
 extern const struct names launcher_names;
 extern const struct record file_ref_record;
+
+struct ssh_way {                /* to one host's sshd */
+    struct text address;        /* name or IP address; empty: that of the host */
+    uint32_t port;
+    struct text user;           /* empty: whoever runs sliceup */
+    struct text jump;           /* "[user@]host[:port]" to go through; empty: straight */
+};
 
 struct plan_host {              /* in rank order: rank = index */
     struct text name;
     struct text address;        /* how the other hosts reach it */
     struct text env_dir;        /* this host's own environment directory; empty: the shared one of the plan */
+    struct ssh_way ssh;         /* launcher ssh */
+};
+
+struct ssh_plan {
+    LIST_OF (struct text) identities; /* private key files, absolute; tried in order, after the agent's */
+    bool agent;                 /* ask the one at SSH_AUTH_SOCK */
+    struct text known_hosts;    /* absolute; a host whose key is not in it is refused */
+};
+
+struct slurm_plan {
+    struct text account, partition; /* empty: Slurm's default */
+    LIST_OF (struct text) options;  /* further ones of srun, each "--name" or "--name=value" */
+};
+
+/* How workers get onto hosts that are not this machine, and find their way back. */
+struct start_plan {
+    struct text directory;      /* on each host: bundles, the worker's own folder of each run, files that travelled */
+    struct text address;        /* of the coordinator as hosts reach it; empty: found on the way (ssh) or this host's name */
+    struct text listen;         /* local address to bind; empty: 127.0.0.1 for local, else 0.0.0.0 */
+    uint32_t control_port, bulk_port, events_port; /* 0: any free one */
+    uint64_t deadline_ms;       /* of one host's whole start, from connecting to the worker's key */
+    uint32_t at_once;           /* hosts being started at the same time */
+    bool tied;                  /* a worker ends when the connection that started it does; else it outlives it */
+    struct ssh_plan ssh;
+    struct slurm_plan slurm;
 };
 
 enum program_kind {
@@ -52,6 +93,7 @@ struct rung {
     enum program_kind kind;
     struct text builtin;        /* BUILTIN: its name */
     struct file_ref program;    /* CANARY: the file */
+    LIST_OF (struct kit_file) files; /* CANARY: the program first, then the Python files that it may import */
     LIST_OF (struct text) argv; /* COMMAND */
     var_list args;              /* CANARY: name -> JSON text of the value, merged from rung and profile */
     enum scope scope;
@@ -128,6 +170,7 @@ struct plan {
     LIST_OF (struct signature) signatures;
     struct text home;           /* SLICEUP_HOME, absolute */
     struct file_ref source;     /* the slice file */
+    struct start_plan start;
 };
 extern const struct record plan_record;
 

@@ -1,10 +1,13 @@
 #include "coordinator/cli/planning.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/duration.h"
+#include "coordinator/io/host_source_io.h"
 
 static void print_problems (const struct cli *cli, const struct conf_report *report)
 {
@@ -30,10 +33,13 @@ static uint32_t count_errors (const struct conf_report *report)
 
 static int take_arguments (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct conf_options *options)
 {
-    static const char *const known[] = { "--profile", "--ladder", "--pins", NULL };
+    static const char *const known[] = { "--profile", "--ladder", "--pins", "--hosts", "--exclude", NULL };
+    const char **const values[] = { &options->profile, &options->ladder, &options->pins, &options->hosts, &options->exclude };
     for (int i = 1; i < argc; i++) {
-        if (cli_option (argc, argv, &i, "--profile", &options->profile) || cli_option (argc, argv, &i, "--ladder", &options->ladder) ||
-            cli_option (argc, argv, &i, "--pins", &options->pins))
+        bool taken = false;
+        for (int k = 0; known[k] && !taken; k++)
+            taken = cli_option (argc, argv, &i, known[k], values[k]);
+        if (taken)
             continue;
         if (argv[i][0] == '-' || options->slice_path)
             return cli_unknown (cli, command, argv[i], known);
@@ -45,23 +51,46 @@ static int take_arguments (struct cli *cli, const struct cli_command *command, i
     return EXIT_USAGE;
 }
 
-int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena, struct plan *plan)
+/* What a shell takes "~" for. */
+static const char *user_home (void)
 {
-    struct conf_options options = { .share_dir = cli->share_dir, .home = cli->home };
+    const char *home = getenv ("HOME");
+    if (home && home[0] == '/')
+        return home;
+    const struct passwd *user = getpwuid (getuid ());
+    return user && user->pw_dir && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
+}
+
+static int load (struct cli *cli, struct conf_options *options, struct arena *arena, struct plan *plan)
+{
     struct conf_report report = { 0 };
     struct err err = { 0 };
-    int status = take_arguments (cli, command, argc, argv, &options);
-    if (status != EXIT_HOLDS)
-        return status;
-    int rc = conf_load (&options, arena, plan, &report, &err);
+    options->share_dir = cli->share_dir;
+    options->home = cli->home;
+    options->user_home = user_home ();
+    options->host_source = host_source_read;
+    int rc = conf_load (options, arena, plan, &report, &err);
     print_problems (cli, &report);
     if (rc == 0)
         return EXIT_HOLDS;
     if (count_errors (&report) == 0)
         return cli_fail (cli, &err);
     log_say (&cli->log, "%u mistake%s in '%s' and what it names", count_errors (&report), count_errors (&report) == 1 ? "" : "s",
-             options.slice_path);
+             options->slice_path);
     return EXIT_USAGE;
+}
+
+int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena, struct plan *plan)
+{
+    struct conf_options options = { 0 };
+    int status = take_arguments (cli, command, argc, argv, &options);
+    return status == EXIT_HOLDS ? load (cli, &options, arena, plan) : status;
+}
+
+int planning_load_slice (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan, var_list *groups)
+{
+    struct conf_options options = { .slice_path = slice, .groups = groups };
+    return load (cli, &options, arena, plan);
 }
 
 static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
@@ -74,6 +103,139 @@ static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
             fprintf (to, "%s%u", axis ? "," : "", at[axis]);
         fputc (')', to);
     }
+}
+
+/* What stands for many hosts in one line; cut, for addresses that do not fold. */
+static void print_folded (const struct text *names, uint32_t n, FILE *to)
+{
+    enum { FOLDED_BYTES = 1 << 20, SHOWN_COLUMNS = 160 };
+    struct buf folded, shown;
+    buf_init (&folded, FOLDED_BYTES);
+    buf_init (&shown, FOLDED_BYTES);
+    hostset_fold (names, n, &folded);
+    buf_escaped (&shown, buf_as_text (&folded), SHOWN_COLUMNS);
+    fputs (buf_c (&shown), to);
+    buf_release (&folded);
+    buf_release (&shown);
+}
+
+static struct text ssh_address (const struct plan_host *host)
+{
+    return host->ssh.address.len ? host->ssh.address : host->address;
+}
+
+/* One line says how two hosts are reached when they differ in their address only, and addresses fold as names do. */
+static bool same_way (const struct plan_host *a, const struct plan_host *b)
+{
+    return a == b || (a->ssh.port == b->ssh.port && text_equal (a->ssh.user, b->ssh.user) && text_equal (a->ssh.jump, b->ssh.jump)
+                      && host_name_valid (ssh_address (a)) && host_name_valid (ssh_address (b)));
+}
+
+static void print_way (const struct ssh_way *way, const struct text *names, const struct text *addresses, uint32_t n, FILE *to)
+{
+    fputs ("  ", to);
+    print_folded (names, n, to);
+    fprintf (to, ": ssh %.*s%s", TEXT_ARG (way->user), way->user.len ? "@" : "");
+    if (n == 1)
+        fprintf (to, "%.*s", TEXT_ARG (addresses[0]));
+    else
+        print_folded (addresses, n, to);
+    if (way->port != 22) /* what ssh takes when nothing is said */
+        fprintf (to, ":%u", way->port);
+    fprintf (to, "%s%.*s\n", way->jump.len ? " via " : "", TEXT_ARG (way->jump));
+}
+
+/* Of those not told yet, the hosts that are reached as the first one is. */
+static uint32_t gather (const struct plan *plan, uint32_t first, bool told[], struct text names[], struct text addresses[])
+{
+    uint32_t n = 0;
+    for (uint32_t i = first; i < plan->hosts.n; i++) {
+        const struct plan_host *host = &plan->hosts.items[i];
+        if (told[i] || !same_way (&plan->hosts.items[first], host))
+            continue;
+        told[i] = true;
+        names[n] = host->name;
+        addresses[n++] = ssh_address (host);
+    }
+    return n;
+}
+
+static void print_ways (const struct plan *plan, FILE *to)
+{
+    enum { SHOWN = 16 };
+    uint32_t n = plan->hosts.n, left = n;
+    bool *told = mem_array (n, sizeof (*told));
+    struct text *names = mem_array (n, sizeof (*names)), *addresses = mem_array (n, sizeof (*addresses));
+    for (uint32_t i = 0, lines = 0; i < n && lines < SHOWN; i++) {
+        if (told[i])
+            continue;
+        uint32_t alike = gather (plan, i, told, names, addresses);
+        print_way (&plan->hosts.items[i].ssh, names, addresses, alike, to);
+        left -= alike;
+        lines++;
+    }
+    if (left > 0)
+        fprintf (to, "  ... and %u more\n", left);
+    mem_free (told);
+    mem_free (names);
+    mem_free (addresses);
+}
+
+static void print_srun (const struct slurm_plan *slurm, FILE *to)
+{
+    fprintf (to, "  srun%s%.*s%s%.*s", slurm->account.len ? " --account=" : "", TEXT_ARG (slurm->account),
+             slurm->partition.len ? " --partition=" : "", TEXT_ARG (slurm->partition));
+    for (uint32_t i = 0; i < slurm->options.n; i++)
+        fprintf (to, " %.*s", TEXT_ARG (slurm->options.items[i]));
+    fprintf (to, ", for each host\n");
+}
+
+static void print_port (const char *what, uint32_t port, FILE *to)
+{
+    if (port)
+        fprintf (to, ", %s port %u", what, port);
+    else
+        fprintf (to, ", %s any free port", what);
+}
+
+static void print_coordinator (const struct plan *plan, FILE *to)
+{
+    const struct start_plan *start = &plan->start;
+    bool local = plan->launcher == LAUNCHER_LOCAL;
+    fprintf (to, "  listens at ");
+    if (start->listen.len)
+        fprintf (to, "%.*s", TEXT_ARG (start->listen));
+    else
+        fputs (local ? "127.0.0.1" : "0.0.0.0", to);
+    print_port ("control", start->control_port, to);
+    print_port ("bulk", start->bulk_port, to);
+    print_port ("events", start->events_port, to);
+    if (start->address.len)
+        fprintf (to, "; hosts reach it at %.*s\n", TEXT_ARG (start->address));
+    else
+        fputs (local ? "\n" : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at the near end of their ssh connection\n"
+                                                            : "; hosts reach it by this machine's name\n", to);
+}
+
+static void print_launch (const struct plan *plan, FILE *to)
+{
+    const struct start_plan *start = &plan->start;
+    char limit[DURATION_TEXT_BYTES];
+    fprintf (to, "launch  %s: ", names_of (&launcher_names, plan->launcher));
+    if (plan->launcher == LAUNCHER_LOCAL)
+        fprintf (to, "processes of this machine\n");
+    else if (plan->launcher == LAUNCHER_JOIN)
+        fprintf (to, "workers come by themselves, each with its ticket (sliceup ticket); below %.*s on the hosts\n",
+                 TEXT_ARG (start->directory));
+    else
+        fprintf (to, "at most %u host%s at once, %s each; below %.*s on the hosts; a worker %s the connection that started it\n",
+                 start->at_once, start->at_once == 1 ? "" : "s", duration_print (start->deadline_ms, limit),
+                 TEXT_ARG (start->directory), start->tied ? "ends with" : "outlives");
+    if (plan->launcher == LAUNCHER_SSH)
+        print_ways (plan, to);
+    if (plan->launcher == LAUNCHER_SLURM)
+        print_srun (&start->slurm, to);
+    print_coordinator (plan, to);
 }
 
 static void print_hosts (const struct plan *plan, FILE *to)
@@ -118,6 +280,7 @@ void planning_print (const struct plan *plan, FILE *to)
 {
     fprintf (to, "slice   %.*s (%.*s)\n", TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
     print_hosts (plan, to);
+    print_launch (plan, to);
     fprintf (to, "policy  profile %.*s: frontend %.*s, backend %.*s\n", TEXT_ARG (plan->profile.name), TEXT_ARG (plan->profile.frontend),
              TEXT_ARG (plan->profile.backend));
     for (uint32_t i = 0; i < plan->profile.env.n; i++)

@@ -22,7 +22,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command run_command = {
     .name = "run",
-    .usage = "run SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE]",
+    .usage = "run SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--hosts EXPR] [--exclude EXPR]",
     .summary = "climb the ladder on every host of the slice, and leave a receipt",
     .help = "Checks the configuration, starts a worker per host, climbs rung by rung on all hosts in lockstep, and stops\n"
             "at the first rung that some host does not pass. In a terminal a live grid shows where every host stands;\n"
@@ -30,7 +30,8 @@ const struct cli_command run_command = {
             "on, and sliceup resume takes them over.\n\n"
             "Ctrl-C once asks the running rung to end, twice kills it, three times leaves without waiting. A terminal that is\n"
             "closed does not end the climb.\n\n"
-            "  --profile, --ladder, --pins   take another one than the slice file names\n\n"
+            "  --profile, --ladder, --pins   take another one than the slice file names\n"
+            "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these (v6e[0-3,7]; @name: a group of the file)\n\n"
             "Examples:\n  sliceup run configs/slices/local-jax.yaml\n  sliceup run slice.yaml --profile cpu-jax-debug --plain\n\n"
             "Exit status: 0 the top was reached, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
             "join, a precondition is missing, the journal could not be written), 130 cancelled.\n",

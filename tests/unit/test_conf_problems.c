@@ -1,11 +1,6 @@
 /* links: conf frontend model base */
 #include "conf_share.h"
 
-/* What a case writes in place of a good file, and the only problem that it must bring. */
-struct bad {
-    const char *name, *text, *expected;
-};
-
 #define SLICE(LINES) "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n" LINES
 #define PROFILE(LINES) "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n" LINES
 #define LADDER(LINES) "configs/ladders/l.yaml", "ladder: l\nrungs:\n" LINES
@@ -69,9 +64,9 @@ static const struct bad bad_cases[] = {
       "slice.yaml:2:19: unknown key 'adress' in a host, did you mean 'address'?" },
     { "slice.yaml", "slice: s\nhosts: [{name: a, address: 'b;c'}]\nprofile: p\npins: q\nladder: l\n",
       "slice.yaml:2:28: the address 'b;c', expected a host name or an IP address" },
-    { SLICE ("launcher: ssh\n"), "slice.yaml:6:11: the launcher 'ssh' cannot be used in this version, expected local" },
-    { SLICE ("launcher: join\n"),
-      "slice.yaml:6:11: the launcher 'join' cannot be used in this version, expected local" },
+    { SLICE ("launcher: shs\n"),
+      "slice.yaml:6:11: launcher is 'shs', expected one of local, join, ssh, slurm; did you mean 'ssh'?" },
+    { SLICE ("launcher: [ssh]\n"), "slice.yaml:6:11: launcher is a list, expected one of local" },
     /* mesh */
     { SLICE ("mesh: {a: 3, b: 2}\n"),
       "slice.yaml:6:7: the sizes of the mesh do not multiply to 4 devices, expected 2 hosts times 2 devices_per_host" },
@@ -185,25 +180,8 @@ static const struct bad bad_cases[] = {
 
 static void each_mistake_is_one_problem_with_its_place (void **state)
 {
-    uint32_t failures = 0;
     (void) state;
-    for (size_t i = 0; i < sizeof bad_cases / sizeof bad_cases[0]; i++) {
-        const struct bad *bad = &bad_cases[i];
-        struct share share;
-        share_open (&share);
-        write_text (&share, bad->name, bad->text);
-        int result = share_load (&share);
-        if (result == 0 || share.report.n != 1 || !strstr (line_of (&share, 0), bad->expected)) {
-            print_error ("case %zu, %s:\n%s expected: %s\n", i, bad->name, bad->text, bad->expected);
-            dump (&share);
-            failures++;
-        } else {
-            assert_int_equal (share.err.code, ERR_CONFIG);
-            assert_non_null (strstr (share.err.text, share.report.items[0].text));
-        }
-        share_close (&share);
-    }
-    assert_int_equal (failures, 0);
+    each_is_one_problem (bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
 }
 
 static void a_cold_pass_needs_a_frontend_with_a_cache (void **state)

@@ -42,6 +42,7 @@ static uint32_t load (struct conf_options options, struct arena *arena, struct p
     struct err err;
     options.share_dir = SLICEUP_SOURCE_DIR;
     options.home = "/var/lib/sliceup";
+    options.user_home = "/home/somebody";
     int result = conf_load (&options, arena, plan, &report, &err);
     for (uint32_t i = 0; result != 0 && i < report.n; i++)
         print_error ("%s:%u:%u: %s\n", report.items[i].file, report.items[i].line, report.items[i].column,
@@ -55,8 +56,8 @@ static void load_slice (const char *path)
     struct arena arena = { 0 };
     struct plan plan;
     uint32_t warnings = load ((struct conf_options) { .slice_path = path }, &arena, &plan), elsewhere = 0;
-    /* The one warning shipped files may have: hosts that are not this machine. */
-    for (uint32_t i = 0; i < plan.hosts.n; i++)
+    /* The one warning shipped files may have: local hosts that are not this machine. */
+    for (uint32_t i = 0; i < plan.hosts.n && plan.launcher == LAUNCHER_LOCAL; i++)
         elsewhere += !text_is (plan.hosts.items[i].address, "127.0.0.1");
     assert_int_equal (warnings, elsewhere);
     arena_release (&arena);
@@ -173,6 +174,23 @@ static void the_local_slice_is_what_it_says (void **state)
     arena_release (&arena);
 }
 
+static void the_slices_of_real_hosts_are_what_they_say (void **state)
+{
+    struct arena arena = { 0 };
+    struct plan plan;
+    (void) state;
+    load ((struct conf_options) { .slice_path = "tpu-v6e-16" }, &arena, &plan);
+    assert_int_equal (plan.launcher, LAUNCHER_SSH);
+    assert_int_equal (plan.hosts.n, 4);
+    assert_int_equal (mesh_devices (&plan.mesh), 16);
+    assert_true (text_is (plan.hosts.items[3].address, "10.0.0.4") && text_is (plan.hosts.items[3].ssh.user, "tpu"));
+    assert_true (text_starts (plan.pins.env_dir, "/var/tmp/sliceup/envs/"));
+    load ((struct conf_options) { .slice_path = "ssh-example" }, &arena, &plan);
+    assert_true (plan.launcher == LAUNCHER_SSH && text_is (plan.hosts.items[3].address, "node-3"));
+    assert_true (text_is (plan.start.ssh.known_hosts, "/home/somebody/.ssh/known_hosts"));
+    arena_release (&arena);
+}
+
 static void texts_of_peers_are_marked (void **state)
 {
     static const char *const peers[] = { "peer-died", "peer-heartbeat", "peer-barrier", "gloo-reduce" };
@@ -225,6 +243,7 @@ int main (void)
         cmocka_unit_test (every_pin_set_can_be_named),
         cmocka_unit_test (configs_holds_nothing_else),
         cmocka_unit_test (the_local_slice_is_what_it_says),
+        cmocka_unit_test (the_slices_of_real_hosts_are_what_they_say),
         cmocka_unit_test (texts_of_peers_are_marked),
         cmocka_unit_test (the_reference_holds_every_key_as_the_table_has_it),
     };

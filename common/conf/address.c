@@ -1,0 +1,83 @@
+#include "common/conf/address.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+enum { NAME_BYTES = 255, PORT_DIGITS_MAX = 5 };
+
+static bool has_only (struct text word, const char *also)
+{
+    for (uint32_t i = 0; i < word.len; i++) {
+        char c = word.ptr[i];
+        bool known = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!known && (c == '\0' || !strchr (also, c)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_word (struct text word, const char *also)
+{
+    return word.len > 0 && word.len <= NAME_BYTES && word.ptr[0] != '-' && has_only (word, also);
+}
+
+static bool is_ip (struct text address, int family)
+{
+    char c_address[INET6_ADDRSTRLEN];
+    struct in6_addr parsed;
+    return text_to_c (address, c_address, sizeof c_address) && inet_pton (family, c_address, &parsed) == 1;
+}
+
+bool address_is_ip (struct text address)
+{
+    return is_ip (address, AF_INET) || is_ip (address, AF_INET6);
+}
+
+bool address_is_good (struct text address)
+{
+    bool has_colon = address.len > 0 && memchr (address.ptr, ':', address.len);
+    return has_colon ? is_ip (address, AF_INET6) : is_word (address, "._-");
+}
+
+bool address_is_any (struct text address)
+{
+    return text_is (address, "0.0.0.0") || text_is (address, "::");
+}
+
+bool address_is_loopback (struct text address)
+{
+    return text_starts (address, "127.") || text_is (address, "::1") || text_is (address, "localhost");
+}
+
+/* Cuts what stands before the first `mark` off the front of `text`; false: there is no `mark`. */
+static bool cut (struct text *text, char mark, struct text *before)
+{
+    const char *at = text->len > 0 ? memchr (text->ptr, mark, text->len) : NULL;
+    if (!at)
+        return false;
+    *before = (struct text) { .ptr = text->ptr, .len = (uint32_t) (at - text->ptr) };
+    *text = (struct text) { .ptr = at + 1, .len = text->len - before->len - 1 };
+    return true;
+}
+
+static bool port_is_good (struct text digits)
+{
+    uint64_t port = 0;
+    return digits.len <= PORT_DIGITS_MAX && text_to_u64 (digits, &port) && port > 0 && port <= UINT16_MAX;
+}
+
+bool jump_is_good (struct text jump)
+{
+    struct text rest = jump, user, host;
+    if (jump.len > NAME_BYTES || (cut (&rest, '@', &user) && !is_word (user, "._-")))
+        return false;
+    bool bracketed = rest.len > 0 && rest.ptr[0] == '[';
+    if (bracketed && (!cut (&rest, ']', &host) || !is_ip ((struct text) { host.ptr + 1, host.len - 1 }, AF_INET6)))
+        return false;
+    if (bracketed && rest.len == 0)
+        return true;
+    struct text before = { 0 };
+    if (!cut (&rest, ':', &before))
+        return !bracketed && is_word (rest, "._-");
+    return (bracketed ? before.len == 0 : is_word (before, "._-")) && port_is_good (rest);
+}

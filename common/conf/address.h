@@ -1,0 +1,16 @@
+/* address.h - how machines and users may be written.
+ *
+ * Strict on purpose: these words become arguments of programs, lines for a host and endpoints. Nothing here begins with
+ * '-', holds a blank, or means anything to a shell. Knows the form only: resolves nothing. Pure, any thread. */
+#ifndef SLICEUP_CONF_ADDRESS_H
+#define SLICEUP_CONF_ADDRESS_H
+
+#include "common/base/text.h"
+
+bool address_is_good (struct text address);     /* a host name, an IPv4 or an IPv6 address */
+bool address_is_ip (struct text address);
+bool address_is_any (struct text address);      /* 0.0.0.0 or ::, which stand for all addresses of a machine */
+bool address_is_loopback (struct text address);
+bool jump_is_good (struct text jump);           /* [user@]host[:port], an IPv6 address in brackets */
+
+#endif

@@ -1,0 +1,186 @@
+#include "common/conf/host_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host)
+{
+    struct problem_list *problems = list->draft->problems;
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (text_equal (list->hosts[i].name, host.name)) {
+            problem_at (problems, node, "the host %s is given twice, first in line %u; expected once",
+                        problem_quote (problems, host.name), list->where[i]->line);
+            return;
+        }
+    }
+    if (list->n == HOSTS_MAX) {
+        if (!list->full)
+            problem_at (problems, node, "more than %d hosts", HOSTS_MAX);
+        list->full = true;
+        return;
+    }
+    if (list->draft->plan.launcher == LAUNCHER_SSH && host.ssh.port == 0)
+        host.ssh = list->draft->way;
+    if (host.address.len == 0)
+        host.address = list->draft->plan.launcher == LAUNCHER_LOCAL ? TEXT_LIT ("127.0.0.1") : host.name;
+    list->where[list->n] = node;
+    list->hosts[list->n++] = host;
+}
+
+static const char *folded (struct draft *draft, const struct text *names, uint32_t n)
+{
+    struct buf text;
+    buf_init (&text, SOURCE_MAX_BYTES);
+    hostset_fold (names, n, &text);
+    const char *shown = problem_quote (draft->problems, buf_as_text (&text));
+    buf_release (&text);
+    return shown;
+}
+
+/* Which hosts of the list a host set names, and the names that are none of them. */
+struct choice {
+    bool named[HOSTS_MAX];
+    struct text *strangers;
+    uint32_t strangers_n;
+};
+
+static int choose (const struct host_list *list, const struct yaml_node *node, struct choice *choice)
+{
+    struct name_list names = { 0 };
+    if (draft_host_set (list->draft, node, false, &names) != 0)
+        return -1;
+    choice->strangers = arena_array (list->draft->arena, names.n, sizeof *choice->strangers);
+    for (uint32_t i = 0; i < names.n; i++) {
+        uint32_t at = 0;
+        while (at < list->n && !text_equal (list->hosts[at].name, names.items[i]))
+            at++;
+        if (at < list->n)
+            choice->named[at] = true;
+        else
+            choice->strangers[choice->strangers_n++] = names.items[i];
+    }
+    return 0;
+}
+
+static void keep (struct host_list *list, const struct choice *choice, bool named)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (choice->named[i] != named)
+            continue;
+        list->where[kept] = list->where[i];
+        list->hosts[kept++] = list->hosts[i];
+    }
+    list->draft->reduced |= kept < list->n;
+    list->n = kept;
+}
+
+static void take_out (struct host_list *list, const struct yaml_node *node)
+{
+    struct choice *choice = mem_alloc (sizeof *choice);
+    /* A list of machines that are known to be bad is good for many slices, so strangers in it are no mistake. */
+    if (choose (list, node, choice) == 0) {
+        if (choice->strangers_n > 0)
+            warning_at (list->draft->problems, node, "%s: not in this slice, so not taken out of it",
+                        folded (list->draft, choice->strangers, choice->strangers_n));
+        keep (list, choice, false);
+    }
+    mem_free (choice);
+}
+
+static const char *all_of (const struct host_list *list)
+{
+    struct text *names = mem_array (list->n, sizeof *names);
+    for (uint32_t i = 0; i < list->n; i++)
+        names[i] = list->hosts[i].name;
+    const char *shown = folded (list->draft, names, list->n);
+    mem_free (names);
+    return shown;
+}
+
+static void keep_only (struct host_list *list, const struct yaml_node *node)
+{
+    struct choice *choice = mem_alloc (sizeof *choice);
+    int result = choose (list, node, choice);
+    if (result == 0 && choice->strangers_n > 0)
+        problem_at (list->draft->problems, node, "%s: not in this slice, expected some of %s",
+                    folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
+    else if (result == 0)
+        keep (list, choice, true);
+    mem_free (choice);
+}
+
+static const struct yaml_node *option_node (struct draft *draft, const char *option, const char *set)
+{
+    struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
+    *node = (struct yaml_node) { .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (set) };
+    return node;
+}
+
+/* The command line comes last, so that it can only take away what the file left. */
+void host_list_reduce (struct host_list *list)
+{
+    struct draft *draft = list->draft;
+    const struct value *exclude = &draft->slice[SLICE_EXCLUDE];
+    if (exclude->given && exclude->good)
+        take_out (list, exclude->node);
+    if (draft->options->hosts)
+        keep_only (list, option_node (draft, "--hosts", draft->options->hosts));
+    if (draft->options->exclude)
+        take_out (list, option_node (draft, "--exclude", draft->options->exclude));
+}
+
+/* Where a host is: of two with the same, one is probably a slip. */
+struct spot {
+    struct text address;
+    uint32_t port, host;
+};
+
+static int by_spot (const void *a, const void *b)
+{
+    const struct spot *x = a, *y = b;
+    int by_address = text_compare (x->address, y->address);
+    if (by_address != 0)
+        return by_address;
+    if (x->port != y->port)
+        return x->port < y->port ? -1 : 1;
+    return x->host < y->host ? -1 : x->host > y->host;
+}
+
+static void warn_of_same (const struct host_list *list, const struct spot *before, const struct spot *spot)
+{
+    const struct plan_host *first = &list->hosts[before->host], *second = &list->hosts[spot->host];
+    if (!text_equal (before->address, spot->address) || before->port != spot->port)
+        return;
+    warning_at (list->draft->problems, list->where[spot->host],
+                "the hosts %.*s and %.*s have the same %s%.*s%s: one machine given twice?", TEXT_ARG (first->name),
+                TEXT_ARG (second->name), spot->port ? "sshd, " : "address ", TEXT_ARG (spot->address),
+                spot->port ? text_format (list->draft->arena, " port %u", spot->port).ptr : "");
+}
+
+/* Seen twice as one place is one warning: the address says it already. */
+static void check_spots (const struct host_list *list, bool ssh)
+{
+    struct spot *spots = mem_array (list->n, sizeof *spots);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct plan_host *host = &list->hosts[i];
+        bool own = ssh && host->ssh.address.len > 0;
+        spots[i] = (struct spot) { own ? host->ssh.address : host->address, ssh ? host->ssh.port : 0, i };
+    }
+    if (list->n > 0)
+        qsort (spots, list->n, sizeof *spots, by_spot);
+    for (uint32_t i = 1; i < list->n; i++) {
+        bool told = ssh && text_equal (list->hosts[spots[i - 1].host].address, list->hosts[spots[i].host].address);
+        if (!told)
+            warn_of_same (list, &spots[i - 1], &spots[i]);
+    }
+    mem_free (spots);
+}
+
+void host_list_check (const struct host_list *list)
+{
+    if (draft_is_elsewhere (list->draft))
+        check_spots (list, false);
+    if (list->draft->plan.launcher == LAUNCHER_SSH)
+        check_spots (list, true);
+}

@@ -1,0 +1,24 @@
+/* host_list.h - the hosts of a slice while they are being read: added in rank order, reduced, looked at as a whole.
+ *
+ * Knows where each was written, for whoever repeats it. About 1 MiB: lives on the heap, for one draft_hosts. */
+#ifndef SLICEUP_CONF_HOST_LIST_H
+#define SLICEUP_CONF_HOST_LIST_H
+
+#include "common/conf/draft.h"
+
+struct host_list {
+    struct draft *draft;
+    const struct yaml_node *where[HOSTS_MAX];
+    struct plan_host hosts[HOSTS_MAX];
+    uint32_t n;
+    bool full;              /* that there are too many was said */
+};
+
+/* Address and way of a host that says nothing follow from the launcher. A host that is there already is reported. */
+void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host);
+/* What `exclude` and the command line leave. */
+void host_list_reduce (struct host_list *list);
+/* Warns of hosts that seem to be one machine. */
+void host_list_check (const struct host_list *list);
+
+#endif

@@ -1,0 +1,112 @@
+/* slurm.c - what srun is told besides what sliceup tells it. */
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+/* Each would take something from sliceup that it sets itself, or change what a worker reads and writes (man srun,
+ * Slurm 22.05). srun takes every unambiguous beginning of a name, so what begins one of these is refused as well. */
+static const char *const refused_options[] = {
+    "account",
+    "chdir",
+    "error",
+    "export",
+    "export-file",
+    "help",
+    "input",
+    "kill-on-bad-exit",
+    "label",
+    "multi-prog",
+    "nodefile",
+    "nodelist",
+    "nodes",
+    "ntasks",
+    "ntasks-per-core",
+    "ntasks-per-gpu",
+    "ntasks-per-node",
+    "ntasks-per-socket",
+    "ntasks-per-tres",
+    "output",
+    "partition",
+    "pty",
+    "test-only",
+    "usage",
+    "version",
+    "wait",
+    "wrap",
+};
+
+static bool is_refused (struct text name)
+{
+    for (size_t i = 0; i < sizeof refused_options / sizeof refused_options[0]; i++)
+        if (name.len <= strlen (refused_options[i]) && memcmp (name.ptr, refused_options[i], name.len) == 0)
+            return true;
+    return false;
+}
+
+static bool is_safe (struct text option)
+{
+    bool safe = option.len > 2 && option.len <= NAME_MAX_BYTES && text_starts (option, "--");
+    for (uint32_t i = 0; safe && i < option.len; i++)
+        safe = option.ptr[i] > ' ' && option.ptr[i] < 0x7f && !strchr ("'\"\\$`;|&<>", option.ptr[i]);
+    return safe;
+}
+
+/* "exclusive" of "--exclusive=user"; empty: no name. */
+static struct text name_of (struct text option)
+{
+    struct text name = { .ptr = option.ptr + 2 };
+    while (name.len + 2 < option.len
+           && ((name.ptr[name.len] >= 'a' && name.ptr[name.len] <= 'z')
+               || (name.ptr[name.len] >= '0' && name.ptr[name.len] <= '9') || name.ptr[name.len] == '-'))
+        name.len++;
+    if (name.len + 2 < option.len && name.ptr[name.len] != '=')
+        name.len = 0;
+    return name;
+}
+
+static void add_option (struct draft *draft, const struct yaml_node *item)
+{
+    struct slurm_plan *slurm = &draft->plan.start.slurm;
+    if (item->kind == YAML_BAD)
+        return;
+    bool is_text = item->kind == YAML_SCALAR;
+    const char *shown = is_text ? problem_quote (draft->problems, item->text) : yaml_kind_name (item->kind);
+    struct text name = is_text && is_safe (item->text) ? name_of (item->text) : (struct text) { 0 };
+    if (name.len == 0 || name.ptr[0] == '-')
+        problem_at (
+            draft->problems, item,
+            "%s, expected an option of srun: --name or --name=value, without blanks, quotes and what shells heed",
+            shown);
+    else if (is_refused (name))
+        problem_at (draft->problems, item,
+                    "the option %s, expected one that leaves to sliceup what it sets itself: "
+                    "nodes, tasks, input and output, environment (and slurm.account, slurm.partition)",
+                    shown);
+    else
+        slurm->options.items[slurm->options.n++] = item->text;
+}
+
+static void read_options (struct draft *draft, const struct value *list)
+{
+    struct slurm_plan *slurm = &draft->plan.start.slurm;
+    if (!list->given || !list->good)
+        return;
+    if (list->node->n > SLURM_OPTIONS_MAX) {
+        problem_at (draft->problems, list->node, "%u options of srun, expected at most %d", list->node->n,
+                    SLURM_OPTIONS_MAX);
+        return;
+    }
+    slurm->options.items = arena_array (draft->arena, SLURM_OPTIONS_MAX, sizeof *slurm->options.items);
+    for (const struct yaml_node *item = list->node->first; item; item = item->next)
+        add_option (draft, item);
+}
+
+void draft_slurm (struct draft *draft)
+{
+    struct value slurm[SLURM_KEYS];
+    if (section_read_optional (&slurm_section, &draft->slice[SLICE_SLURM], slurm, draft->problems) != 0)
+        return;
+    draft->plan.start.slurm.account = slurm[SLURM_ACCOUNT].text;
+    draft->plan.start.slurm.partition = slurm[SLURM_PARTITION].text;
+    read_options (draft, &slurm[SLURM_OPTIONS]);
+}

@@ -1,0 +1,115 @@
+/* ssh.c - how hosts are reached: the slice's own answer, and that of one host where it differs. */
+#include <string.h>
+#include <unistd.h>
+
+#include "common/conf/address.h"
+#include "common/conf/draft.h"
+
+/* What the courier looks for when nothing is listed; it passes over those that do not exist. */
+static const char *const usual_identities[] = { "~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa" };
+enum { USUAL_IDENTITIES = sizeof usual_identities / sizeof usual_identities[0] };
+
+/* Empty: reported. */
+static struct text own_path (struct draft *draft, const struct yaml_node *node, struct text path)
+{
+    const char *home = draft->options->user_home;
+    struct text full = path;
+    if (text_starts (path, "~/") && !home) {
+        problem_at (draft->problems, node,
+                    "%s, but no home folder is known: expected HOME to be set, or an absolute path",
+                    problem_quote (draft->problems, path));
+        return (struct text) { 0 };
+    }
+    if (text_starts (path, "~/"))
+        full = text_format (draft->arena, "%s/%.*s", home, (int) path.len - 2, path.ptr + 2);
+    if (full.len <= PATH_MAX_BYTES)
+        return text_copy (draft->arena, full);
+    problem_at (draft->problems, node, "the path is %u bytes long, expected at most %d", full.len, PATH_MAX_BYTES);
+    return (struct text) { 0 };
+}
+
+static void warn_missing (struct draft *draft, const struct yaml_node *node, struct text path, const char *what)
+{
+    if (path.len > 0 && access (path.ptr, F_OK) != 0)
+        warning_at (draft->problems, node, "%s %s does not exist on this machine", what,
+                    problem_quote (draft->problems, path));
+}
+
+static void add_identity (struct draft *draft, const struct yaml_node *item)
+{
+    struct ssh_plan *ssh = &draft->plan.start.ssh;
+    if (item->kind == YAML_BAD)
+        return;
+    if (item->kind != YAML_SCALAR || !own_path_is_good (item->text)) {
+        problem_at (draft->problems, item, "%s, expected the path of a private key, absolute or beginning with ~/",
+                    item->kind == YAML_SCALAR ? problem_quote (draft->problems, item->text)
+                                              : yaml_kind_name (item->kind));
+        return;
+    }
+    struct text path = own_path (draft, item, item->text);
+    warn_missing (draft, item, path, "the private key");
+    ssh->identities.items[ssh->identities.n++] = path;
+}
+
+static void read_identities (struct draft *draft, const struct value *list)
+{
+    struct ssh_plan *ssh = &draft->plan.start.ssh;
+    if (list->given && (!list->good || list->node->n > IDENTITIES_MAX)) {
+        if (list->good)
+            problem_at (draft->problems, list->node, "%u private keys, expected at most %d", list->node->n,
+                        IDENTITIES_MAX);
+        return;
+    }
+    ssh->identities.items = arena_array (draft->arena, IDENTITIES_MAX, sizeof *ssh->identities.items);
+    for (const struct yaml_node *item = list->given ? list->node->first : NULL; item; item = item->next)
+        add_identity (draft, item);
+    for (int i = 0; i < USUAL_IDENTITIES && !list->given && draft->options->user_home; i++)
+        ssh->identities.items[ssh->identities.n++] = own_path (draft, list->node, text_of (usual_identities[i]));
+}
+
+static void read_jump (struct draft *draft, const struct value *jump, struct ssh_way *way)
+{
+    if (!jump->given || !jump->good)
+        return;
+    if (jump->text.len > 0 && !jump_is_good (jump->text))
+        problem_at (draft->problems, jump->node, "the jump host %s, expected [user@]host[:port]",
+                    problem_quote (draft->problems, jump->text));
+    way->jump = jump->text;
+    draft->jumps |= jump->text.len > 0;
+}
+
+void draft_ssh (struct draft *draft)
+{
+    struct value ssh[SSH_KEYS];
+    struct ssh_plan *plan = &draft->plan.start.ssh;
+    if (section_read_optional (&ssh_section, &draft->slice[SLICE_SSH], ssh, draft->problems) != 0)
+        return;
+    draft->way = (struct ssh_way) { .port = (uint32_t) ssh[SSH_PORT].number, .user = ssh[SSH_USER].text };
+    read_jump (draft, &ssh[SSH_JUMP], &draft->way);
+    read_identities (draft, &ssh[SSH_IDENTITIES]);
+    plan->agent = ssh[SSH_AGENT].number;
+    if (!ssh[SSH_KNOWN_HOSTS].good)
+        return;
+    plan->known_hosts = own_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);
+    if (ssh[SSH_KNOWN_HOSTS].given)
+        warn_missing (draft, ssh[SSH_KNOWN_HOSTS].node, plan->known_hosts, "the file of host keys");
+}
+
+void draft_way (struct draft *draft, const struct value *given, struct ssh_way *way)
+{
+    struct value of[WAY_KEYS];
+    *way = draft->way;
+    draft_fits (draft, &host_section.keys[HOST_SSH], given, 1u << LAUNCHER_SSH);
+    if (draft->plan.launcher != LAUNCHER_SSH || !given->given || !given->good
+        || section_read (&way_section, given->node, of, draft->problems) != 0)
+        return;
+    if (of[WAY_ADDRESS].good && !address_is_good (of[WAY_ADDRESS].text))
+        problem_at (draft->problems, of[WAY_ADDRESS].node, "the address %s, expected a host name or an IP address",
+                    problem_quote (draft->problems, of[WAY_ADDRESS].text));
+    way->address = of[WAY_ADDRESS].text;
+    if (of[WAY_PORT].given)
+        way->port = (uint32_t) of[WAY_PORT].number;
+    if (of[WAY_USER].given)
+        way->user = of[WAY_USER].text;
+    read_jump (draft, &of[WAY_JUMP], way);
+}

@@ -1,0 +1,145 @@
+/* start.c - how workers get onto hosts that are not this machine, and how they find the way back. */
+#include "common/conf/address.h"
+#include "common/conf/draft.h"
+#include "common/conf/nearest.h"
+
+#define BIT(LAUNCHER) (1u << (LAUNCHER))
+
+/* Who starts what in which way: sections, and keys of `start`, that only some launchers heed. */
+static const unsigned elsewhere = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM) | BIT (LAUNCHER_JOIN),
+                      carried = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM);
+
+bool draft_is_elsewhere (const struct draft *draft)
+{
+    return (elsewhere & BIT (draft->plan.launcher)) != 0;
+}
+
+static const char *list_of (struct draft *draft, unsigned launchers)
+{
+    struct buf list;
+    buf_init (&list, ERR_TEXT_BYTES);
+    for (uint32_t i = 1; i < launcher_names.n; i++)
+        if (launchers & BIT (i))
+            buf_printf (&list, "%s%s", list.len ? ", " : "", launcher_names.of[i]);
+    const char *text = text_copy (draft->arena, buf_as_text (&list)).ptr;
+    buf_release (&list);
+    return text;
+}
+
+void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers)
+{
+    enum launcher launcher = draft->plan.launcher;
+    if (!value->given || launcher == LAUNCHER_NONE || (launchers & BIT (launcher)))
+        return;
+    bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t) { 0 });
+    problem_at (draft->problems, value->node, "%s with launcher: %s, expected it with %s only%s%s%s", key->name,
+                names_of (&launcher_names, launcher), list_of (draft, launchers),
+                is_name ? "; did you mean launcher: " : "", is_name ? key->name : "", is_name ? "?" : "");
+}
+
+static void check_sections (struct draft *draft)
+{
+    static const struct {
+        int key;
+        enum launcher of;
+    } own[] = { { SLICE_SSH, LAUNCHER_SSH }, { SLICE_SLURM, LAUNCHER_SLURM } };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        draft_fits (draft, &slice_section.keys[own[i].key], &draft->slice[own[i].key], BIT (own[i].of));
+    draft_fits (draft, &slice_section.keys[SLICE_START], &draft->slice[SLICE_START], elsewhere);
+}
+
+static void read_outlive (struct draft *draft, const struct value *outlive)
+{
+    bool is_slurm = draft->plan.launcher == LAUNCHER_SLURM;
+    if (is_slurm && outlive->given && outlive->good && outlive->number)
+        problem_at (
+            draft->problems, outlive->node,
+            "outlive: true with launcher: slurm, expected it left out: a worker of Slurm ends with its job step");
+    draft->plan.start.tied = is_slurm || (outlive->given && outlive->good && !outlive->number);
+}
+
+static void read_start (struct draft *draft)
+{
+    struct value start[START_KEYS];
+    struct start_plan *plan = &draft->plan.start;
+    if (!draft_is_elsewhere (draft)
+        || section_read_optional (&start_section, &draft->slice[SLICE_START], start, draft->problems) != 0)
+        return;
+    plan->directory = draft_path (draft, &start[START_DIRECTORY]);
+    for (int i = START_DEADLINE; i <= START_OUTLIVE; i++)
+        draft_fits (draft, &start_section.keys[i], &start[i], carried);
+    if (draft->plan.launcher == LAUNCHER_JOIN)
+        return;
+    plan->deadline_ms = start[START_DEADLINE].number;
+    plan->at_once = (uint32_t) start[START_AT_ONCE].number;
+    read_outlive (draft, &start[START_OUTLIVE]);
+}
+
+static void check_ports (struct draft *draft, const struct value of[])
+{
+    for (int i = COORDINATOR_CONTROL; i <= COORDINATOR_EVENTS; i++)
+        for (int k = COORDINATOR_CONTROL; k < i; k++)
+            if (of[i].good && of[k].good && of[i].number > 0 && of[i].number == of[k].number)
+                problem_at (draft->problems, of[i].node, "%s is that of %s, expected a port of its own",
+                            coordinator_section.keys[i].name, coordinator_section.keys[k].name);
+}
+
+/* Workers that come by themselves were told where to, long before. */
+static void check_join (struct draft *draft, const struct value of[])
+{
+    for (int i = COORDINATOR_ADDRESS; i <= COORDINATOR_BULK; i++) {
+        bool wanted = i != COORDINATOR_LISTEN,
+             missing = !of[i].given || (of[i].good && i >= COORDINATOR_CONTROL && of[i].number == 0);
+        if (wanted && missing)
+            problem_at (draft->problems, of[i].node,
+                        "launcher: join without coordinator.%s, expected %s: it stands in every ticket",
+                        coordinator_section.keys[i].name,
+                        i == COORDINATOR_ADDRESS ? "the address of this machine" : "a port");
+    }
+}
+
+static void read_coordinator (struct draft *draft)
+{
+    struct value of[COORDINATOR_KEYS];
+    struct start_plan *plan = &draft->plan.start;
+    if (section_read_optional (&coordinator_section, &draft->slice[SLICE_COORDINATOR], of, draft->problems) != 0)
+        return;
+    const struct value *address = &of[COORDINATOR_ADDRESS], *listen = &of[COORDINATOR_LISTEN];
+    if (address->good && (!address_is_good (address->text) || address_is_any (address->text)))
+        problem_at (draft->problems, address->node,
+                    "the coordinator's address %s, expected a host name or an IP address that hosts can connect to",
+                    problem_quote (draft->problems, address->text));
+    if (listen->good && !address_is_ip (listen->text))
+        problem_at (draft->problems, listen->node,
+                    "the coordinator listens at %s, expected an IP address of this machine, or 0.0.0.0 for all",
+                    problem_quote (draft->problems, listen->text));
+    check_ports (draft, of);
+    if (draft->plan.launcher == LAUNCHER_JOIN)
+        check_join (draft, of);
+    plan->listen = listen->given || !draft_is_elsewhere (draft) ? listen->text : TEXT_LIT ("0.0.0.0");
+    plan->address = address->given || address_is_any (listen->text) ? address->text : listen->text;
+    plan->control_port = (uint32_t) of[COORDINATOR_CONTROL].number;
+    plan->bulk_port = (uint32_t) of[COORDINATOR_BULK].number;
+    plan->events_port = (uint32_t) of[COORDINATOR_EVENTS].number;
+}
+
+void draft_start (struct draft *draft)
+{
+    check_sections (draft);
+    read_start (draft);
+    read_coordinator (draft);
+    if (draft->plan.launcher == LAUNCHER_SSH)
+        draft_ssh (draft);
+    if (draft->plan.launcher == LAUNCHER_SLURM)
+        draft_slurm (draft);
+}
+
+void draft_way_back (struct draft *draft)
+{
+    const struct value *coordinator = &draft->slice[SLICE_COORDINATOR];
+    if (draft->jumps && draft->plan.start.address.len == 0 && (!coordinator->given || coordinator->good))
+        problem_at (
+            draft->problems, coordinator->node,
+            "hosts behind a jump host without coordinator.address, expected the address of this machine as they "
+            "reach it: what they see is the jump host's end of the connection");
+}

@@ -1,0 +1,82 @@
+"""`sliceup check` of slices on other machines: what it prints before anything is touched, and the guide's own examples."""
+import re
+import unittest
+
+import lab
+
+SSH = """slice: elsewhere
+launcher: ssh
+hosts:
+  - v6e-[0-3]
+  - {{name: v6e-4, address: 10.0.0.5, ssh: {{address: 34.1.2.3, port: 2222, user: tpu, jump: "me@bastion"}}}}
+groups: {{spare: "v6e-[2-3]"}}
+ssh: {{user: root}}
+coordinator: {{address: 10.0.0.1, control_port: 7001}}
+{more}profile: plain
+cache: {{mode: off}}
+ladder: plain
+"""
+REST = "profile: plain\ncache: {mode: off}\nladder: plain\n"
+
+
+class Planning(lab.LabTest):
+    def check(self, text, *args, **env):
+        return self.lab.sliceup("check", self.lab.write("slice.yaml", text), *args, env=self.lab.env(**env))
+
+    def test_the_way_to_every_host_is_printed_folded(self):
+        ended = self.passes(self.check(SSH.format(more="")))
+        self.assertIn("launch  ssh: at most 32 hosts at once, 1 min each; below /var/tmp/sliceup", ended.out)
+        self.assertIn("a worker outlives the connection", ended.out)
+        self.assertIn("  v6e-[0-3]: ssh root@v6e-[0-3]\n", ended.out)
+        self.assertIn("  v6e-4: ssh tpu@34.1.2.3:2222 via me@bastion\n", ended.out)
+        self.assertIn("listens at 0.0.0.0, control port 7001, bulk any free port", ended.out)
+        self.assertIn("hosts reach it at 10.0.0.1\n", ended.out)
+
+    def test_other_launchers_say_how_they_start(self):
+        local = self.passes(self.check(f"slice: s\nhosts: h[0-1]\n{REST}"))
+        self.assertIn("launch  local: processes of this machine\n  listens at 127.0.0.1, control any free port", local.out)
+        slurm = self.passes(self.check("slice: s\nlauncher: slurm\nhosts: {from: slurm}\n"
+                                       f"slurm: {{partition: tpu, options: [--exclusive]}}\n{REST}",
+                                       SLURM_JOB_NODELIST="tux[08-11]"))
+        self.assertIn("tux11", slurm.out)
+        self.assertIn("  srun --partition=tpu --exclusive, for each host\n", slurm.out)
+        self.assertIn("ends with the connection", slurm.out)
+        join = self.passes(self.check("slice: s\nlauncher: join\nhosts: h[0-1]\n"
+                                      f"coordinator: {{address: c, control_port: 1, bulk_port: 2}}\n{REST}"))
+        self.assertIn("workers come by themselves", join.out)
+
+    def test_hosts_are_left_out_on_the_command_line(self):
+        ended = self.passes(self.check(SSH.format(more=""), "--hosts", "v6e-[0-3]", "--exclude", "@spare"))
+        self.assertIn("hosts   2,", ended.out)
+        self.assertIn("  v6e-[0-1]: ssh root@v6e-[0-1]\n", ended.out)
+        self.assertNotIn("v6e-2", ended.out)
+        ended = self.check(SSH.format(more="mesh: {data: 5, model: 2}\n"), "--exclude=v6e-4")
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("a mesh of {data: 4, model: 2} would fit", ended.err)
+        ended = self.check(SSH.format(more=""), "--hosts", "v6e-9")
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("--hosts:1:1: 'v6e-9': not in this slice, expected some of 'v6e-[0-4]'", ended.err)
+
+    def test_what_the_environment_does_not_say_is_a_mistake_in_place(self):
+        ended = self.check(f"slice: s\nlauncher: slurm\nhosts: {{from: slurm}}\n{REST}")
+        self.assertEqual(2, ended.status, ended)
+        self.assertRegex(ended.err, r"slice\.yaml:3:15: from: slurm: .*SLURM_JOB_NODELIST")
+
+    def test_home_is_that_of_the_user(self):
+        missing = SSH.format(more="").replace("user: root", "identities: [~/none]")
+        ended = self.passes(self.check(missing, HOME=str(self.lab.files)))
+        self.assertIn(f"warning: the private key '{self.lab.files}/none' does not exist", ended.err)
+
+    def test_every_example_of_the_guide_is_accepted(self):
+        guide = (lab.TOP / "docs" / "guide" / "ssh.md").read_text()
+        blocks = re.findall(r"^```yaml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+        self.assertGreaterEqual(len(blocks), 4)
+        for block in blocks:
+            with self.subTest(block):
+                whole = "" if block.startswith("slice:") else "slice: s\nlauncher: ssh\n" + REST
+                hosts = "" if re.search(r"^hosts:", block, re.MULTILINE) else "hosts: node-[0-3]\n"
+                self.passes(self.check(whole + hosts + block))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,363 @@
+/* links: conf frontend model base */
+#include "conf_share.h"
+
+#define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
+
+static void load_slice (struct share *share, const char *slice)
+{
+    write_text (share, "slice.yaml", slice);
+    if (share_load (share) != 0)
+        dump (share);
+    assert_int_equal (share->result, 0);
+}
+
+static void has_warning (const struct share *share, const char *expected)
+{
+    for (uint32_t i = 0; i < share->report.n; i++)
+        if (share->report.items[i].warning && strstr (line_of (share, i), expected))
+            return;
+    dump (share);
+    fail_msg ("expected the warning: %s", expected);
+}
+
+static void nothing_of_it_is_planned_for_local_workers (void **state)
+{
+    static const struct start_plan nothing;
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load (&share), 0);
+    assert_memory_equal (&share.plan.start, &nothing, sizeof nothing);
+    assert_memory_equal (&share.plan.hosts.items[0].ssh, &(struct ssh_way) { 0 }, sizeof (struct ssh_way));
+    share_close (&share);
+}
+
+static void ssh_has_good_defaults (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\n" REST);
+    assert_int_equal (share.report.n, 0);
+    const struct start_plan *start = &share.plan.start;
+    assert_int_equal (share.plan.launcher, LAUNCHER_SSH);
+    assert_true (text_is (start->directory, "/var/tmp/sliceup") && start->address.len == 0);
+    assert_true (text_is (start->listen, "0.0.0.0"));
+    assert_int_equal (start->deadline_ms, 60000);
+    assert_int_equal (start->at_once, 32);
+    assert_false (start->tied);
+    assert_int_equal (start->control_port + start->bulk_port + start->events_port, 0);
+    assert_int_equal (start->ssh.identities.n, 3);
+    assert_true (text_is (start->ssh.identities.items[0], "/u/.ssh/id_ed25519"));
+    assert_true (text_is (start->ssh.known_hosts, "/u/.ssh/known_hosts") && start->ssh.agent);
+    const struct plan_host *host = &share.plan.hosts.items[1];
+    assert_true (text_is (host->address, "v1") && host->ssh.port == 22);
+    assert_true (host->ssh.user.len == 0 && host->ssh.jump.len == 0 && host->ssh.address.len == 0);
+    assert_true (text_starts (share.plan.pins.env_dir, "/var/tmp/sliceup/envs/"));
+    assert_int_equal (share.plan.pins.env_dir.len, strlen ("/var/tmp/sliceup/envs/") + 16);
+    assert_int_equal (share.plan.limits.join_ms, 90000);
+    share_close (&share);
+}
+
+static void a_host_answers_for_itself_before_the_slice_does (void **state)
+{
+    static const char slice[] =
+        "slice: s\nlauncher: ssh\nhosts:\n  - v0\n  - {name: v1, address: 10.0.0.5, env_dir: own, ssh: {address: "
+        "34.1.2.3, "
+        "port: 2222, user: _tpu.1-x, jump: ''}}\n  - {name: v2, ssh: {jump: bastion-2}}\n"
+        "ssh: {user: root, port: 2022, jump: me@bastion:22, agent: false}\n"
+        "start: {directory: /data/s_1, deadline: 5s, at_once: 2, outlive: false}\n"
+        "coordinator: {address: ::1, listen: '::', control_port: 7001, bulk_port: 7002, events_port: 7003}\n" REST;
+    struct share share;
+    (void) state;
+    share_open (&share);
+    load_slice (&share, slice);
+    assert_int_equal (share.report.n, 0);
+    const struct plan_host *hosts = share.plan.hosts.items;
+    assert_true (text_is (hosts[0].ssh.user, "root") && hosts[0].ssh.port == 2022);
+    assert_true (text_is (hosts[0].ssh.jump, "me@bastion:22"));
+    assert_true (text_is (hosts[1].ssh.address, "34.1.2.3") && text_is (hosts[1].ssh.user, "_tpu.1-x"));
+    assert_true (hosts[1].ssh.port == 2222 && hosts[1].ssh.jump.len == 0 && text_is (hosts[1].address, "10.0.0.5"));
+    assert_true (text_is (hosts[1].env_dir, "/data/s_1/own"));
+    assert_true (text_is (hosts[2].ssh.jump, "bastion-2") && text_is (hosts[2].ssh.user, "root"));
+    const struct start_plan *start = &share.plan.start;
+    assert_true (text_is (start->directory, "/data/s_1") && text_is (start->address, "::1")
+                 && text_is (start->listen, "::"));
+    assert_true (start->control_port == 7001 && start->bulk_port == 7002 && start->events_port == 7003);
+    assert_true (start->deadline_ms == 5000 && start->at_once == 2 && start->tied && !start->ssh.agent);
+    assert_int_equal (share.plan.limits.join_ms, 30000 + 2 * 5000);
+    share_close (&share);
+}
+
+static void one_address_to_listen_at_is_the_one_to_reach (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\ncoordinator: {listen: 10.0.0.1}\n" REST);
+    assert_true (text_is (share.plan.start.address, "10.0.0.1"));
+    load_slice (&share, "slice: s\nhosts: v[0-1]\ncoordinator: {listen: 0.0.0.0, events_port: 7}\n" REST);
+    assert_true (share.plan.start.address.len == 0 && share.plan.start.events_port == 7);
+    assert_true (text_is (share.plan.start.listen, "0.0.0.0"));
+    share_close (&share);
+}
+
+static void workers_that_come_by_themselves_have_time (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    load_slice (&share, "slice: s\nlauncher: join\nhosts: v[0-1]\nstart: {directory: /d}\n"
+                        "coordinator: {address: c.example, control_port: 7, bulk_port: 8}\n" REST);
+    assert_int_equal (share.plan.limits.join_ms, 600000);
+    assert_true (text_is (share.plan.start.directory, "/d") && text_is (share.plan.start.listen, "0.0.0.0"));
+    assert_true (text_is (share.plan.start.address, "c.example") && !share.plan.start.tied);
+    assert_true (share.plan.start.ssh.identities.n == 0 && share.plan.start.ssh.known_hosts.len == 0);
+    assert_true (text_is (share.plan.hosts.items[0].address, "v0") && share.plan.hosts.items[0].ssh.port == 0);
+    share_close (&share);
+}
+
+static void slurm_is_told_what_the_file_says (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    load_slice (
+        &share,
+        "slice: s\nlauncher: slurm\nhosts: v[0-1]\n"
+        "slurm: {account: ml_1, partition: tpu-2, options: ['--exclusive', '--gres=tpu:v6e:4', --mem=0]}\n" REST);
+    const struct slurm_plan *slurm = &share.plan.start.slurm;
+    assert_true (text_is (slurm->account, "ml_1") && text_is (slurm->partition, "tpu-2"));
+    assert_int_equal (slurm->options.n, 3);
+    assert_true (text_is (slurm->options.items[1], "--gres=tpu:v6e:4"));
+    assert_true (share.plan.start.tied);
+    share_close (&share);
+}
+
+static void what_was_said_about_time_is_kept (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nlimits: {join: 50s}\n" REST);
+    assert_int_equal (share.plan.limits.join_ms, 50000);
+    assert_int_equal (share.report.n, 1);
+    has_warning (&share,
+                 "slice.yaml:4:16: every host must have joined after 50000 ms, but start.deadline gives one 60000 ms");
+    load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nstart: {at_once: 1, deadline: 1h}\n" REST);
+    assert_int_equal (share.plan.limits.join_ms, 3600000);
+    share_close (&share);
+}
+
+static void print_names (const struct share *share, struct buf *out)
+{
+    buf_clear (out);
+    for (uint32_t i = 0; i < share->plan.hosts.n; i++)
+        buf_printf (out, "%s%.*s", i ? " " : "", TEXT_ARG (share->plan.hosts.items[i].name));
+}
+
+struct left {
+    const char *lines, *hosts, *exclude, *names;
+};
+static const struct left left_cases[] = {
+    { "hosts: v[0-3]\nexclude: v[1,3]\n", NULL, NULL, "v0 v2" },
+    { "hosts: [v3, v1, v2]\n", "v[1-3]", NULL, "v3 v1 v2" },
+    { "hosts: [v3, v1, v2]\n", "v1,v3", NULL, "v3 v1" },
+    { "hosts: v[0-3]\n", NULL, "v[0-1]", "v2 v3" },
+    { "hosts: v[0-7]\nexclude: v7\n", "v[4-6]", "v5", "v4 v6" },
+    { "hosts: v[0-3]\ngroups: {spare: 'v[2-3]'}\nexclude: '@spare'\n", NULL, NULL, "v0 v1" },
+    { "hosts: v[0-3]\ngroups: {spare: 'v[2-3]'}\n", NULL, "@spare", "v0 v1" },
+    { "hosts: v[0-3]\ngroups: {spare: 'v[2-3]'}\n", "@spare", NULL, "v2 v3" },
+    { "hosts: ['@b', v9]\ngroups: {a: 'v[0-1]', b: '@a,v5'}\n", NULL, NULL, "v0 v1 v5 v9" },
+    { "hosts: v[0-3]\n", "v[0-3]!v2", NULL, "v0 v1 v3" },
+};
+
+static void the_hosts_that_are_left_keep_their_order (void **state)
+{
+    struct buf names;
+    (void) state;
+    buf_init (&names, 4096);
+    for (size_t i = 0; i < sizeof left_cases / sizeof left_cases[0]; i++) {
+        struct share share;
+        char slice[1024];
+        share_open (&share);
+        snprintf (slice, sizeof slice, "slice: s\n%s" REST, left_cases[i].lines);
+        write_text (&share, "slice.yaml", slice);
+        struct conf_options options = { .hosts = left_cases[i].hosts, .exclude = left_cases[i].exclude };
+        if (share_load_with (&share, options) != 0)
+            dump (&share);
+        assert_int_equal (share.result, 0);
+        print_names (&share, &names);
+        assert_string_equal (buf_c (&names), left_cases[i].names);
+        share_close (&share);
+    }
+    buf_release (&names);
+}
+
+static void groups_are_handed_out (void **state)
+{
+    struct share share;
+    var_list groups = { 0 };
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-1]\ngroups: {a: h0, b: '@a,x[1-2]'}\n" REST);
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .groups = &groups }), 0);
+    assert_int_equal (groups.n, 2);
+    assert_true (text_is (groups.items[1].name, "b") && text_is (groups.items[1].value, "@a,x[1-2]"));
+    share_close (&share);
+}
+
+static void strangers_are_named (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .hosts = "h[0-3]" }), -1);
+    assert_int_equal (share.report.n, 1);
+    assert_string_equal (line_of (&share, 0), "--hosts:1:1: 'h[2-3]': not in this slice, expected some of 'h[0-1]'");
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .exclude = "h[0-1]" }), -1);
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: no hosts are left, expected at least one"));
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .hosts = "" }), -1);
+    assert_non_null (strstr (line_of (&share, 0), "--hosts:1:1: "));
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .hosts = "@spare" }), -1);
+    assert_non_null (strstr (line_of (&share, 0), "--hosts:1:1: "));
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .exclude = "h[1-2]" }), 0);
+    has_warning (&share, "--exclude:1:1: 'h2': not in this slice, so not taken out of it");
+    assert_int_equal (share.plan.hosts.n, 1);
+    share_close (&share);
+}
+
+static int answer (const char *word, struct buf *expression, struct err *err)
+{
+    if (strcmp (word, "tpu") == 0)
+        return err_set (err, ERR_STATE, "TPU_WORKER_HOSTNAMES is not set");
+    buf_puts (expression, "n[01-03]");
+    return 0;
+}
+
+static void hosts_come_from_the_allocation (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml", "slice: s\nhosts: {from: slurm}\n" REST);
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .host_source = answer }), 0);
+    assert_int_equal (share.plan.hosts.n, 3);
+    assert_true (text_is (share.plan.hosts.items[2].name, "n03"));
+    write_text (&share, "slice.yaml", "slice: s\nhosts: [x, {from: slurm}]\n" REST);
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .host_source = answer }), 0);
+    assert_int_equal (share.plan.hosts.n, 4);
+    write_text (&share, "slice.yaml", "slice: s\nhosts: {from: tpu}\n" REST);
+    assert_int_equal (share_load_with (&share, (struct conf_options) { .host_source = answer }), -1);
+    assert_int_equal (share.report.n, 1);
+    assert_string_equal (line_of (&share, 0), "slice.yaml:2:15: from: tpu: TPU_WORKER_HOSTNAMES is not set");
+    share_close (&share);
+}
+
+static void hosts_come_from_a_file (void **state)
+{
+    struct share share;
+    struct buf names;
+    char path[512];
+    (void) state;
+    buf_init (&names, 4096);
+    share_open (&share);
+    write_text (&share, "nodes", "# rack 1\nv[0-1] x\t# two and one\n\n  y,z\r\nlast");
+    snprintf (path, sizeof path, "%s/nodes", share.root);
+    load_slice (&share, "slice: s\nhosts: {from: file, file: nodes}\n" REST);
+    print_names (&share, &names);
+    assert_string_equal (buf_c (&names), "v0 v1 x y z last");
+    write_text (&share, "nodes", "v0\n  v1 v0\nv[\n");
+    assert_int_equal (share_load (&share), -1);
+    assert_int_equal (share.report.n, 2);
+    assert_string_equal (line_of (&share, 0),
+                         "nodes:2:6: the host 'v0' is given twice, first in line 1; expected once");
+    assert_non_null (strstr (line_of (&share, 1), "nodes:3:1: "));
+    write_text (&share, "nodes", "# nobody\n");
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: no hosts, expected at least one"));
+    assert_int_equal (unlink (path), 0);
+    buf_release (&names);
+    share_close (&share);
+}
+
+static void one_machine_given_twice_is_suspected (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    load_slice (
+        &share,
+        "slice: s\nlauncher: ssh\nhosts:\n- {name: a, address: 10.0.0.1}\n- b\n- {name: c, address: 10.0.0.1}\n" REST);
+    assert_int_equal (share.report.n, 1);
+    has_warning (&share, "slice.yaml:6:3: the hosts a and c have the same address 10.0.0.1: one machine given twice?");
+    load_slice (&share,
+                "slice: s\nlauncher: ssh\nhosts:\n- {name: a, ssh: {address: x}}\n- {name: b, ssh: {address: x}}\n"
+                "- {name: c, ssh: {address: x, port: 23}}\n" REST);
+    assert_int_equal (share.report.n, 1);
+    has_warning (&share, "slice.yaml:5:3: the hosts a and b have the same sshd, x port 22: one machine given twice?");
+    load_slice (&share, "slice: s\nhosts: [{name: a, address: 127.0.0.1}, b]\n" REST);
+    assert_int_equal (share.report.n, 0);
+    share_close (&share);
+}
+
+static void files_that_are_listed_are_looked_for (void **state)
+{
+    struct share share;
+    char slice[1024];
+    (void) state;
+    share_open (&share);
+    load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {identities: [~/none, /nowhere/key], "
+                        "known_hosts: ~/known}\n" REST);
+    assert_int_equal (share.report.n, 3);
+    has_warning (&share, "slice.yaml:4:20: the private key '/u/none' does not exist on this machine");
+    has_warning (&share, "slice.yaml:4:28: the private key '/nowhere/key' does not exist");
+    has_warning (&share, "slice.yaml:4:56: the file of host keys '/u/known' does not exist");
+    assert_true (text_is (share.plan.start.ssh.identities.items[0], "/u/none"));
+    snprintf (slice, sizeof slice, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {identities: [%s]}\n" REST,
+              share.slice);
+    load_slice (&share, slice);
+    assert_int_equal (share.report.n, 0);
+    share_close (&share);
+}
+
+static void without_a_home_folder_paths_are_absolute (void **state)
+{
+    struct share share;
+    struct conf_options options = { .home = "/h" };
+    (void) state;
+    share_open (&share);
+    options.slice_path = share.slice;
+    options.share_dir = share.root;
+    write_text (&share, "slice.yaml", "slice: s\nlauncher: ssh\nhosts: v[0-1]\n" REST);
+    assert_int_equal (conf_load (&options, &share.arena, &share.plan, &share.report, &share.err), -1);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (
+        strstr (line_of (&share, 0), "'~/.ssh/known_hosts', but no home folder is known: expected HOME to be set"));
+    write_text (&share, "slice.yaml", "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {known_hosts: /etc/passwd}\n" REST);
+    assert_int_equal (conf_load (&options, &share.arena, &share.plan, &share.report, &share.err), 0);
+    assert_int_equal (share.plan.start.ssh.identities.n, 0);
+    share_close (&share);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (nothing_of_it_is_planned_for_local_workers),
+        cmocka_unit_test (ssh_has_good_defaults),
+        cmocka_unit_test (a_host_answers_for_itself_before_the_slice_does),
+        cmocka_unit_test (one_address_to_listen_at_is_the_one_to_reach),
+        cmocka_unit_test (workers_that_come_by_themselves_have_time),
+        cmocka_unit_test (slurm_is_told_what_the_file_says),
+        cmocka_unit_test (what_was_said_about_time_is_kept),
+        cmocka_unit_test (the_hosts_that_are_left_keep_their_order),
+        cmocka_unit_test (groups_are_handed_out),
+        cmocka_unit_test (strangers_are_named),
+        cmocka_unit_test (hosts_come_from_the_allocation),
+        cmocka_unit_test (hosts_come_from_a_file),
+        cmocka_unit_test (one_machine_given_twice_is_suspected),
+        cmocka_unit_test (files_that_are_listed_are_looked_for),
+        cmocka_unit_test (without_a_home_folder_paths_are_absolute),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
