@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/io/audience.h"
 #include "common/io/context.h"
 #include "common/io/descriptor_limit.h"
 #include "common/io/link.h"
@@ -11,15 +12,12 @@
 
 enum {
     HOSTS_MAX_HUB = 65536,      /* bounds the tables; the model allows far fewer */
-    ROUTING_ID_BYTES = 5,       /* what a ROUTER makes: 0 and a counter */
-    SUBSCRIPTION_BYTES_MAX = 1024,
-    SUBSCRIPTIONS_A_PUBLISH = 4096,
 };
 
 /* Where a host was last heard: good while its key is the one of then. */
 struct route {
     uint32_t generation;
-    uint8_t id[ROUTING_ID_BYTES];
+    uint8_t id[LINK_ROUTING_ID_BYTES];
 };
 
 struct channel {
@@ -34,9 +32,9 @@ struct hub {
     void *context;
     struct zap *zap;
     struct channel channels[LINK_CHANNELS];
-    void *events;               /* XPUB */
+    struct audience *audience;
     struct endpoint events_bound;
-    zmq_msg_t part;             /* routing ids, subscriptions */
+    zmq_msg_t part;             /* routing ids */
     uint32_t hosts;
     uint64_t dropped_frames, unsent;
 };
@@ -66,10 +64,8 @@ static int channel_open (struct hub *hub, enum link_channel which, const struct 
 
 static int events_open (struct hub *hub, const struct hub_options *options, struct err *err)
 {
-    const struct socket_kind kind = { .type = ZMQ_XPUB, .queue_max = EVENTS_QUEUE_MAX,
-                                      .bytes_max = SUBSCRIPTION_BYTES_MAX };
-    hub->events = socket_server (hub->context, &kind, ZAP_MONITORS, options->keys, err);
-    return hub->events ? zap_count_failures (hub->zap, hub->events, err) : -1;
+    hub->audience = audience_open (hub->context, options->keys, err);
+    return hub->audience ? zap_count_failures (hub->zap, audience_socket (hub->audience), err) : -1;
 }
 
 static int bind_one (void *socket, const char *address, uint16_t port, struct endpoint *bound, struct err *err)
@@ -87,7 +83,7 @@ static int bind_all (struct hub *hub, const struct hub_options *options, struct 
         return err_prefix (err, "control channel");
     if (bind_one (bulk->socket, options->address, options->bulk_port, &bulk->bound, err) != 0)
         return err_prefix (err, "bulk channel");
-    if (bind_one (hub->events, options->address, options->events_port, &hub->events_bound, err) != 0)
+    if (bind_one (audience_socket (hub->audience), options->address, options->events_port, &hub->events_bound, err) != 0)
         return err_prefix (err, "events channel");
     return 0;
 }
@@ -97,7 +93,7 @@ static int try_doors (struct hub *hub, const char *public_key, struct err *err)
     for (int i = 0; i < LINK_CHANNELS; i++)
         if (self_test (hub->context, ZMQ_DEALER, &hub->channels[i].bound, public_key, hub->zap, err) != 0)
             return -1;
-    return self_test (hub->context, ZMQ_SUB, &hub->events_bound, public_key, hub->zap, err);
+    return self_test (hub->context, ZMQ_DEALER, &hub->events_bound, public_key, hub->zap, err);
 }
 
 /* The handler is there before any door, and every option before its bind. */
@@ -128,7 +124,8 @@ static uint32_t close_door (void **socket, const struct endpoint *bound, uint64_
 /* Without zmq_unbind first: it would end the connections it had accepted at once, with what is queued for them. */
 static void release (struct hub *hub, uint64_t linger_ms)
 {
-    uint32_t listeners = close_door (&hub->events, &hub->events_bound, linger_ms);
+    uint32_t listeners = hub->events_bound.text[0] != '\0';
+    audience_close (hub->audience, linger_ms);
     for (int i = LINK_CHANNELS - 1; i >= 0; i--) {
         struct channel *channel = &hub->channels[i];
         listeners += close_door (&channel->socket, &channel->bound, linger_ms);
@@ -217,10 +214,10 @@ static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank,
 static bool note_route (struct hub *hub, struct channel *channel, uint32_t rank, uint32_t generation)
 {
     const uint8_t *id = zmq_msg_data (&hub->part);
-    if (zmq_msg_size (&hub->part) != ROUTING_ID_BYTES || id[0] != 0)
+    if (zmq_msg_size (&hub->part) != LINK_ROUTING_ID_BYTES || id[0] != 0)
         return false;
     struct route *route = &channel->routes[rank];
-    memcpy (route->id, id, ROUTING_ID_BYTES);
+    memcpy (route->id, id, LINK_ROUTING_ID_BYTES);
     route->generation = generation;
     return true;
 }
@@ -259,7 +256,7 @@ static bool send_frame (struct hub *hub, struct channel *channel, uint32_t rank,
     struct route *route = &channel->routes[rank];
     if (route->generation == 0 || route->generation != zap_worker_generation (hub->zap, rank))
         return false;
-    if (!socket_send (channel->socket, route->id, ROUTING_ID_BYTES, ZMQ_SNDMORE))
+    if (!socket_send (channel->socket, route->id, LINK_ROUTING_ID_BYTES, ZMQ_SNDMORE))
         return false;
     bool sent = socket_send (channel->socket, bytes, len, 0);
     assert (sent); /* once the routing id was taken, the body is */
@@ -277,15 +274,27 @@ bool hub_send (struct hub *hub, enum link_channel which, uint32_t rank, const vo
 
 void hub_publish (struct hub *hub, const void *bytes, size_t len)
 {
-    /* Subscriptions pass through here to be read away; libzmq has noted them. */
-    for (int i = 0; i < SUBSCRIPTIONS_A_PUBLISH && socket_receive (hub->events, &hub->part); i++)
-        socket_skip_parts (hub->events, &hub->part);
-    bool sent = socket_send (hub->events, bytes, len, 0);
-    assert (sent); /* an XPUB drops for who is slow, it does not refuse */
+    audience_publish (hub->audience, bytes, len);
+}
+
+int hub_events_fd (const struct hub *hub)
+{
+    return socket_fd (audience_socket (hub->audience));
+}
+
+bool hub_question (struct hub *hub, struct hub_asker *from, struct text *bytes)
+{
+    return audience_question (hub->audience, from, bytes);
+}
+
+bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes, size_t len)
+{
+    assert (len <= ANSWER_MAX_BYTES);
+    return audience_answer (hub->audience, to, bytes, len);
 }
 
 struct hub_counts hub_counts (const struct hub *hub)
 {
-    return (struct hub_counts) { .refused_handshakes = zap_failures (hub->zap), .dropped_frames = hub->dropped_frames,
+    return (struct hub_counts) { .refused_handshakes = zap_failures (hub->zap), .dropped_frames = hub->dropped_frames + audience_dropped (hub->audience),
                                  .unsent = hub->unsent };
 }

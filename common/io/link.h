@@ -1,4 +1,4 @@
-/* link.h - authenticated frames between coordinator, workers and monitors. The only home of czmq and libzmq.
+/* link.h - authenticated frames between coordinator, workers and monitors. The only home of libzmq.
  *
  * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
  * handler (its own thread, fail-closed, self-tested when the hub opens). One libzmq context per process. The thread that
@@ -23,7 +23,10 @@ int link_keys_load (struct link_keys *keys, const char *path, struct err *err);
 
 enum link_channel { LINK_CONTROL, LINK_BULK, LINK_CHANNELS };
 
-/* ---- coordinator side: two ROUTERs and an XPUB ---- */
+/* What a monitor says and what it is told, in one frame. */
+enum { QUESTION_MAX_BYTES = 64, ANSWER_MAX_BYTES = 32 * 1024, LINK_ROUTING_ID_BYTES = 5 };
+
+/* ---- coordinator side: three ROUTERs: control, bulk, events ---- */
 struct hub;
 struct hub_options {
     const char *address;        /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
@@ -45,12 +48,18 @@ int hub_fd (const struct hub *hub, enum link_channel channel);
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
 /* False: the host is not connected, or its queue is full; the caller says it again later (control is level-triggered). */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
-/* To all monitors. Never blocks; slow monitors miss frames and notice by the index inside. */
+/* The next question of a monitor; whoever asked hears what is published for 10 s from then. */
+struct hub_asker { uint8_t id[LINK_ROUTING_ID_BYTES]; }; /* its connection, for the answer; it goes stale with it */
+int hub_events_fd (const struct hub *hub);
+bool hub_question (struct hub *hub, struct hub_asker *from, struct text *bytes);
+/* False: it is gone, or its queue is full; it asks again. */
+bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes, size_t len);
+/* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
 void hub_publish (struct hub *hub, const void *bytes, size_t len);
 struct hub_counts { uint64_t refused_handshakes, dropped_frames, unsent; };
 struct hub_counts hub_counts (const struct hub *hub);
 
-/* ---- worker side: two DEALERs ---- */
+/* ---- worker side: two DEALERs; bulk connects with the first frame that is sent there, and queues a few ---- */
 struct spoke;
 struct spoke_options {
     const char *address;
@@ -65,12 +74,17 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
 
-/* ---- monitor side: a SUB ---- */
+/* ---- monitor side: a DEALER ---- */
 struct listener;
 struct listener *listener_open (const char *address, uint16_t events_port, const char *hub_public_key,
                                 const struct link_keys *keys, struct err *err);
 void listener_close (struct listener *listener);
+/* Connects anew: libzmq gives a connection up for good when something else answered at the port for a while. */
+void listener_again (struct listener *listener);
 int listener_fd (const struct listener *listener);
+/* At most QUESTION_MAX_BYTES. False: there is no connection now. Whoever does not ask hears nothing. */
+bool listener_ask (struct listener *listener, const void *bytes, size_t len);
+/* Answers, and events of the last 10 s of asking. */
 bool listener_receive (struct listener *listener, struct text *bytes);
 
 #endif

@@ -1,30 +1,30 @@
+#include <assert.h>
+#include <errno.h>
+
 #include "common/base/mem.h"
 #include "common/io/context.h"
 #include "common/io/curve_key.h"
 #include "common/io/link.h"
 #include "common/io/socket.h"
 
-enum { EVENT_BYTES_MAX = 1024 * 1024 };
+enum { EVENT_BYTES_MAX = ANSWER_MAX_BYTES };
 
 struct listener {
     void *context;
-    void *socket;               /* SUB */
+    void *socket;               /* DEALER */
+    struct endpoint to;
     zmq_msg_t body;             /* of the last frame received */
 };
 
-static int listener_start (struct listener *listener, const struct endpoint *to, const char *hub_public_key,
-                           const struct link_keys *keys, struct err *err)
+static int listener_start (struct listener *listener, const char *hub_public_key, const struct link_keys *keys,
+                           struct err *err)
 {
-    const struct socket_kind kind = { .type = ZMQ_SUB, .queue_max = EVENTS_QUEUE_MAX, .bytes_max = EVENT_BYTES_MAX };
+    const struct socket_kind kind = { .type = ZMQ_DEALER, .queue_max = EVENTS_QUEUE_MAX, .bytes_max = EVENT_BYTES_MAX };
     listener->context = context_hold (err);
     if (!listener->context)
         return -1;
     listener->socket = socket_client (listener->context, &kind, hub_public_key, keys, err);
-    if (!listener->socket)
-        return -1;
-    if (zmq_setsockopt (listener->socket, ZMQ_SUBSCRIBE, "", 0) != 0)
-        return err_set (err, ERR_IO, "events cannot be subscribed to: %s", zmq_strerror (zmq_errno ()));
-    return socket_connect (listener->socket, to, err);
+    return listener->socket ? socket_connect (listener->socket, &listener->to, err) : -1;
 }
 
 struct listener *listener_open (const char *address, uint16_t events_port, const char *hub_public_key,
@@ -41,8 +41,9 @@ struct listener *listener_open (const char *address, uint16_t events_port, const
     if (endpoint_make (address, events_port, &to, err) != 0)
         return NULL;
     struct listener *listener = mem_alloc (sizeof *listener);
+    listener->to = to;
     zmq_msg_init (&listener->body);
-    if (listener_start (listener, &to, hub_public_key, keys, err) == 0)
+    if (listener_start (listener, hub_public_key, keys, err) == 0)
         return listener;
     listener_close (listener);
     return NULL;
@@ -59,9 +60,24 @@ void listener_close (struct listener *listener)
     mem_free (listener);
 }
 
+/* Same socket, so the descriptor that is watched stays. ENOENT: libzmq forgot the endpoint with the connection. */
+void listener_again (struct listener *listener)
+{
+    int rc = zmq_disconnect (listener->socket, listener->to.text);
+    assert (rc == 0 || zmq_errno () == ENOENT);
+    rc = socket_connect (listener->socket, &listener->to, NULL);
+    assert (rc == 0); /* it was good when the listener was opened */
+}
+
 int listener_fd (const struct listener *listener)
 {
     return socket_fd (listener->socket);
+}
+
+bool listener_ask (struct listener *listener, const void *bytes, size_t len)
+{
+    assert (len <= QUESTION_MAX_BYTES);
+    return socket_send (listener->socket, bytes, len, 0);
 }
 
 bool listener_receive (struct listener *listener, struct text *bytes)

@@ -52,7 +52,7 @@ static const char *judge (struct zap *zap, const struct zap_request *request, ch
         return "200";
     }
     if (zap_request_domain_is (request, ZAP_MONITORS) && keyring_find (zap->monitors, &key, &slot)) {
-        snprintf (user, ZAP_USER_BYTES, "monitor");
+        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_generation (zap->monitors, slot));
         return "200";
     }
     if (memcmp (key.bytes, zap->decoy.bytes, sizeof key.bytes) != 0)

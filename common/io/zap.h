@@ -1,9 +1,9 @@
 /* zap.h - private to common/io: who may pass. The process's one ZAP handler (RFC 27), on a thread of its own.
  *
  * It answers from memory: no file, no allocation, constant work a request. Two domains with a keyring each; a key has
- * one role. User-Id of a worker's connection is "<rank>.<generation>", so what an exchanged key still says on a
- * connection it made earlier can be told apart. All functions belong to the thread that opened it; they and the handler
- * meet under a mutex. */
+ * one role. User-Id of a connection is "<rank>.<generation>", or a monitor's number in place of the rank; so what an
+ * exchanged key still says on a connection it made earlier can be told apart. All functions belong to the thread that
+ * opened it; they and the handler meet under a mutex. */
 #ifndef SLICEUP_IO_ZAP_H
 #define SLICEUP_IO_ZAP_H
 

@@ -15,6 +15,7 @@ enum { PATH_BYTES = 1024 };
 
 static const struct cli_command *const commands[] = {
     &check_command, &run_command, &resume_command, &status_command, &watch_command, &receipt_command, &logs_command, &runs_command,
+    &hosts_command, &ticket_command, &monitor_key_command,
 };
 enum { COMMANDS_N = sizeof (commands) / sizeof (commands[0]) };
 
@@ -24,7 +25,7 @@ static void print_overview (FILE *to)
            "and leaves one receipt that another engineer can act on.\n\n"
            "  sliceup COMMAND [ARGUMENTS]\n\n", to);
     for (size_t i = 0; i < COMMANDS_N; i++)
-        fprintf (to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf (to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
     fputs ("\nOptions for every command, before or after its name:\n"
            "  --home DIR   where runs, environments and caches live (SLICEUP_HOME; default: the XDG state directory)\n"
            "  --plain      plain lines: no live view, no colours\n"

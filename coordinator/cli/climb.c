@@ -48,18 +48,22 @@ static void on_signal (void *owner, int signal, int64_t pid)
         driver_cancel (climber->driver, climber->interrupts);
 }
 
-static void worker_path (const struct cli *cli, char *out, size_t out_bytes)
+/* The programs of one build lie side by side. */
+static void path_beside (const struct cli *cli, const char *name, char out[RUN_PATH_BYTES])
 {
     const char *slash = strrchr (cli->program, '/');
-    snprintf (out, out_bytes, "%.*ssliceup-worker", slash ? (int) (slash + 1 - cli->program) : 0, cli->program);
+    snprintf (out, RUN_PATH_BYTES, "%.*s%s", slash ? (int) (slash + 1 - cli->program) : 0, cli->program, name);
 }
 
 static int open_driver (struct climber *climber, const struct run_dir *dir, const struct plan *plan, struct err *err)
 {
-    char worker[RUN_PATH_BYTES];
-    worker_path (climber->cli, worker, sizeof (worker));
+    char worker[RUN_PATH_BYTES], courier[RUN_PATH_BYTES], bundle[RUN_PATH_BYTES];
+    path_beside (climber->cli, "sliceup-worker", worker);
+    path_beside (climber->cli, "sliceup-courier", courier);
+    path_beside (climber->cli, "sliceup-worker.bundle", bundle);
     struct driver_options options = {
-        .dir = dir, .log = &climber->cli->log, .version = SLICEUP_VERSION, .worker_path = worker, .watch = on_fact, .owner = climber,
+        .dir = dir, .log = &climber->cli->log, .version = SLICEUP_VERSION, .worker_path = worker,
+        .courier_path = courier, .bundle_path = bundle, .watch = on_fact, .owner = climber,
     };
     climber->driver = plan ? driver_open (climber->loop, &options, plan, err) : driver_resume (climber->loop, &options, err);
     return climber->driver ? 0 : -1;

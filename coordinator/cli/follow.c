@@ -3,17 +3,24 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "common/io/clock.h"
 #include "common/io/link.h"
 #include "common/wire/wire.h"
+#include "coordinator/cli/remote.h"
 #include "coordinator/io/journal.h"
 
+enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */
+
 struct follow {
+    struct remote *remote;          /* or, when it is NULL, the folder: */
     struct run_dir dir;
     follow_fact_fn *fn;
     void *owner;
     struct journal_reader *journal; /* opened when the file is there */
     struct listener *events;
+    uint64_t asked_ms;              /* for events, last */
     uint64_t index;                 /* of the last durable fact handed on */
+    uint64_t pid;                   /* remote: of the last coordinator, as it recorded itself */
     struct arena arena;             /* of one fact */
 };
 
@@ -24,10 +31,29 @@ struct follow *follow_open (const struct run_dir *dir, follow_fact_fn *fn, void 
     return follow;
 }
 
+static void take_remote (void *owner, const struct fact *fact)
+{
+    struct follow *follow = owner;
+    if (fact->kind == FACT_EPOCH_BEGAN)
+        follow->pid = fact->of.epoch_began.pid;
+    follow->fn (follow->owner, fact);
+}
+
+struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err)
+{
+    struct follow *follow = mem_alloc (sizeof (*follow));
+    *follow = (struct follow) { .fn = fn, .owner = owner };
+    if ((follow->remote = remote_open (key, take_remote, follow, err)) != NULL)
+        return follow;
+    follow_close (follow);
+    return NULL;
+}
+
 void follow_close (struct follow *follow)
 {
     if (follow == NULL)
         return;
+    remote_close (follow->remote);
     if (follow->events)
         listener_close (follow->events);
     journal_reader_close (follow->journal);
@@ -38,12 +64,16 @@ void follow_close (struct follow *follow)
 bool follow_held (const struct follow *follow, int64_t *pid)
 {
     char path[RUN_PATH_BYTES];
+    if (follow->remote && pid)
+        *pid = (int64_t) follow->pid;
+    if (follow->remote)
+        return remote_answers (follow->remote);
     return journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid);
 }
 
 bool follow_has_journal (const struct follow *follow)
 {
-    return follow->journal != NULL;
+    return follow->journal != NULL || (follow->remote && remote_caught_up (follow->remote));
 }
 
 /* ---- the journal ---- */
@@ -68,6 +98,8 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
 int follow_journal (struct follow *follow, struct err *err)
 {
     char path[RUN_PATH_BYTES];
+    if (follow->remote)
+        return remote_turn (follow->remote, err);
     run_dir_path (&follow->dir, "journal.db", path);
     if (follow->journal == NULL) {
         if (access (path, F_OK) < 0 && errno == ENOENT)
@@ -85,17 +117,19 @@ int follow_listen (struct follow *follow, struct err *err)
     struct run_hub hub;
     struct link_keys keys;
     char path[RUN_PATH_BYTES];
-    if (follow->events)
+    if (follow->events || follow->remote)
         return 0;
     if (run_hub_load (&follow->dir, &hub, err) < 0 ||
         link_keys_load (&keys, run_dir_path (&follow->dir, "monitor.key", path), err) < 0)
         return -1;
-    follow->events = listener_open (hub.address, hub.events_port, hub.public_key, &keys, err);
+    follow->events = listener_open (run_hub_near (&hub), hub.events_port, hub.public_key, &keys, err);
     return follow->events ? 0 : -1;
 }
 
 int follow_fd (const struct follow *follow)
 {
+    if (follow->remote)
+        return remote_fd (follow->remote);
     return follow->events ? listener_fd (follow->events) : -1;
 }
 
@@ -114,11 +148,27 @@ static int take_event (struct follow *follow, struct text bytes, struct err *err
     return fact.index > follow->index ? follow_journal (follow, err) : 0;
 }
 
+/* What cannot be said now, for want of a connection, is said at the next call. */
+static void keep_place (struct follow *follow)
+{
+    uint64_t now_ms = clock_boot_ms ();
+    if (follow->events && now_ms - follow->asked_ms >= LISTEN_MS && listener_ask (follow->events, "listen", 6))
+        follow->asked_ms = now_ms;
+}
+
+bool follow_caught_up (const struct follow *follow)
+{
+    return follow->remote == NULL || remote_caught_up (follow->remote);
+}
+
 int follow_events (struct follow *follow, struct err *err)
 {
     struct text bytes;
+    if (follow->remote)
+        return remote_turn (follow->remote, err);
     while (follow->events && listener_receive (follow->events, &bytes))
         if (take_event (follow, bytes, err) < 0)
             return -1;
+    keep_place (follow);
     return 0;
 }

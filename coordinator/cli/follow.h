@@ -2,22 +2,28 @@
  * socket for speed and for what is not recorded.
  *
  * Every durable fact is handed on once, in order, whichever way it came first; a gap between events is closed from the
- * journal. Soft facts are handed on as they come. Never writes anything of the run. One thread. */
+ * journal. Soft facts are handed on as they come. With a monitor key there is no journal here: its coordinator is asked
+ * instead, and everything below means that. Never writes anything of the run. One thread. */
 #ifndef SLICEUP_CLI_FOLLOW_H
 #define SLICEUP_CLI_FOLLOW_H
 
 #include "common/model/fact.h"
+#include "coordinator/io/monitor_key.h"
 #include "coordinator/io/run_dir.h"
 
 typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */
 struct follow;
 struct follow *follow_open (const struct run_dir *dir, follow_fact_fn *fn, void *owner);
+/* The same from another machine. */
+struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err);
 void follow_close (struct follow *follow);
 /* Hands on what the journal has that was not handed on yet. A journal that is not there yet has nothing: 0. */
 int follow_journal (struct follow *follow, struct err *err);
 bool follow_has_journal (const struct follow *follow);  /* was it there when it was last read? */
-/* Does a coordinator hold the run now, and which process? */
+/* Does a coordinator hold the run now, and which process? Remote: does it answer; `pid` as recorded, 0: not known. */
 bool follow_held (const struct follow *follow, int64_t *pid);
+/* Was everything told that was recorded when this began? */
+bool follow_caught_up (const struct follow *follow);
 /* Connects to the events of a live coordinator; done already: 0. */
 int follow_listen (struct follow *follow, struct err *err);
 int follow_fd (const struct follow *follow); /* edge-triggered: drain with follow_events; -1: not listening */

@@ -8,7 +8,7 @@
 #include "coordinator/view/status.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
-enum { HEAR_MS = 1500, HEAR_STEP_MS = 50, STATUS_MAX_BYTES = 64 << 20 };
+enum { HEAR_MS = 1500, HEAR_STEP_MS = 50, ANSWER_MS = 15000, STATUS_MAX_BYTES = 64 << 20 };
 
 struct asker {
     struct board *board;
@@ -60,6 +60,34 @@ static int learn (const struct cli *cli, const struct run_dir *dir, struct asker
     return rc;
 }
 
+static int wait_for_facts (struct follow *follow, const struct monitor_key *key, struct err *err)
+{
+    uint64_t until_ms = clock_boot_ms () + ANSWER_MS;
+    struct pollfd poll_for = { .fd = follow_fd (follow), .events = POLLIN };
+    while (!follow_caught_up (follow)) {
+        if (follow_journal (follow, err) < 0)
+            return -1;
+        if (clock_boot_ms () >= until_ms)
+            return err_set (err, ERR_STATE, "%s, port %u, did not answer within %d s: the run has ended, its coordinator is gone, or "
+                            "something is in between", key->address, (unsigned) key->port, ANSWER_MS / 1000);
+        (void) poll (&poll_for, 1, HEAR_STEP_MS); /* edge-triggered: a missed edge costs one step */
+    }
+    return 0;
+}
+
+static int learn_remote (const struct cli *cli, const struct monitor_key *key, struct asker *asker, int64_t *pid,
+                         struct err *err)
+{
+    struct follow *follow = follow_open_remote (key, on_fact, asker, err);
+    int rc = follow ? wait_for_facts (follow, key, err) : -1;
+    if (rc == 0 && !asker->board->ended)
+        rc = hear (cli, asker, follow, err);
+    if (rc == 0 && !follow_held (follow, pid))
+        *pid = 0;
+    follow_close (follow);
+    return rc;
+}
+
 static int show (const struct cli *cli, const struct asker *asker, int64_t pid, bool json)
 {
     struct style style = terminal_style (cli);
@@ -82,25 +110,31 @@ static int show (const struct cli *cli, const struct asker *asker, int64_t pid, 
 
 static int status_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { "--json", NULL };
-    const char *run = NULL;
+    static const char *const known[] = { "--json", "--key", NULL };
+    const char *run = NULL, *file = NULL;
     bool json = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--json") == 0)
             json = true;
+        else if (cli_option (argc, argv, &i, "--key", &file))
+            continue;
         else if (argv[i][0] == '-' || run)
             return cli_unknown (cli, &status_command, argv[i], known);
         else
             run = argv[i];
     }
     struct run_dir dir;
+    struct monitor_key key;
     struct err err = { 0 };
-    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0)
+    if (file && run)
+        err_set (&err, ERR_USAGE, "status: either RUN or --key FILE, which names its run");
+    if (err.code || (file ? monitor_key_load (&key, file, &err) : run_dir_find (&dir, cli->home, run ? run : "last", &err)) < 0)
         return cli_fail (cli, &err);
     struct asker *asker = mem_alloc (sizeof (*asker));
     int64_t pid = 0;
     asker->board = board_create ();
-    int status = learn (cli, &dir, asker, &pid, &err) < 0 ? cli_fail (cli, &err) : show (cli, asker, pid, json);
+    int rc = file ? learn_remote (cli, &key, asker, &pid, &err) : learn (cli, &dir, asker, &pid, &err);
+    int status = rc < 0 ? cli_fail (cli, &err) : show (cli, asker, pid, json);
     board_destroy (asker->board);
     mem_free (asker);
     return status;
@@ -108,12 +142,13 @@ static int status_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command status_command = {
     .name = "status",
-    .usage = "status [RUN] [--json]",
+    .usage = "status [RUN | --key FILE] [--json]",
     .summary = "one look at a run: where every host and rung stands, and what is waited for",
     .help =
         "Works for running, finished and interrupted runs. Of a running one it also listens for a second, to tell in\n"
         "which phase every host is.\n\n"
-        "  --json   for scripts: schema sliceup.status/1; members may be added, none changes its meaning\n\n"
+        "  --json       for scripts: schema sliceup.status/1; members may be added, none changes its meaning\n"
+        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
         "Examples:\n  sliceup status\n  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
         "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n\n"

@@ -10,11 +10,13 @@
 #include "coordinator/view/live.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
-enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000 };
+enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000, SILENT_MS = 10 * 60 * 1000 };
 
 struct watcher {
     struct cli *cli;
-    const struct run_dir *dir;
+    const char *run;
+    const struct monitor_key *key;  /* NULL: the run's folder is here */
+    uint64_t answered_ms;           /* with a key: when the coordinator last did */
     struct loop *loop;
     struct live *live;
     struct follow *follow;
@@ -76,9 +78,11 @@ static void tell_holder (struct watcher *watcher, bool held)
 {
     char remark[160];
     if (!held && !watcher->said_gone) {
-        snprintf (remark, sizeof (remark),
-                  "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s",
-                  watcher->dir->id);
+        if (watcher->key)
+            snprintf (remark, sizeof (remark), "the coordinator does not answer; waiting for it");
+        else
+            snprintf (remark, sizeof (remark),
+                      "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s", watcher->run);
         live_say (watcher->live, remark);
         watcher->said_gone = true;
     } else if (held && watcher->said_gone) {
@@ -88,9 +92,38 @@ static void tell_holder (struct watcher *watcher, bool held)
     watcher->held = held;
 }
 
+/* A run that ended without this monitor says nothing any more. */
+static bool silent_for_good (struct watcher *watcher, bool held)
+{
+    uint64_t now_ms = clock_boot_ms ();
+    if (!watcher->key || held)
+        watcher->answered_ms = now_ms;
+    if (now_ms - watcher->answered_ms < SILENT_MS)
+        return false;
+    err_set (&watcher->err, ERR_STATE, "%s, port %u, was silent for %d minutes: the run has ended, or nobody resumed it",
+             watcher->key->address, (unsigned) watcher->key->port, SILENT_MS / 60000);
+    leave (watcher, EXIT_COULD_NOT);
+    return true;
+}
+
+static void look_remote (struct watcher *watcher)
+{
+    bool held = follow_held (watcher->follow, NULL);
+    if (follow_journal (watcher->follow, &watcher->err) < 0)
+        leave (watcher, EXIT_COULD_NOT);
+    else if (!live_board (watcher->live)->ended && !silent_for_good (watcher, held)
+             && (held || clock_boot_ms () >= watcher->appear_by_ms))
+        tell_holder (watcher, held);
+    listen_in (watcher);
+}
+
 /* The lock first, the journal second: a coordinator that ends records so before it lets go. */
 static void look (struct watcher *watcher)
 {
+    if (watcher->key) {
+        look_remote (watcher);
+        return;
+    }
     bool held = follow_held (watcher->follow, NULL);
     if (follow_journal (watcher->follow, &watcher->err) < 0) {
         leave (watcher, EXIT_COULD_NOT);
@@ -101,7 +134,7 @@ static void look (struct watcher *watcher)
         return;
     if (!follow_has_journal (watcher->follow) || board->index == 0) {
         if (clock_boot_ms () >= watcher->appear_by_ms) {
-            err_set (&watcher->err, ERR_STATE, "run %.8s has no facts: it was never begun", watcher->dir->id);
+            err_set (&watcher->err, ERR_STATE, "run %.8s has no facts: it was never begun", watcher->run);
             leave (watcher, EXIT_COULD_NOT);
         }
         return;
@@ -156,15 +189,18 @@ static int finish (struct watcher *watcher)
     return watcher->status;
 }
 
-static int follow_run (struct cli *cli, const struct run_dir *dir)
+/* Of a run in this home, or one elsewhere. */
+static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-    struct watcher watcher = { .cli = cli, .dir = dir, .events_fd = -1, .status = EXIT_COULD_NOT };
+    struct watcher watcher = { .cli = cli, .run = key ? key->run : dir->id, .key = key, .events_fd = -1,
+                               .status = EXIT_COULD_NOT };
     struct live_options look_of = { .plain = cli->plain, .color = cli->color, .out = stdout };
-    watcher.appear_by_ms = clock_boot_ms () + APPEAR_MS;
+    watcher.answered_ms = clock_boot_ms ();
+    watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
     watcher.live = live_open (&look_of);
-    watcher.follow = follow_open (dir, on_fact, &watcher);
-    watcher.loop = loop_open (&watcher.err);
+    watcher.follow = key ? follow_open_remote (key, on_fact, &watcher, &watcher.err) : follow_open (dir, on_fact, &watcher);
+    watcher.loop = watcher.follow ? loop_open (&watcher.err) : NULL;
     if (watcher.loop && loop_signals (watcher.loop, signals, on_signal, &watcher, &watcher.err) == 0) {
         loop_each_pass (watcher.loop, each_pass, &watcher);
         loop_deadline (watcher.loop, 0);
@@ -180,28 +216,38 @@ static int follow_run (struct cli *cli, const struct run_dir *dir)
 
 static int watch_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { NULL };
+    static const char *const known[] = { "--key", NULL };
+    const char *run = NULL, *file = NULL;
     struct run_dir dir;
+    struct monitor_key key;
     struct err err = { 0 };
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cli_unknown (cli, &watch_command, argv[argc - 1], known);
-    if (run_dir_find (&dir, cli->home, argc == 2 ? argv[1] : "last", &err) < 0)
+    for (int i = 1; i < argc; i++) {
+        if (cli_option (argc, argv, &i, "--key", &file))
+            continue;
+        if (argv[i][0] == '-' || run)
+            return cli_unknown (cli, &watch_command, argv[i], known);
+        run = argv[i];
+    }
+    if (file && run)
+        err_set (&err, ERR_USAGE, "watch: either RUN or --key FILE, which names its run");
+    if (err.code || (file ? monitor_key_load (&key, file, &err) : run_dir_find (&dir, cli->home, run ? run : "last", &err)) < 0)
         return cli_fail (cli, &err);
-    return follow_run (cli, &dir);
+    return follow_run (cli, &dir, file ? &key : NULL);
 }
 
 const struct cli_command watch_command = {
     .name = "watch",
-    .usage = "watch [RUN]",
+    .usage = "watch [RUN | --key FILE]",
     .summary = "follow a run from another terminal, as it happens",
     .help =
         "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
         "begins with everything that happened before, so nothing is missed by coming late, and a finished run is\n"
         "shown as it ended. It only reads: Ctrl-C leaves the run alone, and any number may watch.\n\n"
         "When the coordinator dies, watch says so once and waits: after sliceup resume it goes on.\n\n"
+        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
         "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
-        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun;\n"
-        "5 its journal is damaged.\n",
+        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun, or with\n"
+        "--key nobody answered for ten minutes; 5 its journal is damaged.\n",
     .run = watch_run,
 };

@@ -172,12 +172,36 @@ int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, str
     return rc;
 }
 
+static bool is_any_address (const char *address)
+{
+    static const char *const any[] = { "0.0.0.0", "*", "::", "[::]" };
+    for (size_t i = 0; i < sizeof (any) / sizeof (any[0]); i++)
+        if (strcmp (address, any[i]) == 0)
+            return true;
+    return false;
+}
+
+void run_hub_reach (struct run_hub *hub, struct text wanted)
+{
+    if (wanted.len)
+        snprintf (hub->reach, sizeof (hub->reach), "%.*s", TEXT_ARG (wanted));
+    else if (!is_any_address (hub->address) || gethostname (hub->reach, sizeof (hub->reach) - 1) != 0)
+        snprintf (hub->reach, sizeof (hub->reach), "%s", hub->address);
+}
+
+const char *run_hub_near (const struct run_hub *hub)
+{
+    if (!is_any_address (hub->address))
+        return hub->address;
+    return strchr (hub->address, ':') ? "::1" : "127.0.0.1";
+}
+
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    json_t *object = json_pack ("{s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "control_port", (int) hub->control_port,
-                                "bulk_port", (int) hub->bulk_port, "events_port", (int) hub->events_port, "public_key",
-                                hub->public_key);
+    json_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach, "control_port",
+                                (int) hub->control_port, "bulk_port", (int) hub->bulk_port, "events_port",
+                                (int) hub->events_port, "public_key", hub->public_key);
     char *text = json_dumps (object, JSON_COMPACT);
     json_decref (object);
     if (text == NULL)
@@ -220,6 +244,8 @@ int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *er
         rc = 0;
     else
         err_set (err, ERR_DAMAGE, "%s: not what a coordinator writes there", path);
+    if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
+        run_hub_reach (hub, (struct text) { 0 }); /* written by a version that did not know it */
 out:
     json_decref (object);
     buf_release (&text);

@@ -2,6 +2,7 @@
  *
  *   journal.db            the facts                     hub.json         ports and public key, for monitors
  *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
+ *   monitors/<name>.pub   public keys of other monitors
  *   hosts/<host>/         a local worker's directory    logs/<host>/<rung>.<pass>.<attempt>.log
  *   receipt.json          the slice's                   receipts/<host>.json */
 #ifndef SLICEUP_IO_RUN_DIR_H
@@ -25,8 +26,17 @@ const char *run_dir_path (const struct run_dir *dir, const char *name, char out[
 const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host, const struct attempt_key *key,
                          char out[RUN_PATH_BYTES]);
 
-/* hub.json: how monitors on this machine reach a live run. */
-struct run_hub { char address[64]; uint16_t control_port, bulk_port, events_port; char public_key[41]; };
+/* hub.json: where a live run listens, and how it is reached from elsewhere. */
+struct run_hub {
+    char address[NAME_MAX_BYTES + 1];   /* bound */
+    char reach[NAME_MAX_BYTES + 1];     /* for other machines */
+    uint16_t control_port, bulk_port, events_port;
+    char public_key[41];
+};
+/* Fills `reach`: `wanted` if there is one, else what was bound, else this machine's name. */
+void run_hub_reach (struct run_hub *hub, struct text wanted);
+/* The address for somebody on this machine. */
+const char *run_hub_near (const struct run_hub *hub);
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
 int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
 

@@ -41,6 +41,11 @@ static void what_is_published_reaches_every_monitor (void **state)
         struct text got = { 0 };
         bool there = false;
         for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !there && clock_boot_ms () < end;) {
+            struct hub_asker asker;
+            struct text question;
+            (void) listener_ask (listeners[i], "listen", 6); /* not connected yet: asked again */
+            while (hub_question (hub, &asker, &question))
+                assert_true (text_is (question, "listen"));
             hub_publish (hub, "event", 5);
             lab_pause (listener_fd (listeners[i]));
             there = listener_receive (listeners[i], &got);
@@ -50,6 +55,99 @@ static void what_is_published_reaches_every_monitor (void **state)
     }
     listener_close (listeners[0]);
     listener_close (listeners[1]);
+    hub_close (hub);
+}
+
+static struct listener *open_listener (const struct hub *hub, const struct link_keys *keys)
+{
+    struct err err = { 0 };
+    struct listener *listener = listener_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, keys, &err);
+    assert_non_null (listener);
+    return listener;
+}
+
+static bool is_heard (struct hub *hub, struct listener *listener, const char *question, struct hub_asker *asker)
+{
+    struct text got;
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (hub_events_fd (hub))) {
+        (void) listener_ask (listener, question, strlen (question)); /* not connected yet: asked again */
+        while (hub_question (hub, asker, &got))
+            if (text_is (got, question))
+                return true;
+    }
+    return false;
+}
+
+static bool hears (struct listener *listener, const char *what)
+{
+    struct text got;
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (listener_fd (listener)))
+        while (listener_receive (listener, &got))
+            if (text_is (got, what))
+                return true;
+    return false;
+}
+
+static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
+{
+    (void) state;
+    struct hub *hub = lab_hub (&hub_keys);
+    struct listener *listeners[2];
+    struct hub_asker askers[2];
+    struct text got;
+    assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        listeners[i] = open_listener (hub, &a);
+        assert_true (is_heard (hub, listeners[i], i ? "second" : "first", &askers[i]));
+    }
+    assert_true (hub_answer (hub, &askers[0], "one", 3));
+    hub_publish (hub, "both", 4);
+    for (int i = 1; i >= 0; i--) /* frames of one connection stay in order: what is not there before "both" was not sent */
+        for (bool both = false; !both; lab_pause (listener_fd (listeners[i])))
+            while (!both && listener_receive (listeners[i], &got)) {
+                both = text_is (got, "both");
+                assert_true (both || (i == 0 && text_is (got, "one")));
+            }
+    listener_close (listeners[0]);
+    listener_close (listeners[1]);
+    hub_close (hub);
+}
+
+/* What waits to be sent to monitors that do not read is bounded by their places. */
+static void one_key_has_four_places (void **state)
+{
+    (void) state;
+    enum { PLACES = 4 };
+    struct hub *hub = lab_hub (&hub_keys);
+    struct listener *listeners[PLACES], *late, *other;
+    struct hub_asker asker;
+    struct text got;
+    assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
+    assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), NULL), 0);
+    for (int i = 0; i < PLACES; i++) {
+        char question[] = { 'p', 'l', 'a', 'c', 'e', (char) ('0' + i), '\0' };
+        listeners[i] = open_listener (hub, &a);
+        assert_true (is_heard (hub, listeners[i], question, &asker));
+    }
+    uint64_t dropped = hub_counts (hub).dropped_frames;
+    late = open_listener (hub, &a);
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; hub_counts (hub).dropped_frames == dropped; lab_pause (-1)) {
+        assert_true (clock_boot_ms () < end);
+        (void) listener_ask (late, "late", 4);
+        for (int i = 0; i < PLACES; i++)
+            (void) listener_ask (listeners[i], "listen", 6); /* they keep their places */
+        while (hub_question (hub, &asker, &got))
+            assert_false (text_is (got, "late"));
+    }
+    other = open_listener (hub, &b);
+    assert_true (is_heard (hub, other, "other", &asker)); /* another key is not affected */
+    hub_publish (hub, "event", 5);
+    assert_true (hears (other, "event"));
+    assert_false (listener_receive (late, &got));
+    for (int i = 0; i < PLACES; i++)
+        listener_close (listeners[i]);
+    listener_close (late);
+    listener_close (other);
     hub_close (hub);
 }
 
@@ -192,6 +290,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (what_is_published_reaches_every_monitor),
+        cmocka_unit_test (an_answer_goes_to_who_asked_and_to_nobody_else),
+        cmocka_unit_test (one_key_has_four_places),
         cmocka_unit_test (a_second_hub_in_one_process_is_refused),
         cmocka_unit_test (bad_options_are_explained),
         cmocka_unit_test (ranks_and_keys_out_of_bounds_are_refused),

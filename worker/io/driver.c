@@ -2,6 +2,7 @@
 #include "worker/io/driver.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,11 +12,12 @@
 #include "common/wire/wire.h"
 #include "worker/core/member.h"
 #include "worker/io/attempt.h"
+#include "worker/io/containment.h"
 #include "worker/io/exec.h"
 #include "worker/io/kept.h"
 
 enum {
-    BULK_MAX_BYTES = LOG_CHUNK_MAX_BYTES + 1024, /* a chunk and its envelope */
+    BULK_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096, /* a piece of a file and its envelope, or a problem */
     MESSAGES_A_ROUND = 64, ROUNDS_A_PASS = 8, /* then the program gets its turn */
     LINGER_MS = 2000,           /* for BYE and the last result */
     HELLO_FIRST_MS = 10, HELLO_MOST_MS = 500, /* waits before a HELLO that could not be sent is tried again */
@@ -30,13 +32,14 @@ struct driver {
     struct member_outbox outbox;
     struct attempt *attempt;
     struct attempt_place place;
+    struct containment *containment;
     struct buf bytes;
     struct buf hello;           /* one that could not be sent yet; empty: none */
     uint64_t hello_at_ms, hello_wait_ms;
     struct arena decoded;
     uint64_t session, seq;      /* seq counts within a session */
     uint64_t unsent_bytes;      /* of log, of attempts that are over */
-    const char *signal_name;    /* the worker was told to end */
+    const char *told_to_end;    /* by whom; NULL: not told */
     bool left;
 };
 
@@ -116,6 +119,13 @@ static bool send_output (void *owner, const struct output_chunk *chunk)
     return send_msg (driver, LINK_BULK, &msg);
 }
 
+static bool send_fetch (void *owner, const struct msg_fetch *ask)
+{
+    struct driver *driver = owner;
+    struct msg msg = { .kind = MSG_FETCH, .of.fetch = *ask };
+    return member_session (driver->member) && send_msg (driver, LINK_BULK, &msg);
+}
+
 /* ---- effects ---- */
 
 static void start_attempt (struct driver *driver, const struct msg_run *run)
@@ -187,16 +197,44 @@ static void step (struct driver *driver, const struct member_input *in)
 
 /* ---- inputs ---- */
 
+static bool read_frame (struct driver *driver, struct text bytes, struct msg *msg)
+{
+    struct err err = { 0 };
+    arena_reset (&driver->decoded);
+    if (wire_get_msg (bytes, msg, &driver->decoded, &err) == 0)
+        return true;
+    log_say (driver->log, "a message was refused: %s", err.text);
+    return false;
+}
+
+/* Keys of tickets outlive runs (launcher join): the coordinator has another run now, and this one is over. */
+static bool is_of_another_run (const struct driver *driver, const struct msg *msg)
+{
+    struct text ours = { (const char *) driver->join->run_id, RUN_ID_BYTES };
+    return msg->kind == MSG_REHELLO && !text_equal (msg->run_id, ours);
+}
+
 static void take_frame (struct driver *driver, struct text bytes)
 {
     struct msg msg = { 0 };
-    struct err err = { 0 };
-    arena_reset (&driver->decoded);
-    if (wire_get_msg (bytes, &msg, &driver->decoded, &err) < 0) {
-        log_say (driver->log, "a message was refused: %s", err.text);
+    if (!read_frame (driver, bytes, &msg))
         return;
-    }
-    step (driver, &(struct member_input) { .kind = MEMBER_MSG, .msg = &msg });
+    if (is_of_another_run (driver, &msg))
+        step (driver, &(struct member_input) { .kind = MEMBER_LEAVE,
+                                               .text = TEXT_LIT ("the coordinator has another run now") });
+    else
+        step (driver, &(struct member_input) { .kind = MEMBER_MSG, .msg = &msg });
+}
+
+/* Only files come here: the member keeps its count of what the coordinator says for the other socket. */
+static void take_bulk_frame (struct driver *driver, struct text bytes)
+{
+    struct msg msg = { 0 };
+    struct text run_id = { (const char *) driver->join->run_id, RUN_ID_BYTES };
+    if (!read_frame (driver, bytes, &msg) || msg.kind != MSG_CHUNK || !text_equal (msg.run_id, run_id)
+        || msg.epoch < member_epoch (driver->member) || !driver->attempt)
+        return;
+    attempt_chunk (driver->attempt, &msg.of.chunk, clock_boot_ms ());
 }
 
 /* How many there were. The descriptors are edge-triggered: they are asked at every pass, to the end. */
@@ -208,8 +246,10 @@ static uint32_t take_frames (struct driver *driver)
         take_frame (driver, bytes);
         n++;
     }
-    while (spoke_receive (driver->spoke, LINK_BULK, &bytes))
-        ; /* nobody speaks here; unread frames would only pile up */
+    for (uint32_t bulk_n = 0; bulk_n < MESSAGES_A_ROUND && spoke_receive (driver->spoke, LINK_BULK, &bytes); bulk_n++) {
+        take_bulk_frame (driver, bytes);
+        n++;
+    }
     return n;
 }
 
@@ -243,12 +283,12 @@ static uint32_t take_events (struct driver *driver)
     return n;
 }
 
-static void take_signal (struct driver *driver)
+static void take_told (struct driver *driver)
 {
-    if (!driver->signal_name)
+    if (!driver->told_to_end)
         return;
-    struct text why = text_of (driver->signal_name);
-    driver->signal_name = NULL;
+    struct text why = text_of (driver->told_to_end);
+    driver->told_to_end = NULL;
     step (driver, &(struct member_input) { .kind = MEMBER_LEAVE, .text = why });
 }
 
@@ -263,7 +303,7 @@ static uint64_t next_deadline_ms (const struct driver *driver)
 static void pass (void *owner)
 {
     struct driver *driver = owner;
-    take_signal (driver);
+    take_told (driver);
     if (driver->attempt)
         attempt_turn (driver->attempt, clock_boot_ms ());
     if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
@@ -281,11 +321,24 @@ static void on_signal (void *owner, int signal_number, int64_t pid)
     struct driver *driver = owner;
     (void) pid;
     if (signal_number == SIGTERM)
-        driver->signal_name = "told to end by SIGTERM";
+        driver->told_to_end = "told to end by SIGTERM";
     else if (signal_number == SIGINT)
-        driver->signal_name = "told to end by SIGINT";
+        driver->told_to_end = "told to end by SIGINT";
     else if (signal_number == SIGHUP)
-        driver->signal_name = "told to end by SIGHUP";
+        driver->told_to_end = "told to end by SIGHUP";
+}
+
+/* Nothing more is said there after GO: only its end means something. */
+static void on_starter (void *owner, int fd, uint32_t events)
+{
+    struct driver *driver = owner;
+    char ignored[256];
+    (void) events;
+    ssize_t got = read (fd, ignored, sizeof ignored);
+    if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)))
+        return;
+    loop_forget (driver->loop, fd);
+    driver->told_to_end = "the connection that started this worker was closed";
 }
 
 /* What there is to do is done at the end of the pass; the event only has to end the wait. */
@@ -329,14 +382,22 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     driver->loop = loop_open (err);
     if (!driver->loop || loop_signals (driver->loop, signals, on_signal, driver, err) < 0)
         return -1;
-    if (exec_adopt_orphans (err) < 0 || open_spoke (driver, err) < 0)
+    if (exec_adopt_orphans (err) < 0)
+        return -1;
+    /* Before the sockets: they have threads, and what is forked here should inherit little. */
+    driver->containment = containment_choose (CONTAINMENT_PID_NAMESPACE, join->directory, driver->log);
+    exec_contain (driver->containment);
+    if (join->tied && loop_watch (driver->loop, STDIN_FILENO, EPOLLIN, on_starter, driver, err) < 0)
+        return err_prefix (err, "standard input of a tied worker has to be a pipe or a socket");
+    if (open_spoke (driver, err) < 0)
         return -1;
     driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,
                                     text_of (join->boot_id));
     if (kept_recall (join->directory, recall, driver, &damage) < 0)
         log_say (driver->log, "a kept result was put aside: %s", damage.text);
     driver->place = (struct attempt_place) { .host = text_of (join->host), .run_hex = text_of (join->run_hex),
-                                             .directory = join->directory, .output = send_output, .owner = driver };
+                                             .directory = join->directory, .output = send_output, .fetch = send_fetch,
+                                             .owner = driver };
     loop_each_pass (driver->loop, pass, driver);
     return 0;
 }
@@ -344,6 +405,8 @@ static int open_all (struct driver *driver, const char *version, struct err *err
 static void close_all (struct driver *driver)
 {
     attempt_destroy (driver->attempt);
+    exec_contain (NULL);
+    containment_close (driver->containment);
     member_destroy (driver->member);
     if (driver->spoke) {
         for (enum link_channel channel = LINK_CONTROL; channel < LINK_CHANNELS; channel++)

@@ -1,0 +1,49 @@
+#include "common/io/private_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int check (int fd, const char *path, const struct buf *out, struct err *err)
+{
+    struct stat at;
+    if (fstat (fd, &at) != 0)
+        return err_errno (err, ERR_IO, "%s cannot be examined", path);
+    if (!S_ISREG (at.st_mode) || at.st_uid != geteuid ())
+        return err_set (err, ERR_REFUSED, "%s holds a secret key and must be a regular file of the user who reads it: "
+                        "chown it", path);
+    if (at.st_mode & 077)
+        return err_set (err, ERR_REFUSED, "%s holds a secret key and has mode %04o, so others may use it: make a new one, "
+                        "or chmod 600 if nobody read it", path, (unsigned) at.st_mode & 07777);
+    if (at.st_size < 1 || (size_t) at.st_size > out->max - out->len)
+        return err_set (err, ERR_DAMAGE, "%s has %lld bytes, expected 1 to %zu", path, (long long) at.st_size,
+                        out->max - out->len);
+    return 0;
+}
+
+static int read_all (int fd, const char *path, struct buf *out, struct err *err)
+{
+    char block[4096];
+    ssize_t n;
+    while ((n = read (fd, block, sizeof block)) != 0) {
+        if (n < 0 && errno != EINTR)
+            return err_errno (err, ERR_IO, "%s cannot be read", path);
+        buf_add (out, block, n > 0 ? (size_t) n : 0);
+    }
+    explicit_bzero (block, sizeof block);
+    return out->overflow ? err_set (err, ERR_DAMAGE, "%s grew while it was read", path) : 0;
+}
+
+int private_file_read (const char *path, struct buf *out, struct err *err)
+{
+    int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "%s cannot be opened", path);
+    int rc = check (fd, path, out, err);
+    if (rc == 0)
+        rc = read_all (fd, path, out, err);
+    close (fd);
+    return rc;
+}

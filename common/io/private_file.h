@@ -1,0 +1,10 @@
+/* private_file.h - files that hold a secret: owner and mode are asked of the open file, before a byte of it is read.
+ *
+ * Symbolic links are followed, since Kubernetes mounts Secrets as such. Errors name the path, never what is in it. */
+#ifndef SLICEUP_IO_PRIVATE_FILE_H
+#define SLICEUP_IO_PRIVATE_FILE_H
+#include "common/base/buf.h"
+#include "common/base/err.h"
+/* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. */
+int private_file_read (const char *path, struct buf *out, struct err *err);
+#endif

@@ -1,0 +1,101 @@
+#include "coordinator/io/monitor_key.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/io/journal.h"
+
+enum { NAME_BYTES = 32 };
+
+/* The shell made the file, by its own umask; what it would hold is secret. */
+static int close_to_others (struct err *err)
+{
+    struct stat at;
+    if (fstat (STDOUT_FILENO, &at) != 0 || !S_ISREG (at.st_mode) || !(at.st_mode & 077))
+        return 0;
+    return fchmod (STDOUT_FILENO, 0600) == 0 ? 0 : err_errno (err, ERR_IO, "the file on standard output would be readable by "
+                                                              "others, and its mode cannot be changed to 0600");
+}
+
+static int require_live (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    int64_t pid;
+    if (journal_is_locked (run_dir_path (dir, "journal.db", path), &pid))
+        return 0;
+    return err_set (err, ERR_STATE, "no coordinator holds run %.8s, so there is nothing to watch from elsewhere; sliceup status "
+                    "tells how it stands", dir->id);
+}
+
+/* One of its own for each monitor: the first name that is free. */
+static int make_named (struct monitor_key *key, const struct run_dir *dir, const char *address, struct err *err)
+{
+    enum { TRIES = 100 };
+    char name[NAME_BYTES];
+    for (int i = 1; i < TRIES; i++) {
+        snprintf (name, sizeof name, "monitor-%d", i);
+        if (monitor_key_make (key, dir, name, address, err) == 0)
+            return 0;
+        if (err->code != ERR_STATE)
+            return -1;
+    }
+    return -1;
+}
+
+static int make (struct cli *cli, const struct run_dir *dir, const char *name, const char *address)
+{
+    struct monitor_key key;
+    struct err err = { 0 };
+    struct buf out;
+    if (require_live (dir, &err) < 0 || close_to_others (&err) < 0)
+        return cli_fail (cli, &err);
+    if ((name ? monitor_key_make (&key, dir, name, address, &err) : make_named (&key, dir, address, &err)) < 0)
+        return cli_fail (cli, &err);
+    if (!address && (strncmp (key.address, "127.", 4) == 0 || strcmp (key.address, "::1") == 0))
+        log_say (&cli->log, "this run listens on %s only, which no other machine reaches", key.address);
+    buf_init (&out, MONITOR_KEY_FILE_MAX_BYTES);
+    monitor_key_print (&key, &out);
+    fwrite (out.ptr, 1, out.len, stdout); /* whether it was written is asked at the end of every command */
+    explicit_bzero (&key, sizeof key);
+    explicit_bzero (out.ptr, out.len);
+    buf_release (&out);
+    return EXIT_HOLDS;
+}
+
+static int monitor_key_run (struct cli *cli, int argc, char **argv)
+{
+    static const char *const known[] = { "--name", "--address", NULL };
+    const char *run = NULL, *name = NULL, *address = NULL;
+    struct run_dir dir;
+    struct err err = { 0 };
+    for (int i = 1; i < argc; i++) {
+        if (cli_option (argc, argv, &i, "--name", &name) || cli_option (argc, argv, &i, "--address", &address))
+            continue;
+        if (argv[i][0] == '-' || run)
+            return cli_unknown (cli, &monitor_key_command, argv[i], known);
+        run = argv[i];
+    }
+    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0)
+        return cli_fail (cli, &err);
+    return make (cli, &dir, name, address);
+}
+
+const struct cli_command monitor_key_command = {
+    .name = "monitor-key",
+    .usage = "monitor-key [RUN] [--name NAME] [--address ADDR] > FILE",
+    .summary = "a key with which another machine may watch a running run, and do nothing else",
+    .help = "Prints a key file: where the coordinator is, its public key, and a key pair made for this one monitor. The running\n"
+            "coordinator admits it at once. Carry the file to the other machine (it is secret: mode 0600 is asked there) and\n"
+            "use it with sliceup watch --key FILE or sliceup status --key FILE, which show everything from the beginning of the\n"
+            "run. A monitor can read and nothing else. The key is good until the run ends; a run has at most 64.\n\n"
+            "  --name NAME      what to call it (default: monitor-1, monitor-2, ...)\n"
+            "  --address ADDR   how the other machine reaches this one (default: coordinator.address of the slice, else where\n"
+            "                   the run listens)\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+            "Example:\n  sliceup monitor-key last --name wall > wall.key\n  scp wall.key screen: && ssh screen sliceup watch --key wall.key\n\n"
+            "Exit status: 0 printed; 2 no such run, or a bad name; 3 no coordinator holds the run, or the name is taken.\n",
+    .run = monitor_key_run,
+};

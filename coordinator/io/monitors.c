@@ -1,0 +1,301 @@
+#include "coordinator/io/monitors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/io/database.h"
+#include "coordinator/io/errand.h"
+#include "coordinator/io/monitor_key.h"
+#include "coordinator/io/public_key.h"
+#include "coordinator/io/snapshot.h"
+
+/* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. */
+enum { ANSWERS_WAITING_MAX = 16, PACE_MS = 8, PACE_LEAST_MS = 1, BUSY_MS = 2000, ENTRIES_MAX = 4096 };
+
+struct monitors {
+    struct loop *loop;
+    const struct run_dir *dir;
+    struct hub *hub;
+    const struct log *log;
+    struct errands *errands;
+    int inotify_fd;
+    uint32_t waiting;           /* answers being made */
+    bool looking, look_again;   /* at the folder */
+    bool said_refused;          /* once is enough for what may be repeated without end */
+    char journal_path[RUN_PATH_BYTES];
+    sqlite3 *journal;           /* this and the next on the errand thread only */
+    sqlite3_stmt *facts;
+};
+
+/* ---- answers: on the errand thread ---- */
+
+struct answer {
+    struct monitors *monitors;
+    struct hub_asker to;
+    struct snapshot_place from;
+    struct buf frames[SNAPSHOT_FRAMES];
+    uint32_t n;
+    struct err err;
+};
+
+static int open_journal (struct monitors *monitors, struct err *err)
+{
+    if (monitors->facts)
+        return 0;
+    if (!monitors->journal)
+        monitors->journal = database_open (monitors->journal_path, DATABASE_READ, BUSY_MS, err);
+    if (!monitors->journal)
+        return -1;
+    monitors->facts = database_prepare (monitors->journal, "SELECT idx, bytes FROM fact WHERE idx >= ?1 ORDER BY idx", err);
+    return monitors->facts ? 0 : -1;
+}
+
+static struct buf *add_frame (struct answer *answer)
+{
+    struct buf *frame = &answer->frames[answer->n++];
+    buf_init (frame, ANSWER_MAX_BYTES);
+    snapshot_begin (frame);
+    return frame;
+}
+
+/* False: the answer is full. */
+static bool add_fact (struct answer *answer, struct snapshot_piece piece)
+{
+    while (piece.bytes.len > 0) {
+        uint32_t put = snapshot_put (&answer->frames[answer->n - 1], &piece);
+        piece.offset += put;
+        piece.bytes.ptr += put;
+        piece.bytes.len -= put;
+        if (piece.bytes.len > 0 && answer->n == SNAPSHOT_FRAMES)
+            return false;
+        if (piece.bytes.len > 0)
+            add_frame (answer);
+    }
+    return true;
+}
+
+/* The bytes were chained and are durable; whoever gets them is not asked to trust the disk. */
+static bool add_row (struct answer *answer, sqlite3_stmt *row)
+{
+    struct snapshot_piece piece = { .index = (uint64_t) sqlite3_column_int64 (row, 0) };
+    const char *bytes = sqlite3_column_blob (row, 1);
+    piece.size_bytes = (uint32_t) sqlite3_column_bytes (row, 1);
+    if (piece.index == answer->from.index)
+        piece.offset = answer->from.offset < piece.size_bytes ? answer->from.offset : 0;
+    piece.bytes = (struct text) { bytes + piece.offset, piece.size_bytes - piece.offset };
+    return add_fact (answer, piece);
+}
+
+static int add_rows (struct answer *answer, struct err *err)
+{
+    struct monitors *monitors = answer->monitors;
+    int rc = sqlite3_bind_int64 (monitors->facts, 1, (sqlite3_int64) answer->from.index);
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step (monitors->facts);
+        if (rc == SQLITE_ROW && !add_row (answer, monitors->facts))
+            break;
+    }
+    if (rc == SQLITE_DONE)
+        snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_END);
+    if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+        database_fail (monitors->journal, "read the journal for a monitor", err);
+    sqlite3_reset (monitors->facts); /* repeats an error that is in `err` */
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : -1;
+}
+
+static void answer_work (void *parcel)
+{
+    struct answer *answer = parcel;
+    add_frame (answer);
+    if (open_journal (answer->monitors, &answer->err) < 0 || add_rows (answer, &answer->err) < 0)
+        return;
+    snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_LAST);
+    (void) poll (NULL, 0, answer->n > 1 ? PACE_MS : PACE_LEAST_MS);
+}
+
+static void answer_done (void *parcel)
+{
+    struct answer *answer = parcel;
+    struct monitors *monitors = answer->monitors;
+    monitors->waiting--;
+    if (answer->err.code)
+        log_detail (monitors->log, "a monitor got no answer: %s", answer->err.text);
+    for (uint32_t i = 0; i < answer->n; i++) {
+        /* Gone, or slow: it asks again for what it misses. */
+        if (!answer->err.code && !hub_answer (monitors->hub, &answer->to, answer->frames[i].ptr, answer->frames[i].len))
+            answer->err.code = ERR_STATE;
+        buf_release (&answer->frames[i]);
+    }
+    mem_free (answer);
+}
+
+static void take_question (struct monitors *monitors, const struct hub_asker *from, struct text question)
+{
+    struct snapshot_place place;
+    if (!snapshot_asked (question, &place))
+        return; /* "listen", or something of a later version: asking was all there is to it */
+    struct answer *answer = mem_alloc (sizeof *answer);
+    *answer = (struct answer) { .monitors = monitors, .to = *from, .from = place };
+    monitors->waiting++;
+    if (errands_submit (monitors->errands, answer_work, answer_done, answer))
+        return;
+    monitors->waiting--;
+    mem_free (answer);
+}
+
+void monitors_turn (struct monitors *monitors)
+{
+    struct hub_asker from;
+    struct text question;
+    uint32_t taken = 0;
+    while (monitors->waiting < ANSWERS_WAITING_MAX && taken++ < 4 * ANSWERS_WAITING_MAX
+           && hub_question (monitors->hub, &from, &question))
+        take_question (monitors, &from, question);
+}
+
+/* ---- who may listen: the folder, on the errand thread ---- */
+
+struct look {
+    struct monitors *monitors;
+    char keys[MONITORS_MAX][LINK_KEY_BYTES];
+    uint32_t n;
+    bool more;
+    struct err err;
+};
+
+static void look_at (struct look *look, const char *folder, const char *name)
+{
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    if (!public_key_file (name))
+        return;
+    if (look->n == MONITORS_MAX) {
+        look->more = true;
+        return;
+    }
+    if (snprintf (path, sizeof path, "%s/%s", folder, name) >= (int) sizeof path)
+        return;
+    if (public_key_load (path, look->keys[look->n], &err) == 0)
+        look->n++;
+    else if (!look->err.code)
+        look->err = err;
+}
+
+static void look_work (void *parcel)
+{
+    struct look *look = parcel;
+    char folder[RUN_PATH_BYTES];
+    struct dirent *entry;
+    run_dir_path (look->monitors->dir, MONITORS_FOLDER, folder);
+    DIR *entries = opendir (folder);
+    if (!entries) {
+        err_errno (&look->err, ERR_IO, "folder %s cannot be read", folder);
+        return;
+    }
+    for (uint32_t i = 0; i < ENTRIES_MAX && (entry = readdir (entries)) != NULL; i++)
+        look_at (look, folder, entry->d_name);
+    closedir (entries);
+}
+
+static void look (struct monitors *monitors);
+
+static void look_done (void *parcel)
+{
+    struct look *found = parcel;
+    struct monitors *monitors = found->monitors;
+    monitors->looking = false;
+    for (uint32_t i = 0; i < found->n; i++)
+        if (hub_admit_monitor (monitors->hub, text_of (found->keys[i]), found->err.code ? NULL : &found->err) < 0)
+            continue; /* the first error is said below */
+    if (found->more && !found->err.code)
+        err_set (&found->err, ERR_LIMIT, "a run has at most %d monitor keys, more are in its folder", MONITORS_MAX);
+    if (found->err.code && !monitors->said_refused)
+        log_say (monitors->log, "not every monitor can be admitted: %s", found->err.text);
+    monitors->said_refused |= found->err.code != ERR_NONE;
+    if (monitors->look_again)
+        look (monitors);
+    mem_free (found);
+}
+
+static void look (struct monitors *monitors)
+{
+    monitors->look_again = monitors->looking;
+    if (monitors->looking)
+        return;
+    struct look *parcel = mem_alloc (sizeof *parcel);
+    parcel->monitors = monitors;
+    monitors->looking = errands_submit (monitors->errands, look_work, look_done, parcel);
+    if (!monitors->looking)
+        mem_free (parcel); /* only while closing */
+}
+
+static void take_change (void *owner, int fd, uint32_t events)
+{
+    char changes[4096];
+    struct monitors *monitors = owner;
+    (void) events;
+    while (read (fd, changes, sizeof changes) > 0)
+        ; /* which one does not matter: all are looked at */
+    look (monitors);
+}
+
+/* ---- life ---- */
+
+static void take_edge (void *owner, int fd, uint32_t events)
+{
+    (void) owner;
+    (void) fd;
+    (void) events; /* monitors_turn follows at the end of the pass */
+}
+
+static int watch_folder (struct monitors *monitors, struct err *err)
+{
+    char folder[RUN_PATH_BYTES];
+    run_dir_path (monitors->dir, MONITORS_FOLDER, folder);
+    if (folder_make (folder, 0700, err) < 0)
+        return -1;
+    monitors->inotify_fd = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
+    if (monitors->inotify_fd < 0 || inotify_add_watch (monitors->inotify_fd, folder, IN_MOVED_TO | IN_CLOSE_WRITE) < 0)
+        return err_errno (err, ERR_IO, "folder %s cannot be watched for keys of monitors", folder);
+    return loop_watch (monitors->loop, monitors->inotify_fd, EPOLLIN, take_change, monitors, err);
+}
+
+struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub, const struct log *log,
+                                struct err *err)
+{
+    struct monitors *monitors = mem_alloc (sizeof *monitors);
+    *monitors = (struct monitors) { .loop = loop, .dir = dir, .hub = hub, .log = log, .inotify_fd = -1 };
+    run_dir_path (dir, "journal.db", monitors->journal_path);
+    if ((monitors->errands = errands_open (loop, err)) == NULL || watch_folder (monitors, err) < 0)
+        goto failed;
+    if (loop_watch (loop, hub_events_fd (hub), EPOLLIN, take_edge, monitors, err) < 0)
+        goto failed;
+    look (monitors);
+    return monitors;
+failed:
+    monitors_close (monitors);
+    return NULL;
+}
+
+void monitors_close (struct monitors *monitors)
+{
+    if (!monitors)
+        return;
+    loop_forget (monitors->loop, hub_events_fd (monitors->hub));
+    if (monitors->inotify_fd >= 0) {
+        loop_forget (monitors->loop, monitors->inotify_fd);
+        close (monitors->inotify_fd);
+    }
+    monitors->look_again = false;
+    errands_close (monitors->errands);
+    sqlite3_finalize (monitors->facts); /* repeats an error that was reported */
+    database_close (monitors->journal);
+    mem_free (monitors);
+}

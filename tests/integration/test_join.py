@@ -1,0 +1,456 @@
+"""Launcher join: workers come by themselves, each with the ticket of its host, and only with that."""
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import unittest
+
+import lab
+import yaml
+
+WORKER = lab.BUILD / "bin" / "sliceup-worker"
+
+
+def free_ports(n):
+    """Ports that nobody has now; all are held until all are known, so that they differ."""
+    held = [socket.socket() for _ in range(n)]
+    for one in held:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in held]
+    for one in held:
+        one.close()
+    return ports
+
+
+class Volunteers(lab.LabTest):
+    def setUp(self):
+        super().setUp()
+        self.control, self.bulk = free_ports(2)
+        self.tickets = self.lab.root / "tickets"
+        self.place = self.lab.root / "hosts"
+        self.workers = []
+        self.addCleanup(self.end_workers)
+
+    def end_workers(self):
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.kill(signal.SIGTERM)
+        for worker in self.workers:
+            try:
+                worker.end(30)
+            except subprocess.TimeoutExpired:
+                worker.kill_and_reap()
+        lab.wait_for(lambda: not self.left_over(), "everything below the hosts' folders to be gone", 20)
+
+    def left_over(self):
+        return [entry.name for entry in pathlib.Path("/proc").iterdir()
+                if entry.name.isdigit() and self.lab._is_under(entry, str(self.place))]
+
+    def slice(self, hosts=2, rungs=None, **more):
+        if rungs is not None:
+            more["ladder"] = str(self.lab.ladder("ladder.yaml", rungs))
+        coordinator = {"address": "127.0.0.1", "listen": "127.0.0.1", "control_port": self.control, "bulk_port": self.bulk}
+        names = [{"name": f"h{i}", "address": "127.0.0.1"} for i in range(hosts)]
+        path = self.lab.slice(hosts=names, coordinator=coordinator, **{"cache": {"mode": "off"}, **more})
+        path.write_text(path.read_text().replace("launcher: local", "launcher: join"))
+        return path
+
+    def issue(self, slice_path, *more):
+        return self.lab.sliceup("ticket", slice_path, "--out", self.tickets, *more)
+
+    def ticket(self, host):
+        return self.tickets / f"{host}.ticket"
+
+    def come(self, host, *more, ticket=None):
+        words = [str(WORKER), "join", "--ticket", str(ticket or self.ticket(host)), "--directory", str(self.place / host)]
+        worker = lab.Background(words + list(more), self.lab.env())
+        self.workers.append(worker)
+        self.lab.running.append(worker)
+        return worker
+
+    def slow(self, seconds):
+        return [self.lab.rung("low", "slow.py", args={"seconds": seconds, "phases": ["compile"]}),
+                self.lab.rung("high", "plain/hello.py")]
+
+    def keys_of(self, host):
+        return json.loads(self.ticket(host).read_text())
+
+
+class Tickets(Volunteers):
+    def test_a_ticket_is_private_and_says_where_the_coordinator_is(self):
+        self.passes(self.issue(self.slice()))
+        for host in ("h0", "h1"):
+            self.assertEqual(0o600, stat.S_IMODE(self.ticket(host).stat().st_mode))
+            ticket = self.keys_of(host)
+            self.assertEqual((host, "slice", "127.0.0.1", self.control, self.bulk),
+                             tuple(ticket[name] for name in ("host", "slice", "address", "control_port", "bulk_port")))
+            public = self.lab.home / "slices" / "slice" / "hosts" / f"{host}.pub"
+            self.assertEqual(ticket["public_key"], public.read_text().strip())
+            self.assertNotIn(ticket["secret_key"], "".join(p.read_text() for p in public.parent.iterdir()))
+        self.assertEqual(0o700, stat.S_IMODE((self.lab.home / "slices" / "slice").stat().st_mode))
+        self.assertNotEqual(self.keys_of("h0")["secret_key"], self.keys_of("h1")["secret_key"])
+        self.assertEqual(self.keys_of("h0")["coordinator_key"], self.keys_of("h1")["coordinator_key"])
+
+    def test_tickets_are_replaced_only_when_that_is_asked_for(self):
+        path = self.slice()
+        self.passes(self.issue(path))
+        before = {host: self.keys_of(host) for host in ("h0", "h1")}
+        refused = self.issue(path)
+        self.assertEqual(3, refused.status)
+        self.assertIn("--renew", refused.err)
+        elsewhere = self.lab.sliceup("ticket", path, "--out", self.lab.root / "others")
+        self.assertEqual(3, elsewhere.status, "the keys are taken, wherever the tickets were written")
+        self.assertEqual(before, {host: self.keys_of(host) for host in ("h0", "h1")})
+        self.passes(self.issue(path, "--renew", "--hosts", "h1"))
+        self.assertEqual(before["h0"], self.keys_of("h0"))
+        self.assertNotEqual(before["h1"]["secret_key"], self.keys_of("h1")["secret_key"])
+        self.assertEqual(before["h1"]["coordinator_key"], self.keys_of("h1")["coordinator_key"])
+        self.passes(self.issue(path, "--renew"))
+        self.assertNotEqual(before["h0"]["coordinator_key"], self.keys_of("h0")["coordinator_key"])
+
+    def test_what_cannot_have_tickets_is_refused(self):
+        local = self.lab.slice(name="local.yaml")
+        refused = self.lab.sliceup("ticket", local, "--out", self.tickets)
+        self.assertEqual(2, refused.status)
+        self.assertIn("launcher: join", refused.err)
+        path = self.slice()
+        self.assertEqual(2, self.lab.sliceup("ticket", path).status)
+        refused = self.issue(path, "--hosts", "h[1-2]")
+        self.assertEqual(2, refused.status)
+        self.assertIn("h2 is no host", refused.err)
+        self.assertFalse(self.tickets.exists())
+
+    def test_a_run_without_tickets_names_the_command(self):
+        path = self.slice()
+        refused = self.lab.sliceup("run", path)
+        self.assertEqual(3, refused.status)
+        self.assertIn(f"sliceup ticket {path} --out DIR", refused.err)
+        self.passes(self.issue(path, "--hosts", "h0"))
+        refused = self.lab.sliceup("run", path)
+        self.assertEqual(3, refused.status)
+        self.assertIn("host h1", refused.err)
+        self.assertIn(f"sliceup ticket {path} --out DIR --hosts h1", refused.err)
+
+    def test_a_ticket_that_others_may_read_is_refused(self):
+        self.passes(self.issue(self.slice()))
+        for mode in (0o640, 0o604, 0o660):
+            self.ticket("h0").chmod(mode)
+            ended = self.come("h0", "--wait", "20s").end(60)
+            self.assertEqual(3, ended.status, ended)
+            self.assertIn("others may use it", ended.out)
+        self.assertNotIn(self.keys_of("h0")["secret_key"], ended.out)
+
+    def test_what_is_no_ticket_is_refused_and_not_quoted(self):
+        path = self.lab.write("odd.ticket", "")
+        path.chmod(0o600)
+        good = {"sliceup-ticket": 1, "slice": "s", "host": "h0", "address": "127.0.0.1", "control_port": 1, "bulk_port": 2,
+                "coordinator_key": "k" * 40, "public_key": "k" * 40, "secret_key": "sekret" + "k" * 34}
+        odd = ["", "{", "[]", json.dumps({**good, "host": "../h0"}), json.dumps({**good, "control_port": 65536}),
+               json.dumps({**good, "secret_key": "sekret"}), json.dumps({**good, "sliceup-ticket": 2}), "x" * 5000]
+        for text in odd:
+            path.write_text(text)
+            ended = self.come("h0", "--wait", "20s", ticket=path).end(60)
+            self.assertEqual(3, ended.status, (text, ended.out))
+            self.assertNotIn("sekret", ended.out)
+
+    def test_a_folder_that_others_may_write_to_is_refused(self):
+        self.passes(self.issue(self.slice()))
+        (self.place / "h0").mkdir(parents=True)
+        (self.place / "h0").chmod(0o777)
+        ended = self.come("h0", "--wait", "20s").end(60)
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn("others may write", ended.out)
+
+
+class Runs(Volunteers):
+    def test_workers_that_wait_serve_one_run_after_another(self):
+        path = self.slice()
+        self.passes(self.issue(path))
+        for host in ("h0", "h1"):
+            self.come(host, "--stay").wait_out("waits for a run", 30)
+        for _ in range(2):
+            self.passes(self.lab.sliceup("run", path))
+            self.assertEqual("passed", self.lab.receipt()["outcome"])
+        run = self.lab.run_folder().name
+        self.assertTrue((self.place / "h1" / "runs" / run / "h1").is_dir())
+        for worker in self.workers:
+            self.assertEqual(2, worker.out.count("is wanted in run"), worker.out)
+            worker.kill(signal.SIGTERM)
+            self.assertEqual(0, worker.end(30).status)
+
+    def test_a_worker_ends_with_its_run_and_may_come_late(self):
+        path = self.slice()
+        self.passes(self.issue(path))
+        run = self.lab.start("run", path)
+        lab.wait_for(lambda: self.lab.count("host-keyed") == 2, "the hosts to be expected", 30)
+        for host in ("h0", "h1"):
+            self.come(host)
+        self.assertEqual(0, run.end().status, run.out)
+        for worker in self.workers:
+            self.assertEqual(0, worker.end(30).status, worker.out)
+
+    def test_a_resumed_coordinator_is_found_again_and_nothing_runs_twice(self):
+        path = self.slice(rungs=self.slow(6))
+        self.passes(self.issue(path))
+        for host in ("h0", "h1"):
+            self.come(host)
+        run = self.lab.start("run", path)
+        run.wait_out("low attempt 1 began", 60)
+        lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the pass on record", 30)
+        run.kill_and_reap()
+        self.passes(self.lab.sliceup("resume"))
+        receipt = self.lab.receipt()
+        self.assertEqual("passed", receipt["outcome"])
+        self.assertEqual(["low", "high"], [rung for rung, _, _ in self.rungs(receipt, "h0")])
+        for worker in self.workers:
+            self.assertEqual(0, worker.end(30).status, worker.out)
+
+    def test_workers_of_a_run_whose_coordinator_died_come_to_the_next_one(self):
+        path = self.slice(rungs=self.slow(100), limits={"orphan": "5m", "exit": "10m"})
+        self.passes(self.issue(path))
+        for host in ("h0", "h1"):
+            self.come(host, "--stay")
+        run = self.lab.start("run", path)
+        lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the first pass", 60)
+        run.kill_and_reap()
+        quick = self.slice(rungs=self.slow(0))
+        self.passes(self.lab.sliceup("run", quick))
+        for worker in self.workers:
+            self.assertIn("the coordinator has another run now", worker.out)
+
+    def test_a_renewed_ticket_leaves_the_old_one_outside(self):
+        path = self.slice(limits={"join": "6s"})
+        self.passes(self.issue(path))
+        old = self.lab.write("old.ticket", self.ticket("h0").read_text())
+        old.chmod(0o600)
+        self.passes(self.issue(path, "--renew", "--hosts", "h0"))
+        self.come("h1", "--stay")
+        outside = self.come("h0", "--stay", ticket=old)
+        outside.wait_out("waits for a run", 30)
+        refused = self.lab.sliceup("run", path)
+        self.assertEqual(3, refused.status, refused)
+        self.assertRegex(refused.out, r"h0 lost: its worker did not join")
+        self.assertNotIn("is wanted", outside.out)
+        outside.kill(signal.SIGTERM)
+        self.assertEqual(0, outside.end(30).status)
+        self.come("h0", "--stay")
+        self.passes(self.lab.sliceup("run", path))
+
+    def test_a_key_speaks_for_its_own_host_only(self):
+        path = self.slice(limits={"join": "6s"})
+        self.passes(self.issue(path))
+        forged = self.lab.write("forged.ticket", json.dumps({**self.keys_of("h0"), "host": "h1"}))
+        forged.chmod(0o600)
+        self.come("h0", "--stay")
+        self.come("h1", "--stay", ticket=forged)
+        refused = self.lab.sliceup("run", path)
+        self.assertEqual(3, refused.status, refused)
+        self.assertRegex(refused.out, r"h1 lost: its worker did not join")
+        self.assertNotIn("h0 lost", refused.out)
+
+    def test_the_last_started_worker_of_a_ticket_has_the_seat(self):
+        path = self.slice(hosts=1)
+        self.passes(self.issue(path))
+        first = self.come("h0", "--stay")
+        first.wait_out("waits for a run", 30)
+        second = self.come("h0", "--stay")
+        self.assertEqual(0, first.end(30).status, first.out)
+        second.wait_out("waits for a run", 30)
+        self.passes(self.lab.sliceup("run", path))
+
+    def test_waiting_has_an_end_when_one_is_given(self):
+        self.passes(self.issue(self.slice()))
+        ended = self.come("h0", "--wait", "2s").end(60)
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn("no run came for host h0", ended.out)
+        self.assertIn(str(self.control), ended.out)
+
+    def test_a_waiting_worker_ends_when_it_is_told_to(self):
+        self.passes(self.issue(self.slice()))
+        for more in ([], ["--stay"]):
+            worker = self.come("h0", *more)
+            worker.wait_out("waits for a run", 30)
+            worker.kill(signal.SIGTERM)
+            self.assertEqual(0, worker.end(30).status, worker.out)
+
+    def test_usage_is_explained(self):
+        for words in (["--ticket"], ["--ticket", "x", "--directory", "relative"], ["--ticket", "x", "--wait", "soon"], ["--stay"],
+                      ["--ticket", "x", "--ever"]):
+            done = subprocess.run([str(WORKER), "join", *words], env=self.lab.env(), capture_output=True, text=True, timeout=60)
+            self.assertEqual(2, done.returncode, done)
+            self.assertIn("--ticket FILE", done.stderr)
+
+
+class Metadata(http.server.BaseHTTPRequestHandler):
+    """As much of a TPU VM's metadata server as the start-up script asks for."""
+
+    def do_GET(self):
+        wanted = self.path == "/computeMetadata/v1/instance/attributes/agent-worker-number"
+        good = wanted and self.headers["Metadata-Flavor"] == "Google"
+        self.send_response(200 if good else 403)
+        self.end_headers()
+        self.wfile.write(self.server.number if good else b"")
+
+    def log_message(self, *words):
+        pass
+
+
+class Deployed(Volunteers):
+    """What deploy/ and docs/guide/ give people to use, used."""
+
+    def words(self, name, *arguments, env=None):
+        worker = lab.Background([name, *arguments], env or self.lab.env())
+        self.workers.append(worker)
+        self.lab.running.append(worker)
+        return worker
+
+    def path_env(self, **more):
+        return self.lab.env(PATH=f"{lab.BUILD / 'bin'}:{os.environ['PATH']}", **more)
+
+    def test_the_systemd_unit_is_sound_and_its_command_works(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("systemd-analyze is not installed")
+        text = (lab.TOP / "deploy/systemd/sliceup-worker@.service").read_text()
+        here = text.replace("/usr/local/bin/sliceup-worker", str(WORKER)).replace("/etc/sliceup", str(self.tickets))
+        here = here.replace("/var/tmp/sliceup --stay", f"{self.place / 'h0'} --stay").replace("User=sliceup", "User=root")
+        unit = self.lab.write("sliceup-worker@.service", here)
+        done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=120)
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        path = self.slice(hosts=1)
+        self.passes(self.issue(path))
+        command = re.search(r"(?m)^ExecStart=(.*)$", here).group(1).replace("%i", "h0").split()
+        self.words(*command).wait_out("waits for a run", 30)
+        self.passes(self.lab.sliceup("run", path))
+
+    def test_programs_are_contained_without_any_privilege(self):
+        """What the unit leaves to a worker: another user, no capability, no way to gain one."""
+        bare = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", "--inh-caps=-all",
+                "--bounding-set=-all"]
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv")
+        if subprocess.run([*bare, str(WORKER), "--version"], capture_output=True, timeout=60).returncode != 0:
+            self.skipTest("another user cannot run what was built here")
+        if subprocess.run([*bare, "unshare", "--user", "--map-root-user", "--pid", "--fork", "true"], capture_output=True,
+                          timeout=60).returncode != 0:
+            self.skipTest("this system lets only root make namespaces")
+        path = self.slice(hosts=1)
+        self.passes(self.issue(path))
+        self.lab.root.chmod(0o711)
+        self.place.mkdir()
+        for folder in (self.place, self.tickets, self.ticket("h0")):
+            os.chown(folder, 65534, 65534)
+        worker = self.words(*bare, str(WORKER), "join", "--ticket", str(self.ticket("h0")), "--directory", str(self.place / "h0"))
+        self.passes(self.lab.sliceup("run", path))
+        self.assertEqual(0, worker.end(30).status, worker.out)
+        self.assertIn("kept together by: pid-namespace", worker.out)
+
+    def containers(self):
+        jobset = yaml.safe_load((lab.TOP / "deploy/kubernetes/jobset.yaml").read_text())
+        self.assertEqual(("jobset.x-k8s.io/v1alpha2", "JobSet"), (jobset["apiVersion"], jobset["kind"]))
+        jobs = {job["name"]: job["template"]["spec"] for job in jobset["spec"]["replicatedJobs"]}
+        self.assertEqual({"coordinator", "worker"}, set(jobs))
+        for job in jobs.values():
+            self.assertEqual("Indexed", job["completionMode"])
+            pod = job["template"]["spec"]
+            mounted = {mount["name"] for container in pod["containers"] for mount in container["volumeMounts"]}
+            self.assertEqual(mounted, {volume["name"] for volume in pod["volumes"]})
+            self.assertEqual({0o400}, {v["secret"]["defaultMode"] for v in pod["volumes"] if "secret" in v})
+        self.assertEqual({"cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice", "cloud.google.com/gke-tpu-topology": "4x4"},
+                         jobs["worker"]["template"]["spec"]["nodeSelector"])
+        return {name: job["template"]["spec"]["containers"][0] for name, job in jobs.items()}
+
+    def contained(self, container, **instead):
+        """The container's own command, in its own environment but for the places."""
+        env = {one["name"]: one["value"] for one in container["env"]}
+        self.assertLessEqual(set(instead) - {"JOB_COMPLETION_INDEX"}, set(env))
+        return self.words(*container["command"], *container["args"], env=self.path_env(**{**env, **instead}))
+
+    def test_the_pods_of_the_jobset_climb_and_are_resumed(self):
+        containers = self.containers()
+        path = self.slice()
+        path.write_text(path.read_text().replace('"h0"', '"v6e-0"').replace('"h1"', '"v6e-1"').replace("slice: slice", "slice: v6e"))
+        self.passes(self.issue(path))
+        slice_keys = self.lab.home / "slices" / "v6e"
+        keys = self.lab.root / "keys"       # as kubectl create secret --from-file puts them
+        keys.mkdir()
+        for file in (slice_keys / "coordinator.key", *(slice_keys / "hosts").iterdir()):
+            shutil.copy(file, keys)
+        for number in range(2):             # Secrets are mounted as links
+            self.ticket(f"v6e-{number}").rename(self.tickets / f"real-{number}")
+            self.ticket(f"v6e-{number}").symlink_to(f"real-{number}")
+            self.contained(containers["worker"], JOB_COMPLETION_INDEX=str(number), TICKETS=str(self.tickets),
+                           DIRECTORY=str(self.place / str(number) / "sliceup"))
+        state = self.lab.root / "state"
+        places = {"SLICEUP_HOME": str(state), "SLICE_FILE": str(path), "KEYS": str(keys)}
+        first = self.contained(containers["coordinator"], **places).end(120)
+        self.assertEqual(0, first.status, first)
+        self.assertIn("climbed to the top", first.out)
+        for worker in self.workers[:2]:
+            self.assertEqual(0, worker.end(30).status, worker.out)
+        again = self.contained(containers["coordinator"], **places).end(60)
+        self.assertEqual(0, again.status, again)
+        self.assertEqual(1, len(list((state / "runs").iterdir())), "it was begun again instead of resumed")
+
+    def test_the_start_up_script_takes_the_ticket_of_this_machine(self):
+        if not shutil.which("curl"):
+            self.skipTest("curl is not installed")
+        path = self.slice()
+        self.passes(self.issue(path))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join, 10)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        script = str(lab.TOP / "deploy/tpu-vm/startup.sh")
+        env = self.path_env(SLICE_HOSTS="h", WORKER=str(WORKER), TICKETS=str(self.tickets),
+                            GCE_METADATA_HOST=f"127.0.0.1:{server.server_port}")
+        for number, sentence in ((b"7", "h7.ticket is missing"), (b"1; reboot", "is not a number"), (b"", "is not a number")):
+            server.number = number
+            ended = self.words("sh", script, env=env).end(60)
+            self.assertEqual(1, ended.status, ended)
+            self.assertIn(sentence, ended.out)
+        for number in range(2):
+            server.number = str(number).encode()
+            self.words("sh", script, env={**env, "DIRECTORY": str(self.place / str(number))}).wait_out("waits for a run", 60)
+        self.passes(self.lab.sliceup("run", path))
+
+    def test_the_slice_files_of_the_guides_hold_and_their_tickets_are_made(self):
+        for name in ("join", "kubernetes", "tpu-vm"):
+            text = (lab.TOP / "docs" / "guide" / f"{name}.md").read_text()
+            blocks = re.findall(r"(?s)```yaml\n(.*?)```", text)
+            self.assertEqual(1, len(blocks), name)
+            path = self.lab.write("slice.yaml", blocks[0])
+            checked = self.passes(self.lab.sliceup("check", path))
+            self.assertNotRegex(checked.err, "slice.yaml.*warning")
+            self.assertIn("sliceup ticket slice.yaml --out tickets\n", text)
+            shutil.rmtree(self.lab.home / "slices", ignore_errors=True)
+            shutil.rmtree(self.tickets, ignore_errors=True)
+            for more in re.findall(r"`?sliceup ticket slice.yaml --out tickets([^`\n]*)`?", text):
+                self.passes(self.issue(path, *more.split()))
+            self.assertEqual({f"v6e-{n}.ticket" for n in range(4)}, {p.name for p in self.tickets.iterdir()})
+
+    def test_the_commands_that_the_guides_name_exist(self):
+        for name in ("join", "kubernetes", "tpu-vm"):
+            text = (lab.TOP / "docs" / "guide" / f"{name}.md").read_text()
+            code = "\n".join(re.findall(r"(?s)```sh\n(.*?)```", text))
+            for command in set(re.findall(r"(?m)(?:^|[^-\w/])sliceup ([a-z][a-z-]+)", code)):
+                self.passes(self.lab.sliceup(command, "--help"))
+            for options in re.findall(r"(?m)^sliceup-worker join (.*)$", code):
+                for option in re.findall(r"--[a-z]+", options):
+                    self.assertIn(option, self.worker_usage())
+
+    @staticmethod
+    def worker_usage():
+        return subprocess.run([str(WORKER), "join", "--help"], capture_output=True, text=True, timeout=60).stderr
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,136 @@
+/* links: coordinator_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "common/base/rng.h"
+#include "coordinator/io/snapshot.h"
+
+static void a_question_is_read_as_it_was_asked (void **state)
+{
+    (void) state;
+    const struct snapshot_place places[] = { { 1, 0 }, { 77, 4096 }, { INT64_MAX, UINT32_MAX } };
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char question[QUESTION_MAX_BYTES + 1];
+        struct snapshot_place got = { 0 };
+        size_t len = snapshot_ask (&places[i], question);
+        assert_true (snapshot_asked ((struct text) { question, (uint32_t) len }, &got));
+        assert_int_equal (got.index, places[i].index);
+        assert_int_equal (got.offset, places[i].offset);
+    }
+}
+
+static void what_is_no_question_for_facts_is_none (void **state)
+{
+    (void) state;
+    static const char *const odd[] = { "", "listen", "facts", "facts ", "facts 1", "facts 1 ", "facts  1 0", "facts 0 0", "facts 1 0 ",
+                                       "facts 1 -1", "facts -1 0", "facts 1 4294967296", "facts 9223372036854775808 0",
+                                       "facts 18446744073709551616 0", "facts 1 0 0", "Facts 1 0", "facts 1\n0", "facts 0x1 0" };
+    struct snapshot_place place = { 5, 6 };
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        if (snapshot_asked (text_of (odd[i]), &place))
+            fail_msg ("'%s' was taken", odd[i]);
+    assert_false (snapshot_asked ((struct text) { "facts 1\0 0", 10 }, &place));
+    assert_int_equal (place.index, 5);
+    assert_int_equal (place.offset, 6);
+}
+
+/* As the coordinator cuts and the monitor joins: the same bytes come out, whatever their sizes. */
+static void facts_that_are_cut_into_frames_come_out_whole (void **state)
+{
+    (void) state;
+    enum { BYTES = 200000 };
+    struct rng rng = rng_seed (3);
+    char *bytes = malloc (BYTES);
+    for (int i = 0; i < BYTES; i++)
+        bytes[i] = (char) rng_next (&rng);
+    struct buf frame, joined;
+    buf_init (&frame, ANSWER_MAX_BYTES);
+    buf_init (&joined, BYTES);
+    struct snapshot_piece piece = { .index = 9, .size_bytes = BYTES, .bytes = { bytes, BYTES } };
+    for (int frames = 0; piece.bytes.len > 0; frames++) {
+        struct snapshot_piece got;
+        uint32_t at = SNAPSHOT_HEAD_BYTES;
+        assert_true (frames < 8);
+        snapshot_begin (&frame);
+        uint32_t put = snapshot_put (&frame, &piece);
+        assert_true (put > 0 && frame.len <= ANSWER_MAX_BYTES && !frame.overflow);
+        assert_true (snapshot_next (buf_as_text (&frame), &at, &got));
+        assert_int_equal (got.index, 9);
+        assert_int_equal (got.size_bytes, BYTES);
+        assert_int_equal (got.offset, joined.len);
+        assert_int_equal (got.bytes.len, put);
+        buf_text (&joined, got.bytes);
+        assert_false (snapshot_next (buf_as_text (&frame), &at, &got));
+        piece.offset += put;
+        piece.bytes = (struct text) { bytes + piece.offset, BYTES - piece.offset };
+    }
+    assert_int_equal (joined.len, BYTES);
+    assert_memory_equal (joined.ptr, bytes, BYTES);
+    buf_release (&joined);
+    buf_release (&frame);
+    free (bytes);
+}
+
+static void flags_are_told_apart_and_events_are_no_answers (void **state)
+{
+    (void) state;
+    struct buf frame;
+    buf_init (&frame, ANSWER_MAX_BYTES);
+    snapshot_begin (&frame);
+    assert_true (snapshot_is_answer (buf_as_text (&frame)));
+    assert_false (snapshot_has (buf_as_text (&frame), SNAPSHOT_LAST));
+    snapshot_flag (&frame, SNAPSHOT_LAST);
+    assert_true (snapshot_has (buf_as_text (&frame), SNAPSHOT_LAST));
+    assert_false (snapshot_has (buf_as_text (&frame), SNAPSHOT_END));
+    assert_false (snapshot_is_answer (text_of ("\x95\x01")));
+    assert_false (snapshot_is_answer (text_of ("S")));
+    assert_false (snapshot_is_answer (text_of ("")));
+    buf_release (&frame);
+}
+
+/* Every prefix of a good frame, and frames with any byte changed: never a byte from beyond, which the sanitizer would see. */
+static void damaged_answers_are_never_read_beyond (void **state)
+{
+    (void) state;
+    struct rng rng = rng_seed (11);
+    struct buf frame;
+    buf_init (&frame, 256);
+    snapshot_begin (&frame);
+    for (uint64_t i = 1; i <= 4; i++)
+        assert_int_equal (snapshot_put (&frame, &(struct snapshot_piece) { .index = i, .size_bytes = 10, .bytes = { "0123456789", 10 } }),
+                          10);
+    for (int round = 0; round < 20000; round++) {
+        struct snapshot_piece piece;
+        uint32_t at = SNAPSHOT_HEAD_BYTES, len = (uint32_t) rng_below (&rng, frame.len + 1), pieces = 0;
+        char *copy = malloc (len + 1);
+        memcpy (copy, frame.ptr, len);
+        if (len > 0 && round % 2)
+            copy[rng_below (&rng, len)] = (char) rng_next (&rng);
+        char *exact = malloc (len ? len : 1);
+        memcpy (exact, copy, len);
+        while (snapshot_next ((struct text) { exact, len }, &at, &piece)) {
+            assert_true (at <= len && piece.bytes.ptr + piece.bytes.len <= exact + len);
+            assert_true (piece.offset <= piece.size_bytes && piece.bytes.len <= piece.size_bytes - piece.offset);
+            assert_true (++pieces <= 12);
+        }
+        free (exact);
+        free (copy);
+    }
+    buf_release (&frame);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_question_is_read_as_it_was_asked),
+        cmocka_unit_test (what_is_no_question_for_facts_is_none),
+        cmocka_unit_test (facts_that_are_cut_into_frames_come_out_whole),
+        cmocka_unit_test (flags_are_told_apart_and_events_are_no_answers),
+        cmocka_unit_test (damaged_answers_are_never_read_beyond),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
