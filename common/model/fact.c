@@ -174,6 +174,12 @@ static const struct field host_suspected_fields[] = {
 static const struct record host_suspected_record =
     RECORD ("host-suspected", struct fact_host_suspected, host_suspected_fields);
 
+static const struct field host_stepped_fields[] = {
+    F_U32 (1, struct fact_host_stepped, host, HOSTS_MAX - 1),
+    F_TEXT (2, struct fact_host_stepped, step, ID_MAX_BYTES),
+};
+static const struct record host_stepped_record = RECORD ("host-stepped", struct fact_host_stepped, host_stepped_fields);
+
 static const struct {
     const char *name;
     const struct record *body;
@@ -198,6 +204,7 @@ static const struct {
     [FACT_PASS_STOPPED] = { "pass-stopped", &pass_stopped_record },
     [FACT_HOST_HEARD] = { "host-heard", &host_heard_record },
     [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
+    [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

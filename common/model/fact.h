@@ -30,6 +30,7 @@ enum fact_kind {
     /* soft */
     FACT_HOST_HEARD = 64,   /* a heartbeat */
     FACT_HOST_SUSPECTED,
+    FACT_HOST_STEPPED,      /* its worker is being taken there */
 };
 
 /* Texts in facts are bounded like everything else; see fact.c. */
@@ -73,6 +74,7 @@ struct fact_run_ended { enum outcome outcome; uint32_t exit_status; struct text 
 
 struct fact_host_heard { uint32_t host; LIST_OF (struct holding) holdings; };
 struct fact_host_suspected { uint32_t host; uint64_t silent_ms; };
+struct fact_host_stepped { uint32_t host; struct text step; };     /* docs/spec/launch.md */
 
 struct fact {
     enum fact_kind kind;
@@ -99,6 +101,7 @@ struct fact {
         struct fact_pass_stopped pass_stopped;
         struct fact_host_heard host_heard;
         struct fact_host_suspected host_suspected;
+        struct fact_host_stepped host_stepped;
     } of;
 };
 

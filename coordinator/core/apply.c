@@ -45,6 +45,7 @@ static void apply_host_joined (struct coord *coord, const struct fact *fact)
     host->joined_epoch = coord->epoch;
     host->pid = joined->pid;
     host->pid_start = joined->pid_start;
+    snprintf (host->boot_id, sizeof (host->boot_id), "%.*s", TEXT_ARG (joined->boot_id));
     host->heard_ms = fact->at_ms;
     host->suspected = false;
 }
@@ -277,6 +278,7 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
         break;
     case FACT_PASS_STOPPED: apply_pass_stopped (coord, &fact->of.pass_stopped); break;
     case FACT_HOST_HEARD: if (in_range (coord, fact->of.host_heard.host)) apply_host_heard (coord, fact); break;
+    case FACT_HOST_STEPPED: break;
     case FACT_HOST_SUSPECTED:
         if (in_range (coord, fact->of.host_suspected.host))
             coord->hosts[fact->of.host_suspected.host].suspected = true;

@@ -88,6 +88,16 @@ static void take_key (struct coord *coord, const struct input *in, uint64_t now_
     effect->text = text_of (coord->hosts[in->host].key);
 }
 
+/* Only told: nothing is decided by it. */
+static void take_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+{
+    if (coord->hosts[in->host].life == HOST_JOINED)
+        return;
+    struct fact *fact = outbox_fact (out, FACT_HOST_STEPPED);
+    fact->of.host_stepped = (struct fact_host_stepped) { .host = in->host, .step = in->text };
+    coord_commit (coord, fact, now_ms);
+}
+
 static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, struct outbox *out)
 {
     if (level <= coord->cancel_level || coord->ended)
@@ -114,6 +124,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
         if (!coord->ended && !host_is_lost (coord, in->host))
             watch_lost (coord, in->host, in->text, now_ms, out);
         break;
+    case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
     case IN_CACHE_FOUND: climb_cache_found (coord, in->generation, now_ms, out); break;
     case IN_TOKEN: climb_token (coord, in->token, in->text, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;

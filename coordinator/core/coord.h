@@ -16,6 +16,7 @@ enum input_kind {
     IN_MSG,                 /* an authenticated message */
     IN_WORKER_KEYED,        /* the launcher got a worker's public key over its own channel */
     IN_WORKER_EXITED,       /* the launcher saw the worker process end, or could not start it */
+    IN_WORKER_STEP,         /* the launcher comes to a step of starting it */
     IN_CACHE_FOUND,         /* answer to FX_CACHE_FIND */
     IN_TOKEN,               /* answer to FX_TOKEN */
     IN_CANCEL,              /* the user, level 1..3 */
@@ -24,7 +25,7 @@ struct input {
     enum input_kind kind;
     uint32_t host;                  /* MSG (from its key, never from the message), WORKER_* */
     const struct msg *msg;
-    struct text text;               /* MSG of a result: sha256 of its encoding, in hex; KEYED: the key; EXITED: why;
+    struct text text;               /* MSG of a result: sha256 of its encoding, in hex; KEYED: the key; EXITED: why; STEP: its name;
                                        TOKEN: the problem, if any */
     uint64_t token;                 /* TOKEN: 0 when there is a problem; CACHE_FOUND: 0 when nothing fits */
     const struct fact_generation *generation; /* CACHE_FOUND */

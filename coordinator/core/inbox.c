@@ -18,6 +18,14 @@ static bool same_incarnation (const struct host *host, const struct msg_hello *h
     return host->pid == hello->pid && host->pid_start == hello->pid_start;
 }
 
+/* How another process came to speak for the host. Two boots of one kernel never have the same id (random(4), boot_id). */
+static struct text rebirth (const struct host *host, const struct msg_hello *hello)
+{
+    bool known = host->boot_id[0] && hello->boot_id.len;
+    return known && !text_is (hello->boot_id, host->boot_id) ? TEXT_LIT ("the host was rebooted while it ran")
+                                                             : TEXT_LIT ("its worker was restarted while it ran");
+}
+
 static void say_welcome (struct coord *coord, uint32_t host, struct outbox *out)
 {
     struct msg *msg = coord_say (coord, host, MSG_WELCOME, out);
@@ -73,6 +81,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     struct host *state = &coord->hosts[host];
     bool again = state->life == HOST_JOINED && state->joined_epoch == coord->epoch && same_incarnation (state, hello);
     bool reborn = state->session != 0 && !same_incarnation (state, hello);
+    struct text why = rebirth (state, hello); /* before what is known of it changes */
     if (!again && joins_too_often (coord, state)) {
         if (!host_is_lost (coord, host))
             watch_lost (coord, host, TEXT_LIT ("it keeps announcing itself as a new worker"), now_ms, out);
@@ -89,7 +98,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     state->seen_seq = 0; /* it counts anew from its WELCOME */
     say_welcome (coord, host, out);
     if (reborn && !holds (hello, &coord->pass.key))
-        lose_attempt (coord, host, TEXT_LIT ("its worker was restarted while it ran"), now_ms, out);
+        lose_attempt (coord, host, why, now_ms, out);
     hear (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
 

@@ -21,6 +21,7 @@ struct host {
     uint64_t session;
     uint64_t joined_epoch;          /* the epoch in which it last said HELLO */
     uint64_t pid, pid_start;
+    char boot_id[ID_MAX_BYTES + 1]; /* of the host, when it last joined */
     uint32_t joins;                 /* in joined_epoch */
     char *lost_why;
     uint64_t lost_epoch;            /* a loss counts for the coordinator that saw it; the next one launches anew */

@@ -14,8 +14,11 @@
 #include "coordinator/io/errand.h"
 #include "coordinator/io/held.h"
 #include "coordinator/io/journal.h"
+#include "coordinator/io/kit_store.h"
 #include "coordinator/io/launch.h"
 #include "coordinator/io/log_store.h"
+#include "coordinator/io/monitors.h"
+#include "coordinator/io/ticket.h"
 
 enum { FACT_BYTES_MAX = 16 << 20, LEAVE_MS = 10000, CONTROL_A_PASS = 1024, BULK_A_PASS = 64, SOFT_HELD_MAX = 1 << 16 };
 
@@ -29,9 +32,12 @@ struct driver {
     struct journal *journal;
     struct hub *hub;
     struct launch *launch;
+    struct ticket_keys tickets;     /* launcher join: who may come */
+    struct monitors *monitors;
     struct errands *errands, *log_errands;  /* apart: logs must not delay a token */
     struct catalogue *catalogue;    /* used on the errand thread only, once it is open */
     struct log_store *logs;
+    struct kit_store *kits;
     uint64_t *own_seq;              /* per host: of the last frame written to it */
     struct arena arena;             /* of the message being taken */
     struct buf frame;               /* of the message or fact being written */
@@ -48,6 +54,12 @@ struct driver {
     uint32_t exit_status;
     struct err problem;
 };
+
+/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_key). */
+static bool by_ticket (const struct plan *plan)
+{
+    return plan->launcher == LAUNCHER_JOIN && plan->start.control_port != 0;
+}
 
 /* ---- facts and effects out ---- */
 
@@ -227,16 +239,27 @@ static void driver_ask (struct driver *driver, enum question question, const str
 
 /* ---- performing effects ---- */
 
+static void worker_keyed (void *owner, uint32_t rank, struct text public_key);
+
+/* Launcher join: workers come by themselves, each with the key of its ticket. */
+static void expect_ticket (struct driver *driver, uint32_t host)
+{
+    if (host < driver->tickets.n && driver->tickets.hosts[host][0])
+        worker_keyed (driver, host, text_of (driver->tickets.hosts[host]));
+}
+
 static void perform_launch (struct driver *driver, uint32_t host)
 {
     const struct plan_host *planned = &coord_plan (driver->coord)->hosts.items[host];
-    if (driver->launch == NULL)
-        return; /* launcher join: workers come by themselves */
+    if (driver->launch == NULL) {
+        expect_ticket (driver, host);
+        return;
+    }
     char directory[RUN_PATH_BYTES], name[HOST_NAME_MAX_BYTES + 8];
     struct err err = { 0 };
     snprintf (name, sizeof (name), "hosts/%.*s", TEXT_ARG (planned->name));
     run_dir_path (&driver->dir, name, directory);
-    if (folder_make (directory, 0700, &err) == 0 && launch_start (driver->launch, host, planned->name, directory, &err) == 0) {
+    if (folder_make (directory, 0700, &err) == 0 && launch_start (driver->launch, host, planned, directory, &err) == 0) {
         driver->alive[host] = true;
         return;
     }
@@ -273,7 +296,7 @@ static void leave_when_alone (struct driver *driver)
     if (!driver->deaf && workers_left (driver) && driver->now_ms < driver->leave_by_ms)
         return;
     for (uint32_t i = 0; !driver->deaf && i < coord_plan (driver->coord)->hosts.n; i++)
-        if (driver->alive[i])
+        if (driver->alive[i] && driver->launch)
             launch_kill (driver->launch, i);
     loop_stop (driver->loop);
 }
@@ -357,7 +380,26 @@ static void driver_message (struct driver *driver, uint32_t host, const struct m
         wire_digest (&result_record, &msg->of.result, &digest);
         in.text = text_of (digest_hex (&digest, hex));
     }
+    if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
+        driver->alive[host] = msg->kind != MSG_BYE; /* no pid of this machine tells */
     driver_step (driver, &in);
+}
+
+/* Keys of tickets outlive runs, so a worker may come that knows of no run yet, or is still in one whose coordinator died:
+ * it learns which one this is, and says HELLO for it. */
+static void tell_run (struct driver *driver, uint32_t host, const struct msg *msg)
+{
+    if (!by_ticket (coord_plan (driver->coord)) || driver->ended)
+        return;
+    if (!version_fits (driver, msg)) {
+        refuse_version (driver, host, msg);
+        return;
+    }
+    struct msg answer = { .kind = MSG_REHELLO };
+    driver_address (driver, host, 0, &answer);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, &answer);
+    hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
 }
 
 static bool take_frame (struct driver *driver, uint32_t host, struct text bytes, struct msg *msg)
@@ -370,8 +412,13 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
             log_say (driver->options.log, "%.*s sent what cannot be read, and it was refused: %s", TEXT_ARG (name), err.text);
         return false;
     }
-    return msg_from_worker (msg->kind) && msg->run_id.len == RUN_ID_BYTES &&
-           memcmp (msg->run_id.ptr, driver->run_raw, RUN_ID_BYTES) == 0;
+    if (!msg_from_worker (msg->kind) || msg->run_id.len != RUN_ID_BYTES)
+        return false;
+    if (memcmp (msg->run_id.ptr, driver->run_raw, RUN_ID_BYTES) == 0)
+        return true;
+    if (msg->kind == MSG_HELLO || msg->kind == MSG_HEARTBEAT)
+        tell_run (driver, host, msg);
+    return false;
 }
 
 static bool speaks_for (const struct driver *driver, uint32_t host, const struct msg *msg)
@@ -391,7 +438,8 @@ static void take_control (void *owner, int fd, uint32_t events)
     driver->more = false;
     for (uint32_t taken = 0; !driver->deaf && hub_receive (driver->hub, LINK_CONTROL, &host, &bytes); taken++) {
         driver->more = taken >= CONTROL_A_PASS;
-        if (!take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG)
+        if (!take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG ||
+            msg.kind == MSG_FETCH)
             continue;
         if (!version_fits (driver, &msg))
             refuse_version (driver, host, &msg);
@@ -400,6 +448,17 @@ static void take_control (void *owner, int fd, uint32_t events)
         if (driver->more)
             return; /* timers and logs get their turn; the next pass comes at once */
     }
+}
+
+/* What is not sent is asked for again. */
+static void send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk)
+{
+    struct driver *driver = owner;
+    struct msg msg = { .kind = MSG_CHUNK, .of.chunk = *chunk };
+    driver_address (driver, host, 0, &msg);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, &msg);
+    hub_send (driver->hub, LINK_BULK, host, driver->frame.ptr, driver->frame.len);
 }
 
 static void take_bulk (void *owner, int fd, uint32_t events)
@@ -411,8 +470,11 @@ static void take_bulk (void *owner, int fd, uint32_t events)
     uint32_t host;
     struct msg msg;
     for (uint32_t taken = 0; !driver->deaf && hub_receive (driver->hub, LINK_BULK, &host, &bytes); taken++) {
-        if (take_frame (driver, host, bytes, &msg) && msg.kind == MSG_LOG)
+        bool good = take_frame (driver, host, bytes, &msg);
+        if (good && msg.kind == MSG_LOG)
             log_store_add (driver->logs, host, &msg.of.log);
+        if (good && msg.kind == MSG_FETCH)
+            kit_store_ask (driver->kits, host, &msg.of.fetch);
         if (taken >= BULK_A_PASS) {
             driver->more = true;
             return; /* a storm of logs delays no heartbeat and no cancel */
@@ -459,6 +521,7 @@ static void each_pass (void *owner)
     struct driver *driver = owner;
     take_control (driver, -1, 0);
     take_bulk (driver, -1, 0);
+    monitors_turn (driver->monitors);
     driver->now_ms = clock_boot_ms ();
     if (driver->now_ms >= coord_deadline_ms (driver->coord)) {
         struct input in = { .kind = IN_TICK };
@@ -531,14 +594,30 @@ static int open_hub (struct driver *driver, const struct link_keys *keys, struct
     return loop_watch (driver->loop, hub_fd (driver->hub, LINK_BULK), EPOLLIN, take_bulk, driver, err);
 }
 
+static void worker_stepped (void *owner, uint32_t rank, struct text step)
+{
+    struct driver *driver = owner;
+    driver->now_ms = clock_boot_ms ();
+    struct input in = { .kind = IN_WORKER_STEP, .host = rank, .text = step };
+    driver_step (driver, &in);
+}
+
 static void open_launch (struct driver *driver, const struct run_hub *at)
 {
-    if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
+    const struct plan *plan = coord_plan (driver->coord);
+    if (plan->launcher == LAUNCHER_JOIN)
         return;
+    char reach[NAME_MAX_BYTES + 1]; /* empty: each courier finds it */
+    if (plan->launcher == LAUNCHER_LOCAL)
+        snprintf (reach, sizeof (reach), "%s", at->address);
+    else
+        snprintf (reach, sizeof (reach), "%.*s", TEXT_ARG (plan->start.address));
     struct launch_options options = {
-        .worker_path = driver->options.worker_path, .run_id_hex = driver->dir.id, .hub_address = at->address,
-        .control_port = at->control_port, .bulk_port = at->bulk_port, .hub_public_key = at->public_key,
-        .keyed = worker_keyed, .exited = worker_exited, .owner = driver,
+        .launcher = plan->launcher, .start = &plan->start, .worker_path = driver->options.worker_path,
+        .courier_path = driver->options.courier_path, .bundle_path = driver->options.bundle_path, .run_id_hex = driver->dir.id,
+        .hub_address = reach, .control_port = at->control_port, .bulk_port = at->bulk_port,
+        .hub_public_key = at->public_key, .keyed = worker_keyed, .step = worker_stepped, .exited = worker_exited,
+        .owner = driver,
     };
     driver->launch = launch_open (driver->loop, &options);
 }
@@ -554,11 +633,16 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
         (driver->log_errands = errands_open (driver->loop, err)) == NULL)
         return -1;
     driver->logs = log_store_open (&driver->dir, plan, driver->log_errands);
+    if ((driver->kits = kit_store_open (driver->loop, plan, send_chunk, driver, err)) == NULL)
+        return -1;
     if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, take_durable, driver, err) < 0)
         return -1;
     if (open_hub (driver, keys, at, err) < 0)
         return -1;
     open_launch (driver, at);
+    driver->monitors = monitors_open (driver->loop, &driver->dir, driver->hub, driver->options.log, err);
+    if (driver->monitors == NULL)
+        return -1;
     loop_each_pass (driver->loop, each_pass, driver);
     return 0;
 }
@@ -569,6 +653,31 @@ static void begin (struct driver *driver)
     driver_release_held (driver);
 }
 
+static void choose_binding (const struct plan *plan, const struct driver_options *options, struct run_hub *at)
+{
+    bool everywhere = plan->launcher == LAUNCHER_SSH || plan->launcher == LAUNCHER_SLURM || by_ticket (plan);
+    const char *usual = options->address ? options->address : everywhere ? "0.0.0.0" : "127.0.0.1";
+    struct text listen = plan->start.listen.len ? plan->start.listen : text_of (usual);
+    snprintf (at->address, sizeof (at->address), "%.*s", TEXT_ARG (listen));
+    run_hub_reach (at, plan->start.address);
+    at->control_port = (uint16_t) plan->start.control_port;
+    at->bulk_port = (uint16_t) plan->start.bulk_port;
+    at->events_port = (uint16_t) plan->start.events_port;
+}
+
+/* A pair of its own for each run; with launcher join the slice's, which the tickets name. */
+static int take_keys (struct driver *driver, const struct plan *plan, struct link_keys *keys, struct err *err)
+{
+    if (!by_ticket (plan)) {
+        link_keys_make (keys);
+        return 0;
+    }
+    if (ticket_keys_load (plan, &driver->tickets, err) < 0)
+        return -1;
+    *keys = driver->tickets.coordinator;
+    return 0;
+}
+
 struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan, struct err *err)
 {
     struct driver *driver = driver_create (loop, options);
@@ -576,8 +685,9 @@ struct driver *driver_open (struct loop *loop, const struct driver_options *opti
     struct run_hub at = { 0 };
     uint64_t seed;
     char path[RUN_PATH_BYTES];
-    snprintf (at.address, sizeof (at.address), "%s", options->address ? options->address : "127.0.0.1");
-    link_keys_make (&keys);
+    choose_binding (plan, options, &at);
+    if (take_keys (driver, plan, &keys, err) < 0)
+        goto failed;
     if (getrandom (&seed, sizeof (seed), 0) != sizeof (seed)) {
         err_errno (err, ERR_IO, "no random numbers");
         goto failed;
@@ -672,6 +782,10 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
     if (run_hub_load (&driver->dir, &at, err) < 0 ||
         link_keys_load (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
         goto failed;
+    struct err without = { 0 }; /* hosts that were keyed before stand in the journal */
+    if (by_ticket (coord_plan (driver->coord)) &&
+        ticket_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
+        log_say (driver->options.log, "hosts that never came cannot come any more: %s", without.text);
     coord_attach (driver->coord, (uint64_t) getpid (), driver->now_ms, &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;
@@ -709,10 +823,13 @@ void driver_close (struct driver *driver)
     forget_watches (driver);
     log_store_close (driver->logs);
     driver->deaf = true;
+    kit_store_close (driver->kits);
     errands_close (driver->log_errands);
     errands_close (driver->errands);
     catalogue_close (driver->catalogue);
     launch_close (driver->launch);
+    monitors_close (driver->monitors);
+    ticket_keys_release (&driver->tickets);
     hub_close (driver->hub);
     if (driver->ended && driver->coord && coord_ended (driver->coord, NULL))
         forget_keys (driver);

@@ -17,7 +17,8 @@ struct driver_options {
     const struct log *log;
     const char *version;
     const char *worker_path;        /* for launcher local */
-    const char *address;            /* to bind; NULL: 127.0.0.1 */
+    const char *courier_path, *bundle_path; /* for launchers ssh and slurm */
+    const char *address;            /* to bind when the plan names none; NULL: its launcher's default */
     driver_fact_fn *watch;          /* the live view; may be NULL */
     void *owner;
 };

@@ -1,71 +1,36 @@
-/*                launch_start         its key line           launch_admitted
- *   (nothing) ---------------> AWAITED ------------> KEYED ----------------> ADMITTED      ADOPTED <--- launch_adopt
- *                                 | broken answer, flood, no answer in time                      |
- *                                 +----> GIVEN_UP: killed, reported, waits to be reaped          |
- *   From every state the end of the process leads to nothing again; it is reported, but for GIVEN_UP. */
 #include "coordinator/io/launch_private.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "common/io/clock.h"
-#include "common/model/hostset.h"
-#include "coordinator/io/launch_log.h"
-#include "coordinator/io/launch_process.h"
-#include "coordinator/io/launch_words.h"
-
-enum { PATIENCE_MS = 30 * 1000, WHY_MAX_BYTES = 1536 };
-
-enum start_state { START_AWAITED = 1, START_KEYED, START_ADMITTED, START_ADOPTED, START_GIVEN_UP };
-
-struct start {
-    struct launch *launch;
-    struct start *next;
-    enum start_state state;
-    uint32_t rank;
-    struct launch_process process; /* descriptors are -1 when closed */
-    uint64_t deadline_ms;          /* AWAITED */
-    struct launch_ear *ear;        /* AWAITED */
-    struct launch_log log;         /* none: ADOPTED */
-};
-
-struct launch {
-    struct loop *loop;
-    char *worker_path, *run_id_hex, *hub_address, *hub_public_key;
-    uint16_t control_port, bulk_port;
-    launch_keyed_fn *keyed;
-    launch_exited_fn *exited;
-    void *owner;
-    uint64_t patience_ms;
-    int timer_fd;
-    uint64_t timer_ms;    /* when it fires; UINT64_MAX: never */
-    struct start *starts; /* all of them, GIVEN_UP too */
-    struct start *by_rank[HOSTS_MAX];
-};
 
 struct launch *launch_open (struct loop *loop, const struct launch_options *options)
 {
     struct launch *launch = mem_alloc (sizeof *launch);
+    bool local = options->launcher == LAUNCHER_LOCAL;
     launch->loop = loop;
-    launch->worker_path = mem_text (options->worker_path);
+    launch->launcher = options->launcher;
+    launch->start = options->start;
+    launch->program = mem_text (local ? options->worker_path : options->courier_path);
+    launch->bundle = mem_text (local ? "" : options->bundle_path);
     launch->run_id_hex = mem_text (options->run_id_hex);
     launch->hub_address = mem_text (options->hub_address);
     launch->hub_public_key = mem_text (options->hub_public_key);
     launch->control_port = options->control_port;
     launch->bulk_port = options->bulk_port;
     launch->keyed = options->keyed;
+    launch->step = options->step;
     launch->exited = options->exited;
     launch->owner = options->owner;
-    launch->patience_ms = PATIENCE_MS;
+    launch->awaited_max = local ? HOSTS_MAX : options->start->at_once;
+    launch->patience_ms = local ? LAUNCH_PATIENCE_MS : options->start->deadline_ms + COURIER_GRACE_MS;
     launch->timer_fd = -1;
     launch->timer_ms = UINT64_MAX;
     return launch;
@@ -87,7 +52,7 @@ static void drop_fd (struct loop *loop, int *fd)
     *fd = -1;
 }
 
-static struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state)
+struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state)
 {
     struct start *start = mem_alloc (sizeof *start);
     *start = (struct start) { .launch = launch, .next = launch->starts, .state = state, .rank = rank };
@@ -97,25 +62,41 @@ static struct start *start_create (struct launch *launch, uint32_t rank, enum st
     return start;
 }
 
-static void start_detach (struct start *start)
+void start_drop_output (struct start *start)
+{
+    drop_fd (start->launch->loop, &start->process.output_fd);
+    mem_free (start->ear);
+    start->ear = NULL;
+}
+
+void start_set_state (struct start *start, enum start_state state)
+{
+    start->launch->awaited_n -= start->state == START_AWAITED;
+    start->launch->awaited_n += state == START_AWAITED;
+    start->state = state;
+}
+
+void start_detach (struct start *start)
 {
     if (start->launch->by_rank[start->rank] == start)
         start->launch->by_rank[start->rank] = NULL;
 }
 
-static void start_destroy (struct start *start)
+void start_destroy (struct start *start)
 {
     struct launch *launch = start->launch;
     struct start **at = &launch->starts;
+    start_set_state (start, START_GIVEN_UP);
     start_detach (start);
     while (*at != start)
         at = &(*at)->next;
     *at = start->next;
     drop_fd (launch->loop, &start->process.input_fd);
-    drop_fd (launch->loop, &start->process.output_fd);
+    start_drop_output (start);
     drop_fd (launch->loop, &start->process.pidfd);
     launch_log_release (&start->log);
-    mem_free (start->ear);
+    buf_release (&start->words);
+    mem_free (start->directory);
     mem_free (start);
 }
 
@@ -129,22 +110,36 @@ void launch_close (struct launch *launch)
     mem_free (launch->hub_public_key);
     mem_free (launch->hub_address);
     mem_free (launch->run_id_hex);
-    mem_free (launch->worker_path);
+    mem_free (launch->bundle);
+    mem_free (launch->program);
     mem_free (launch);
 }
 
 /* ---- ends ---- */
 
+void launch_report (struct launch *launch, uint32_t rank, const struct buf *why)
+{
+    launch->exited (launch->owner, rank, buf_as_text (why));
+    launch_begin_queued (launch);
+}
+
 /* No host, pid or path in it: equal causes of many hosts fold into one line. */
 static void say_end (const struct start *start, const struct buf *how, bool clean, struct buf *why)
 {
     bool early = start->state == START_AWAITED || start->state == START_KEYED;
-    buf_puts (why, "the worker ");
+    buf_puts (why, launch_is_remote (start->launch) ? "the courier of the worker " : "the worker ");
     buf_text (why, buf_as_text (how));
     if (early)
         buf_puts (why, start->state == START_AWAITED ? " before it named its key" : " before it was admitted");
     if (early || !clean)
         launch_log_last_words (&start->log, why);
+}
+
+/* A courier that falls after GO takes only a tied worker with it; of another one its silence will tell. */
+static bool is_told (const struct start *start)
+{
+    bool stands = start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH && !start->launch->start->tied;
+    return stands || start->state == START_LEFT || start->state == START_GIVEN_UP;
 }
 
 static void on_ended (void *owner, int fd, uint32_t events)
@@ -153,34 +148,53 @@ static void on_ended (void *owner, int fd, uint32_t events)
     struct launch *launch = start->launch;
     struct buf how, why;
     uint32_t rank = start->rank;
-    bool clean, told = start->state == START_GIVEN_UP;
+    bool clean;
     (void) fd, (void) events;
-    buf_init (&how, WHY_MAX_BYTES);
-    buf_init (&why, WHY_MAX_BYTES);
+    start_listen (start); /* its last words may wait behind its end */
+    buf_init (&how, LAUNCH_WHY_MAX_BYTES);
+    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     if (launch_process_ended (start->process.pidfd, &how, &clean)) {
+        bool told = is_told (start);
         say_end (start, &how, clean, &why);
         start_destroy (start);
         if (!told)
-            launch->exited (launch->owner, rank, buf_as_text (&why)); /* last: it may start the next one */
+            launch_report (launch, rank, &why);
     }
     buf_release (&why);
     buf_release (&how);
 }
 
-/* A worker that will not join: ended and reported now, reaped when it is gone. */
-static void give_up (struct start *start, const char *reason)
+static void on_output (void *owner, int fd, uint32_t events)
 {
-    struct launch *launch = start->launch;
+    (void) fd, (void) events;
+    start_listen (owner);
+}
+
+int start_watch (struct start *start, struct err *err)
+{
+    struct loop *loop = start->launch->loop;
+    if (loop_watch (loop, start->process.output_fd, EPOLLIN, on_output, start, err) != 0)
+        return -1;
+    return loop_watch (loop, start->process.pidfd, EPOLLIN, on_ended, start, err);
+}
+
+void start_give_up (struct start *start, const struct buf *why)
+{
+    launch_process_kill_group (&start->process);
+    drop_fd (start->launch->loop, &start->process.input_fd);
+    start_drop_output (start);
+    start_set_state (start, START_GIVEN_UP);
+    start_detach (start);
+    launch_report (start->launch, start->rank, why);
+}
+
+void start_give_up_joining (struct start *start, const char *reason)
+{
     struct buf why;
-    buf_init (&why, WHY_MAX_BYTES);
+    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_printf (&why, "the worker did not join: %s", reason);
     launch_log_last_words (&start->log, &why);
-    launch_process_kill_group (&start->process);
-    drop_fd (launch->loop, &start->process.input_fd);
-    drop_fd (launch->loop, &start->process.output_fd);
-    start->state = START_GIVEN_UP;
-    start_detach (start);
-    launch->exited (launch->owner, start->rank, buf_as_text (&why)); /* last: it may start the next one */
+    start_give_up (start, &why);
     buf_release (&why);
 }
 
@@ -203,7 +217,7 @@ static struct start *overdue (struct launch *launch, uint64_t now_ms)
     return NULL;
 }
 
-static void timer_set (struct launch *launch, uint64_t at_ms)
+void launch_timer_set (struct launch *launch, uint64_t at_ms)
 {
     struct itimerspec at = { 0 }; /* all zero: disarmed */
     if (at_ms != UINT64_MAX) {
@@ -226,11 +240,11 @@ static void on_timer (void *owner, int fd, uint32_t events)
     uint64_t now_ms = clock_boot_ms ();
     snprintf (why, sizeof why, "it did not name its key within %s", duration_print (launch->patience_ms, patience));
     for (struct start *start; (start = overdue (launch, now_ms));)
-        give_up (start, why);
-    timer_set (launch, earliest_deadline (launch));
+        start_give_up_joining (start, why);
+    launch_timer_set (launch, earliest_deadline (launch));
 }
 
-static int timer_ready (struct launch *launch, struct err *err)
+int launch_timer_ready (struct launch *launch, struct err *err)
 {
     if (launch->timer_fd >= 0)
         return 0;
@@ -245,56 +259,7 @@ static int timer_ready (struct launch *launch, struct err *err)
     return 0;
 }
 
-/* ---- the exchange ---- */
-
-/* The socket takes far more than is ever said, so a short send is an answer too: nobody listens. */
-static bool say (const struct start *start, struct text words)
-{
-    return send (start->process.input_fd, words.ptr, words.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t) words.len;
-}
-
-static bool is_own (const struct start *start, const struct launch_answer *answer)
-{
-    uint64_t ticks;
-    return answer->pid == start->process.pid && launch_process_start_time (answer->pid, &ticks) &&
-           ticks == (uint64_t) answer->pid_start;
-}
-
-static void take_answer (struct start *start, const struct launch_answer *answer)
-{
-    struct launch *launch = start->launch;
-    if (!is_own (start, answer)) {
-        give_up (start, "it named another pid or start time than those of the process that was started");
-        return;
-    }
-    drop_fd (launch->loop, &start->process.output_fd);
-    mem_free (start->ear);
-    start->ear = NULL;
-    start->state = START_KEYED;
-    launch->keyed (launch->owner, start->rank, text_of (answer->public_key)); /* last: it may do anything */
-}
-
-static void on_output (void *owner, int fd, uint32_t events)
-{
-    struct start *start = owner;
-    char bytes[4096];
-    struct launch_answer answer;
-    struct err err = { 0 };
-    (void) events;
-    ssize_t n = read (fd, bytes, sizeof bytes);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n <= 0) {
-        /* Its end is near, mostly: that, or the deadline, says more. */
-        drop_fd (start->launch->loop, &start->process.output_fd);
-        return;
-    }
-    int rc = launch_words_hear (start->ear, (struct text) { .ptr = bytes, .len = (uint32_t) n }, &answer, &err);
-    if (rc > 0)
-        take_answer (start, &answer);
-    else if (rc < 0)
-        give_up (start, err.text);
-}
+/* ---- from outside ---- */
 
 void launch_admitted (struct launch *launch, uint32_t rank)
 {
@@ -302,76 +267,17 @@ void launch_admitted (struct launch *launch, uint32_t rank)
     struct start *start = launch->by_rank[rank];
     if (!start || start->state != START_KEYED)
         return;
-    start->state = START_ADMITTED;
-    (void) say (start, TEXT_LIT ("GO\n")); /* not heard: its end, on the pidfd, says so */
-    drop_fd (launch->loop, &start->process.input_fd);
-}
-
-/* ---- starting ---- */
-
-static int start_process (struct start *start, const char *directory, struct err *err)
-{
-    struct launch *launch = start->launch;
-    int log_fd = launch_log_open (&start->log, directory, err);
-    if (log_fd < 0)
-        return -1;
-    int rc = launch_process_start (launch->worker_path, log_fd, &start->process, err);
-    (void) close (log_fd); /* ours was never written to */
-    if (rc == 0 && (loop_watch (launch->loop, start->process.output_fd, EPOLLIN, on_output, start, err) != 0 ||
-                    loop_watch (launch->loop, start->process.pidfd, EPOLLIN, on_ended, start, err) != 0)) {
-        launch_process_kill_group (&start->process);
-        rc = -1;
-    }
-    return rc;
-}
-
-static int join_words (const struct launch *launch, uint32_t rank, struct text host, const char *directory,
-                       struct buf *words, struct err *err)
-{
-    struct launch_join join = {
-        .run_id_hex = launch->run_id_hex,
-        .host = host,
-        .rank = rank,
-        .address = launch->hub_address,
-        .control_port = launch->control_port,
-        .bulk_port = launch->bulk_port,
-        .hub_public_key = launch->hub_public_key,
-        .directory = directory,
-    };
-    if (directory[0] != '/')
-        return err_set (err, ERR_STATE, "%s is no place for a worker: expected an absolute path", directory);
-    return launch_words_join (words, &join, err);
-}
-
-int launch_start (struct launch *launch, uint32_t rank, struct text host, const char *directory, struct err *err)
-{
-    struct buf words;
-    int rc = -1;
-    assert (rank < HOSTS_MAX);
-    if (launch->by_rank[rank])
-        return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " was started already and has not ended", rank);
-    buf_init (&words, LAUNCH_LINE_MAX_BYTES + 1);
-    if (timer_ready (launch, err) != 0 || join_words (launch, rank, host, directory, &words, err) != 0)
-        goto out;
-    struct start *start = start_create (launch, rank, START_AWAITED);
-    if (start_process (start, directory, err) != 0) {
-        start_destroy (start);
-        goto out;
-    }
-    start->ear = mem_alloc (sizeof *start->ear);
-    start->deadline_ms = clock_boot_ms () + launch->patience_ms;
-    if (start->deadline_ms < launch->timer_ms)
-        timer_set (launch, start->deadline_ms);
-    (void) say (start, buf_as_text (&words)); /* not heard: its end or the deadline says so */
-    rc = 0;
-out:
-    buf_release (&words);
-    return rc;
+    start_set_state (start, START_ADMITTED);
+    (void) start_say (start, TEXT_LIT ("GO\n")); /* not heard: its end, on the pidfd, says so */
+    if (!launch_is_remote (launch))
+        drop_fd (launch->loop, &start->process.input_fd); /* a courier would take that for our end */
 }
 
 int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pid_start, struct err *err)
 {
     assert (rank < HOSTS_MAX);
+    if (launch_is_remote (launch))
+        return 0;
     if (launch->by_rank[rank])
         return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " was started already and has not ended", rank);
     int pidfd = launch_process_find (pid, pid_start, err);
@@ -389,6 +295,6 @@ int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pi
 void launch_kill (struct launch *launch, uint32_t rank)
 {
     assert (rank < HOSTS_MAX);
-    if (launch->by_rank[rank])
+    if (launch->by_rank[rank] && launch->by_rank[rank]->state != START_QUEUED)
         launch_process_kill (launch->by_rank[rank]->process.pidfd);
 }

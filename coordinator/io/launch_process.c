@@ -19,7 +19,9 @@
 static const char *const kept[] = { "PATH",         "HOME",          "LANG",         "TZ",         "TMPDIR",      "LD_LIBRARY_PATH",
                                     "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "http_proxy", "https_proxy", "no_proxy",
                                     "HTTP_PROXY",   "HTTPS_PROXY",   "NO_PROXY",     "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_" };
-enum { KEPT = sizeof kept / sizeof kept[0], VARIABLES_MAX = 128 };
+static const char *const kept_by_couriers[] = { "USER", "LOGNAME", "SSH_AUTH_SOCK", "SLURM_", "SLURMD_", "MUNGE_" };
+enum { KEPT = sizeof kept / sizeof kept[0], KEPT_BY_COURIERS = sizeof kept_by_couriers / sizeof kept_by_couriers[0],
+       VARIABLES_MAX = 256 };
 
 static bool is_of (const char *variable, const char *name)
 {
@@ -27,19 +29,19 @@ static bool is_of (const char *variable, const char *name)
     return strncmp (variable, name, len) == 0 && (variable[len] == '=' || name[len - 1] == '_');
 }
 
-static bool is_kept (const char *variable)
+static bool is_among (const char *variable, const char *const *names, size_t n)
 {
-    for (size_t k = 0; k < KEPT; k++)
-        if (is_of (variable, kept[k]))
+    for (size_t k = 0; k < n; k++)
+        if (is_of (variable, names[k]))
             return true;
     return false;
 }
 
-static void environment_of (char *out[VARIABLES_MAX + 1])
+static void environment_of (bool courier, char *out[VARIABLES_MAX + 1])
 {
     size_t n = 0;
     for (char **variable = environ; variable && *variable && n < VARIABLES_MAX; variable++)
-        if (is_kept (*variable))
+        if (is_among (*variable, kept, KEPT) || (courier && is_among (*variable, kept_by_couriers, KEPT_BY_COURIERS)))
             out[n++] = *variable;
     out[n] = NULL;
 }
@@ -71,10 +73,12 @@ static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, in
     return rc;
 }
 
-static int spawn (const char *path, int in, int out, int error, pid_t *pid, struct err *err)
+struct program { const char *path, *word; bool courier; };
+
+static int spawn (const struct program *program, int in, int out, int error, pid_t *pid, struct err *err)
 {
-    char *environment[VARIABLES_MAX + 1], name[] = "join";
-    char *argv[] = { (char *) path, name, NULL };
+    char *environment[VARIABLES_MAX + 1];
+    char *argv[] = { (char *) program->path, (char *) program->word, NULL };
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
@@ -82,13 +86,13 @@ static int spawn (const char *path, int in, int out, int error, pid_t *pid, stru
     int rc = attributes_set (&attributes);
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
-    environment_of (environment);
+    environment_of (program->courier, environment);
     if (rc == 0)
-        rc = posix_spawn (pid, path, &actions, &attributes, argv, environment);
+        rc = posix_spawn (pid, program->path, &actions, &attributes, argv, environment);
     posix_spawn_file_actions_destroy (&actions);
     posix_spawnattr_destroy (&attributes);
     errno = rc;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "the worker program %s cannot be started", path);
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "the program %s cannot be started", program->path);
 }
 
 static void close_both (int pair[2])
@@ -122,13 +126,15 @@ static void undo (pid_t pid)
         ;
 }
 
-int launch_process_start (const char *path, int error_fd, struct launch_process *out, struct err *err)
+int launch_process_start (const char *path, const char *word, bool courier, int error_fd, struct launch_process *out,
+                          struct err *err)
 {
+    struct program program = { path, word, courier };
     int input[2] = { -1, -1 }, output[2] = { -1, -1 };
     pid_t pid = 0;
     if (channels_open (input, output, err) != 0)
         goto out;
-    if (spawn (path, input[1], output[1], error_fd, &pid, err) != 0)
+    if (spawn (&program, input[1], output[1], error_fd, &pid, err) != 0)
         goto out;
     int pidfd = pidfd_open (pid, 0);
     if (pidfd < 0) {

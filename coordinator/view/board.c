@@ -27,6 +27,7 @@ void board_destroy (struct board *board)
     for (uint32_t i = 0; board->opened && i < board->plan.hosts.n; i++) {
         kept_forget (&board->hosts[i].why);
         kept_forget (&board->hosts[i].phase);
+        kept_forget (&board->hosts[i].step);
         kept_forget (&board->hosts[i].gate);
     }
     for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++)
@@ -84,6 +85,7 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->heard_ms = fact->at_ms;
     host->suspected = false;
     kept_forget (&host->why);
+    kept_forget (&host->step);
 }
 
 static void apply_lost (struct board *board, const struct fact_host_lost *lost)
@@ -120,6 +122,13 @@ static void apply_heard (struct board *board, const struct fact *fact)
             return;
         }
     board_forget_holding (host);
+}
+
+static void apply_stepped (struct board *board, const struct fact *fact)
+{
+    struct board_host *host = board_host_of (board, fact->of.host_stepped.host);
+    if (host && host->life != BOARD_JOINED)
+        kept_set (&host->step, fact->of.host_stepped.step, WORD_MAX_BYTES);
 }
 
 static void apply_suspected (struct board *board, const struct fact *fact)
@@ -209,6 +218,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_RUN_ENDED: apply_run_ended (board, &fact->of.run_ended); break;
     case FACT_HOST_HEARD: apply_heard (board, fact); break;
     case FACT_HOST_SUSPECTED: apply_suspected (board, fact); break;
+    case FACT_HOST_STEPPED: apply_stepped (board, fact); break;
     default: break; /* what stopped a pass is in its verdicts; who was granted the cache shows when it is published */
     }
 }

@@ -27,6 +27,7 @@ struct board_host {
     enum outcome outcome;       /* in the last pass that ended with it */
     /* soft */
     bool suspected;
+    struct text step;           /* not joined: where its launch is */
     uint64_t heard_ms;          /* run clock */
     enum attempt_state state;   /* of the running pass's attempt */
     struct text phase;

@@ -15,6 +15,8 @@ struct host_fold {
     struct backend backend;
     struct growing rungs;                           /* rung_receipt */
     struct growing open;                            /* attempt_key of each rung_receipt */
+    bool joined, lost;
+    struct text lost_why;
 };
 
 struct receipt_fold {
@@ -22,7 +24,7 @@ struct receipt_fold {
     struct plan plan;
     struct header header;
     struct host_fold *hosts;
-    bool *joined;
+    uint32_t next_rung;             /* the first that has not passed */
     struct growing times, reductions, generations, recoveries;
 };
 
@@ -87,7 +89,6 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     record_copy (&plan_record, &fold->plan, &opened->plan, &fold->arena);
     const struct plan *plan = &fold->plan;
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
-    fold->joined = arena_array (&fold->arena, plan->hosts.n, sizeof (bool));
     struct header *header = &fold->header;
     *header = (struct header) {
         .run = keep (fold, opened->run), .slice = plan->slice, .ladder = plan->ladder, .version = keep (fold, opened->version),
@@ -110,16 +111,20 @@ static void recover (struct receipt_fold *fold, struct text what)
 
 static void fold_joined (struct receipt_fold *fold, const struct fact_host_joined *joined)
 {
-    if (fold->joined[joined->host])
+    struct host_fold *host = &fold->hosts[joined->host];
+    if (host->joined)
         recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)", TEXT_ARG (fold->plan.hosts.items[joined->host].name),
                                     (unsigned long long) joined->session));
-    fold->joined[joined->host] = true;
+    host->joined = true;
+    host->lost = false;
 }
 
 static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
 {
     recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s", TEXT_ARG (fold->plan.hosts.items[lost->host].name),
                                 TEXT_ARG (lost->why)));
+    fold->hosts[lost->host].lost = true;
+    fold->hosts[lost->host].lost_why = keep (fold, lost->why);
 }
 
 static void fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted)
@@ -211,12 +216,17 @@ static void add_history (struct receipt_fold *fold, const struct host_fold *host
                              names_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text));
 }
 
+static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
+{
+    *(struct attempt_key *) grow (&host->open, sizeof (*key)) = *key;
+    return grow (&host->rungs, sizeof (struct rung_receipt));
+}
+
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
 {
     const struct result *result = &ended->result;
     struct host_fold *host = &fold->hosts[ended->host];
-    struct rung_receipt *rung = grow (&host->rungs, sizeof (*rung));
-    *(struct attempt_key *) grow (&host->open, sizeof (struct attempt_key)) = result->key;
+    struct rung_receipt *rung = add_rung (host, &result->key);
     *rung = (struct rung_receipt) {
         .rung = fold->plan.rungs.items[result->key.rung].id, .pass = result->key.pass, .attempt = result->key.attempt,
         .duration_ms = result->duration_ms, .phase = keep (fold, result->phase), .memory.peak_bytes = result->peak_bytes,
@@ -268,14 +278,13 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
         if (rung)
             pass_rung (rung);
     }
-    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
-        struct rung_receipt *rung = rung_of (fold, ended->verdicts.items[i].host, &ended->key);
-        if (rung)
-            fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
-    }
+    for (uint32_t i = 0; i < ended->verdicts.n; i++)
+        fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
     struct rung_time *time = grow (&fold->times, sizeof (*time));
     *time = (struct rung_time) { fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass, ended->key.attempt,
                                  ended->duration_ms };
+    if (ended->outcome == OUTCOME_PASSED)
+        fold->next_rung = ended->key.rung + (ended->key.pass != PASS_COLD);
 }
 
 static void fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
@@ -301,8 +310,29 @@ static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict
                                 seen->key.attempt, keep (fold, seen->kept).ptr, keep (fold, seen->other).ptr));
 }
 
+/* Hosts that were lost before a rung began have no attempt at it, and yet they are why the run ends: each stands there as the
+ * run does, with its own cause. */
+static void fold_missing (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome)
+{
+    struct attempt_key key = { fold->next_rung, PASS_ONCE, 0 };
+    struct text id = fold->plan.rungs.items[key.rung].id;
+    const struct rung_receipt *tried = host->rungs.items;
+    for (uint32_t i = 0; i < host->rungs.n; i++)
+        if (text_equal (tried[i].rung, id))
+            return;
+    *add_rung (host, &key) = (struct rung_receipt) {
+        .rung = id, .pass = key.pass, .outcome = outcome,
+        .cause = { .layer = LAYER_HOST, .text = host->lost_why, .next = TEXT_LIT ("see worker.log of that host") },
+    };
+}
+
 static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
 {
+    enum outcome outcome = fact->of.run_ended.outcome;
+    bool unheard = outcome == OUTCOME_COULD_NOT_RUN || outcome == OUTCOME_NO_REPORT;
+    for (uint32_t i = 0; i < fold->plan.hosts.n && unheard && fold->next_rung < fold->plan.rungs.n; i++)
+        if (fold->hosts[i].lost)
+            fold_missing (fold, &fold->hosts[i], outcome);
     fold->header.sentence = keep (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
     fold->header.ended_wall_ms = fact->wall_ms;

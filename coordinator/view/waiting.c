@@ -10,7 +10,7 @@ enum wait { WAIT_JOIN, WAIT_RETURN, WAIT_SILENT, WAIT_GATE, WAIT_STOP, WAIT_STAR
 
 struct wait_group {
     enum wait wait;
-    struct text word;       /* PHASE: its name. GATE: its name */
+    struct text word;       /* PHASE, GATE: its name. JOIN, RETURN: the step of its launch */
     uint64_t since_ms;
     uint32_t *hosts;
     uint32_t n, capacity;
@@ -76,7 +76,7 @@ static void add_host (const struct board *board, uint32_t at, struct wait_table 
     else if (host->life == BOARD_JOINED && host->in_pass && !host->ended)
         add_part (board, at, table);
     else if (host->life != BOARD_JOINED && !(host->life == BOARD_LOST && host->epoch == board->epoch))
-        add (table, host->joins ? WAIT_RETURN : WAIT_JOIN, none, at, board->epoch_ms);
+        add (table, host->joins ? WAIT_RETURN : WAIT_JOIN, host->step, at, board->epoch_ms);
 }
 
 static int longest_first (const void *a, const void *b)
@@ -171,6 +171,14 @@ static void add_silent (const struct teller *teller, const struct wait_group *gr
     buf_printf (teller->out, " silent for %s", duration_print (silent_ms, span));
 }
 
+static void add_step (const struct teller *teller, const struct wait_group *group)
+{
+    if (group->word.len == 0)
+        return;
+    buf_puts (teller->out, ", in step ");
+    buf_escaped (teller->out, group->word, 0);
+}
+
 static void add_line (const struct teller *teller, const struct wait_group *group)
 {
     static const char *const what[] = {[WAIT_JOIN] = " to join",
@@ -186,6 +194,7 @@ static void add_line (const struct teller *teller, const struct wait_group *grou
         buf_puts (teller->out, "waiting for ");
         add_set (teller, group->hosts, group->n);
         buf_puts (teller->out, what[group->wait]);
+        add_step (teller, group);
         if (group->wait == WAIT_JOIN || group->wait == WAIT_RETURN)
             add_span (teller, group->since_ms, teller->board->plan.limits.join_ms);
         else

@@ -94,6 +94,14 @@ static void say_result (struct peer_world *world, struct peer *peer, uint64_t no
                                                     : send_msg (world, peer, &msg);
 }
 
+static void say_bye (struct peer_world *world, struct peer *peer)
+{
+    struct msg msg = { .kind = MSG_BYE };
+    msg.of.bye.why = TEXT_LIT ("the run is over");
+    if (!world->order.bare)
+        send_msg (world, peer, &msg);
+}
+
 static void say_heartbeat (struct peer_world *world, struct peer *peer)
 {
     struct holding holding = { .key = peer->key, .state = ATTEMPT_ENDED };
@@ -146,6 +154,8 @@ static void take_kind (struct peer_world *world, struct peer *peer, enum msg_kin
         peer->holds = false;
         break;
     case MSG_SHUTDOWN:
+        if (!peer->stopped)
+            say_bye (world, peer);
         world->stopped_n += !peer->stopped;
         peer->stopped = true;
         break;

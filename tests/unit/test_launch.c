@@ -25,6 +25,8 @@
 #define RUN_ID "0123456789abcdef0123456789abcdef"
 enum { WAIT_MS = 20 * 1000, RANKS = 64 };
 
+static const struct plan_host local0 = { .name = TEXT_LIT ("local0") }, local = { .name = TEXT_LIT ("local") };
+
 /* ---- a scene: a loop, a launch, a folder, and what was heard ---- */
 
 struct scene {
@@ -57,7 +59,7 @@ static void on_exited (void *owner, uint32_t rank, struct text why)
     assert_true (text_to_c (why, scene->why, sizeof scene->why));
     assert_true (text_is_utf8 (why));
     if (scene->again-- > 0)
-        assert_int_equal (launch_start (scene->launch, rank, TEXT_LIT ("local0"), scene->folder, NULL), 0);
+        assert_int_equal (launch_start (scene->launch, rank, &local0, scene->folder, NULL), 0);
 }
 
 static int scene_open (void **state)
@@ -68,6 +70,7 @@ static int scene_open (void **state)
         return -1;
     snprintf (scene->worker, sizeof scene->worker, "%s/worker", scene->folder);
     struct launch_options options = {
+        .launcher = LAUNCHER_LOCAL,
         .worker_path = scene->worker,
         .run_id_hex = RUN_ID,
         .hub_address = "127.0.0.1",
@@ -143,7 +146,7 @@ static void write_worker (const struct scene *scene, const char *body)
 static void start (struct scene *scene)
 {
     struct err err = { 0 };
-    if (launch_start (scene->launch, 0, TEXT_LIT ("local0"), scene->folder, &err) != 0)
+    if (launch_start (scene->launch, 0, &local0, scene->folder, &err) != 0)
         fail_msg ("%s", err.text);
 }
 
@@ -313,7 +316,7 @@ static void many_workers_start_at_once (void **state)
                   "read -r line\n" ANSWER "read -r go; [ \"$go\" = GO ] && exit 0; echo not let through >&2; exit 1");
     scene->admit = true;
     for (uint32_t rank = 0; rank < RANKS; rank++)
-        assert_int_equal (launch_start (scene->launch, rank, TEXT_LIT ("local"), scene->folder, NULL), 0);
+        assert_int_equal (launch_start (scene->launch, rank, &local, scene->folder, NULL), 0);
     run_until (scene, all_exited);
     for (int rank = 0; rank < RANKS; rank++) {
         assert_int_equal (scene->keyed[rank], 1);
@@ -429,7 +432,7 @@ static void a_start_that_is_refused_changes_nothing (void **state)
     struct scene *scene = *state;
     struct err err = { 0 };
     char path[128], long_path[4200];
-    struct text host = TEXT_LIT ("local0"), broken = TEXT_LIT ("\xff");
+    const struct plan_host *host = &local0, broken = { .name = TEXT_LIT ("\xff") };
     assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &err), -1); /* no worker program */
     assert_int_equal (err.code, ERR_IO);
     assert_non_null (strstr (err.text, scene->worker));
@@ -438,7 +441,7 @@ static void a_start_that_is_refused_changes_nothing (void **state)
     assert_int_equal (err.code, ERR_STATE);
     assert_int_equal (launch_start (scene->launch, 0, host, "/nowhere/at/all", &err), -1);
     assert_int_equal (err.code, ERR_IO);
-    assert_int_equal (launch_start (scene->launch, 0, broken, scene->folder, &err), -1);
+    assert_int_equal (launch_start (scene->launch, 0, &broken, scene->folder, &err), -1);
     assert_int_equal (err.code, ERR_PARSE);
     memset (long_path, '/', sizeof long_path - 1);
     long_path[sizeof long_path - 1] = '\0';

@@ -16,6 +16,7 @@ MAY_USE = {
     "common/io": {"common/base"},
     "coordinator/core": {"common/base", "common/model", "common/frontend"},
     "coordinator/io": {"common/base", "common/model", "common/wire", "common/io", "coordinator/core"},
+    "coordinator/courier": {"common/base", "common/io"},
     "coordinator/view": {"common/base", "common/model", "coordinator/core"},
     "coordinator/cli": {"common/base", "common/model", "common/wire", "common/conf", "common/io", "common/frontend",
                         "coordinator/core", "coordinator/io", "coordinator/view"},
@@ -30,12 +31,12 @@ FENCED = {
     r"libfyaml": {"common/conf"},
     r"sqlite3": {"coordinator/io"},
     r"openssl": {"common/base"},
-    r"jansson": {"coordinator/io", "coordinator/view", "coordinator/cli", "worker/io"},
-    r"libssh": {"coordinator/io"},
+    r"jansson": {"coordinator/io", "coordinator/courier", "coordinator/view", "coordinator/cli", "worker/io"},
+    r"libssh": {"coordinator/courier"},
     r"sys/epoll|sys/socket|pthread|fcntl|unistd": {"common/base", "common/io", "common/conf", "coordinator/io",
-                                                   "coordinator/cli", "worker/io"},
-    r"time|sys/ioctl": {"common/base", "common/io", "common/conf", "coordinator/io", "coordinator/cli", "coordinator/view",
-                        "worker/io"},
+                                                   "coordinator/courier", "coordinator/cli", "worker/io"},
+    r"time|sys/ioctl": {"common/base", "common/io", "common/conf", "coordinator/io", "coordinator/courier", "coordinator/cli",
+                        "coordinator/view", "worker/io"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)

@@ -266,6 +266,90 @@ static void a_later_attempt_counts_and_keeps_its_history (void **state)
     arena_release (&arena);
 }
 
+static void lose_host (struct receipt_fold *fold, uint32_t host, const char *why)
+{
+    struct fact fact = { .kind = FACT_HOST_LOST };
+    fact.of.host_lost = (struct fact_host_lost) { .host = host, .why = text_of (why) };
+    receipt_fold_apply (fold, &fact);
+}
+
+static void end_run (struct receipt_fold *fold, enum outcome outcome)
+{
+    struct fact fact = { .kind = FACT_RUN_ENDED };
+    fact.of.run_ended = (struct fact_run_ended) { .outcome = outcome, .exit_status = 3, .sentence = TEXT_LIT ("over") };
+    receipt_fold_apply (fold, &fact);
+}
+
+static struct receipt_fold *refused_at_launch (struct arena *arena, struct slice_receipt *receipt)
+{
+    struct receipt_fold *fold = receipt_fold_create ();
+    open_run (fold);
+    lose_host (fold, 1, "the worker was not started, in step connect: no connection to port 22");
+    end_run (fold, OUTCOME_COULD_NOT_RUN);
+    receipt_fold_take (fold, arena, receipt);
+    return fold;
+}
+
+static void a_host_that_was_refused_could_not_run_and_the_others_were_not_reached (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
+    const struct header *header = &receipt.headers.items[0];
+    const struct rung_receipt *first = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
+    assert_non_null (first);
+    assert_int_equal (first->outcome, OUTCOME_COULD_NOT_RUN);
+    assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
+    assert_int_equal (frontier_host (header, &receipt.hosts.items[0]), OUTCOME_NOT_REACHED);
+    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
+    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (frontier_of_slice (header, &receipt).next_failing, 0);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void a_host_lost_between_two_rungs_stands_at_the_next_one (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct attempt_key one = { 0, PASS_ONCE, 1 };
+    open_run (fold);
+    end_attempt (fold, 0, one);
+    end_attempt (fold, 1, one);
+    end_pass (fold, one, NULL, 0);
+    lose_host (fold, 0, "silent for 30 s");
+    end_run (fold, OUTCOME_NO_REPORT);
+    receipt_fold_take (fold, &arena, &receipt);
+    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("one")), OUTCOME_PASSED);
+    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_NO_REPORT);
+    assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void a_host_that_came_back_is_not_missing (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct fact joined = { .kind = FACT_HOST_JOINED };
+    open_run (fold);
+    lose_host (fold, 0, "silent for 30 s");
+    receipt_fold_apply (fold, &joined);
+    lose_host (fold, 1, "silent for 31 s");
+    end_run (fold, OUTCOME_COULD_NOT_RUN);
+    receipt_fold_take (fold, &arena, &receipt);
+    assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
+    assert_int_equal (receipt.hosts.items[1].rungs.n, 1);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
 static bool text_has (const struct slice_receipt *receipt, const char *words)
 {
     struct buf out;
@@ -292,16 +376,12 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
     arena_release (&arena);
 }
 
-static void json_follows_the_schema (void **state)
+static void check_schema (const struct slice_receipt *receipt)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
     struct buf json;
     char path[] = "/tmp/sliceup-receipt-XXXXXX", command[512];
     buf_init (&json, 1 << 20);
-    receipt_json (&receipt, &json);
+    receipt_json (receipt, &json);
     int fd = mkstemp (path);
     assert_true (fd >= 0);
     assert_int_equal (write (fd, json.ptr, json.len), (ssize_t) json.len);
@@ -314,6 +394,18 @@ static void json_follows_the_schema (void **state)
     unlink (path);
     assert_int_equal (status, 0);
     buf_release (&json);
+}
+
+static void json_follows_the_schema (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    check_schema (&receipt);
+    receipt_fold_destroy (fold);
+    fold = refused_at_launch (&arena, &receipt);
+    check_schema (&receipt);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -328,6 +420,9 @@ int main (void)
         cmocka_unit_test (what_is_not_a_receipt_is_refused_with_its_place),
         cmocka_unit_test (the_fold_tells_where_each_host_stands),
         cmocka_unit_test (a_later_attempt_counts_and_keeps_its_history),
+        cmocka_unit_test (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached),
+        cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
+        cmocka_unit_test (a_host_that_came_back_is_not_missing),
         cmocka_unit_test (the_text_folds_hosts_and_shows_no_control_bytes),
         cmocka_unit_test (json_follows_the_schema),
     };

@@ -341,7 +341,7 @@ static void magnitudes_bound_negative_numbers_too (void **state)
 }
 
 static const struct { const struct names *names; const char *words; } vocabulary[] = {
-    { &launcher_names, "none local join" },
+    { &launcher_names, "none local join ssh slurm" },
     { &program_kind_names, "none builtin canary command" },
     { &scope_names, "none host slice" },
     { &warm_names, "none solo gang" },
@@ -384,18 +384,18 @@ static void kinds_have_bodies_names_and_directions (void **state)
     uint32_t messages = 0, facts = 0;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind), messages++) {
         assert_string_not_equal (msg_name (kind), "?");
-        assert_true (msg_from_worker (kind) == (kind <= MSG_BYE));
+        assert_true (msg_from_worker (kind) == (kind <= MSG_FETCH));
         assert_true ((msg_body (kind) == NULL) == (kind == MSG_REHELLO));
         assert_true (!msg_body (kind) || msg_body (kind)->bytes <= sizeof ((struct msg *) 0)->of);
     }
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind), facts++) {
         assert_string_not_equal (fact_name (kind), "?");
-        assert_true (fact_is_soft (kind) == (kind == FACT_HOST_HEARD || kind == FACT_HOST_SUSPECTED));
+        assert_true (fact_is_soft (kind) == (kind >= FACT_HOST_HEARD));
         assert_true (fact_body (kind)->bytes <= sizeof ((struct fact *) 0)->of);
     }
-    assert_int_equal (messages, 13);
-    assert_int_equal (facts, 20);
-    static const uint32_t unknown[] = { 0, 31, 40, 63, 66, 1000, UINT32_MAX };
+    assert_int_equal (messages, 15);
+    assert_int_equal (facts, 21);
+    static const uint32_t unknown[] = { 0, 31, 41, 63, 67, 1000, UINT32_MAX };
     for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         assert_null (msg_body ((enum msg_kind) unknown[i]));
         assert_false (msg_is_known ((enum msg_kind) unknown[i]) || msg_from_worker ((enum msg_kind) unknown[i]));
