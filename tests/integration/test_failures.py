@@ -1,4 +1,5 @@
 """Programs, workers and hosts that fail in every way: the right outcome, one clear sentence, and nothing left behind."""
+import fcntl
 import os
 import signal
 import time
@@ -67,11 +68,12 @@ class Canaries(Failing):
             self.assertLessEqual(path.stat().st_size, (64 << 10) + (8 << 10), path)
 
     def test_an_orphan_dies_with_its_program_and_is_counted(self):
-        pid_file = self.lab.files / "orphan.pid"
-        rung = self.lab.rung("leaves", "orphan.py", args={"pid_file": str(pid_file)}, backend="any")
+        held = self.lab.files / "orphan.held"
+        rung = self.lab.rung("leaves", "orphan.py", args={"held_file": str(held)}, backend="any")
         ended = self.climb([rung], hosts=1)
         self.assertEqual(0, ended.status, ended)
-        self.assertFalse(lab.alive(int(pid_file.read_text())), "the orphan still runs")
+        with held.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: the orphan still runs
         self.assertEqual(1, self.attempt(self.lab.receipt(), "h0", "leaves")["strays"])
 
     def test_garbage_on_the_descriptor_never_passes(self):

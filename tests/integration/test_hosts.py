@@ -1,0 +1,149 @@
+"""Slices of real hosts over ssh: every host has its own address, name, processes, folders and sshd (tests/lib/netlab.py)."""
+import os
+import pathlib
+import re
+import time
+import unittest
+
+import lab
+import netlab
+
+MESH = {"data": 4, "model": 2}
+WARM = ["tiny", "dense", "adamw", "collective"]
+
+
+class OverSsh(netlab.NetLabTest):
+    def all_passed(self, receipt, hosts):
+        self.assertEqual("passed", receipt["outcome"])
+        self.assertEqual([(f"h{number}", "passed") for number in range(hosts)],
+                         [(host["host"], host["outcome"]) for host in receipt["hosts"]])
+        self.assertEqual({"proved"}, {item["proof"] for item in receipt["reductions"]})
+        names = {host["host"]: host["facts"]["hostname"] for host in receipt["hosts"]}
+        self.assertEqual({f"h{number}": f"h{number}" for number in range(hosts)}, names, "a worker ran on another host")
+
+
+class Plain(OverSsh):
+    def bundles(self, host):
+        """Every bundle on a host, with the time at which it was put there."""
+        return [(path.name, path.stat().st_mtime_ns) for path in sorted(host.path(f"{netlab.DIRECTORY}/bundles").glob("*"))]
+
+    def test_eight_hosts_climb_the_plain_ladder_to_the_top(self):
+        began = time.monotonic()
+        ended = self.passes(self.lab.sliceup("run", self.lab.slice()))
+        first_s = time.monotonic() - began
+        self.assertIn("3 of 3 rungs passed on h[0-7]", ended.out)
+        self.all_passed(self.lab.receipt(), 8)
+        self.nothing_is_left()
+        before = {host.name: self.bundles(host) for host in self.lab.hosts}
+        self.assertEqual({1}, {len(found) for found in before.values()}, before)
+
+        began = time.monotonic()
+        self.passes(self.lab.sliceup("run", self.lab.slice()))
+        print(f"    with upload {first_s:.1f} s, without {time.monotonic() - began:.1f} s")
+        self.assertEqual(before, {host.name: self.bundles(host) for host in self.lab.hosts}, "a bundle travelled again")
+        self.nothing_is_left()
+
+    def test_workers_outlive_the_connections_that_brought_them(self):
+        rung = {"id": "slow", "command": ["sleep", "6"], "timeout": "60s"}
+        run = self.lab.start("run", self.lab.slice(ladder=str(self.lab.ladder("slow.yaml", [rung]))))
+        lab.wait_for(lambda: self.lab.count("pass-began") and all(host.programs() for host in self.lab.hosts),
+                     "the program on every host", 90)
+        lab.wait_for(lambda: not any(host.sessions() for host in self.lab.hosts), "the ssh sessions to be gone", 10)
+        self.assertEqual([run.process.pid], sorted(self.lab.node_processes()), "a courier stayed")
+        self.passes(run.end(90))
+        self.nothing_is_left()
+
+    def test_a_host_that_is_off_delays_nobody_and_is_named(self):
+        dead = self.lab["h5"]
+        dead.power_off()
+        try:
+            path = self.lab.slice(start={"directory": netlab.DIRECTORY, "deadline": "5s"}, limits={"join": "12s"})
+            ended = self.lab.sliceup("run", path, bound_s=60)
+        finally:
+            dead.begin()
+            dead.link()
+            dead.up()
+        self.assertEqual(3, ended.status, ended)
+        sentence = self.lab.receipt()["headers"][0]["sentence"]
+        self.assertRegex(sentence, r"\bh5 could-not-run: .*connect")
+        self.assertEqual(7, self.lab.count("host-joined"))
+        self.nothing_is_left()
+
+    def test_a_host_key_that_is_not_the_known_one_is_refused(self):
+        known = (self.lab.root / "known_hosts").read_text().splitlines()
+        swapped = [line.replace(line.split()[2], known[0].split()[2]) if line.startswith("h2,") else line for line in known]
+        self.lab.write("known_hosts", "\n".join(swapped) + "\n")
+        before = self.accepted("h2")
+        ssh = {"user": "root", "identities": [str(self.lab.root / "user_key")], "agent": False,
+               "known_hosts": str(self.lab.files / "known_hosts")}
+        ended = self.lab.sliceup("run", self.lab.slice(hosts=["h0", "h2"], ssh=ssh, limits={"join": "20s"}), bound_s=60)
+        self.assertEqual(3, ended.status, ended)
+        self.assertRegex(self.lab.receipt()["headers"][0]["sentence"], r"\bh2 could-not-run: .*host.key")
+        self.assertEqual(before, self.accepted("h2"), "a user's key was shown to a host that is not the known one")
+        self.nothing_is_left()
+
+    def accepted(self, name):
+        """How often this host's sshd was shown a user's key."""
+        return len(re.findall(r"(?i)publickey|user root", (self.lab[name].folder / "sshd.log").read_text()))
+
+    def test_a_network_that_loses_packets_is_only_slower(self):
+        for host in self.lab.hosts:
+            host.lossy(3)
+        self.passes(self.lab.sliceup("run", self.lab.slice()))
+        self.all_passed(self.lab.receipt(), 8)
+        self.nothing_is_left()
+
+
+class Jax(OverSsh):
+    """Real gloo collectives between hosts; the environment and the cache lie on storage that all hosts share."""
+    COUNT = 4
+    SHARED = (lab.SHARED_ENVS,)
+    PATH = os.environ["PATH"]           # of the interpreter that the environment was built with
+
+    @classmethod
+    def setUpClass(cls):
+        netlab.needs_root()
+        lab.SHARED_ENVS.mkdir(parents=True, exist_ok=True)
+        cls.build_environment()
+        super().setUpClass()
+
+    @classmethod
+    def build_environment(cls):
+        """Here, where there may be a package index; the hosts have no way to one. Built once, whichever test comes first."""
+        local = lab.Lab()
+        try:
+            ladder = local.ladder("ladder.yaml", [{"id": "environment", "builtin": "restore", "timeout": "20m"}])
+            ended = local.sliceup("run", local.slice(hosts=1, ladder=str(ladder), profile="cpu-jax", pins="jax-cpu",
+                                                     env_dir=str(lab.SHARED_ENVS / "jax-cpu")), bound_s=800)
+            if ended.status != 0:
+                raise AssertionError(f"the environment could not be built: {ended}")
+        finally:
+            local.close()
+
+    def test_the_jax_ladder_is_climbed_to_the_top_and_restored(self):
+        cache = pathlib.Path(self.lab.files / "cache")
+        path = self.lab.slice(ladder="jax", profile="cpu-jax", pins="jax-cpu", mesh=MESH,
+                              env_dir=str(lab.SHARED_ENVS / "jax-cpu"), cache={"mode": "single-writer", "root": str(cache)},
+                              limits={"suspect": "10s", "lost": "60s", "orphan": "60s", "exit": "120s"})
+        for kind in ("cold", "restored"):
+            began = time.monotonic()
+            ended = self.passes(self.lab.sliceup("run", path, bound_s=400))
+            print(f"    {kind} {time.monotonic() - began:.1f} s")
+            self.assertIn("7 of 7 rungs passed on h[0-3]", ended.out)
+            self.climbed(self.lab.receipt(), cold=kind == "cold")
+            self.nothing_is_left()
+        self.assertTrue(list(cache.rglob("gen-*")), "no generation was published below the shared root")
+
+    def climbed(self, receipt, cold):
+        self.all_passed(receipt, 4)
+        for number in range(4):
+            attempts = [item for item in self.rungs(receipt, f"h{number}") if item[0] in WARM]
+            compiles = cold and number == 0 # the others take part in the gang's cold pass, too
+            wanted = [(rung, kind, "passed") for rung in WARM for kind in ("cold", "restored")
+                      if kind == "restored" or compiles or (cold and rung == "collective")]
+            self.assertEqual(wanted, attempts)
+            self.assertEqual("restored", self.attempt(receipt, f"h{number}", "collective")["cache"])
+
+
+if __name__ == "__main__":
+    unittest.main()

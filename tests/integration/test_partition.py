@@ -1,0 +1,268 @@
+"""Hosts cut off, paused, killed, rebooted, and coordinators that die, return or are two: always the right outcome, in
+bounded time, nothing left running. Four real hosts over ssh (tests/lib/netlab.py), with limits of seconds."""
+import json
+import shutil
+import signal
+import time
+import unittest
+
+import lab
+import netlab
+
+SUSPECT_S, LOST_S, ORPHAN_S, EXIT_S = 2, 6, 9, 15
+LIMITS = {"join": "60s", "suspect": f"{SUSPECT_S}s", "lost": f"{LOST_S}s", "orphan": f"{ORPHAN_S}s", "exit": f"{EXIT_S}s",
+          "cascade": "1s", "stop": "300ms"}
+SLACK_S = 12            # for what a busy machine adds to a bound of the product
+HALF_S = 2.4            # of being cut off: TCP sends again 3.0 s after the first loss, so the silence is longer than the cut
+
+
+def here(seconds, others=1):
+    """A command that takes its time on some hosts, {name: seconds}, and `others` on the rest."""
+    cases = " ".join(f"{name}) exec sleep {value};;" for name, value in seconds.items())
+    return {"id": "slow", "command": ["sh", "-c", f"case $(hostname) in {cases} *) exec sleep {others};; esac"], "timeout": "2m"}
+
+
+class Hosts(netlab.NetLabTest):
+    COUNT = 4
+    SHARED = (lab.CANARIES, lab.TOP / "worker" / "canaries")
+
+    def begin(self, rungs, limits=None, at=1, **more):
+        """A run whose rung number `at` is running on every host."""
+        path = self.lab.slice(ladder=str(self.lab.ladder("ladder.yaml", rungs)), limits={**LIMITS, **(limits or {})}, **more)
+        run = self.lab.start("run", path)
+        lab.wait_for(lambda: run.process.poll() is not None or self.runs_everywhere(at), "the program on every host", 90)
+        self.assertIsNone(run.process.poll(), f"the run ended before anything happened to it:\n{run.out}")
+        return run
+
+    def runs_everywhere(self, at):
+        """Before the first rung there are only the shells that bring the workers; a session that is cut off stays for ever."""
+        return self.lab.count("pass-began") >= at and all(host.programs() and not host.sessions() for host in self.lab.hosts)
+
+    def outcomes(self, rung="slow"):
+        receipt = self.lab.receipt()
+        return {host.name: self.attempt(receipt, host.name, rung)["outcome"] for host in self.lab.hosts}
+
+    def cause(self, host, rung="slow"):
+        return self.attempt(self.lab.receipt(), host, rung)["cause"]["text"]
+
+    def ends(self, run, status, bound_s):
+        """The run ends by itself with this status within the bound."""
+        began = time.monotonic()
+        ended = run.end(bound_s + 60)
+        took_s = time.monotonic() - began
+        self.assertEqual(status, ended.status, ended)
+        self.assertLess(took_s, bound_s, ended)
+        return ended
+
+    def stops_itself(self, hosts, since):
+        """Hosts to which nobody speaks end their program by the orphan limit and their worker by the exit limit."""
+        lab.wait_for(lambda: not any(self.lab[name].programs() for name in hosts), f"the programs of {hosts} to be ended by their workers",
+                     max(since + ORPHAN_S + SLACK_S - time.monotonic(), 1))
+        programs_s = time.monotonic() - since
+        self.assertTrue(all(self.lab[name].workers() for name in hosts), "a worker left before its time, or ended its program only then")
+        lab.wait_for(lambda: not any(self.lab[name].processes() for name in hosts), f"the workers of {hosts} to leave",
+                     max(since + EXIT_S + SLACK_S - time.monotonic(), 1))
+        print(f"    {', '.join(hosts)}: programs ended {programs_s:.1f} s, workers {time.monotonic() - since:.1f} s after the cut")
+
+
+WAYS = {"h1": {"outward": False}, "h2": {"inward": False}, "h3": {}}   # no word gets in; none gets out; neither
+
+
+class CutOff(Hosts):
+    def cut(self, hosts=tuple(WAYS)):
+        for name in hosts:
+            self.lab[name].cut(**WAYS[name])
+        return time.monotonic()
+
+    def test_a_cut_shorter_than_lost_is_only_a_suspicion_whichever_way_it_goes(self):
+        run = self.begin([here({}, others=8), {"id": "above", "builtin": "facts"}])
+        since = self.cut()
+        run.wait_out(r"h[\[1-3].*(suspect|silent)", HALF_S + SLACK_S)
+        lab.wait_for(lambda: time.monotonic() > since + HALF_S, "the end of the cut")
+        for name in WAYS:
+            self.lab[name].heal()
+        ended = self.ends(run, 0, 60)
+        self.assertEqual({"passed"}, set(self.outcomes().values()))
+        self.assertNotIn(" lost", ended.out)
+        self.assertEqual(4, self.lab.count("host-joined"), "a worker had to join again")
+        self.nothing_is_left()
+
+    def test_a_host_cut_off_for_good_is_named_whichever_way_and_stops_itself(self):
+        run = self.begin([here({"h0": 2}, others=300), {"id": "above", "builtin": "facts"}])
+        since = self.cut()
+        ended = self.ends(run, 1, LOST_S + SLACK_S)
+        self.assertEqual({"h0": "passed", "h1": "no-report", "h2": "no-report", "h3": "no-report"}, self.outcomes())
+        self.assertRegex(ended.out, r"stopped at rung slow \(1 of 2\): h\[1-3\] no-report: silent for ")
+        self.assertFalse(self.lab["h0"].programs())
+        self.stops_itself(sorted(WAYS), since)
+        self.nothing_is_left()
+
+    def test_twice_lost_is_lost_for_this_run_though_the_host_returns(self):
+        run = self.begin([here({"h0": 2 * LOST_S + 5, "h3": 300}, others=2), {"id": "above", "builtin": "facts"}])
+        since = self.cut(["h3"])
+        run.wait_out(r"h3 lost", LOST_S + SLACK_S)
+        lab.wait_for(lambda: time.monotonic() > since + 2 * LOST_S, "twice the limit", 60)
+        self.lab["h3"].heal()
+        self.ends(run, 1, 60)
+        self.assertEqual({"h0": "passed", "h1": "passed", "h2": "passed", "h3": "no-report"}, self.outcomes())
+        self.assertIn("silent for ", self.cause("h3"))
+        self.nothing_is_left(EXIT_S + SLACK_S)
+
+    def test_in_a_rung_of_the_slice_the_others_cascade(self):
+        rung = self.lab.rung("slow", "marks.py", scope="slice", timeout="2m",
+                             args={"file": str(self.lab.files / self._testMethodName), "seconds": 100})
+        run = self.begin([rung, {"id": "above", "builtin": "facts"}])
+        since = self.cut(["h2"])
+        ended = self.ends(run, 1, LOST_S + SLACK_S)
+        self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "no-report", "h3": "cascade"}, self.outcomes())
+        self.assertRegex(ended.out, r"h2 no-report: silent for ")
+        for name in ("h0", "h1", "h3"):
+            self.assertFalse(self.lab[name].programs(), f"{name} still runs its program")
+        self.stops_itself(["h2"], since)
+        self.nothing_is_left()
+
+
+class Stopped(Hosts):
+    def test_a_paused_host_is_no_report_and_leaves_when_it_wakes(self):
+        run = self.begin([here({"h3": 300}), {"id": "above", "builtin": "facts"}])
+        self.lab["h3"].pause()
+        ended = self.ends(run, 1, LOST_S + SLACK_S)
+        self.assertEqual({"h0": "passed", "h1": "passed", "h2": "passed", "h3": "no-report"}, self.outcomes())
+        self.assertIn("h3 no-report: silent for ", ended.out)
+        self.assertTrue(self.lab["h3"].programs(), "nobody could have ended it")
+        self.lab["h3"].resume()
+        self.nothing_is_left(EXIT_S + SLACK_S)
+
+    def test_a_killed_worker_is_no_report_and_its_program_dies_with_it(self):
+        run = self.begin([here({"h1": 300}), {"id": "above", "builtin": "facts"}])
+        for pid in self.lab["h1"].workers():
+            self.lab["h1"].run("kill", "-KILL", pid, check=False)
+        lab.wait_for(lambda: not self.lab["h1"].processes(), "the program to die with its worker", 5)
+        self.ends(run, 1, LOST_S + SLACK_S)
+        self.assertEqual({"h0": "passed", "h1": "no-report", "h2": "passed", "h3": "passed"}, self.outcomes())
+        self.nothing_is_left()
+
+    def test_a_rebooted_host_is_no_report_and_can_take_part_again(self):
+        run = self.begin([{"id": "facts", "builtin": "facts"}, here({"h2": 300})], at=2)
+        self.lab["h2"].reboot()
+        ended = self.ends(run, 1, LOST_S + SLACK_S)
+        self.assertEqual({"h0": "passed", "h1": "passed", "h2": "no-report", "h3": "passed"}, self.outcomes())
+        self.assertIn("h2 no-report: ", ended.out)
+        self.nothing_is_left()
+        boots = self.boot_ids()
+        self.passes(self.lab.sliceup("run", self.lab.slice()))
+        self.assertEqual(["h2"], [name for name, boot in self.boot_ids().items() if boot != boots[name]])
+        self.nothing_is_left()
+
+    def boot_ids(self):
+        return {host["host"]: host["facts"]["boot_id"] for host in self.lab.receipt()["hosts"]}
+
+
+class Coordinators(Hosts):
+    def setUp(self):
+        super().setUp()
+        self.marks = self.lab.files / f"marks-{self._testMethodName}"
+
+    def marked(self):
+        return self.marks.read_text().splitlines() if self.marks.exists() else []
+
+    def rung(self, name, seconds=0.3):
+        return self.lab.rung(name, "marks.py", args={"file": str(self.marks), "seconds": seconds}, timeout="60s")
+
+    def each_ran_once(self, rungs):
+        self.assertEqual(sorted(f"{host.name} {rung} once 1" for host in self.lab.hosts for rung in rungs), sorted(self.marked()))
+
+    def test_a_coordinator_killed_at_several_moments_is_replaced_and_nothing_runs_again(self):
+        rungs = ("low", "middle", "high")
+        run = self.begin([self.rung("low", 2), self.rung("middle", 2), self.rung("high")])
+        for moment, what in ((lambda: self.lab.count("attempt-ended") >= 1, "a first result"),
+                             (lambda: len(self.marked()) >= 5, "a program of the second rung"),
+                             (lambda: self.lab.count("attempt-ended") >= 8, "the end of the second rung")):
+            lab.wait_for(lambda: run.process.poll() is not None or moment(), what, 60)
+            if run.process.poll() is not None:
+                break
+            run.kill_and_reap()
+            run = self.lab.start("resume")
+        self.ends(run, 0, 60)
+        self.each_ran_once(rungs)
+        self.assertGreaterEqual(self.lab.count("epoch-began"), 3)
+        self.assertTrue([item for item in self.lab.receipt()["recoveries"] if "coordinator" in item["what"]])
+        self.nothing_is_left()
+
+    def test_without_a_coordinator_every_host_stops_itself(self):
+        run = self.begin([here({}, others=300)])
+        run.kill_and_reap()
+        self.stops_itself([host.name for host in self.lab.hosts], time.monotonic())
+        self.nothing_is_left()
+
+    def test_cancel_reaches_every_host(self):
+        run = self.begin([here({}, others=300)])
+        run.kill(signal.SIGINT)
+        self.ends(run, 130, SLACK_S)
+        self.nothing_is_left()
+
+    def test_a_second_coordinator_is_refused_while_the_first_lives(self):
+        run = self.begin([here({}, others=6)])
+        second = self.lab.sliceup("resume", bound_s=30)
+        self.assertNotEqual(0, second.status, second)
+        self.assertRegex(second.out + second.err, r"(?i)another|already|lives|drives")
+        self.ends(run, 0, 60)
+        self.assertEqual(1, self.lab.count("epoch-began"))
+        self.nothing_is_left()
+
+    def test_an_older_coordinator_that_comes_back_is_obeyed_by_no_worker(self):
+        """The node hangs; its run is taken over from a copy of its folder, at its address; then the first comes back."""
+        limits = {"lost": "40s", "orphan": "60s", "exit": "90s"}
+        rungs = ("low", "middle", "high")
+        first = self.begin([self.rung("low"), self.rung("middle", 15), self.rung("high")], limits=limits)
+        lab.wait_for(lambda: len(self.marked()) == 8, "the second rung on every host", 60)
+        first.kill(signal.SIGSTOP)
+        home = self.lab.home
+        self.lab.home = self.lab.root / "taken-over"
+        shutil.copytree(home, self.lab.home)
+        other = self.lab.second_node()
+        self.lab.move_address(self.lab.node, other)
+        self.addCleanup(self.lab.move_address, other, self.lab.node)
+        second = self.lab.start("resume", node=other)
+        lab.wait_for(lambda: self.lab.count("host-joined") >= 8, "every worker to join the second coordinator", 60)
+
+        self.lab.move_address(other, self.lab.node)
+        self.hears_and_is_given_nothing(first, home)
+        first.kill_and_reap()
+
+        self.lab.move_address(self.lab.node, other)
+        ended = self.ends(second, 0, 90)
+        self.assertIn("3 of 3 rungs passed on h[0-3]", ended.out)
+        self.each_ran_once(rungs)
+        self.nothing_is_left()
+
+    def facts_of(self, home):
+        keep, self.lab.home = self.lab.home, home
+        try:
+            return [kind for _, kind in self.lab.facts()]
+        finally:
+            self.lab.home = keep
+
+    @staticmethod
+    def connections(pid, port):
+        """The far ends of what is connected to a port of the network in which pid lives, as the kernel writes them."""
+        with open(f"/proc/{pid}/net/tcp") as table:
+            lines = [line.split() for line in table][1:]
+        return {line[2] for line in lines if line[3] == "01" and int(line[1].split(":")[1], 16) == port}
+
+    def hears_and_is_given_nothing(self, first, home):
+        """The workers find the first one again and hear it for seconds; none joins it, none brings it a result."""
+        port = json.loads(next(home.glob("runs/*/hub.json")).read_text())["control_port"]
+        known, before = self.connections(first.process.pid, port), self.facts_of(home)
+        first.kill(signal.SIGCONT)
+        lab.wait_for(lambda: len(self.connections(first.process.pid, port) - known) >= 4, "all workers to connect to it again", 40)
+        lab.wait_for(lambda: not any(host.programs() for host in self.lab.hosts), "every host to have a result to tell", 40)
+        since = time.monotonic()
+        lab.wait_for(lambda: time.monotonic() > since + 4, "four seconds in which heartbeats are said and answered")
+        given = set(self.facts_of(home)[len(before):])
+        names = {name for name, number in lab.FACTS.items() if number in given}
+        self.assertFalse(names & {"host-joined", "attempt-ended", "pass-ended", "pass-began", "run-ended"}, names)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,132 @@
+"""Real Slurm: slurmctld, a slurmd on each of four hosts of a netlab, munge between them (tests/lib/slurm_lab.py).
+
+docs/guide/slurm.md is executed as it stands: its YAML files are saved, its commands run in their order."""
+import re
+import subprocess
+import unittest
+
+import lab
+import netlab
+import slurm_lab
+
+GUIDE = lab.TOP / "docs" / "guide" / "slurm.md"
+BLOCK = re.compile(r"^```(yaml|sh)\n(.*?)^```$", re.M | re.S)
+
+
+class Slurm(netlab.NetLabTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.netlab = slurm_lab.SlurmLab(4)
+        cls.addClassCleanup(cls.netlab.close)
+
+    def setUp(self):
+        super().setUp()
+        lab.wait_for(self.lab.all_idle, "every Slurm node to be idle", 60)
+
+    def slice(self, hosts="h[0-3]", ladder="plain", limits=None, deadline="60s", **more):
+        settings = {"slice": "slice", "launcher": "slurm", "hosts": hosts, "start": {"directory": netlab.DIRECTORY, "deadline": deadline},
+                    "profile": "plain", "ladder": ladder, "cache": {"mode": "off"},
+                    "limits": {**netlab.LIMITS, "join": "90s", **(limits or {})}, **more}
+        return self.lab.write_settings("slice.yaml", settings)
+
+    def shell(self, text, bound_s=200):
+        """A shell on the node, in the folder of the guide's files, with sliceup in its PATH."""
+        env = self.lab.env()
+        env["PATH"] = f"{lab.BUILD / 'bin'}:{env['PATH']}"
+        done = subprocess.run([*self.lab.enter(), "sh", "-euxc", f"cd {self.lab.files}\n{text}"], env=env, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=bound_s)
+        return lab.Lab._checked(lab.Ended(done.returncode, done.stdout, done.stderr))
+
+    def empty(self):
+        """No process of a run is left on a host, and no job in the queue."""
+        self.nothing_is_left(30)
+        try:
+            lab.wait_for(lambda: not self.lab.node_run("squeue", "--noheader").stdout.strip(), "the queue to be empty", 30)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.lab.node_run('squeue').stdout}") from None
+
+
+class Guide(Slurm):
+    def test_every_command_of_the_guide_does_what_it_says(self):
+        ran = []
+        for kind, text in BLOCK.findall(GUIDE.read_text()):
+            if kind == "yaml":
+                name = re.search(r"^slice: (\S+)$", text, re.M)[1]
+                self.lab.write(f"{name}.yaml", text)
+                continue
+            ended = self.passes(self.shell(text))
+            ran.append(ended.out)
+            self.empty()
+        self.assertEqual(3, len(ran), "the guide has other commands than this test knows")
+        whole, without, by_name = ran
+        self.assertIn("3 of 3 rungs passed on h[0-3]", whole)
+        self.assertIn("3 of 3 rungs passed on h[0-1,3]", without)
+        self.assertIn("3 of 3 rungs passed on h[0-3]", by_name)
+
+    def test_each_host_ran_on_its_own_node(self):
+        self.passes(self.lab.sliceup("run", self.slice()))
+        receipt = self.lab.receipt()
+        self.assertEqual({f"h{number}": f"h{number}" for number in range(4)},
+                         {host["host"]: host["facts"]["hostname"] for host in receipt["hosts"]})
+        self.assertEqual({"proved"}, {item["proof"] for item in receipt["reductions"]})
+        self.empty()
+
+
+class Trouble(Slurm):
+    def sentence(self, ended):
+        self.assertEqual(3, ended.status, ended)
+        sentence = self.lab.receipt()["headers"][0]["sentence"]
+        self.assertEqual(1, len(sentence.splitlines()))
+        return sentence
+
+    def test_a_partition_that_does_not_exist_is_one_clear_sentence(self):
+        ended = self.lab.sliceup("run", self.slice(slurm={"partition": "nowhere"}), bound_s=120)
+        sentence = self.sentence(ended)
+        self.assertRegex(sentence, r"h\[0-3\] could-not-run: .*(?i:invalid partition)")
+        self.empty()
+
+    def test_a_partition_that_is_down_is_given_up_at_the_deadline(self):
+        ended = self.lab.sliceup("run", self.slice(slurm={"partition": "closed"}, deadline="5s"), bound_s=120)
+        self.assertRegex(self.sentence(ended), r"waiting for Slurm to start a job step .* deadline of 5 s .*start\.deadline")
+        self.assertEqual(0, self.lab.count("host-joined"))
+        self.empty()
+
+    def test_hosts_from_slurm_outside_an_allocation_is_refused_at_once(self):
+        ended = self.lab.sliceup("check", self.slice(hosts={"from": "slurm"}))
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("SLURM_JOB_NODELIST", ended.out + ended.err)
+
+    def running(self):
+        rung = {"id": "slow", "command": ["sleep", "300"], "timeout": "10m"}
+        ladder = self.lab.ladder("slow.yaml", [rung])
+        run = self.lab.start("run", self.slice(ladder=str(ladder), limits={"lost": "6s", "orphan": "9s", "exit": "15s"}))
+        lab.wait_for(lambda: run.process.poll() is not None or (self.lab.count("pass-began") and all(
+            any(words[0] == "sleep" for words in host.processes().values()) for host in self.lab.hosts)), "the program on every host", 90)
+        self.assertIsNone(run.process.poll(), run.out)
+        return run
+
+    def test_a_cancelled_job_is_no_report_on_its_host(self):
+        run = self.running()
+        jobs = dict(line.split() for line in self.lab.node_run("squeue", "--noheader", "--format=%N %i").stdout.splitlines())
+        self.lab.node_run("scancel", jobs["h1"])
+        run.wait_out(r"h1.*(lost|ended)", 40)
+        run.kill(2)
+        run.end(60)
+        attempt = self.attempt(self.lab.receipt(), "h1", "slow")
+        self.assertEqual("no-report", attempt["outcome"], attempt)
+        self.empty()
+
+    def test_a_killed_coordinator_leaves_nothing_behind(self):
+        run = self.running()
+        run.kill_and_reap()
+        self.empty()
+
+    def test_cancel_leaves_nothing_behind(self):
+        run = self.running()
+        run.kill(2)
+        self.assertEqual(130, run.end(60).status, run.out)
+        self.empty()
+
+
+if __name__ == "__main__":
+    unittest.main()
