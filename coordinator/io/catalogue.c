@@ -14,7 +14,7 @@
 
 enum {
     FORMAT = 1,
-    BUSY_MS = 5000,
+    BUSY_MS = 30 * 1000, /* on a thread of its own; SQLite lets those who wait in by chance, not in turn */
     BUNDLE_MAX_BYTES = 255,
     /* 2,048 covers of at most 255 bytes (fact.c), and the rest. */
     RECORD_MAX_BYTES = 1024 * 1024,

@@ -111,7 +111,7 @@ static void tokens_rise_over_bundles_and_openings (void **state)
     }
 }
 
-enum { TAKERS = 4, TAKES = 200 };
+enum { TAKERS = 4, TAKES = 40 };
 
 static void take_tokens (const char *root, int report)
 {
