@@ -57,16 +57,16 @@ static json_t *json_ssh (const struct courier_order *order)
     const struct ssh_way *way = &order->host->ssh;
     const struct ssh_plan *ssh = &order->start->ssh;
     return json_pack ("{s:o, s:I, s:o, s:o, s:o, s:o, s:b}", "address",
-                      json_text (way->address.len ? way->address : order->host->address), "port", (json_int_t) way->port,
-                      "user", json_text (way->user), "jump", json_text (way->jump), "known_hosts",
-                      json_text (ssh->known_hosts), "identities", json_texts (ssh->identities.items, ssh->identities.n),
-                      "agent", (int) ssh->agent);
+                      json_text (way->address.len ? way->address : order->host->address), "port",
+                      (json_int_t) way->port, "user", json_text (way->user), "jump", json_text (way->jump),
+                      "known_hosts", json_text (ssh->known_hosts), "identities",
+                      json_texts (ssh->identities.items, ssh->identities.n), "agent", (int) ssh->agent);
 }
 
 static json_t *json_slurm (const struct slurm_plan *slurm)
 {
-    return json_pack ("{s:o, s:o, s:o}", "account", json_text (slurm->account), "partition", json_text (slurm->partition),
-                      "options", json_texts (slurm->options.items, slurm->options.n));
+    return json_pack ("{s:o, s:o, s:o}", "account", json_text (slurm->account), "partition",
+                      json_text (slurm->partition), "options", json_texts (slurm->options.items, slurm->options.n));
 }
 
 int launch_words_courier (struct buf *out, const struct courier_order *order, struct err *err)
@@ -123,7 +123,8 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
     const char *refused = json_string_value (json_object_get (words, "refused"));
     const char *ended = json_string_value (json_object_get (words, "ended"));
     if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
-        return err_set (err, ERR_PARSE, "its courier speaks another protocol than %d: use one build's programs together",
+        return err_set (err, ERR_PARSE,
+                        "its courier speaks another protocol than %d: use one build's programs together",
                         LAUNCH_PROTOCOL);
     if (json_is_true (json_object_get (words, "left")))
         said->word = WORD_LEFT;
@@ -140,6 +141,12 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
     return 1;
 }
 
+static bool is_meant_for_us (const struct launch_ear *ear)
+{
+    struct text line = { ear->line, ear->line_len };
+    return text_starts (line, "{\"sliceup-worker\"") || (ear->courier && text_starts (line, "{\"sliceup-courier\""));
+}
+
 /* A whole line: a word, a broken word, or something else. */
 static int hear_line (const struct launch_ear *ear, struct launch_said *said, struct err *err)
 {
@@ -148,6 +155,8 @@ static int hear_line (const struct launch_ear *ear, struct launch_said *said, st
         return 0;
     json_t *words = json_loadb (ear->line, ear->line_len, JSON_REJECT_DUPLICATES, NULL);
     *said = (struct launch_said) { 0 };
+    if (!words && is_meant_for_us (ear))
+        return err_set (err, ERR_PARSE, "its answer cannot be read: expected one line of JSON");
     if (words && json_object_get (words, "sliceup-worker"))
         rc = answer_of (words, said, err);
     else if (words && ear->courier && json_object_get (words, "sliceup-courier"))

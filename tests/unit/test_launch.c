@@ -354,7 +354,8 @@ static const struct wrong {
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":4294967297,\"pid_start\":1}'; exec sleep 600", "no pid" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":'$$'}'; exec sleep 600", "no start time" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":'$$',\"pid_start\":5}'; exec sleep 600", "no version" },
-    { "echo '{\"sliceup-worker\":1,\"sliceup-worker\":1}'; exec sleep 600", "did not name its key within" },
+    { "echo '{\"sliceup-worker\":1,\"sliceup-worker\":1}'; exec sleep 600", "answer cannot be read" },
+    { "echo '{\"sliceup-worker\":1,\"pid\":99999999999999999999}'; exec sleep 600", "answer cannot be read" },
     { "printf '{\"sliceup-worker\":1}%5000s\n' x; exec sleep 600", "did not name its key within" }, /* cut: an answer */
     { "printf '{\"sliceup-worker\":1'; exec sleep 600", "did not name its key within" },
 };

@@ -1,0 +1,219 @@
+/* driver_out.c - what the core decided: facts to the journal and to monitors, effects performed in their order. */
+#include "coordinator/io/driver_private.h"
+
+#include <stdio.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+
+enum { LEAVE_MS = 10000, SOFT_HELD_MAX = 1 << 16 };
+
+/* ---- facts and effects out ---- */
+
+static void fail_stop (struct driver *driver, const struct fact *fact)
+{
+    err_set (&driver->problem, ERR_LIMIT,
+             "fact %llu, %s, is out of its own bounds and cannot be recorded; the run stops here",
+             (unsigned long long)fact->index, fact_name (fact->kind));
+    driver->deaf = true;
+    driver_end (driver, 3);
+}
+
+static void driver_record (struct driver *driver, struct fact *fact)
+{
+    fact->wall_ms = clock_wall_ms ();
+    if (driver->options.watch)
+        driver->options.watch (driver->options.owner, fact);
+    buf_clear (&driver->frame);
+    wire_put_fact (&driver->frame, fact);
+    if (driver->frame.overflow || !record_check (fact_body (fact->kind), &fact->of, NULL)) {
+        fail_stop (driver, fact); /* what could not be read back must not be relied on */
+        return;
+    }
+    if (!fact_is_soft (fact->kind)) {
+        journal_append (driver->journal, fact->index, fact->kind, fact->at_ms, fact->wall_ms,
+                        buf_as_text (&driver->frame));
+        driver->recorded_index = fact->index;
+    }
+    if (fact_is_soft (fact->kind) && driver->held.n > SOFT_HELD_MAX)
+        return; /* a disk that stalls must not fill memory with heartbeats; monitors learn from the next ones */
+    struct held *held = held_add (&driver->held, driver->recorded_index);
+    held->kind = HELD_PUBLISH;
+    held_own (held, buf_as_text (&driver->frame));
+}
+
+void driver_address (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg)
+{
+    msg->major = PROTOCOL_MAJOR;
+    msg->minor = PROTOCOL_MINOR;
+    msg->run_id = (struct text) { driver->run_raw, RUN_ID_BYTES };
+    msg->epoch = coord_epoch (driver->coord);
+    msg->session = session;
+    msg->seq = ++driver->own_seq[host];
+    msg->ack = coord_seen_seq (driver->coord, host);
+}
+
+static void hold_frame (struct driver *driver, struct held *held, const struct effect *effect)
+{
+    struct msg msg = *effect->msg;
+    driver_address (driver, effect->host, effect->session, &msg);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, &msg);
+    if (driver->frame.len > MSG_MAX_BYTES)
+        log_say (driver->options.log, "%s for host %u is larger than %d bytes and cannot be sent", msg_name (msg.kind),
+                 effect->host, MSG_MAX_BYTES);
+    held_own (held, driver->frame.len > MSG_MAX_BYTES ? (struct text) { 0 } : buf_as_text (&driver->frame));
+}
+
+static void driver_hold (struct driver *driver, const struct effect *effect)
+{
+    struct held *held = held_add (&driver->held, driver->recorded_index);
+    held->kind = HELD_EFFECT;
+    held->effect = effect->kind;
+    held->host = effect->host;
+    held->exit_status = effect->exit_status;
+    if (effect->kind == FX_SEND)
+        hold_frame (driver, held, effect);
+    else if (effect->kind == FX_CACHE_PUBLISH)
+        record_copy (fact_body (FACT_GENERATION_PUBLISHED), &held->generation, effect->generation, &held->arena);
+    else
+        held_own (held, effect->text);
+}
+
+void driver_take_outbox (struct driver *driver)
+{
+    for (uint32_t i = 0; i < driver->outbox.n && !driver->deaf; i++) {
+        struct outbox_item *item = &driver->outbox.items[i];
+        if (item->is_fact)
+            driver_record (driver, &item->fact);
+        else
+            driver_hold (driver, &item->effect);
+    }
+    outbox_clear (&driver->outbox);
+}
+
+void driver_step (struct driver *driver, const struct input *in)
+{
+    if (driver->deaf)
+        return;
+    coord_step (driver->coord, in, driver->now_ms, &driver->outbox);
+    driver_take_outbox (driver);
+    driver_release_held (driver);
+}
+
+/* ---- performing effects ---- */
+
+void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key);
+
+/* Launcher join: workers come by themselves, each with the key of its ticket. */
+static void expect_ticket (struct driver *driver, uint32_t host)
+{
+    if (host < driver->tickets.n && driver->tickets.hosts[host][0])
+        driver_worker_keyed (driver, host, text_of (driver->tickets.hosts[host]));
+}
+
+static void perform_launch (struct driver *driver, uint32_t host)
+{
+    const struct plan_host *planned = &coord_plan (driver->coord)->hosts.items[host];
+    if (driver->launch == NULL) {
+        expect_ticket (driver, host);
+        return;
+    }
+    char directory[RUN_PATH_BYTES], name[HOST_NAME_MAX_BYTES + 8];
+    struct err err = { 0 };
+    snprintf (name, sizeof (name), "hosts/%.*s", TEXT_ARG (planned->name));
+    run_dir_path (&driver->dir, name, directory);
+    if (folder_make (directory, 0700, &err) == 0 &&
+        launch_start (driver->launch, host, planned, directory, &err) == 0) {
+        driver->alive[host] = true;
+        return;
+    }
+    struct input in = { .kind = IN_WORKER_EXITED, .host = host, .text = text_of (err.text) };
+    driver_step (driver, &in);
+}
+
+static void perform_admit (struct driver *driver, const struct held *held)
+{
+    struct err err = { 0 };
+    if (hub_admit (driver->hub, held->host, held->bytes, &err) < 0) {
+        struct input in = { .kind = IN_WORKER_EXITED, .host = held->host, .text = text_of (err.text) };
+        if (driver->launch)
+            launch_kill (driver->launch, held->host);
+        driver_step (driver, &in);
+        return;
+    }
+    if (driver->launch)
+        launch_admitted (driver->launch, held->host);
+}
+
+/* Those that can still say goodbye: a host that was lost, or never came, is not waited for. */
+static bool workers_left (const struct driver *driver)
+{
+    uint64_t pid, pid_start;
+    for (uint32_t i = 0; i < coord_plan (driver->coord)->hosts.n; i++)
+        if (driver->alive[i] && coord_worker (driver->coord, i, &pid, &pid_start))
+            return true;
+    return false;
+}
+
+/* The run is over when its workers are gone as well; they were told, and are told again with each of their heartbeats.
+ */
+void driver_leave_when_alone (struct driver *driver)
+{
+    if (!driver->ended)
+        return;
+    if (!driver->deaf && workers_left (driver) && driver->now_ms < driver->leave_by_ms)
+        return;
+    for (uint32_t i = 0; !driver->deaf && i < coord_plan (driver->coord)->hosts.n; i++)
+        if (driver->alive[i] && driver->launch)
+            launch_kill (driver->launch, i);
+    loop_stop (driver->loop);
+}
+
+void driver_end (struct driver *driver, uint32_t exit_status)
+{
+    driver->ended = true;
+    driver->exit_status = exit_status;
+    driver->leave_by_ms = driver->now_ms + LEAVE_MS;
+    if (driver->launch)
+        launch_begin_no_more (driver->launch);
+    driver_leave_when_alone (driver);
+}
+
+static void driver_perform (struct driver *driver, const struct held *held)
+{
+    switch (held->effect) {
+    case FX_LAUNCH: perform_launch (driver, held->host); break;
+    case FX_SEND:
+        if (held->bytes.len)
+            hub_send (driver->hub, LINK_CONTROL, held->host, held->bytes.ptr, held->bytes.len);
+        break;
+    case FX_ADMIT: perform_admit (driver, held); break;
+    case FX_CACHE_FIND: driver_ask (driver, ASK_FIND, held); break;
+    case FX_TOKEN: driver_ask (driver, ASK_TOKEN, held); break;
+    case FX_CACHE_PUBLISH: driver_ask (driver, TELL_PUBLISH, held); break;
+    case FX_END: driver_end (driver, held->exit_status); break;
+    }
+}
+
+/* An effect may lead to a step, and that to further effects: they queue behind, and this loop goes on to them. */
+void driver_release_held (struct driver *driver)
+{
+    if (driver->releasing)
+        return; /* a step from inside an effect queues behind it */
+    driver->releasing = true;
+    struct held *held;
+    while (!driver->deaf && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
+        struct held taken = *held;
+        *held = (struct held) { 0 };
+        held_done (&driver->held);
+        if (taken.kind == HELD_PUBLISH)
+            hub_publish (driver->hub, taken.bytes.ptr, taken.bytes.len);
+        else
+            driver_perform (driver, &taken);
+        mem_free ((void *) taken.bytes.ptr);
+        arena_release (&taken.arena);
+    }
+    driver->releasing = false;
+}
