@@ -1,8 +1,8 @@
 /* bootstrap.h - the fixed command that a courier runs on a host. Spec: docs/spec/launch.md, "Courier and bootstrap".
  *
- * It is the same for every host and run: whatever varies goes over its standard input. The host's login shell may be any, so
- * it is one line without single quotes, backslashes or exclamation marks inside (csh and fish read those even in quotes);
- * inside runs /bin/sh, which may be dash, bash or busybox. */
+ * It is the same for every host and run: whatever varies goes over its standard input. The host's login shell may be
+ * any, so it is one line without single quotes, backslashes or exclamation marks inside (csh and fish read those even
+ * in quotes); inside runs /bin/sh, which may be dash, bash or busybox. */
 #ifndef SLICEUP_COURIER_BOOTSTRAP_H
 #define SLICEUP_COURIER_BOOTSTRAP_H
 

@@ -67,8 +67,10 @@ static int connect_any (const struct addrinfo *list, uint16_t port, uint64_t unt
     }
     errno = why;
     if (fd < 0)
-        return err_errno (err, ERR_IO, "no connection to port %u (is the host up, does sshd listen there, does a firewall let "
-                          "this machine through?)", port);
+        return err_errno (err, ERR_IO,
+                          "no connection to port %u (is the host up, does sshd listen there, does a firewall let "
+                          "this machine through?)",
+                          port);
     return fd;
 }
 
@@ -81,8 +83,10 @@ int dial (const char *address, uint16_t port, uint64_t until_ms, struct voice *v
     voice_step (voice, STEP_RESOLVE, "the name service");
     int rc = getaddrinfo (address, service, &hints, &list);
     if (rc != 0)
-        return err_set (err, ERR_IO, "its ssh address is not known to this machine's name service (%s): correct it in the "
-                        "slice file, or give the IP address", rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
+        return err_set (err, ERR_IO,
+                        "its ssh address is not known to this machine's name service (%s): correct it in the "
+                        "slice file, or give the IP address",
+                        rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
     voice_step (voice, STEP_CONNECT, "the host to take the connection");
     int fd = connect_any (list, port, until_ms, err);
     freeaddrinfo (list);

@@ -10,7 +10,8 @@ static const char answer[] = "{\"sliceup-worker\"";
 void dialogue_begin (struct dialogue *dialogue, const struct dialogue_terms *terms, struct buf *to_send)
 {
     *dialogue = (struct dialogue) { .terms = terms, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE };
-    buf_printf (to_send, "%s %s %" PRIu64 " %s\n", terms->nonce, terms->bundle_sha256, terms->bundle_bytes, terms->directory);
+    buf_printf (to_send, "%s %s %" PRIu64 " %s\n", terms->nonce, terms->bundle_sha256, terms->bundle_bytes,
+                terms->directory);
 }
 
 static enum dialogue_event refuse (struct dialogue *dialogue, enum step step)
@@ -33,7 +34,8 @@ static struct text next_word (struct text *text)
     return word;
 }
 
-/* What follows "sliceup-bootstrap <nonce> ", wherever on the line that stands: a prompt without a newline may precede it. */
+/* What follows "sliceup-bootstrap <nonce> ", wherever on the line that stands: a prompt without a newline may precede
+ * it. */
 static bool find_ours (const struct dialogue *dialogue, struct text line, struct text *words)
 {
     uint32_t at;
@@ -91,7 +93,8 @@ static enum dialogue_event take_ready (struct dialogue *dialogue, struct buf *to
     return DIALOGUE_READY;
 }
 
-static enum dialogue_event take_ours (struct dialogue *dialogue, struct text words, struct buf *to_send, struct err *err)
+static enum dialogue_event take_ours (struct dialogue *dialogue, struct text words, struct buf *to_send,
+                                      struct err *err)
 {
     struct text word = next_word (&words);
     if (text_is (word, "refused"))
@@ -123,8 +126,10 @@ static enum dialogue_event take_noise (struct dialogue *dialogue, struct text li
     }
     if (dialogue->noise_bytes <= DIALOGUE_NOISE_MAX_BYTES)
         return DIALOGUE_NOTHING;
-    err_set (err, ERR_LIMIT, "the host said more than %d KiB that is not the bootstrap's: what prints so much at login, a "
-             "banner or a profile?", DIALOGUE_NOISE_MAX_BYTES / 1024);
+    err_set (err, ERR_LIMIT,
+             "the host said more than %d KiB that is not the bootstrap's: what prints so much at login, a "
+             "banner or a profile?",
+             DIALOGUE_NOISE_MAX_BYTES / 1024);
     return refuse (dialogue, dialogue->step);
 }
 

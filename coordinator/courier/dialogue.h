@@ -1,8 +1,8 @@
 /* dialogue.h - the courier's side of its talk with the bootstrap on a host. Spec: docs/spec/launch.md.
  *
- * A state machine: bytes of the host in, at most one event out for each line that matters, and what is to be sent added to a
- * buffer. No socket, no clock, no file. Whatever the host says is data: lines without the nonce are noise, bounded; a line that
- * is too long is noise; what does not belong into the state is a refusal. One thread. */
+ * A state machine: bytes of the host in, at most one event out for each line that matters, and what is to be sent added
+ * to a buffer. No socket, no clock, no file. Whatever the host says is data: lines without the nonce are noise,
+ * bounded; a line that is too long is noise; what does not belong into the state is a refusal. One thread. */
 #ifndef SLICEUP_COURIER_DIALOGUE_H
 #define SLICEUP_COURIER_DIALOGUE_H
 

@@ -1,8 +1,8 @@
 /* guard.h - while a courier waits inside a library: its deadline, and the end of its coordinator.
  *
- * Calls to the name service, an agent or libssh may wait for ever. The guard is a thread that says so and ends the process
- * (status 1): there is nothing to tidy that the kernel does not tidy. It knows only the voice. The owner's thread starts and
- * stops it; in between it must not read from the input. */
+ * Calls to the name service, an agent or libssh may wait for ever. The guard is a thread that says so and ends the
+ * process (status 1): there is nothing to tidy that the kernel does not tidy. It knows only the voice. The owner's
+ * thread starts and stops it; in between it must not read from the input. */
 #ifndef SLICEUP_COURIER_GUARD_H
 #define SLICEUP_COURIER_GUARD_H
 

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include "common/base/buf.h"
 
-enum { NAME_BYTES = 300, FINGERPRINT_BYTES = 64, FOUND_BYTES = 160 };
+enum { NAME_BYTES = 300, FINGERPRINT_BYTES = 64, FOUND_BYTES = 160,
+       KNOWN_HOSTS_MAX_BYTES = 64 << 20 }; /* 100,000 hosts with three keys each */
 
 /* What the file says about the host. */
 struct record {
@@ -33,8 +36,8 @@ static void fingerprint (ssh_key key, char out[FINGERPRINT_BYTES])
 
 static const char *type_of (ssh_key key)
 {
-    const char *curve = ssh_pki_key_ecdsa_name (key);
-    return curve ? curve : ssh_key_type_to_char (ssh_key_type (key));
+    const char *name = ssh_key_type_to_char (ssh_key_type (key)); /* with its curve */
+    return name ? name : "unknown";
 }
 
 /* Names are matched without regard to case, as OpenSSH and libssh do (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
@@ -113,6 +116,20 @@ static void read_line (struct record *record, char *line, uint32_t number)
     ssh_knownhosts_entry_free (entry);
 }
 
+int host_key_file_check (const char *known_hosts, struct err *err)
+{
+    struct stat st;
+    if (stat (known_hosts, &st) != 0)
+        return err_errno (err, ERR_IO, "the file of known host keys %s cannot be read (ssh.known_hosts)", known_hosts);
+    bool null = S_ISCHR (st.st_mode) && st.st_rdev == makedev (1, 3); /* the usual way to say "none": devices.txt */
+    if (!S_ISREG (st.st_mode) && !null)
+        return err_set (err, ERR_REFUSED, "%s is no regular file: expected the known host keys (ssh.known_hosts)", known_hosts);
+    if (st.st_size > KNOWN_HOSTS_MAX_BYTES)
+        return err_set (err, ERR_LIMIT, "%s is larger than %d MiB: expected the known host keys (ssh.known_hosts)",
+                        known_hosts, KNOWN_HOSTS_MAX_BYTES >> 20);
+    return 0;
+}
+
 static int read_file (struct record *record, const char *known_hosts, struct err *err)
 {
     FILE *file = fopen (known_hosts, "re");
@@ -140,18 +157,22 @@ static int judge (struct record *record, enum ssh_known_hosts_e verdict, const c
     if (record->is_known && verdict == SSH_KNOWN_HOSTS_OK)
         return 0;
     if (record->is_known)
-        return err_set (err, ERR_REFUSED, "%s cannot be relied on: line %u, which names this host, cannot be read", known_hosts,
-                        record->broken_line);
+        return err_set (err, ERR_REFUSED, "%s cannot be relied on: line %u, which names this host, cannot be read",
+                        known_hosts, record->broken_line);
     if (*record->same_type)
-        return err_set (err, ERR_REFUSED, "the host key has changed: %s %s was shown, %s holds %s. Another machine may be "
-                        "answering; if the host was set up anew, verify the key there and replace the line", type, seen,
-                        known_hosts, record->same_type);
+        return err_set (err, ERR_REFUSED,
+                        "the host key has changed: %s %s was shown, %s holds %s. Another machine may be "
+                        "answering; if the host was set up anew, verify the key there and replace the line",
+                        type, seen, known_hosts, record->same_type);
     if (record->types.len)
-        return err_set (err, ERR_REFUSED, "the host showed a key of another type, %s %s, and %s holds %s. Verify the key on "
-                        "the host and add it", type, seen, known_hosts, buf_c (&record->types));
+        return err_set (err, ERR_REFUSED,
+                        "the host showed a key of another type, %s %s, and %s holds %s. Verify the key on "
+                        "the host and add it",
+                        type, seen, known_hosts, buf_c (&record->types));
     if (record->broken_line)
-        return err_set (err, ERR_REFUSED, "the host showed the %s key %s; line %u of %s names this host and cannot be read",
-                        type, seen, record->broken_line, known_hosts);
+        return err_set (err, ERR_REFUSED,
+                        "the host showed the %s key %s; line %u of %s names this host and cannot be read", type, seen,
+                        record->broken_line, known_hosts);
     return err_set (err, ERR_REFUSED, "the host showed the %s key %s and is not in %s. Verify the key on the host "
                     "(ssh-keygen -lf its public key) and add it (ssh-keyscan)", type, seen, known_hosts);
 }

@@ -84,7 +84,8 @@ static ssh_key load_key (struct attempt *attempt, const char *path)
     bool asked = false;
     const char *why = read_key (path, text, KEY_FILE_MAX_BYTES);
     if (!why && ssh_pki_import_privkey_base64 (text, NULL, no_passphrase, &asked, &key) != SSH_OK)
-        why = asked ? "(has a passphrase: load it into an agent with ssh-add)" : "(not a private key that libssh reads)";
+        why = asked ? "(has a passphrase: load it into an agent with ssh-add)"
+                    : "(not a private key that libssh reads)";
     if (why)
         note (attempt, path, why);
     explicit_bzero (text, KEY_FILE_MAX_BYTES);
@@ -126,9 +127,11 @@ static int explain (struct attempt *attempt, const char *user, struct err *err)
     buf_init (&methods, TRIED_MAX_BYTES);
     methods_of (attempt->session, &methods);
     struct text tried = buf_as_text (&attempt->tried);
-    err_set (err, ERR_REFUSED, "no key was accepted for %s%s. Tried: %.*s%s. The server takes: %s. Put the public key into this "
-             "user's authorized_keys there, or correct ssh.user, ssh.identities or the agent", *user ? "user " : "this user",
-             user, TEXT_ARG (tried), attempt->tried.overflow ? " and more" : "", buf_c (&methods));
+    err_set (err, ERR_REFUSED,
+             "no key was accepted for %s%s. Tried: %.*s%s. The server takes: %s. Put the public key into this "
+             "user's authorized_keys there, or correct ssh.user, ssh.identities or the agent",
+             *user ? "user " : "this user", user, TEXT_ARG (tried), attempt->tried.overflow ? " and more" : "",
+             buf_c (&methods));
     buf_release (&methods);
     return -1;
 }

@@ -66,6 +66,7 @@ static void take_from_channel (struct jump *jump)
     if (n > 0) {
         in->at = 0;
         in->len = (size_t) n;
+        jump->moved = true;
     } else if (n < 0 || ssh_channel_is_eof (jump->channel)) {
         jump->channel_ended = true;
     }
@@ -86,11 +87,22 @@ static void give_to_socket (struct jump *jump)
     jump->moved = true;
 }
 
+/* The channel is not read from while the socket takes nothing. A window that was opened by packets taken in while
+ * reading is told by no descriptor. */
+static short session_events_of (const struct jump *jump)
+{
+    bool may_send = jump->out.len > 0 && ssh_channel_window_size (jump->channel) > 0;
+    bool pending = may_send || (ssh_get_poll_flags (jump->session) & SSH_WRITE_PENDING);
+    if (jump->channel_ended)
+        return 0;
+    return (jump->in.len == 0 || jump->out.len > 0 ? POLLIN : 0) | (pending ? POLLOUT : 0);
+}
+
 static void wait_for_more (const struct jump *jump)
 {
-    short session_events = POLLIN | (ssh_get_poll_flags (jump->session) & SSH_WRITE_PENDING ? POLLOUT : 0);
+    short session_events = session_events_of (jump);
     short fd_events = (jump->out.len == 0 ? POLLIN : 0) | (jump->in.len > 0 ? POLLOUT : 0);
-    struct pollfd entries[] = { { .fd = ssh_get_fd (jump->session), .events = session_events },
+    struct pollfd entries[] = { { .fd = session_events ? ssh_get_fd (jump->session) : -1, .events = session_events },
                                 { .fd = fd_events ? jump->fd : -1, .events = fd_events },
                                 { .fd = jump->wake_fd, .events = POLLIN } };
     (void) poll (entries, 3, -1); /* ended by jump_close at the latest */
@@ -102,16 +114,21 @@ static bool is_told_to_end (const struct jump *jump)
     return poll (&entry, 1, 0) != 0;
 }
 
+static bool is_over (const struct jump *jump)
+{
+    return jump->fd_ended || (jump->channel_ended && jump->in.len == 0);
+}
+
 static void *pump (void *owner)
 {
     struct jump *jump = owner;
-    while (!jump->fd_ended && !(jump->channel_ended && jump->in.len == 0) && !is_told_to_end (jump)) {
+    while (!is_over (jump) && !is_told_to_end (jump)) {
         jump->moved = false;
-        take_from_channel (jump);
-        give_to_socket (jump);
         take_from_socket (jump);
         give_to_channel (jump);
-        if (!jump->moved)
+        give_to_socket (jump);
+        take_from_channel (jump); /* last: giving to it takes in packets too, and of those no descriptor tells again */
+        if (!jump->moved && !is_over (jump))
             wait_for_more (jump);
     }
     (void) shutdown (jump->fd, SHUT_RDWR); /* the session inside sees its peer gone */
@@ -139,8 +156,10 @@ static int forward (struct jump *jump, const char *address, uint16_t port, struc
     if (!jump->channel)
         return err_set (err, ERR_LIMIT, "no memory for an ssh channel");
     if (ssh_channel_open_forward (jump->channel, address, port, "127.0.0.1", 0) != SSH_OK)
-        return err_set (err, ERR_IO, "it does not connect on to port %u of the host (may it forward, does it know the address, "
-                        "is sshd there up?): %s", port, ssh_get_error (jump->session));
+        return err_set (err, ERR_IO,
+                        "it does not connect on to port %u of the host (may it forward, does it know the address, "
+                        "is sshd there up?): %s",
+                        port, ssh_get_error (jump->session));
     ssh_set_blocking (jump->session, 0);
     return 0;
 }

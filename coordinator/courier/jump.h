@@ -1,7 +1,8 @@
-/* jump.h - a connection that a jump host makes for us: a session of its own on a thread of its own, carried by a socket.
+/* jump.h - a connection that a jump host makes for us: a session of its own on a thread of its own, carried by a
+ * socket.
  *
- * The jump host is checked like any other before it hears anything. No session is ever used by two threads: the thread takes
- * the one to the jump host over. jump_close ends the connection, and waits for the thread within a bound. */
+ * The jump host is checked like any other before it hears anything. No session is ever used by two threads: the thread
+ * takes the one to the jump host over. jump_close ends the connection, and waits for the thread within a bound. */
 #ifndef SLICEUP_COURIER_JUMP_H
 #define SLICEUP_COURIER_JUMP_H
 

@@ -11,14 +11,15 @@
 #include "coordinator/courier/identity.h"
 
 /* What OpenSSH of the last ten years speaks, the cheapest first; no SHA-1, no CBC, no DSA, no RSA below 2048 bits. */
-#define SIGNATURES                                                                                                            \
-    "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,sk-ssh-ed25519@openssh.com,"                     \
+#define SIGNATURES                                                                                                     \
+    "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,sk-ssh-ed25519@openssh.com,"              \
     "sk-ecdsa-sha2-nistp256@openssh.com,rsa-sha2-512,rsa-sha2-256"
-#define EXCHANGES                                                                                                             \
-    "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"                \
-    "diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,diffie-hellman-group-exchange-sha256,"                       \
+#define EXCHANGES                                                                                                      \
+    "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"         \
+    "diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,diffie-hellman-group-exchange-sha256,"                \
     "diffie-hellman-group14-sha256"
-#define CIPHERS "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-ctr,aes192-ctr,aes128-ctr"
+#define CIPHERS                                                                                                        \
+    "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-ctr,aes192-ctr,aes128-ctr"
 #define MACS "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512"
 
 enum { RSA_MIN_BITS = 2048 };
@@ -72,14 +73,16 @@ static int set_options (ssh_session session, const struct login *login, int fd, 
     unsigned port = login->port;
     int bits = RSA_MIN_BITS;
     uint64_t now_ms = clock_boot_ms ();
-    long timeout_s = (long) (now_ms < login->until_ms ? (login->until_ms - now_ms) / 1000 : 0) + 5; /* the guard is earlier */
-    if (ssh_options_set (session, SSH_OPTIONS_PROCESS_CONFIG, &process_config) == SSH_OK && set_texts (session, login) == 0 &&
-        ssh_options_set (session, SSH_OPTIONS_PORT, &port) == SSH_OK &&
+    long timeout_s =
+        (long) (now_ms < login->until_ms ? (login->until_ms - now_ms) / 1000 : 0) + 5; /* the guard is earlier */
+    if (ssh_options_set (session, SSH_OPTIONS_PROCESS_CONFIG, &process_config) == SSH_OK &&
+        set_texts (session, login) == 0 && ssh_options_set (session, SSH_OPTIONS_PORT, &port) == SSH_OK &&
         ssh_options_set (session, SSH_OPTIONS_RSA_MIN_SIZE, &bits) == SSH_OK &&
         ssh_options_set (session, SSH_OPTIONS_TIMEOUT, &timeout_s) == SSH_OK &&
         ssh_options_set (session, SSH_OPTIONS_FD, &fd) == SSH_OK)
         return 0;
-    return err_set (err, ERR_STATE, "libssh does not take this host's address, user or settings: %s", ssh_get_error (session));
+    return err_set (err, ERR_STATE, "libssh does not take this host's address, user or settings: %s",
+                    ssh_get_error (session));
 }
 
 /* ---- the three steps ---- */
@@ -91,8 +94,10 @@ static int greet (const struct login *login, ssh_session session, struct err *er
     if (ssh_connect (session) == SSH_OK)
         return 0;
     if (!ssh_get_serverbanner (session)) {
-        err_set (err, ERR_IO, "what listens there closed the connection, or sent something else than an ssh server's greeting "
-                 "(%s): is sshd overloaded (MaxStartups), and is the port right?", ssh_get_error (session));
+        err_set (err, ERR_IO,
+                 "what listens there closed the connection, or sent something else than an ssh server's greeting "
+                 "(%s): is sshd overloaded (MaxStartups), and is the port right?",
+                 ssh_get_error (session));
         return -2;
     }
     return err_set (err, ERR_IO, "the key exchange with the ssh server failed: %s", ssh_get_error (session));
@@ -107,7 +112,8 @@ static int enter (const struct login *login, ssh_session session, struct err *er
     return identity_prove (session, login->user, login->ssh, err);
 }
 
-/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which it did. */
+/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which it
+ * did. */
 void login_close (ssh_session session)
 {
     ssh_silent_disconnect (session);
@@ -144,10 +150,23 @@ static void back_off (uint32_t failures)
     (void) poll (NULL, 0, (int) (base_ms + random % base_ms));
 }
 
+/* libssh reads that file during the key exchange already, and would wait for a pipe or swallow a device. */
+static int look_at_known_hosts (const struct login *login, int fd, struct err *err)
+{
+    if (host_key_file_check (login->ssh->known_hosts, err) == 0)
+        return 0;
+    voice_step (login->voice, STEP_HOST_KEY, "the file of known host keys");
+    if (fd >= 0)
+        (void) close (fd); /* nothing was said on it */
+    return -1;
+}
+
 ssh_session login_open (const struct login *login, int fd, struct err *err)
 {
     ssh_session session = NULL;
     bool again = true, given = fd >= 0;
+    if (look_at_known_hosts (login, fd, err) != 0)
+        return NULL;
     if (given)
         voice_step (login->voice, STEP_CONNECT, "the ssh server's greeting and key exchange");
     for (uint32_t failures = 0; again && !session; failures++) {

@@ -1,7 +1,8 @@
-/* login.h - an authenticated ssh session with one server: key exchange, host key, who we are; in this order, each a step.
+/* login.h - an authenticated ssh session with one server: key exchange, host key, who we are; in this order, each a
+ * step.
  *
- * Only what it is given counts: no file of the user's ssh configuration is read. It waits for the server: the guard bounds
- * that. A server that is too busy to greet (MaxStartups) is tried again. */
+ * Only what it is given counts: no file of the user's ssh configuration is read. It waits for the server: the guard
+ * bounds that. A server that is too busy to greet (MaxStartups) is tried again. */
 #ifndef SLICEUP_COURIER_LOGIN_H
 #define SLICEUP_COURIER_LOGIN_H
 
@@ -19,8 +20,8 @@ struct login {
     uint64_t until_ms;          /* BOOTTIME */
 };
 
-/* Connects `fd` itself when it is -1. The session is the caller's and is ended with login_close; so is its descriptor, also
- * the one given. NULL on error: then both are gone. */
+/* Connects `fd` itself when it is -1. The session is the caller's and is ended with login_close; so is its descriptor,
+ * also the one given. NULL on error: then both are gone. */
 ssh_session login_open (const struct login *login, int fd, struct err *err);
 void login_close (ssh_session session);
 

@@ -25,7 +25,8 @@ static const char help[] =
 static struct way *open_ssh (const struct order *order, struct voice *voice, uint64_t until_ms,
                              char near_end[DIAL_ADDRESS_BYTES], struct err *err)
 {
-    struct guard guard = { .voice = voice, .until_ms = until_ms, .deadline_ms = order->deadline_ms, .input_fd = STDIN_FILENO };
+    struct guard guard = { .voice = voice, .until_ms = until_ms, .deadline_ms = order->deadline_ms,
+                           .input_fd = STDIN_FILENO };
     if (guard_start (&guard, err) < 0)
         return NULL;
     struct way *way = way_ssh_open (order, voice, until_ms, near_end, err);
@@ -33,7 +34,8 @@ static struct way *open_ssh (const struct order *order, struct voice *voice, uin
     return way;
 }
 
-static struct way *open_srun (const struct order *order, struct voice *voice, char near_end[HOST_NAME_BYTES], struct err *err)
+static struct way *open_srun (const struct order *order, struct voice *voice, char near_end[HOST_NAME_BYTES],
+                              struct err *err)
 {
     voice_step (voice, STEP_CONNECT, "Slurm to start a job step (is the queue full?)");
     if (gethostname (near_end, HOST_NAME_BYTES) != 0) {

@@ -191,7 +191,8 @@ static int take_order (struct order *order, const json_t *line, struct err *err)
 {
     struct reader reader = { .object = line, .name = "order", .arena = &order->arena, .err = err };
     if (json_integer_value (json_object_get (line, "sliceup-courier")) != ORDER_PROTOCOL)
-        return err_set (err, ERR_REFUSED, "order: sliceup-courier: this courier speaks %d; use one build's programs together",
+        return err_set (err, ERR_REFUSED,
+                        "order: sliceup-courier: this courier speaks %d; use one build's programs together",
                         ORDER_PROTOCOL);
     order->host = take_name (&reader, "host", name_letters, false);
     order->nonce = take_hex (&reader, "nonce", ORDER_NONCE_BYTES);

@@ -1,8 +1,8 @@
 /* order.h - what a coordinator wants of a courier: its two lines, checked. Spec: docs/spec/launch.md.
  *
- * It knows no socket and no host. What was checked here may be put into a command line, a path or an option as it is: names
- * hold no blanks, quotes or leading dashes. Texts belong to the order; members of the lines that are not known here are passed
- * over. */
+ * It knows no socket and no host. What was checked here may be put into a command line, a path or an option as it is:
+ * names hold no blanks, quotes or leading dashes. Texts belong to the order; members of the lines that are not known
+ * here are passed over. */
 #ifndef SLICEUP_COURIER_ORDER_H
 #define SLICEUP_COURIER_ORDER_H
 
@@ -12,8 +12,8 @@
 #include "common/base/err.h"
 #include "common/base/text.h"
 
-enum { ORDER_PROTOCOL = 1, ORDER_NONCE_BYTES = 32, ORDER_SHA256_BYTES = 64, ORDER_IDENTITIES_MAX = 16, ORDER_OPTIONS_MAX = 16,
-       ORDER_PATH_MAX_BYTES = 1023, ORDER_NAME_MAX_BYTES = 255, ORDER_LAUNCH_MAX_BYTES = 4096,
+enum { ORDER_PROTOCOL = 1, ORDER_NONCE_BYTES = 32, ORDER_SHA256_BYTES = 64, ORDER_IDENTITIES_MAX = 16,
+       ORDER_OPTIONS_MAX = 16, ORDER_PATH_MAX_BYTES = 1023, ORDER_NAME_MAX_BYTES = 255, ORDER_LAUNCH_MAX_BYTES = 4096,
        ORDER_BUNDLE_MAX_BYTES = 256 << 20, ORDER_DEADLINE_MAX_MS = 24 * 3600 * 1000 };
 
 enum order_by { BY_SSH, BY_SLURM };

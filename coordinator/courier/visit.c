@@ -9,12 +9,14 @@
 #include "coordinator/courier/bootstrap.h"
 #include "coordinator/courier/dialogue.h"
 
-/* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle. */
-enum { LOG_MAX_BYTES = 64 * 1024, TAIL_BYTES = 1024, PIECE_BYTES = 32 * 1024 };
-/* A worker closes its streams right after GO (worker/io/main.c); the status of one that fell follows the end of its output
- * at once. */
+/* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle or of
+ * what is heard. A host that never stops talking must not keep the clock and the coordinator from being looked at. */
+enum { LOG_MAX_BYTES = 64 * 1024, TAIL_BYTES = 1024, PIECE_BYTES = 32 * 1024, PIECES_A_LOOK = 16 };
+/* A worker closes its streams right after GO (worker/io/main.c); the status of one that fell follows the end of its
+ * output at once. */
 enum { LEAVE_MS = 10 * 1000, STATUS_MS = 250 };
-/* sshd tells a status before it has passed on the last output; a child that was left behind may hold the streams open. */
+/* sshd tells a status before it has passed on the last output; a child that was left behind may hold the streams
+ * open. */
 enum { LAST_WORDS_MS = 2 * 1000 };
 /* A worker that is told to end by the end of its input stops its rung politely first. */
 enum { TIED_LEAVE_MS = 30 * 1000 };
@@ -148,21 +150,26 @@ static void take_event (struct visit *visit, enum dialogue_event event, const st
     }
 }
 
+static void take_bytes (struct visit *visit, struct text heard)
+{
+    struct err err = { 0 };
+    while (heard.len > 0 && visit->end.status < 0)
+        take_event (visit, dialogue_hear (&visit->dialogue, &heard, &visit->to_send, &err), &err);
+}
+
 /* True: something came, if only the end. */
 static bool listen (struct visit *visit)
 {
-    char bytes[16 * 1024];
-    struct err err = { 0 };
-    ssize_t n = 0;
-    bool ended_before = visit->output_ended, heard_any = false;
-    while (visit->end.status < 0 && (n = visit->way->ops->hear (visit->way, WAY_OUTPUT, bytes, sizeof bytes)) > 0) {
-        struct text heard = { bytes, (uint32_t) n };
-        heard_any = true;
-        while (heard.len > 0 && visit->end.status < 0)
-            take_event (visit, dialogue_hear (&visit->dialogue, &heard, &visit->to_send, &err), &err);
+    char bytes[PIECE_BYTES];
+    for (int i = 0; i < PIECES_A_LOOK && visit->end.status < 0; i++) {
+        ssize_t n = visit->way->ops->hear (visit->way, WAY_OUTPUT, bytes, sizeof bytes);
+        bool ends = n < 0 && !visit->output_ended;
+        visit->output_ended = visit->output_ended || n < 0;
+        if (n <= 0)
+            return i > 0 || ends;
+        take_bytes (visit, (struct text) { bytes, (uint32_t) n });
     }
-    visit->output_ended = visit->output_ended || n < 0;
-    return heard_any || visit->output_ended != ended_before;
+    return true;
 }
 
 static void keep_tail (struct visit *visit, const char *bytes, size_t len)
@@ -176,21 +183,40 @@ static void keep_tail (struct visit *visit, const char *bytes, size_t len)
     visit->tail_len += kept;
 }
 
-static void listen_to_errors (struct visit *visit)
+static void take_errors (struct visit *visit, const char *bytes, size_t len)
 {
-    char bytes[16 * 1024];
-    ssize_t n;
-    while ((n = visit->way->ops->hear (visit->way, WAY_ERROR, bytes, sizeof bytes)) > 0) {
-        size_t room = LOG_MAX_BYTES - visit->logged_bytes, logged = (size_t) n < room ? (size_t) n : room;
-        keep_tail (visit, bytes, (size_t) n);
-        if (logged > 0 && write (STDERR_FILENO, bytes, logged) < 0)
-            room = 0; /* a log that cannot be written is no reason to fail */
-        visit->logged_bytes += logged;
+    size_t room = LOG_MAX_BYTES - visit->logged_bytes, logged = len < room ? len : room;
+    keep_tail (visit, bytes, len);
+    if (logged > 0 && write (STDERR_FILENO, bytes, logged) < 0)
+        logged = room; /* a log that cannot be written is no reason to fail, and is not tried again */
+    visit->logged_bytes += logged;
+}
+
+/* True: there may be more. */
+static bool listen_to_errors (struct visit *visit)
+{
+    char bytes[PIECE_BYTES];
+    for (int i = 0; i < PIECES_A_LOOK; i++) {
+        ssize_t n = visit->way->ops->hear (visit->way, WAY_ERROR, bytes, sizeof bytes);
+        visit->errors_ended = visit->errors_ended || n < 0;
+        if (n <= 0)
+            return false;
+        take_errors (visit, bytes, (size_t) n);
     }
-    visit->errors_ended = visit->errors_ended || n < 0;
+    return true;
 }
 
 /* ---- ends ---- */
+
+static void explain_lateness (const struct visit *visit, struct err *err)
+{
+    struct text last = way_last_line ((struct text) { visit->tail, (uint32_t) visit->tail_len });
+    struct buf heard;
+    buf_init (&heard, TAIL_BYTES);
+    way_without_jobs (last.len ? last : text_of (visit->dialogue.remark), &heard);
+    voice_lateness (visit->voice, visit->order->deadline_ms, buf_as_text (&heard), err);
+    buf_release (&heard);
+}
 
 static void take_end (struct visit *visit, const char *how)
 {
@@ -236,7 +262,6 @@ static void look_for_leave (struct visit *visit)
 
 static void look_at_clock (struct visit *visit)
 {
-    struct text heard = way_last_line ((struct text) { visit->tail, (uint32_t) visit->tail_len });
     struct err err;
     if (visit->end.status >= 0 || visit->until_ms == UINT64_MAX || clock_boot_ms () < visit->until_ms)
         return;
@@ -245,7 +270,7 @@ static void look_at_clock (struct visit *visit)
         finish (visit, 0);
         return;
     }
-    voice_lateness (visit->voice, visit->order->deadline_ms, heard.len ? heard : text_of (visit->dialogue.remark), &err);
+    explain_lateness (visit, &err);
     refuse (visit, visit->voice->step, &err);
 }
 
@@ -276,12 +301,13 @@ static void read_input (struct visit *visit)
 
 /* ---- the loop ---- */
 
-static void wait_for_any (struct visit *visit)
+static void wait_for_any (struct visit *visit, bool at_once)
 {
-    struct pollfd entries[1 + WAY_FDS_MAX] = { { .fd = visit->input->ended ? -1 : visit->input->fd, .events = POLLIN } };
+    int input_fd = visit->input->ended ? -1 : visit->input->fd;
+    struct pollfd entries[1 + WAY_FDS_MAX] = { { .fd = input_fd, .events = POLLIN } };
     size_t n = 1 + visit->way->ops->watch (visit->way, has_more (visit), entries + 1);
     uint64_t now_ms = clock_boot_ms (), wait_ms = visit->until_ms > now_ms ? visit->until_ms - now_ms : 0;
-    uint64_t look_ms = visit->ended_ms ? 50 : 1000; /* an end that no descriptor tells is seen within that time */
+    uint64_t look_ms = at_once ? 0 : visit->ended_ms ? 50 : 1000; /* an end that no descriptor tells is seen by then */
     if (wait_ms > look_ms)
         wait_ms = look_ms;
     if (poll (entries, n, (int) wait_ms) > 0 && entries[0].revents)
@@ -292,14 +318,14 @@ static void run (struct visit *visit)
 {
     while (visit->end.status < 0) {
         send_more (visit);
-        listen_to_errors (visit);
+        bool more = listen_to_errors (visit);
         look_for_end (visit);
         look_for_leave (visit);
         look_at_clock (visit);
-        /* Last: each look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
-        bool heard = listen (visit);
-        if (visit->end.status < 0 && !heard && !(has_more (visit) && visit->sent_bytes == visit->to_send.len))
-            wait_for_any (visit);
+        /* Last: a look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
+        more = listen (visit) || more || (visit->unread_bytes > 0 && visit->sent_bytes == visit->to_send.len);
+        if (visit->end.status < 0)
+            wait_for_any (visit, more);
     }
 }
 

@@ -1,7 +1,8 @@
-/* visit.h - a worker brought to its host over an open way: bootstrap, bundle, launch line, answer, GO, and what comes after.
+/* visit.h - a worker brought to its host over an open way: bootstrap, bundle, launch line, answer, GO, and what comes
+ * after.
  *
- * The loop around a dialogue: it waits for the way and the coordinator at once, and never longer than the deadline until the
- * worker has answered. It knows nothing of ssh or Slurm. One thread. */
+ * The loop around a dialogue: it waits for the way and the coordinator at once, and never longer than the deadline
+ * until the worker has answered. It knows nothing of ssh or Slurm. One thread. */
 #ifndef SLICEUP_COURIER_VISIT_H
 #define SLICEUP_COURIER_VISIT_H
 

@@ -117,8 +117,8 @@ void voice_lateness (struct voice *voice, uint64_t deadline_ms, struct text hear
     char lasted[DURATION_TEXT_BYTES];
     pthread_mutex_lock (&voice->lock);
     heard = text_clip (heard, HEARD_MAX_BYTES);
-    err_set (err, ERR_STATE, "still waiting for %s when the deadline of %s had passed (start.deadline)%s%.*s", voice->awaited,
-             duration_print (deadline_ms, lasted), heard.len ? "; last heard: " : "", TEXT_ARG (heard));
+    err_set (err, ERR_STATE, "still waiting for %s when the deadline of %s had passed (start.deadline)%s%.*s",
+             voice->awaited, duration_print (deadline_ms, lasted), heard.len ? "; last heard: " : "", TEXT_ARG (heard));
     if (*voice->through)
         err_prefix (err, "jump host %s", voice->through);
     pthread_mutex_unlock (&voice->lock);

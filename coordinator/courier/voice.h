@@ -1,8 +1,8 @@
 /* voice.h - what a courier says to its coordinator: lines of JSON on one descriptor. Spec: docs/spec/launch.md.
  *
- * It knows nothing of hosts or of what the words follow from. A refusal, `left` or `ended` is the last word: whatever comes
- * after it is not said, so that the two threads of a courier cannot both end it. May be used by any thread. A descriptor that
- * nobody reads any more is no error here: the end of standard input tells that better. */
+ * It knows nothing of hosts or of what the words follow from. A refusal, `left` or `ended` is the last word: whatever
+ * comes after it is not said, so that the two threads of a courier cannot both end it. May be used by any thread. A
+ * descriptor that nobody reads any more is no error here: the end of standard input tells that better. */
 #ifndef SLICEUP_COURIER_VOICE_H
 #define SLICEUP_COURIER_VOICE_H
 

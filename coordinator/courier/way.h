@@ -24,9 +24,9 @@ struct way_ops {
     ssize_t (*say) (struct way *way, const void *bytes, size_t len);
     /* Has the program ended, or the connection? Then how: "exit status 3". */
     bool (*ended) (struct way *way, struct buf *how);
-    /* Its end before the bootstrap spoke, explained by what was heard on WAY_ERROR; false: nothing to add. May be NULL. */
+    /* Its end before the bootstrap spoke, explained by what was heard on WAY_ERROR; false: nothing to add. Or NULL. */
     bool (*explain) (struct text heard, enum step *step, struct err *err);
-    /* Ends the program's input, and frees the way. A program that is to leave by itself is given `leave_ms` for that. */
+    /* Ends the program's input, and frees the way. A program that may leave by itself is given `leave_ms` for it. */
     void (*close) (struct way *way, uint64_t leave_ms);
 };
 struct way {
@@ -35,5 +35,8 @@ struct way {
 
 /* Of what was heard, the last line that says something; "" when there is none. */
 struct text way_last_line (struct text heard);
+/* A line without the numbers of jobs and job steps in it: every host has a job of its own, and equal causes are to
+ * fold. */
+void way_without_jobs (struct text line, struct buf *out);
 
 #endif

@@ -15,10 +15,10 @@
 #include "common/io/clock.h"
 #include "coordinator/courier/bootstrap.h"
 
-/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator's own patience with a
- * courier whose deadline has passed (launch_private.h). */
+/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator's own patience
+ * with a courier whose deadline has passed (launch_private.h). */
 enum { TERM_MS = 4 * 1000, LOOK_MS = 20, ARGUMENTS_MAX = 32 };
-enum { NO_PROGRAM = 127 }; /* as a shell says it */
+enum { NO_PROGRAM = 127, SAID_MAX_BYTES = 200 }; /* the first as a shell says it */
 
 struct way_srun {
     struct way way;
@@ -128,6 +128,16 @@ static const struct { const char *words; enum step step; const char *advice; } r
     { "cannot be run", STEP_CONNECT, "is srun on the PATH of this machine?" },
 };
 
+static void refuse (struct text said, const char *advice, struct err *err)
+{
+    struct buf words;
+    buf_init (&words, SAID_MAX_BYTES);
+    way_without_jobs (text_clip (said, SAID_MAX_BYTES), &words);
+    err_set (err, ERR_REFUSED, "Slurm starts nothing there: %.*s%s%s", TEXT_ARG (buf_as_text (&words)),
+             *advice ? "; " : "", advice);
+    buf_release (&words);
+}
+
 static bool explain (struct text heard, enum step *step, struct err *err)
 {
     struct text said = way_last_line (heard);
@@ -144,8 +154,7 @@ static bool explain (struct text heard, enum step *step, struct err *err)
             said = way_last_line ((struct text) { heard.ptr, end ? (uint32_t) (end - heard.ptr) : heard.len });
         }
     }
-    said = text_clip (said, 200);
-    err_set (err, ERR_REFUSED, "Slurm starts nothing there: %.*s%s%s", TEXT_ARG (said), *advice ? "; " : "", advice);
+    refuse (said, advice, err);
     return true;
 }
 
@@ -162,8 +171,8 @@ static void add (struct arguments *arguments, const char *option, const char *va
     arguments->items[arguments->n++] = value ? text_format (&arguments->arena, "%s%s", option, value).ptr : option;
 }
 
-/* The names were checked (order.c), and what the user adds comes before what must hold. Of the environment a worker gets what
- * a coordinator's own ones do (launch_process.c), not everything that is set here. */
+/* The names were checked (order.c), and what the user adds comes before what must hold. Of the environment a worker
+ * gets what a coordinator's own ones do (launch_process.c), not everything that is set here. */
 static void arguments_of (struct arguments *arguments, const struct order *order)
 {
     const struct order_slurm *slurm = &order->slurm;
@@ -183,9 +192,20 @@ static void arguments_of (struct arguments *arguments, const struct order *order
         add (arguments, fixed[i], NULL);
 }
 
+/* What srun takes from the environment as if it were an option (srun(1), INPUT ENVIRONMENT VARIABLES) and no option
+ * undoes: each would change what comes through the pipes. */
+static void forget_streams (void)
+{
+    static const char *const names[] = { "SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE",
+                                         "SLURM_MULTI_PROG", "SLURM_PTY" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void) unsetenv (names[i]); /* fails for a name with '=' only */
+}
+
 /* In the child. srun must not outlive us: its step would hold the node. */
 static _Noreturn void become (const struct arguments *arguments, const int ends[3], pid_t parent)
 {
+    forget_streams ();
     signal (SIGPIPE, SIG_DFL);
     if (prctl (PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid () != parent)
         _exit (NO_PROGRAM);

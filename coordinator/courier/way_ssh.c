@@ -18,8 +18,9 @@ struct way_ssh {
 static size_t watch (struct way *way, bool to_send, struct pollfd entries[WAY_FDS_MAX])
 {
     const struct way_ssh *ssh = (const struct way_ssh *) way;
-    (void) to_send; /* a full window opens by what is read */
-    short events = POLLIN | (ssh_get_poll_flags (ssh->session) & SSH_WRITE_PENDING ? POLLOUT : 0);
+    /* What opens a full window may have been taken in by `hear`, and no descriptor tells that again. */
+    bool may_send = to_send && !ssh->lost && ssh_channel_window_size (ssh->channel) > 0;
+    short events = POLLIN | (may_send || (ssh_get_poll_flags (ssh->session) & SSH_WRITE_PENDING) ? POLLOUT : 0);
     entries[0] = (struct pollfd) { .fd = ssh->lost ? -1 : ssh_get_fd (ssh->session), .events = events };
     return 1;
 }
@@ -40,8 +41,8 @@ static ssize_t say (struct way *way, const void *bytes, size_t len)
     return n >= 0 ? n : -1;
 }
 
-/* Non-blocking, ssh_channel_get_exit_status takes what has come meanwhile and says -1 while there is none; -1 with a closed
- * channel is an end by a signal. */
+/* Non-blocking, ssh_channel_get_exit_status takes what has come meanwhile and says -1 while there is none; -1 with a
+ * closed channel is an end by a signal. */
 static bool ended (struct way *way, struct buf *how)
 {
     struct way_ssh *ssh = (struct way_ssh *) way;
@@ -94,7 +95,8 @@ static int run_bootstrap (struct way_ssh *ssh, struct voice *voice, struct err *
         return err_set (err, ERR_REFUSED, "the ssh server gives no session (MaxSessions, or a command is forced?): %s",
                         ssh_get_error (ssh->session));
     if (ssh_channel_request_exec (ssh->channel, bootstrap_command) != SSH_OK)
-        return err_set (err, ERR_REFUSED, "the ssh server runs no command for this user: %s", ssh_get_error (ssh->session));
+        return err_set (err, ERR_REFUSED, "the ssh server runs no command for this user: %s",
+                        ssh_get_error (ssh->session));
     ssh_set_blocking (ssh->session, 0);
     return 0;
 }

@@ -8,8 +8,8 @@
 #include "coordinator/courier/voice.h"
 #include "coordinator/courier/way.h"
 
-/* Waits until the command runs on the host: the guard bounds that. `near_end`: this machine's address as the connection has
- * it; "" through a jump host. NULL on error. */
+/* Waits until the command runs on the host: the guard bounds that. `near_end`: this machine's address as the connection
+ * has it; "" through a jump host. NULL on error. */
 struct way *way_ssh_open (const struct order *order, struct voice *voice, uint64_t until_ms,
                           char near_end[DIAL_ADDRESS_BYTES], struct err *err);
 

@@ -138,7 +138,8 @@ static void say_end (const struct start *start, const struct buf *how, bool clea
 /* A courier that falls after GO takes only a tied worker with it; of another one its silence will tell. */
 static bool is_told (const struct start *start)
 {
-    bool stands = start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH && !start->launch->start->tied;
+    bool stands =
+        start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH && !start->launch->start->tied;
     return stands || start->state == START_LEFT || start->state == START_GIVEN_UP;
 }
 
@@ -290,6 +291,11 @@ int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pi
         return 0;
     start_destroy (start);
     return -1;
+}
+
+void launch_begin_no_more (struct launch *launch)
+{
+    launch->awaited_max = 0;
 }
 
 void launch_kill (struct launch *launch, uint32_t rank)

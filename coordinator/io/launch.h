@@ -1,7 +1,7 @@
 /* launch.h - getting workers onto their hosts, and hearing of their ends.
  *
- * A local worker is a process started here. With launcher ssh or slurm a courier process per host (sliceup-courier) takes
- * the worker there; at most `at_once` of them are on their way, so that one sshd is not overrun. Either is given
+ * A local worker is a process started here. With launcher ssh or slurm a courier process per host (sliceup-courier)
+ * takes the worker there; at most `at_once` of them are on their way, so that one sshd is not overrun. Either is given
  * everything over its standard input, nothing secret in argv or environment: docs/spec/launch.md, and "Launch" in
  * docs/spec/protocol.md. Workers outlive the coordinator, but for tied ones and those of Slurm.
  *
@@ -18,7 +18,7 @@
 
 typedef void launch_keyed_fn (void *owner, uint32_t rank, struct text public_key);
 typedef void launch_step_fn (void *owner, uint32_t rank, struct text step); /* what its courier does now */
-/* It could not be started, or its worker ended; once per start. A worker that stands on its own is not heard of here. */
+/* It could not be started, or its worker ended; once per start. One that stands on its own is not heard of here. */
 typedef void launch_exited_fn (void *owner, uint32_t rank, struct text why);
 struct launch_options {
     enum launcher launcher;         /* LOCAL, SSH or SLURM */
@@ -45,6 +45,8 @@ void launch_admitted (struct launch *launch, uint32_t rank);
 /* A worker taken over from an earlier coordinator. A local one is watched by its pid (pidfd) for its end; of one on
  * another host only its silence will tell. */
 int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pid_start, struct err *err);
+/* Those that wait for a place wait for good: the run is over. */
+void launch_begin_no_more (struct launch *launch);
 /* SIGKILL to a worker that did not end when told; only to processes that this launch started or adopted. */
 void launch_kill (struct launch *launch, uint32_t rank);
 

@@ -35,7 +35,8 @@ static int read_bundle (struct launch *launch, struct err *err)
     if (launch->bundle_sha256[0] != '\0')
         return 0;
     if (stat (launch->bundle, &st) != 0)
-        return err_errno (err, ERR_IO, "%s, which takes the worker to other hosts (build it: cmake --build build --target bundle)",
+        return err_errno (err, ERR_IO,
+                          "%s, which takes the worker to other hosts (build it: cmake --build build --target bundle)",
                           launch->bundle);
     if (digest_of_file (launch->bundle, &digest, err) != 0)
         return -1;
@@ -87,8 +88,8 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     char there[PATH_MAX_BYTES + 1];
     if (!launch_is_remote (launch))
         return worker_words (launch, rank, host->name, directory, words, err);
-    int len = snprintf (there, sizeof there, "%.*s/runs/%s/%.*s", TEXT_ARG (launch->start->directory), launch->run_id_hex,
-                        TEXT_ARG (host->name));
+    int len = snprintf (there, sizeof there, "%.*s/runs/%s/%.*s", TEXT_ARG (launch->start->directory),
+                        launch->run_id_hex, TEXT_ARG (host->name));
     if (len >= (int) sizeof there)
         return err_set (err, ERR_LIMIT, "start.directory %.*s is too long: expected at most %zu bytes",
                         TEXT_ARG (launch->start->directory), sizeof there - 128);

@@ -4,8 +4,8 @@
  *                                                     | refused, broken, flood, no answer in time
  *   ADOPTED <--- launch_adopt                         +----> GIVEN_UP: killed, reported, waits to be reaped
  *
- *   "The process" is the worker, or its courier. From every state its end leads to nothing again; it is reported, but for
- *   GIVEN_UP, and for LEFT: then the courier is done, and its worker stands on its own. */
+ *   "The process" is the worker, or its courier. From every state its end leads to nothing again; it is reported, but
+ *   for GIVEN_UP, and for LEFT: then the courier is done, and its worker stands on its own. */
 #ifndef SLICEUP_IO_LAUNCH_PRIVATE_H
 #define SLICEUP_IO_LAUNCH_PRIVATE_H
 

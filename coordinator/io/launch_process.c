@@ -13,12 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a worker needs to find its libraries, its home, a place for scratch and, to build environments, the package index
- * behind whatever proxy; the programs that it runs get what their profile says. The sanitizers' options are for builds that
- * have them. A trailing '_' stands for all names that begin so. */
-static const char *const kept[] = { "PATH",         "HOME",          "LANG",         "TZ",         "TMPDIR",      "LD_LIBRARY_PATH",
-                                    "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "http_proxy", "https_proxy", "no_proxy",
-                                    "HTTP_PROXY",   "HTTPS_PROXY",   "NO_PROXY",     "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_" };
+/* What a worker needs to find its libraries, its home, a place for scratch and, to build environments, the package
+ * index behind whatever proxy; the programs that it runs get what their profile says. The sanitizers' options are for
+ * builds that have them. A trailing '_' stands for all names that begin so. */
+static const char *const kept[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
+                                    "UBSAN_OPTIONS", "LSAN_OPTIONS", "http_proxy", "https_proxy", "no_proxy",
+                                    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE",
+                                    "REQUESTS_CA_BUNDLE", "PIP_" };
 static const char *const kept_by_couriers[] = { "USER", "LOGNAME", "SSH_AUTH_SOCK", "SLURM_", "SLURMD_", "MUNGE_" };
 enum { KEPT = sizeof kept / sizeof kept[0], KEPT_BY_COURIERS = sizeof kept_by_couriers / sizeof kept_by_couriers[0],
        VARIABLES_MAX = 256 };

@@ -1,7 +1,7 @@
 /* launch_words.h - what is said at the start of a worker: by the launcher to a worker or a courier, and back.
  *
- * Knows lines and JSON, nothing of processes. The output of a worker or courier is input from outside: lines that are no
- * word of theirs are skipped (a shell's greeting, a library's warning), within bounds. Spec: docs/spec/launch.md. */
+ * Knows lines and JSON, nothing of processes. The output of a worker or courier is input from outside: lines that are
+ * no word of theirs are skipped (a shell's greeting, a library's warning), within bounds. Spec: docs/spec/launch.md. */
 #ifndef SLICEUP_IO_LAUNCH_WORDS_H
 #define SLICEUP_IO_LAUNCH_WORDS_H
 

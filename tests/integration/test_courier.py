@@ -303,18 +303,27 @@ class HostKeys(Carrying):
     def test_an_unknown_host_is_stopped(self):
         server = self.server()
         self.stopped(self.order(server, self.known("# nobody\n")), server, sshd.fingerprint(server.host_keys["ed25519"]),
-                     "is not in", "add it")
+                     "showed the ssh-ed25519 key", "is not in", "add it")
+
+    def test_what_is_no_file_of_keys_is_not_read(self):
+        server = self.server()
+        os.mkfifo(self.root / "pipe")
+        for path, words in ((self.root / "pipe", "no regular file"), ("/dev/zero", "no regular file"),
+                            (self.root / "absent", "cannot be read")):
+            courier = self.stopped(self.order(server, path), server, words)
+            self.assertLess(courier.process.wait(30), 99)
 
     def test_a_changed_key_is_stopped_and_both_are_named(self):
         server = self.server()
         other = sshd.make_key(self.root / "other")
-        self.stopped(self.order(server, self.known(server.known_hosts_line(key=other))), server, "has changed",
+        self.stopped(self.order(server, self.known(server.known_hosts_line(key=other))), server, "has changed: ssh-ed25519 SHA256:",
                      sshd.fingerprint(server.host_keys["ed25519"]), sshd.fingerprint(other))
 
     def test_a_key_of_another_type_is_stopped(self):
         server = self.server()
         other = sshd.make_key(self.root / "other", "ecdsa")
-        self.stopped(self.order(server, self.known(server.known_hosts_line(key=other))), server, "another type", "ecdsa-sha2-nistp256",
+        self.stopped(self.order(server, self.known(server.known_hosts_line(key=other))), server,
+                     "another type, ssh-ed25519 ", "ecdsa-sha2-nistp256",
                      sshd.fingerprint(server.host_keys["ed25519"]), sshd.fingerprint(other))
 
     def test_the_type_that_is_known_is_asked_for(self):
@@ -464,6 +473,30 @@ class Jumping(Carrying):
         bastion.authorize(f"{server.user_key}.pub")
         self.refused(self.order(server, bastion.known_hosts(), jump=f"127.0.0.1:{bastion.port}"), "connect", "jump host", "forward")
 
+    def behind(self, server):
+        """What an order needs to come to `server` by a jump host of its own."""
+        bastion = self.server("bastion")
+        bastion.authorize(f"{server.user_key}.pub")
+        known = self.root / "known"
+        known.write_text(bastion.known_hosts_line() + (server.known_hosts_line() if isinstance(server, sshd.Server) else ""))
+        return {"known_hosts": known, "jump": f"{bastion.user}@127.0.0.1:{bastion.port}"}
+
+    def test_a_host_behind_it_that_hangs_up_is_told_at_once(self):
+        with hostile_ssh.Hostile(hostile_ssh.closes) as hostile:
+            hostile.user, hostile.user_key = "root", sshd.make_key(self.root / "key")
+            courier = self.refused(self.order(hostile, deadline_ms=40000, **self.behind(hostile)), "connect", "closed the connection")
+        self.assertLess(courier.took_s, 20)
+
+    def test_the_end_of_a_tied_worker_behind_it_is_told(self):
+        server = self.server()
+        courier = self.send(self.order(server, tied=True, **self.behind(server)), self.launch(tied=True))
+        pid = courier.wait_for("sliceup-worker")["pid"]
+        courier.say("GO\n")
+        lab.wait_for(lambda: Leaving.has_detached(pid), "the worker to work", 30)
+        os.kill(pid, signal.SIGKILL)
+        courier.wait_for("ended", 20)
+        self.assertEqual(0, courier.end())
+
     def test_behind_a_jump_host_the_address_must_be_given(self):
         server = self.server()
         courier = self.send(self.order(server, jump="127.0.0.1"), self.launch(address=""))
@@ -477,6 +510,8 @@ class Hosts(Carrying):
     def test_another_architecture_is_refused(self):
         path = self.tools(uname="echo 6.1.0-nice riscv64")
         self.refused(self.order(self.server(config=[path])), "architecture", "riscv64", os.uname().machine)
+        # The bootstrap goes on until it is to say something: else it would make its folder behind our cleaning up.
+        lab.wait_for((self.directory / "bundles").is_dir, "the bootstrap to come so far", 20)
 
     def test_what_the_worker_says_a_host_lacks_is_passed_on(self):
         self.bundle = make_bundle(self.root / "picky.bundle", preflight="echo python3 is missing: install it; exit 3")
@@ -655,12 +690,20 @@ class Slurm(Carrying):
         self.assertNotIn("--overlap", words)
         self.assertLess(words.index("--mem=0"), words.index("--ntasks=1"), "the user's options must not win")
 
+    def test_the_environment_does_not_bend_the_streams_of_the_step(self):
+        given = self.root / "given"
+        order, path = self.by_slurm(f'env >{given}; echo "srun: error: Invalid partition name specified" >&2; exit 1')
+        self.refused(order, "connect", PATH=path, SLURM_LABELIO="1", SLURM_STDOUTMODE="/tmp/out", SLURM_CONF="/etc/slurm.conf")
+        names = [line.split("=")[0] for line in given.read_text().splitlines()]
+        self.assertIn("SLURM_CONF", names)
+        self.assertEqual([], [name for name in names if name in ("SLURM_LABELIO", "SLURM_STDOUTMODE")])
+
     def test_a_queue_that_does_not_move_ends_at_the_deadline_and_leaves_no_srun(self):
         pid = self.root / "pid"
         told = self.root / "told"
         order, path = self.by_slurm(f'trap "touch {told}; exit 1" TERM; echo $$ >{pid}; echo "srun: job 7 queued" >&2; '
                                     "while :; do sleep 0.1; done")
-        self.refused(order, "connect", "deadline of 3 s", "job 7 queued", PATH=path)
+        self.refused(order, "connect", "deadline of 3 s", "srun: job queued", PATH=path)
         self.assertTrue(told.exists(), "srun was killed, and its job stays in the queue")
         self.assertFalse(lab.alive(int(pid.read_text())))
 

@@ -83,11 +83,15 @@ class Trouble(Slurm):
         ended = self.lab.sliceup("run", self.slice(slurm={"partition": "nowhere"}), bound_s=120)
         sentence = self.sentence(ended)
         self.assertRegex(sentence, r"h\[0-3\] could-not-run: .*(?i:invalid partition)")
+        self.assertEqual({"could-not-run": "h[0-3]"}, self.lab.receipt()["ladder"][0]["hosts_by_outcome"])
         self.empty()
 
     def test_a_partition_that_is_down_is_given_up_at_the_deadline(self):
         ended = self.lab.sliceup("run", self.slice(slurm={"partition": "closed"}, deadline="5s"), bound_s=120)
-        self.assertRegex(self.sentence(ended), r"waiting for Slurm to start a job step .* deadline of 5 s .*start\.deadline")
+        sentence = self.sentence(ended)
+        self.assertRegex(sentence, r"waiting for Slurm to start a job step .* deadline of 5 s .*start\.deadline")
+        self.assertIn("h[0-3] could-not-run: ", sentence, "each host had a job of its own, and yet it is one cause")
+        self.assertRegex(sentence, r"last heard: srun: job queued")
         self.assertEqual(0, self.lab.count("host-joined"))
         self.empty()
 

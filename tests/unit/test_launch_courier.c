@@ -341,6 +341,29 @@ static void those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others (
     assert_true (scene->not_started > 0);
 }
 
+static bool none_is_on_its_way (struct scene *scene)
+{
+    for (const struct start *start = scene->launch->starts; start; start = start->next)
+        if (start->state != START_QUEUED)
+            return false;
+    return true;
+}
+
+static void none_begins_once_the_run_is_over (void **state)
+{
+    struct scene *scene = *state;
+    char path[128];
+    write_courier (scene, "until [ -e all ]; do sleep 0.01; done; say '\"refused\":\"resolve\",\"why\":\"no\"'; exit 1");
+    for (uint32_t rank = 0; rank < AT_ONCE + 2; rank++)
+        start (scene, rank);
+    launch_begin_no_more (scene->launch);
+    snprintf (path, sizeof path, "%s/all", scene->folder);
+    assert_int_equal (atomic_file_write (path, "", 0, 0600, NULL), 0);
+    run_until (scene, none_is_on_its_way);
+    for (int rank = 0; rank < AT_ONCE + 2; rank++)
+        assert_int_equal (scene->exited[rank], rank < AT_ONCE ? 1 : 0);
+}
+
 static void the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker (void **state)
 {
     struct scene *scene = *state;
@@ -367,6 +390,7 @@ int main (void)
         TEST (words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused),
         TEST (no_more_are_on_their_way_than_allowed_and_all_get_their_turn),
         TEST (those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others),
+        TEST (none_begins_once_the_run_is_over),
         TEST (the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
