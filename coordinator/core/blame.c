@@ -79,3 +79,18 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
                                       .signature = verdict->signature, .cause = cause, .phase = verdict->phase };
     }
 }
+
+struct text blame_next_of_lost (enum launcher launcher)
+{
+    switch (launcher) {
+    case LAUNCHER_SSH:
+        return TEXT_LIT ("docs/guide/ssh.md explains each step; what the host said is in hosts/HOST/worker.log of the run, "
+                         "what its worker said in runs/RUN/HOST/worker.log below start.directory there");
+    case LAUNCHER_SLURM:
+        return TEXT_LIT ("docs/guide/slurm.md; what srun and the host said is in hosts/HOST/worker.log of the run");
+    case LAUNCHER_JOIN:
+        return TEXT_LIT ("the worker's own log on that host (journalctl, kubectl logs); docs/guide/join.md");
+    default:
+        return TEXT_LIT ("see worker.log of that host");
+    }
+}

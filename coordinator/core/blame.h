@@ -20,5 +20,7 @@ struct blame_host {
 };
 /* `names` are the plan's hosts, for the sentence "fell because host[3] did". */
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena);
+/* What to look at when a worker did not start, or was lost: by how it got to its host. */
+struct text blame_next_of_lost (enum launcher launcher);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
+#include "coordinator/core/blame.h"
 #include "coordinator/core/state.h"
 
 static bool uses_cache (const struct coord *coord, const struct rung *rung)
@@ -142,7 +143,7 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
         if (coord->hosts[i].life == HOST_LOST)
             verdicts[gone.verdicts.n++] = (struct verdict) {
                 .host = i, .outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN, .layer = LAYER_HOST,
-                .cause = text_of (coord->hosts[i].lost_why), .next = TEXT_LIT ("see worker.log of that host"),
+                .cause = text_of (coord->hosts[i].lost_why), .next = blame_next_of_lost (coord->plan.launcher),
             };
     gone.verdicts.items = verdicts;
     coord->stop = (char *) sentence_of_verdicts (&coord->plan, &gone, &coord->arena).ptr;

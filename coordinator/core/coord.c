@@ -70,6 +70,8 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
     }
     coord->climbing = coord->next_index > 1 && coord->joined_n == coord->plan.hosts.n;
     begin_epoch (coord, pid, now_ms, out);
+    for (uint32_t i = 0; i < coord->plan.hosts.n && coord->plan.limits.lost_ms < COME_BACK_MS; i++)
+        coord->hosts[i].heard_ms += COME_BACK_MS - coord->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
     if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
         outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation; /* it may not have got that far */
@@ -113,6 +115,8 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
 {
     if (coord->ended && in->kind != IN_MSG)
         return; /* nothing is recorded after the end */
+    if (!coord->ended)
+        watch_awake (coord, now_ms);
     switch (in->kind) {
     case IN_TICK:
         if (!coord->ended)

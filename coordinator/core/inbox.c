@@ -11,6 +11,9 @@ enum {
     SAY_AGAIN_MS = 2000,    /* how long an order may take to show in a heartbeat before it is repeated */
     JOINS_MAX = 16,         /* of one host under one coordinator */
     STILL_HERE_MS = 5000,   /* a worker that has nothing to be told is welcomed again: silence would orphan it */
+    SAID_PER_ORPHAN = 4,    /* so often at least within the orphan limit, so that one that is lost does not matter */
+    BEAT_MS = 1000,
+    BEATS_PER_SUSPECT = 2,  /* a beat that comes in time is no silence */
 };
 
 static bool same_incarnation (const struct host *host, const struct msg_hello *hello)
@@ -26,10 +29,22 @@ static struct text rebirth (const struct host *host, const struct msg_hello *hel
                                                              : TEXT_LIT ("its worker was restarted while it ran");
 }
 
+static uint64_t beat_ms (const struct limits *limits)
+{
+    uint64_t most_ms = limits->suspect_ms / BEATS_PER_SUSPECT;
+    return most_ms && most_ms < BEAT_MS ? most_ms : BEAT_MS;
+}
+
+static uint64_t still_here_ms (const struct limits *limits)
+{
+    uint64_t most_ms = limits->orphan_ms / SAID_PER_ORPHAN;
+    return most_ms && most_ms < STILL_HERE_MS ? most_ms : STILL_HERE_MS; /* a limit of 0 is no limit */
+}
+
 static void say_welcome (struct coord *coord, uint32_t host, struct outbox *out)
 {
     struct msg *msg = coord_say (coord, host, MSG_WELCOME, out);
-    msg->of.welcome.heartbeat_ms = 1000;
+    msg->of.welcome.heartbeat_ms = beat_ms (&coord->plan.limits);
     msg->of.welcome.limits = coord->plan.limits;
 }
 
@@ -176,7 +191,7 @@ static void hear (struct coord *coord, uint32_t host, const struct holding *item
     }
     if (wanted)
         reconcile_part (coord, at, held, now_ms, out);
-    if (coord->clock_ms >= coord->hosts[host].said_ms + STILL_HERE_MS)
+    if (coord->clock_ms >= coord->hosts[host].said_ms + still_here_ms (&coord->plan.limits))
         say_welcome (coord, host, out);
 }
 
@@ -213,7 +228,8 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
             watch_fallen (coord, now_ms, out);
         return;
     }
-    if (!text_is (sha256, part->sha256) && !part->conflict)
+    bool told_before = part->sha256[0] != 0; /* else it was given up: what comes late contradicts nobody */
+    if (told_before && !text_is (sha256, part->sha256) && !part->conflict)
         note_conflict (coord, host, part, sha256, now_ms, out);
     acknowledge (coord, host, &result->key, out);
 }

@@ -66,6 +66,7 @@ struct pass_state {
     uint64_t *secrets;              /* per part */
     bool dealt;                     /* false: more devices than numbers can tell apart */
     uint64_t fell_ms;               /* when the first part ended badly; UINT64_MAX: none has */
+    uint64_t slept_ms;              /* soft: how long the coordinator stood still while it ran */
     bool stopped;                   /* PASS_STOPPED */
     struct fact_pass_stopped why;   /* in arena */
     struct gate gates[GATES_MAX];
@@ -106,6 +107,8 @@ struct coord {
     struct fact_writer_granted grant;  /* the last */
 
     bool climbing;                  /* soft: every host joined once */
+    uint64_t stepped_ms;            /* soft: run clock of the last step of this process; 0: none yet */
+    uint64_t slept_ms;              /* soft: how long this process stood still */
     uint64_t launch_late_ms;        /* soft: when hosts whose worker may still come by itself are launched; UINT64_MAX: never */
     uint32_t cancel_level;
     char *stop;                     /* why the climb is over, one sentence; NULL: it is not */
@@ -136,6 +139,7 @@ void order_run (struct coord *coord, uint32_t part, uint64_t now_ms, struct outb
 /* close.c: verdicts of a pass whose parts have all ended */
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* watch.c: silence, time limits, gates, peers of the fallen */
+void watch_awake (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
 void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out);
 uint64_t watch_deadline (const struct coord *coord);    /* run clock */
 void watch_gate (struct coord *coord, uint32_t part, const struct holding *held, uint64_t now_ms, struct outbox *out);

@@ -7,6 +7,7 @@
 
 enum { SEAL_MS = 60000 }; /* a writer may take as long to seal what it compiled */
 enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
+enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
 
 static const struct rung *running_rung (const struct coord *coord)
 {
@@ -224,7 +225,8 @@ static uint64_t overdue_at (const struct coord *coord)
     if (!coord->pass.active)
         return UINT64_MAX;
     uint64_t seal_ms = coord->pass.key.pass == PASS_COLD ? SEAL_MS : 0;
-    return coord->pass.began_ms + running_rung (coord)->timeout_ms + 2 * limits->stop_ms + seal_ms + LATE_MS;
+    uint64_t began_ms = coord->pass.began_ms + coord->pass.slept_ms;
+    return began_ms + running_rung (coord)->timeout_ms + 2 * limits->stop_ms + seal_ms + LATE_MS;
 }
 
 static void give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
@@ -285,7 +287,7 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
 
 static uint64_t join_by (const struct coord *coord)
 {
-    return coord->climbing ? UINT64_MAX : coord->began_ms + coord->plan.limits.join_ms;
+    return coord->climbing ? UINT64_MAX : coord->began_ms + coord->slept_ms + coord->plan.limits.join_ms;
 }
 
 static void watch_joining (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -349,4 +351,17 @@ uint64_t watch_deadline (const struct coord *coord)
     if (unended)
         at = least (at, overdue_at (coord) + LATE_MS);
     return at;
+}
+
+/* What hosts said while this process stood still (stopped, its machine asleep) is not read yet: it was not their silence. */
+void watch_awake (struct coord *coord, uint64_t now_ms)
+{
+    uint64_t now = coord_clock (coord, now_ms), wanted = watch_deadline (coord);
+    bool overslept = coord->stepped_ms && now > wanted && now - wanted > OVERSLEPT_MS;
+    uint64_t slept_ms = overslept ? now - coord->stepped_ms : 0;
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
+        coord->hosts[i].heard_ms += slept_ms;
+    coord->slept_ms += slept_ms;
+    coord->pass.slept_ms += slept_ms;
+    coord->stepped_ms = now;
 }

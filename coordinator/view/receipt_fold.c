@@ -1,3 +1,4 @@
+#include "coordinator/core/blame.h"
 #include "coordinator/view/receipt_fold.h"
 
 #include <string.h>
@@ -322,7 +323,7 @@ static void fold_missing (struct receipt_fold *fold, struct host_fold *host, enu
             return;
     *add_rung (host, &key) = (struct rung_receipt) {
         .rung = id, .pass = key.pass, .outcome = outcome,
-        .cause = { .layer = LAYER_HOST, .text = host->lost_why, .next = TEXT_LIT ("see worker.log of that host") },
+        .cause = { .layer = LAYER_HOST, .text = host->lost_why, .next = blame_next_of_lost (fold->plan.launcher) },
     };
 }
 

@@ -22,6 +22,7 @@ struct bench {
     struct fact facts[FACTS_MAX];   /* durable ones, copied */
     uint32_t facts_n;
     uint32_t said[MSG_SHUTDOWN + 1];/* by kind, since the last bench_forget */
+    uint64_t heartbeat_ms;          /* of the last WELCOME */
     uint64_t now_ms, seq;
 };
 
@@ -31,8 +32,11 @@ static void collect (struct bench *bench)
         struct outbox_item *item = &bench->out.items[i];
         if (item->is_fact && !fact_is_soft (item->fact.kind))
             fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
-        else if (!item->is_fact && item->effect.kind == FX_SEND)
+        else if (!item->is_fact && item->effect.kind == FX_SEND) {
             bench->said[item->effect.msg->kind]++;
+            if (item->effect.msg->kind == MSG_WELCOME)
+                bench->heartbeat_ms = item->effect.msg->of.welcome.heartbeat_ms;
+        }
     }
     outbox_clear (&bench->out);
 }
@@ -42,11 +46,13 @@ static void bench_forget (struct bench *bench)
     memset (bench->said, 0, sizeof (bench->said));
 }
 
-/* A run whose hosts are all joined; its first rung, `first`, is running. */
-static void bench_open (struct bench *bench, uint32_t first)
+/* A run that waits for its hosts, and begins with the rung `first`; with these limits, or the sample's. */
+static void bench_open_limited (struct bench *bench, uint32_t first, const struct limits *limits)
 {
     *bench = (struct bench) { .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
+    if (limits)
+        bench->plan.limits = *limits;
     bench->plan.rungs.items += first;
     bench->plan.rungs.n = 1;
     bench->plan.rungs.items[0].warm = WARM_NONE;
@@ -54,6 +60,11 @@ static void bench_open (struct bench *bench, uint32_t first)
     outbox_init (&bench->out);
     coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
+}
+
+static void bench_open (struct bench *bench, uint32_t first)
+{
+    bench_open_limited (bench, first, NULL);
 }
 
 static void bench_close (struct bench *bench)
@@ -368,6 +379,117 @@ static void many_different_results_are_one_conflict (void **state)
     bench_close (&bench);
 }
 
+static void a_result_that_comes_after_its_host_was_given_up_is_no_conflict (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 0);
+    all_join (&bench);
+    struct input gone = { .kind = IN_WORKER_EXITED, .host = 0, .text = TEXT_LIT ("killed") };
+    step (&bench, &gone);
+    hello (&bench, 0);
+    bench_forget (&bench);
+    end (&bench, 0, ENDING_ORPHANED);
+    assert_int_equal (bench.said[MSG_RESULT_ACK], 1);
+    assert_int_equal (count_facts (&bench, FACT_CONFLICT_SEEN), 0);
+    assert_int_equal (last_fact (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
+    bench_close (&bench);
+}
+
+/* The longest time without a word to a host that beats as it was told and has nothing to be told. */
+static uint64_t longest_silence_ms (const struct limits *limits)
+{
+    struct bench bench;
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    bench_open_limited (&bench, 0, limits);
+    all_join (&bench);
+    uint64_t longest_ms = 0, said_ms = bench.now_ms, end_ms = bench.now_ms + 60000;
+    while (bench.now_ms < end_ms) {
+        bench_forget (&bench);
+        bench.now_ms += bench.heartbeat_ms;
+        beat (&bench, 0, &held);
+        if (bench.now_ms - said_ms > longest_ms)
+            longest_ms = bench.now_ms - said_ms;
+        if (bench.said[MSG_WELCOME])
+            said_ms = bench.now_ms;
+    }
+    bench_close (&bench);
+    return longest_ms;
+}
+
+static void a_worker_is_told_often_enough_not_to_think_itself_alone (void **state)
+{
+    (void) state;
+    static const uint64_t orphan_ms[] = { 5000, 6000, 9000, 120000, 0 };
+    for (size_t i = 0; i < sizeof (orphan_ms) / sizeof (orphan_ms[0]); i++) {
+        struct limits limits = { .join_ms = 60000, .suspect_ms = 5000, .lost_ms = 30000, .orphan_ms = orphan_ms[i] };
+        uint64_t longest_ms = longest_silence_ms (&limits);
+        assert_true (longest_ms <= 6100);
+        assert_true (orphan_ms[i] == 0 || longest_ms * 2 < orphan_ms[i]);
+    }
+}
+
+static void a_beat_that_comes_in_time_is_no_silence (void **state)
+{
+    (void) state;
+    static const struct { uint64_t suspect_ms, beat_ms; } rows[] = {
+        { 1000, 500 }, { 1500, 750 }, { 2000, 1000 }, { 5000, 1000 },
+    };
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct bench bench;
+        struct limits limits = { .join_ms = 60000, .lost_ms = 30000, .suspect_ms = rows[i].suspect_ms };
+        bench_open_limited (&bench, 0, &limits);
+        all_join (&bench);
+        assert_int_equal (bench.heartbeat_ms, rows[i].beat_ms);
+        bench_close (&bench);
+    }
+}
+
+static void tick (struct bench *bench, uint64_t now_ms)
+{
+    struct input in = { .kind = IN_TICK };
+    bench->now_ms = now_ms - 1;
+    step (bench, &in);
+}
+
+static void time_in_which_the_coordinator_stood_still_is_nobodys_silence (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    struct limits limits = { .join_ms = 60000, .suspect_ms = 2000, .lost_ms = 5000 };
+    bench_open_limited (&bench, 0, &limits);
+    all_join (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        beat (&bench, host, &held);
+    uint64_t woken_ms = bench.now_ms + 3600000;
+    tick (&bench, woken_ms);
+    assert_int_equal (count_facts (&bench, FACT_ATTEMPT_ENDED), 0);
+    assert_int_equal (count_facts (&bench, FACT_HOST_LOST), 0);
+    for (uint32_t host = 0; host + 1 < HOSTS; host++)
+        beat (&bench, host, &held);
+    for (uint32_t i = 0; i < 100 && count_facts (&bench, FACT_HOST_LOST) == 0; i++)
+        tick (&bench, coord_deadline_ms (bench.coord)); /* woken in time, it judges as ever */
+    assert_in_range (bench.now_ms, woken_ms + 4000, woken_ms + 5000);
+    assert_int_equal (last_fact (&bench, FACT_HOST_LOST)->of.host_lost.host, HOSTS - 1);
+    bench_close (&bench);
+}
+
+static void a_resumed_coordinator_gives_workers_the_time_to_find_it (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct limits limits = { .join_ms = 60000, .suspect_ms = 2000, .lost_ms = 5000 };
+    bench_open_limited (&bench, 0, &limits);
+    all_join (&bench);
+    restart (&bench);
+    uint64_t restarted_ms = bench.now_ms;
+    for (uint32_t i = 0; i < 100 && count_facts (&bench, FACT_HOST_LOST) == 0; i++)
+        tick (&bench, coord_deadline_ms (bench.coord));
+    assert_in_range (bench.now_ms, restarted_ms + 7000, restarted_ms + 9000); /* a worker tries at least every 5 s */
+    bench_close (&bench);
+}
+
 static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
 {
     (void) state;
@@ -401,6 +523,11 @@ int main (void)
         cmocka_unit_test (a_host_that_keeps_announcing_new_workers_is_given_up),
         cmocka_unit_test (a_restarted_worker_and_a_rebooted_host_are_told_apart),
         cmocka_unit_test (many_different_results_are_one_conflict),
+        cmocka_unit_test (a_result_that_comes_after_its_host_was_given_up_is_no_conflict),
+        cmocka_unit_test (a_worker_is_told_often_enough_not_to_think_itself_alone),
+        cmocka_unit_test (a_beat_that_comes_in_time_is_no_silence),
+        cmocka_unit_test (time_in_which_the_coordinator_stood_still_is_nobodys_silence),
+        cmocka_unit_test (a_resumed_coordinator_gives_workers_the_time_to_find_it),
         cmocka_unit_test (an_unknown_rung_in_a_journal_is_not_followed),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* member.h - the worker's mind: join, run what it is told, report until acknowledged, survive silence.
  *
  * Pure, like the coordinator's core: (state, input, now) -> effects. It holds at most one attempt that is not
- * acknowledged. A repeated RUN is answered with the state it has; a result is sent again with every heartbeat until it is
- * acknowledged.
+ * acknowledged. A repeated RUN is answered with the state it has; a result is sent again with every heartbeat until it
+ * is acknowledged.
  *
  *            HELLO sent          WELCOME              RUN            program ended        RESULT_ACK
  *   joining ------------> joining ------> idle ------------> running ------------> reporting ----------> idle
@@ -55,8 +55,8 @@ void member_outbox_clear (struct member_outbox *out);
 void member_outbox_release (struct member_outbox *out);
 
 struct member;
-struct member *member_create (struct text host, struct text run_id, struct text version, uint64_t pid, uint64_t pid_start,
-                              struct text boot_id);
+struct member *member_create (struct text host, struct text run_id, struct text version, uint64_t pid,
+                              uint64_t pid_start, struct text boot_id);
 void member_destroy (struct member *member);
 /* A result found on disk at start, kept by an earlier process of this worker. Before the first step. */
 void member_recall (struct member *member, const struct result *result);
