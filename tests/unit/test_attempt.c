@@ -621,7 +621,7 @@ static void a_builtin_is_this_executable_again (void **state)
         fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
     assert_true (r->ending == ENDING_EXITED && r->code == 0 && r->facts.n > 5);
     assert_true (text_is (r->facts.items[r->facts.n - 1].name, "containment"));
-    assert_true (text_is (r->facts.items[r->facts.n - 1].value, "subreaper")); /* no better one was chosen in this test */
+    assert_true (text_is (r->facts.items[r->facts.n - 1].value, "subreaper")); /* no better one was chosen here */
 }
 
 /* ---- errands ---- */

@@ -8,11 +8,13 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -253,15 +255,23 @@ static void be_somebody (struct bench *bench)
 {
     if (setgroups (0, NULL) || setgid (SOMEBODY) || setuid (SOMEBODY) || prctl (PR_SET_DUMPABLE, 1))
         _exit (1);
-    if (choose (bench, CONTAINMENT_PID_NAMESPACE) != CONTAINMENT_PID_NAMESPACE) {
-        fprintf (stderr, "%s", bench->said);
-        bool refused = strstr (bench->said, "in a user namespace of our own") || strstr (bench->said, "mounting a /proc");
-        _exit (refused ? NOT_HERE : 2);
-    }
+    if (choose (bench, CONTAINMENT_PID_NAMESPACE) == CONTAINMENT_PID_NAMESPACE)
+        return;
+    fprintf (stderr, "%s", bench->said);
+    bool refused = strstr (bench->said, "in a user namespace of our own")
+                   || strstr (bench->said, "mounting a /proc");
+    _exit (refused ? NOT_HERE : 2);
+}
+
+static void run_as_somebody (struct bench *bench)
+{
+    be_somebody (bench);
     run (bench, "id -u; id -g; grep CapEff /proc/self/status; touch made; (setsid sleep 1000 &); exit 5", false);
     if (WEXITSTATUS (bench->end.status) != 5 || bench->end.strays != 1
         || !strstr (bench->said, "47110\n47110\nCapEff:\t0000000000000000\n"))
         _exit (3);
+    if (prctl (PR_GET_DUMPABLE) != 1) /* nothing that a program's process did to our memory's rights lasts */
+        _exit (5);
     struct stat st;
     char made[96];
     snprintf (made, sizeof made, "%s/made", bench->directory);
@@ -275,7 +285,70 @@ static void who_is_not_root_gets_a_pid_namespace_as_well (void **state)
     if (geteuid () != 0)
         skip ();
     assert_int_equal (chown (b->directory, SOMEBODY, SOMEBODY), 0);
-    elsewhere (b, be_somebody);
+    elsewhere (b, run_as_somebody);
+}
+
+static pid_t only_child (void);
+
+/* The rights that a new process has in its user namespace for a moment must leave no trace in its owner. */
+static void run_again_as_somebody (struct bench *bench)
+{
+    be_somebody (bench);
+    for (int i = 0; i < 3; i++) {
+        run (bench, "echo again", false);
+        if (strcmp (bench->said, "again\n") != 0 || prctl (PR_GET_DUMPABLE) != 1)
+            _exit (3);
+        siginfo_t info;
+        pid_t keeper = only_child ();
+        if (kill (keeper, SIGKILL) || waitid (P_PID, (id_t) keeper, &info, WEXITED | WNOWAIT))
+            _exit (4);
+    }
+}
+
+static void who_is_not_root_gets_another_pid_namespace_when_one_died (void **state)
+{
+    struct bench *b = *state;
+    if (geteuid () != 0)
+        skip ();
+    assert_int_equal (chown (b->directory, SOMEBODY, SOMEBODY), 0);
+    elsewhere (b, run_again_as_somebody);
+}
+
+/* Its root is the host's once more, by another mount; only the test's own folder is another one there. */
+static void change_root (struct bench *bench)
+{
+    char root[96], own[192];
+    snprintf (root, sizeof root, "%s/root", bench->directory);
+    snprintf (own, sizeof own, "%s%s", root, bench->directory);
+    if (unshare (CLONE_NEWNS) || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        _exit (NOT_HERE);
+    if (mkdir (root, 0755) || mount ("/", root, NULL, MS_BIND | MS_REC, NULL)
+        || mount ("tmpfs", own, "tmpfs", 0, NULL) || chroot (root) || chdir (bench->directory))
+        _exit (1);
+    int fd = open ("inside", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || close (fd))
+        _exit (1);
+}
+
+static void run_in_another_root (struct bench *bench)
+{
+    change_root (bench);
+    if (choose (bench, CONTAINMENT_PID_NAMESPACE) != CONTAINMENT_PID_NAMESPACE) {
+        fprintf (stderr, "%s", bench->said);
+        _exit (NOT_HERE);
+    }
+    run (bench, "test -e inside && echo in it; test -d /proc/1 && ls -d /proc/[0-9]* | wc -l", false);
+    if (strncmp (bench->said, "in it\n", 6) == 0 && atol (bench->said + 6) <= 6)
+        return;
+    fprintf (stderr, "said: %s\n", bench->said);
+    _exit (2);
+}
+
+static void programs_of_a_worker_in_a_chroot_run_in_it (void **state)
+{
+    if (geteuid () != 0)
+        skip ();
+    elsewhere (*state, run_in_another_root);
 }
 
 /* ---- what it is for ---- */
@@ -468,6 +541,8 @@ int main (void)
         T (nothing_is_left_of_a_way_that_was_given_back),
         T (a_root_without_rights_gets_what_is_left_and_the_reason),
         T (who_is_not_root_gets_a_pid_namespace_as_well),
+        T (who_is_not_root_gets_another_pid_namespace_when_one_died),
+        T (programs_of_a_worker_in_a_chroot_run_in_it),
         T (in_a_pid_namespace_everything_dies_with_its_owner),
         T (in_a_cgroup_the_next_owner_ends_what_is_left),
         T (a_file_that_names_another_cgroup_is_refused),

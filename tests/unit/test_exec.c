@@ -5,13 +5,16 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/buf.h"
@@ -217,6 +220,38 @@ static void what_cannot_start_says_why (void **state)
 
 /* ---- what outlives the program ---- */
 
+static mode_t mask_of_files (void)
+{
+    mode_t mask = umask (0);
+    umask (mask);
+    return mask;
+}
+
+/* A program begins in the memory of this process, and with other signals, limits and places than ours. */
+static void this_process_stays_as_it_was (void **state)
+{
+    struct bench *b = *state;
+    char before[PATH_MAX], after[PATH_MAX];
+    sigset_t blocked;
+    struct rlimit core;
+    mode_t mask = umask (027);
+    pid_t session = getsid (0);
+    int dumpable = prctl (PR_GET_DUMPABLE), no_new_rights = prctl (PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+    assert_non_null (getcwd (before, sizeof before));
+    start_shell (b, "exit 0", -1);
+    finish (b);
+    assert_non_null (getcwd (after, sizeof after));
+    assert_string_equal (after, before);
+    assert_int_equal (mask_of_files (), 027);
+    umask (mask);
+    assert_int_equal (sigprocmask (SIG_BLOCK, NULL, &blocked), 0);
+    assert_true (sigismember (&blocked, SIGCHLD) && !sigismember (&blocked, SIGTERM));
+    assert_true (signal (SIGPIPE, SIG_IGN) == SIG_IGN);
+    assert_true (getrlimit (RLIMIT_CORE, &core) == 0 && core.rlim_cur == core.rlim_max);
+    assert_true (prctl (PR_GET_DUMPABLE) == dumpable && getsid (0) == session);
+    assert_int_equal (prctl (PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), no_new_rights);
+}
+
 static void what_it_left_running_is_killed_and_counted (void **state)
 {
     struct bench *b = *state;
@@ -390,6 +425,7 @@ static int run_contained (enum containment_level level, const char *directory)
         T (only_its_own_descriptors_are_open),
         T (without_a_channel_there_is_no_third_descriptor),
         T (what_cannot_start_says_why),
+        T (this_process_stays_as_it_was),
         T (what_it_left_running_is_killed_and_counted),
         T (escapees_into_other_sessions_are_killed_and_counted),
         T (children_that_ended_by_themselves_are_no_strays),

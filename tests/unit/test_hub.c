@@ -102,7 +102,7 @@ static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
     }
     assert_true (hub_answer (hub, &askers[0], "one", 3));
     hub_publish (hub, "both", 4);
-    for (int i = 1; i >= 0; i--) /* frames of one connection stay in order: what is not there before "both" was not sent */
+    for (int i = 1; i >= 0; i--) /* frames of one connection stay in order: what is not before "both" was not sent */
         for (bool both = false; !both; lab_pause (listener_fd (listeners[i])))
             while (!both && listener_receive (listeners[i], &got)) {
                 both = text_is (got, "both");

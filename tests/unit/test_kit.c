@@ -223,6 +223,18 @@ static void a_damaged_blob_is_missing (void **state)
     assert_int_equal (b->kit.folder.len, 0);
 }
 
+static void what_a_worker_left_half_written_stops_nobody (void **state)
+{
+    struct bench *b = *state;
+    struct text half = text_format (&b->arena, "%s/files/%.*s.new", b->directory,
+                                    TEXT_ARG (b->list.items[0].file.sha256));
+    keep_all (b);
+    assert_int_equal (atomic_file_write (half.ptr, "ha", 2, 0400, NULL), 0);
+    keep_all (b);
+    assert_int_equal (access (half.ptr, F_OK), -1);
+    assert_int_equal (find (b)->missing.n, 0);
+}
+
 /* ---- what is started ---- */
 
 static void a_canary_of_a_kit_finds_its_helper_there (void **state)
@@ -421,6 +433,7 @@ int main (void)
         T (what_is_larger_than_a_kits_file_is_not_read),
         T (a_changed_kit_is_put_together_anew),
         T (a_damaged_blob_is_missing),
+        T (what_a_worker_left_half_written_stops_nobody),
         T (a_canary_of_a_kit_finds_its_helper_there),
         T (a_restore_reads_the_pins_of_its_kit),
         T (pieces_become_files_whatever_is_repeated),

@@ -26,9 +26,11 @@ static void a_question_is_read_as_it_was_asked (void **state)
 static void what_is_no_question_for_facts_is_none (void **state)
 {
     (void) state;
-    static const char *const odd[] = { "", "listen", "facts", "facts ", "facts 1", "facts 1 ", "facts  1 0", "facts 0 0", "facts 1 0 ",
-                                       "facts 1 -1", "facts -1 0", "facts 1 4294967296", "facts 9223372036854775808 0",
-                                       "facts 18446744073709551616 0", "facts 1 0 0", "Facts 1 0", "facts 1\n0", "facts 0x1 0" };
+    static const char *const odd[] = {
+        "", "listen", "facts", "facts ", "facts 1", "facts 1 ", "facts  1 0", "facts 0 0", "facts 1 0 ", "facts 1 -1",
+        "facts -1 0", "facts 1 4294967296", "facts 9223372036854775808 0", "facts 18446744073709551616 0",
+        "facts 1 0 0", "Facts 1 0", "facts 1\n0", "facts 0x1 0",
+    };
     struct snapshot_place place = { 5, 6 };
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
         if (snapshot_asked (text_of (odd[i]), &place))
@@ -92,7 +94,8 @@ static void flags_are_told_apart_and_events_are_no_answers (void **state)
     buf_release (&frame);
 }
 
-/* Every prefix of a good frame, and frames with any byte changed: never a byte from beyond, which the sanitizer would see. */
+/* Every prefix of a good frame, and frames with any byte changed: never a byte from beyond, which the sanitizer would
+ * see. */
 static void damaged_answers_are_never_read_beyond (void **state)
 {
     (void) state;
@@ -100,9 +103,10 @@ static void damaged_answers_are_never_read_beyond (void **state)
     struct buf frame;
     buf_init (&frame, 256);
     snapshot_begin (&frame);
-    for (uint64_t i = 1; i <= 4; i++)
-        assert_int_equal (snapshot_put (&frame, &(struct snapshot_piece) { .index = i, .size_bytes = 10, .bytes = { "0123456789", 10 } }),
-                          10);
+    for (uint64_t i = 1; i <= 4; i++) {
+        const struct snapshot_piece piece = { .index = i, .size_bytes = 10, .bytes = { "0123456789", 10 } };
+        assert_int_equal (snapshot_put (&frame, &piece), 10);
+    }
     for (int round = 0; round < 20000; round++) {
         struct snapshot_piece piece;
         uint32_t at = SNAPSHOT_HEAD_BYTES, len = (uint32_t) rng_below (&rng, frame.len + 1), pieces = 0;

@@ -522,13 +522,6 @@ static void a_worker_is_tied_only_when_it_is_told_so (void **state)
     }
 }
 
-static int enter (const char *directory, struct err *err)
-{
-    struct join join = { 0 };
-    snprintf (join.directory, sizeof join.directory, "%s", directory);
-    return join_enter (&join, err);
-}
-
 static void a_worker_makes_its_directory_and_stands_in_it (void **state)
 {
     struct bench *b = *state;
@@ -537,7 +530,7 @@ static void a_worker_makes_its_directory_and_stands_in_it (void **state)
     char deep[96], here[PATH_MAX], *before = getcwd (NULL, 0);
     snprintf (deep, sizeof deep, "%s/runs/of/this", b->directory);
     mode_t mask = umask (0);
-    assert_int_equal (enter (deep, &err), 0);
+    assert_int_equal (join_enter (deep, &err), 0);
     umask (mask);
     assert_non_null (getcwd (here, sizeof here));
     assert_string_equal (here, deep);
@@ -545,14 +538,14 @@ static void a_worker_makes_its_directory_and_stands_in_it (void **state)
         assert_int_equal (stat (path, &st), 0);
         assert_int_equal (st.st_mode & 07777, 0700);
     }
-    assert_int_equal (enter (deep, &err), 0); /* again, as a worker that is started anew does */
+    assert_int_equal (join_enter (deep, &err), 0); /* again, as a worker that is started anew does */
     assert_int_equal (chmod (deep, 0770), 0);
-    assert_int_equal (enter (deep, &err), -1);
+    assert_int_equal (join_enter (deep, &err), -1);
     assert_non_null (strstr (err.text, "may be written to by others (mode 0770)"));
     assert_int_equal (chmod (deep, 0700), 0);
     if (geteuid () == 0) {
         assert_int_equal (chown (deep, 65534, 65534), 0);
-        assert_int_equal (enter (deep, &err), -1);
+        assert_int_equal (join_enter (deep, &err), -1);
         assert_non_null (strstr (err.text, "belongs to user 65534"));
     }
     assert_int_equal (chdir (before), 0);

@@ -15,12 +15,12 @@
 #include "worker/io/containment.h"
 #include "worker/io/exec.h"
 #include "worker/io/kept.h"
+#include "worker/io/sender.h"
 
 enum {
     BULK_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096, /* a piece of a file and its envelope, or a problem */
     MESSAGES_A_ROUND = 64, ROUNDS_A_PASS = 8, /* then the program gets its turn */
     LINGER_MS = 2000,           /* for BYE and the last result */
-    HELLO_FIRST_MS = 10, HELLO_MOST_MS = 500, /* waits before a HELLO that could not be sent is tried again */
 };
 
 struct driver {
@@ -33,11 +33,8 @@ struct driver {
     struct attempt *attempt;
     struct attempt_place place;
     struct containment *containment;
-    struct buf bytes;
-    struct buf hello;           /* one that could not be sent yet; empty: none */
-    uint64_t hello_at_ms, hello_wait_ms;
+    struct sender sender;
     struct arena decoded;
-    uint64_t session, seq;      /* seq counts within a session */
     uint64_t unsent_bytes;      /* of log, of attempts that are over */
     const char *told_to_end;    /* by whom; NULL: not told */
     bool left;
@@ -47,65 +44,12 @@ static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0 };
 
 /* ---- messages out ---- */
 
-/* One count for both sockets: whoever watches the numbers sees them rise, whichever way a message took. */
-static bool send_msg (struct driver *driver, enum link_channel channel, struct msg *msg)
-{
-    uint64_t session = member_session (driver->member);
-    if (session != driver->session)
-        driver->seq = 0;
-    driver->session = session;
-    msg->major = PROTOCOL_MAJOR;
-    msg->minor = PROTOCOL_MINOR;
-    msg->run_id = (struct text) { (const char *) driver->join->run_id, RUN_ID_BYTES };
-    msg->epoch = member_epoch (driver->member);
-    msg->session = session;
-    msg->seq = ++driver->seq;
-    msg->ack = member_ack (driver->member);
-    buf_clear (&driver->bytes);
-    wire_put_msg (&driver->bytes, msg);
-    if (driver->bytes.overflow) {
-        log_say (driver->log, "a %s of more than %d bytes was not sent", msg_name (msg->kind), MSG_MAX_BYTES);
-        return false;
-    }
-    return spoke_send (driver->spoke, channel, driver->bytes.ptr, driver->bytes.len);
-}
-
-static void keep_hello (struct driver *driver, uint64_t now_ms)
-{
-    buf_clear (&driver->hello);
-    buf_add (&driver->hello, driver->bytes.ptr, driver->bytes.len);
-    driver->hello_wait_ms = HELLO_FIRST_MS;
-    driver->hello_at_ms = now_ms + driver->hello_wait_ms;
-}
-
-/* The first HELLO comes before the connection is made; the member's next one would cost each join a second. */
-static void try_hello (struct driver *driver, uint64_t now_ms)
-{
-    if (driver->hello.len == 0 || now_ms < driver->hello_at_ms)
-        return;
-    if (spoke_send (driver->spoke, LINK_CONTROL, driver->hello.ptr, driver->hello.len)) {
-        buf_clear (&driver->hello);
-        return;
-    }
-    if (driver->hello_wait_ms < HELLO_MOST_MS)
-        driver->hello_wait_ms *= 2;
-    driver->hello_at_ms = now_ms + driver->hello_wait_ms;
-}
-
 static void send_effect (struct driver *driver, const struct msg *planned)
 {
     struct msg msg = *planned;
     if (msg.kind == MSG_HEARTBEAT)
         msg.of.heartbeat.dropped_bytes = driver->unsent_bytes + attempt_unsent_bytes (driver->attempt);
-    bool sent = send_msg (driver, LINK_CONTROL, &msg);
-    if (msg.kind == MSG_HELLO)
-        buf_clear (&driver->hello);
-    if (sent)
-        return;
-    /* Not sent is like lost: the member says everything again until it is answered. */
-    log_detail (driver->log, "%s was not sent", msg_name (msg.kind));
-    if (msg.kind == MSG_HELLO)
-        keep_hello (driver, clock_boot_ms ());
+    sender_say (&driver->sender, &msg);
 }
 
 static bool send_output (void *owner, const struct output_chunk *chunk)
@@ -116,14 +60,14 @@ static bool send_output (void *owner, const struct output_chunk *chunk)
         return false;
     msg.of.log = (struct msg_log) { .key = attempt_which (driver->attempt), .offset = chunk->offset,
                                     .bytes = chunk->bytes, .dropped_bytes = chunk->unsent_bytes, .last = chunk->last };
-    return send_msg (driver, LINK_BULK, &msg);
+    return sender_send (&driver->sender, LINK_BULK, &msg);
 }
 
 static bool send_fetch (void *owner, const struct msg_fetch *ask)
 {
     struct driver *driver = owner;
     struct msg msg = { .kind = MSG_FETCH, .of.fetch = *ask };
-    return member_session (driver->member) && send_msg (driver, LINK_BULK, &msg);
+    return member_session (driver->member) && sender_send (&driver->sender, LINK_BULK, &msg);
 }
 
 /* ---- effects ---- */
@@ -297,7 +241,8 @@ static uint64_t next_deadline_ms (const struct driver *driver)
     uint64_t member_ms = member_deadline_ms (driver->member);
     uint64_t attempt_ms = driver->attempt ? attempt_deadline_ms (driver->attempt) : UINT64_MAX;
     uint64_t next_ms = member_ms < attempt_ms ? member_ms : attempt_ms;
-    return driver->hello.len && driver->hello_at_ms < next_ms ? driver->hello_at_ms : next_ms;
+    uint64_t hello_ms = sender_deadline_ms (&driver->sender);
+    return hello_ms < next_ms ? hello_ms : next_ms;
 }
 
 static void pass (void *owner)
@@ -308,7 +253,7 @@ static void pass (void *owner)
         attempt_turn (driver->attempt, clock_boot_ms ());
     if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
         step (driver, &(struct member_input) { .kind = MEMBER_TICK });
-    try_hello (driver, clock_boot_ms ());
+    sender_turn (&driver->sender, clock_boot_ms ());
     /* Each may cause the other, and sending uses up the edge of a socket: until both have nothing more. */
     bool more = true;
     for (uint32_t i = 0; more && i < ROUNDS_A_PASS; i++)
@@ -367,10 +312,21 @@ static int open_spoke (struct driver *driver, struct err *err)
     driver->spoke = spoke_open (&options, err);
     if (!driver->spoke)
         return -1;
+    driver->sender.spoke = driver->spoke;
     for (enum link_channel channel = LINK_CONTROL; channel < LINK_CHANNELS; channel++) {
         if (loop_watch (driver->loop, spoke_fd (driver->spoke, channel), EPOLLIN, on_frame, driver, err) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* Before the sockets: they have threads, and what is forked here should inherit little. */
+static int contain_programs (struct driver *driver, struct err *err)
+{
+    if (exec_adopt_orphans (err) < 0)
+        return -1;
+    driver->containment = containment_choose (CONTAINMENT_PID_NAMESPACE, driver->join->directory, driver->log);
+    exec_contain (driver->containment);
     return 0;
 }
 
@@ -382,17 +338,15 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     driver->loop = loop_open (err);
     if (!driver->loop || loop_signals (driver->loop, signals, on_signal, driver, err) < 0)
         return -1;
-    if (exec_adopt_orphans (err) < 0)
+    if (contain_programs (driver, err) < 0)
         return -1;
-    /* Before the sockets: they have threads, and what is forked here should inherit little. */
-    driver->containment = containment_choose (CONTAINMENT_PID_NAMESPACE, join->directory, driver->log);
-    exec_contain (driver->containment);
     if (join->tied && loop_watch (driver->loop, STDIN_FILENO, EPOLLIN, on_starter, driver, err) < 0)
         return err_prefix (err, "standard input of a tied worker has to be a pipe or a socket");
     if (open_spoke (driver, err) < 0)
         return -1;
     driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,
                                     text_of (join->boot_id));
+    driver->sender.member = driver->member;
     if (kept_recall (join->directory, recall, driver, &damage) < 0)
         log_say (driver->log, "a kept result was put aside: %s", damage.text);
     driver->place = (struct attempt_place) { .host = text_of (join->host), .run_hex = text_of (join->run_hex),
@@ -415,16 +369,14 @@ static void close_all (struct driver *driver)
     }
     loop_close (driver->loop);
     arena_release (&driver->decoded);
-    buf_release (&driver->hello);
-    buf_release (&driver->bytes);
+    sender_release (&driver->sender);
     member_outbox_release (&driver->outbox);
 }
 
 int driver_run (const struct join *join, const char *version, const struct log *log, struct err *err)
 {
     struct driver driver = { .join = join, .log = log };
-    buf_init (&driver.bytes, MSG_MAX_BYTES);
-    buf_init (&driver.hello, MSG_MAX_BYTES);
+    sender_init (&driver.sender, join, log);
     member_outbox_init (&driver.outbox);
     signal (SIGPIPE, SIG_IGN);
     int rc = open_all (&driver, version, err);

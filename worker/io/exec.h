@@ -18,7 +18,8 @@
 
 struct exec_end {
     int status;             /* as of waitpid */
-    uint64_t peak_bytes;    /* resident, of the program and those it waited for */
+    uint64_t peak_bytes;    /* resident, of the program and those it waited for; at least as much as this process has,
+                             * in whose memory it began (spawn.c) */
     uint32_t strays;        /* processes that outlived the program and were killed */
     uint32_t unkillable;    /* processes that outlived SIGKILL */
 };

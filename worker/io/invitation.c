@@ -34,8 +34,9 @@ static void say_hello (struct wait *wait, uint64_t now_ms)
     const struct join *join = wait->join;
     struct msg msg = { .major = PROTOCOL_MAJOR, .minor = PROTOCOL_MINOR, .kind = MSG_HELLO, .seq = ++wait->seq,
                        .run_id = { no_run, RUN_ID_BYTES } };
-    msg.of.hello = (struct msg_hello) { .host = text_of (join->host), .version = text_of (wait->version), .pid = join->pid,
-                                        .pid_start = join->pid_start, .boot_id = text_of (join->boot_id) };
+    msg.of.hello = (struct msg_hello) { .host = text_of (join->host), .version = text_of (wait->version),
+                                        .pid = join->pid, .pid_start = join->pid_start,
+                                        .boot_id = text_of (join->boot_id) };
     buf_clear (&wait->frame);
     wire_put_msg (&wait->frame, &msg);
     bool sent = spoke_send (wait->spoke, LINK_CONTROL, wait->frame.ptr, wait->frame.len);
@@ -68,7 +69,8 @@ static int hear (struct wait *wait, struct err *err)
         if (wire_get_msg (bytes, &msg, &wait->arena, &unread) < 0)
             log_say (wait->log, "a message was refused: %s", unread.text);
         else if (msg.kind == MSG_REFUSE)
-            return err_set (err, ERR_REFUSED, "the coordinator refuses this worker: %.*s", TEXT_ARG (msg.of.refuse.why));
+            return err_set (err, ERR_REFUSED, "the coordinator refuses this worker: %.*s",
+                            TEXT_ARG (msg.of.refuse.why));
         else if (msg.kind == MSG_REHELLO && names_a_run (&msg))
             take_run (wait, msg.run_id);
     }
@@ -87,8 +89,8 @@ static void tell (struct wait *wait, uint64_t now_ms)
 
 static int give_up (const struct wait *wait, struct err *err)
 {
-    return err_set (err, ERR_STATE, "no run came for host %s: %s, port %u, has no coordinator of its slice, or one that does "
-                    "not know this ticket (was it renewed?)", wait->join->host, wait->join->address,
+    return err_set (err, ERR_STATE, "no run came for host %s: %s, port %u, has no coordinator of its slice, or one "
+                    "that does not know this ticket (was it renewed?)", wait->join->host, wait->join->address,
                     (unsigned) wait->join->control_port);
 }
 

@@ -1,7 +1,9 @@
-/* invitation.h - which run a worker with a ticket is wanted in: it says HELLO without a run until the coordinator names one.
+/* invitation.h - which run a worker with a ticket is wanted in: it says HELLO without a run until the coordinator names
+ * one.
  *
- * Uses a connection of its own and closes it; joining goes on from there as for every worker. Waits as long as it is told
- * to, and says each minute what for. One thread; SIGTERM, SIGINT and SIGHUP end the wait and stay blocked afterwards. */
+ * Uses a connection of its own and closes it; joining goes on from there as for every worker. Waits as long as it is
+ * told to, and says each minute what for. One thread; SIGTERM, SIGINT and SIGHUP end the wait and stay blocked
+ * afterwards. */
 #ifndef SLICEUP_WORKER_INVITATION_H
 #define SLICEUP_WORKER_INVITATION_H
 

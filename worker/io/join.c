@@ -205,19 +205,19 @@ static int check_place (const char *directory, struct err *err)
     if (stat (".", &st) < 0)
         return err_errno (err, ERR_IO, "looking at %s", directory);
     if (st.st_uid != geteuid ())
-        return err_set (err, ERR_REFUSED, "%s belongs to user %u, and this worker is user %u: remove it, or name another "
-                        "directory", directory, (unsigned) st.st_uid, (unsigned) geteuid ());
+        return err_set (err, ERR_REFUSED, "%s belongs to user %u, and this worker is user %u: remove it, or name "
+                        "another directory", directory, (unsigned) st.st_uid, (unsigned) geteuid ());
     if (st.st_mode & (S_IWGRP | S_IWOTH))
         return err_set (err, ERR_REFUSED, "%s may be written to by others (mode %04o): chmod go-w it, or name another "
                         "directory", directory, (unsigned) st.st_mode & 07777);
     return 0;
 }
 
-int join_enter (const struct join *join, struct err *err)
+int join_enter (const char *directory, struct err *err)
 {
-    if (folder_make (join->directory, 0700, err) < 0)
+    if (folder_make (directory, 0700, err) < 0)
         return -1;
-    if (chdir (join->directory) < 0)
-        return err_errno (err, ERR_IO, "entering %s", join->directory);
-    return check_place (join->directory, err);
+    if (chdir (directory) < 0)
+        return err_errno (err, ERR_IO, "entering %s", directory);
+    return check_place (directory, err);
 }

@@ -29,7 +29,7 @@ int join_exchange (struct join *join, int in_fd, int out_fd, const char *version
 /* Fills in the process and the boot. */
 int join_know_self (struct join *join, struct err *err);
 /* Makes the worker's directory where it is missing, refuses one that somebody else may write to, and stands in it. */
-int join_enter (const struct join *join, struct err *err);
+int join_enter (const char *directory, struct err *err);
 /* The same line, parsed. */
 int join_parse (struct join *join, struct text line, struct err *err);
 

@@ -135,6 +135,8 @@ static int start (struct keeper *keeper, struct err *err)
         return -1;
     if (hear_report (keeper->control_fd, &report, &keeper->root_fd, err) < 0 || check_report (&report, err) < 0)
         return -1;
+    if (keeper->root_fd < 0)
+        return err_set (err, ERR_LIMIT, "its root directory could not be handed over: are there descriptors left?");
     keeper->pid_fd = (int) syscall (SYS_pidfd_open, keeper->pid, 0);
     return keeper->pid_fd < 0 ? err_errno (err, ERR_IO, "holding its first process") : 0;
 }

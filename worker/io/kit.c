@@ -79,9 +79,41 @@ static bool all_hold (const struct kit_list *list, struct text folder, struct ar
 
 /* ---- the store ---- */
 
+static int write_all (int fd, struct text bytes, const char *path, struct err *err)
+{
+    for (size_t done = 0; done < bytes.len;) {
+        ssize_t n = write (fd, bytes.ptr + done, bytes.len - done);
+        if (n < 0 && errno != EINTR)
+            return err_errno (err, ERR_IO, "%s cannot be written", path);
+        done += n > 0 ? (size_t) n : 0;
+    }
+    return 0;
+}
+
+/* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
+static int write_file (const char *path, struct text bytes, struct err *err)
+{
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "%s cannot be made", path);
+    int rc = write_all (fd, bytes, path, err);
+    if (close (fd) < 0 && rc == 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be closed", path);
+    return rc;
+}
+
 static struct text stored (const char *directory, struct text sha256, struct arena *arena)
 {
     return text_format (arena, "%s/files/%.*s", directory, TEXT_ARG (sha256));
+}
+
+static int replace_file (const char *path, const char *beside, struct text bytes, struct err *err)
+{
+    if (unlink (beside) < 0 && errno != ENOENT)
+        return err_errno (err, ERR_IO, "%s, which is left of an earlier worker, cannot be removed", beside);
+    if (write_file (beside, bytes, err) < 0)
+        return -1;
+    return rename (beside, path) < 0 ? err_errno (err, ERR_IO, "%s cannot be put in its place", path) : 0;
 }
 
 int kit_keep (const char *directory, struct text sha256, struct text bytes, struct err *err)
@@ -92,7 +124,8 @@ int kit_keep (const char *directory, struct text sha256, struct text bytes, stru
     if (!digest_parse (sha256, &digest)) {
         err_set (err, ERR_PARSE, "a fetched file has no sha256");
     } else if (folder_make (text_format (&arena, "%s/files", directory).ptr, 0700, err) == 0) {
-        rc = atomic_file_write (stored (directory, sha256, &arena).ptr, bytes.ptr, bytes.len, 0400, err);
+        struct text path = stored (directory, sha256, &arena);
+        rc = replace_file (path.ptr, text_format (&arena, "%s.new", path.ptr).ptr, bytes, err);
     }
     arena_release (&arena);
     return rc;
@@ -118,29 +151,6 @@ static void find_missing (const struct kit_list *list, const char *directory, st
 
 /* ---- the kit ---- */
 
-static int write_all (int fd, const struct buf *bytes, const char *path, struct err *err)
-{
-    for (size_t done = 0; done < bytes->len;) {
-        ssize_t n = write (fd, bytes->ptr + done, bytes->len - done);
-        if (n < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "%s cannot be written", path);
-        done += n > 0 ? (size_t) n : 0;
-    }
-    return 0;
-}
-
-/* Not synced to the disk: a kit that a power cut left half is seen and put together anew. */
-static int write_file (const char *path, const struct buf *bytes, struct err *err)
-{
-    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
-    if (fd < 0)
-        return err_errno (err, ERR_IO, "%s cannot be made", path);
-    int rc = write_all (fd, bytes, path, err);
-    if (close (fd) < 0 && rc == 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be closed", path);
-    return rc;
-}
-
 static int make_folder_of (struct text path, struct arena *arena, struct err *err)
 {
     struct text folder = text_copy (arena, path);
@@ -157,7 +167,7 @@ static int copy_one (const struct kit_file *file, struct text from, struct text 
     if (rc == 0)
         rc = file_read (from.ptr, &bytes, err);
     if (rc == 0)
-        rc = write_file (to.ptr, &bytes, err);
+        rc = write_file (to.ptr, buf_as_text (&bytes), err);
     buf_release (&bytes);
     return rc < 0 ? err_prefix (err, "file %.*s of this rung", TEXT_ARG (file->name)) : 0;
 }

@@ -59,7 +59,7 @@ static int join_and_work (struct join *join, const struct log *log, struct err *
 {
     if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
         return -1;
-    if (join_enter (join, err) < 0 || detach (join->directory, join->tied, err) < 0)
+    if (join_enter (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
         return -1;
     if (seat_take (join->directory, err) < 0)
         return -1;

@@ -1,5 +1,6 @@
 /* seat.c - see seat.h. The lock is fcntl's own, not an open file description's: only it tells the holder's pid, and no
- * child inherits it. It would end with the first descriptor of the file that this process closes; there is one, kept. */
+ * child inherits it. It would end with the first descriptor of the file that this process closes; there is one, and it
+ * is kept. */
 #include "worker/io/seat.h"
 
 #include <errno.h>
@@ -46,8 +47,8 @@ static int wait_for_seat (int fd, const char *path, struct err *err)
         uint64_t waited_ms = clock_boot_ms () - began_ms;
         pid_t pid = holder (fd);
         if (waited_ms >= SEAT_WAIT_MS)
-            return err_set (err, ERR_STATE, "%s is held by the worker with pid %d, which cannot be ended: end it, then resume",
-                            path, (int) pid);
+            return err_set (err, ERR_STATE, "%s is held by the worker with pid %d, which cannot be ended: end it, then "
+                            "resume", path, (int) pid);
         if (pid > 0 && waited_ms >= SEAT_POLITE_MS)
             tell_to_go (fd, pid, SIGKILL);
         else if (pid > 0 && pid != asked)

@@ -59,8 +59,8 @@ static int parse (const struct buf *file, const char *path, struct ticket *ticke
     if (!json_is_object (object))
         rc = err_set (err, ERR_PARSE, "%s is no ticket: a JSON object is expected, as sliceup ticket writes it", path);
     else if (wrong)
-        rc = err_set (err, ERR_PARSE, "%s is no ticket that this version reads: %s is missing or not what it should be; sliceup "
-                      "ticket writes new ones", path, wrong);
+        rc = err_set (err, ERR_PARSE, "%s is no ticket that this version reads: %s is missing or not what it should "
+                      "be; sliceup ticket writes new ones", path, wrong);
     json_decref (object);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* ticket.h - the file with which a worker comes by itself (launcher join): where its coordinator is, whose host it stands
- * for, and the key pair that proves it. `sliceup ticket` writes it; whoever has it is that host. */
+/* ticket.h - the file with which a worker comes by itself (launcher join): where its coordinator is, whose host it
+ * stands for, and the key pair that proves it. `sliceup ticket` writes it; whoever has it is that host. */
 #ifndef SLICEUP_WORKER_TICKET_H
 #define SLICEUP_WORKER_TICKET_H
 

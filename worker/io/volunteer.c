@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,27 +76,24 @@ static int take_arguments (struct volunteer *volunteer, int argc, char **argv, s
 
 /* ---- places ---- */
 
-/* Programs of rungs are started from below it, so nobody else may put anything there. */
-static int make_own_folder (const char *path, struct err *err)
-{
-    struct stat at;
-    if (folder_make (path, 0700, err) < 0)
-        return -1;
-    if (stat (path, &at) != 0)
-        return err_errno (err, ERR_IO, "folder %s cannot be examined", path);
-    if (at.st_uid != geteuid () || at.st_mode & 022)
-        return err_set (err, ERR_REFUSED, "folder %s belongs to another user, or others may write to it (mode %04o): chown it, "
-                        "chmod 700, or choose another with --directory", path, (unsigned) at.st_mode & 07777);
-    return 0;
-}
-
 static int place (const struct volunteer *volunteer, const char *kind, const char *name, char *out, size_t out_bytes,
                   struct err *err)
 {
     int len = snprintf (out, out_bytes, "%s/%s/%s/%s", volunteer->directory, kind, name, volunteer->ticket.host);
     if (len < 0 || (size_t) len >= out_bytes)
         return err_set (err, ERR_LIMIT, "--directory is too long a path");
-    return folder_make (out, 0700, err);
+    return 0;
+}
+
+/* The ticket first: its path may be relative, and the worker keeps nothing of where it was started. */
+static int get_ready (struct volunteer *volunteer, struct err *err)
+{
+    char seat[PATH_MAX_BYTES + 1];
+    if (ticket_load (&volunteer->ticket, volunteer->file, err) < 0 || join_enter (volunteer->directory, err) < 0)
+        return -1;
+    if (place (volunteer, "seats", volunteer->ticket.slice, seat, sizeof seat, err) < 0)
+        return -1;
+    return folder_make (seat, 0700, err) < 0 ? -1 : seat_take (seat, err);
 }
 
 /* ---- one run ---- */
@@ -116,7 +112,8 @@ static int fill_join (const struct volunteer *volunteer, struct join *join, stru
 
 static int serve_run (const struct volunteer *volunteer, struct join *join, struct err *err)
 {
-    if (place (volunteer, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0)
+    if (place (volunteer, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0
+        || join_enter (join->directory, err) < 0)
         return -1;
     log_say (&volunteer->log, "host %s is wanted in run %.8s", join->host, join->run_hex);
     if (seat_take (join->directory, err) < 0)
@@ -200,15 +197,13 @@ int volunteer_main (int argc, char **argv, const char *version)
     struct volunteer volunteer = { .directory = "/var/tmp/sliceup", .version = version,
                                    .log = { .to = stderr, .program = "sliceup-worker" } };
     struct err err = { 0 };
-    char seat[PATH_MAX_BYTES + 1];
     int status = STATUS_COULD_NOT;
     if (take_arguments (&volunteer, argc, argv, &err) < 0) {
         log_say (&volunteer.log, "%s", err.text);
         fputs (usage, stderr);
         return STATUS_USAGE;
     }
-    if (ticket_load (&volunteer.ticket, volunteer.file, &err) < 0 || make_own_folder (volunteer.directory, &err) < 0
-        || place (&volunteer, "seats", volunteer.ticket.slice, seat, sizeof seat, &err) < 0 || seat_take (seat, &err) < 0)
+    if (get_ready (&volunteer, &err) < 0)
         log_say (&volunteer.log, "%s", err.text);
     else
         status = volunteer.stay ? stay (&volunteer) : serve (&volunteer);
