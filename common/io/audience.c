@@ -114,7 +114,8 @@ static bool accept_question (struct audience *audience, struct hub_asker *from)
         || !zap_parse_user (user, &key, &generation))
         return false;
     memcpy (from->id, id, sizeof from->id);
-    return seat (audience, from, key); /* an answer is only for who has one: what waits to be sent is bounded by places */
+    /* An answer is only for who has a place: so what waits to be sent is bounded by their number. */
+    return seat (audience, from, key);
 }
 
 bool audience_question (struct audience *audience, struct hub_asker *from, struct text *bytes)

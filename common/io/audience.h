@@ -1,8 +1,8 @@
 /* audience.h - private to common/io: the monitors of a run, behind a ROUTER of their own.
  *
- * Not an XPUB: that one keeps whatever its peers subscribe to, without bound and without a word to the application. Here
- * a monitor has a place for AUDIENCE_STAY_MS after each question, at most AUDIENCE_PLACES_A_KEY of them; without one it is
- * neither heard nor told. Used on the thread of the hub. */
+ * Not an XPUB: that one keeps whatever its peers subscribe to, without bound and without a word to the application.
+ * Here a monitor has a place for AUDIENCE_STAY_MS after each question, at most AUDIENCE_PLACES_A_KEY of them; without
+ * one it is neither heard nor told. Used on the thread of the hub. */
 #ifndef SLICEUP_IO_AUDIENCE_H
 #define SLICEUP_IO_AUDIENCE_H
 

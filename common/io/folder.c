@@ -46,6 +46,8 @@ int folder_make (const char *path, mode_t mode, struct err *err)
     size_t len = strlen (path);
     if (len == 0 || len >= sizeof part)
         return err_set (err, ERR_LIMIT, "the path of a folder has 1 to %d bytes, this one has %zu", PATH_MAX - 1, len);
+    if (make_one (path, mode, NULL) == 0) /* mostly all that leads to it is there */
+        return 0;
     for (size_t at = 1; at < len; at++) {
         if (path[at] != '/' || path[at - 1] == '/')
             continue;

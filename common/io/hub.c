@@ -83,7 +83,8 @@ static int bind_all (struct hub *hub, const struct hub_options *options, struct 
         return err_prefix (err, "control channel");
     if (bind_one (bulk->socket, options->address, options->bulk_port, &bulk->bound, err) != 0)
         return err_prefix (err, "bulk channel");
-    if (bind_one (audience_socket (hub->audience), options->address, options->events_port, &hub->events_bound, err) != 0)
+    void *events = audience_socket (hub->audience);
+    if (bind_one (events, options->address, options->events_port, &hub->events_bound, err) != 0)
         return err_prefix (err, "events channel");
     return 0;
 }
@@ -295,6 +296,6 @@ bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes,
 
 struct hub_counts hub_counts (const struct hub *hub)
 {
-    return (struct hub_counts) { .refused_handshakes = zap_failures (hub->zap), .dropped_frames = hub->dropped_frames + audience_dropped (hub->audience),
-                                 .unsent = hub->unsent };
+    return (struct hub_counts) { .refused_handshakes = zap_failures (hub->zap), .unsent = hub->unsent,
+                                 .dropped_frames = hub->dropped_frames + audience_dropped (hub->audience) };
 }

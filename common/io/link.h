@@ -1,8 +1,8 @@
 /* link.h - authenticated frames between coordinator, workers and monitors. The only home of libzmq.
  *
  * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
- * handler (its own thread, fail-closed, self-tested when the hub opens). One libzmq context per process. The thread that
- * opened a hub or a spoke uses it alone; nothing here blocks.
+ * handler (its own thread, fail-closed, self-tested when the hub opens). One libzmq context per process. The thread
+ * that opened a hub or a spoke uses it alone; nothing here blocks.
  *
  * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it says
  * false. */
@@ -39,14 +39,15 @@ struct hub *hub_open (const struct hub_options *options, struct err *err);
 void hub_close (struct hub *hub);               /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);
 uint16_t hub_events_port (const struct hub *hub);
-/* From now on `public_key` speaks for host `rank`, and for nobody else. Admitting another key for a rank replaces it. */
+/* From now on `public_key` speaks for host `rank`, and for nobody else. Another key for a rank replaces the one of
+ * before. */
 int hub_admit (struct hub *hub, uint32_t rank, struct text public_key, struct err *err);
 int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err);
 int hub_fd (const struct hub *hub, enum link_channel channel);
 /* The next frame. `*rank` is the host whose key the connection proved; `*bytes` lives until the next receive on this
  * channel. False: nothing there now. Frames of more than one part and of unknown peers are counted and dropped. */
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
-/* False: the host is not connected, or its queue is full; the caller says it again later (control is level-triggered). */
+/* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
 /* The next question of a monitor; whoever asked hears what is published for 10 s from then. */
 struct hub_asker { uint8_t id[LINK_ROUTING_ID_BYTES]; }; /* its connection, for the answer; it goes stale with it */

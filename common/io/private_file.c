@@ -15,8 +15,8 @@ static int check (int fd, const char *path, const struct buf *out, struct err *e
         return err_set (err, ERR_REFUSED, "%s holds a secret key and must be a regular file of the user who reads it: "
                         "chown it", path);
     if (at.st_mode & 077)
-        return err_set (err, ERR_REFUSED, "%s holds a secret key and has mode %04o, so others may use it: make a new one, "
-                        "or chmod 600 if nobody read it", path, (unsigned) at.st_mode & 07777);
+        return err_set (err, ERR_REFUSED, "%s holds a secret key and has mode %04o, so others may use it: make a new "
+                        "one, or chmod 600 if nobody read it", path, (unsigned) at.st_mode & 07777);
     if (at.st_size < 1 || (size_t) at.st_size > out->max - out->len)
         return err_set (err, ERR_DAMAGE, "%s has %lld bytes, expected 1 to %zu", path, (long long) at.st_size,
                         out->max - out->len);

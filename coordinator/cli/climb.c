@@ -1,5 +1,6 @@
 #include "coordinator/cli/climb.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/io/driver.h"
 #include "coordinator/cli/receipt_files.h"
@@ -114,6 +116,17 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     return exit_status ? (int) exit_status : failed;
 }
 
+/* Without a journal there is nothing to look at, to resume or to remember. */
+static void forget_unbegun (const struct cli *cli, const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    struct err err = { 0 };
+    if (access (run_dir_path (dir, "journal.db", path), F_OK) == 0 || errno != ENOENT)
+        return;
+    if (folder_remove (run_dir_path (dir, "", path), &err) < 0)
+        log_say (&cli->log, "the folder of a run that was not begun stays: %s", err.text);
+}
+
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
@@ -125,6 +138,8 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan)
         (climber.viewer = viewer_open (&look, &err)) == NULL || open_driver (&climber, dir, plan, &err) < 0) {
         viewer_close (climber.viewer);
         status = cli_fail (cli, &err);
+        if (plan)
+            forget_unbegun (cli, dir);
     } else {
         if (!driver_ended (climber.driver, NULL, NULL) && loop_run (climber.loop, &err) < 0)
             cli_fail (cli, &err);

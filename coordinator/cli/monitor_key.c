@@ -16,8 +16,10 @@ static int close_to_others (struct err *err)
     struct stat at;
     if (fstat (STDOUT_FILENO, &at) != 0 || !S_ISREG (at.st_mode) || !(at.st_mode & 077))
         return 0;
-    return fchmod (STDOUT_FILENO, 0600) == 0 ? 0 : err_errno (err, ERR_IO, "the file on standard output would be readable by "
-                                                              "others, and its mode cannot be changed to 0600");
+    if (fchmod (STDOUT_FILENO, 0600) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "the file on standard output would be readable by others, and its mode cannot be "
+                      "changed to 0600");
 }
 
 static int require_live (const struct run_dir *dir, struct err *err)
@@ -26,8 +28,8 @@ static int require_live (const struct run_dir *dir, struct err *err)
     int64_t pid;
     if (journal_is_locked (run_dir_path (dir, "journal.db", path), &pid))
         return 0;
-    return err_set (err, ERR_STATE, "no coordinator holds run %.8s, so there is nothing to watch from elsewhere; sliceup status "
-                    "tells how it stands", dir->id);
+    return err_set (err, ERR_STATE, "no coordinator holds run %.8s, so there is nothing to watch from elsewhere; "
+                    "sliceup status tells how it stands", dir->id);
 }
 
 /* One of its own for each monitor: the first name that is free. */
@@ -87,15 +89,18 @@ const struct cli_command monitor_key_command = {
     .name = "monitor-key",
     .usage = "monitor-key [RUN] [--name NAME] [--address ADDR] > FILE",
     .summary = "a key with which another machine may watch a running run, and do nothing else",
-    .help = "Prints a key file: where the coordinator is, its public key, and a key pair made for this one monitor. The running\n"
-            "coordinator admits it at once. Carry the file to the other machine (it is secret: mode 0600 is asked there) and\n"
-            "use it with sliceup watch --key FILE or sliceup status --key FILE, which show everything from the beginning of the\n"
-            "run. A monitor can read and nothing else. The key is good until the run ends; a run has at most 64.\n\n"
-            "  --name NAME      what to call it (default: monitor-1, monitor-2, ...)\n"
-            "  --address ADDR   how the other machine reaches this one (default: coordinator.address of the slice, else where\n"
-            "                   the run listens)\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-            "Example:\n  sliceup monitor-key last --name wall > wall.key\n  scp wall.key screen: && ssh screen sliceup watch --key wall.key\n\n"
-            "Exit status: 0 printed; 2 no such run, or a bad name; 3 no coordinator holds the run, or the name is taken.\n",
+    .help =
+        "Prints a key file: where the coordinator is, its public key, and a key pair made for this one monitor. The\n"
+        "running coordinator admits it at once. Carry the file to the other machine (it is secret: mode 0600 is asked\n"
+        "there) and use it with sliceup watch --key FILE or sliceup status --key FILE, which show everything from the\n"
+        "beginning of the run. A monitor can read and nothing else. The key is good until the run ends; a run has at\n"
+        "most 64.\n\n"
+        "  --name NAME      what to call it (default: monitor-1, monitor-2, ...)\n"
+        "  --address ADDR   how the other machine reaches this one (default: coordinator.address of the slice, else\n"
+        "                   where the run listens)\n\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+        "Example:\n  sliceup monitor-key last --name wall > wall.key\n"
+        "  scp wall.key screen: && ssh screen sliceup watch --key wall.key\n\n"
+        "Exit status: 0 printed; 2 no such run, or a bad name; 3 no coordinator holds the run, or the name is taken.\n",
     .run = monitor_key_run,
 };

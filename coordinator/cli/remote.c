@@ -9,7 +9,8 @@
 #include "coordinator/io/journal_writer.h"
 #include "coordinator/io/snapshot.h"
 
-/* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a handshake. */
+/* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
+ * handshake. */
 enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
 
 struct remote {

@@ -1,4 +1,4 @@
-/* remote.h - a run's facts from another machine: asked of its coordinator with a monitor key, then heard as they happen.
+/* remote.h - a run's facts from another machine: asked of its coordinator with a monitor key, then heard as they come.
  *
  * The same promise as follow.h: every durable fact once, in order; a gap is asked for. A connection that is lost, or a
  * coordinator that is resumed, costs nothing but time. Knows no run folder. One thread. */

@@ -68,8 +68,9 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
         if (follow_journal (follow, err) < 0)
             return -1;
         if (clock_boot_ms () >= until_ms)
-            return err_set (err, ERR_STATE, "%s, port %u, did not answer within %d s: the run has ended, its coordinator is gone, or "
-                            "something is in between", key->address, (unsigned) key->port, ANSWER_MS / 1000);
+            return err_set (err, ERR_STATE, "%s, port %u, did not answer within %d s: the run has ended, its "
+                            "coordinator is gone, or something is in between", key->address,
+                            (unsigned) key->port, ANSWER_MS / 1000);
         (void) poll (&poll_for, 1, HEAR_STEP_MS); /* edge-triggered: a missed edge costs one step */
     }
     return 0;
@@ -128,7 +129,11 @@ static int status_run (struct cli *cli, int argc, char **argv)
     struct err err = { 0 };
     if (file && run)
         err_set (&err, ERR_USAGE, "status: either RUN or --key FILE, which names its run");
-    if (err.code || (file ? monitor_key_load (&key, file, &err) : run_dir_find (&dir, cli->home, run ? run : "last", &err)) < 0)
+    else if (file)
+        monitor_key_load (&key, file, &err);
+    else
+        run_dir_find (&dir, cli->home, run ? run : "last", &err);
+    if (err.code)
         return cli_fail (cli, &err);
     struct asker *asker = mem_alloc (sizeof (*asker));
     int64_t pid = 0;

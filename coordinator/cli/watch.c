@@ -82,7 +82,8 @@ static void tell_holder (struct watcher *watcher, bool held)
             snprintf (remark, sizeof (remark), "the coordinator does not answer; waiting for it");
         else
             snprintf (remark, sizeof (remark),
-                      "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s", watcher->run);
+                      "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s",
+                      watcher->run);
         live_say (watcher->live, remark);
         watcher->said_gone = true;
     } else if (held && watcher->said_gone) {
@@ -100,8 +101,8 @@ static bool silent_for_good (struct watcher *watcher, bool held)
         watcher->answered_ms = now_ms;
     if (now_ms - watcher->answered_ms < SILENT_MS)
         return false;
-    err_set (&watcher->err, ERR_STATE, "%s, port %u, was silent for %d minutes: the run has ended, or nobody resumed it",
-             watcher->key->address, (unsigned) watcher->key->port, SILENT_MS / 60000);
+    err_set (&watcher->err, ERR_STATE, "%s, port %u, was silent for %d minutes: the run has ended, or nobody resumed "
+             "it", watcher->key->address, (unsigned) watcher->key->port, SILENT_MS / 60000);
     leave (watcher, EXIT_COULD_NOT);
     return true;
 }
@@ -199,7 +200,8 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
     watcher.live = live_open (&look_of);
-    watcher.follow = key ? follow_open_remote (key, on_fact, &watcher, &watcher.err) : follow_open (dir, on_fact, &watcher);
+    watcher.follow = key ? follow_open_remote (key, on_fact, &watcher, &watcher.err)
+                         : follow_open (dir, on_fact, &watcher);
     watcher.loop = watcher.follow ? loop_open (&watcher.err) : NULL;
     if (watcher.loop && loop_signals (watcher.loop, signals, on_signal, &watcher, &watcher.err) == 0) {
         loop_each_pass (watcher.loop, each_pass, &watcher);
@@ -230,7 +232,11 @@ static int watch_run (struct cli *cli, int argc, char **argv)
     }
     if (file && run)
         err_set (&err, ERR_USAGE, "watch: either RUN or --key FILE, which names its run");
-    if (err.code || (file ? monitor_key_load (&key, file, &err) : run_dir_find (&dir, cli->home, run ? run : "last", &err)) < 0)
+    else if (file)
+        monitor_key_load (&key, file, &err);
+    else
+        run_dir_find (&dir, cli->home, run ? run : "last", &err);
+    if (err.code)
         return cli_fail (cli, &err);
     return follow_run (cli, &dir, file ? &key : NULL);
 }
@@ -247,7 +253,7 @@ const struct cli_command watch_command = {
         "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
         "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
-        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun, or with\n"
-        "--key nobody answered for ten minutes; 5 its journal is damaged.\n",
+        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun,\n"
+        "or with --key nobody answered for ten minutes; 5 its journal is damaged.\n",
     .run = watch_run,
 };

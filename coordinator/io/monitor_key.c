@@ -1,5 +1,7 @@
 #include "coordinator/io/monitor_key.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,21 +11,63 @@
 #include "common/io/atomic_file.h"
 #include "common/io/private_file.h"
 #include "common/model/hostset.h"
+#include "coordinator/io/monitors.h"
 #include "coordinator/io/public_key.h"
 
 /* ---- make ---- */
 
-static int new_path (const struct run_dir *dir, const char *name, char path[RUN_PATH_BYTES], struct err *err)
+static int taken (const struct run_dir *dir, const char *name, struct err *err)
 {
-    char file[sizeof MONITORS_FOLDER + HOST_NAME_MAX_BYTES + 8];
+    return err_set (err, ERR_STATE, "run %.8s has a monitor named %s already: choose another name", dir->id, name);
+}
+
+static int file_path (const struct run_dir *dir, const char *before, const char *name, const char *after,
+                      char path[RUN_PATH_BYTES], struct err *err)
+{
+    char file[sizeof MONITORS_FOLDER + HOST_NAME_MAX_BYTES + 32];
     if (!host_name_valid (text_of (name)))
-        return err_set (err, ERR_USAGE, "a monitor's name has 1 to %d letters, digits, '.', '_' and '-', the first a letter "
-                        "or digit", HOST_NAME_MAX_BYTES);
-    snprintf (file, sizeof file, "%s/%s%s", MONITORS_FOLDER, name, PUBLIC_KEY_SUFFIX);
+        return err_set (err, ERR_USAGE, "a monitor's name has 1 to %d letters, digits, '.', '_' and '-', the first a "
+                        "letter or digit", HOST_NAME_MAX_BYTES);
+    snprintf (file, sizeof file, "%s/%s%s%s", MONITORS_FOLDER, before, name, after);
     run_dir_path (dir, file, path);
-    if (access (path, F_OK) == 0)
-        return err_set (err, ERR_STATE, "run %.8s has a monitor named %s already: choose another name", dir->id, name);
     return 0;
+}
+
+/* The coordinator would pass over one more, and who has its key wait for nothing. */
+static int refuse_too_many (const struct run_dir *dir, struct err *err)
+{
+    char folder[RUN_PATH_BYTES];
+    uint32_t n = 0;
+    DIR *entries = opendir (run_dir_path (dir, MONITORS_FOLDER, folder));
+    if (!entries)
+        return err_errno (err, ERR_IO, "folder %s cannot be read", folder);
+    for (struct dirent *entry = readdir (entries); entry; entry = readdir (entries))
+        n += public_key_file (entry->d_name);
+    closedir (entries);
+    if (n < MONITORS_MAX)
+        return 0;
+    return err_set (err, ERR_LIMIT, "run %.8s has %d monitor keys, and no run has more: use one of them again", dir->id,
+                    MONITORS_MAX);
+}
+
+/* Whole at once, and never in place of another: two may ask for one name at the same time. */
+static int keep_public (const struct run_dir *dir, const char *name, const char *public_key, struct err *err)
+{
+    char path[RUN_PATH_BYTES], beside[RUN_PATH_BYTES], own[16];
+    snprintf (own, sizeof own, ".%d", (int) getpid ());
+    if (file_path (dir, "", name, PUBLIC_KEY_SUFFIX, path, err) < 0 || file_path (dir, ".", name, own, beside, err) < 0)
+        return -1;
+    if (access (path, F_OK) == 0)
+        return taken (dir, name, err);
+    if (refuse_too_many (dir, err) < 0)
+        return -1;
+    if (public_key_save (beside, public_key, err) < 0)
+        return -1;
+    int rc = link (beside, path);
+    if (rc < 0)
+        rc = errno == EEXIST ? taken (dir, name, err) : err_errno (err, ERR_IO, "%s cannot be made", path);
+    (void) unlink (beside); /* a name that nobody looks at, should it stay */
+    return rc;
 }
 
 int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const char *name, const char *address,
@@ -31,8 +75,7 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
 {
     struct run_hub hub = { 0 };
     struct monitor_key made = { 0 };
-    char path[RUN_PATH_BYTES];
-    if (new_path (dir, name, path, err) < 0 || run_hub_load (dir, &hub, err) < 0)
+    if (run_hub_load (dir, &hub, err) < 0)
         return -1;
     snprintf (made.run, sizeof made.run, "%s", dir->id);
     if (snprintf (made.address, sizeof made.address, "%s", address ? address : hub.reach) >= (int) sizeof made.address)
@@ -40,7 +83,7 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
     snprintf (made.coordinator_key, sizeof made.coordinator_key, "%s", hub.public_key);
     made.port = hub.events_port;
     link_keys_make (&made.keys);
-    int rc = public_key_save (path, made.keys.public_key, err);
+    int rc = keep_public (dir, name, made.keys.public_key, err);
     if (rc == 0)
         *key = made;
     explicit_bzero (&made, sizeof made);

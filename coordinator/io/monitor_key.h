@@ -1,7 +1,7 @@
 /* monitor_key.h - what lets somebody on another machine watch one run: where, whose, and a key pair of its own.
  *
- * The file is secret (0600); the public half stays in <run>/monitors/<name>.pub, where the coordinator notices it. The key
- * is good until the run ends. */
+ * The file is secret (0600); the public half stays in <run>/monitors/<name>.pub, where the coordinator notices it. The
+ * key is good until the run ends. */
 #ifndef SLICEUP_IO_MONITOR_KEY_H
 #define SLICEUP_IO_MONITOR_KEY_H
 
@@ -22,7 +22,7 @@ struct monitor_key {
 };
 
 /* A new pair for monitor `name` of a live run; `address`: as the other machine reaches this one, NULL: as the run says.
- * ERR_STATE: no coordinator holds the run, or the name is taken. */
+ * ERR_STATE: the name is taken; ERR_LIMIT: there are MONITORS_MAX already. */
 int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const char *name, const char *address,
                       struct err *err);
 void monitor_key_print (const struct monitor_key *key, struct buf *out);

@@ -53,7 +53,8 @@ static int open_journal (struct monitors *monitors, struct err *err)
         monitors->journal = database_open (monitors->journal_path, DATABASE_READ, BUSY_MS, err);
     if (!monitors->journal)
         return -1;
-    monitors->facts = database_prepare (monitors->journal, "SELECT idx, bytes FROM fact WHERE idx >= ?1 ORDER BY idx", err);
+    monitors->facts = database_prepare (monitors->journal, "SELECT idx, bytes FROM fact WHERE idx >= ?1 ORDER BY idx",
+                                        err);
     return monitors->facts ? 0 : -1;
 }
 
@@ -262,7 +263,8 @@ static int watch_folder (struct monitors *monitors, struct err *err)
     if (folder_make (folder, 0700, err) < 0)
         return -1;
     monitors->inotify_fd = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
-    if (monitors->inotify_fd < 0 || inotify_add_watch (monitors->inotify_fd, folder, IN_MOVED_TO | IN_CLOSE_WRITE) < 0)
+    uint32_t changes = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE; /* CREATE: of a link, as monitor_key.c makes it */
+    if (monitors->inotify_fd < 0 || inotify_add_watch (monitors->inotify_fd, folder, changes) < 0)
         return err_errno (err, ERR_IO, "folder %s cannot be watched for keys of monitors", folder);
     return loop_watch (monitors->loop, monitors->inotify_fd, EPOLLIN, take_change, monitors, err);
 }

@@ -11,7 +11,8 @@ bool public_key_file (const char *name)
     size_t len = strlen (name), suffix = strlen (PUBLIC_KEY_SUFFIX);
     if (len <= suffix || strcmp (name + len - suffix, PUBLIC_KEY_SUFFIX) != 0)
         return false;
-    return host_name_valid ((struct text) { name, (uint32_t) (len - suffix) }); /* the same grammar, for the same reason */
+    /* The same grammar as a host's name, for the same reason: it is part of a path. */
+    return host_name_valid ((struct text) { name, (uint32_t) (len - suffix) });
 }
 
 int public_key_save (const char *path, const char *public_key, struct err *err)

@@ -2,8 +2,8 @@
  *
  *   question  "listen"                    nothing but events, for a while
  *             "facts <index> <offset>"    the recorded facts from there on; offset: bytes of the first that it has
- *   answer    frames that begin with 'S' (an event begins with a MessagePack array), then one byte of flags, then pieces
- *             of facts: index u64, size u32, offset u32, length u32, all big-endian, and the bytes
+ *   answer    frames that begin with 'S' (an event begins with a MessagePack array), then one byte of flags, then
+ *             pieces of facts: index u64, size u32, offset u32, length u32, all big-endian, and the bytes
  *
  * A question is answered with at most SNAPSHOT_FRAMES frames: that is the credit it gives. Pure functions. */
 #ifndef SLICEUP_IO_SNAPSHOT_H

@@ -14,12 +14,12 @@ enum { PATH_BYTES = 2048 };
 
 /* ---- places ---- */
 
-/* A slice's name is a name: letters, digits, '.', '_' and '-', and no ".."; asked again here, since it becomes a path. */
+/* The plan's names are checked; the slice's is asked again here, since it becomes a path. */
 static int slice_path (const struct plan *plan, const char *name, char out[PATH_BYTES], struct err *err)
 {
     if (!host_name_valid (plan->slice))
-        return err_set (err, ERR_CONFIG, "slice '%.*s' cannot have tickets: its name must begin with a letter or digit and "
-                        "hold only letters, digits, '.', '_' and '-'", TEXT_ARG (plan->slice));
+        return err_set (err, ERR_CONFIG, "slice '%.*s' cannot have tickets: its name must begin with a letter or digit "
+                        "and hold only letters, digits, '.', '_' and '-'", TEXT_ARG (plan->slice));
     int len = snprintf (out, PATH_BYTES, "%.*s/slices/%.*s/%s", TEXT_ARG (plan->home), TEXT_ARG (plan->slice), name);
     return len < PATH_BYTES ? 0 : err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
 }
@@ -47,12 +47,14 @@ static int refuse_taken (const struct ticket_order *order, struct err *err)
         if (host_path (order->plan, host, path, err) < 0)
             return -1;
         if (access (path, F_OK) == 0)
-            return err_set (err, ERR_STATE, "host %.*s of slice %.*s has a ticket already; --renew makes new ones, and those of "
-                            "before stop working with the next run", TEXT_ARG (host), TEXT_ARG (order->plan->slice));
+            return err_set (err, ERR_STATE, "host %.*s of slice %.*s has a ticket already; --renew makes new ones, and "
+                            "those of before stop working with the next run", TEXT_ARG (host),
+                            TEXT_ARG (order->plan->slice));
         if (ticket_path (order, host, path, err) < 0)
             return -1;
         if (access (path, F_OK) == 0)
-            return err_set (err, ERR_STATE, "%s exists and is not replaced; --renew does, or choose another folder", path);
+            return err_set (err, ERR_STATE, "%s exists and is not replaced; --renew does, or choose another folder",
+                            path);
     }
     return 0;
 }
@@ -76,11 +78,13 @@ static int write_ticket (const struct ticket_order *order, struct text host, con
     char path[PATH_BYTES];
     if (ticket_path (order, host, path, err) < 0)
         return -1;
-    json_t *object = json_pack ("{s:i, s:s%, s:s%, s:s%, s:i, s:i, s:s, s:s, s:s}", "sliceup-ticket", 1, "slice",
-                                order->plan->slice.ptr, (size_t) order->plan->slice.len, "host", host.ptr, (size_t) host.len,
-                                "address", start->address.ptr, (size_t) start->address.len, "control_port",
-                                (int) start->control_port, "bulk_port", (int) start->bulk_port, "coordinator_key",
-                                coordinator_key, "public_key", keys->public_key, "secret_key", keys->secret_key);
+    struct text slice = order->plan->slice, address = start->address;
+    json_t *object = json_pack ("{s:i, s:s%, s:s%, s:s%, s:i, s:i, s:s, s:s, s:s}", "sliceup-ticket", 1,
+                                "slice", slice.ptr, (size_t) slice.len, "host", host.ptr, (size_t) host.len,
+                                "address", address.ptr, (size_t) address.len,
+                                "control_port", (int) start->control_port, "bulk_port", (int) start->bulk_port,
+                                "coordinator_key", coordinator_key, "public_key", keys->public_key,
+                                "secret_key", keys->secret_key);
     char *text = object ? json_dumps (object, JSON_INDENT (2)) : NULL;
     json_decref (object);
     if (!text)
@@ -112,11 +116,13 @@ int ticket_issue (const struct ticket_order *order, struct err *err)
     const struct start_plan *start = &order->plan->start;
     if (order->plan->launcher != LAUNCHER_JOIN)
         return err_set (err, ERR_CONFIG, "slice %.*s has launcher %s, whose workers need no tickets; tickets are for "
-                        "launcher: join", TEXT_ARG (order->plan->slice), names_of (&launcher_names, order->plan->launcher));
+                        "launcher: join", TEXT_ARG (order->plan->slice),
+                        names_of (&launcher_names, order->plan->launcher));
     if (!start->address.len || !start->control_port || !start->bulk_port)
-        return err_set (err, ERR_CONFIG, "a ticket says where the coordinator is: the slice file must give coordinator: "
-                        "{address: ..., control_port: ..., bulk_port: ...}");
-    if (refuse_taken (order, err) < 0 || folder_make (order->folder, 0700, err) < 0 || slice_keys (order, &slice, err) < 0)
+        return err_set (err, ERR_CONFIG, "a ticket says where the coordinator is: the slice file must give "
+                        "coordinator: {address: ..., control_port: ..., bulk_port: ...}");
+    if (refuse_taken (order, err) < 0 || folder_make (order->folder, 0700, err) < 0
+        || slice_keys (order, &slice, err) < 0)
         return -1;
     int rc = 0;
     for (uint32_t i = 0; i < order->hosts->n && rc == 0; i++)
@@ -129,9 +135,9 @@ int ticket_issue (const struct ticket_order *order, struct err *err)
 
 static int no_ticket (const struct plan *plan, struct text host, struct err *err)
 {
-    return err_set (err, ERR_STATE, "host %.*s of slice %.*s has no ticket, so its worker cannot come; make it and carry it "
-                    "there: sliceup ticket %.*s --out DIR --hosts %.*s", TEXT_ARG (host), TEXT_ARG (plan->slice),
-                    TEXT_ARG (plan->source.path), TEXT_ARG (host));
+    return err_set (err, ERR_STATE, "host %.*s of slice %.*s has no ticket, so its worker cannot come; make it and "
+                    "carry it there: sliceup ticket %.*s --out DIR --hosts %.*s", TEXT_ARG (host),
+                    TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path), TEXT_ARG (host));
 }
 
 static int load_hosts (const struct plan *plan, struct ticket_keys *keys, struct err *err)
@@ -156,8 +162,9 @@ int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct 
     if (slice_path (plan, "coordinator.key", path, err) < 0)
         return -1;
     if (access (path, F_OK) != 0 && errno == ENOENT)
-        return err_set (err, ERR_STATE, "slice %.*s has no tickets yet, so no worker can come; make them and carry each to its "
-                        "host: sliceup ticket %.*s --out DIR", TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
+        return err_set (err, ERR_STATE, "slice %.*s has no tickets yet, so no worker can come; make them and carry "
+                        "each to its host: sliceup ticket %.*s --out DIR", TEXT_ARG (plan->slice),
+                        TEXT_ARG (plan->source.path));
     if (link_keys_load (&found.coordinator, path, err) < 0)
         return -1;
     found.hosts = mem_array (plan->hosts.n, sizeof *found.hosts);

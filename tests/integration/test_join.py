@@ -56,7 +56,8 @@ class Volunteers(lab.LabTest):
     def slice(self, hosts=2, rungs=None, **more):
         if rungs is not None:
             more["ladder"] = str(self.lab.ladder("ladder.yaml", rungs))
-        coordinator = {"address": "127.0.0.1", "listen": "127.0.0.1", "control_port": self.control, "bulk_port": self.bulk}
+        coordinator = {"address": "127.0.0.1", "listen": "127.0.0.1",
+                       "control_port": self.control, "bulk_port": self.bulk}
         names = [{"name": f"h{i}", "address": "127.0.0.1"} for i in range(hosts)]
         path = self.lab.slice(hosts=names, coordinator=coordinator, **{"cache": {"mode": "off"}, **more})
         path.write_text(path.read_text().replace("launcher: local", "launcher: join"))
@@ -69,8 +70,9 @@ class Volunteers(lab.LabTest):
         return self.tickets / f"{host}.ticket"
 
     def come(self, host, *more, ticket=None):
-        words = [str(WORKER), "join", "--ticket", str(ticket or self.ticket(host)), "--directory", str(self.place / host)]
-        worker = lab.Background(words + list(more), self.lab.env())
+        words = [str(WORKER), "join", "--ticket", str(ticket or self.ticket(host)),
+                 "--directory", str(self.place / host), *more]
+        worker = lab.Background(words, self.lab.env())
         self.workers.append(worker)
         self.lab.running.append(worker)
         return worker
@@ -115,6 +117,15 @@ class Tickets(Volunteers):
         self.passes(self.issue(path, "--renew"))
         self.assertNotEqual(before["h0"]["coordinator_key"], self.keys_of("h0")["coordinator_key"])
 
+    def test_hosts_are_chosen_as_in_every_command(self):
+        path = self.slice(hosts=4, groups={"even": "h[0,2]"})
+        made = self.passes(self.issue(path, "--hosts", "@even,h3", "--exclude", "h2"))
+        self.assertIn("2 tickets for h[0,3] of slice", made.out)
+        self.assertEqual({"h0.ticket", "h3.ticket"}, set(os.listdir(self.tickets)))
+        for words in (("--exclude", "h7"), ("--hosts", "@odd"), ("--hosts", "h1", "--exclude", "h1")):
+            self.assertEqual(2, self.issue(path, *words).status, words)
+        self.assertEqual({"h0.ticket", "h3.ticket"}, set(os.listdir(self.tickets)))
+
     def test_what_cannot_have_tickets_is_refused(self):
         local = self.lab.slice(name="local.yaml")
         refused = self.lab.sliceup("ticket", local, "--out", self.tickets)
@@ -132,6 +143,7 @@ class Tickets(Volunteers):
         refused = self.lab.sliceup("run", path)
         self.assertEqual(3, refused.status)
         self.assertIn(f"sliceup ticket {path} --out DIR", refused.err)
+        self.assertEqual([], os.listdir(self.lab.home / "runs"), "a run that was not begun leaves nothing")
         self.passes(self.issue(path, "--hosts", "h0"))
         refused = self.lab.sliceup("run", path)
         self.assertEqual(3, refused.status)
@@ -150,8 +162,8 @@ class Tickets(Volunteers):
     def test_what_is_no_ticket_is_refused_and_not_quoted(self):
         path = self.lab.write("odd.ticket", "")
         path.chmod(0o600)
-        good = {"sliceup-ticket": 1, "slice": "s", "host": "h0", "address": "127.0.0.1", "control_port": 1, "bulk_port": 2,
-                "coordinator_key": "k" * 40, "public_key": "k" * 40, "secret_key": "sekret" + "k" * 34}
+        good = {"sliceup-ticket": 1, "slice": "s", "host": "h0", "address": "127.0.0.1", "control_port": 1,
+                "bulk_port": 2, "coordinator_key": "k" * 40, "public_key": "k" * 40, "secret_key": "sekret" + "k" * 34}
         odd = ["", "{", "[]", json.dumps({**good, "host": "../h0"}), json.dumps({**good, "control_port": 65536}),
                json.dumps({**good, "secret_key": "sekret"}), json.dumps({**good, "sliceup-ticket": 2}), "x" * 5000]
         for text in odd:
@@ -166,7 +178,7 @@ class Tickets(Volunteers):
         (self.place / "h0").chmod(0o777)
         ended = self.come("h0", "--wait", "20s").end(60)
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("others may write", ended.out)
+        self.assertIn("may be written to by others", ended.out)
 
 
 class Runs(Volunteers):
@@ -180,6 +192,8 @@ class Runs(Volunteers):
             self.assertEqual("passed", self.lab.receipt()["outcome"])
         run = self.lab.run_folder().name
         self.assertTrue((self.place / "h1" / "runs" / run / "h1").is_dir())
+        stands = os.readlink(f"/proc/{self.workers[1].process.pid}/cwd")
+        self.assertEqual(str(self.place / "h1"), stands, "it keeps nothing of where it was started")
         for worker in self.workers:
             self.assertEqual(2, worker.out.count("is wanted in run"), worker.out)
             worker.kill(signal.SIGTERM)
@@ -195,6 +209,16 @@ class Runs(Volunteers):
         self.assertEqual(0, run.end().status, run.out)
         for worker in self.workers:
             self.assertEqual(0, worker.end(30).status, worker.out)
+
+    def test_a_worker_stands_in_its_run_s_folder(self):
+        path = self.slice(hosts=1, rungs=self.slow(3))
+        self.passes(self.issue(path))
+        worker = self.come("h0")
+        run = self.lab.start("run", path)
+        run.wait_out("low attempt 1 began", 60)
+        stands = os.readlink(f"/proc/{worker.process.pid}/cwd")
+        self.assertEqual(str(self.place / "h0" / "runs" / self.lab.run_folder().name / "h0"), stands)
+        self.assertEqual(0, run.end().status, run.out)
 
     def test_a_resumed_coordinator_is_found_again_and_nothing_runs_twice(self):
         path = self.slice(rungs=self.slow(6))
@@ -281,9 +305,10 @@ class Runs(Volunteers):
             self.assertEqual(0, worker.end(30).status, worker.out)
 
     def test_usage_is_explained(self):
-        for words in (["--ticket"], ["--ticket", "x", "--directory", "relative"], ["--ticket", "x", "--wait", "soon"], ["--stay"],
-                      ["--ticket", "x", "--ever"]):
-            done = subprocess.run([str(WORKER), "join", *words], env=self.lab.env(), capture_output=True, text=True, timeout=60)
+        for words in (["--ticket"], ["--ticket", "x", "--directory", "relative"], ["--ticket", "x", "--wait", "soon"],
+                      ["--stay"], ["--ticket", "x", "--ever"]):
+            done = subprocess.run([str(WORKER), "join", *words], env=self.lab.env(), capture_output=True, text=True,
+                                  timeout=60)
             self.assertEqual(2, done.returncode, done)
             self.assertIn("--ticket FILE", done.stderr)
 
@@ -319,7 +344,8 @@ class Deployed(Volunteers):
             self.skipTest("systemd-analyze is not installed")
         text = (lab.TOP / "deploy/systemd/sliceup-worker@.service").read_text()
         here = text.replace("/usr/local/bin/sliceup-worker", str(WORKER)).replace("/etc/sliceup", str(self.tickets))
-        here = here.replace("/var/tmp/sliceup --stay", f"{self.place / 'h0'} --stay").replace("User=sliceup", "User=root")
+        here = here.replace("/var/tmp/sliceup --stay", f"{self.place / 'h0'} --stay")
+        here = here.replace("User=sliceup", "User=root")
         unit = self.lab.write("sliceup-worker@.service", here)
         done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=120)
         self.assertEqual((0, ""), (done.returncode, done.stderr))
@@ -337,8 +363,8 @@ class Deployed(Volunteers):
             self.skipTest("needs root and setpriv")
         if subprocess.run([*bare, str(WORKER), "--version"], capture_output=True, timeout=60).returncode != 0:
             self.skipTest("another user cannot run what was built here")
-        if subprocess.run([*bare, "unshare", "--user", "--map-root-user", "--pid", "--fork", "true"], capture_output=True,
-                          timeout=60).returncode != 0:
+        if subprocess.run([*bare, "unshare", "--user", "--map-root-user", "--pid", "--fork", "true"],
+                          capture_output=True, timeout=60).returncode != 0:
             self.skipTest("this system lets only root make namespaces")
         path = self.slice(hosts=1)
         self.passes(self.issue(path))
@@ -346,7 +372,8 @@ class Deployed(Volunteers):
         self.place.mkdir()
         for folder in (self.place, self.tickets, self.ticket("h0")):
             os.chown(folder, 65534, 65534)
-        worker = self.words(*bare, str(WORKER), "join", "--ticket", str(self.ticket("h0")), "--directory", str(self.place / "h0"))
+        worker = self.words(*bare, str(WORKER), "join", "--ticket", str(self.ticket("h0")),
+                            "--directory", str(self.place / "h0"))
         self.passes(self.lab.sliceup("run", path))
         self.assertEqual(0, worker.end(30).status, worker.out)
         self.assertIn("kept together by: pid-namespace", worker.out)
@@ -362,7 +389,8 @@ class Deployed(Volunteers):
             mounted = {mount["name"] for container in pod["containers"] for mount in container["volumeMounts"]}
             self.assertEqual(mounted, {volume["name"] for volume in pod["volumes"]})
             self.assertEqual({0o400}, {v["secret"]["defaultMode"] for v in pod["volumes"] if "secret" in v})
-        self.assertEqual({"cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice", "cloud.google.com/gke-tpu-topology": "4x4"},
+        self.assertEqual({"cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice",
+                          "cloud.google.com/gke-tpu-topology": "4x4"},
                          jobs["worker"]["template"]["spec"]["nodeSelector"])
         return {name: job["template"]["spec"]["containers"][0] for name, job in jobs.items()}
 
@@ -375,7 +403,8 @@ class Deployed(Volunteers):
     def test_the_pods_of_the_jobset_climb_and_are_resumed(self):
         containers = self.containers()
         path = self.slice()
-        path.write_text(path.read_text().replace('"h0"', '"v6e-0"').replace('"h1"', '"v6e-1"').replace("slice: slice", "slice: v6e"))
+        text = path.read_text().replace('"h0"', '"v6e-0"').replace('"h1"', '"v6e-1"')
+        path.write_text(text.replace("slice: slice", "slice: v6e"))
         self.passes(self.issue(path))
         slice_keys = self.lab.home / "slices" / "v6e"
         keys = self.lab.root / "keys"       # as kubectl create secret --from-file puts them
@@ -388,7 +417,13 @@ class Deployed(Volunteers):
             self.contained(containers["worker"], JOB_COMPLETION_INDEX=str(number), TICKETS=str(self.tickets),
                            DIRECTORY=str(self.place / str(number) / "sliceup"))
         state = self.lab.root / "state"
+        nothing = self.lab.root / "nothing"     # a Secret that lacks a host: the run is refused, and no harm done
+        nothing.mkdir()
+        for name in ("coordinator.key", "v6e-0.pub"):
+            shutil.copy(keys / name, nothing)
         places = {"SLICEUP_HOME": str(state), "SLICE_FILE": str(path), "KEYS": str(keys)}
+        refused = self.contained(containers["coordinator"], **{**places, "KEYS": str(nothing)}).end(60)
+        self.assertEqual(3, refused.status, refused)
         first = self.contained(containers["coordinator"], **places).end(120)
         self.assertEqual(0, first.status, first)
         self.assertIn("climbed to the top", first.out)
@@ -412,14 +447,16 @@ class Deployed(Volunteers):
         script = str(lab.TOP / "deploy/tpu-vm/startup.sh")
         env = self.path_env(SLICE_HOSTS="h", WORKER=str(WORKER), TICKETS=str(self.tickets),
                             GCE_METADATA_HOST=f"127.0.0.1:{server.server_port}")
-        for number, sentence in ((b"7", "h7.ticket is missing"), (b"1; reboot", "is not a number"), (b"", "is not a number")):
+        for number, sentence in ((b"7", "h7.ticket is missing"), (b"1; reboot", "is not a number"),
+                                 (b"", "is not a number")):
             server.number = number
             ended = self.words("sh", script, env=env).end(60)
             self.assertEqual(1, ended.status, ended)
             self.assertIn(sentence, ended.out)
         for number in range(2):
             server.number = str(number).encode()
-            self.words("sh", script, env={**env, "DIRECTORY": str(self.place / str(number))}).wait_out("waits for a run", 60)
+            worker = self.words("sh", script, env={**env, "DIRECTORY": str(self.place / str(number))})
+            worker.wait_out("waits for a run", 60)
         self.passes(self.lab.sliceup("run", path))
 
     def test_the_slice_files_of_the_guides_hold_and_their_tickets_are_made(self):

@@ -1,4 +1,5 @@
 """Monitors on other machines: sliceup watch and status with a key, and nothing of the run's folder."""
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -33,8 +34,8 @@ class Monitors(lab.LabTest):
         """As a person would do it, with a permissive umask."""
         path = self.lab.files / "wall.key"
         words = " ".join([str(lab.SLICEUP), "monitor-key", *more])
-        done = subprocess.run(["sh", "-c", f"umask 022; {words} > {path}"], env=self.lab.env(), capture_output=True, text=True,
-                              timeout=60)
+        done = subprocess.run(["sh", "-c", f"umask 022; {words} > {path}"], env=self.lab.env(), capture_output=True,
+                              text=True, timeout=60)
         self.assertEqual(0, done.returncode, done)
         return path
 
@@ -136,7 +137,32 @@ class Keys(Monitors):
         for name in ("../wall", "", "-x", "a/b", "x" * 64):
             self.assertEqual(2, self.lab.sliceup("monitor-key", f"--name={name}").status, name)
         folder = self.lab.run_folder() / "monitors"
-        self.assertEqual({"monitor-1.pub", "monitor-2.pub", "wall.pub", "monitor-3.pub"}, {p.name for p in folder.iterdir()})
+        self.assertEqual({"monitor-1.pub", "monitor-2.pub", "wall.pub", "monitor-3.pub"},
+                         {path.name for path in folder.iterdir()})
+        run.kill(signal.SIGINT)
+        run.end(60)
+
+    def test_keys_that_are_made_at_the_same_time_are_all_good(self):
+        run = self.start(self.slow_slice(seconds=40))
+        with concurrent.futures.ThreadPoolExecutor(8) as people:
+            made = list(people.map(lambda _: self.lab.sliceup("monitor-key"), range(8)))
+        printed = {json.loads(self.passes(one).out)["public_key"] for one in made}
+        self.assertEqual(8, len(printed))
+        folder = self.lab.run_folder() / "monitors"
+        self.assertEqual(printed, {path.read_text().strip() for path in folder.iterdir()})
+        run.kill(signal.SIGINT)
+        run.end(60)
+
+    def test_no_more_keys_are_made_than_are_admitted(self):
+        run = self.start(self.slow_slice(seconds=60))
+        folder = self.lab.run_folder() / "monitors"
+        public = json.loads(self.passes(self.lab.sliceup("monitor-key")).out)["public_key"]
+        for number in range(2, 65):
+            (folder / f"monitor-{number}.pub").write_text(public + "\n")
+        refused = self.lab.sliceup("monitor-key")
+        self.assertEqual(3, refused.status, refused)
+        self.assertIn("has 64 monitor keys", refused.err)
+        self.assertEqual(64, len(list(folder.iterdir())))
         run.kill(signal.SIGINT)
         run.end(60)
 
@@ -182,16 +208,17 @@ class Hostile(Monitors):
 
     def test_asking_without_end_and_never_reading_costs_bounded_memory_and_delays_nobody(self):
         small = lab.SANITIZERS["ASAN_OPTIONS"] + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
-        many = [self.lab.rung(f"r{i}", "plain/hello.py", args={f"note{k}": "x" * 1000 for k in range(30)}) for i in range(10)]
-        run = self.start(self.slow_slice(seconds=3, hosts=2, rungs=many), ASAN_OPTIONS=small) # a plan of more than an answer
+        notes = {f"note{k}": "x" * 1000 for k in range(30)}     # a plan of more than an answer
+        many = [self.lab.rung(f"r{i}", "plain/hello.py", args=notes) for i in range(10)]
+        run = self.start(self.slow_slice(seconds=3, hosts=2, rungs=many), ASAN_OPTIONS=small)
         key = json.loads(self.passes(self.lab.sliceup("monitor-key")).out)
         before = self.rss_bytes(run.process.pid)
         peers = [self.peer(key) for _ in range(6)]
         stop, sent, peaks = threading.Event(), [0], [before]
 
         def attack():
-            words = [b"facts 1 0", b"facts 1 4294967295", b"facts 9223372036854775807 0", b"facts 99999999999999999999 0",
-                     b"facts -1 0", b"facts 1", b"\x00", b"listen", b"facts 1 0 0", b"x" * 64, b"y" * 900, b"\x01" * 40]
+            words = [b"facts 1 0", b"facts 1 4294967295", b"facts 9223372036854775807 0",
+                     b"facts 99999999999999999999 0", b"facts -1 0", b"facts 1", b"\x00", b"listen", b"facts 1 0 0", b"x" * 64, b"y" * 900, b"\x01" * 40]
             while not stop.is_set():
                 for peer in peers:
                     sent[0] += sum(peer.send(word) for word in words)
