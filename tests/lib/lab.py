@@ -128,7 +128,8 @@ class Lab:
     # ---- commands ----
 
     def env(self, **more):
-        env = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR", "LANG") or k.endswith("SAN_OPTIONS")
+        env = {k: v for k, v in os.environ.items()
+               if k in ("PATH", "HOME", "TMPDIR", "LANG") or k.endswith("SAN_OPTIONS")
                or k.lower().endswith("_proxy") or k.startswith("PIP_")}
         for name, value in SANITIZERS.items():
             env.setdefault(name, value)
@@ -161,11 +162,13 @@ class Lab:
 
     def ladder(self, name, rungs):
         """rungs: list of dicts, written as flow-style YAML (JSON is YAML)."""
-        return self.write(name, f"ladder: {pathlib.Path(name).stem}\nrungs:\n" + "".join(f"  - {json.dumps(r)}\n" for r in rungs))
+        lines = [f"ladder: {pathlib.Path(name).stem}\nrungs:\n", *(f"  - {json.dumps(rung)}\n" for rung in rungs)]
+        return self.write(name, "".join(lines))
 
     def slice(self, hosts=2, ladder="plain", profile="plain", name="slice.yaml", limits=None, **more):
         lines = [f"slice: {pathlib.Path(name).stem}", "launcher: local", f"profile: {profile}", f"ladder: {ladder}"]
-        lines.append(f"hosts: {json.dumps(hosts) if not isinstance(hosts, int) else f'h[0-{hosts - 1}]' if hosts > 1 else 'h0'}")
+        counted = isinstance(hosts, int)
+        lines.append(f"hosts: {(f'h[0-{hosts - 1}]' if hosts > 1 else 'h0') if counted else json.dumps(hosts)}")
         if limits:
             lines.append(f"limits: {json.dumps(limits)}")
         lines += [f"{key}: {json.dumps(value)}" for key, value in more.items()]
@@ -208,7 +211,8 @@ class Lab:
 
     def logs(self, run="last"):
         """Everything that workers of the run said about themselves."""
-        return "".join(path.read_text(errors="replace") for path in sorted(self.run_folder(run).glob("hosts/*/worker.log")))
+        paths = sorted(self.run_folder(run).glob("hosts/*/worker.log"))
+        return "".join(path.read_text(errors="replace") for path in paths)
 
     # ---- processes ----
 

@@ -10,7 +10,7 @@ import subprocess
 import lab
 import netlab
 
-# slurm.conf(5). cgroup/v1 is named because Slurm 22.05 loads one of its cgroup plugins in any case; nothing here uses it.
+# slurm.conf(5). cgroup/v1 is named because Slurm 22.05 loads one of its cgroup plugins in any case; nothing uses it.
 CONF = """ClusterName=lab
 SlurmctldHost=node({node})
 SlurmUser=root
@@ -96,17 +96,20 @@ class SlurmLab(netlab.NetLab):
 
     def _daemon(self, enter, name, argv):
         """munge first: the others answer nobody without it. Both stay in the foreground of one shell."""
-        munge = (f"mkdir -p /run/munge /var/tmp/slurmd && cp {self.folder}/munge.key /run/munge/key && chmod 400 /run/munge/key && "
-                 "munged --foreground --force --socket /run/munge/socket --key-file /run/munge/key --log-file /run/munge/log "
-                 "--pid-file /run/munge/pid --seed-file /run/munge/seed --num-threads 2 & "
+        munge = ("mkdir -p /run/munge /var/tmp/slurmd && "
+                 f"cp {self.folder}/munge.key /run/munge/key && chmod 400 /run/munge/key && "
+                 "munged --foreground --force --socket /run/munge/socket --key-file /run/munge/key "
+                 "--log-file /run/munge/log --pid-file /run/munge/pid --seed-file /run/munge/seed --num-threads 2 & "
                  "for i in $(seq 200); do test -S /run/munge/socket && break; sleep 0.05; done; exec \"$@\"")
         log = open(self.root / f"{name}.slurm.log", "w")
-        self.daemons.append(subprocess.Popen([*enter, "sh", "-c", munge, "sh", *argv], stdin=subprocess.DEVNULL, stdout=log,
-                                             stderr=subprocess.STDOUT, cwd="/", env=self.env(), start_new_session=True))
+        self.daemons.append(subprocess.Popen([*enter, "sh", "-c", munge, "sh", *argv], stdin=subprocess.DEVNULL,
+                                             stdout=log, stderr=subprocess.STDOUT, cwd="/", env=self.env(),
+                                             start_new_session=True))
         log.close()
 
     def all_idle(self):
-        states = self.node_run("sinfo", "--noheader", "--Node", "--partition=batch", "--format=%N %T", check=False).stdout.split("\n")
+        asked = ("sinfo", "--noheader", "--Node", "--partition=batch", "--format=%N %T")
+        states = self.node_run(*asked, check=False).stdout.split("\n")
         return sorted(filter(None, states)) == sorted(f"{host.name} idle" for host in self.hosts)
 
     def env(self, **more):
