@@ -78,7 +78,7 @@ static void apply_joined (struct board *board, const struct fact *fact)
         return;
     board->joined_n += host->life != BOARD_JOINED;
     board->gathered |= board->joined_n == board->plan.hosts.n;
-    host->returned = host->joins > 0 && host->life != BOARD_JOINED;
+    host->returned = host->joins > 0 && (host->life != BOARD_JOINED || host->epoch == board->epoch);
     host->life = BOARD_JOINED;
     host->epoch = board->epoch;
     host->joins++;

@@ -19,7 +19,7 @@ struct board_host {
     enum board_life life;
     uint64_t epoch;             /* of the coordinator that it last joined, or was lost to */
     uint32_t joins;
-    bool returned;              /* its last joining was a return from a loss, not to a new coordinator */
+    bool returned;              /* its last joining was a return from a loss, or a new process; not to a new coordinator */
     struct text why;            /* lost: the reason */
     bool in_pass;               /* takes part in the running pass */
     bool ended;                 /* and its part has ended */

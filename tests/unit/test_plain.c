@@ -96,11 +96,13 @@ static void hosts_come_and_go (void **state)
     show_fact (&show, epoch);
     for (uint32_t i = 0; i < 3; i++)
         show_joined (&show, i);
+    show_joined (&show, 1); /* a new process, before the old one was missed */
     assert_lines (&show, "[    44.0 s] host2 silent for 7 s\n"
                          "[    44.0 s] host2 lost: silent for 30 s\n"
                          "[    44.0 s] host2 joined again\n"
                          "[    44.0 s] a coordinator took over (the 2. of this run)\n"
-                         "[    44.0 s] 3 hosts came back\n");
+                         "[    44.0 s] 3 hosts came back\n"
+                         "[    44.0 s] host1 joined again\n");
     show_release (&show);
 }
 

@@ -1,6 +1,6 @@
 /* spawn.c - see spawn.h. A new process uses the memory of this one, which waits, until it executes its program, as by
- * vfork(2): copying it, twice for a namespace, took longer than all else. So only async-signal-safe calls are made there,
- * with all signals blocked, and what it writes is for this process to read. */
+ * vfork(2): copying it, twice for a namespace, took longer than all else. So only async-signal-safe calls are made
+ * there, with all signals blocked, and what it writes is for this process to read. */
 #include "worker/io/spawn.h"
 
 #include <assert.h>
