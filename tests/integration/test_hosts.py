@@ -44,12 +44,13 @@ class Plain(OverSsh):
         self.nothing_is_left()
 
     def test_workers_outlive_the_connections_that_brought_them(self):
-        rung = {"id": "slow", "command": ["sleep", "6"], "timeout": "60s"}
+        rung = {"id": "slow", "command": ["sleep", "9"], "timeout": "60s"}
         run = self.lab.start("run", self.lab.slice(ladder=str(self.lab.ladder("slow.yaml", [rung]))))
         lab.wait_for(lambda: self.lab.count("pass-began") and all(host.programs() for host in self.lab.hosts),
                      "the program on every host", 90)
         lab.wait_for(lambda: not any(host.sessions() for host in self.lab.hosts), "the ssh sessions to be gone", 10)
-        self.assertEqual([run.process.pid], sorted(self.lab.node_processes()), "a courier stayed")
+        lab.wait_for(lambda: sorted(self.lab.node_processes()) == [run.process.pid], "the couriers to be gone", 20)
+        self.assertTrue(all(host.programs() for host in self.lab.hosts), "the programs ended before that was seen")
         self.passes(run.end(90))
         self.nothing_is_left()
 
