@@ -231,12 +231,12 @@ class Hostile(Monitors):
         thread.start()
         try:
             other = self.watch(self.key("--name", "honest"))
-            ended = other.end(120)
+            other.wait_out("attempt 1 began on", 120)
+            self.assertEqual(0, run.end(120).status, run.out)
         finally:
             stop.set()
             thread.join(30)
-        self.assertEqual(0, run.end(120).status, run.out)
-        self.assertEqual(0, ended.status, ended)
+            other.kill_and_reap()  # whether the run's last fact still reached it before the coordinator left is not promised
         self.assertGreater(sent[0], 2000, "hardly anything was asked: the test proves nothing")
         self.assertGreater(len(peaks), 100)
         self.assertLess(max(peaks) - before, 128 << 20)
