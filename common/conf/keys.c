@@ -12,13 +12,14 @@
 
 static const char *const backend_list[] = { "none", "cpu", "tpu" };
 static const char *const need_list[] = { "none", "required", "any" };
-static const char *const builtin_list[] = { "none", "facts", "restore" };
+static const char *const builtin_list[] = { "none", "facts", "restore", "cache" };
+static const char *const parse_list[] = { "none", "torch_xla-metrics" };
 static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
 /* "none" is a word here, so it cannot be the 0 of warm_names: WARM_... is one less. */
-static const char *const warm_list[] = { "", "none", "solo", "gang" };
+static const char *const warm_list[] = { "", "none", "solo", "gang", "aot" };
 static const struct names warm_words = WORDS (warm_list), backend_words = WORDS (backend_list),
                           need_words = WORDS (need_list), builtin_words = WORDS (builtin_list),
-                          from_words = WORDS (from_list);
+                          from_words = WORDS (from_list), parse_words = WORDS (parse_list);
 
 static const struct key slice_keys[SLICE_KEYS] = {
     [SLICE_SLICE] = { "slice", KEY_NAME, .required = true,
@@ -143,11 +144,27 @@ static const struct key pins_keys[PINS_KEYS] = {
 
 static const struct key cache_keys[CACHE_KEYS] = {
     [CACHE_MODE] = { "mode", KEY_WORD, .words = &cache_mode_names, .fallback = "single-writer",
-        .help = "`single-writer`: one host writes, all others cannot. `off`: no cache, every rung runs once." },
-    [CACHE_WRITER] = { "writer", KEY_NAME, .help = "The host that writes. Default: the host of rank 0." },
+        .help = "`single-writer`: one host writes, all others cannot. `per-host`: every host writes and reads a "
+                "cache of its own. `read-only`: what is published is read, nothing is compiled on purpose. "
+                "`warm-only`: generations are written and published, nothing is restored here. `off`: no cache, every "
+                "rung runs once." },
+    [CACHE_WRITER] = { "writer", KEY_HOSTS,
+        .help = "The hosts that may write, in the order in which they are asked; one at a time does. With "
+                "`single-writer` and `warm-only`; at most 64. Default: the host of rank 0." },
     [CACHE_ROOT] = { "root", KEY_PATH, .fallback = "cache",
         .help = "The cache directory as the hosts see it. With every launcher but `local` it must be given, absolute, "
-                "on storage that all hosts share." },
+                "on storage that all hosts share; with `per-host` it need not." },
+    [CACHE_ENFORCEMENT] = { "enforcement", KEY_WORD, .words = &enforcement_names, .fallback = "landlock",
+        .help = "The least that keeps programs from writing what is published; each host takes the best it has, and "
+                "runs no program with less than this. Weakest first: `cooperative` (file modes: manners), "
+                "`other-uid` (the reader is another user), `landlock`, `namespace` (a read-only mount), "
+                "`namespace+landlock`, `storage` (mounted read-only by its administrator)." },
+    [CACHE_OVERLAY] = { "overlay", KEY_BOOL, .fallback = "false",
+        .help = "Readers get a scratch layer above the generation, for programs that insist on writing; it is thrown "
+                "away." },
+    [CACHE_WRITABLE] = { "writable", KEY_LIST,
+        .help = "Absolute paths that programs may write besides their scratch folder, `/tmp` and `/dev`; at most 16, "
+                "none in or around `root`." },
 };
 
 static const struct key limits_keys[LIMIT_KEYS] = {
@@ -168,6 +185,9 @@ static const struct key limits_keys[LIMIT_KEYS] = {
         .help = "From SIGINT to SIGTERM, and again to SIGKILL." },
     [LIMIT_LOG] = { "log", KEY_SIZE, 4 * KIB, GIB, .fallback = "4MiB",
         .help = "Output kept of one attempt on one host." },
+    [LIMIT_LEASE] = { "lease", KEY_DURATION, SECOND, 5 * MINUTE, .fallback = "15s",
+        .help = "Term of the cache writer's lease: how long a writer that nobody hears may go on. After its loss "
+                "nobody is granted for about twice as long." },
 };
 
 static const struct key profile_keys[PROFILE_KEYS] = {
@@ -205,7 +225,8 @@ static const struct key rung_keys[RUNG_KEYS] = {
         .help = "`host`: each host alone. `slice`: all hosts as one group." },
     [RUNG_WARM] = { "warm", KEY_WORD, .words = &warm_words, .fallback = "none",
         .help = "How the cold pass runs. `solo`: the writer alone, for scope `host`; `gang`: everybody, for scope "
-                "`slice`; `none`: there is none." },
+                "`slice`; `aot`: the writer alone, compiling for devices that need not be there; `none`: there is "
+                "none." },
     [RUNG_TIMEOUT] = { "timeout", KEY_DURATION, 100, DAY, .fallback = "60s",
         .help = "Bound of one attempt on one host." },
     [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
@@ -217,6 +238,9 @@ static const struct key rung_keys[RUNG_KEYS] = {
     [RUNG_ENV] = { "env", KEY_BOOL,
         .help = "Run in the restored environment. Default: true for canaries when the slice has pins, else the "
                 "system's Python." },
+    [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
+        .help = "How a command's output is read for counters. `torch_xla-metrics`: its metrics report. Default: not at "
+                "all." },
 };
 
 static const struct key signatures_keys[SIGNATURES_KEYS] = {

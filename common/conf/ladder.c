@@ -1,6 +1,10 @@
 /* ladder.c - the ladder file: rungs in rising order. */
 #include "common/conf/draft.h"
 
+/* The builtin that looks at the cache as programs will see it, and the rung that is put in for it. */
+#define SURVEY "cache"
+enum { SURVEY_TIMEOUT_MS = 60 * 1000 };
+
 static const struct source_kind ladder_kind = { "ladder", "configs/ladders", ".yaml" };
 
 static void check_frontend (struct draft *draft, const struct value *frontend)
@@ -16,10 +20,10 @@ static void check_frontend (struct draft *draft, const struct value *frontend)
                     TEXT_ARG (frontend->text), frontend_name (draft->frontend), TEXT_ARG (draft->plan.profile.name));
 }
 
-static const struct yaml_node *rung_id (const struct yaml_node *rung)
+static const struct yaml_node *rung_key (const struct yaml_node *rung, const char *name)
 {
     for (const struct yaml_node *key = rung->kind == YAML_MAP ? rung->first : NULL; key; key = key->next)
-        if (text_is (key->text, "id"))
+        if (text_is (key->text, name))
             return key->value;
     return NULL;
 }
@@ -27,11 +31,11 @@ static const struct yaml_node *rung_id (const struct yaml_node *rung)
 /* By the nodes, not by the rungs read so far: one of the two may be wrong in other ways as well. */
 static void check_id_is_new (struct draft *draft, const struct yaml_node *first, const struct yaml_node *rung)
 {
-    const struct yaml_node *id = rung_id (rung);
+    const struct yaml_node *id = rung_key (rung, "id");
     if (!id || id->kind != YAML_SCALAR)
         return;
     for (const struct yaml_node *other = first; other != rung; other = other->next) {
-        const struct yaml_node *taken = rung_id (other);
+        const struct yaml_node *taken = rung_key (other, "id");
         if (taken && taken->kind == YAML_SCALAR && text_equal (taken->text, id->text)) {
             problem_at (draft->problems, id, "the rung %s is given twice, first in line %u; expected once",
                         problem_quote (draft->problems, id->text), taken->line);
@@ -40,20 +44,82 @@ static void check_id_is_new (struct draft *draft, const struct yaml_node *first,
     }
 }
 
+static const struct yaml_node *with_text (const struct yaml_node *first, const char *key, const char *text)
+{
+    for (const struct yaml_node *rung = first; rung; rung = rung->next) {
+        const struct yaml_node *value = rung_key (rung, key);
+        if (value && value->kind == YAML_SCALAR && text_is (value->text, text))
+            return rung;
+    }
+    return NULL;
+}
+
+/* Before anything is compiled for a cache it is known how each host sees it, and what keeps programs from writing it. A
+ * ladder that does not look at it by itself gets a rung that does. */
+static void put_survey (struct draft *draft, const struct value *list, const struct yaml_node *warm)
+{
+    const struct yaml_node *taken = with_text (list->node->first, "id", SURVEY);
+    const struct yaml_node *late = with_text (list->node->first, "builtin", SURVEY);
+    if (late)
+        problem_at (draft->problems, late,
+                    "the rung with builtin: " SURVEY " comes after one with a cold pass, in line %u; expected it "
+                    "before the first of these",
+                    warm->line);
+    else if (taken)
+        problem_at (draft->problems, rung_key (taken, "id"),
+                    "a rung called " SURVEY ", expected another name: the rung that looks at the cache before the "
+                    "first cold pass has this one, unless one with builtin: " SURVEY " is in the ladder");
+    else if (list->node->n == RUNGS_MAX)
+        problem_at (draft->problems, list->node,
+                    "%d rungs, and the one with builtin: " SURVEY " before the first cold pass; expected at most %d "
+                    "with it",
+                    RUNGS_MAX, RUNGS_MAX);
+    else
+        draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung) {
+            .id = TEXT_LIT (SURVEY), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT (SURVEY), .scope = SCOPE_HOST,
+            .timeout_ms = SURVEY_TIMEOUT_MS,
+        };
+}
+
+/* Without a cache there is nothing to look at. */
+static bool is_needless (struct draft *draft, const struct rung *rung, const struct yaml_node *node)
+{
+    if (draft->plan.cache.mode != CACHE_OFF || !text_is (rung->builtin, SURVEY))
+        return false;
+    warning_at (draft->problems, node,
+                "rung %.*s is left out: the slice's cache is off, so there is nothing to look at", TEXT_ARG (rung->id));
+    return true;
+}
+
+static void read_rung (struct draft *draft, const struct value *list, const struct yaml_node *node, bool *surveyed)
+{
+    struct rung rung;
+    check_id_is_new (draft, list->node->first, node);
+    if (draft_rung (draft, node, &rung) != 0 || is_needless (draft, &rung, node))
+        return;
+    bool is_first = rung.warm != WARM_NONE && draft->plan.cache.mode > CACHE_OFF && !*surveyed;
+    if (is_first)
+        put_survey (draft, list, node);
+    *surveyed |= is_first || text_is (rung.builtin, SURVEY);
+    draft->plan.rungs.items[draft->plan.rungs.n++] = rung;
+}
+
 static void read_rungs (struct draft *draft, const struct value *list)
 {
+    uint32_t errors_before = draft->problems->errors;
+    bool surveyed = false;
     if (!list->good)
         return;
     if (list->node->n == 0 || list->node->n > RUNGS_MAX) {
         problem_at (draft->problems, list->node, "%u rungs, expected 1 to %d", list->node->n, RUNGS_MAX);
         return;
     }
-    draft->plan.rungs.items = arena_array (draft->arena, list->node->n, sizeof *draft->plan.rungs.items);
-    for (const struct yaml_node *rung = list->node->first; rung; rung = rung->next) {
-        check_id_is_new (draft, list->node->first, rung);
-        if (draft_rung (draft, rung, &draft->plan.rungs.items[draft->plan.rungs.n]) == 0)
-            draft->plan.rungs.n++;
-    }
+    draft->plan.rungs.items = arena_array (draft->arena, list->node->n + 1, sizeof *draft->plan.rungs.items);
+    for (const struct yaml_node *rung = list->node->first; rung; rung = rung->next)
+        read_rung (draft, list, rung, &surveyed);
+    if (draft->plan.rungs.n == 0 && draft->problems->errors == errors_before)
+        problem_at (draft->problems, list->node,
+                    "no rung is left with mode: off, expected at least one that needs no cache");
 }
 
 void draft_ladder (struct draft *draft)

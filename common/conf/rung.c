@@ -130,6 +130,23 @@ static void read_warm (struct draft *draft, const struct value of[], struct rung
                     frontend_name (draft->frontend));
 }
 
+/* Where the runtime writes on process 0 of a group only, no other host of a gang can fill a cache. */
+static void check_gang (struct draft *draft, const struct value *warm)
+{
+    const struct cache_plan *cache = &draft->plan.cache;
+    const char *frontend = frontend_name (draft->frontend);
+    if (cache->mode == CACHE_PER_HOST)
+        warning_at (draft->problems, warm->node,
+                    "warm: gang with mode: per-host: under %s only rank 0 of a group writes, so nothing will be "
+                    "restored on the other hosts",
+                    frontend);
+    else if (cache->writers.n > 1 || (cache->writers.n == 1 && plan_rank (&draft->plan, cache->writer) > 0))
+        problem_at (draft->problems, warm->node,
+                    "warm: gang with %s %.*s, expected the writer %.*s%s: under %s only rank 0 of a group writes",
+                    cache->writers.n > 1 ? "several writers, first" : "the writer", TEXT_ARG (cache->writer),
+                    TEXT_ARG (draft->plan.hosts.items[0].name), cache->writers.n > 1 ? " alone" : "", frontend);
+}
+
 static void check_cache (struct draft *draft, const struct value *warm, struct rung *rung)
 {
     const struct plan *plan = &draft->plan;
@@ -141,13 +158,18 @@ static void check_cache (struct draft *draft, const struct value *warm, struct r
         rung->warm = WARM_NONE;
         return;
     }
-    bool is_tied = draft->frontend && frontend_writer_is_rank_0 (draft->frontend);
-    if (rung->warm == WARM_GANG && is_tied && plan->cache.writer.len > 0 && plan_rank (plan, plan->cache.writer) > 0)
-        problem_at (draft->problems, warm->node,
-                    "warm: gang with the writer %.*s, expected the writer %.*s: under %s only rank 0 "
-                    "of a group writes",
-                    TEXT_ARG (plan->cache.writer), TEXT_ARG (plan->hosts.items[0].name),
-                    frontend_name (draft->frontend));
+    if (rung->warm == WARM_GANG && draft->frontend && frontend_writer_is_rank_0 (draft->frontend))
+        check_gang (draft, warm);
+}
+
+static void read_parse (struct draft *draft, const struct value *parse, struct rung *rung)
+{
+    if (!parse->given || !parse->good)
+        return;
+    if (rung->kind != PROGRAM_COMMAND)
+        problem_at (draft->problems, parse->node, "parse without a command, expected it for commands only: %s",
+                    rung->kind == PROGRAM_CANARY ? "a canary says its counters itself" : "a builtin has no counters");
+    rung->parse = parse->text;
 }
 
 static void read_env (struct draft *draft, const struct value *env, struct rung *rung)
@@ -208,5 +230,6 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     read_env (draft, &of[RUNG_ENV], rung);
     read_backend (draft, &of[RUNG_BACKEND], rung);
     read_metrics (draft, of, rung);
+    read_parse (draft, &of[RUNG_PARSE], rung);
     return draft->problems->errors == errors_before ? 0 : -1;
 }

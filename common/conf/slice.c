@@ -1,4 +1,4 @@
-/* slice.c - the slice file itself: its name, hosts, mesh, cache and limits. */
+/* slice.c - the slice file itself: its name, mesh and limits. */
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -107,45 +107,6 @@ void draft_mesh (struct draft *draft)
     draft->plan.mesh = mesh;
 }
 
-/* Elsewhere a relative path, which the default is too, would name a folder that each host has for itself. */
-static void read_cache_root (struct draft *draft, const struct value *root)
-{
-    if (draft_is_elsewhere (draft) && root->good && root->text.ptr[0] != '/') {
-        problem_at (
-            draft->problems, root->node,
-            "launcher: %s %s, expected cache.root as an absolute path on storage that all hosts share at this path, "
-            "or mode: off",
-            names_of (&launcher_names, draft->plan.launcher),
-            root->given ? "with a relative cache.root" : "without cache.root");
-        return;
-    }
-    draft->plan.cache.root = draft_path (draft, root);
-}
-
-void draft_cache (struct draft *draft)
-{
-    struct value cache[CACHE_KEYS];
-    struct cache_plan *plan = &draft->plan.cache;
-    if (section_read_optional (&cache_section, &draft->slice[SLICE_CACHE], cache, draft->problems) != 0)
-        return;
-    plan->mode = cache[CACHE_MODE].good ? (enum cache_mode) cache[CACHE_MODE].number : CACHE_SINGLE_WRITER;
-    if (plan->mode == CACHE_OFF) {
-        for (int i = CACHE_WRITER; i <= CACHE_ROOT; i++)
-            if (cache[i].given)
-                problem_at (draft->problems, cache[i].node, "%s with mode: off, expected neither writer nor root",
-                            cache_section.keys[i].name);
-        return;
-    }
-    read_cache_root (draft, &cache[CACHE_ROOT]);
-    if (draft->plan.hosts.n == 0 || (cache[CACHE_WRITER].given && !cache[CACHE_WRITER].good))
-        return;
-    plan->writer = cache[CACHE_WRITER].given ? cache[CACHE_WRITER].text : draft->plan.hosts.items[0].name;
-    if (plan_rank (&draft->plan, plan->writer) < 0)
-        problem_at (draft->problems, cache[CACHE_WRITER].node,
-                    "the writer %s is no host of this slice, expected one of its hosts%s",
-                    problem_quote (draft->problems, plan->writer), draft->reduced ? " that are not left out" : "");
-}
-
 /* Long enough for every host to use its whole deadline. */
 static uint64_t usual_join_ms (const struct draft *draft)
 {
@@ -182,6 +143,7 @@ void draft_limits (struct draft *draft)
         .cascade_ms = limits[LIMIT_CASCADE].number,
         .stop_ms = limits[LIMIT_STOP].number,
         .log_bytes = limits[LIMIT_LOG].number,
+        .lease_ms = limits[LIMIT_LEASE].number,
     };
     read_join (draft, &limits[LIMIT_JOIN]);
     const struct value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];

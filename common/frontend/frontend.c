@@ -1,28 +1,10 @@
-#include "common/frontend/frontend.h"
+#include "common/frontend/frontend_row.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { ROLES = CACHE_ROLE_WRITER + 1, CACHE_VARS_MAX = 8, BASE_VARS_MAX = 2, BUNDLE_MAX = 8 };
-
 /* Stands for the directory of the role; compared by address. */
 static const char cache_dir[] = "<cache directory>";
-
-struct cache_var {
-    const char *name;
-    const char *by_role[ROLES]; /* NULL: not set for this role */
-};
-struct base_var { const char *name, *value; };
-
-struct frontend {
-    const char *name;
-    struct cache_var cache[CACHE_VARS_MAX];
-    struct base_var base[BASE_VARS_MAX];
-    const char *requests, *hits;
-    const char *bundle[BUNDLE_MAX]; /* as PEP 503 normalises package names */
-    bool writer_is_rank_0;
-    const char *signatures;
-};
 
 /* The words of the canary protocol (docs/spec/canary.md), whatever the frontend calls them. Miss counters are not used:
  * jax records cache_misses on its write path only (jax-ml/jax:jax/_src/compiler.py), and torch_xla's absent row proves
@@ -60,6 +42,26 @@ static const struct frontend frontends[] = {
         .bundle = { "python", "jax", "jaxlib", "libtpu", "numpy", "scipy", "zstandard" },
         .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
         .signatures = "jax",
+        /* jax-ml/jax:jax/_src/compiler.py, lru_cache.py. "Finished XLA compilation" is said of hits as well. */
+        .signs = {
+            { "Persistent compilation cache hit for '", KEY_HIT },
+            { "Writing persistent compilation cache entry", KEY_WRITTEN },
+            { " to persistent compilation cache with key '", KEY_WRITTEN },
+            { "PERSISTENT COMPILATION CACHE MISS for '", KEY_MISSED },
+            { "Error reading persistent compilation cache entry for '", KEY_UNREADABLE },
+            { "Error writing persistent compilation cache entry for '", KEY_UNWRITTEN },
+            { "Not writing persistent cache entry for '", KEY_BELOW_THRESHOLD },
+            { "Not writing persistent cache entry with key '", KEY_UNWRITTEN },
+            { "Not writing persistent cache entry since process_id != 0", KEY_UNWRITTEN },
+            { "unable to generate cache key, skipping the cache", KEY_UNWRITTEN },
+        },
+        /* Up to 0.5.3 a key that has the topology lacks the version of libtpu (PR #27814). No fault for us: libtpu is
+         * in the bundle, whose fingerprint is in the path. */
+        .broken = {
+            { "jax", NULL, "0.5.1", NULL, /* jax-ml/jax d5d43fc46e: get () touched <key>-atime, size cap or none */
+              "writes beside each cache entry that it reads, which a reader's cache refuses",
+              "use jax 0.5.1 or later, or the cache mode off" },
+        },
     },
     {
         .name = "torch_xla",
@@ -70,8 +72,24 @@ static const struct frontend frontends[] = {
         },
         .requests = requests_counter,
         .hits = hits_counter,
+        /* Present at all, each says that a program was compiled or an entry was of no use: rows of value 0 are left out
+         * (torch_xla/csrc/runtime/cache.h; test/test_persistent_cache.py asserts their absence). */
+        .spoilers = { "CompileTime", "PersistentCacheMiss", "PersistentCacheDeserializeFailure", "UncachedCompile" },
         .bundle = { "python", "torch", "torch-xla", "libtpu", "numpy", "jax", "jaxlib" },
         .signatures = "torch_xla",
+        .signs = { /* torch_xla/csrc/runtime/pjrt_computation_client.cpp; on a hit it says nothing */
+            { "Failed to deserialize executable", KEY_UNREADABLE },
+            { "Failed to retrieve HLO modules from deserialized executable", KEY_UNREADABLE },
+            { "Only a single module is supported for persistent computation caching", KEY_UNREADABLE },
+        },
+        .broken = {
+            /* pytorch/xla #9094, #8930: the client of the XLA revisions they pin. Seen with 2.9.0 on CPU, where 2.7.0
+             * reads its entries back (tests/campaign/torch_xla). */
+            { "torch-xla", "2.8", "2.10", NULL,
+              "writes its persistent cache and cannot read it back (UNIMPLEMENTED: Deserializing serialized executable "
+              "not supported), so that every program is compiled again, and a writer deletes the entries it meets",
+              "use torch_xla 2.7, or the cache mode off" },
+        },
     },
     /* Programs that trace nothing: no variables, no cache, nothing to restore. */
     { .name = "plain", .requests = "", .hits = "", .bundle = { "python" } },
@@ -115,9 +133,10 @@ static void env_add (var_list *env, struct arena *arena, const char *name, struc
 void frontend_cache_env (const struct frontend *frontend, enum cache_role role, struct text dir, struct arena *arena,
                          var_list *env)
 {
-    assert ((unsigned) role < ROLES);
+    assert ((unsigned) role <= CACHE_ROLE_OWN);
+    unsigned column = role == CACHE_ROLE_OWN ? CACHE_ROLE_WRITER : role;
     for (const struct cache_var *var = frontend->cache; var < frontend->cache + CACHE_VARS_MAX && var->name; var++) {
-        const char *value = var->by_role[role];
+        const char *value = var->by_role[column];
         if (value)
             env_add (env, arena, var->name, value == cache_dir ? text_copy (arena, dir) : text_of (value));
     }
@@ -137,6 +156,15 @@ const char *frontend_requests_counter (const struct frontend *frontend)
 const char *frontend_hits_counter (const struct frontend *frontend)
 {
     return frontend->hits;
+}
+
+uint32_t frontend_spoiling_counters (const struct frontend *frontend, const char *out[], uint32_t max)
+{
+    uint32_t n = 0;
+    for (; n < SPOILERS_MAX && frontend->spoilers[n]; n++)
+        if (n < max)
+            out[n] = frontend->spoilers[n];
+    return n;
 }
 
 uint32_t frontend_bundle_packages (const struct frontend *frontend, const char *out[], uint32_t max)

@@ -1,5 +1,7 @@
 /* frontend.h - the table of frontends: who traces the program, and by which variables its cache and behaviour are set.
- * A new frontend is a row here, never an `if` elsewhere. Sources: facts named in frontend.c beside each constant. */
+ * A new frontend is a row here, never an `if` elsewhere. Sources: facts named in frontend.c beside each constant.
+ * It starts nothing and looks at nothing: what is installed, said or counted is given to it. Rows are constants; any
+ * thread. */
 #ifndef SLICEUP_FRONTEND_FRONTEND_H
 #define SLICEUP_FRONTEND_FRONTEND_H
 
@@ -17,7 +19,16 @@ void frontend_base_env (const struct frontend *frontend, struct arena *arena, va
 /* Names of the counters that prove a restored run: requests, hits; and which packages make its bundle. */
 const char *frontend_requests_counter (const struct frontend *frontend);
 const char *frontend_hits_counter (const struct frontend *frontend);
+/* Counters of the runtime's own which, when one is there and over 0, say that something was compiled or could not be
+ * loaded, whatever requests and hits say. Returns how many there are. */
+uint32_t frontend_spoiling_counters (const struct frontend *frontend, const char *out[], uint32_t max);
 uint32_t frontend_bundle_packages (const struct frontend *frontend, const char *out[], uint32_t max);
+/* NULL: nothing is known against a shared cache with this bundle (names in any spelling). Else one sentence, without
+ * its full stop: which release, what happens, what to do. A fault of the bundle, not of the cache. */
+const char *frontend_cache_problem (const struct frontend *frontend, struct text backend, const var_list *bundle,
+                                    struct arena *arena);
+/* What a piece of the program's log says of its compile cache; of several things the worst. KEY_NONE: nothing. */
+enum key_state frontend_cache_sign (const struct frontend *frontend, struct text log);
 /* Is this variable part of launch policy (recorded, compared)? */
 bool frontend_policy_var (const struct frontend *frontend, struct text name);
 /* Is this variable set by the two functions above, so that nobody else may set it? */

@@ -10,10 +10,11 @@
 
 /* libzmq bounds a handshake by the same figure, and a CURVE INITIATE has more than 300 bytes. */
 enum { FRAME_BYTES_MAX = 1024 };
+/* Frames of no use that are read away at a time: whoever sends them without end must not hold up the loop. */
+enum { USELESS_AT_ONCE = 64 };
 
 struct place {
     struct hub_asker who;
-    uint32_t key;               /* the monitor's slot in the keyring */
     uint64_t until_ms;          /* 0: free */
 };
 
@@ -21,6 +22,7 @@ struct audience {
     void *socket;               /* ROUTER */
     zmq_msg_t part, body;       /* routing id; the last question */
     struct place places[AUDIENCE_PLACES];
+    bool left;                  /* reading stopped before nothing was there */
     uint64_t dropped;
 };
 
@@ -65,28 +67,53 @@ static bool sits (const struct place *place, uint64_t now_ms)
     return place->until_ms > now_ms;
 }
 
+static uint32_t places_of (const struct audience *audience, uint32_t key, uint64_t now_ms)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < AUDIENCE_PLACES; i++)
+        n += sits (&audience->places[i], now_ms) && audience->places[i].who.key == key;
+    return n;
+}
+
+/* Places that are not the first of their key. */
+static uint32_t shared_places (const struct audience *audience, uint64_t now_ms)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < AUDIENCE_PLACES; i++) {
+        bool further = false;
+        for (uint32_t k = 0; k < i && !further && sits (&audience->places[i], now_ms); k++)
+            further = sits (&audience->places[k], now_ms) && audience->places[k].who.key == audience->places[i].who.key;
+        n += further;
+    }
+    return n;
+}
+
+static bool may_sit (const struct audience *audience, uint32_t key, uint64_t now_ms)
+{
+    uint32_t n = places_of (audience, key, now_ms);
+    return n == 0 || (n < MONITOR_PLACES_A_KEY && shared_places (audience, now_ms) < AUDIENCE_SHARED);
+}
+
 /* Its own place, else a free one, else none: the same key, or all together, hold too many. */
-static struct place *place_of (struct audience *audience, const struct hub_asker *who, uint32_t key, uint64_t now_ms)
+static struct place *place_of (struct audience *audience, const struct hub_asker *who, uint64_t now_ms)
 {
     struct place *free_place = NULL;
-    uint32_t same_key = 0;
     for (uint32_t i = 0; i < AUDIENCE_PLACES; i++) {
         struct place *place = &audience->places[i];
         if (sits (place, now_ms) && memcmp (place->who.id, who->id, sizeof who->id) == 0)
             return place;
-        same_key += sits (place, now_ms) && place->key == key;
         if (!sits (place, now_ms) && !free_place)
             free_place = place;
     }
-    return same_key < AUDIENCE_PLACES_A_KEY ? free_place : NULL;
+    return free_place && may_sit (audience, who->key, now_ms) ? free_place : NULL;
 }
 
-static bool seat (struct audience *audience, const struct hub_asker *who, uint32_t key)
+static bool seat (struct audience *audience, const struct hub_asker *who)
 {
     uint64_t now_ms = clock_boot_ms ();
-    struct place *place = place_of (audience, who, key, now_ms);
+    struct place *place = place_of (audience, who, now_ms);
     if (place)
-        *place = (struct place) { .who = *who, .key = key, .until_ms = now_ms + AUDIENCE_STAY_MS };
+        *place = (struct place) { .who = *who, .until_ms = now_ms + MONITOR_STAY_MS };
     return place != NULL;
 }
 
@@ -105,30 +132,39 @@ static bool take_message (struct audience *audience)
 /* Only ids that the ROUTER made, and User-Id from the body: see hub.c. */
 static bool accept_question (struct audience *audience, struct hub_asker *from)
 {
-    uint32_t key, generation;
+    uint32_t generation;
     const uint8_t *id = zmq_msg_data (&audience->part);
     if (!zmq_msg_more (&audience->part) || !take_message (audience))
         return false;
     const char *user = zmq_msg_gets (&audience->body, "User-Id");
     if (zmq_msg_size (&audience->part) != sizeof from->id || id[0] != 0 || !user
-        || !zap_parse_user (user, &key, &generation))
+        || !zap_parse_user (user, &from->key, &generation))
         return false;
     memcpy (from->id, id, sizeof from->id);
     /* An answer is only for who has a place: so what waits to be sent is bounded by their number. */
-    return seat (audience, from, key);
+    return seat (audience, from);
 }
 
 bool audience_question (struct audience *audience, struct hub_asker *from, struct text *bytes)
 {
-    while (socket_receive (audience->socket, &audience->part)) {
+    uint32_t useless = 0;
+    audience->left = false;
+    while (useless < USELESS_AT_ONCE && socket_receive (audience->socket, &audience->part)) {
         if (accept_question (audience, from)) {
             bytes->ptr = zmq_msg_data (&audience->body);
             bytes->len = (uint32_t) zmq_msg_size (&audience->body);
             return true;
         }
         audience->dropped++;
+        useless++;
     }
+    audience->left = useless == USELESS_AT_ONCE;
     return false;
+}
+
+bool audience_questions_left (const struct audience *audience)
+{
+    return audience->left;
 }
 
 bool audience_answer (struct audience *audience, const struct hub_asker *to, const void *bytes, size_t len)

@@ -288,6 +288,11 @@ bool hub_question (struct hub *hub, struct hub_asker *from, struct text *bytes)
     return audience_question (hub->audience, from, bytes);
 }
 
+bool hub_questions_left (const struct hub *hub)
+{
+    return audience_questions_left (hub->audience);
+}
+
 bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes, size_t len)
 {
     assert (len <= ANSWER_MAX_BYTES);

@@ -25,6 +25,9 @@ enum link_channel { LINK_CONTROL, LINK_BULK, LINK_CHANNELS };
 
 /* What a monitor says and what it is told, in one frame. */
 enum { QUESTION_MAX_BYTES = 64, ANSWER_MAX_BYTES = 32 * 1024, LINK_ROUTING_ID_BYTES = 5 };
+/* Connections of monitors that are heard and told at a time. Each of so many keys has one of its own, whatever others
+ * do, and what is left is for all. A place is kept so long after the last question. */
+enum { MONITOR_KEYS = 65, MONITOR_PLACES_A_KEY = 4, MONITOR_STAY_MS = 10000 };
 
 /* ---- coordinator side: three ROUTERs: control, bulk, events ---- */
 struct hub;
@@ -49,11 +52,17 @@ int hub_fd (const struct hub *hub, enum link_channel channel);
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
 /* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
-/* The next question of a monitor; whoever asked hears what is published for 10 s from then. */
-struct hub_asker { uint8_t id[LINK_ROUTING_ID_BYTES]; }; /* its connection, for the answer; it goes stale with it */
+/* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
+struct hub_asker {
+    uint8_t id[LINK_ROUTING_ID_BYTES];  /* its connection, for the answer; it goes stale with it */
+    uint32_t key;                       /* which of the admitted keys it proved */
+};
 int hub_events_fd (const struct hub *hub);
 bool hub_question (struct hub *hub, struct hub_asker *from, struct text *bytes);
-/* False: it is gone, or its queue is full; it asks again. */
+/* After hub_question said false: it stopped although more may be there, since what came last was of no use. No event
+ * follows for that; ask again soon. */
+bool hub_questions_left (const struct hub *hub);
+/* False: errno EHOSTUNREACH: it is gone; else its queue is full, and it asks again. */
 bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes, size_t len);
 /* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
 void hub_publish (struct hub *hub, const void *bytes, size_t len);

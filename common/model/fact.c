@@ -58,6 +58,7 @@ static const struct field generation_fields[] = {
     F_TEXTS (8, struct fact_generation, covers, COVERS_MAX, NAME_MAX_BYTES),
     F_TEXT (9, struct fact_generation, from_run, RUN_ID_HEX_BYTES),
     F_U64 (10, struct fact_generation, compile_ms, COUNT_MAX),
+    F_LIST (11, struct fact_generation, keys, GENERATION_KEYS_MAX, &cache_key_record),
 };
 static const struct record generation_record = RECORD ("generation", struct fact_generation, generation_fields);
 
@@ -154,6 +155,30 @@ static const struct field pass_stopped_fields[] = {
 };
 static const struct record pass_stopped_record = RECORD ("pass-stopped", struct fact_pass_stopped, pass_stopped_fields);
 
+static const struct field lease_lost_fields[] = {
+    F_U64 (1, struct fact_lease_lost, token, COUNT_MAX),
+    F_U32 (2, struct fact_lease_lost, host, HOSTS_MAX - 1),
+    F_TEXT (3, struct fact_lease_lost, why, SENTENCE_MAX_BYTES),
+};
+static const struct record lease_lost_record = RECORD ("lease-lost", struct fact_lease_lost, lease_lost_fields);
+
+static const struct field cache_violated_fields[] = {
+    F_U32 (1, struct fact_cache_violated, host, UINT32_MAX),
+    F_U32 (2, struct fact_cache_violated, rung, RUNGS_MAX - 1),
+    F_RECORD (3, struct fact_cache_violated, finding, &finding_record),
+    F_U64 (4, struct fact_cache_violated, since, COUNT_MAX),
+    F_TEXT (5, struct fact_cache_violated, from_run, RUN_ID_HEX_BYTES),
+};
+static const struct record cache_violated_record =
+    RECORD ("cache-violated", struct fact_cache_violated, cache_violated_fields);
+
+static const struct field generation_dropped_fields[] = {
+    F_U64 (1, struct fact_generation_dropped, token, COUNT_MAX),
+    F_TEXT (2, struct fact_generation_dropped, why, SENTENCE_MAX_BYTES),
+};
+static const struct record generation_dropped_record =
+    RECORD ("generation-dropped", struct fact_generation_dropped, generation_dropped_fields);
+
 static const struct field run_ended_fields[] = {
     F_ENUM (1, struct fact_run_ended, outcome, &outcome_names),
     F_U32 (2, struct fact_run_ended, exit_status, EXIT_STATUS_MAX),
@@ -202,6 +227,9 @@ static const struct {
     [FACT_CONFLICT_SEEN] = { "conflict-seen", &conflict_seen_record },
     [FACT_RUN_ENDED] = { "run-ended", &run_ended_record },
     [FACT_PASS_STOPPED] = { "pass-stopped", &pass_stopped_record },
+    [FACT_LEASE_LOST] = { "lease-lost", &lease_lost_record },
+    [FACT_CACHE_VIOLATED] = { "cache-violated", &cache_violated_record },
+    [FACT_GENERATION_DROPPED] = { "generation-dropped", &generation_dropped_record },
     [FACT_HOST_HEARD] = { "host-heard", &host_heard_record },
     [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
     [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },

@@ -27,11 +27,16 @@ enum fact_kind {
     FACT_CONFLICT_SEEN,     /* two different results for one attempt */
     FACT_RUN_ENDED,         /* always the last */
     FACT_PASS_STOPPED,      /* the coordinator stops the pass for a reason of its own: a gate on which hosts differ */
+    FACT_LEASE_LOST,        /* the writer's lease ran out: whatever it still writes, nobody reads */
+    FACT_CACHE_VIOLATED,    /* something in the cache is not as the single writer left it */
+    FACT_GENERATION_DROPPED,/* quarantined: not used again, not removed */
     /* soft */
     FACT_HOST_HEARD = 64,   /* a heartbeat */
     FACT_HOST_SUSPECTED,
     FACT_HOST_STEPPED,      /* its worker is being taken there */
 };
+
+enum { GENERATION_KEYS_MAX = 512 };
 
 /* Texts in facts are bounded like everything else; see fact.c. */
 struct fact_run_opened { struct text run; struct plan plan; uint64_t seed; struct text version; };
@@ -41,7 +46,8 @@ struct fact_host_joined { uint32_t host; uint64_t session; struct text version, 
 struct fact_host_lost { uint32_t host; struct text why; };
 struct fact_generation { uint64_t token; struct text sha256; struct text bundle; uint32_t rung; uint32_t entries; uint64_t bytes;
                          uint32_t writer; LIST_OF (struct text) covers; struct text from_run;
-                         uint64_t compile_ms; /* what compiling all that it holds took, on its writers */ };
+                         uint64_t compile_ms; /* what compiling all that it holds took, on its writers */
+                         LIST_OF (struct cache_key) keys; /* of the programs in it, as their writers told */ };
 struct fact_writer_granted { uint64_t token; uint64_t base; uint32_t host; struct attempt_key key; };
 struct fact_pass_began { struct attempt_key key; LIST_OF (uint32_t) hosts; uint64_t seed; };
 struct fact_pass_skipped { struct attempt_key key; struct text why; };
@@ -63,9 +69,14 @@ struct verdict {
     struct text cause;      /* what happened, no host name in it: equal causes fold together */
     struct text next;       /* what to look at */
     struct text phase;
-    struct text cache;      /* "cold", "restored", "recompiled" or empty */
+    struct text cache;      /* "cold", "restored", "recompiled", "torn" or empty */
 };
 struct fact_pass_ended { struct attempt_key key; enum outcome outcome; uint64_t duration_ms; LIST_OF (struct verdict) verdicts; };
+struct fact_lease_lost { uint64_t token; uint32_t host; struct text why; };
+/* `since`: index of the last entry of this journal at which it was seen to be right; 0: never in this run. It happened
+ * between that entry and this one. */
+struct fact_cache_violated { uint32_t host; uint32_t rung; struct finding finding; uint64_t since; struct text from_run; };
+struct fact_generation_dropped { uint64_t token; struct text why; };
 /* The culprits fail with this cause; whoever is stopped for it is a cascade. */
 struct fact_pass_stopped { struct attempt_key key; LIST_OF (uint32_t) culprits; enum layer layer; struct text cause, next; };
 struct fact_cancel_asked { uint32_t level; };
@@ -99,6 +110,9 @@ struct fact {
         struct fact_conflict_seen conflict_seen;
         struct fact_run_ended run_ended;
         struct fact_pass_stopped pass_stopped;
+        struct fact_lease_lost lease_lost;
+        struct fact_cache_violated cache_violated;
+        struct fact_generation_dropped generation_dropped;
         struct fact_host_heard host_heard;
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;

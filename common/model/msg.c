@@ -5,7 +5,7 @@
 #define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
 
 /* Above one hour a heartbeat says nothing. */
-enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64 };
+enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64, LEASE_MAX_MS = 60 * 60 * 1000 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 /* Integers up to here are exact in a double, which is how a program may carry its secret. */
 #define SECRET_MAX (1ull << 53)
@@ -14,7 +14,7 @@ static const char *const attempt_state_words[] = { "none", "running", "at-gate",
 const struct names attempt_state_names = NAMES (attempt_state_words);
 static const char *const gate_mode_words[] = { "none", "share", "agree" };
 const struct names gate_mode_names = NAMES (gate_mode_words);
-static const char *const cache_role_words[] = { "none", "reader", "writer" };
+static const char *const cache_role_words[] = { "none", "reader", "writer", "own" };
 const struct names cache_role_names = NAMES (cache_role_words);
 
 static const struct field holding_fields[] = {
@@ -42,6 +42,8 @@ static const struct field heartbeat_fields[] = {
     F_U64 (1, struct msg_heartbeat, beat, COUNT_MAX),
     F_LIST (2, struct msg_heartbeat, holdings, HOLDINGS_MAX, &holding_record),
     F_U64 (3, struct msg_heartbeat, dropped_bytes, COUNT_MAX),
+    F_U64 (4, struct msg_heartbeat, lease_token, COUNT_MAX),
+    F_U64 (5, struct msg_heartbeat, lease_ask, COUNT_MAX),
 };
 static const struct record heartbeat_record = RECORD ("heartbeat", struct msg_heartbeat, heartbeat_fields);
 
@@ -83,6 +85,10 @@ static const struct field cache_order_fields[] = {
     F_TEXT (4, struct cache_order, sha256, SHA256_HEX_BYTES),
     F_U64 (5, struct cache_order, base, COUNT_MAX),
     F_TEXT (6, struct cache_order, base_sha256, SHA256_HEX_BYTES),
+    F_ENUM (7, struct cache_order, least, &enforcement_names),
+    F_BOOL (8, struct cache_order, overlay),
+    F_U64 (9, struct cache_order, lease_ms, LEASE_MAX_MS),
+    F_TEXTS (10, struct cache_order, writable, WRITABLE_MAX, PATH_MAX_BYTES),
 };
 static const struct record cache_order_record = RECORD ("cache", struct cache_order, cache_order_fields);
 
@@ -130,6 +136,13 @@ static const struct field chunk_fields[] = {
 };
 static const struct record chunk_record = RECORD ("chunk", struct msg_chunk, chunk_fields);
 
+static const struct field lease_fields[] = {
+    F_U64 (1, struct msg_lease, token, COUNT_MAX),
+    F_U64 (2, struct msg_lease, ask, COUNT_MAX),
+    F_U64 (3, struct msg_lease, term_ms, LEASE_MAX_MS),
+};
+static const struct record lease_record = RECORD ("lease", struct msg_lease, lease_fields);
+
 static const struct {
     const char *name;
     const struct record *body;
@@ -149,6 +162,7 @@ static const struct {
     [MSG_RESULT_ACK] = { "result-ack", &ack_record },
     [MSG_SHUTDOWN] = { "shutdown", &shutdown_record },
     [MSG_CHUNK] = { "chunk", &chunk_record },
+    [MSG_LEASE] = { "lease", &lease_record },
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

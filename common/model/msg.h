@@ -29,6 +29,7 @@ enum msg_kind {
     MSG_RESULT_ACK,
     MSG_SHUTDOWN,       /* the run is over: end yourself */
     MSG_CHUNK,          /* bulk socket */
+    MSG_LEASE,
 };
 
 enum attempt_state { ATTEMPT_NONE = 0, ATTEMPT_RUNNING, ATTEMPT_AT_GATE, ATTEMPT_STOPPING, ATTEMPT_ENDED };
@@ -62,6 +63,8 @@ struct msg_heartbeat {
     uint64_t beat;          /* counts in the loop that supervises the program */
     LIST_OF (struct holding) holdings;
     uint64_t dropped_bytes; /* of log, in all */
+    uint64_t lease_token;   /* asks for the lease of this generation, or for more time on it; 0: asks nothing */
+    uint64_t lease_ask;     /* number of the question; the answer repeats it, and time is counted from when it was sent */
 };
 struct msg_log { struct attempt_key key; uint64_t offset; struct text bytes; uint64_t dropped_bytes; bool last; };
 struct msg_bye { struct text why; };
@@ -70,7 +73,8 @@ struct msg_fetch { struct text sha256; uint64_t offset; }; /* of a file that the
 struct msg_welcome { uint64_t heartbeat_ms; struct limits limits; };
 struct msg_refuse { struct text why; uint32_t major, minor; };
 
-enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER };
+/* OWN: this host's private cache, written without a lease (mode per-host). */
+enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER, CACHE_ROLE_OWN };
 extern const struct names cache_role_names;
 struct cache_order {
     enum cache_role role;
@@ -79,6 +83,10 @@ struct cache_order {
     struct text sha256;     /* READER: of its MANIFEST */
     uint64_t base;          /* WRITER: the generation to start from, 0: empty */
     struct text base_sha256;
+    enum enforcement least; /* less is refused before the program starts */
+    bool overlay;
+    uint64_t lease_ms;      /* WRITER: term; the program starts when the lease is held, and is dead before it ends */
+    LIST_OF (struct text) writable;
 };
 
 struct msg_run {
@@ -97,6 +105,8 @@ struct msg_go { struct attempt_key key; struct text gate, value; };
 struct msg_cancel { struct attempt_key key; bool hard; struct text why; }; /* hard: straight to SIGKILL */
 struct msg_ack { struct attempt_key key; };
 struct msg_shutdown { struct text why; };
+/* Lets `token`'s holder go on for `term_ms` from when it sent question `ask`. term_ms 0: it holds nothing any more. */
+struct msg_lease { uint64_t token, ask, term_ms; };
 struct msg_chunk {
     struct text sha256;     /* as asked for, with the offset */
     uint64_t offset;
@@ -128,6 +138,7 @@ struct msg {
         struct msg_shutdown shutdown;
         struct msg_fetch fetch;
         struct msg_chunk chunk;
+        struct msg_lease lease;
     } of;
 };
 

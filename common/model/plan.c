@@ -14,12 +14,15 @@ static const char *const program_kind_words[] = { "none", "builtin", "canary", "
 const struct names program_kind_names = NAMES (program_kind_words);
 static const char *const scope_words[] = { "none", "host", "slice" };
 const struct names scope_names = NAMES (scope_words);
-static const char *const warm_words[] = { "none", "solo", "gang" };
+static const char *const warm_words[] = { "none", "solo", "gang", "aot" };
 const struct names warm_names = NAMES (warm_words);
 static const char *const pass_words[] = { "none", "once", "cold", "restored" };
 const struct names pass_names = NAMES (pass_words);
-static const char *const cache_mode_words[] = { "none", "off", "single-writer" };
+static const char *const cache_mode_words[] = { "none", "off", "single-writer", "per-host", "read-only", "warm-only" };
 const struct names cache_mode_names = NAMES (cache_mode_words);
+static const char *const enforcement_words[] = { "none",      "cooperative",        "other-uid", "landlock",
+                                                 "namespace", "namespace+landlock", "storage" };
+const struct names enforcement_names = NAMES (enforcement_words);
 
 static const struct field var_fields[] = {
     F_TEXT (1, struct var, name, NAME_MAX_BYTES),
@@ -75,6 +78,7 @@ static const struct field rung_fields[] = {
     F_BOOL (11, struct rung, needs_env),
     F_TEXTS (12, struct rung, metrics, 32, WORD_MAX_BYTES),
     F_LIST (13, struct rung, files, KIT_FILES_MAX, &kit_file_record),
+    F_TEXT (14, struct rung, parse, ID_MAX_BYTES),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
@@ -91,6 +95,10 @@ static const struct field cache_plan_fields[] = {
     F_ENUM (1, struct cache_plan, mode, &cache_mode_names),
     F_TEXT (2, struct cache_plan, root, PATH_MAX_BYTES),
     F_TEXT (3, struct cache_plan, writer, HOST_NAME_MAX_BYTES),
+    F_TEXTS (4, struct cache_plan, writers, WRITERS_MAX, HOST_NAME_MAX_BYTES),
+    F_ENUM (5, struct cache_plan, least, &enforcement_names),
+    F_BOOL (6, struct cache_plan, overlay),
+    F_TEXTS (7, struct cache_plan, writable, WRITABLE_MAX, PATH_MAX_BYTES),
 };
 static const struct record cache_plan_record = RECORD ("cache", struct cache_plan, cache_plan_fields);
 
@@ -112,6 +120,7 @@ static const struct field limits_fields[] = {
     F_U64 (6, struct limits, cascade_ms, WAIT_MAX_MS),
     F_U64 (7, struct limits, stop_ms, WAIT_MAX_MS),
     F_U64 (8, struct limits, log_bytes, BYTES_MAX),
+    F_U64 (9, struct limits, lease_ms, WAIT_MAX_MS),
 };
 const struct record limits_record = RECORD ("limits", struct limits, limits_fields);
 
@@ -171,6 +180,11 @@ static const struct field plan_fields[] = {
     F_RECORD (14, struct plan, start, &start_plan_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
+
+bool cache_mode_writes (enum cache_mode mode)
+{
+    return mode == CACHE_SINGLE_WRITER || mode == CACHE_WARM_ONLY;
+}
 
 int plan_rank (const struct plan *plan, struct text host)
 {

@@ -13,7 +13,7 @@
 enum { RUNGS_MAX = 64, ID_MAX_BYTES = 63, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096, ARGV_MAX = 32, VARS_MAX = 128,
        SIGNATURES_MAX = 256, AXIS_NAMES_MAX = MESH_AXES_MAX, NAME_MAX_BYTES = 255, WORD_MAX_BYTES = 127,
        SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20,
-       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16 };
+       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16 };
 
 struct var { struct text name; struct text value; };       /* an environment variable, or any named text */
 struct number { struct text name; uint64_t value; };       /* a counter */
@@ -82,7 +82,8 @@ extern const struct names program_kind_names;
 enum scope { SCOPE_NONE = 0, SCOPE_HOST, SCOPE_SLICE };    /* each host alone, or all together with rendezvous */
 extern const struct names scope_names;
 
-enum warm { WARM_NONE = 0, WARM_SOLO, WARM_GANG };         /* who runs the cold pass: nobody, the writer, everybody */
+/* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, compiling for devices that need not be there. */
+enum warm { WARM_NONE = 0, WARM_SOLO, WARM_GANG, WARM_AOT };
 extern const struct names warm_names;
 
 enum pass { PASS_NONE = 0, PASS_ONCE, PASS_COLD, PASS_RESTORED };
@@ -102,6 +103,7 @@ struct rung {
     struct text backend;        /* required; empty: this rung states none */
     bool needs_env;             /* wants the restored Python environment */
     LIST_OF (struct text) metrics; /* names that must be proved for the rung to pass */
+    struct text parse;          /* COMMAND: how its output is read for counters ("torch_xla-metrics"); empty: not at all */
 };
 extern const struct record rung_record;
 
@@ -115,13 +117,34 @@ struct profile {                /* launch policy: everything decided before the 
 
 extern const struct record profile_record;
 
-enum cache_mode { CACHE_NONE = 0, CACHE_OFF, CACHE_SINGLE_WRITER };
+/* PER_HOST: every host warms a root of its own, which no other sees. READ_ONLY: what is sealed is used, nothing is warmed.
+ * WARM_ONLY: generations are written and published, and nothing is restored here. */
+enum cache_mode { CACHE_NONE = 0, CACHE_OFF, CACHE_SINGLE_WRITER, CACHE_PER_HOST, CACHE_READ_ONLY, CACHE_WARM_ONLY };
 extern const struct names cache_mode_names;
+/* Does a host write generations for all, under a lease? */
+bool cache_mode_writes (enum cache_mode mode);
+
+/* What keeps a program from writing the cache, weakest first; docs/spec/cache.md. */
+enum enforcement {
+    ENFORCEMENT_NONE = 0,
+    ENFORCEMENT_COOPERATIVE,    /* file modes and settings of the framework: manners */
+    ENFORCEMENT_OTHER_UID,
+    ENFORCEMENT_LANDLOCK,
+    ENFORCEMENT_NAMESPACE,      /* a read-only mount that cannot be undone */
+    ENFORCEMENT_NAMESPACE_LANDLOCK,
+    ENFORCEMENT_STORAGE,        /* the storage itself refuses this host */
+    ENFORCEMENT_N
+};
+extern const struct names enforcement_names;
 
 struct cache_plan {
     enum cache_mode mode;
     struct text root;           /* absolute; as the hosts see it */
-    struct text writer;         /* host name; always set when mode is SINGLE_WRITER */
+    struct text writer;         /* host name; always set when mode is SINGLE_WRITER: the first of `writers` */
+    LIST_OF (struct text) writers; /* hosts that may hold the lease, in the order in which they are asked */
+    enum enforcement least;     /* a host on which less is possible does not run; COOPERATIVE only when asked for in words */
+    bool overlay;               /* readers whose program insists on writing get a scratch layer above the generation */
+    LIST_OF (struct text) writable; /* absolute paths that programs may write besides scratch, /tmp and /dev */
 };
 
 struct pins {
@@ -142,6 +165,7 @@ struct limits {                 /* all in ms but where the name says otherwise *
     uint64_t cascade_ms;        /* grace for the peers of a failed host */
     uint64_t stop_ms;           /* SIGINT -> SIGTERM, and again to SIGKILL */
     uint64_t log_bytes;         /* kept per attempt and host */
+    uint64_t lease_ms;          /* term of the writer's lease: common/model/lease.h */
 };
 extern const struct record limits_record;
 

@@ -32,6 +32,9 @@ static const struct field rung_receipt_fields[] = {
     F_U64 (16, struct rung_receipt, dropped_bytes, COUNT_MAX),
     F_U32 (17, struct rung_receipt, strays, UINT32_MAX),
     F_U32 (18, struct rung_receipt, bad_lines, UINT32_MAX),
+    F_RECORD (19, struct rung_receipt, cache_view, &cache_view_record),
+    F_LIST (20, struct rung_receipt, keys, RESULT_KEYS_MAX, &cache_key_record),
+    F_LIST (21, struct rung_receipt, findings, FINDINGS_MAX, &finding_record),
 };
 const struct record rung_receipt_record = RECORD ("rung", struct rung_receipt, rung_receipt_fields);
 
@@ -116,6 +119,7 @@ static const struct field generation_fields[] = {
     F_U32 (8, struct generation_receipt, entries, UINT32_MAX),
     F_U64 (9, struct generation_receipt, bytes, COUNT_MAX),
     F_U64 (10, struct generation_receipt, compile_ms, COUNT_MAX),
+    F_TEXT (11, struct generation_receipt, dropped, TEXT_BYTES),
 };
 static const struct record generation_record = RECORD ("generation", struct generation_receipt, generation_fields);
 
@@ -125,6 +129,20 @@ static const struct field recovery_fields[] = {
 };
 static const struct record recovery_record = RECORD ("recovery", struct recovery, recovery_fields);
 
+static const struct field violation_fields[] = {
+    F_TEXT (1, struct violation_receipt, run, RUN_BYTES),
+    F_TEXT (2, struct violation_receipt, rung, ID_MAX_BYTES),
+    F_TEXT (3, struct violation_receipt, host, HOST_NAME_MAX_BYTES),
+    F_ENUM (4, struct violation_receipt, kind, &finding_kind_names),
+    F_U64 (5, struct violation_receipt, token, COUNT_MAX),
+    F_TEXT (6, struct violation_receipt, path, NAME_MAX_BYTES),
+    F_TEXT (7, struct violation_receipt, detail, TEXT_BYTES),
+    F_TEXT (8, struct violation_receipt, from_run, RUN_BYTES),
+    F_U64 (9, struct violation_receipt, since, COUNT_MAX),
+    F_U64 (10, struct violation_receipt, index, COUNT_MAX),
+};
+const struct record violation_receipt_record = RECORD ("violation", struct violation_receipt, violation_fields);
+
 static const struct field slice_receipt_fields[] = {
     F_LIST (1, struct slice_receipt, headers, 1024, &header_record),
     F_LIST (2, struct slice_receipt, hosts, RECEIPT_HOSTS_MAX, &host_receipt_record),
@@ -132,5 +150,6 @@ static const struct field slice_receipt_fields[] = {
     F_LIST (4, struct slice_receipt, reductions, LISTED_MAX, &reduction_record),
     F_LIST (5, struct slice_receipt, generations, LISTED_MAX, &generation_record),
     F_LIST (6, struct slice_receipt, recoveries, LISTED_MAX, &recovery_record),
+    F_LIST (7, struct slice_receipt, violations, LISTED_MAX, &violation_receipt_record),
 };
 const struct record slice_receipt_record = RECORD ("receipt", struct slice_receipt, slice_receipt_fields);

@@ -1,6 +1,6 @@
 /* receipt.h - the durable record of what hosts proved, as values. Spec: docs/spec/receipt.md.
  *
- * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries. Each set is sorted by
+ * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries, violations. Each set is sorted by
  * record_compare and holds no item twice, so that merging is union: commutative, associative, idempotent, nothing is
  * overwritten. What can be computed from the sets (outcome, frontier, counts, drift, conflicts) is never stored in them. */
 #ifndef SLICEUP_MODEL_RECEIPT_H
@@ -21,7 +21,7 @@ struct rung_receipt {
     struct text phase;          /* the last one named */
     struct cause cause;         /* empty when it passed */
     LIST_OF (struct text) recovered; /* what went before this attempt */
-    struct text cache;          /* cold, restored, recompiled, or empty */
+    struct text cache;          /* cold, restored, recompiled, torn, or empty */
     number_list counters;
     LIST_OF (struct program) programs;
     LIST_OF (struct check) checks;
@@ -29,6 +29,9 @@ struct rung_receipt {
     struct memory memory;
     uint64_t output_bytes, dropped_bytes;
     uint32_t strays, bad_lines;
+    struct cache_view cache_view; /* how it looked from where the program ran; level none: it had none */
+    LIST_OF (struct cache_key) keys;
+    LIST_OF (struct finding) findings; /* of this host, after the program */
 };
 
 struct setup { struct text pins, pins_sha256, script_sha256, restore_method, python, environment; };
@@ -58,8 +61,19 @@ struct rung_time { struct text run, rung; enum pass pass; uint32_t attempt; uint
 struct reduction_receipt { struct text run, rung, metric; LIST_OF (struct text) axes; double value; enum proof proof;
                            LIST_OF (struct text) missing; struct text why; };
 struct generation_receipt { struct text run; bool adopted; uint64_t token; struct text sha256, bundle, writer, from_run;
-                            uint32_t entries; uint64_t bytes, compile_ms; };
+                            uint32_t entries; uint64_t bytes, compile_ms;
+                            struct text dropped; /* why it is not used any more; empty: it is */ };
 struct recovery { struct text run, what; };
+/* Something in the cache was not as its single writer left it. It happened after entry `since` of the journal (0: nobody
+ * had looked in this run) and before entry `index`. */
+struct violation_receipt {
+    struct text run, rung, host; /* host: empty when the coordinator found it */
+    enum finding_kind kind;
+    uint64_t token;
+    struct text path, detail;   /* path: below the generation */
+    struct text from_run;       /* whose token it is; empty: nobody's, or not known */
+    uint64_t since, index;
+};
 
 struct slice_receipt {
     LIST_OF (struct header) headers;
@@ -68,8 +82,9 @@ struct slice_receipt {
     LIST_OF (struct reduction_receipt) reductions;
     LIST_OF (struct generation_receipt) generations;
     LIST_OF (struct recovery) recoveries;
+    LIST_OF (struct violation_receipt) violations;
 };
 
-extern const struct record cause_record, rung_receipt_record, host_receipt_record, slice_receipt_record;
+extern const struct record cause_record, rung_receipt_record, host_receipt_record, violation_receipt_record, slice_receipt_record;
 
 #endif

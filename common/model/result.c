@@ -7,7 +7,8 @@ enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
 static const char *const ending_words[] = { "none",      "exited",   "signalled",   "timeout",
-                                            "cancelled", "orphaned", "not-started", "lost" };
+                                            "cancelled", "orphaned", "not-started", "lost",
+                                            "lease-lost" };
 const struct names ending_names = NAMES (ending_words);
 static const char *const reduction_words[] = { "none", "sum", "mean" };
 const struct names reduction_names = NAMES (reduction_words);
@@ -85,6 +86,37 @@ static const struct field seal_fields[] = {
 };
 const struct record seal_record = RECORD ("seal", struct seal, seal_fields);
 
+static const char *const key_state_words[] = { "none",       "hit",             "written",  "missed",
+                                               "unreadable", "below-threshold", "unwritten" };
+const struct names key_state_names = NAMES (key_state_words);
+static const struct field cache_key_fields[] = {
+    F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),
+    F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
+    F_ENUM (3, struct cache_key, state, &key_state_names),
+    F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
+    F_LIST (5, struct cache_key, parts, KEY_PARTS_MAX, &var_record),
+};
+const struct record cache_key_record = RECORD ("key of a program", struct cache_key, cache_key_fields);
+
+static const char *const finding_kind_words[] = { "none",       "extra",            "missing",       "changed",  "foreign-token",
+                                                  "late-write", "not-same-storage", "write-attempt", "level-low" };
+const struct names finding_kind_names = NAMES (finding_kind_words);
+static const struct field finding_fields[] = {
+    F_ENUM (1, struct finding, kind, &finding_kind_names),
+    F_U64 (2, struct finding, token, COUNT_MAX),
+    F_TEXT (3, struct finding, path, NAME_MAX_BYTES),
+    F_TEXT (4, struct finding, detail, SENTENCE_MAX_BYTES),
+};
+const struct record finding_record = RECORD ("finding", struct finding, finding_fields);
+
+static const struct field cache_view_fields[] = {
+    F_ENUM (1, struct cache_view, level, &enforcement_names),
+    F_TEXTS (2, struct cache_view, open_ways, OPEN_WAYS_MAX, ID_MAX_BYTES),
+    F_TEXT (3, struct cache_view, storage, ID_MAX_BYTES),
+    F_TEXT (4, struct cache_view, mount, NAME_MAX_BYTES),
+};
+const struct record cache_view_record = RECORD ("cache", struct cache_view, cache_view_fields);
+
 static const struct field result_fields[] = {
     F_RECORD (1, struct result, key, &attempt_key_record),
     F_ENUM (2, struct result, ending, &ending_names),
@@ -113,6 +145,9 @@ static const struct field result_fields[] = {
     F_U32 (25, struct result, bad_lines, UINT32_MAX),
     F_RECORD (26, struct result, seal, &seal_record),
     F_TEXT (27, struct result, cache_state, SENTENCE_MAX_BYTES),
+    F_RECORD (28, struct result, cache, &cache_view_record),
+    F_LIST (29, struct result, findings, FINDINGS_MAX, &finding_record),
+    F_LIST (30, struct result, keys, RESULT_KEYS_MAX, &cache_key_record),
 };
 const struct record result_record = RECORD ("result", struct result, result_fields);
 

@@ -8,7 +8,8 @@
 /* How much of each a result can hold; whoever fills one drops and counts what is more. */
 enum { RESULT_FACTS_MAX = 256, RESULT_BUNDLE_MAX = 256, RESULT_COUNTERS_MAX = 64, RESULT_CHECKS_MAX = 64,
        RESULT_PROGRAMS_MAX = 32, RESULT_METRICS_MAX = 32, RESULT_SHARDS_MAX = 64, RESULT_NOTES_MAX = 32,
-       RESULT_TAIL_MAX_BYTES = 2048 };
+       RESULT_TAIL_MAX_BYTES = 2048, RESULT_KEYS_MAX = 64,
+       KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32 };
 
 /* Which attempt: the idempotency key with run and host. `rung` is an index into the plan. */
 struct attempt_key {
@@ -28,6 +29,7 @@ enum ending {               /* how the process ended, as the worker saw it */
     ENDING_ORPHANED,        /* the coordinator was silent too long; killed by the worker */
     ENDING_NOT_STARTED,     /* `problem` says why */
     ENDING_LOST,            /* the worker is gone: written by the coordinator, never by a worker */
+    ENDING_LEASE_LOST,      /* its lease on the cache ran out; killed by the worker before another could be granted */
 };
 extern const struct names ending_names;
 
@@ -58,6 +60,51 @@ struct seal {               /* a sealed cache generation */
     uint64_t bytes;
 };
 
+/* What became of one program's entry in the compile cache, as the frontend itself tells it. */
+enum key_state {
+    KEY_NONE = 0,
+    KEY_HIT,                /* loaded from the cache */
+    KEY_WRITTEN,            /* compiled, and put there */
+    KEY_MISSED,             /* looked for and not found; compiled */
+    KEY_UNREADABLE,         /* found, and could not be loaded */
+    KEY_BELOW_THRESHOLD,    /* compiled, and not put there: too quick or too small */
+    KEY_UNWRITTEN,          /* compiled, and not put there for another reason */
+};
+extern const struct names key_state_names;
+struct cache_key {
+    struct text program;    /* module name, as in the entry's file name */
+    struct text key;        /* the entry's file name without what the frontend appends */
+    enum key_state state;
+    struct text why;        /* the frontend's own words */
+    var_list parts;         /* what the key was made of: name (computation, flags, ...) -> short digest */
+};
+extern const struct record cache_key_record;
+
+/* Something found in a cache that the single writer's rules exclude. docs/spec/cache.md. */
+enum finding_kind {
+    FINDING_NONE = 0,
+    FINDING_EXTRA,          /* a file that was never sealed */
+    FINDING_MISSING,
+    FINDING_CHANGED,
+    FINDING_FOREIGN_TOKEN,  /* a generation whose token was never granted */
+    FINDING_LATE_WRITE,     /* a generation whose writer had lost its lease has changed since */
+    FINDING_NOT_SAME_STORAGE,
+    FINDING_WRITE_ATTEMPT,  /* a program tried to write, and was refused */
+    FINDING_LEVEL_LOW,      /* a way to write is open that the level promises to close */
+};
+extern const struct names finding_kind_names;
+struct finding { enum finding_kind kind; uint64_t token; struct text path, detail; }; /* path: below the generation */
+extern const struct record finding_record;
+
+/* How the cache looked from inside the very sandbox that the program got. */
+struct cache_view {
+    enum enforcement level; /* what was reached, after trying to write */
+    LIST_OF (struct text) open_ways; /* names of ways to write that were not refused; empty when level is kept */
+    struct text storage;    /* id of the storage: common/cache/storage.h */
+    struct text mount;      /* "<fstype> <options> <source>" of its mount, as this host has it */
+};
+extern const struct record cache_view_record;
+
 struct result {
     struct attempt_key key;
     enum ending ending;
@@ -85,6 +132,9 @@ struct result {
     uint32_t bad_lines;     /* lines on the descriptor that were refused */
     struct seal seal;
     struct text cache_state; /* reader: "verified", or what was wrong with the generation it was given */
+    struct cache_view cache;
+    LIST_OF (struct finding) findings;  /* after the program: what is no longer as it was sealed */
+    LIST_OF (struct cache_key) keys;
 };
 extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record, var_record,

@@ -255,11 +255,53 @@ static void print_hosts (const struct plan *plan, FILE *to)
         fprintf (to, "  ... and %u more\n", plan->hosts.n - SHOWN);
 }
 
-static const char *passes_of (const struct plan *plan, const struct rung *rung)
+static const char *warmed_by (const struct plan *plan, const struct rung *rung)
 {
-    if (rung->warm == WARM_NONE || plan->cache.mode != CACHE_SINGLE_WRITER)
-        return "once";
-    return rung->warm == WARM_SOLO ? "cold on the writer, restored on all" : "cold on all, restored on all";
+    static const char *const ways[][2] = {
+        [WARM_SOLO] = { "cold on the writer", "cold on each host" },
+        [WARM_GANG] = { "cold on all", "cold on all" },
+        [WARM_AOT] = { "compiled ahead by the writer", "compiled ahead by each host" },
+    };
+    return ways[rung->warm][plan->cache.mode == CACHE_PER_HOST];
+}
+
+static void print_passes (const struct plan *plan, const struct rung *rung, struct buf *out)
+{
+    if (rung->warm == WARM_NONE || plan->cache.mode == CACHE_OFF)
+        buf_puts (out, "once");
+    else if (plan->cache.mode == CACHE_READ_ONLY)
+        buf_puts (out, "restored on all, read-only");
+    else
+        buf_printf (out, "%s, %s", warmed_by (plan, rung),
+                    plan->cache.mode == CACHE_WARM_ONLY ? "restored nowhere" : "restored on all");
+}
+
+static void print_writers (const struct cache_plan *cache, FILE *to)
+{
+    fputs (cache->writers.n > 1 ? ", written by one of " : ", written by ", to);
+    for (uint32_t i = 0; i < cache->writers.n; i++)
+        fprintf (to, "%s%.*s", i ? ", " : "", TEXT_ARG (cache->writers.items[i]));
+}
+
+static void print_cache (const struct plan *plan, FILE *to)
+{
+    const struct cache_plan *cache = &plan->cache;
+    char term[DURATION_TEXT_BYTES];
+    fprintf (to, "cache   %s", names_of (&cache_mode_names, cache->mode));
+    if (cache->mode == CACHE_OFF) {
+        fputc ('\n', to);
+        return;
+    }
+    if (cache_mode_writes (cache->mode))
+        print_writers (cache, to);
+    fprintf (to, ", under %.*s", TEXT_ARG (cache->root));
+    if (cache_mode_writes (cache->mode))
+        fprintf (to, ", lease %s", duration_print (plan->limits.lease_ms, term));
+    fprintf (to, "\n  enforcement at least %s%s%s\n", names_of (&enforcement_names, cache->least),
+             cache->least == ENFORCEMENT_COOPERATIVE ? " (manners: nothing keeps a program from writing)" : "",
+             cache->overlay ? "; readers get an overlay" : "");
+    for (uint32_t i = 0; i < cache->writable.n; i++)
+        fprintf (to, "  programs may write %.*s\n", TEXT_ARG (cache->writable.items[i]));
 }
 
 static void print_rungs (const struct plan *plan, FILE *to)
@@ -268,8 +310,12 @@ static void print_rungs (const struct plan *plan, FILE *to)
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         const struct rung *rung = &plan->rungs.items[i];
         char limit[DURATION_TEXT_BYTES];
+        struct buf passes;
+        buf_init (&passes, ERR_TEXT_BYTES);
+        print_passes (plan, rung, &passes);
         fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id), names_of (&scope_names, rung->scope),
-                 names_of (&program_kind_names, rung->kind), passes_of (plan, rung), duration_print (rung->timeout_ms, limit));
+                 names_of (&program_kind_names, rung->kind), buf_c (&passes), duration_print (rung->timeout_ms, limit));
+        buf_release (&passes);
         for (uint32_t k = 0; k < rung->metrics.n; k++)
             fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
         fputc ('\n', to);
@@ -287,9 +333,6 @@ void planning_print (const struct plan *plan, FILE *to)
         fprintf (to, "  %.*s=%.*s\n", TEXT_ARG (plan->profile.env.items[i].name), TEXT_ARG (plan->profile.env.items[i].value));
     if (plan->pins.file.path.len)
         fprintf (to, "pins    %.*s (sha256 %.12s...)\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr);
-    fprintf (to, "cache   %s", names_of (&cache_mode_names, plan->cache.mode));
-    if (plan->cache.mode == CACHE_SINGLE_WRITER)
-        fprintf (to, ", written by %.*s, under %.*s", TEXT_ARG (plan->cache.writer), TEXT_ARG (plan->cache.root));
-    fputc ('\n', to);
+    print_cache (plan, to);
     print_rungs (plan, to);
 }

@@ -10,7 +10,10 @@
 #include "coordinator/view/live.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
-enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000, SILENT_MS = 10 * 60 * 1000 };
+enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000 };
+/* With a key: it asked again and again, at new connections too, and a coordinator that ends waits for who asks. So by
+ * then there is none, and whoever resumes the run can watch it anew. */
+enum { SILENT_MS = 60 * 1000 };
 
 struct watcher {
     struct cli *cli;
@@ -101,8 +104,10 @@ static bool silent_for_good (struct watcher *watcher, bool held)
         watcher->answered_ms = now_ms;
     if (now_ms - watcher->answered_ms < SILENT_MS)
         return false;
-    err_set (&watcher->err, ERR_STATE, "%s, port %u, was silent for %d minutes: the run has ended, or nobody resumed "
-             "it", watcher->key->address, (unsigned) watcher->key->port, SILENT_MS / 60000);
+    err_set (&watcher->err, ERR_STATE,
+             "%s, port %u, was silent for %d s: the coordinator of run %.8s is gone, or cannot be reached from here; "
+             "whether the run has ended is not known. On its machine: sliceup status %.8s",
+             watcher->key->address, (unsigned) watcher->key->port, SILENT_MS / 1000, watcher->run, watcher->run);
     leave (watcher, EXIT_COULD_NOT);
     return true;
 }
@@ -249,11 +254,12 @@ const struct cli_command watch_command = {
         "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
         "begins with everything that happened before, so nothing is missed by coming late, and a finished run is\n"
         "shown as it ended. It only reads: Ctrl-C leaves the run alone, and any number may watch.\n\n"
-        "When the coordinator dies, watch says so once and waits: after sliceup resume it goes on.\n\n"
+        "When the coordinator dies, watch says so once and waits: after sliceup resume it goes on. With --key, where\n"
+        "only its silence tells, it waits for a minute.\n\n"
         "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
         "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
         "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun,\n"
-        "or with --key nobody answered for ten minutes; 5 its journal is damaged.\n",
+        "or with --key nobody answered for a minute; 5 its journal is damaged.\n",
     .run = watch_run,
 };

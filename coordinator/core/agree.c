@@ -107,3 +107,36 @@ void agree_parts (const struct coord *coord, struct verdict *verdicts, struct ar
         fail_minority (coord, values, compared_flags[flag], LAYER_POLICY, verdicts, arena);
     }
 }
+
+static struct text storage_text (const struct result *result, struct arena *arena)
+{
+    if (!result->cache.storage.len)
+        return TEXT_LIT ("not to be seen");
+    return text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->cache.storage), TEXT_ARG (result->cache.mount));
+}
+
+/* Two roots of one name on two storages: what one host writes no other would ever find. */
+void agree_storage (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->pass;
+    struct text *ids = arena_array (arena, pass->n, sizeof (*ids));
+    for (uint32_t i = 0; i < pass->n; i++)
+        ids[i] = pass->parts[i].result.cache.storage;
+    uint32_t agreed = most_frequent (ids, pass->n);
+    bool majority = count_equal (ids, pass->n, agreed) * 2 > pass->n;
+    if (coord->plan.cache.mode == CACHE_PER_HOST)
+        return;
+    for (uint32_t i = 0; i < pass->n; i++) {
+        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && count_equal (ids, pass->n, i) == pass->n))
+            continue;
+        if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
+            continue;
+        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
+        verdicts[i].layer = LAYER_CACHE;
+        verdicts[i].cause = text_format (arena, "the storage under %.*s is %.*s, that of most hosts is %.*s",
+                                         TEXT_ARG (coord->plan.cache.root),
+                                         TEXT_ARG (storage_text (&pass->parts[i].result, arena)),
+                                         TEXT_ARG (storage_text (&pass->parts[agreed].result, arena)));
+        verdicts[i].next = TEXT_LIT ("mount one storage there on all hosts, or use cache mode per-host");
+    }
+}

@@ -7,6 +7,8 @@
 #include "coordinator/core/state.h"
 
 void agree_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena);
+/* A survey of the cache: all hosts have to see one and the same storage. */
+void agree_storage (const struct coord *coord, struct verdict *verdicts, struct arena *arena);
 /* The tokens of `flags` sorted, each once, joined by one space: equal sets give equal texts. */
 struct text agree_tokens (struct text flags, struct arena *arena);
 

@@ -5,6 +5,8 @@
 #include "coordinator/core/deal.h"
 #include "coordinator/core/state.h"
 
+enum { LEASES_LOST_MAX = 3 }; /* of one rung: beyond it is no accident */
+
 static void apply_run_opened (struct coord *coord, const struct fact_run_opened *opened)
 {
     record_copy (&plan_record, &coord->plan, &opened->plan, &coord->arena);
@@ -60,16 +62,60 @@ static void apply_host_lost (struct coord *coord, const struct fact_host_lost *l
     host->lost_why = (char *) text_copy (&coord->arena, lost->why).ptr;
 }
 
-static void apply_generation (struct coord *coord, const struct fact_generation *generation)
+static void apply_generation (struct coord *coord, const struct fact *fact)
 {
+    const struct fact_generation *generation = &fact->of.generation;
     const struct record *record = fact_body (FACT_GENERATION_PUBLISHED);
     coord->cache_known = true;
     record_copy (record, &coord->generation, generation, &coord->arena);
+    if (fact->kind == FACT_GENERATION_PUBLISHED)
+        coord->right_at = fact->index;
 }
 
 static void apply_writer_granted (struct coord *coord, const struct fact_writer_granted *granted)
 {
     coord->grant = *granted;
+    coord->granted = coord->unreleased = true;
+    coord->wants_token = false;
+}
+
+/* While its host was only lost, nobody knows whether the writer is dead. */
+static void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *ended)
+{
+    const struct fact_writer_granted *grant = &coord->grant;
+    if (!grant->token || ended->host != grant->host || !attempt_key_equal (&grant->key, &ended->result.key))
+        return;
+    if (ended->result.ending != ENDING_LOST)
+        coord->granted = false;
+    if (ended->sha256.len) /* of a worker's own message: not made up for it by a coordinator */
+        coord->unreleased = false;
+    if (ended->result.ending != ENDING_LEASE_LOST)
+        return;
+    coord->rungs[grant->key.rung].leases_lost++;
+    coord->rungs[grant->key.rung].lease_lost_attempt = grant->key.attempt;
+}
+
+static void apply_violated (struct coord *coord, const struct fact_cache_violated *violated)
+{
+    if (coord->violations.n == VIOLATIONS_MAX)
+        return;
+    if (!coord->violations.items)
+        coord->violations.items = arena_array (&coord->arena, VIOLATIONS_MAX, sizeof (*coord->violations.items));
+    coord->violations.items[coord->violations.n++] = (struct seen_violation) {
+        violated->finding.kind, violated->finding.token, text_copy (&coord->arena, violated->finding.path),
+    };
+    coord->counted_violations += violation_counts (violated->finding.kind);
+}
+
+/* What it held has to be compiled again: nothing is built upon it, and the rung that met it begins anew, once. */
+static void apply_dropped (struct coord *coord, const struct fact_generation_dropped *dropped)
+{
+    if (coord->generation.token != dropped->token || coord->rung >= coord->plan.rungs.n)
+        return;
+    coord->generation = (struct fact_generation) { 0 };
+    coord->pass.dropped = coord->pass.active;
+    struct rung_state *rung = &coord->rungs[coord->rung];
+    rung->cold_done = rung->cold_skipped = false;
 }
 
 static void pass_reset (struct pass_state *pass, uint32_t hosts)
@@ -109,8 +155,14 @@ static void apply_pass_began (struct coord *coord, const struct fact *fact)
 
 static void apply_pass_skipped (struct coord *coord, const struct fact_pass_skipped *skipped)
 {
-    coord->rungs[skipped->key.rung].cold_done = true;
-    coord->rungs[skipped->key.rung].cold_skipped = true;
+    struct rung_state *rung = &coord->rungs[skipped->key.rung];
+    if (skipped->key.pass == PASS_RESTORED) { /* mode warm-only: this rung is done */
+        rung->outcome = OUTCOME_PASSED;
+        coord->rung = skipped->key.rung + 1;
+        return;
+    }
+    rung->cold_done = true;
+    rung->cold_skipped = true;
 }
 
 static struct gate *gate_named (struct pass_state *pass, struct text name)
@@ -162,6 +214,9 @@ static void apply_attempt_ended (struct coord *coord, const struct fact *fact)
     snprintf (part->sha256, sizeof (part->sha256), "%.*s", TEXT_ARG (ended->sha256));
     if (ended_badly (&ended->result) && pass->fell_ms == UINT64_MAX)
         pass->fell_ms = fact->at_ms;
+    apply_writer_ended (coord, ended);
+    if (!coord->storage.len)
+        coord->storage = text_copy (&coord->arena, ended->result.cache.storage);
     learn_environment (coord, &ended->result);
 }
 
@@ -191,10 +246,32 @@ static bool may_refit (const struct rung_state *rung, const struct fact_pass_end
     return true;
 }
 
-static void apply_pass_ended (struct coord *coord, const struct fact_pass_ended *ended)
+/* Its writer lost the lease: another candidate tries, or the same one again. */
+static bool may_regrant (const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
+    return ended->key.pass == PASS_COLD && rung->lease_lost_attempt == ended->key.attempt && rung->leases_lost <= LEASES_LOST_MAX;
+}
+
+/* A violation was found in what the pass used, and that was dropped. */
+static bool may_rewarm (const struct coord *coord, const struct rung_state *rung, const struct fact_pass_ended *ended)
+{
+    return ended->key.pass != PASS_ONCE && coord->pass.dropped && !rung->rewarmed && cache_mode_writes (coord->plan.cache.mode);
+}
+
+static void apply_pass_ended (struct coord *coord, const struct fact *fact)
+{
+    const struct fact_pass_ended *ended = &fact->of.pass_ended;
     struct rung_state *rung = &coord->rungs[ended->key.rung];
     coord->pass.active = false;
+    coord->audited = coord->audited && ended->key.pass == PASS_ONCE;
+    if (ended->key.pass == PASS_RESTORED && coord->generation.token && ended->outcome == OUTCOME_PASSED)
+        coord->right_at = fact->index;
+    if (ended->outcome != OUTCOME_PASSED && may_regrant (rung, ended))
+        return;
+    if (may_rewarm (coord, rung, ended)) {
+        rung->rewarmed = true;
+        return;
+    }
     if (ended->outcome != OUTCOME_PASSED && may_refit (rung, ended)) {
         rung->refitted = true;
         rung->cold_done = rung->cold_skipped = false;
@@ -262,14 +339,14 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
     case FACT_HOST_JOINED: if (in_range (coord, fact->of.host_joined.host)) apply_host_joined (coord, fact); break;
     case FACT_HOST_LOST: if (in_range (coord, fact->of.host_lost.host)) apply_host_lost (coord, &fact->of.host_lost); break;
     case FACT_GENERATION_ADOPTED:
-    case FACT_GENERATION_PUBLISHED: apply_generation (coord, &fact->of.generation); break;
+    case FACT_GENERATION_PUBLISHED: apply_generation (coord, fact); break;
     case FACT_WRITER_GRANTED: if (in_range (coord, fact->of.writer_granted.host)) apply_writer_granted (coord, &fact->of.writer_granted); break;
     case FACT_PASS_BEGAN: if (pass_in_range (coord, &fact->of.pass_began)) apply_pass_began (coord, fact); break;
     case FACT_PASS_SKIPPED: if (key_in_range (coord, &fact->of.pass_skipped.key)) apply_pass_skipped (coord, &fact->of.pass_skipped); break;
     case FACT_GATE_OPENED: apply_gate_opened (coord, &fact->of.gate_opened); break;
     case FACT_ATTEMPT_ENDED: if (in_range (coord, fact->of.attempt_ended.host)) apply_attempt_ended (coord, fact); break;
     case FACT_METRIC_JUDGED: break;
-    case FACT_PASS_ENDED: if (verdicts_in_range (coord, &fact->of.pass_ended)) apply_pass_ended (coord, &fact->of.pass_ended); break;
+    case FACT_PASS_ENDED: if (verdicts_in_range (coord, &fact->of.pass_ended)) apply_pass_ended (coord, fact); break;
     case FACT_CANCEL_ASKED: coord->cancel_level = fact->of.cancel_asked.level; break;
     case FACT_CONFLICT_SEEN: if (in_range (coord, fact->of.conflict_seen.host)) apply_conflict_seen (coord, &fact->of.conflict_seen); break;
     case FACT_RUN_ENDED:
@@ -277,6 +354,9 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
         coord->exit_status = fact->of.run_ended.exit_status;
         break;
     case FACT_PASS_STOPPED: apply_pass_stopped (coord, &fact->of.pass_stopped); break;
+    case FACT_LEASE_LOST: coord->granted = false; break;
+    case FACT_CACHE_VIOLATED: apply_violated (coord, &fact->of.cache_violated); break;
+    case FACT_GENERATION_DROPPED: apply_dropped (coord, &fact->of.generation_dropped); break;
     case FACT_HOST_HEARD: if (in_range (coord, fact->of.host_heard.host)) apply_host_heard (coord, fact); break;
     case FACT_HOST_STEPPED: break;
     case FACT_HOST_SUSPECTED:

@@ -6,9 +6,15 @@
 #include "coordinator/core/blame.h"
 #include "coordinator/core/state.h"
 
-static bool uses_cache (const struct coord *coord, const struct rung *rung)
+bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
 {
-    return rung->warm != WARM_NONE && coord->plan.cache.mode == CACHE_SINGLE_WRITER;
+    return rung->warm != WARM_NONE && coord->plan.cache.mode != CACHE_OFF && coord->plan.cache.mode != CACHE_NONE;
+}
+
+/* Generations, as opposed to a cache that every host keeps for itself. */
+static bool is_shared (const struct coord *coord)
+{
+    return cache_mode_writes (coord->plan.cache.mode) || coord->plan.cache.mode == CACHE_READ_ONLY;
 }
 
 static bool covered (const struct coord *coord, const struct rung *rung, struct arena *arena)
@@ -20,12 +26,6 @@ static bool covered (const struct coord *coord, const struct rung *rung, struct 
     return false;
 }
 
-static uint32_t writer_rank (const struct coord *coord)
-{
-    int rank = plan_rank (&coord->plan, coord->plan.cache.writer);
-    return rank < 0 ? 0 : (uint32_t) rank;
-}
-
 static struct attempt_key next_key (const struct coord *coord, enum pass pass)
 {
     return (struct attempt_key) { coord->rung, pass, coord->rungs[coord->rung].attempts[pass] + 1 };
@@ -35,13 +35,13 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
-    bool writer_only = pass == PASS_COLD && coord->plan.rungs.items[coord->rung].warm == WARM_SOLO;
+    bool writer_only = pass == PASS_COLD && coord->plan.rungs.items[coord->rung].warm != WARM_GANG && is_shared (coord);
     began->key = next_key (coord, pass);
     began->seed = rng_fold (rng_fold (coord->seed, began->key.rung), (uint64_t) pass << 32 | began->key.attempt);
     uint32_t n = writer_only ? 1 : coord->plan.hosts.n;
     uint32_t *hosts = arena_array (&out->arena, n, sizeof (*hosts));
     for (uint32_t i = 0; i < n; i++)
-        hosts[i] = writer_only ? writer_rank (coord) : i;
+        hosts[i] = writer_only ? coord->grant.host : i;
     began->hosts.items = hosts;
     began->hosts.n = n;
     coord_commit (coord, fact, now_ms);
@@ -58,6 +58,15 @@ static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
     coord_commit (coord, fact, now_ms);
 }
 
+static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_PASS_SKIPPED);
+    fact->of.pass_skipped.key = (struct attempt_key) { coord->rung, PASS_RESTORED, 0 };
+    fact->of.pass_skipped.why = TEXT_LIT ("mode warm-only: nothing is restored here");
+    coord_commit (coord, fact, now_ms);
+    climb_advance (coord, now_ms, out);
+}
+
 static void ask_cache (struct coord *coord, struct outbox *out)
 {
     if (coord->asked_cache)
@@ -66,26 +75,62 @@ static void ask_cache (struct coord *coord, struct outbox *out)
     outbox_effect (out, FX_CACHE_FIND)->text = coord->bundle;
 }
 
-static void ask_token (struct coord *coord, struct outbox *out)
-{
-    if (coord->asked_token)
-        return;
-    coord->asked_token = true;
-    outbox_effect (out, FX_TOKEN)->text = coord->bundle;
-}
-
 static bool granted_for (const struct coord *coord, const struct attempt_key *key)
 {
-    return coord->grant.token != 0 && attempt_key_equal (&coord->grant.key, key);
+    return coord->granted && attempt_key_equal (&coord->grant.key, key);
+}
+
+static void stop_for_cache (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)
+{
+    coord->stop = (char *) text_format (&coord->arena, "could not use the compile cache: %.*s", TEXT_ARG (problem)).ptr;
+    coord->stop_outcome = OUTCOME_COULD_NOT_RUN;
+    climb_advance (coord, now_ms, out);
+}
+
+static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    const struct rung *rung = &coord->plan.rungs.items[coord->rung];
+    stop_for_cache (coord, text_format (&out->arena, "mode read-only, and no published generation of %.*s holds the programs of "
+                                        "rung %.*s; next: warm them with mode single-writer, or import a generation that does",
+                                        TEXT_ARG (coord->bundle), TEXT_ARG (rung->id)), now_ms, out);
+}
+
+static void wait_for_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    coord->wants_token = true;
+    if (writing_waited_too_long (coord, now_ms))
+        stop_for_cache (coord, text_format (&out->arena, "run %.*s has held the lease to write it for an hour, and is alive; next: "
+                                            "see what it does, or give this run a cache root of its own",
+                                            TEXT_ARG (coord->rival.run)), now_ms, out);
+    else if (coord->look_again && now_ms >= coord->ask_again_ms)
+        ask_cache (coord, out); /* it may have published meanwhile what this rung needs */
+    else if (!coord->look_again)
+        writing_ask (coord, now_ms, out);
 }
 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct attempt_key key = next_key (coord, PASS_COLD);
-    if (granted_for (coord, &key))
+    if (!is_shared (coord) || granted_for (coord, &key))
         begin_pass (coord, PASS_COLD, now_ms, out);
+    else if (coord->plan.cache.mode == CACHE_READ_ONLY)
+        stop_uncovered (coord, now_ms, out);
     else
-        ask_token (coord, out);
+        wait_for_token (coord, now_ms, out);
+}
+
+/* The catalogue knows what earlier runs published, and the root is looked over before anything of it is used. */
+static bool cache_is_known (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (coord->bundle.len == 0)
+        coord->bundle = bundle_name (&coord->plan, coord->env_fingerprint, &coord->arena);
+    if (!is_shared (coord))
+        return true;
+    if (!coord->cache_known) {
+        ask_cache (coord, out);
+        return false;
+    }
+    return violation_looked_over (coord, now_ms, out);
 }
 
 /* What the rung calls for: once, or cold (unless a sealed generation covers it) and then restored. */
@@ -93,35 +138,37 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
 {
     const struct rung *rung = &coord->plan.rungs.items[coord->rung];
     struct rung_state *state = &coord->rungs[coord->rung];
-    if (!uses_cache (coord, rung)) {
+    if (!climb_uses_cache (coord, rung)) {
         begin_pass (coord, PASS_ONCE, now_ms, out);
         return;
     }
-    if (coord->bundle.len == 0)
-        coord->bundle = bundle_name (&coord->plan, coord->env_fingerprint, &coord->arena);
-    if (!coord->cache_known) {
-        ask_cache (coord, out);
+    if (!cache_is_known (coord, now_ms, out))
         return;
-    }
-    if (!state->cold_done && !state->refitted && covered (coord, rung, &out->arena))
+    if (!state->cold_done && !state->refitted && is_shared (coord) && covered (coord, rung, &out->arena))
         skip_cold (coord, now_ms, out);
     if (!state->cold_done)
         begin_cold (coord, now_ms, out);
+    else if (coord->plan.cache.mode == CACHE_WARM_ONLY)
+        skip_restored (coord, now_ms, out);
     else
         begin_pass (coord, PASS_RESTORED, now_ms, out);
 }
 
 static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
 {
+    if (coord->cancel_level > 0 && outcome != OUTCOME_PASSED)
+        return 130;
+    if (coord->counted_violations > 0)
+        return 4;
     if (outcome == OUTCOME_PASSED)
         return 0;
-    if (coord->cancel_level > 0)
-        return 130;
     return outcome == OUTCOME_COULD_NOT_RUN ? 3 : 1;
 }
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
 {
+    if (coord->cancel_level == 0 && is_shared (coord) && !violation_looked_over (coord, now_ms, out))
+        return; /* the answer brings us here again */
     struct fact *fact = outbox_fact (out, FACT_RUN_ENDED);
     fact->of.run_ended = (struct fact_run_ended) {
         .outcome = outcome, .exit_status = exit_status_of (coord, outcome), .sentence = sentence_of_run (coord, &out->arena),
@@ -147,7 +194,8 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
             };
     gone.verdicts.items = verdicts;
     coord->stop = (char *) sentence_of_verdicts (&coord->plan, &gone, &coord->arena).ptr;
-    end_run (coord, joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN, now_ms, out);
+    coord->stop_outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN;
+    end_run (coord, coord->stop_outcome, now_ms, out);
 }
 
 static uint32_t lost_n (const struct coord *coord)
@@ -186,6 +234,7 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
         return;
     if (coord->pass.active && coord->pass.ended_n == coord->pass.n)
         close_pass (coord, now_ms, out);
+    coord->wants_token = false;
     if (coord->pass.active)
         return;
     if (coord->rung == coord->plan.rungs.n)
@@ -198,35 +247,34 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
         begin_or_wait (coord, now_ms, out);
 }
 
-static void stop_for_cache (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)
-{
-    coord->stop = (char *) text_format (&coord->arena, "could not use the compile cache: %.*s", TEXT_ARG (problem)).ptr;
-    coord->stop_outcome = OUTCOME_COULD_NOT_RUN;
-    climb_advance (coord, now_ms, out);
-}
-
-void climb_token (struct coord *coord, uint64_t token, struct text problem, uint64_t now_ms, struct outbox *out)
+void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
     coord->asked_token = false;
-    if (token == 0) {
-        stop_for_cache (coord, problem, now_ms, out);
-        return;
-    }
-    struct fact *fact = outbox_fact (out, FACT_WRITER_GRANTED);
-    fact->of.writer_granted = (struct fact_writer_granted) {
-        .token = token, .base = coord->generation.token, .host = writer_rank (coord), .key = next_key (coord, PASS_COLD),
-    };
-    coord_commit (coord, fact, now_ms);
-    climb_advance (coord, now_ms, out);
+    if (in->token)
+        writing_grant (coord, in->token, now_ms, out);
+    else if (in->rival.token)
+        writing_wait (coord, &in->rival, now_ms);
+    else
+        stop_for_cache (coord, in->text, now_ms, out);
+}
+
+/* The catalogue's lease went to another run, which had not seen ours move: what our writer makes is not published. */
+void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    writing_lose (coord, TEXT_LIT ("another run took the lease of the cache over: this coordinator had not shown for too long "
+                                   "that its writer lives"), now_ms, out);
 }
 
 void climb_cache_found (struct coord *coord, const struct fact_generation *found, uint64_t now_ms, struct outbox *out)
 {
     coord->asked_cache = false;
+    coord->look_again = false;
+    if (coord->cache_known && (!found || found->token <= coord->generation.token))
+        return; /* asked again, and nothing new */
+    coord->audited = false;
     struct fact *fact = outbox_fact (out, FACT_GENERATION_ADOPTED);
     if (found)
         fact->of.generation = *found;
     fact->of.generation.bundle = coord->bundle;
     coord_commit (coord, fact, now_ms);
-    climb_advance (coord, now_ms, out);
 }

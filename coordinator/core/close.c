@@ -15,6 +15,11 @@ static const struct rung *closing_rung (const struct coord *coord)
     return &coord->plan.rungs.items[coord->pass.key.rung];
 }
 
+static bool is_survey (const struct rung *rung)
+{
+    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
+}
+
 static void judge_part (const struct coord *coord, uint32_t at, struct arena *arena, struct verdict *out)
 {
     const struct pass_state *pass = &coord->pass;
@@ -22,7 +27,8 @@ static void judge_part (const struct coord *coord, uint32_t at, struct arena *ar
     struct judge_case of = {
         .plan = &coord->plan, .rung = closing_rung (coord), .key = pass->key, .host = host,
         .world = part_is_alone (coord) ? 1 : pass->n,
-        .writer = pass->key.pass == PASS_COLD && coord->grant.host == host, .token = coord->grant.token,
+        .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode) && coord->grant.host == host,
+        .token = coord->grant.token, .sealed = &coord->generation,
         .result = &pass->parts[at].result,
     };
     judge_result (&of, arena, out);
@@ -234,6 +240,26 @@ static void add_cover (const struct coord *coord, struct text cover, struct fact
     covers[generation->covers.n++] = cover;
 }
 
+/* Of the base, as far as the writer did not use them again, and the writer's own. */
+static void add_keys (const struct coord *coord, const struct result *writer, struct fact_generation *generation,
+                      struct arena *arena)
+{
+    const struct fact_generation *base = &coord->generation;
+    struct cache_key *keys = arena_array (arena, base->keys.n + writer->keys.n, sizeof (*keys));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < writer->keys.n; i++)
+        keys[n++] = writer->keys.items[i];
+    for (uint32_t i = 0; i < base->keys.n && n < GENERATION_KEYS_MAX; i++) {
+        uint32_t k = 0;
+        while (k < writer->keys.n && !text_equal (keys[k].key, base->keys.items[i].key))
+            k++;
+        if (k == writer->keys.n)
+            keys[n++] = base->keys.items[i];
+    }
+    generation->keys.items = keys;
+    generation->keys.n = n;
+}
+
 static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms, struct outbox *out)
 {
     const struct seal *seal = &writer->seal;
@@ -245,6 +271,7 @@ static void publish (struct coord *coord, const struct result *writer, struct at
         .token = seal->token, .sha256 = seal->sha256, .bundle = coord->bundle, .rung = key.rung, .entries = seal->entries,
         .bytes = seal->bytes, .writer = coord->grant.host, .from_run = text_of (coord->run), .compile_ms = coord->generation.compile_ms + compile_ms,
     };
+    add_keys (coord, writer, generation, &out->arena);
     add_cover (coord, bundle_cover (&coord->plan, &coord->plan.rungs.items[key.rung], &out->arena), generation, &out->arena);
     coord_commit (coord, fact, now_ms);
     outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation;
@@ -266,13 +293,19 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     judge_stopped (coord, verdicts);
     if (all_passed (verdicts, pass->n))
         agree_parts (coord, verdicts, &out->arena);
-    if (all_passed (verdicts, pass->n) && !part_is_alone (coord))
+    if (is_survey (closing_rung (coord)))
+        agree_storage (coord, verdicts, &out->arena);
+    bool compiled_only = closing_rung (coord)->warm == WARM_AOT && key.pass == PASS_COLD; /* nothing ran that could be reduced */
+    if (all_passed (verdicts, pass->n) && !part_is_alone (coord) && !compiled_only)
         prove_metrics (coord, verdicts, now_ms, out);
     if (!part_is_alone (coord))
         blame_parts (coord, verdicts, &out->arena);
-    bool good = all_passed (verdicts, pass->n);
-    const struct result *writer = good && key.pass == PASS_COLD ? result_of_writer (coord) : NULL;
+    violation_of_pass (coord, now_ms, out);
+    bool good = all_passed (verdicts, pass->n), warmed = key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode);
+    const struct result *writer = good && warmed ? result_of_writer (coord) : NULL;
     record_pass (coord, verdicts, now_ms, out);
     if (writer)
         publish (coord, writer, key, now_ms, out);
+    else if (warmed)
+        writing_abandon (coord, now_ms, out);
 }

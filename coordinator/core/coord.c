@@ -19,6 +19,7 @@ void coord_destroy (struct coord *coord)
 {
     if (coord == NULL)
         return;
+    arena_release (&coord->rival_arena);
     arena_release (&coord->pass.arena);
     arena_release (&coord->pass.before);
     arena_release (&coord->arena);
@@ -46,6 +47,7 @@ void coord_open (struct coord *coord, struct text run_id_hex, const struct plan 
     struct fact *fact = outbox_fact (out, FACT_RUN_OPENED);
     fact->of.run_opened = (struct fact_run_opened) { .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
     coord_commit (coord, fact, now_ms);
+    writing_attach (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
     launch_hosts (coord, HOST_EXPECTED, out);
 }
@@ -69,12 +71,14 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
         return;
     }
     coord->climbing = coord->next_index > 1 && coord->joined_n == coord->plan.hosts.n;
+    writing_attach (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
     for (uint32_t i = 0; i < coord->plan.hosts.n && coord->plan.limits.lost_ms < COME_BACK_MS; i++)
         coord->hosts[i].heard_ms += COME_BACK_MS - coord->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
     if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
         outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation; /* it may not have got that far */
+    violation_attach (coord, out);
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
     coord->launch_late_ms = coord->clock_ms + COME_BACK_MS; /* a keyed worker that was let go is on its way here */
@@ -130,7 +134,12 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
         break;
     case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
     case IN_CACHE_FOUND: climb_cache_found (coord, in->generation, now_ms, out); break;
-    case IN_TOKEN: climb_token (coord, in->token, in->text, now_ms, out); break;
+    case IN_TOKEN: climb_token (coord, in, now_ms, out); break;
+    case IN_LEASE_TAKEN:
+        if (coord->granted && coord->grant.token == in->token)
+            climb_lease_taken (coord, now_ms, out);
+        break;
+    case IN_CACHE_AUDITED: violation_audited (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     }
     climb_advance (coord, now_ms, out);
@@ -138,8 +147,12 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
 
 uint64_t coord_deadline_ms (const struct coord *coord)
 {
-    uint64_t at = coord->ended ? UINT64_MAX : watch_deadline (coord);
-    return at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
+    if (coord->ended)
+        return UINT64_MAX;
+    uint64_t at = watch_deadline (coord), writing_ms = writing_deadline_ms (coord), audit_ms = violation_deadline_ms (coord);
+    uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
+    at_ms = writing_ms < at_ms ? writing_ms : at_ms;
+    return audit_ms < at_ms ? audit_ms : at_ms;
 }
 
 const struct plan *coord_plan (const struct coord *coord)
@@ -203,11 +216,16 @@ static void digest_climb (const struct coord *coord, struct digest_state *state)
         add_u64 (state, coord->rungs[i].outcome);
         for (uint32_t pass = 0; pass <= PASS_RESTORED; pass++)
             add_u64 (state, coord->rungs[i].attempts[pass]);
-        add_u64 (state, coord->rungs[i].cold_done + 2 * coord->rungs[i].refitted);
+        add_u64 (state, coord->rungs[i].cold_done + 2 * coord->rungs[i].refitted + 4 * coord->rungs[i].rewarmed);
+        add_u64 (state, coord->rungs[i].leases_lost);
     }
     add_u64 (state, coord->rung);
     add_u64 (state, coord->generation.token);
     add_u64 (state, coord->grant.token);
+    add_u64 (state, coord->granted);
+    add_u64 (state, coord->right_at);
+    add_u64 (state, coord->violations.n);
+    add_u64 (state, coord->counted_violations);
     add_u64 (state, coord->cancel_level);
     add_u64 (state, coord->ended);
 }

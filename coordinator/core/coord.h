@@ -19,8 +19,14 @@ enum input_kind {
     IN_WORKER_STEP,         /* the launcher comes to a step of starting it */
     IN_CACHE_FOUND,         /* answer to FX_CACHE_FIND */
     IN_TOKEN,               /* answer to FX_TOKEN */
+    IN_LEASE_TAKEN,         /* another run took the catalogue's lease of `token` over: it believes our writer dead */
+    IN_CACHE_AUDITED,       /* answer to FX_CACHE_AUDIT */
     IN_CANCEL,              /* the user, level 1..3 */
 };
+/* The catalogue's lease, as seen in the hand of another run. */
+struct lease_rival { struct text run; uint64_t token, beat; };
+/* What the coordinator found when it looked over the root; `run` was granted the token, empty: nobody was. */
+struct root_finding { struct finding finding; struct text run; };
 struct input {
     enum input_kind kind;
     uint32_t host;                  /* MSG (from its key, never from the message), WORKER_* */
@@ -30,6 +36,9 @@ struct input {
     uint64_t token;                 /* TOKEN: 0 when there is a problem; CACHE_FOUND: 0 when nothing fits */
     const struct fact_generation *generation; /* CACHE_FOUND */
     uint32_t level;                 /* CANCEL */
+    struct lease_rival rival;       /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
+    const struct root_finding *findings; /* CACHE_AUDITED; `text`: why it could not be looked at, if it could not */
+    uint32_t findings_n;
 };
 
 enum effect_kind {
@@ -37,8 +46,12 @@ enum effect_kind {
     FX_SEND,                /* `msg` to `host`: the driver fills run_id, epoch, session, seq, ack */
     FX_ADMIT,               /* `host` may connect with `text`, its public key */
     FX_CACHE_FIND,          /* is there a published generation for bundle `text`? */
-    FX_TOKEN,               /* reserve the next token for bundle `text` */
-    FX_CACHE_PUBLISH,       /* record `generation` in the catalogue for later runs */
+    FX_TOKEN,               /* take bundle `text`'s lease and the next token, above `token`; over `rival`, when it has one */
+    FX_LEASE_BEAT,          /* our writer lives: raise the beat of the lease of `token` */
+    FX_LEASE_END,           /* give up the lease of `token`; `flag`: it was not sealed, the generation is abandoned */
+    FX_CACHE_AUDIT,         /* look over the root of bundle `text` */
+    FX_CACHE_DROP,          /* `token` is quarantined: not to be found by any run */
+    FX_CACHE_PUBLISH,       /* record `generation` in the catalogue for later runs, and end its lease */
     FX_END,                 /* the run is over: flush, tell monitors, leave with exit_status */
 };
 struct effect {
@@ -49,6 +62,10 @@ struct effect {
     struct text text;
     const struct fact_generation *generation;
     uint32_t exit_status;
+    uint64_t token;
+    bool flag;
+    struct lease_rival rival;       /* TOKEN: take over from exactly this one; token 0: from nobody */
+    struct text storage;            /* CACHE_AUDIT: id of the storage that the hosts see; empty: not known */
 };
 
 /* What a step produced, in order: facts (already applied) and effects. Items live in `arena` until outbox_clear. */
@@ -86,6 +103,8 @@ uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
 uint64_t coord_run_clock_ms (const struct coord *coord);  /* at_ms of the last fact applied */
+/* Does it wait for another run to give up the lease of the cache? `since_ms`: on the clock of its inputs. */
+bool coord_waits_for_lease (const struct coord *coord, struct lease_rival *rival, uint64_t *since_ms);
 /* Digest of the durable state, for tests: replay must rebuild exactly it. */
 struct digest;
 void coord_digest (const struct coord *coord, struct digest *out);

@@ -222,6 +222,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
         fact->of.attempt_ended = (struct fact_attempt_ended) {
             .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->hosts[host].state == ATTEMPT_AT_GATE,
         };
+        writing_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
         if (result->ending != ENDING_EXITED || result->code != 0)
@@ -262,6 +263,7 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
     state->seen_seq = msg->seq;
     switch (msg->kind) {
     case MSG_HEARTBEAT:
+        writing_asked (coord, host, &msg->of.heartbeat, now_ms, out);
         hear (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
     case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;

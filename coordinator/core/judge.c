@@ -7,6 +7,9 @@
 
 #include "common/base/duration.h"
 #include "common/frontend/frontend.h"
+#include "coordinator/core/recompiled.h"
+
+enum { SPOILING_MAX = 8 };
 
 const struct signature *judge_signature (const struct plan *plan, struct text evidence)
 {
@@ -73,6 +76,10 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
         return verdict_set (out, OUTCOME_NO_REPORT, LAYER_PLATFORM,
                             TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
                             "check the network between the hosts and the coordinator");
+    if (result->ending == ENDING_LEASE_LOST)
+        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_CACHE,
+                            result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
+                            "see whether the host was stopped or its network cut; what it wrote later is read by nobody");
     if (result->ending == ENDING_CANCELLED)
         return verdict_set (out, OUTCOME_NO_REPORT, LAYER_SLICEUP,
                             result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
@@ -112,7 +119,14 @@ static void name_failure (const struct judge_case *of, struct arena *arena, stru
 static bool precondition_missing (const struct judge_case *of)
 {
     return of->rung->kind == PROGRAM_BUILTIN &&
-           (of->result->layer == LAYER_PLATFORM || of->result->layer == LAYER_HOST);
+           (of->result->layer == LAYER_PLATFORM || of->result->layer == LAYER_HOST || of->result->layer == LAYER_CACHE);
+}
+
+/* What could be restored; of a pass without a generation, nothing. */
+static const struct fact_generation *sealed_in (const struct judge_case *of)
+{
+    static const struct fact_generation nothing;
+    return of->sealed ? of->sealed : &nothing;
 }
 
 static bool ended_well (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -124,6 +138,8 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
                           ? text_format (arena, "killed by signal %u (%s)", result->code, strsignal ((int) result->code))
                           : text_format (arena, "exit status %u", result->code);
     name_failure (of, arena, how, out);
+    if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
+        out->cache = TEXT_LIT ("torn");
     if (result->ending == ENDING_SIGNALLED && sent_from_outside (result->code)) {
         out->outcome = OUTCOME_NO_REPORT;
         if (!out->signature.len)
@@ -157,11 +173,17 @@ static bool kept_to_protocol (const struct judge_case *of, struct arena *arena, 
                         "an attempt with a line that breaks the protocol never passes: docs/spec/canary.md");
 }
 
+/* Compiled for devices that need not be there. */
+static bool compiles_only (const struct judge_case *of)
+{
+    return of->rung->warm == WARM_AOT && of->key.pass == PASS_COLD;
+}
+
 static bool ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct backend *seen = &of->result->backend;
     struct text asked = of->rung->backend;
-    if (asked.len == 0)
+    if (asked.len == 0 || compiles_only (of))
         return true;
     const char *next = "see which plugin was loaded, and the launch policy in the receipt";
     if (seen->platform.len == 0)
@@ -218,6 +240,77 @@ static bool cache_failed (struct verdict *out, struct text cause)
                         "compare program, flags and versions with the writer's: the receipt has them per host");
 }
 
+/* As opposed to a cache that this host keeps for itself. */
+static bool is_generation (const struct judge_case *of)
+{
+    return of->plan->cache.mode != CACHE_PER_HOST;
+}
+
+static bool compiled_again (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct fact_generation *sealed = sealed_in (of);
+    enum recompile_reason reason;
+    if (recompiled_torn (of->result, sealed->keys.items, sealed->keys.n))
+        out->cache = TEXT_LIT ("torn");
+    return cache_failed (out, recompiled_why (of->result, sealed->keys.items, sealed->keys.n, arena, &reason));
+}
+
+/* Every frontend has names whose mere presence excludes that all was restored. */
+static const char *spoiling_counter (const struct judge_case *of)
+{
+    const char *names[SPOILING_MAX];
+    const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
+    uint32_t n = frontend ? frontend_spoiling_counters (frontend, names, SPOILING_MAX) : 0;
+    for (uint32_t i = 0; i < n && i < SPOILING_MAX; i++) {
+        uint64_t value = 0;
+        if (result_counter (of->result, names[i], &value) && value > 0)
+            return names[i];
+    }
+    return NULL;
+}
+
+/* What it was given is no longer what was sealed; the findings say what, and are recorded apart. */
+static bool untouched (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    for (uint32_t i = 0; i < result->findings.n; i++) {
+        const struct finding *finding = &result->findings.items[i];
+        if (finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_NONE)
+            continue;
+        verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+                     text_format (arena, "generation %" PRIu64 " is not as it was sealed: %s %.*s: %.*s", finding->token,
+                                  names_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
+                                  TEXT_ARG (finding->detail)),
+                     "see who else can write the cache: the receipt says between which entries it happened");
+        out->cache = TEXT_LIT ("torn");
+        return false;
+    }
+    return true;
+}
+
+static bool protected_enough (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    enum enforcement level = of->result->cache.level, least = of->plan->cache.least;
+    if (of->key.pass == PASS_ONCE || !is_generation (of) || of->rung->kind == PROGRAM_BUILTIN || level >= least)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+                        text_format (arena, "its cache was protected by %s only, the slice asks for %s",
+                                     names_of (&enforcement_names, level), names_of (&enforcement_names, least)),
+                        "docs/spec/cache.md says what each level needs");
+}
+
+static bool bundle_serves (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
+    if (of->key.pass == PASS_ONCE || !frontend)
+        return true;
+    const char *problem = frontend_cache_problem (frontend, of->plan->profile.backend,
+                                                  (const var_list *) &of->result->bundle, arena);
+    if (!problem)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE, text_of (problem), "change the pins; the receipt has the bundle per host");
+}
+
 /* Restored: the same programs, none of them compiled, and they ran and gave the right value. */
 static bool restored (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
@@ -227,15 +320,15 @@ static bool restored (const struct judge_case *of, struct arena *arena, struct v
     out->cache = TEXT_LIT ("recompiled");
     if (!counts.complete)
         return cache_failed (out, TEXT_LIT ("it did not report its compile counters"));
-    if (counts.requests == 0)
-        return cache_failed (out, TEXT_LIT ("the cache was never consulted"));
-    if (counts.hits != counts.requests)
-        return cache_failed (out, text_format (arena, "compiled %" PRIu64 " of %" PRIu64 " programs again", 
-                                               counts.requests - counts.hits, counts.requests));
+    if (counts.requests == 0 || counts.hits != counts.requests)
+        return compiled_again (of, arena, out);
+    const char *spoiled = spoiling_counter (of);
+    if (spoiled)
+        return cache_failed (out, text_format (arena, "its counter %s says that something was not restored", spoiled));
     bool checked = of->result->checks.n > 0 || of->result->metrics.n > 0; /* metrics are recomputed from what devices put in */
     if (counts.executions == 0 || !checked)
         return cache_failed (out, TEXT_LIT ("loaded from the cache but executed or checked nothing"));
-    if (!text_is (of->result->cache_state, "verified"))
+    if (is_generation (of) && !text_is (of->result->cache_state, "verified"))
         return cache_failed (out, text_format (arena, "the generation was not verified: %.*s", TEXT_ARG (of->result->cache_state)));
     out->cache = TEXT_LIT ("restored");
     return true;
@@ -246,7 +339,7 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
     if (of->key.pass != PASS_COLD)
         return true;
     out->cache = TEXT_LIT ("cold");
-    if (!of->writer)
+    if (!of->writer || !is_generation (of))
         return true;
     if (of->result->seal.token == of->token && of->result->seal.sha256.len)
         return true;
@@ -257,7 +350,8 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_heard, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, values_right, sealed, restored,
+    was_heard, untouched, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, values_right,
+    protected_enough, bundle_serves, sealed, restored,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

@@ -14,6 +14,7 @@ struct judge_case {
     uint32_t host, world;           /* world: hosts that took part */
     bool writer;                    /* this host held the write token */
     uint64_t token;
+    const struct fact_generation *sealed;   /* what the pass could restore from; its token 0: nothing */
     const struct result *result;
 };
 

@@ -13,11 +13,27 @@ static struct cache_order order_cache (const struct coord *coord, uint32_t host,
 {
     const struct pass_state *pass = &coord->pass;
     struct cache_order order = { .role = CACHE_ROLE_NONE };
-    if (pass->key.pass == PASS_ONCE)
+    const struct cache_plan *plan = &coord->plan.cache;
+    const struct rung *rung = &coord->plan.rungs.items[pass->key.rung];
+    bool surveys = rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
+    if (pass->key.pass == PASS_ONCE && !surveys)
         return order;
-    order.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (coord->plan.cache.root), TEXT_ARG (coord->bundle));
+    order.least = plan->least;
+    order.overlay = plan->overlay;
+    order.writable.items = plan->writable.items;
+    order.writable.n = plan->writable.n;
+    order.role = plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
+    order.frontend_root = plan->root; /* of a survey */
+    if (surveys)
+        return order;
+    order.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->root), TEXT_ARG (coord->bundle));
+    if (order.role == CACHE_ROLE_OWN)
+        return order;
     bool writer = pass->key.pass == PASS_COLD && host == coord->grant.host;
-    order.role = writer ? CACHE_ROLE_WRITER : CACHE_ROLE_READER;
+    if (writer) {
+        order.role = CACHE_ROLE_WRITER;
+        order.lease_ms = coord->plan.limits.lease_ms;
+    }
     order.token = writer ? coord->grant.token : coord->generation.token;
     order.sha256 = writer ? (struct text) { 0 } : coord->generation.sha256;
     if (writer) {

@@ -6,8 +6,9 @@
 #define SLICEUP_CORE_STATE_H
 
 #include "coordinator/core/coord.h"
+#include "coordinator/core/lease.h"
 
-enum { GATES_MAX = 8, NONE = UINT32_MAX };
+enum { GATES_MAX = 8, VIOLATIONS_MAX = 256, NONE = UINT32_MAX };
 
 /*  expected --key--> keyed --HELLO--> joined --silence, exit--> lost
  *                      ^                ^------- HELLO ----------'|
@@ -68,6 +69,7 @@ struct pass_state {
     uint64_t fell_ms;               /* when the first part ended badly; UINT64_MAX: none has */
     uint64_t slept_ms;              /* soft: how long the coordinator stood still while it ran */
     bool stopped;                   /* PASS_STOPPED */
+    bool dropped;                   /* what it used was dropped after a violation */
     struct fact_pass_stopped why;   /* in arena */
     struct gate gates[GATES_MAX];
     uint32_t gates_n;
@@ -75,12 +77,18 @@ struct pass_state {
     struct arena before;            /* of the pass before this one */
 };
 
+/* What was recorded once is not recorded again. */
+struct seen_violation { enum finding_kind kind; uint64_t token; struct text path; };
+
 struct rung_state {
     enum outcome outcome;
     uint32_t attempts[PASS_RESTORED + 1];
     bool cold_done;                 /* passed or skipped */
     bool cold_skipped;              /* an adopted generation covered it */
     bool refitted;                  /* the adopted generation did not fit and was compiled anew */
+    bool rewarmed;                  /* its generation was dropped after a violation; once */
+    uint32_t leases_lost;           /* by its writers */
+    uint32_t lease_lost_attempt;    /* the cold attempt of the last one */
 };
 
 struct coord {
@@ -105,6 +113,20 @@ struct coord {
     bool cache_known;               /* the catalogue was asked */
     struct fact_generation generation; /* the published one; token 0: none */
     struct fact_writer_granted grant;  /* the last */
+    bool granted;                   /* and it may go on */
+    bool unreleased;                /* and its worker never said that the writer is dead */
+    struct text storage;            /* id of the cache's storage, as the hosts see it */
+    uint64_t right_at;              /* index of the last entry at which the cache was seen to be right; 0: never in this run */
+    LIST_OF (struct seen_violation) violations;
+    uint32_t counted_violations;    /* those that end the run with exit status 4 */
+    /* soft: writing.c, violation.c */
+    struct lease lease;
+    struct lease_rival rival;       /* token 0: nobody else writes this bundle; in rival_arena */
+    struct arena rival_arena;
+    uint64_t rival_since_ms, rival_beat_ms, ask_again_ms;
+    bool wants_token, look_again;
+    bool audited;                   /* nothing was done to the cache since the root was looked over */
+    uint64_t audit_by_ms;           /* when the answer is not awaited any more */
 
     bool climbing;                  /* soft: every host joined once */
     uint64_t stepped_ms;            /* soft: run clock of the last step of this process; 0: none yet */
@@ -116,7 +138,7 @@ struct coord {
     bool ended;
     uint32_t exit_status;
     /* soft: questions that are out */
-    bool asked_cache, asked_token;
+    bool asked_cache, asked_token, asked_audit;
 };
 
 /* outbox.c */
@@ -132,8 +154,32 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
                     struct outbox *out);
 /* climb.c: from pass to pass, to the end */
 void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out);
-void climb_token (struct coord *coord, uint64_t token, struct text problem, uint64_t now_ms, struct outbox *out);
+void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
+void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out);
+bool climb_uses_cache (const struct coord *coord, const struct rung *rung); /* one that runs share or that one host keeps */
 void climb_cache_found (struct coord *coord, const struct fact_generation *found, uint64_t now_ms, struct outbox *out);
+/* writing.c: who may write now */
+void writing_attach (struct coord *coord, uint64_t now_ms);
+uint32_t writing_candidate (const struct coord *coord);
+void writing_ask (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void writing_wait (struct coord *coord, const struct lease_rival *rival, uint64_t now_ms);
+bool writing_waited_too_long (const struct coord *coord, uint64_t now_ms);
+void writing_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out);
+void writing_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms, struct outbox *out);
+void writing_ended (struct coord *coord, uint32_t host, const struct result *result);
+void writing_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
+void writing_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void writing_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
+uint64_t writing_deadline_ms (const struct coord *coord);
+/* violation.c: what is found in the cache */
+bool violation_counts (enum finding_kind kind);         /* one that ends the run with exit status 4 */
+void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run, uint64_t now_ms,
+                       struct outbox *out);
+void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
+bool violation_looked_over (struct coord *coord, uint64_t now_ms, struct outbox *out); /* false: the answer is awaited */
+void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
+void violation_attach (struct coord *coord, struct outbox *out);
+uint64_t violation_deadline_ms (const struct coord *coord);
 /* order.c: the RUN message of one part */
 void order_run (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
 /* close.c: verdicts of a pass whose parts have all ended */

@@ -316,6 +316,7 @@ void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out)
     watch_silence (coord, now_ms, out);
     watch_cascade (coord, now_ms, out);
     watch_overdue (coord, now_ms, out);
+    writing_watch (coord, now_ms, out);
 }
 
 static uint64_t least (uint64_t a, uint64_t b)

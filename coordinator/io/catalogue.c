@@ -1,67 +1,158 @@
-#include "coordinator/io/catalogue.h"
+/* catalogue.c - opening the catalogue, and what all questions to it share. */
+#include "coordinator/io/catalogue_private.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/wire/wire.h"
-#include "coordinator/io/database.h"
+
+#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
 
 enum {
-    FORMAT = 1,
-    BUSY_MS = 30 * 1000, /* on a thread of its own; SQLite lets those who wait in by chance, not in turn */
-    BUNDLE_MAX_BYTES = 255,
-    /* 2,048 covers of at most 255 bytes (fact.c), and the rest. */
-    RECORD_MAX_BYTES = 1024 * 1024,
-    /* Generations that lie there without a token of this catalogue: more than anybody ever kept in one folder. */
-    FOREIGN_MAX = 100000,
+    FORMAT = 2,
+    BUSY_MS = 30 * 1000, /* on a thread of its own */
+    /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
+     * transaction after the other keeps the rest out. Here all ask equally often, and who was in just now stays away for
+     * longer than that: the next one in is drawn among those who wait. */
+    ASK_MS = 2, ASK_SPREAD_MS = 3, COURTESY_MS = 8,
 };
 
-struct catalogue {
-    char *root;
-    sqlite3 *db;
-};
+static const char *const state_words[] = { "none", "granted", "published", "abandoned", "dropped", "removing" };
+const struct names generation_state_names = NAMES (state_words);
 
 /* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html). */
-static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
+static const char token_tables[] =
+    "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
     " run TEXT NOT NULL, wall_ms INTEGER NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
+    "CREATE TABLE generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
     " run TEXT NOT NULL, record BLOB NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS generation_of_bundle ON generation (bundle, token);"
-    "PRAGMA user_version = 1;";
+    "CREATE INDEX generation_of_bundle ON generation (bundle, token);";
 
-static int bind_text (sqlite3_stmt *statement, int at, struct text text)
+/* state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an abandoned
+ * generation looked like at first, no bytes when nothing lay there. What format 1 handed out and nobody published had no
+ * lease to end it. */
+static const char lease_tables[] =
+    "ALTER TABLE token ADD COLUMN state INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE token ADD COLUMN why TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE lease (bundle TEXT PRIMARY KEY NOT NULL, token INTEGER NOT NULL, run TEXT NOT NULL,"
+    " beat INTEGER NOT NULL);"
+    "CREATE TABLE user (token INTEGER NOT NULL, run TEXT NOT NULL, home TEXT NOT NULL, machine TEXT NOT NULL,"
+    " PRIMARY KEY (token, run));"
+    "CREATE TABLE seen (token INTEGER PRIMARY KEY NOT NULL, listing BLOB NOT NULL);"
+    "CREATE INDEX token_of_bundle ON token (bundle, token);"
+    "UPDATE token SET state = 3, why = 'handed out before leases were kept'"
+    " WHERE token NOT IN (SELECT token FROM generation);"
+    "PRAGMA user_version = 2;";
+_Static_assert (GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "they stand in the tables");
+
+/* ---- statements ---- */
+
+static bool bind (sqlite3_stmt *statement, const char *kinds, va_list values)
 {
-    return sqlite3_bind_text (statement, at, text.len ? text.ptr : "", (int) text.len, SQLITE_STATIC);
+    int rc = SQLITE_OK;
+    for (int i = 0; kinds[i] && rc == SQLITE_OK; i++) {
+        if (kinds[i] == 'i') {
+            rc = sqlite3_bind_int64 (statement, i + 1, (sqlite3_int64) va_arg (values, uint64_t));
+            continue;
+        }
+        struct text text = va_arg (values, struct text);
+        const char *ptr = text.len ? text.ptr : "";
+        rc = kinds[i] == 't' ? sqlite3_bind_text (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT)
+                             : sqlite3_bind_blob (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT);
+    }
+    return rc == SQLITE_OK;
 }
 
-/* One row or none is expected: SQLITE_ROW, SQLITE_DONE, or -1 and explained. */
-static int step (const struct catalogue *catalogue, sqlite3_stmt *statement, const char *doing, struct err *err)
+static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds, va_list values)
+{
+    sqlite3_stmt *statement = database_prepare (catalogue->db, sql, err);
+    if (!statement || bind (statement, kinds, values))
+        return statement;
+    database_fail (catalogue->db, "ask the catalogue of caches", err);
+    sqlite3_finalize (statement); /* repeats an error that is in `err` */
+    return NULL;
+}
+
+sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds, ...)
+{
+    va_list values;
+    va_start (values, kinds);
+    sqlite3_stmt *statement = ask (catalogue, err, sql, kinds, values);
+    va_end (values);
+    return statement;
+}
+
+int catalogue_step (const struct catalogue *catalogue, sqlite3_stmt *statement, const char *doing, struct err *err)
 {
     int rc = sqlite3_step (statement);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? rc : database_fail (catalogue->db, doing, err);
 }
 
+int catalogue_change (const struct catalogue *catalogue, const char *doing, int *changed, struct err *err, const char *sql,
+                      const char *kinds, ...)
+{
+    va_list values;
+    va_start (values, kinds);
+    sqlite3_stmt *statement = ask (catalogue, err, sql, kinds, values);
+    va_end (values);
+    if (!statement)
+        return -1;
+    int rc = catalogue_step (catalogue, statement, doing, err);
+    if (changed)
+        *changed = sqlite3_changes (catalogue->db);
+    sqlite3_finalize (statement); /* repeats an error that is in `err` */
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+struct text catalogue_column (sqlite3_stmt *row, int column, struct arena *arena)
+{
+    const void *bytes = sqlite3_column_blob (row, column);
+    return text_copy (arena, (struct text) { bytes, (uint32_t) sqlite3_column_bytes (row, column) });
+}
+
 /* ---- transactions ---- */
 
-static int begin (const struct catalogue *catalogue, struct err *err)
+static void pause_ms (uint64_t ms)
 {
+    (void) poll (NULL, 0, (int) ms); /* cut short by a signal: asked again sooner */
+}
+
+static int wait_for_others (void *owner, int tries)
+{
+    struct catalogue *catalogue = owner;
+    uint64_t now_ms = clock_boot_ms ();
+    if (tries == 0)
+        catalogue->busy_until_ms = now_ms + BUSY_MS;
+    if (now_ms >= catalogue->busy_until_ms)
+        return 0;
+    pause_ms (ASK_MS + clock_boot_ns () / 1000 % (ASK_SPREAD_MS + 1));
+    return 1;
+}
+
+int catalogue_begin (struct catalogue *catalogue, struct err *err)
+{
+    uint64_t now_ms = clock_boot_ms ();
+    if (catalogue->looking)
+        return database_run (catalogue->db, "BEGIN", "read the catalogue of caches", err);
+    if (now_ms < catalogue->ended_ms + COURTESY_MS)
+        pause_ms (catalogue->ended_ms + COURTESY_MS - now_ms);
     return database_run (catalogue->db, "BEGIN IMMEDIATE", "lock the catalogue of caches", err);
 }
 
-/* `rc` is what the work inside came to; returns what the whole came to. */
-static int finish (const struct catalogue *catalogue, int rc, struct err *err)
+int catalogue_finish (struct catalogue *catalogue, int rc, struct err *err)
 {
     if (rc == 0)
         rc = database_run (catalogue->db, "COMMIT", "make the catalogue of caches durable", err);
     if (rc != 0)
         (void) sqlite3_exec (catalogue->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have rolled back already */
+    catalogue->ended_ms = clock_boot_ms ();
     return rc;
 }
 
@@ -72,14 +163,37 @@ static int format_of (const struct catalogue *catalogue, int *format, struct err
     sqlite3_stmt *pragma = database_prepare (catalogue->db, "PRAGMA user_version", err);
     if (!pragma)
         return -1;
-    int rc = step (catalogue, pragma, "read the catalogue of caches", err);
+    int rc = catalogue_step (catalogue, pragma, "read the catalogue of caches", err);
     if (rc == SQLITE_ROW)
         *format = sqlite3_column_int (pragma, 0);
     sqlite3_finalize (pragma); /* repeats an error that is in `err` */
     return rc == SQLITE_ROW ? 0 : -1;
 }
 
-static int settle (const struct catalogue *catalogue, struct err *err)
+static int format_unknown (const struct catalogue *catalogue, int format, struct err *err)
+{
+    return err_set (err, ERR_STATE,
+                    "%s/catalogue.db has format %d, this sliceup knows %d: use another cache root, or the sliceup that "
+                    "made it",
+                    catalogue->root, format, FORMAT);
+}
+
+/* Inside a transaction: another process may have done it since we looked. */
+static int advance (const struct catalogue *catalogue, struct err *err)
+{
+    int format = -1;
+    if (format_of (catalogue, &format, err) != 0)
+        return -1;
+    if (format == FORMAT)
+        return 0;
+    if (format != 0 && format != 1)
+        return format_unknown (catalogue, format, err);
+    if (format == 0 && database_run (catalogue->db, token_tables, "make the tables", err) != 0)
+        return -1;
+    return database_run (catalogue->db, lease_tables, "bring the tables to format 2", err);
+}
+
+static int settle (struct catalogue *catalogue, struct err *err)
 {
     int format = -1;
     /* A rollback journal, not WAL: a cache root may be on a file system of several machines. EXTRA syncs the folder
@@ -90,14 +204,16 @@ static int settle (const struct catalogue *catalogue, struct err *err)
         return -1;
     if (format == FORMAT)
         return 0;
-    if (format != 0)
+    if (catalogue->looking && format == 1)
         return err_set (err, ERR_STATE,
-                        "%s/catalogue.db has format %d, this sliceup knows %d: use another cache root, or the "
-                        "sliceup that made it",
-                        catalogue->root, format, FORMAT);
-    if (begin (catalogue, err) != 0)
+                        "%s/catalogue.db was made by an older sliceup and cannot be changed from here: any run that uses "
+                        "this cache brings it to format %d",
+                        catalogue->root, FORMAT);
+    if (catalogue->looking || (format != 0 && format != 1))
+        return format_unknown (catalogue, format, err);
+    if (catalogue_begin (catalogue, err) != 0)
         return -1;
-    return finish (catalogue, database_run (catalogue->db, schema, "make the tables", err), err);
+    return catalogue_finish (catalogue, advance (catalogue, err), err);
 }
 
 static int file_prepare (const char *path, struct err *err)
@@ -110,25 +226,52 @@ static int file_prepare (const char *path, struct err *err)
     return database_file_check (path, DATABASE_WRITE, err);
 }
 
-struct catalogue *catalogue_open (const char *cache_root, struct err *err)
+static struct catalogue *open_file (const char *root, const char *path, enum database_use use, struct err *err)
 {
-    char path[PATH_MAX];
-    int len = snprintf (path, sizeof path, "%s/catalogue.db", cache_root);
-    if (len < 0 || (size_t) len >= sizeof path) {
-        err_set (err, ERR_LIMIT, "the path of the cache root is longer than %d bytes", PATH_MAX);
-        return NULL;
-    }
-    if (folder_make (cache_root, 0700, err) != 0 || file_prepare (path, err) != 0)
-        return NULL;
-    sqlite3 *db = database_open (path, DATABASE_WRITE, BUSY_MS, err);
+    sqlite3 *db = database_open (path, use, BUSY_MS, err);
     if (!db)
         return NULL;
     struct catalogue *catalogue = mem_alloc (sizeof *catalogue);
-    *catalogue = (struct catalogue) { .root = mem_text (cache_root), .db = db };
-    if (settle (catalogue, err) == 0)
+    *catalogue = (struct catalogue) { .root = mem_text (root), .db = db, .looking = use == DATABASE_READ };
+    if (sqlite3_busy_handler (db, wait_for_others, catalogue) != SQLITE_OK)
+        database_fail (db, "set up waiting", err);
+    else if (settle (catalogue, err) == 0)
         return catalogue;
     catalogue_close (catalogue);
     return NULL;
+}
+
+static int path_of (const char *root, char path[PATH_MAX], struct err *err)
+{
+    int len = snprintf (path, PATH_MAX, "%s/catalogue.db", root);
+    if (len > 0 && len < PATH_MAX)
+        return 0;
+    return err_set (err, ERR_LIMIT, "the path of the cache root is longer than %d bytes", PATH_MAX);
+}
+
+struct catalogue *catalogue_open (const char *cache_root, struct err *err)
+{
+    char path[PATH_MAX], storage[STORAGE_ID_BYTES];
+    if (path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0700, err) != 0 || file_prepare (path, err) != 0)
+        return NULL;
+    /* Here rather than on a host: who is first to look must find it. */
+    if (storage_id (cache_root, true, storage, err) != 0)
+        return NULL;
+    return open_file (cache_root, path, DATABASE_WRITE, err);
+}
+
+struct catalogue *catalogue_look (const char *cache_root, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (path_of (cache_root, path, err) != 0)
+        return NULL;
+    if (lstat (path, &st) != 0 && errno == ENOENT) {
+        err_set (err, ERR_STATE, "there is no catalogue.db in %s: no run has used this cache root yet, or it is not one",
+                 cache_root);
+        return NULL;
+    }
+    return database_file_check (path, DATABASE_READ, err) == 0 ? open_file (cache_root, path, DATABASE_READ, err) : NULL;
 }
 
 void catalogue_close (struct catalogue *catalogue)
@@ -140,10 +283,9 @@ void catalogue_close (struct catalogue *catalogue)
     mem_free (catalogue);
 }
 
-/* ---- tokens ---- */
+/* ---- names ---- */
 
-/* A bundle names a folder below the root: nothing in it may lead out of there. */
-static int bundle_check (struct text bundle, struct err *err)
+int catalogue_bundle_valid (struct text bundle, struct err *err)
 {
     bool bad = bundle.len == 0 || bundle.len > BUNDLE_MAX_BYTES || bundle.ptr[0] == '/';
     for (uint32_t i = 0, begin = 0; !bad && i <= bundle.len; i++) {
@@ -157,212 +299,7 @@ static int bundle_check (struct text bundle, struct err *err)
     if (!bad)
         return 0;
     return err_set (err, ERR_REFUSED,
-                    "a bundle's name of %" PRIu32 " bytes is no folder below the cache root: expected "
-                    "<frontend>/<bundle>, at most %d bytes",
+                    "a bundle's name of %u bytes is no folder below the cache root: expected <frontend>/<bundle>, at most "
+                    "%d bytes",
                     bundle.len, BUNDLE_MAX_BYTES);
-}
-
-/* When catalogue.db was removed, the folders still say which numbers were used. */
-static bool generation_lies_there (const struct catalogue *catalogue, struct text bundle, uint64_t token)
-{
-    char path[PATH_MAX];
-    struct stat st;
-    int len = snprintf (path, sizeof path, "%s/%.*s/gen-%" PRIu64, catalogue->root, TEXT_ARG (bundle), token);
-    return len > 0 && (size_t) len < sizeof path && lstat (path, &st) == 0;
-}
-
-static int forget_token (const struct catalogue *catalogue, uint64_t token, struct err *err)
-{
-    sqlite3_stmt *forget = database_prepare (catalogue->db, "DELETE FROM token WHERE token = ?1", err);
-    if (!forget)
-        return -1;
-    int rc = sqlite3_bind_int64 (forget, 1, (sqlite3_int64) token);
-    if (rc == SQLITE_OK)
-        rc = step (catalogue, forget, "pass over a token", err);
-    sqlite3_finalize (forget); /* repeats an error that is in `err` */
-    return rc == SQLITE_DONE ? 0 : -1;
-}
-
-static int next_token (const struct catalogue *catalogue, sqlite3_stmt *insert, struct text bundle, uint64_t *token,
-                       struct err *err)
-{
-    for (uint32_t i = 0; i < FOREIGN_MAX; i++) {
-        if (step (catalogue, insert, "reserve a token", err) != SQLITE_DONE)
-            return -1;
-        sqlite3_reset (insert); /* nothing failed */
-        *token = (uint64_t) sqlite3_last_insert_rowid (catalogue->db);
-        if (!generation_lies_there (catalogue, bundle, *token))
-            return 0;
-        if (forget_token (catalogue, *token, err) != 0)
-            return -1;
-    }
-    return err_set (err, ERR_LIMIT,
-                    "more than %d generations lie in %s/%.*s that its catalogue knows nothing of: move them away",
-                    FOREIGN_MAX, catalogue->root, TEXT_ARG (bundle));
-}
-
-static int reserve (const struct catalogue *catalogue, struct text bundle, struct text run, uint64_t *token,
-                    struct err *err)
-{
-    sqlite3_stmt *insert = database_prepare (catalogue->db,
-                                             "INSERT INTO token (bundle, run, wall_ms) VALUES (?1, ?2, ?3)", err);
-    if (!insert)
-        return -1;
-    int rc = -1;
-    if (bind_text (insert, 1, bundle) == SQLITE_OK && bind_text (insert, 2, run) == SQLITE_OK &&
-        sqlite3_bind_int64 (insert, 3, (sqlite3_int64) clock_wall_ms ()) == SQLITE_OK)
-        rc = next_token (catalogue, insert, bundle, token, err);
-    else
-        database_fail (catalogue->db, "reserve a token", err);
-    sqlite3_finalize (insert); /* repeats an error that is in `err` */
-    return rc;
-}
-
-int catalogue_token (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t *token, struct err *err)
-{
-    uint64_t reserved = 0;
-    if (bundle_check (bundle, err) != 0)
-        return -1;
-    if (begin (catalogue, err) != 0)
-        return -1;
-    if (finish (catalogue, reserve (catalogue, bundle, run, &reserved, err), err) != 0)
-        return -1;
-    *token = reserved;
-    return 0;
-}
-
-/* ---- generations ---- */
-
-static int record_read (const struct catalogue *catalogue, sqlite3_stmt *row, struct text bundle,
-                        struct fact_generation *out, struct arena *arena, struct err *err)
-{
-    struct err own = { 0 };
-    struct fact_generation found = { 0 };
-    uint64_t token = (uint64_t) sqlite3_column_int64 (row, 0);
-    struct text record = { .len = (uint32_t) sqlite3_column_bytes (row, 1) };
-    struct text run = { .ptr = (const char *) sqlite3_column_text (row, 2),
-                        .len = (uint32_t) sqlite3_column_bytes (row, 2) };
-    record.ptr = arena_copy (arena, sqlite3_column_blob (row, 1), record.len);
-    if (wire_get_record (record, fact_body (FACT_GENERATION_PUBLISHED), &found, arena, &own) != 0)
-        return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged at generation %" PRIu64 ": %s", catalogue->root,
-                        token, own.text);
-    if (found.token != token || !text_equal (found.bundle, bundle))
-        return err_set (err, ERR_DAMAGE,
-                        "%s/catalogue.db is damaged at generation %" PRIu64 ": its record is of another one",
-                        catalogue->root, token);
-    found.from_run = text_copy (arena, run);
-    if (!record_check (fact_body (FACT_GENERATION_PUBLISHED), &found, NULL))
-        return err_set (err, ERR_DAMAGE,
-                        "%s/catalogue.db is damaged at generation %" PRIu64 ": its run is not a run's id",
-                        catalogue->root, token);
-    *out = found;
-    return 0;
-}
-
-int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact_generation *out, struct arena *arena,
-                    struct err *err)
-{
-    sqlite3_stmt *newest = database_prepare (
-        catalogue->db, "SELECT token, record, run FROM generation WHERE bundle = ?1 ORDER BY token DESC LIMIT 1", err);
-    int rc = -1;
-    if (!newest)
-        return -1;
-    int row = bind_text (newest, 1, bundle) == SQLITE_OK ? step (catalogue, newest, "find a generation", err)
-                                                         : database_fail (catalogue->db, "find a generation", err);
-    if (row == SQLITE_ROW) {
-        rc = record_read (catalogue, newest, bundle, out, arena, err);
-    } else if (row == SQLITE_DONE) {
-        *out = (struct fact_generation) { 0 };
-        rc = 0;
-    }
-    sqlite3_finalize (newest); /* repeats an error that is in `err` */
-    return rc;
-}
-
-/* Only a token that was handed out to this run for this bundle may become a generation. */
-static int token_check (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
-                        struct err *err)
-{
-    sqlite3_stmt *granted = database_prepare (catalogue->db,
-                                              "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3", err);
-    int row = -1;
-    if (!granted)
-        return -1;
-    if (sqlite3_bind_int64 (granted, 1, (sqlite3_int64) generation->token) != SQLITE_OK ||
-        bind_text (granted, 2, generation->bundle) != SQLITE_OK || bind_text (granted, 3, run) != SQLITE_OK)
-        database_fail (catalogue->db, "look up a token", err);
-    else
-        row = step (catalogue, granted, "look up a token", err);
-    sqlite3_finalize (granted); /* repeats an error that is in `err` */
-    if (row == SQLITE_DONE)
-        return err_set (err, ERR_REFUSED,
-                        "generation %" PRIu64 " cannot be published in %s: this token was not handed out to "
-                        "this run for this bundle",
-                        generation->token, catalogue->root);
-    return row == SQLITE_ROW ? 0 : -1;
-}
-
-/* SQLITE_DONE: not there yet. SQLITE_ROW: there, and the same. */
-static int published_before (const struct catalogue *catalogue, const struct fact_generation *generation,
-                             const struct buf *record, struct err *err)
-{
-    sqlite3_stmt *before = database_prepare (catalogue->db, "SELECT record FROM generation WHERE token = ?1", err);
-    if (!before)
-        return -1;
-    int row = sqlite3_bind_int64 (before, 1, (sqlite3_int64) generation->token);
-    row = row == SQLITE_OK ? step (catalogue, before, "look up a generation", err)
-                           : database_fail (catalogue->db, "look up a generation", err);
-    bool same = row == SQLITE_ROW && (size_t) sqlite3_column_bytes (before, 0) == record->len &&
-                memcmp (sqlite3_column_blob (before, 0), record->ptr, record->len) == 0;
-    sqlite3_finalize (before); /* repeats an error that is in `err` */
-    if (row == SQLITE_ROW && !same)
-        return err_set (err, ERR_REFUSED, "generation %" PRIu64 " is published in %s already, with other content",
-                        generation->token, catalogue->root);
-    return row;
-}
-
-static int insert_generation (const struct catalogue *catalogue, struct text run,
-                              const struct fact_generation *generation, const struct buf *record, struct err *err)
-{
-    sqlite3_stmt *insert = database_prepare (
-        catalogue->db, "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", err);
-    int rc = -1;
-    if (!insert)
-        return -1;
-    if (sqlite3_bind_int64 (insert, 1, (sqlite3_int64) generation->token) != SQLITE_OK ||
-        bind_text (insert, 2, generation->bundle) != SQLITE_OK || bind_text (insert, 3, run) != SQLITE_OK ||
-        sqlite3_bind_blob (insert, 4, record->ptr, (int) record->len, SQLITE_STATIC) != SQLITE_OK)
-        database_fail (catalogue->db, "publish a generation", err);
-    else if (step (catalogue, insert, "publish a generation", err) == SQLITE_DONE)
-        rc = 0;
-    sqlite3_finalize (insert); /* repeats an error that is in `err` */
-    return rc;
-}
-
-static int publish (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
-                    const struct buf *record, struct err *err)
-{
-    if (token_check (catalogue, run, generation, err) != 0)
-        return -1;
-    int row = published_before (catalogue, generation, record, err);
-    if (row != SQLITE_DONE)
-        return row == SQLITE_ROW ? 0 : -1;
-    return insert_generation (catalogue, run, generation, record, err);
-}
-
-int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
-                       struct err *err)
-{
-    struct buf record;
-    int rc = -1;
-    assert (generation->token > 0 && generation->token <= INT64_MAX);
-    buf_init (&record, RECORD_MAX_BYTES);
-    wire_put_record (&record, fact_body (FACT_GENERATION_PUBLISHED), generation);
-    if (record.overflow)
-        err_set (err, ERR_LIMIT, "generation %" PRIu64 " has a record of more than %d bytes", generation->token,
-                 RECORD_MAX_BYTES);
-    else if (begin (catalogue, err) == 0)
-        rc = finish (catalogue, publish (catalogue, run, generation, &record, err), err);
-    buf_release (&record);
-    return rc;
 }

@@ -195,7 +195,7 @@ void driver_each_pass (void *owner)
     struct driver *driver = owner;
     driver_take_control (driver, -1, 0);
     driver_take_bulk (driver, -1, 0);
-    monitors_turn (driver->monitors);
+    uint64_t monitors_ms = monitors_turn (driver->monitors);
     driver->now_ms = clock_boot_ms ();
     if (driver->now_ms >= coord_deadline_ms (driver->coord)) {
         struct input in = { .kind = IN_TICK };
@@ -205,5 +205,7 @@ void driver_each_pass (void *owner)
     uint64_t next_ms = driver->deaf ? UINT64_MAX : coord_deadline_ms (driver->coord);
     if (driver->more && !driver->deaf)
         next_ms = driver->now_ms;
-    loop_deadline (driver->loop, driver->ended && !driver->more ? driver->leave_by_ms : next_ms);
+    if (driver->ended && !driver->more)
+        next_ms = driver_leave_look_ms (driver);
+    loop_deadline (driver->loop, monitors_ms < next_ms ? monitors_ms : next_ms);
 }

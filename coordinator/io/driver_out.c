@@ -7,7 +7,7 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
-enum { LEAVE_MS = 10000, SOFT_HELD_MAX = 1 << 16 };
+enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_MAX = 1 << 16 };
 
 /* ---- facts and effects out ---- */
 
@@ -73,6 +73,11 @@ static void driver_hold (struct driver *driver, const struct effect *effect)
     held->effect = effect->kind;
     held->host = effect->host;
     held->exit_status = effect->exit_status;
+    held->token = effect->token;
+    held->flag = effect->flag;
+    held->rival = effect->rival;
+    held->rival.run = text_copy (&held->arena, effect->rival.run);
+    held->storage = text_copy (&held->arena, effect->storage);
     if (effect->kind == FX_SEND)
         hold_frame (driver, held, effect);
     else if (effect->kind == FX_CACHE_PUBLISH)
@@ -157,6 +162,12 @@ static bool workers_left (const struct driver *driver)
     return false;
 }
 
+/* A monitor elsewhere has no journal to read the end from. Nobody can hold the run up for longer than this. */
+static bool monitors_wait (const struct driver *driver)
+{
+    return driver->monitors && driver->now_ms < driver->farewell_by_ms && !monitors_told (driver->monitors);
+}
+
 /* The run is over when its workers are gone as well; they were told, and are told again with each of their heartbeats.
  */
 void driver_leave_when_alone (struct driver *driver)
@@ -165,10 +176,18 @@ void driver_leave_when_alone (struct driver *driver)
         return;
     if (!driver->deaf && workers_left (driver) && driver->now_ms < driver->leave_by_ms)
         return;
+    if (!driver->deaf && monitors_wait (driver))
+        return;
     for (uint32_t i = 0; !driver->deaf && i < coord_plan (driver->coord)->hosts.n; i++)
         if (driver->alive[i] && driver->launch)
             launch_kill (driver->launch, i);
     loop_stop (driver->loop);
+}
+
+uint64_t driver_leave_look_ms (const struct driver *driver)
+{
+    uint64_t look_ms = driver->now_ms + FAREWELL_LOOK_MS;
+    return workers_left (driver) && driver->leave_by_ms > look_ms ? driver->leave_by_ms : look_ms;
 }
 
 void driver_end (struct driver *driver, uint32_t exit_status)
@@ -176,6 +195,9 @@ void driver_end (struct driver *driver, uint32_t exit_status)
     driver->ended = true;
     driver->exit_status = exit_status;
     driver->leave_by_ms = driver->now_ms + LEAVE_MS;
+    driver->farewell_by_ms = driver->now_ms + FAREWELL_MS;
+    if (driver->monitors)
+        monitors_end (driver->monitors);
     if (driver->launch)
         launch_begin_no_more (driver->launch);
     driver_leave_when_alone (driver);
@@ -190,10 +212,17 @@ static void driver_perform (struct driver *driver, const struct held *held)
             hub_send (driver->hub, LINK_CONTROL, held->host, held->bytes.ptr, held->bytes.len);
         break;
     case FX_ADMIT: perform_admit (driver, held); break;
-    case FX_CACHE_FIND: driver_ask (driver, ASK_FIND, held); break;
-    case FX_TOKEN: driver_ask (driver, ASK_TOKEN, held); break;
-    case FX_CACHE_PUBLISH: driver_ask (driver, TELL_PUBLISH, held); break;
-    case FX_END: driver_end (driver, held->exit_status); break;
+    case FX_CACHE_FIND:
+    case FX_TOKEN:
+    case FX_LEASE_BEAT:
+    case FX_LEASE_END:
+    case FX_CACHE_AUDIT:
+    case FX_CACHE_DROP:
+    case FX_CACHE_PUBLISH: driver_ask (driver, held); break;
+    case FX_END:
+        driver_end_use (driver);
+        driver_end (driver, held->exit_status);
+        break;
     }
 }
 

@@ -33,6 +33,7 @@ struct driver {
     struct ticket_keys tickets;     /* launcher join: who may come */
     struct monitors *monitors;
     struct errands *errands, *log_errands;  /* apart: logs must not delay a token */
+    uint64_t rival_token;           /* another run's generation whose writing was last told to be waited for */
     struct catalogue *catalogue;    /* used on the errand thread only, once it is open */
     struct log_store *logs;
     struct kit_store *kits;
@@ -45,6 +46,7 @@ struct driver {
     uint64_t *refused;              /* per host: frames that could not be read */
     bool *alive;                    /* per host: a worker process of ours runs */
     uint64_t leave_by_ms;           /* once ended: how long its workers may take to go */
+    uint64_t farewell_by_ms;        /* and its monitors to hear of it */
     bool releasing;
     bool more;                      /* frames were left for the next pass */
     bool deaf;                      /* level 3, or the journal failed: nothing more is taken or said */
@@ -63,10 +65,11 @@ void driver_address (struct driver *driver, uint32_t host, uint64_t session, str
 void driver_release_held (struct driver *driver);
 void driver_end (struct driver *driver, uint32_t exit_status);
 void driver_leave_when_alone (struct driver *driver);
+uint64_t driver_leave_look_ms (const struct driver *driver); /* once ended: when that is tried again */
 
 /* driver_catalogue.c */
-enum question { ASK_TOKEN, ASK_FIND, TELL_PUBLISH };
-void driver_ask (struct driver *driver, enum question question, const struct held *held);
+void driver_ask (struct driver *driver, const struct held *held);
+void driver_end_use (struct driver *driver); /* this run uses no generation any more */
 
 /* driver_in.c: callbacks; `owner` is the driver. */
 void driver_take_control (void *owner, int fd, uint32_t events);

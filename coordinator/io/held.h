@@ -13,6 +13,10 @@ struct held {
     uint32_t exit_status;
     struct text bytes;          /* SEND, PUBLISH: the frame; ADMIT, FIND, TOKEN: the text. Owned */
     struct fact_generation generation;  /* CACHE_PUBLISH; in `arena` */
+    uint64_t token;                     /* of the cache's effects, as their flag, rival and storage */
+    bool flag;
+    struct lease_rival rival;           /* in `arena` */
+    struct text storage;                /* in `arena` */
     struct arena arena;
 };
 struct held_queue { struct held *items; uint32_t first, n, capacity; };

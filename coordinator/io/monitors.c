@@ -10,14 +10,20 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/io/askers.h"
 #include "coordinator/io/database.h"
 #include "coordinator/io/errand.h"
 #include "coordinator/io/monitor_key.h"
 #include "coordinator/io/public_key.h"
 #include "coordinator/io/snapshot.h"
 
-/* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. */
-enum { ANSWERS_WAITING_MAX = 16, PACE_MS = 8, PACE_LEAST_MS = 1, BUSY_MS = 2000, ENTRIES_MAX = 4096 };
+/* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
+ * being made at a time, so that it is decided late whose turn it is. */
+enum { ANSWERS_AT_ONCE = 2, PACE_MS = 8, PACE_LEAST_MS = 1, BUSY_MS = 2000, ENTRIES_MAX = 4096 };
+/* Questions taken at a pass of the loop; what is left comes at one a little later, and holds up no worker. */
+enum { QUESTIONS_A_PASS = 64, PASS_MS = 5 };
+enum { PROBE_MS = 100 };
 
 struct monitors {
     struct loop *loop;
@@ -26,7 +32,10 @@ struct monitors {
     const struct log *log;
     struct errands *errands;
     int inotify_fd;
-    uint32_t waiting;           /* answers being made */
+    struct askers askers;
+    uint32_t making;            /* answers */
+    bool ended;                 /* everything is recorded */
+    uint64_t probe_ms;          /* when those who were not told the end are looked for next */
     bool looking, look_again;   /* at the folder */
     bool said_refused;          /* once is enough for what may be repeated without end */
     char journal_path[RUN_PATH_BYTES];
@@ -42,6 +51,7 @@ struct answer {
     struct snapshot_place from;
     struct buf frames[SNAPSHOT_FRAMES];
     uint32_t n;
+    bool after_end;             /* begun when everything was recorded */
     struct err err;
 };
 
@@ -121,44 +131,113 @@ static void answer_work (void *parcel)
     (void) poll (NULL, 0, answer->n > 1 ? PACE_MS : PACE_LEAST_MS);
 }
 
+/* ---- whose turn it is ---- */
+
+/* Gone, or slow: it asks again for what it misses. */
+static bool send_answer (struct monitors *monitors, const struct answer *answer)
+{
+    for (uint32_t i = 0; i < answer->n; i++)
+        if (!hub_answer (monitors->hub, &answer->to, answer->frames[i].ptr, answer->frames[i].len))
+            return false;
+    return true;
+}
+
+static bool tells_all (const struct answer *answer)
+{
+    const struct buf *last = &answer->frames[answer->n - 1];
+    return answer->after_end && snapshot_has (buf_as_text (last), SNAPSHOT_END);
+}
+
+static void serve (struct monitors *monitors);
+
 static void answer_done (void *parcel)
 {
     struct answer *answer = parcel;
     struct monitors *monitors = answer->monitors;
-    monitors->waiting--;
+    monitors->making--;
     if (answer->err.code)
         log_detail (monitors->log, "a monitor got no answer: %s", answer->err.text);
-    for (uint32_t i = 0; i < answer->n; i++) {
-        /* Gone, or slow: it asks again for what it misses. */
-        if (!answer->err.code && !hub_answer (monitors->hub, &answer->to, answer->frames[i].ptr, answer->frames[i].len))
-            answer->err.code = ERR_STATE;
+    bool sent = !answer->err.code && send_answer (monitors, answer);
+    askers_done (&monitors->askers, &answer->to, sent && tells_all (answer));
+    for (uint32_t i = 0; i < answer->n; i++)
         buf_release (&answer->frames[i]);
-    }
     mem_free (answer);
+    serve (monitors);
 }
 
-static void take_question (struct monitors *monitors, const struct hub_asker *from, struct text question)
+static bool make_answer (struct monitors *monitors, const struct hub_asker *to, const struct snapshot_place *from)
 {
-    struct snapshot_place place;
-    if (!snapshot_asked (question, &place))
-        return; /* "listen", or something of a later version: asking was all there is to it */
     struct answer *answer = mem_alloc (sizeof *answer);
-    *answer = (struct answer) { .monitors = monitors, .to = *from, .from = place };
-    monitors->waiting++;
+    *answer = (struct answer) { .monitors = monitors, .to = *to, .from = *from, .after_end = monitors->ended };
+    monitors->making++;
     if (errands_submit (monitors->errands, answer_work, answer_done, answer))
-        return;
-    monitors->waiting--;
+        return true;
+    monitors->making--;
     mem_free (answer);
+    return false;
 }
 
-void monitors_turn (struct monitors *monitors)
+static void serve (struct monitors *monitors)
+{
+    struct hub_asker who;
+    struct snapshot_place from;
+    while (monitors->making < ANSWERS_AT_ONCE && askers_next (&monitors->askers, &who, &from))
+        if (!make_answer (monitors, &who, &from)) {
+            askers_done (&monitors->askers, &who, false); /* only while closing */
+            return;
+        }
+}
+
+uint64_t monitors_turn (struct monitors *monitors)
 {
     struct hub_asker from;
     struct text question;
+    struct snapshot_place place;
     uint32_t taken = 0;
-    while (monitors->waiting < ANSWERS_WAITING_MAX && taken++ < 4 * ANSWERS_WAITING_MAX
-           && hub_question (monitors->hub, &from, &question))
-        take_question (monitors, &from, question);
+    uint64_t now_ms = clock_boot_ms ();
+    /* "listen", or something of a later version: asking was all there is to it. */
+    for (; taken < QUESTIONS_A_PASS && hub_question (monitors->hub, &from, &question); taken++)
+        if (snapshot_asked (question, &place))
+            askers_ask (&monitors->askers, &from, &place, now_ms);
+    serve (monitors);
+    return taken == QUESTIONS_A_PASS || hub_questions_left (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
+}
+
+/* ---- the end ---- */
+
+void monitors_end (struct monitors *monitors)
+{
+    monitors->ended = true;
+    askers_end (&monitors->askers);
+}
+
+/* Who has left was told by an event, or does not want to know. An answer without pieces says nothing, and asks the
+ * socket whether anybody is there. */
+static bool is_gone (struct monitors *monitors, const struct hub_asker *who)
+{
+    struct buf frame;
+    buf_init (&frame, SNAPSHOT_HEAD_BYTES);
+    snapshot_begin (&frame);
+    bool gone = !hub_answer (monitors->hub, who, frame.ptr, frame.len) && errno == EHOSTUNREACH;
+    buf_release (&frame);
+    return gone;
+}
+
+bool monitors_told (struct monitors *monitors)
+{
+    struct hub_asker who;
+    uint64_t now_ms = clock_boot_ms ();
+    uint32_t at = 0, left = 0;
+    if (now_ms < monitors->probe_ms)
+        return false;
+    monitors->probe_ms = now_ms + PROBE_MS;
+    while (askers_untold (&monitors->askers, now_ms, MONITOR_STAY_MS, &at, &who)) {
+        if (is_gone (monitors, &who))
+            askers_gone (&monitors->askers, &who);
+        else
+            left++;
+    }
+    return left == 0;
 }
 
 /* ---- who may listen: the folder, on the errand thread ---- */

@@ -7,19 +7,24 @@
 #ifndef SLICEUP_IO_MONITORS_H
 #define SLICEUP_IO_MONITORS_H
 
+#include "common/io/link.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"
 #include "coordinator/io/run_dir.h"
 
-enum { MONITORS_MAX = 64 };
+enum { MONITORS_MAX = MONITOR_KEYS - 1 }; /* the run's own is the last one */
 
-struct hub;
 struct monitors;
 /* `dir`, `hub` and `log` must outlive it. Makes the folder. */
 struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub, const struct log *log,
                                 struct err *err);
-/* Takes the questions that are there; at every pass, since the socket's descriptor is edge-triggered. */
-void monitors_turn (struct monitors *monitors);
+/* Takes the questions that are there; at every pass, since the socket's descriptor is edge-triggered. Returns when it
+ * must be called again for those that it left; UINT64_MAX: when there is something new. */
+uint64_t monitors_turn (struct monitors *monitors);
+/* The run's last fact is durable and published. */
+void monitors_end (struct monitors *monitors);
+/* Since then: does everybody who asked for facts lately have all of them, or has left? Called some times a second. */
+bool monitors_told (struct monitors *monitors);
 void monitors_close (struct monitors *monitors);        /* before the hub's; NULL is fine */
 
 #endif

@@ -187,6 +187,12 @@ static void apply_generation (struct board *board, const struct fact *fact)
     to->entries = from->entries;
     to->bytes = from->bytes;
     to->writer = from->writer;
+    to->dropped = false;
+}
+
+static void apply_dropped (struct board *board, const struct fact_generation_dropped *dropped)
+{
+    board->generation.dropped |= board->generation.token != 0 && board->generation.token == dropped->token;
 }
 
 static void apply_run_ended (struct board *board, const struct fact_run_ended *ended)
@@ -207,6 +213,9 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_HOST_LOST: apply_lost (board, &fact->of.host_lost); break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED: apply_generation (board, fact); break;
+    case FACT_GENERATION_DROPPED: apply_dropped (board, &fact->of.generation_dropped); break;
+    case FACT_CACHE_VIOLATED: board->violations_n++; break;
+    case FACT_LEASE_LOST: board->leases_lost_n++; break;
     case FACT_PASS_BEGAN: board_pass_began (board, fact); break;
     case FACT_PASS_SKIPPED: board_pass_skipped (board, &fact->of.pass_skipped); break;
     case FACT_GATE_OPENED: board_gate_opened (board, &fact->of.gate_opened); break;

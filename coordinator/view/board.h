@@ -78,6 +78,7 @@ struct board_generation {
     uint32_t entries;
     uint64_t bytes;
     uint32_t writer;
+    bool dropped;               /* found violated: not used any more */
 };
 
 struct board {
@@ -97,6 +98,7 @@ struct board {
     struct attempt_key key;
     uint64_t opened_gates;      /* of the running pass */
     struct board_generation generation; /* token 0: none */
+    uint32_t violations_n, leases_lost_n;
     LIST_OF (struct board_metric) metrics;
     uint32_t conflicts_n;
     uint32_t cancel_level;

@@ -9,7 +9,7 @@
 enum { WAITING_BYTES = 1 << 20, NOTABLE_LINES = 6, RUNGS_LEAST = 3, BESIDE_RUNGS = 4, WORDS_COLUMNS = 48 };
 
 /* How many lines each part gets. Rungs first, but never so many that nothing of the waiting shows. */
-struct layout { uint32_t hosts, rungs, waiting, notable; };
+struct layout { uint32_t hosts, rungs, violations, waiting, notable; };
 
 static uint32_t least (uint32_t a, uint32_t b)
 {
@@ -37,6 +37,7 @@ static struct layout lay_out (const struct style *style, struct layout wanted)
     struct layout layout = { 0 };
     layout.rungs = take (&left, rungs_wanted (wanted.rungs, left));
     layout.hosts = take (&left, wanted.hosts);
+    layout.violations = take (&left, wanted.violations);
     layout.waiting = take (&left, wanted.waiting);
     layout.notable = take (&left, least (wanted.notable, NOTABLE_LINES));
     return layout;
@@ -108,6 +109,15 @@ static uint32_t draw_hosts (const struct board *board, const struct style *style
     }
     mem_free (hosts);
     return drawn;
+}
+
+/* The run ends with another exit status for it, whatever it reaches. */
+static void draw_violations (const struct board *board, const struct style *style, struct buf *out)
+{
+    struct line line = line_begin (out, style);
+    line_paint (&line, PAINT_BAD);
+    line_printf (&line, "cache violated: %u finding%s", board->violations_n, board->violations_n == 1 ? "" : "s");
+    line_end (&line);
 }
 
 static uint32_t hosts_wanted (const struct board *board)
@@ -197,12 +207,15 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
     if (!board->opened || style->rows == 1)
         return;
     buf_init (&waiting, WAITING_BYTES);
-    struct layout layout = { .rungs = board->plan.rungs.n, .hosts = hosts_wanted (board), .notable = notable_n };
+    struct layout layout = { .rungs = board->plan.rungs.n, .hosts = hosts_wanted (board),
+                             .violations = board->violations_n > 0, .notable = notable_n };
     layout.waiting = waiting_lines (board, now_ms, WAITING_LINES, set_columns (style), &waiting);
     layout = lay_out (style, layout);
     draw_header (board, now_ms, style, out);
     draw_rungs (board, now_ms, style, layout.rungs, out);
     draw_hosts (board, style, layout.hosts, out);
+    if (layout.violations)
+        draw_violations (board, style, out);
     draw_waiting (style, &waiting, layout.waiting, out);
     draw_notable (style, notable, notable_n, layout.notable, out);
     buf_release (&waiting);

@@ -122,6 +122,47 @@ static void tell_granted (struct teller *teller, const struct fact *fact)
     say (teller, fact->at_ms);
 }
 
+static void tell_lease_lost (struct teller *teller, const struct fact *fact)
+{
+    const struct fact_lease_lost *lost = &fact->of.lease_lost;
+    add_host (teller, lost->host);
+    buf_printf (&teller->words, " may not write cache generation %" PRIu64 " any more", lost->token);
+    if (lost->why.len)
+        buf_puts (&teller->words, ": ");
+    buf_text (&teller->words, lost->why);
+    say (teller, fact->at_ms);
+}
+
+static void tell_violated (struct teller *teller, const struct fact *fact)
+{
+    const struct fact_cache_violated *violated = &fact->of.cache_violated;
+    const struct finding *finding = &violated->finding;
+    buf_printf (&teller->words, "cache violated: %s", names_of (&finding_kind_names, finding->kind));
+    if (finding->token)
+        buf_printf (&teller->words, " in generation %" PRIu64, finding->token);
+    if (violated->host < teller->board->plan.hosts.n) {
+        buf_puts (&teller->words, ", seen by ");
+        add_host (teller, violated->host);
+    }
+    if (finding->path.len)
+        buf_puts (&teller->words, ": ");
+    buf_text (&teller->words, finding->path);
+    if (finding->detail.len)
+        buf_puts (&teller->words, ": ");
+    buf_text (&teller->words, finding->detail);
+    say (teller, fact->at_ms);
+}
+
+static void tell_dropped (struct teller *teller, const struct fact *fact)
+{
+    const struct fact_generation_dropped *dropped = &fact->of.generation_dropped;
+    buf_printf (&teller->words, "cache generation %" PRIu64 " is not used any more", dropped->token);
+    if (dropped->why.len)
+        buf_puts (&teller->words, ": ");
+    buf_text (&teller->words, dropped->why);
+    say (teller, fact->at_ms);
+}
+
 /* ---- passes ---- */
 
 static void tell_began (struct teller *teller, const struct fact *fact)
@@ -308,6 +349,8 @@ static tell_fn *const tellers[] = {
     [FACT_GENERATION_PUBLISHED] = tell_published, [FACT_METRIC_JUDGED] = tell_metric, [FACT_PASS_ENDED] = tell_ended,
     [FACT_CANCEL_ASKED] = tell_cancel, [FACT_CONFLICT_SEEN] = tell_conflict, [FACT_RUN_ENDED] = tell_run_ended,
     [FACT_PASS_STOPPED] = tell_stopped, [FACT_HOST_SUSPECTED] = tell_suspected,
+    [FACT_LEASE_LOST] = tell_lease_lost, [FACT_CACHE_VIOLATED] = tell_violated,
+    [FACT_GENERATION_DROPPED] = tell_dropped,
 };
 
 void plain_fact (const struct board *board, const struct fact *fact, const struct style *style, struct buf *out)

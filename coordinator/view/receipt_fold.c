@@ -1,33 +1,11 @@
 #include "coordinator/core/blame.h"
-#include "coordinator/view/receipt_fold.h"
+#include "coordinator/view/receipt_fold_private.h"
 
 #include <string.h>
 
 #include "coordinator/core/merge.h"
 
 enum { EVIDENCE_BYTES = 1024 };
-
-/* Lists that grow while the fold goes on. */
-struct growing { void *items; uint32_t n, capacity; };
-
-struct host_fold {
-    struct setup setup;
-    struct growing bundle, observed, facts, notes;  /* var, var, var, note */
-    struct backend backend;
-    struct growing rungs;                           /* rung_receipt */
-    struct growing open;                            /* attempt_key of each rung_receipt */
-    bool joined, lost;
-    struct text lost_why;
-};
-
-struct receipt_fold {
-    struct arena arena;
-    struct plan plan;
-    struct header header;
-    struct host_fold *hosts;
-    uint32_t next_rung;             /* the first that has not passed */
-    struct growing times, reductions, generations, recoveries;
-};
 
 struct receipt_fold *receipt_fold_create (void)
 {
@@ -47,14 +25,14 @@ void receipt_fold_destroy (struct receipt_fold *fold)
         return;
     for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
-    struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries };
+    struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries, &fold->violations };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
     arena_release (&fold->arena);
     mem_free (fold);
 }
 
-static void *grow (struct growing *list, size_t item_bytes)
+void *receipt_grow (struct growing *list, size_t item_bytes)
 {
     if (list->n == list->capacity) {
         list->capacity = list->capacity ? 2 * list->capacity : 8;
@@ -65,7 +43,7 @@ static void *grow (struct growing *list, size_t item_bytes)
     return item;
 }
 
-static struct text keep (struct receipt_fold *fold, struct text text)
+struct text receipt_keep (struct receipt_fold *fold, struct text text)
 {
     return text_copy (&fold->arena, text);
 }
@@ -76,10 +54,10 @@ static void keep_var (struct receipt_fold *fold, struct growing *list, const str
     struct var *vars = list->items;
     for (uint32_t i = 0; i < list->n; i++)
         if (text_equal (vars[i].name, var->name)) {
-            vars[i].value = keep (fold, var->value);
+            vars[i].value = receipt_keep (fold, var->value);
             return;
         }
-    *(struct var *) grow (list, sizeof (struct var)) = (struct var) { keep (fold, var->name), keep (fold, var->value) };
+    *(struct var *) receipt_grow (list, sizeof (struct var)) = (struct var) { receipt_keep (fold, var->name), receipt_keep (fold, var->value) };
 }
 
 /* ---- one kind of fact each ---- */
@@ -92,7 +70,7 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
     struct header *header = &fold->header;
     *header = (struct header) {
-        .run = keep (fold, opened->run), .slice = plan->slice, .ladder = plan->ladder, .version = keep (fold, opened->version),
+        .run = receipt_keep (fold, opened->run), .slice = plan->slice, .ladder = plan->ladder, .version = receipt_keep (fold, opened->version),
         .mesh = plan->mesh, .cache_mode = text_of (names_of (&cache_mode_names, plan->cache.mode)),
         .cache_writer = plan->cache.writer, .began_wall_ms = fact->wall_ms,
     };
@@ -104,9 +82,19 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
         header->hosts.items[header->hosts.n] = plan->hosts.items[header->hosts.n].name;
 }
 
-static void recover (struct receipt_fold *fold, struct text what)
+struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
 {
-    struct recovery *recovery = grow (&fold->recoveries, sizeof (*recovery));
+    return host < fold->plan.hosts.n ? fold->plan.hosts.items[host].name : (struct text) { 0 };
+}
+
+struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
+{
+    return rung < fold->plan.rungs.n ? fold->plan.rungs.items[rung].id : (struct text) { 0 };
+}
+
+void receipt_recover (struct receipt_fold *fold, struct text what)
+{
+    struct recovery *recovery = receipt_grow (&fold->recoveries, sizeof (*recovery));
     *recovery = (struct recovery) { fold->header.run, what };
 }
 
@@ -114,7 +102,7 @@ static void fold_joined (struct receipt_fold *fold, const struct fact_host_joine
 {
     struct host_fold *host = &fold->hosts[joined->host];
     if (host->joined)
-        recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)", TEXT_ARG (fold->plan.hosts.items[joined->host].name),
+        receipt_recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)", TEXT_ARG (fold->plan.hosts.items[joined->host].name),
                                     (unsigned long long) joined->session));
     host->joined = true;
     host->lost = false;
@@ -122,23 +110,10 @@ static void fold_joined (struct receipt_fold *fold, const struct fact_host_joine
 
 static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
 {
-    recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s", TEXT_ARG (fold->plan.hosts.items[lost->host].name),
+    receipt_recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s", TEXT_ARG (fold->plan.hosts.items[lost->host].name),
                                 TEXT_ARG (lost->why)));
     fold->hosts[lost->host].lost = true;
-    fold->hosts[lost->host].lost_why = keep (fold, lost->why);
-}
-
-static void fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted)
-{
-    if (generation->token == 0)
-        return;
-    struct generation_receipt *kept = grow (&fold->generations, sizeof (*kept));
-    bool known = generation->writer < fold->plan.hosts.n && !adopted;
-    *kept = (struct generation_receipt) {
-        .run = fold->header.run, .adopted = adopted, .token = generation->token, .sha256 = keep (fold, generation->sha256),
-        .bundle = keep (fold, generation->bundle), .from_run = keep (fold, generation->from_run), .entries = generation->entries,
-        .bytes = generation->bytes, .compile_ms = generation->compile_ms, .writer = known ? fold->plan.hosts.items[generation->writer].name : (struct text) { 0 },
-    };
+    fold->hosts[lost->host].lost_why = receipt_keep (fold, lost->why);
 }
 
 static struct text restore_method (const struct result *result)
@@ -165,8 +140,8 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
         return;
     host->setup = (struct setup) {
         .pins = pins->name, .pins_sha256 = pins->file.sha256, .script_sha256 = pins->setup.sha256,
-        .restore_method = keep (fold, restore_method (result)), .python = keep (fold, bundle_value (result, "python")),
-        .environment = keep (fold, bundle_value (result, "fingerprint")),
+        .restore_method = receipt_keep (fold, restore_method (result)), .python = receipt_keep (fold, bundle_value (result, "python")),
+        .environment = receipt_keep (fold, bundle_value (result, "fingerprint")),
     };
 }
 
@@ -179,7 +154,7 @@ static void fold_evidence (struct receipt_fold *fold, struct host_fold *host, co
     for (uint32_t i = 0; i < result->facts.n; i++)
         keep_var (fold, &host->facts, &result->facts.items[i]);
     for (uint32_t i = 0; i < result->notes.n; i++)
-        record_copy (&note_record, grow (&host->notes, sizeof (struct note)), &result->notes.items[i], &fold->arena);
+        record_copy (&note_record, receipt_grow (&host->notes, sizeof (struct note)), &result->notes.items[i], &fold->arena);
     if (result->backend.platform.len)
         record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
     fold_setup (fold, host, result);
@@ -198,14 +173,6 @@ static struct text last_bytes (struct text text, uint32_t bytes)
     return text;
 }
 
-#define KEEP_LIST(to, from, record, arena)                                                                               \
-    do {                                                                                                                 \
-        (to).items = arena_array (arena, (from).n, sizeof (*(to).items));                                                \
-        (to).n = (from).n;                                                                                               \
-        for (uint32_t at = 0; at < (from).n; at++)                                                                       \
-            record_copy (record, &(to).items[at], &(from).items[at], arena);                                             \
-    } while (0)
-
 static void add_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
 {
     const struct rung_receipt *before = host->rungs.items;
@@ -219,8 +186,8 @@ static void add_history (struct receipt_fold *fold, const struct host_fold *host
 
 static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
 {
-    *(struct attempt_key *) grow (&host->open, sizeof (*key)) = *key;
-    return grow (&host->rungs, sizeof (struct rung_receipt));
+    *(struct attempt_key *) receipt_grow (&host->open, sizeof (*key)) = *key;
+    return receipt_grow (&host->rungs, sizeof (struct rung_receipt));
 }
 
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
@@ -230,14 +197,15 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     struct rung_receipt *rung = add_rung (host, &result->key);
     *rung = (struct rung_receipt) {
         .rung = fold->plan.rungs.items[result->key.rung].id, .pass = result->key.pass, .attempt = result->key.attempt,
-        .duration_ms = result->duration_ms, .phase = keep (fold, result->phase), .memory.peak_bytes = result->peak_bytes,
+        .duration_ms = result->duration_ms, .phase = receipt_keep (fold, result->phase), .memory.peak_bytes = result->peak_bytes,
         .output_bytes = result->output_bytes, .dropped_bytes = result->dropped_bytes, .strays = result->strays,
-        .bad_lines = result->bad_lines, .cause.evidence = keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
+        .bad_lines = result->bad_lines, .cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
     };
-    KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
-    KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
-    KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
-    KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
+    receipt_fold_view (fold, rung, result);
     add_history (fold, host, rung);
     fold_evidence (fold, host, result);
 }
@@ -265,11 +233,11 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
     if (rung == NULL)
         return;
     rung->outcome = verdict->outcome;
-    rung->cache = keep (fold, verdict->cache);
+    rung->cache = receipt_keep (fold, verdict->cache);
     rung->cause.layer = verdict->layer;
-    rung->cause.signature = keep (fold, verdict->signature);
-    rung->cause.text = keep (fold, verdict->cause);
-    rung->cause.next = keep (fold, verdict->next);
+    rung->cause.signature = receipt_keep (fold, verdict->signature);
+    rung->cause.text = receipt_keep (fold, verdict->cause);
+    rung->cause.next = receipt_keep (fold, verdict->next);
 }
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
@@ -281,7 +249,7 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
     }
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
-    struct rung_time *time = grow (&fold->times, sizeof (*time));
+    struct rung_time *time = receipt_grow (&fold->times, sizeof (*time));
     *time = (struct rung_time) { fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass, ended->key.attempt,
                                  ended->duration_ms };
     if (ended->outcome == OUTCOME_PASSED)
@@ -290,14 +258,14 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
 
 static void fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
 {
-    struct reduction_receipt *kept = grow (&fold->reductions, sizeof (*kept));
+    struct reduction_receipt *kept = receipt_grow (&fold->reductions, sizeof (*kept));
     *kept = (struct reduction_receipt) {
-        .run = fold->header.run, .rung = fold->plan.rungs.items[judged->key.rung].id, .metric = keep (fold, judged->metric),
-        .value = judged->value, .proof = judged->proof, .why = keep (fold, judged->why),
+        .run = fold->header.run, .rung = fold->plan.rungs.items[judged->key.rung].id, .metric = receipt_keep (fold, judged->metric),
+        .value = judged->value, .proof = judged->proof, .why = receipt_keep (fold, judged->why),
     };
     kept->axes.items = arena_array (&fold->arena, judged->axes.n, sizeof (struct text));
     for (kept->axes.n = 0; kept->axes.n < judged->axes.n; kept->axes.n++)
-        kept->axes.items[kept->axes.n] = keep (fold, judged->axes.items[kept->axes.n]);
+        kept->axes.items[kept->axes.n] = receipt_keep (fold, judged->axes.items[kept->axes.n]);
     kept->missing.items = arena_array (&fold->arena, judged->missing.n, sizeof (struct text));
     for (uint32_t i = 0; i < judged->missing.n; i++)
         kept->missing.items[kept->missing.n++] = fold->plan.hosts.items[judged->missing.items[i]].name;
@@ -305,10 +273,10 @@ static void fold_metric (struct receipt_fold *fold, const struct fact_metric_jud
 
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
 {
-    recover (fold, text_format (&fold->arena, "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
+    receipt_recover (fold, text_format (&fold->arena, "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
                                 TEXT_ARG (fold->plan.hosts.items[seen->host].name),
                                 TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id), names_of (&pass_names, seen->key.pass),
-                                seen->key.attempt, keep (fold, seen->kept).ptr, keep (fold, seen->other).ptr));
+                                seen->key.attempt, receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
 }
 
 /* Hosts that were lost before a rung began have no attempt at it, and yet they are why the run ends: each stands there as the
@@ -334,7 +302,7 @@ static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
     for (uint32_t i = 0; i < fold->plan.hosts.n && unheard && fold->next_rung < fold->plan.rungs.n; i++)
         if (fold->hosts[i].lost)
             fold_missing (fold, &fold->hosts[i], outcome);
-    fold->header.sentence = keep (fold, fact->of.run_ended.sentence);
+    fold->header.sentence = receipt_keep (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
     fold->header.ended_wall_ms = fact->wall_ms;
 }
@@ -345,13 +313,16 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_RUN_OPENED: fold_opened (fold, fact); break;
     case FACT_EPOCH_BEGAN:
         if (fact->of.epoch_began.epoch > 1)
-            recover (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
+            receipt_recover (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
                                         (unsigned long long) fact->of.epoch_began.epoch));
         break;
     case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
     case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
-    case FACT_GENERATION_ADOPTED: fold_generation (fold, &fact->of.generation, true); break;
-    case FACT_GENERATION_PUBLISHED: fold_generation (fold, &fact->of.generation, false); break;
+    case FACT_GENERATION_ADOPTED: receipt_fold_generation (fold, &fact->of.generation, true); break;
+    case FACT_GENERATION_PUBLISHED: receipt_fold_generation (fold, &fact->of.generation, false); break;
+    case FACT_GENERATION_DROPPED: receipt_fold_dropped (fold, &fact->of.generation_dropped); break;
+    case FACT_LEASE_LOST: receipt_fold_lease_lost (fold, &fact->of.lease_lost); break;
+    case FACT_CACHE_VIOLATED: receipt_fold_violated (fold, fact); break;
     case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
     case FACT_METRIC_JUDGED: fold_metric (fold, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
@@ -407,5 +378,7 @@ void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, st
     out->generations.n = fold->generations.n;
     out->recoveries.items = copy_items (&fold->recoveries, sizeof (struct recovery), arena);
     out->recoveries.n = fold->recoveries.n;
+    out->violations.items = copy_items (&fold->violations, sizeof (struct violation_receipt), arena);
+    out->violations.n = fold->violations.n;
     merge_normalise (out);
 }

@@ -6,6 +6,7 @@
 #include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
 #include "coordinator/core/merge.h"
+#include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/record_json.h"
 
 enum { RECEIPT_JSON_MAX_BYTES = 512 << 20 };
@@ -128,27 +129,37 @@ static json_t *ladder_json (const struct slice_receipt *receipt, const struct he
 
 /* ---- cache ---- */
 
-static const struct generation_receipt *newest (const struct slice_receipt *receipt)
+static json_t *enforcement_json (const struct slice_receipt *receipt, struct text run)
 {
-    const struct generation_receipt *found = NULL;
-    for (uint32_t i = 0; i < receipt->generations.n; i++)
-        if (found == NULL || receipt->generations.items[i].token > found->token)
-            found = &receipt->generations.items[i];
-    return found;
+    json_t *object = json_object ();
+    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    for (enum enforcement level = ENFORCEMENT_NONE + 1; level < ENFORCEMENT_N; level++) {
+        uint32_t n = receipt_enforced (receipt, run, level, names);
+        if (n > 0)
+            json_object_set_new (object, names_of (&enforcement_names, level), folded (names, n));
+    }
+    mem_free (names);
+    return object;
 }
 
-/* This version keeps readers out by file modes and framework settings: the receipt does not claim more. */
+static json_t *violations_json (const struct slice_receipt *receipt, struct text run)
+{
+    json_t *array = json_array ();
+    for (uint32_t i = 0; i < receipt->violations.n; i++)
+        if (text_equal (receipt->violations.items[i].run, run))
+            json_array_append_new (array, record_to_json (&violation_receipt_record, &receipt->violations.items[i]));
+    return array;
+}
+
 static json_t *cache_json (const struct slice_receipt *receipt, const struct header *header)
 {
-    const struct generation_receipt *generation = newest (receipt);
-    json_t *enforcement = json_object ();
-    if (generation)
-        json_object_set_new (enforcement, "cooperative", folded (header->hosts.items, header->hosts.n));
-    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:[]}", "mode", text_json (header->cache_mode), "generation",
+    const struct generation_receipt *generation = receipt_generation (receipt, header->run);
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_json (header->cache_mode), "generation",
                       generation ? text_json (generation->bundle) : json_null (), "token",
                       generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
                       generation ? text_json (generation->writer.len ? generation->writer : header->cache_writer) : json_null (), "digest",
-                      generation ? text_json (generation->sha256) : json_null (), "enforcement", enforcement, "violations");
+                      generation ? text_json (generation->sha256) : json_null (), "enforcement",
+                      enforcement_json (receipt, header->run), "violations", violations_json (receipt, header->run));
 }
 
 /* ---- drift, conflicts ---- */
@@ -236,7 +247,8 @@ void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, stru
     dump (host_json (receipt, host), out);
 }
 
-static const char *const stored[] = { "headers", "hosts", "times", "reductions", "generations", "recoveries" };
+static const char *const stored[] = { "headers", "hosts", "times", "reductions", "generations", "recoveries",
+                                     "violations" };
 
 void receipt_json (const struct slice_receipt *receipt, struct buf *out)
 {

@@ -1,6 +1,5 @@
 #include "coordinator/view/receipt_text.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -8,8 +7,9 @@
 #include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
 #include "coordinator/core/merge.h"
+#include "coordinator/view/receipt_cache.h"
 
-enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8 };
+enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 
 static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
 {
@@ -31,6 +31,8 @@ static void add_header (const struct header *header, struct buf *out)
         buf_escaped (out, header->sentence, 4 * COLUMNS);
     else
         buf_puts (out, "not ended: this is how far it has come");
+    if (header->exit_status == EXIT_CACHE_VIOLATION)
+        buf_puts (out, "\nexit     4: the cache was violated");
     buf_byte (out, '\n');
 }
 
@@ -144,60 +146,6 @@ static void add_ladder (const struct slice_receipt *receipt, const struct header
 }
 
 /* ---- what the passes proved ---- */
-
-static uint64_t counter (const struct rung_receipt *rung, const char *name)
-{
-    for (uint32_t i = 0; i < rung->counters.n; i++)
-        if (text_is (rung->counters.items[i].name, name))
-            return rung->counters.items[i].value;
-    return 0;
-}
-
-struct saving { uint64_t programs, retrieval_ms; uint32_t restored_hosts; };
-
-static struct saving savings (const struct slice_receipt *receipt)
-{
-    struct saving sum = { 0 };
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        bool restored = false;
-        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
-            const struct rung_receipt *rung = &receipt->hosts.items[i].rungs.items[k];
-            if (!text_is (rung->cache, "restored"))
-                continue;
-            restored = true;
-            sum.programs += counter (rung, "cache_hits");
-            sum.retrieval_ms += counter (rung, "retrieval_ms");
-        }
-        sum.restored_hosts += restored;
-    }
-    return sum;
-}
-
-/* Every restored host would have spent what the writer did; loading took some of it. */
-static uint64_t saved_ms (const struct saving *sum, const struct generation_receipt *generation)
-{
-    uint64_t otherwise = sum->restored_hosts * generation->compile_ms;
-    return otherwise > sum->retrieval_ms ? otherwise - sum->retrieval_ms : 0;
-}
-
-static void add_cache (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
-{
-    const struct generation_receipt *newest = NULL;
-    for (uint32_t i = 0; i < receipt->generations.n; i++)
-        if (newest == NULL || receipt->generations.items[i].token >= newest->token)
-            newest = &receipt->generations.items[i];
-    if (newest == NULL)
-        return;
-    struct saving sum = savings (receipt);
-    char saved[DURATION_TEXT_BYTES], spent[DURATION_TEXT_BYTES];
-    buf_printf (out, "cache    %.*s, generation %" PRIu64 " of %.*s, %u files, sha256 %.12s, writer %.*s\n", TEXT_ARG (header->cache_mode),
-                newest->token, TEXT_ARG (newest->bundle), newest->entries, newest->sha256.len ? newest->sha256.ptr : "-",
-                TEXT_ARG (header->cache_writer));
-    buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " programs loaded instead of compiled, compile time saved %s",
-                sum.restored_hosts, receipt->hosts.n, sum.programs, duration_print (saved_ms (&sum, newest), saved));
-    buf_printf (out, " (compiling it took its writer %s)\n", duration_print (newest->compile_ms, spent));
-    buf_puts (out, "         readers are kept out by file modes and framework settings (cooperative)\n");
-}
 
 static void add_names (const struct text *names, uint32_t n, struct buf *out)
 {
@@ -371,7 +319,7 @@ void receipt_text (const struct slice_receipt *receipt, struct buf *out)
         add_header (header, out);
         add_frontier (receipt, header, out);
         add_ladder (receipt, header, out);
-        add_cache (receipt, header, out);
+        receipt_text_cache (receipt, header, out);
     }
     add_metrics (receipt, out);
     add_backend (receipt, out);

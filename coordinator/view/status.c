@@ -207,6 +207,7 @@ static json_t *cache_value (const struct board *board)
     set (object, "bytes", number (generation->bytes));
     set (object, "writer",
          generation->adopted ? json_null () : text_value (board_host_name (board, generation->writer)));
+    set (object, "dropped", json_boolean (generation->dropped));
     return object;
 }
 
@@ -256,6 +257,8 @@ void status_json (const struct status *status, struct buf *out)
     set (object, "rungs", rungs_value (status));
     set (object, "waiting", waiting_value (status));
     set (object, "cache", cache_value (status->board));
+    set (object, "violations", number (status->board->violations_n));
+    set (object, "leases_lost", number (status->board->leases_lost_n));
     set (object, "metrics", metrics_value (status->board));
     set (object, "conflicts", number (status->board->conflicts_n));
     char *text = json_dumps (object, JSON_INDENT (2) | JSON_ENSURE_ASCII);

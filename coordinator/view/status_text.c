@@ -95,6 +95,8 @@ static void add_cache (const struct board *board, const struct style *style, str
         line_puts (&line, "written by ");
         line_text (&line, board_host_name (board, generation->writer));
     }
+    if (generation->dropped)
+        line_puts (&line, "; violated, not used any more");
     line_end (&line);
 }
 

@@ -153,13 +153,30 @@ static void add_gate (const struct teller *teller, const struct wait_group *grou
     add_attempt_span (teller);
 }
 
+/* What a worker does with the cache around its program; every other phase is a word of the program. */
+static const char *cache_phase (struct text phase)
+{
+    static const struct { const char *phase, *does; } known[] = {
+        { "lease", " to be granted the cache" }, { "cache", " to prepare the cache" },
+        { "confine", " to try what its sandbox refuses" }, { "audit", " to look over the cache" },
+        { "seal", " to seal the cache" },
+    };
+    for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)
+        if (text_is (phase, known[i].phase))
+            return known[i].does;
+    return NULL;
+}
+
 static void add_phase (const struct teller *teller, const struct wait_group *group)
 {
+    const char *does = cache_phase (group->word);
     buf_puts (teller->out, "waiting for ");
     add_set (teller, group->hosts, group->n);
-    if (group->word.len)
+    if (does)
+        buf_puts (teller->out, does);
+    else if (group->word.len)
         buf_puts (teller->out, " in phase ");
-    buf_escaped (teller->out, group->word, 0);
+    buf_escaped (teller->out, does ? (struct text) { 0 } : group->word, 0);
     add_attempt_span (teller);
 }
 

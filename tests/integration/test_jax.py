@@ -36,7 +36,7 @@ class Jax(lab.LabTest):
         """path -> (mode, sha256) of every folder and file of the cache, without the catalogue."""
         found = {}
         for path in sorted((self.lab.home / "cache").rglob("*")):
-            if not path.name.startswith("catalogue"):
+            if not path.name.startswith(("catalogue", "storage")):
                 content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
                 found[str(path.relative_to(self.lab.home))] = (stat.S_IMODE(path.stat().st_mode), content)
         return found
@@ -84,12 +84,15 @@ class Ladder(Jax):
         entry.write_bytes(entry.read_bytes()[:-1] + b"x")
         entry.chmod(0o444)
 
-        self.passes(self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2}))
-        for host in self.lab.receipt()["hosts"]:
-            restored = [rung for rung in host["rungs"] if rung["pass"] == "restored"]
-            self.assertEqual(["could-not-run", "passed"], [rung["outcome"] for rung in restored])
-            self.assertEqual("cache", restored[0]["cause"]["layer"])
-            self.assertEqual(1, len(restored[1]["recovered"]))
+        ended = self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2})
+        self.assertEqual(4, ended.status, ended)
+        receipt = self.lab.receipt()
+        violations = receipt["cache"]["violations"]
+        self.assertEqual({("changed", 1)}, {(item["kind"], item["token"]) for item in violations})
+        self.assertIn(entry.name, {item["path"] for item in violations})
+        self.assertEqual("passed", receipt["outcome"])
+        for host in receipt["hosts"]:
+            self.assertEqual("passed", [rung for rung in host["rungs"] if rung["pass"] == "restored"][-1]["outcome"])
         self.passes(self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2}))
         self.assertNotIn("cold", {rung["pass"] for host in self.lab.receipt()["hosts"] for rung in host["rungs"]})
 

@@ -44,6 +44,12 @@ class Monitors(lab.LabTest):
         self.lab.running.append(shown)
         return shown
 
+    def peer(self, key):
+        peer = zmq_peer.Peer(key["address"], key["port"], key["coordinator_key"].encode(),
+                             (key["public_key"].encode(), key["secret_key"].encode()))
+        self.addCleanup(peer.close)
+        return peer
+
     @staticmethod
     def durable(out):
         """The lines of facts that are recorded; what workers' heartbeats tell may be missed."""
@@ -110,6 +116,39 @@ class Watching(Monitors):
         self.assertEqual(0, ended.status, ended)
         here = self.passes(self.lab.sliceup("watch", "--plain"))
         self.assertEqual(self.durable(here.out), self.durable(ended.out))
+
+    def test_when_the_coordinator_is_gone_it_says_so_and_ends(self):
+        run = self.start(self.slow_slice(seconds=100))
+        shown = self.watch(self.key())
+        shown.wait_out("low attempt 1 began", 60)
+        run.kill_and_reap()
+        ended = shown.end(180)  # silence is measured by the minute
+        self.assertEqual(3, ended.status, ended)
+        self.assertRegex(ended.out, r"127\.0\.0\.1, port \d+, was silent for 60 s: the coordinator of run [0-9a-f]{8} is gone")
+        self.assertIn("the coordinator does not answer; waiting for it", ended.out)
+
+    def test_who_lags_behind_at_the_end_is_waited_for_and_told(self):
+        run = self.start(self.slow_slice(seconds=4))
+        key = json.loads(self.passes(self.lab.sliceup("monitor-key")).out)
+        late, dead = self.peer(key), self.peer(key)
+
+        def asked_until_the_last_rung():  # an answer after the end would be the end of it
+            for peer in (late, dead):
+                peer.send(b"facts 1 0")
+            return self.lab.count("pass-began") == 2
+        lab.wait_for(asked_until_the_last_rung, "the last rung", 120)
+        lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 60)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            run.process.wait(1.5)
+        last = max(index for index, _ in self.lab.facts())
+        late.send(f"facts {last} 0".encode())
+        self.assertTrue(lab.wait_for(lambda: self.tells_all(late.receive(1), last), "the last fact", 20))
+        self.assertEqual(0, run.end(60).status)  # the other is not waited for without end
+
+    @staticmethod
+    def tells_all(frame, index):
+        """An answer that says that there is nothing more, and begins with this fact."""
+        return frame and frame[:1] == b"S" and frame[1] & 2 and frame[2:10] == index.to_bytes(8, "big")
 
 
 class Keys(Monitors):
@@ -195,12 +234,6 @@ class Keys(Monitors):
 class Hostile(Monitors):
     """Somebody who has a monitor's key and means harm."""
 
-    def peer(self, key):
-        peer = zmq_peer.Peer(key["address"], key["port"], key["coordinator_key"].encode(),
-                             (key["public_key"].encode(), key["secret_key"].encode()))
-        self.addCleanup(peer.close)
-        return peer
-
     @staticmethod
     def rss_bytes(pid):
         text = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -231,12 +264,12 @@ class Hostile(Monitors):
         thread.start()
         try:
             other = self.watch(self.key("--name", "honest"))
-            other.wait_out("attempt 1 began on", 120)
-            self.assertEqual(0, run.end(120).status, run.out)
+            ended = other.end(120)
         finally:
             stop.set()
             thread.join(30)
-            other.kill_and_reap()  # whether the run's last fact still reached it before the coordinator left is not promised
+        self.assertEqual(0, run.end(120).status, run.out)
+        self.assertEqual(0, ended.status, ended)
         self.assertGreater(sent[0], 2000, "hardly anything was asked: the test proves nothing")
         self.assertGreater(len(peaks), 100)
         self.assertLess(max(peaks) - before, 128 << 20)

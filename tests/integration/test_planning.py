@@ -45,6 +45,30 @@ class Planning(lab.LabTest):
                                       f"coordinator: {{address: c, control_port: 1, bulk_port: 2}}\n{REST}"))
         self.assertIn("workers come by themselves", join.out)
 
+    def test_the_cache_is_told_with_its_writers_and_what_each_rung_does(self):
+        jax = "slice: s\nhosts: h[0-3]\nprofile: cpu-jax\npins: jax-cpu\nladder: {ladder}\ncache: {cache}\n"
+
+        def check(cache, rungs=({"id": "tiny", "canary": "jax/tiny.py", "warm": "solo"},)):
+            ladder = self.lab.ladder("ladder.yaml", list(rungs))
+            return self.passes(self.check(jax.format(ladder=ladder, cache=cache)))
+        aot = {"id": "ahead", "canary": "jax/tiny.py", "warm": "aot"}
+        one = check('{writer: "h[2,1]", root: /c, enforcement: namespace, overlay: true, writable: [/out]}',
+                    [aot, {"id": "tiny", "canary": "jax/tiny.py", "warm": "solo"}])
+        self.assertIn("cache   single-writer, written by one of h2, h1, under /c, lease 15 s\n"
+                      "  enforcement at least namespace; readers get an overlay\n  programs may write /out\n", one.out)
+        self.assertRegex(one.out, r"1  cache +host +builtin +once +at most 1 min")
+        self.assertRegex(one.out, r"2  ahead +host +canary +compiled ahead by the writer, restored on all +at most")
+        self.assertRegex(one.out, r"3  tiny +host +canary +cold on the writer, restored on all +at most")
+        own = check("{mode: per-host, enforcement: cooperative}")
+        self.assertRegex(own.out, r"cache   per-host, under \S+/cache\n  enforcement at least cooperative \(manners: nothing keeps")
+        self.assertIn("cold on each host, restored on all", own.out)
+        reading = check("{mode: read-only}")
+        self.assertIn("enforcement at least landlock\n", reading.out)
+        self.assertIn("restored on all, read-only", reading.out)
+        off = check("{mode: off}")
+        self.assertIn("cache   off\nladder", off.out)
+        self.assertRegex(off.out, r"1  tiny +host +canary +once ")
+
     def test_hosts_are_left_out_on_the_command_line(self):
         ended = self.passes(self.check(SSH.format(more=""), "--hosts", "v6e-[0-3]", "--exclude", "@spare"))
         self.assertIn("hosts   2,", ended.out)

@@ -52,8 +52,9 @@ void sample_plan (struct plan *plan, uint32_t hosts, struct arena *arena)
     plan->profile = (struct profile) { .name = TEXT_LIT ("cpu"), .frontend = TEXT_LIT ("jax"), .backend = TEXT_LIT ("cpu"),
                                        .devices_per_host = 2 };
     plan->cache = (struct cache_plan) { .mode = CACHE_SINGLE_WRITER, .root = TEXT_LIT ("/cache"), .writer = TEXT_LIT ("host0") };
+    plan->cache.least = ENFORCEMENT_LANDLOCK;
     plan->limits = (struct limits) { .join_ms = 30000, .suspect_ms = 5000, .lost_ms = 30000, .orphan_ms = 120000,
-                                     .exit_ms = 1800000, .cascade_ms = 5000, .stop_ms = 10000, .log_bytes = 1 << 20 };
+                                     .exit_ms = 1800000, .cascade_ms = 5000, .stop_ms = 10000, .log_bytes = 1 << 20, .lease_ms = 15000 };
     plan->home = TEXT_LIT ("/home");
 }
 
@@ -109,6 +110,8 @@ void sample_result (const struct msg_run *run, const uint64_t *secrets, struct r
     if (run->rung.kind != PROGRAM_CANARY)
         return;
     add_evidence (run, result, arena);
+    if (run->cache.role != CACHE_ROLE_NONE)
+        result->cache.level = ENFORCEMENT_NAMESPACE_LANDLOCK;
     if (run->rung.metrics.n)
         add_metric (run, secrets, result, arena);
     if (run->cache.role == CACHE_ROLE_WRITER)

@@ -21,7 +21,7 @@ struct event {
     enum event_kind kind;
     uint32_t host, life;        /* life: of the process it was meant for */
     struct text frame;          /* owned */
-    uint64_t number;            /* FLUSH: durable index; PROGRAM: step; ASKED: question */
+    uint64_t number, token;     /* FLUSH: durable index; PROGRAM: step; ASKED: question, and whom it takes over from */
 };
 
 struct sim_host {
@@ -62,6 +62,8 @@ struct world {
     uint32_t started_n;
     struct fact_generation published;   /* the catalogue */
     uint64_t seed_of_pass;
+    uint64_t rival_until_ms, rival_beats_until_ms; /* another run has the lease, and shows that it lives */
+    bool tampered;
     bool ended;
 };
 
@@ -219,11 +221,19 @@ static void perform (struct world *world, const struct effect *effect, struct te
     case FX_LAUNCH: launch (world, effect->host); break;
     case FX_SEND: post (world, EV_TO_HOST, effect->host, 0, frame); break;
     case FX_ADMIT:
+    case FX_LEASE_BEAT:
+    case FX_LEASE_END:
     case FX_CACHE_PUBLISH: break;
+    case FX_CACHE_DROP:
+        if (world->published.token == effect->token)
+            world->published = (struct fact_generation) { 0 };
+        break;
+    case FX_CACHE_AUDIT:
     case FX_CACHE_FIND:
     case FX_TOKEN: {
         struct event *event = event_add (world, 5, EV_ASKED);
         event->number = effect->kind;
+        event->token = effect->rival.token;
         event->life = world->coord_life;
         break;
     }
@@ -348,6 +358,9 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
                             world->plan.rungs.items[run->key.rung].warm == WARM_GANG,
                  "a second host was given the write token of rung %u", run->key.rung);
     }
+    for (uint32_t i = 0; i < world->options.hosts && run->cache.role == CACHE_ROLE_WRITER; i++)
+        PROMISE (world, i == at || !world->hosts[i].running || world->hosts[i].run.cache.role != CACHE_ROLE_WRITER,
+                 "host%u began to write the cache while host%u did", at, i);
     world->started = mem_grow (world->started, world->started_n + 1, sizeof (*world->started));
     world->started[world->started_n++] = (struct started) { at, run->key, host->life };
     world->report->programs_started++;
@@ -553,14 +566,44 @@ static void deliver_to_host (struct world *world, const struct event *event)
     arena_release (&arena);
 }
 
+/* The catalogue: one run at a time, and who takes over says from whom. */
+static void answer_token (struct world *world, uint64_t over)
+{
+    struct input in = { .kind = IN_TOKEN };
+    if (world->now_ms < world->rival_until_ms && !over) {
+        uint64_t beats_ms = world->now_ms < world->rival_beats_until_ms ? world->now_ms : world->rival_beats_until_ms;
+        in.rival = (struct lease_rival) { TEXT_LIT ("00ff00ff00ff00ff00ff00ff00ff00ff"), 1, 1 + beats_ms / 5000 };
+    } else {
+        PROMISE (world, !over || world->now_ms >= world->rival_beats_until_ms + 30000 || world->now_ms >= world->rival_until_ms,
+                 "the lease of a run was taken over %" PRIu64 " ms after its last beat", world->now_ms - world->rival_beats_until_ms);
+        world->rival_until_ms = 0;
+        in.token = ++world->next_token;
+    }
+    coord_input (world, &in);
+}
+
+static void answer_audit (struct world *world)
+{
+    struct root_finding found = { .finding = { .kind = FINDING_CHANGED, .token = world->published.token,
+                                               .path = TEXT_LIT ("jit_tiny-cache"), .detail = TEXT_LIT ("other bytes") } };
+    struct input in = { .kind = IN_CACHE_AUDITED, .findings = &found };
+    if (world->options.tampered && !world->tampered && world->published.token) {
+        world->tampered = true;
+        in.findings_n = 1;
+    }
+    coord_input (world, &in);
+}
+
 static void answer (struct world *world, const struct event *event)
 {
     if (event->life != world->coord_life)
         return;
-    struct input in = { .kind = event->number == FX_TOKEN ? IN_TOKEN : IN_CACHE_FOUND };
     if (event->number == FX_TOKEN)
-        in.token = ++world->next_token;
-    coord_input (world, &in);
+        answer_token (world, event->token);
+    else if (event->number == FX_CACHE_AUDIT)
+        answer_audit (world);
+    else
+        coord_input (world, &(struct input) { .kind = IN_CACHE_FOUND });
 }
 
 static void happen (struct world *world, const struct event *event)
@@ -665,6 +708,11 @@ void world_run (const struct world_options *options, struct world_report *report
     for (uint32_t i = 0; i < world->plan.rungs.n && options->slow; i++)
         world->plan.rungs.items[i].timeout_ms = 600000;
     outbox_init (&world->outbox);
+    world->next_token = 1;
+    if (options->rival) {
+        world->rival_until_ms = chance (world, 50) ? rng_below (&world->rng, 90000) : UINT64_MAX;
+        world->rival_beats_until_ms = rng_below (&world->rng, 40000);
+    }
     resume_coord (world);
     plan_faults (world);
     while (!world->ended) {

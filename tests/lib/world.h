@@ -18,6 +18,8 @@ struct world_options {
     uint32_t coordinator_kills;     /* at random moments of the first two minutes; each is resumed a little later */
     uint32_t worker_kills;
     bool fall;                      /* one host's program fails on rung `all` */
+    bool rival;                     /* another run holds the cache's lease for a while, and may die with it */
+    bool tampered;                  /* the first look over the root after a warm pass finds a changed file */
     bool slow;                      /* programs run for longer than a worker bears a silent coordinator */
     uint64_t bound_ms;              /* virtual time by which the run must have ended */
 };

@@ -102,6 +102,26 @@ static void one_failing_host_is_the_cause_and_its_peers_are_not (void **state)
     every_seed (options, 60, one_fell);
 }
 
+static void another_run_s_lease_is_waited_for_and_taken_over_in_time (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .rival = true, .coordinator_kills = 1, .bound_ms = 1200000 };
+    every_seed (options, 60, top_reached);
+}
+
+static void violated (const struct world_options *options, const struct world_report *report)
+{
+    if (report->outcome != OUTCOME_PASSED || report->exit_status != 4)
+        fail_msg ("seed %llu, %u hosts: %u, %s", (unsigned long long) options->seed, options->hosts, report->exit_status, report->sentence);
+}
+
+static void a_changed_generation_is_dropped_warmed_anew_and_ends_with_4 (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .tampered = true, .coordinator_kills = 1, .bound_ms = 900000 };
+    every_seed (options, 60, violated);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +131,8 @@ int main (void)
         cmocka_unit_test (long_programs_are_not_orphaned_while_the_coordinator_lives),
         cmocka_unit_test (a_killed_worker_ends_the_climb_in_bounded_time),
         cmocka_unit_test (one_failing_host_is_the_cause_and_its_peers_are_not),
+        cmocka_unit_test (another_run_s_lease_is_waited_for_and_taken_over_in_time),
+        cmocka_unit_test (a_changed_generation_is_dropped_warmed_anew_and_ends_with_4),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

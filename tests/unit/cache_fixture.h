@@ -17,7 +17,7 @@
 #include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "worker/io/cache.h"
+#include "common/cache/cache.h"
 
 struct lot {                        /* one file of the generation that the tests seal */
     const char *path;
@@ -126,7 +126,7 @@ static inline int prepare_writer (struct yard *yard, const struct cache_order *o
 static inline int prepare_reader (struct yard *yard, uint64_t token)
 {
     struct cache_order order = reader_order (yard, token);
-    return cache_prepare_reader (&order, yard->private_dir, yard->dir, sizeof yard->dir, &yard->err);
+    return cache_prepare_reader (&order, AUDIT_FULL, 0, yard->private_dir, yard->dir, sizeof yard->dir, &yard->err);
 }
 
 /* Generation `token`, prepared, filled and sealed. */

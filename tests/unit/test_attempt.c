@@ -16,6 +16,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/io/attempt.h"
+#include "worker/io/confine.h"
 #include "worker/io/errand.h"
 #include "worker/io/exec.h"
 #include "worker/io/facts.h"
@@ -400,7 +401,7 @@ static void a_canary_hears_the_attempt_and_speaks (void **state)
                           "\"mesh\": [{\"axis\": \"host\", \"size\": 2}], \"nonce\": \"" NONCE "\", "
                           "\"pass\": \"once\", "
                           "\"protocol\": 1, \"rank\": 0, \"run\": \"ab\", \"rung\": \"tiny\", \"scope\": \"host\", "
-                          "\"secret\": 77, \"type\": \"attempt\", \"world\": 1}"));
+                          "\"secret\": 77, \"type\": \"attempt\", \"warm\": \"none\", \"world\": 1}"));
 }
 
 static void a_slice_canary_hears_its_place_in_the_slice (void **state)
@@ -644,7 +645,7 @@ static void use_cache (struct bench *bench, enum cache_role role, uint64_t token
 {
     bench->run.cache.role = role;
     bench->run.cache.token = token;
-    bench->run.cache.frontend_root = text_format (&bench->arena, "%s/root", bench->directory);
+    bench->run.cache.frontend_root = text_format (&bench->arena, "%s/root/jax/f00d", bench->directory);
     assert_int_equal (folder_make (bench->run.cache.frontend_root.ptr, 0700, NULL), 0);
 }
 
@@ -652,17 +653,19 @@ static void what_the_writer_sealed_is_what_a_reader_gets (void **state)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 5);
-    use_command (b, "echo entry > ../../cache/one; readlink ../../cache");
+    use_command (b, "echo entry > ../../cache/generation/one");
     const struct result *r = run (b);
     if (r->code || !r->seal.token)
         fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
-    assert_string_equal (b->phases, "cache start seal ");
+    assert_true (strncmp (b->phases, "cache confine ", 14) == 0); /* of phases in a row the latest is told */
+    has (text_of (b->phases), " seal ");
     assert_int_equal (r->seal.token, 5);
     assert_int_equal (r->seal.entries, 1);
-    has (r->tail, "/root/gen-5\n");
+    assert_true (r->cache.level > ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (access (text_format (&b->arena, "%s/root/jax/f00d/gen-5/one", b->directory).ptr, F_OK), 0);
     b->run.cache.sha256 = text_copy (&b->arena, r->seal.sha256);
     b->run.cache.role = CACHE_ROLE_READER;
-    use_command (b, "cat ../../cache/one");
+    use_command (b, "cat ../../cache/generation/one");
     r = run_again (b);
     assert_true (text_is (r->cache_state, "verified"));
     assert_true (text_is (r->tail, "entry\n"));
@@ -673,10 +676,10 @@ static void a_damaged_generation_is_not_run (void **state)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 6);
-    use_command (b, "echo entry > ../../cache/one");
+    use_command (b, "echo entry > ../../cache/generation/one");
     const struct result *r = run (b);
     b->run.cache.sha256 = text_copy (&b->arena, r->seal.sha256);
-    struct text entry = text_format (&b->arena, "%s/root/gen-6/one", b->directory);
+    struct text entry = text_format (&b->arena, "%s/root/jax/f00d/gen-6/one", b->directory);
     assert_int_equal (chmod (entry.ptr, 0600), 0);
     int fd = open (entry.ptr, O_WRONLY);
     assert_int_equal (write (fd, "ENTRY\n", 6), 6);
@@ -695,11 +698,11 @@ static void a_failed_writer_seals_nothing (void **state)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 7);
-    use_command (b, "echo entry > ../../cache/one; exit 1");
+    use_command (b, "echo entry > ../../cache/generation/one; exit 1");
     const struct result *r = run (b);
     assert_int_equal (r->seal.token, 0);
-    assert_string_equal (b->phases, "cache start ");
-    struct text manifest = text_format (&b->arena, "%s/root/gen-7/MANIFEST", b->directory);
+    assert_string_equal (b->phases, "cache confine start ");
+    struct text manifest = text_format (&b->arena, "%s/root/jax/f00d/gen-7/MANIFEST", b->directory);
     assert_true (access (manifest.ptr, F_OK) < 0 && errno == ENOENT);
 }
 
@@ -707,11 +710,52 @@ static void a_reader_without_a_generation_gets_an_empty_one (void **state)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
-    use_command (b, "ls -A ../../cache/ | wc -l");
+    use_command (b, "ls -A ../../cache/generation/ | wc -l");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_EXITED);
     has (r->tail, "0\n");
     assert_int_equal (r->cache_state.len, 0);
+}
+
+static void a_confined_program_has_no_descriptor_of_ours (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_READER, 0);
+    use_command (b, "ls /proc/self/fd | tr '\\n' ' '");
+    assert_true (text_is (run (b)->tail, "0 1 2 3 ")); /* 3: ls reads the folder */
+    use_cache (b, CACHE_ROLE_NONE, 0);
+    assert_true (text_is (run_again (b)->tail, "0 1 2 3 "));
+}
+
+static void a_level_that_is_not_reached_is_not_started (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_READER, 0);
+    b->run.cache.least = ENFORCEMENT_STORAGE;
+    use_command (b, "echo started");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    assert_int_equal (r->layer, LAYER_CACHE);
+    assert_int_equal (r->output_bytes, 0);
+    has (r->problem, "cache.enforcement asks for storage");
+    assert_true (r->cache.level != ENFORCEMENT_NONE && r->cache.mount.len > 0);
+}
+
+static void what_lands_in_an_overlay_is_counted_and_thrown_away (void **state)
+{
+    struct bench *b = *state;
+    use_cache (b, CACHE_ROLE_READER, 0);
+    b->run.cache.overlay = true;
+    use_command (b, "cd ../../cache/generation && mkdir f && for i in 1 2 3 4 5 6 7; do echo $i > f/$i; done; cat f/7");
+    const struct result *r = run (b);
+    assert_true (text_is (r->tail, "7\n"));
+    assert_int_equal (r->findings.n, 5);
+    assert_int_equal (r->findings.items[0].kind, FINDING_WRITE_ATTEMPT);
+    has (r->findings.items[0].path, "f/");
+    assert_int_equal (r->notes.n, 1);
+    has (r->notes.items[0].text, "wrote 7 files");
+    struct text layer = text_format (&b->arena, "%s/scratch/2.once.1/.cache-layer", b->directory);
+    assert_true (access (layer.ptr, F_OK) < 0 && errno == ENOENT);
 }
 
 static void a_stop_while_preparing_starts_nothing (void **state)
@@ -736,6 +780,8 @@ int main (int argc, char **argv)
         return facts_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "errand") == 0)
         return errand_main (argc - 1, argv + 1);
+    if (argc > 1 && strcmp (argv[1], "confine") == 0)
+        return confine_main (argc - 1, argv + 1);
     const struct CMUnitTest tests[] = {
         T (a_command_has_exit_status_and_log_only),
         T (a_silent_command_sends_no_chunk),
@@ -769,6 +815,9 @@ int main (int argc, char **argv)
         T (a_damaged_generation_is_not_run),
         T (a_failed_writer_seals_nothing),
         T (a_reader_without_a_generation_gets_an_empty_one),
+        T (a_confined_program_has_no_descriptor_of_ours),
+        T (a_level_that_is_not_reached_is_not_started),
+        T (what_lands_in_an_overlay_is_counted_and_thrown_away),
         T (a_stop_while_preparing_starts_nothing),
     };
     if (exec_adopt_orphans (NULL) < 0)

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: cache */
 #include "cache_fixture.h"
 
 #include <sched.h>
@@ -121,6 +121,7 @@ static void a_spoiled_base_seeds_nothing (void **state)
     assert_int_equal (chmod (strcat (yard->dir, "/jit_tiny-0a1b-cache"), 0644), 0);
     write_file (yard_generation (yard, 3, path), "jit_tiny-0a1b-cache", "Executable one", 14);
     assert_int_equal (chmod (yard->dir, 0444), 0);
+    assert_int_equal (chmod (path, 0555), 0);
     assert_int_equal (chmod (strcat (path, "/xla"), 0555), 0);
     assert_int_equal (chmod (strcat (path, "/autotune"), 0555), 0);
     order.base = 3;
@@ -266,6 +267,96 @@ static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
     }
 }
 
+static void names_of_our_own_are_no_entries_in_whatever_case (void **state)
+{
+    static const char *const names[] = { "MANIFEST", "manifest", "MANIFEST.part", "Witness", "WITNESS" };
+    struct yard *yard = *state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct cache_order order = writer_order (yard, 1);
+        assert_int_equal (prepare_writer (yard, &order), 0);
+        write_file (yard->dir, names[i], "x", 1);
+        assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), -1);
+        says (yard, names[i]);
+        says (yard, "is there already");
+        assert_int_equal (folder_remove (yard->dir, &yard->err), 0);
+    }
+}
+
+static void a_seal_leaves_a_witness_that_is_not_listed (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 5);
+    char path[1300];
+    struct buf bytes;
+    struct stat st;
+    seal_lots (yard, 3);
+    snprintf (path, sizeof path, "%s/WITNESS", yard->dir);
+    assert_int_equal (stat (path, &st), 0);
+    assert_true (S_ISREG (st.st_mode) && st.st_size > 16 && (st.st_mode & 07777) == 0444);
+    snprintf (path, sizeof path, "%s/MANIFEST", yard->dir);
+    buf_init (&bytes, 8192);
+    assert_int_equal (file_read (path, &bytes, &yard->err), 0);
+    assert_null (strstr (buf_c (&bytes), "WITNESS"));
+    buf_release (&bytes);
+    order.base = 3;
+    order.base_sha256 = yard->seal.sha256;
+    assert_int_equal (prepare_writer (yard, &order), 0);
+    assert_false (exists (yard->dir, "WITNESS"));
+}
+
+/* ---- a cache of this host's own ---- */
+
+static int prepare_own (struct yard *yard, const char *host)
+{
+    struct cache_order order = { .role = CACHE_ROLE_OWN, .frontend_root = text_of (yard->root) };
+    return cache_prepare_own (&order, text_of (host), yard->dir, sizeof yard->dir, &yard->err);
+}
+
+static void a_host_keeps_a_cache_of_its_own_between_runs (void **state)
+{
+    struct yard *yard = *state;
+    char wanted[160];
+    struct stat st;
+    assert_int_equal (prepare_own (yard, "h-1.example"), 0);
+    snprintf (wanted, sizeof wanted, "%s/host-h-1.example", yard->root);
+    assert_string_equal (yard->dir, wanted);
+    assert_int_equal (stat (yard->dir, &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0700);
+    write_file (yard->dir, "kept", "half writt", 10);
+    assert_int_equal (chmod (yard->dir, 0755), 0);
+    assert_int_equal (prepare_own (yard, "h-1.example"), 0);
+    assert_true (exists (yard->dir, "kept"));
+    assert_int_equal (stat (yard->dir, &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0700);
+    assert_int_equal (prepare_own (yard, "h-2"), 0);
+    assert_false (exists (yard->dir, "kept"));
+}
+
+static void what_has_no_place_in_a_cache_of_its_own_is_refused (void **state)
+{
+    static void (*const plants[]) (char *) = { plant_symlink, plant_pipe, plant_setuid };
+    struct yard *yard = *state;
+    for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {
+        char dir[1200];
+        assert_int_equal (prepare_own (yard, "h"), 0);
+        memcpy (dir, yard->dir, sizeof yard->dir);
+        plants[i] (dir);
+        assert_int_equal (prepare_own (yard, "h"), -1);
+        says (yard, "host-h in ");
+        says (yard, "\"x\" ");
+        assert_int_equal (unlink (dir), 0);
+    }
+    assert_int_equal (rmdir (yard->dir), 0);
+    assert_int_equal (symlink ("/", yard->dir), 0);
+    assert_int_equal (prepare_own (yard, "h"), -1);
+    says (yard, "is not a folder");
+    static const char *const names[] = { "", "..", "a/b", "-x", "a\nb" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal (prepare_own (yard, names[i]), -1);
+        says (yard, "needs the host's name");
+    }
+}
+
 /* ---- storage that says no ---- */
 
 /* Runs `body` in a child, since what it changes there cannot be changed back; it returns 0 when all was as expected. */
@@ -355,7 +446,8 @@ static int fill_a_small_disk (struct yard *yard)
     order.token = 3;
     order.base = 2;
     order.base_sha256 = yard->seal.sha256;
-    if (prepare_writer (yard, &order) != -1 || !strstr (yard->err.text, "No space left on device"))
+    if (prepare_writer (yard, &order) != -1 || !strstr (yard->err.text, "No space left on device")
+        || !strstr (yard->err.text, "cannot seed gen-3 from gen-2") || !strstr (yard->err.text, "it takes 40 KiB; "))
         return 3;
     if (exists (yard->root, "gen-3"))
         return 4;
@@ -365,6 +457,118 @@ static int fill_a_small_disk (struct yard *yard)
     if (prepare_writer (yard, &order) != -1 || !strstr (yard->err.text, "Read-only file system"))
         return 5;
     return prepare_reader (yard, 2) ? 6 : 0;
+}
+
+/* Every page of a disk taken one by one, so that the seal of the same generation fails at each place it can. */
+static int seal_on_a_disk_that_fills (struct yard *yard)
+{
+    char page[4096] = { 0 }, ballast[200];
+    int failures = 0, rc = -1;
+    snprintf (yard->root, sizeof yard->root, "%s/small", yard->base);
+    struct cache_order order = writer_order (yard, 2);
+    if (mkdir (yard->root, 0755) || mount_small (yard->root, 0))
+        return CANNOT_MOUNT;
+    if (prepare_writer (yard, &order))
+        return 1;
+    write_file (yard->dir, "entry", "bytes", 5);
+    snprintf (ballast, sizeof ballast, "%s/ballast", yard->root);
+    int fd = open (ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    off_t pages = 0;
+    while (write (fd, page, sizeof page) == sizeof page)
+        pages++;
+    for (; rc && pages >= 0 && ftruncate (fd, pages * (off_t) sizeof page) == 0; pages--) {
+        rc = cache_seal (&order, &yard->seal, &yard->arena, &yard->err);
+        if (rc == 0)
+            break;
+        failures++;
+        if (!strstr (yard->err.text, "No space left on device") || !strstr (yard->err.text, "gen-2")
+            || !strstr (yard->err.text, "; 0 KiB are free there"))
+            return 2;
+        if (exists (yard->dir, "MANIFEST") || exists (yard->dir, "MANIFEST.part") || exists (yard->dir, "WITNESS"))
+            return 3;
+        if (!exists (yard->dir, "entry"))
+            return 4;
+    }
+    if (rc || failures < 2) /* the witness did not fit, and then MANIFEST did not */
+        return 5;
+    return prepare_reader (yard, 2) ? 6 : 0;
+}
+
+static void a_seal_on_a_full_disk_publishes_and_loses_nothing (void **state)
+{
+    int code = in_child (seal_on_a_disk_that_fills, *state);
+    if (code == CANNOT_MOUNT)
+        skip ();
+    assert_int_equal (code, 0);
+}
+
+static int mount_over_a_generation (struct yard *yard)
+{
+    char gen[160];
+    seal_lots (yard, 2);
+    if (mount_small (yard_generation (yard, 2, gen), 0))
+        return CANNOT_MOUNT;
+    if (prepare_reader (yard, 2) != -1 || !strstr (yard->err.text, "another file system is mounted"))
+        return 1;
+    return 0;
+}
+
+static void a_generation_on_another_file_system_is_refused (void **state)
+{
+    int code = in_child (mount_over_a_generation, *state);
+    if (code == CANNOT_MOUNT)
+        skip ();
+    assert_int_equal (code, 0);
+}
+
+static void a_root_that_is_a_file_is_said_in_words (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 2);
+    write_file (yard->base, "cache", "x", 1);
+    assert_int_equal (prepare_writer (yard, &order), -1);
+    says (yard, "a folder is expected");
+    yard->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
+    assert_int_equal (prepare_reader (yard, 2), -1);
+    says (yard, "a folder is expected");
+}
+
+/* Each is given with its own digest, so that only the lie itself can be what is refused. */
+static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
+{
+    static const char nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    static const struct { const char *format; const char *says; } lies[] = {
+        { "%.64s 0 0444 empty\n", NULL },
+        { "%.64s 1 0444 empty\n", "\"empty\" has 0 bytes, 1 were sealed" },
+        { "%.63s4 0 0444 empty\n", "\"empty\" holds other bytes" },
+        { "%.64s 0 0555 empty\n", "\"empty\" has mode 0444, 0555 was sealed" },
+        { "%.64s 0 0444 another\n", "\"" },
+        { "- 0 0444 empty/\n", "\"empty\" is a file, a folder was sealed" },
+        { "%.64s 0 0444 empty\n%.64s 0 0444 empty\n", "line 2 is not in order" },
+        { "%.64s 0 0444 empty\n%.64s 0 0444 e\n", "line 2 is not in order" },
+        { "%.64s 0 0444 Empty\n%.64s 0 0444 empty\n", "lines 1 and 2 differ only in upper and lower case" },
+        { "%.64s 0 0444 em\tpty\n", "line 1" },
+        { "%.64s 0 0444 WITNESS\n", "line 1" },
+        { "%.64s 0 0444 ../empty\n", "line 1" },
+        { "", "\"empty\" is there and was never sealed" },
+    };
+    struct yard *yard = *state;
+    char dir[160];
+    folder_make (yard_generation (yard, 2, dir), 0755, &yard->err);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        char lie[400], hex[DIGEST_HEX_BYTES], path[200];
+        snprintf (path, sizeof path, "%s/empty", dir);
+        assert_true (unlink (path) == 0 || errno == ENOENT);
+        write_file (dir, "empty", "", 0);
+        assert_int_equal (chmod (path, 0444), 0);
+        snprintf (lie, sizeof lie, lies[i].format, nothing, nothing);
+        write_file (dir, "MANIFEST", lie, strlen (lie));
+        struct digest digest = digest_of (lie, strlen (lie));
+        yard->seal.sha256 = text_of (digest_hex (&digest, hex));
+        assert_int_equal (prepare_reader (yard, 2), lies[i].says ? -1 : 0);
+        if (lies[i].says)
+            says (yard, lies[i].says);
+    }
 }
 
 static void a_full_and_a_read_only_disk_are_said_in_words (void **state)
@@ -382,7 +586,8 @@ static int prepare_as_nobody (struct yard *yard)
         return CANNOT_MOUNT;
     if (prepare_writer (yard, &order) != -1)
         return 1;
-    return strstr (yard->err.text, "Permission denied") ? 0 : 2;
+    return strstr (yard->err.text, "user 65534 may not write there") && strstr (yard->err.text, "Permission denied") ? 0
+                                                                                                               : 2;
 }
 
 static void a_root_one_may_not_write_is_said_in_words (void **state)
@@ -434,6 +639,14 @@ int main (void)
         YARD_TEST (a_reader_without_a_generation_gets_an_empty_closed_folder),
         YARD_TEST (a_reader_that_does_not_see_the_shared_root_says_so),
         YARD_TEST (a_seal_refuses_what_is_not_a_plain_file_or_folder),
+        YARD_TEST (names_of_our_own_are_no_entries_in_whatever_case),
+        YARD_TEST (a_seal_leaves_a_witness_that_is_not_listed),
+        YARD_TEST (a_host_keeps_a_cache_of_its_own_between_runs),
+        YARD_TEST (what_has_no_place_in_a_cache_of_its_own_is_refused),
+        YARD_TEST (a_seal_on_a_full_disk_publishes_and_loses_nothing),
+        YARD_TEST (a_generation_on_another_file_system_is_refused),
+        YARD_TEST (a_root_that_is_a_file_is_said_in_words),
+        YARD_TEST (a_manifest_that_lies_is_refused_by_what_it_says),
         YARD_TEST (a_seal_that_cannot_write_leaves_no_manifest),
         YARD_TEST (a_seed_that_does_not_fit_leaves_no_generation),
         YARD_TEST (a_full_and_a_read_only_disk_are_said_in_words),

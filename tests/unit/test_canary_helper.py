@@ -1,13 +1,16 @@
 """The canary helper, with the test as its worker at the other end of a socket pair."""
 
 import json
+import logging
 import os
 import re
 import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import unittest
+import warnings
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CANARIES = os.path.join(ROOT, "worker", "canaries")
@@ -18,6 +21,9 @@ import sliceup_canary  # noqa: E402
 
 sys.path.append(os.path.join(CANARIES, "plain"))
 import sliceup_plain  # noqa: E402
+
+sys.path.append(os.path.join(CANARIES, "jax"))
+import sliceup_jax_keys  # noqa: E402
 
 TIMEOUT_S = 20
 
@@ -242,6 +248,183 @@ class Reduction(unittest.TestCase):
         self.assertEqual(shard, {"value": 1.5, "proof": 99, "local": 1.0, "weight": 2.0})
 
 
+DIGITS = "8a28bcfc2ac87bb6220e3a6c620688adddf33e3c0dbdda9e11c99ac3b934b0b1"
+KEY = f"jit_f-{DIGITS}"
+PARTS = {"computation": "df5e8e6b3aaf", "jaxlib": "40d13e87ba3f", "flags": "e3b0c44298fc"}
+
+
+class Jax:
+    """The log of jax 0.10.2 while it compiles one program, said by loggers of its names."""
+
+    def __init__(self):
+        names = ("compiler", "cache_key", "compilation_cache", "lru_cache")
+        loggers = [logging.getLogger(f"jax._src.{name}") for name in names]
+        self.compiler, self.cache_key, self.cache, self.files = loggers
+
+    def asks(self, key=KEY, found=False):
+        for name, digest in zip(("computation", "jax_lib version", "XLA flags"), PARTS.values()):
+            self.cache_key.debug("get_cache_key hash of serialized %s: %s", name, digest + "0" * 52)
+            self.cache_key.debug("get_cache_key hash after serializing %s: %s", name, "f" * 64)
+        self.files.debug(f"Cache {'hit' if found else 'miss'} for key: {key!r}")
+
+    def hits(self, key=KEY):
+        self.asks(key, found=True)
+        self.compiler.debug("Persistent compilation cache hit for '%s' with key %r", "jit_f", key)
+
+    def misses(self, key=KEY):
+        self.asks(key)
+        self.miss(key)
+
+    def miss(self, key=KEY):
+        self.compiler.debug("PERSISTENT COMPILATION CACHE MISS for '%s' with key %r", "jit_f", key)
+
+    def writes(self, key=KEY):
+        self.cache.debug("Writing %s to persistent compilation cache with key %r", "jit_f", key)
+
+
+class Keys(unittest.TestCase):
+    """What is understood of jax's log; whether jax still writes it so is seen with the real one (tests/integration)."""
+
+    def listen(self, kind="cold"):
+        for name in sliceup_jax_keys.LOGGERS:
+            logger = logging.getLogger(name)
+            self.addCleanup(logger.setLevel, logger.level)
+            self.addCleanup(setattr, logger, "filters", list(logger.filters))
+        restore = warnings.catch_warnings()
+        restore.__enter__()
+        self.addCleanup(restore.__exit__, None, None, None)
+        warnings.showwarning = lambda *_: None
+        self.worker = Worker(**{"pass": kind})
+        self.addCleanup(self.worker.close)
+        self.keys = sliceup_jax_keys.Keys(self.worker.canary)
+        return Jax()
+
+    def told(self):
+        """The one line that tell() sends, as (state, why, parts)."""
+        self.keys.tell()
+        line = self.worker.hear()
+        self.assertEqual(("cache", "jit_f", KEY), (line["type"], line["program"], line["key"]))
+        return line["state"], line["why"], line["parts"]
+
+    def silent(self):
+        self.keys.tell()
+        self.worker.canary.note("the next line")
+        self.assertEqual("note", self.worker.hear()["type"])
+
+    def test_a_compiled_program_is_told_with_what_its_key_was_made_of(self):
+        jax = self.listen()
+        jax.misses()
+        self.assertEqual(("missed", "", PARTS), self.told())
+        jax.writes()
+        self.assertEqual(("written", "", PARTS), self.told())
+        self.silent()
+
+    def test_a_program_that_was_found_needs_no_parts(self):
+        jax = self.listen("restored")
+        jax.hits()
+        self.assertEqual(("hit", "", {}), self.told())
+
+    def test_a_program_compiled_and_then_found_was_compiled(self):
+        jax = self.listen()
+        jax.misses()
+        jax.writes()
+        jax.hits()
+        self.assertEqual("written", self.told()[0])
+
+    def test_why_an_entry_was_not_written_is_told(self):
+        for state, words in (("below-threshold", "for 'jit_f' because it took < 1.00 seconds to compile (0.05s)"),
+                             ("below-threshold", "with key 'x' since its size (9 bytes) is less than threshold (10 bytes)"),
+                             ("unwritten", "since process_id != 0"),
+                             ("unwritten", "for 'jit_f' because it uses host callbacks")):
+            with self.subTest(words):
+                jax = self.listen()
+                jax.misses()
+                jax.compiler.debug(f"Not writing persistent cache entry {words}")
+                self.assertEqual((state, f"Not writing persistent cache entry {words}", PARTS), self.told())
+                self.doCleanups()
+
+    def test_who_restores_is_not_asked_to_write(self):
+        jax = self.listen("restored")
+        jax.misses()
+        jax.compiler.debug("Not writing persistent cache entry since process_id != 0")
+        self.assertEqual(("missed", "", PARTS), self.told())
+
+    def test_an_error_that_reading_raised_is_of_the_entry_that_was_found(self):
+        jax = self.listen()
+        jax.asks(found=True)
+        entry = self.keys.failed(ValueError("torn"))
+        self.assertEqual((KEY, "unreadable"), (entry.key, entry.state))
+        line = self.worker.hear()
+        self.assertEqual(("jit_f", "unreadable", "ValueError: torn"), (line["program"], line["state"], line["why"]))
+
+    def test_a_warning_of_reading_outlives_the_compilation_after_it(self):
+        jax = self.listen()
+        jax.asks(found=True)
+        warnings.warn("Error reading persistent compilation cache entry for 'jit_f': error: Error -5")
+        jax.miss()
+        jax.writes()
+        self.assertEqual(("unreadable", "error: Error -5", PARTS), self.told())
+
+    def test_a_write_that_failed_is_no_entry(self):
+        jax = self.listen()
+        jax.misses()
+        jax.writes()
+        warnings.warn("Error writing persistent compilation cache entry for 'jit_f': OSError: disk full")
+        self.assertEqual(("unwritten", "OSError: disk full", PARTS), self.told())
+
+    def test_a_write_that_raised_is_no_entry_and_another_error_leaves_it(self):
+        for error, state in ((OSError("disk full"), "unwritten"), (ValueError("program"), "written")):
+            with self.subTest(state):
+                jax = self.listen()
+                jax.misses()
+                jax.writes()
+                self.assertEqual(state == "unwritten", self.keys.failed(error) is not None)
+                self.assertEqual(state, self.worker.hear()["state"])
+                self.doCleanups()
+
+    def test_a_cache_that_was_not_asked_is_no_miss(self):
+        jax = self.listen()
+        jax.asks()
+        jax.cache.debug("get_executable_and_time: cache is disabled/not initialized")
+        jax.miss()
+        self.assertEqual(("none", "cache is disabled/not initialized", PARTS), self.told())
+
+    def test_texts_that_are_not_understood_tell_nothing_and_break_nothing(self):
+        jax = self.listen()
+        jax.compiler.debug("a format with too few arguments: %s %s", "one")
+        jax.compiler.debug("PERSISTENT CACHE MISSED %s", KEY)
+        jax.files.debug("Cache hit for key: ''")
+        jax.compiler.debug("Not writing persistent cache entry since nothing was asked before")
+        self.silent()
+        self.assertIsNone(self.keys.failed(ValueError("x")))
+
+    def test_only_what_would_have_been_printed_is_printed(self):
+        printed = []
+        handler = logging.Handler()
+        handler.emit = lambda record: printed.append(record.levelname)
+        logging.getLogger("jax").addHandler(handler)
+        self.addCleanup(logging.getLogger("jax").removeHandler, handler)
+        jax = self.listen()
+        jax.misses()
+        jax.compiler.warning("a warning")
+        self.assertEqual(["WARNING"], printed)
+
+    def test_threads_do_not_mix_their_programs(self):
+        jax = self.listen()
+        jax.asks(found=True)
+        other = threading.Thread(target=jax.misses, args=("jit_f-0",))
+        other.start()
+        other.join(TIMEOUT_S)
+        self.assertEqual(KEY, self.keys.failed(ValueError("torn")).key)
+
+    def test_a_name_that_is_too_long_keeps_its_digest(self):
+        for name in ("f" * 1000, "\u00e9" * 500):
+            kept = sliceup_canary.shortened(f"jit_{name}-{DIGITS}")
+            self.assertLessEqual(len(kept.encode()), 255)
+            self.assertTrue(kept.endswith(DIGITS))
+        self.assertEqual(KEY, sliceup_canary.shortened(KEY))
+
+
 class Frontends(unittest.TestCase):
     def test_a_frontend_helper_does_not_shadow_its_library(self):
         source = "import sys, sliceup_jax\nassert not any(p.rstrip('/') == sys.argv[1] for p in sys.path)"
@@ -268,7 +451,7 @@ class Specification(unittest.TestCase):
         with open(SPEC, encoding="utf-8") as file:
             text = file.read()
         for kind in ("phase", "bundle", "policy", "backend", "program", "gate", "counters", "check", "metric",
-                     "memory", "note", "fact", "failure", "done"):
+                     "memory", "note", "fact", "failure", "done", "cache"):
             self.assertIn(f"| `{kind}` |", text)
 
     def test_the_helper_says_what_the_example_says(self):

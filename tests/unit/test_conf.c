@@ -51,6 +51,7 @@ static void profile_and_limits_follow_the_files_and_defaults (void **state)
     assert_int_equal (limits->cascade_ms, 5000);
     assert_int_equal (limits->stop_ms, 10000);
     assert_int_equal (limits->log_bytes, 4 << 20);
+    assert_int_equal (limits->lease_ms, 15000);
     assert_int_equal (share.plan.signatures.n, 2);
     assert_true (text_is (share.plan.signatures.items[0].id, "a"));
     assert_int_equal (share.plan.signatures.items[0].layer, LAYER_DEVICE);
@@ -64,23 +65,24 @@ static void rungs_follow_the_ladder (void **state)
     (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
-    assert_int_equal (share.plan.rungs.n, 4);
+    assert_int_equal (share.plan.rungs.n, 5);
     const struct rung *rung = share.plan.rungs.items;
     assert_int_equal (rung[0].kind, PROGRAM_BUILTIN);
     assert_true (text_is (rung[0].builtin, "facts") && !rung[0].needs_env && rung[0].backend.len == 0);
     assert_int_equal (rung[0].timeout_ms, 60000);
-    assert_int_equal (rung[1].kind, PROGRAM_CANARY);
-    assert_int_equal (rung[1].warm, WARM_SOLO);
-    assert_int_equal (rung[1].scope, SCOPE_HOST);
-    assert_int_equal (rung[1].timeout_ms, 90000);
-    assert_true (rung[1].needs_env && text_is (rung[1].backend, "cpu"));
-    assert_string_equal (rung[1].program.path.ptr, place (&share, "worker/canaries/jax/tiny.py"));
-    assert_int_equal (rung[2].scope, SCOPE_SLICE);
-    assert_int_equal (rung[2].warm, WARM_GANG);
-    assert_true (rung[2].metrics.n == 1 && text_is (rung[2].metrics.items[0], "loss"));
-    assert_string_equal (rung[2].program.path.ptr, place (&share, "configs/ladders/own.py"));
-    assert_int_equal (rung[3].kind, PROGRAM_COMMAND);
-    assert_true (rung[3].argv.n == 2 && text_is (rung[3].argv.items[1], "-x") && !rung[3].needs_env);
+    assert_true (rung[1].kind == PROGRAM_BUILTIN && text_is (rung[1].id, "cache")); /* test_conf_cache.c */
+    assert_int_equal (rung[2].kind, PROGRAM_CANARY);
+    assert_int_equal (rung[2].warm, WARM_SOLO);
+    assert_int_equal (rung[2].scope, SCOPE_HOST);
+    assert_int_equal (rung[2].timeout_ms, 90000);
+    assert_true (rung[2].needs_env && text_is (rung[2].backend, "cpu"));
+    assert_string_equal (rung[2].program.path.ptr, place (&share, "worker/canaries/jax/tiny.py"));
+    assert_int_equal (rung[3].scope, SCOPE_SLICE);
+    assert_int_equal (rung[3].warm, WARM_GANG);
+    assert_true (rung[3].metrics.n == 1 && text_is (rung[3].metrics.items[0], "loss"));
+    assert_string_equal (rung[3].program.path.ptr, place (&share, "configs/ladders/own.py"));
+    assert_int_equal (rung[4].kind, PROGRAM_COMMAND);
+    assert_true (rung[4].argv.n == 2 && text_is (rung[4].argv.items[1], "-x") && !rung[4].needs_env);
     share_close (&share);
 }
 
@@ -98,12 +100,12 @@ static void args_of_a_rung_win_over_those_of_the_profile (void **state)
     (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
-    const struct rung *tiny = &share.plan.rungs.items[1];
+    const struct rung *tiny = &share.plan.rungs.items[2];
     assert_int_equal (tiny->args.n, 3);
     assert_string_equal (arg_of (tiny, "steps"), "5");
     assert_string_equal (arg_of (tiny, "seed"), "7");
     assert_string_equal (arg_of (tiny, "on"), "\"no\"");
-    assert_string_equal (arg_of (&share.plan.rungs.items[2], "steps"), "3");
+    assert_string_equal (arg_of (&share.plan.rungs.items[3], "steps"), "3");
     assert_int_equal (share.plan.rungs.items[0].args.n, 0);
     share_close (&share);
 }
@@ -124,7 +126,7 @@ static void digests_are_of_the_files_themselves (void **state)
     digest = digest_of (good_files[0].text, strlen (good_files[0].text));
     assert_string_equal (share.plan.source.sha256.ptr, digest_hex (&digest, hex));
     digest = digest_of ("print ()\n", 9);
-    assert_string_equal (share.plan.rungs.items[1].program.sha256.ptr, digest_hex (&digest, hex));
+    assert_string_equal (share.plan.rungs.items[2].program.sha256.ptr, digest_hex (&digest, hex));
     share_close (&share);
 }
 
@@ -159,7 +161,7 @@ static void without_pins_canaries_run_on_the_systems_python (void **state)
     share_open (&share);
     write_text (&share, "slice.yaml", slice);
     assert_int_equal (share_load (&share), 0);
-    assert_false (share.plan.rungs.items[1].needs_env);
+    assert_false (share.plan.rungs.items[2].needs_env);
     assert_int_equal (share.plan.pins.file.path.len, 0);
     write_text (&share, "configs/ladders/l.yaml", restore);
     assert_int_equal (share_load (&share), -1);

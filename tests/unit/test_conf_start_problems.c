@@ -140,7 +140,7 @@ static const struct bad bad_cases[] = {
     { "slice.yaml", "slice: s\nlauncher: ssh\nhosts: a\nprofile: p\nladder: l\n",
       "slice.yaml:1:1: launcher: ssh without cache.root, expected cache.root as an absolute path on storage that all "
       "hosts "
-      "share at this path, or mode: off" },
+      "share at this path, or mode: per-host or off" },
     { "slice.yaml", "slice: s\nlauncher: ssh\nhosts: a\nprofile: p\nladder: l\ncache: {root: cache}\n",
       "slice.yaml:6:15: launcher: ssh with a relative cache.root, expected cache.root as an absolute path" },
     /* groups, exclude, sources */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "common/frontend/frontend.h"
+#include "common/frontend/frontend_row.h"
 
 enum { NAMES_MAX = 16 };
 
@@ -47,6 +47,12 @@ static const struct env_case env_cases[] = {
     { "torch_xla", CACHE_ROLE_READER, "XLA_PERSISTENT_CACHE_PATH", "/c/gen" },
     { "torch_xla", CACHE_ROLE_READER, "XLA_PERSISTENT_CACHE_READ_ONLY", "1" },
     { "torch_xla", CACHE_ROLE_WRITER, "XLA_PERSISTENT_CACHE_READ_ONLY", "0" },
+    { "torch_xla", CACHE_ROLE_OWN, "XLA_PERSISTENT_CACHE_READ_ONLY", "0" },
+    { "torch_xla", CACHE_ROLE_OWN, "XLA_PERSISTENT_CACHE_PATH", "/c/gen" },
+    { "jax", CACHE_ROLE_OWN, "JAX_COMPILATION_CACHE_DIR", "/c/gen" },
+    { "jax", CACHE_ROLE_OWN, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0" },
+    { "jax", CACHE_ROLE_OWN, "JAX_RAISE_PERSISTENT_CACHE_ERRORS", "true" },
+    { "jax", CACHE_ROLE_WRITER, "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none" },
 };
 
 static void roles_set_the_cache_variables (void **state)
@@ -85,7 +91,7 @@ static void a_plain_program_is_left_alone (void **state)
     struct arena arena = { 0 };
     var_list env = { 0 };
     (void) state;
-    for (int role = CACHE_ROLE_NONE; role <= CACHE_ROLE_WRITER; role++)
+    for (int role = CACHE_ROLE_NONE; role <= CACHE_ROLE_OWN; role++)
         frontend_cache_env (plain, (enum cache_role) role, TEXT_LIT ("/c"), &arena, &env);
     frontend_base_env (plain, &arena, &env);
     assert_int_equal (env.n, 0);
@@ -147,6 +153,111 @@ static void a_bundle_names_frontend_and_python (void **state)
     assert_false (frontend_writer_is_rank_0 (frontend_find (TEXT_LIT ("torch_xla"))));
 }
 
+struct problem_case { const char *frontend, *package, *version, *backend, *says; }; /* says NULL: nothing against it */
+static const struct problem_case problem_cases[] = {
+    { "torch_xla", "torch_xla", "2.9.0", "tpu", "torch-xla 2.9.0 writes its persistent cache and cannot read it back" },
+    { "torch_xla", "torch-xla", "2.8.1+libtpu", "cpu", "use torch_xla 2.7" },
+    { "torch_xla", "Torch.XLA", "2.8", "tpu", "torch-xla 2.8 " },
+    { "torch_xla", "torch__xla", "2.8.0.dev20250601", "tpu", "2.8.0.dev20250601" },
+    { "torch_xla", "torch_xla", "2.7.0", "tpu", NULL },
+    { "torch_xla", "torch_xla", "2.10.0", "tpu", NULL },
+    { "torch_xla", "torch_xla", "2.10.0rc1", "tpu", NULL },
+    { "torch_xla", "torch_xla", "3.0", "tpu", NULL },
+    { "torch_xla", "torch_xla", "", "tpu", NULL },
+    { "torch_xla", "torch_xla", "main", "tpu", NULL },
+    { "torch_xla", "torch", "2.9.0", "tpu", NULL },
+    { "torch_xla", "torch_xlaz", "2.9.0", "tpu", NULL },
+    { "torch_xla", "torchxla", "2.9.0", "tpu", NULL },
+    { "torch_xla", "torch_xla_", "2.9.0", "tpu", NULL },
+    { "torch_xla", "jax", "0.4.38", "tpu", NULL },
+    { "jax", "jax", "0.5.0", "cpu", "jax 0.5.0 writes beside each cache entry that it reads" },
+    { "jax", "JAX", "0.4.38", "tpu", "use jax 0.5.1 or later" },
+    { "jax", "jax", "0.5.1", "tpu", NULL },
+    { "jax", "jax", "0.10.2", "tpu", NULL },
+    { "jax", "jax", "1.0", "tpu", NULL },
+    { "jax", "jaxlib", "0.4.38", "tpu", NULL },
+    { "jax", "torch_xla", "2.9.0", "tpu", NULL },
+    { "plain", "jax", "0.4.38", "cpu", NULL },
+};
+
+static void releases_whose_cache_is_broken_are_told (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < sizeof problem_cases / sizeof problem_cases[0]; i++) {
+        const struct problem_case *c = &problem_cases[i];
+        struct arena arena = { 0 };
+        struct var items[] = { { TEXT_LIT ("python"), TEXT_LIT ("2.9.0") }, { text_of (c->package), text_of (c->version) } };
+        const var_list bundle = { .items = items, .n = 2 };
+        const char *said = frontend_cache_problem (frontend_find (text_of (c->frontend)), text_of (c->backend), &bundle,
+                                                   &arena);
+        if (!c->says != !said || (said && !text_find (text_of (said), text_of (c->says), NULL)))
+            fail_msg ("%s with %s %s: %s", c->frontend, c->package, c->version, said ? said : "nothing");
+        arena_release (&arena);
+    }
+}
+
+static void a_release_may_be_broken_on_one_backend_only (void **state)
+{
+    static const struct frontend row = { .name = "made-up", .broken = { { "p", "1.2", NULL, "tpu", "fails", "use 1.1" } } };
+    struct var item = { TEXT_LIT ("p"), TEXT_LIT ("1.10") };
+    const var_list bundle = { .items = &item, .n = 1 };
+    struct arena arena = { 0 };
+    (void) state;
+    assert_string_equal (frontend_cache_problem (&row, TEXT_LIT ("tpu"), &bundle, &arena), "p 1.10 fails: use 1.1");
+    assert_null (frontend_cache_problem (&row, TEXT_LIT ("cpu"), &bundle, &arena));
+    arena_release (&arena);
+}
+
+static void an_empty_bundle_has_no_problem (void **state)
+{
+    const var_list none = { 0 };
+    (void) state;
+    assert_null (frontend_cache_problem (frontend_find (TEXT_LIT ("torch_xla")), TEXT_LIT ("tpu"), &none, NULL));
+}
+
+static void what_a_restored_run_may_not_count_is_named (void **state)
+{
+    const char *names[NAMES_MAX];
+    const struct frontend *torch = frontend_find (TEXT_LIT ("torch_xla"));
+    uint32_t n = frontend_spoiling_counters (torch, names, NAMES_MAX), found = 0;
+    (void) state;
+    for (uint32_t i = 0; i < n; i++)
+        found += text_is (text_of (names[i]), "CompileTime") || text_is (text_of (names[i]), "PersistentCacheMiss")
+                 || text_is (text_of (names[i]), "PersistentCacheDeserializeFailure")
+                 || text_is (text_of (names[i]), "UncachedCompile");
+    assert_int_equal (found, 4);
+    names[1] = NULL;
+    assert_int_equal (frontend_spoiling_counters (torch, names, 1), n);
+    assert_null (names[1]);
+    assert_int_equal (frontend_spoiling_counters (frontend_find (TEXT_LIT ("plain")), names, NAMES_MAX), 0);
+}
+
+struct sign_case { const char *frontend, *log; enum key_state state; };
+static const struct sign_case sign_cases[] = {
+    { "jax", "Persistent compilation cache hit for 'jit_f' with key 'jit_f-00'", KEY_HIT },
+    { "jax", "PERSISTENT COMPILATION CACHE MISS for 'jit_f' with key 'jit_f-00'", KEY_MISSED },
+    { "jax", "Writing jit_f to persistent compilation cache with key 'jit_f-00'", KEY_WRITTEN },
+    { "jax", "Not writing persistent cache entry for 'jit_f' because it took < 1.00 seconds", KEY_BELOW_THRESHOLD },
+    { "jax", "Not writing persistent cache entry since process_id != 0", KEY_UNWRITTEN },
+    { "jax", "Finished XLA compilation of jit(f) in 0.1 sec", KEY_NONE },
+    { "jax", "Persistent compilation cache hit for 'a'\nError reading persistent compilation cache entry for 'b': zlib",
+      KEY_UNREADABLE },
+    { "jax", "Error reading persistent compilation cache entry for 'b'\nNot writing persistent cache entry since process_id != 0",
+      KEY_UNREADABLE },
+    { "torch_xla", "W pjrt_computation_client.cc:680] Failed to deserialize executable: UNIMPLEMENTED: x", KEY_UNREADABLE },
+    { "torch_xla", "Persistent compilation cache hit for 'jit_f'", KEY_NONE },
+    { "plain", "Failed to deserialize executable", KEY_NONE },
+};
+
+static void a_log_tells_what_became_of_the_cache (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < sizeof sign_cases / sizeof sign_cases[0]; i++) {
+        const struct frontend *frontend = frontend_find (text_of (sign_cases[i].frontend));
+        assert_int_equal (frontend_cache_sign (frontend, text_of (sign_cases[i].log)), sign_cases[i].state);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +268,11 @@ int main (void)
         cmocka_unit_test (what_the_roles_set_is_owned_and_is_no_policy),
         cmocka_unit_test (policy_is_what_is_read_before_import),
         cmocka_unit_test (a_bundle_names_frontend_and_python),
+        cmocka_unit_test (releases_whose_cache_is_broken_are_told),
+        cmocka_unit_test (a_release_may_be_broken_on_one_backend_only),
+        cmocka_unit_test (an_empty_bundle_has_no_problem),
+        cmocka_unit_test (what_a_restored_run_may_not_count_is_named),
+        cmocka_unit_test (a_log_tells_what_became_of_the_cache),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -151,6 +151,83 @@ static void one_key_has_four_places (void **state)
     hub_close (hub);
 }
 
+/* Of many keys with all their places taken, none takes the first place of another. */
+static void every_key_has_a_place_of_its_own (void **state)
+{
+    (void) state;
+    enum { GREEDY = 40 };
+    struct hub *hub = lab_hub (&hub_keys);
+    struct listener *listeners[GREEDY][MONITOR_PLACES_A_KEY], *other;
+    struct link_keys greedy[GREEDY];
+    struct hub_asker asker;
+    struct text got;
+    for (int i = 0; i < GREEDY; i++) {
+        link_keys_make (&greedy[i]);
+        assert_int_equal (hub_admit_monitor (hub, text_of (greedy[i].public_key), NULL), 0);
+        for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
+            listeners[i][k] = open_listener (hub, &greedy[i]);
+    }
+    /* All ask until 40 keys have taken what there is: 160 places less those that are kept for 65 keys, and their own. */
+    bool dropped = false;
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !dropped; lab_pause (-1)) {
+        assert_true (clock_boot_ms () < end);
+        for (int i = 0; i < GREEDY; i++)
+            for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
+                (void) listener_ask (listeners[i][k], "listen", 6);
+        while (hub_question (hub, &asker, &got) || hub_questions_left (hub))
+            continue;
+        dropped = hub_counts (hub).dropped_frames > 0;
+    }
+    assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), NULL), 0);
+    other = open_listener (hub, &b);
+    assert_true (is_heard (hub, other, "other", &asker));
+    hub_publish (hub, "event", 5);
+    assert_true (hears (other, "event"));
+    for (int i = 0; i < GREEDY; i++)
+        for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
+            listener_close (listeners[i][k]);
+    listener_close (other);
+    hub_close (hub);
+}
+
+/* Whoever sends without end what is of no use must not keep the loop from its other work. */
+static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
+{
+    (void) state;
+    enum { AT_ONCE = 64, MANY = 200 };
+    struct hub *hub = lab_hub (&hub_keys);
+    struct listener *listeners[MONITOR_PLACES_A_KEY], *late;
+    struct hub_asker asker;
+    struct text got;
+    bool left = false;
+    assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
+    for (int i = 0; i < MONITOR_PLACES_A_KEY; i++) {
+        char question[] = { 'p', 'l', 'a', 'c', 'e', (char) ('0' + i), '\0' };
+        listeners[i] = open_listener (hub, &a);
+        assert_true (is_heard (hub, listeners[i], question, &asker));
+    }
+    late = open_listener (hub, &a);
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
+        assert_true (clock_boot_ms () < end);
+        for (int i = 0; i < MANY; i++)
+            (void) listener_ask (late, "late", 4);
+        for (int i = 0; i < MONITOR_PLACES_A_KEY; i++)
+            (void) listener_ask (listeners[i], "listen", 6);
+        for (bool more = true; more;) {
+            uint64_t before = hub_counts (hub).dropped_frames;
+            more = hub_question (hub, &asker, &got);
+            uint64_t dropped = hub_counts (hub).dropped_frames - before;
+            assert_true (dropped <= AT_ONCE);
+            left |= !more && hub_questions_left (hub);
+            assert_int_equal (!more && dropped == AT_ONCE, hub_questions_left (hub));
+        }
+    }
+    for (int i = 0; i < MONITOR_PLACES_A_KEY; i++)
+        listener_close (listeners[i]);
+    listener_close (late);
+    hub_close (hub);
+}
+
 /* ---- what is refused ---- */
 
 static void a_second_hub_in_one_process_is_refused (void **state)
@@ -292,6 +369,8 @@ int main (void)
         cmocka_unit_test (what_is_published_reaches_every_monitor),
         cmocka_unit_test (an_answer_goes_to_who_asked_and_to_nobody_else),
         cmocka_unit_test (one_key_has_four_places),
+        cmocka_unit_test (every_key_has_a_place_of_its_own),
+        cmocka_unit_test (what_is_of_no_use_is_read_away_some_at_a_time),
         cmocka_unit_test (a_second_hub_in_one_process_is_refused),
         cmocka_unit_test (bad_options_are_explained),
         cmocka_unit_test (ranks_and_keys_out_of_bounds_are_refused),

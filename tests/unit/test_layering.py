@@ -14,14 +14,15 @@ MAY_USE = {
     "common/conf": {"common/base", "common/model", "common/frontend"},
     "common/frontend": {"common/base", "common/model"},
     "common/io": {"common/base"},
+    "common/cache": {"common/base", "common/model", "common/io"},
     "coordinator/core": {"common/base", "common/model", "common/frontend"},
-    "coordinator/io": {"common/base", "common/model", "common/wire", "common/io", "coordinator/core"},
+    "coordinator/io": {"common/base", "common/model", "common/wire", "common/io", "common/cache", "coordinator/core"},
     "coordinator/courier": {"common/base", "common/io"},
     "coordinator/view": {"common/base", "common/model", "coordinator/core"},
     "coordinator/cli": {"common/base", "common/model", "common/wire", "common/conf", "common/io", "common/frontend",
-                        "coordinator/core", "coordinator/io", "coordinator/view"},
+                        "common/cache", "coordinator/core", "coordinator/io", "coordinator/view"},
     "worker/core": {"common/base", "common/model"},
-    "worker/io": {"common/base", "common/model", "common/wire", "common/io", "common/frontend", "worker/core"},
+    "worker/io": {"common/base", "common/model", "common/wire", "common/io", "common/frontend", "common/cache", "worker/core"},
 }
 
 # foreign header -> rooms that may include it
@@ -33,7 +34,7 @@ FENCED = {
     r"openssl": {"common/base"},
     r"jansson": {"coordinator/io", "coordinator/courier", "coordinator/view", "coordinator/cli", "worker/io"},
     r"libssh": {"coordinator/courier"},
-    r"sys/epoll|sys/socket|pthread|fcntl|unistd": {"common/base", "common/io", "common/conf", "coordinator/io",
+    r"sys/epoll|sys/socket|pthread|fcntl|unistd": {"common/base", "common/io", "common/cache", "common/conf", "coordinator/io",
                                                    "coordinator/courier", "coordinator/cli", "worker/io"},
     r"time|sys/ioctl": {"common/base", "common/io", "common/conf", "coordinator/io", "coordinator/courier", "coordinator/cli",
                         "coordinator/view", "worker/io"},

@@ -1,11 +1,11 @@
-/* links: worker_io */
+/* links: cache */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "worker/io/manifest.h"
+#include "common/cache/manifest.h"
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 #define DIGEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

@@ -47,6 +47,31 @@ static void a_climb_reads_like_a_diary (void **state)
     show_release (&show);
 }
 
+static void what_befalls_the_cache_is_told (void **state)
+{
+    (void) state;
+    struct show show = gathered (2);
+    struct fact lost = { .kind = FACT_LEASE_LOST, .of.lease_lost = { 7, 1, TEXT_LIT ("silent for 16 s") } };
+    struct fact dropped = { .kind = FACT_GENERATION_DROPPED, .of.generation_dropped = { 7, TEXT_LIT ("it was violated") } };
+    struct fact violated = { .kind = FACT_CACHE_VIOLATED };
+    violated.of.cache_violated = (struct fact_cache_violated) {
+        .host = 1, .rung = TINY, .finding = { FINDING_CHANGED, 7, TEXT_LIT ("a-cache"), TEXT_LIT ("other bytes") },
+    };
+    show_fact (&show, lost);
+    show_fact (&show, violated);
+    violated.of.cache_violated = (struct fact_cache_violated) {
+        .host = UINT32_MAX, .finding = { .kind = FINDING_NOT_SAME_STORAGE, .path = HOSTILE },
+    };
+    show_fact (&show, violated);
+    show_fact (&show, dropped);
+    assert_safe (&show.lines);
+    assert_has (&show.lines, "[     0.2 s] host1 may not write cache generation 7 any more: silent for 16 s\n");
+    assert_has (&show.lines, "[     0.2 s] cache violated: changed in generation 7, seen by host1: a-cache: other bytes\n");
+    assert_has (&show.lines, "[     0.2 s] cache violated: not-same-storage: ");
+    assert_has (&show.lines, "[     0.2 s] cache generation 7 is not used any more: it was violated\n");
+    show_release (&show);
+}
+
 static void failures_are_told_at_once_and_judged_in_groups (void **state)
 {
     (void) state;
@@ -205,6 +230,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_climb_reads_like_a_diary),
+        cmocka_unit_test (what_befalls_the_cache_is_told),
         cmocka_unit_test (failures_are_told_at_once_and_judged_in_groups),
         cmocka_unit_test (many_that_fall_are_not_told_one_by_one),
         cmocka_unit_test (hosts_come_and_go),

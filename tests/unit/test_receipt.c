@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "../wire/generate.h"
 #include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
 #include "coordinator/core/merge.h"
+#include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/receipt_fold.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
@@ -376,6 +378,182 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
     arena_release (&arena);
 }
 
+/* ---- the compile cache ---- */
+
+static void see_cache (struct receipt_fold *fold, uint32_t host, struct attempt_key key, enum enforcement level, const char *open_way)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    struct result *result = &fact.of.attempt_ended.result;
+    struct text way = text_of (open_way ? open_way : "");
+    struct var part = { TEXT_LIT ("flags"), TEXT_LIT ("0123abcd") };
+    struct cache_key program = { .program = TEXT_LIT ("jit_step"), .key = TEXT_LIT ("jit_step-ab"), .state = KEY_HIT,
+                                 .parts.items = &part, .parts.n = 1 };
+    struct finding finding = { .kind = FINDING_EXTRA, .token = 7, .path = TEXT_LIT ("x") };
+    fact.of.attempt_ended.host = host;
+    *result = (struct result) { .key = key, .ending = ENDING_EXITED, .done = true };
+    result->cache = (struct cache_view) { .level = level, .storage = TEXT_LIT ("0011223344556677"), .mount = TEXT_LIT ("nfs4 rw s:/c") };
+    result->cache.open_ways.items = &way;
+    result->cache.open_ways.n = open_way != NULL;
+    result->keys.items = &program;
+    result->findings.items = &finding;
+    result->keys.n = result->findings.n = 1;
+    receipt_fold_apply (fold, &fact);
+}
+
+static void publish (struct receipt_fold *fold, uint64_t token)
+{
+    struct fact fact = { .kind = FACT_GENERATION_PUBLISHED };
+    fact.of.generation = (struct fact_generation) { .token = token, .sha256 = TEXT_LIT ("abcdef0123456789"), .bundle = TEXT_LIT ("jax/b"), .writer = 1, .entries = 2 };
+    receipt_fold_apply (fold, &fact);
+}
+
+static void drop (struct receipt_fold *fold, uint64_t token)
+{
+    struct fact fact = { .kind = FACT_GENERATION_DROPPED, .of.generation_dropped = { token, TEXT_LIT ("an entry changed") } };
+    receipt_fold_apply (fold, &fact);
+}
+
+static void violate (struct receipt_fold *fold, uint32_t host, uint64_t since, uint64_t index)
+{
+    struct fact fact = { .kind = FACT_CACHE_VIOLATED, .index = index };
+    fact.of.cache_violated = (struct fact_cache_violated) {
+        .host = host, .rung = 1, .since = since, .from_run = TEXT_LIT ("fedcba9876543210fedcba9876543210"),
+        .finding = { .kind = FINDING_CHANGED, .token = 7, .path = TEXT_LIT ("jit_step-ab-cache"), .detail = TEXT_LIT ("other bytes") },
+    };
+    receipt_fold_apply (fold, &fact);
+}
+
+/* Both hosts used generation 7 with less and more; it was violated, dropped, and 8 took its place. */
+static struct receipt_fold *violated (struct arena *arena, struct slice_receipt *receipt)
+{
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct attempt_key one = { 0, PASS_ONCE, 1 }, two = { 1, PASS_RESTORED, 1 };
+    struct fact lost = { .kind = FACT_LEASE_LOST, .of.lease_lost = { 6, 0, TEXT_LIT ("it was silent") } };
+    open_run (fold);
+    receipt_fold_apply (fold, &lost);
+    publish (fold, 7);
+    see_cache (fold, 0, one, ENFORCEMENT_LANDLOCK, NULL);
+    see_cache (fold, 0, two, ENFORCEMENT_NAMESPACE_LANDLOCK, NULL);
+    see_cache (fold, 1, one, ENFORCEMENT_NAMESPACE_LANDLOCK, NULL);
+    see_cache (fold, 1, two, ENFORCEMENT_COOPERATIVE, "remount");
+    violate (fold, 1, 12, 17);
+    violate (fold, UINT32_MAX, 0, 18);
+    drop (fold, 7);
+    drop (fold, 3);
+    publish (fold, 8);
+    receipt_fold_take (fold, arena, receipt);
+    receipt->headers.items[0].exit_status = 4;
+    return fold;
+}
+
+static void violations_stand_with_their_place_in_the_journal (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = violated (&arena, &receipt);
+    assert_int_equal (receipt.violations.n, 2);
+    const struct violation_receipt *by_us = &receipt.violations.items[0], *on_host = &receipt.violations.items[1];
+    assert_true (by_us->host.len == 0 && by_us->since == 0 && by_us->index == 18);
+    assert_true (text_is (on_host->host, "h1") && text_is (on_host->rung, "two") && on_host->kind == FINDING_CHANGED);
+    assert_true (on_host->token == 7 && on_host->since == 12 && on_host->index == 17);
+    assert_true (text_is (on_host->path, "jit_step-ab-cache") && text_starts (on_host->from_run, "fedc"));
+    assert_true (text_has (&receipt, "exit     4: the cache was violated"));
+    assert_true (text_has (&receipt, "violated changed in generation 7: jit_step-ab-cache: other bytes"));
+    assert_true (text_has (&receipt, "found on h1 at rung two; it happened between entries 12 and 17 of the journal; its token is of run fedcba98\n"));
+    assert_true (text_has (&receipt, "found at rung two; it happened before entry 18 of the journal"));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void a_dropped_generation_is_not_the_one_that_counts (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = violated (&arena, &receipt);
+    assert_int_equal (receipt.generations.n, 2);
+    assert_true (receipt.generations.items[0].token == 7 && text_is (receipt.generations.items[0].dropped, "an entry changed"));
+    assert_int_equal (receipt.generations.items[1].dropped.len, 0);
+    assert_int_equal (receipt_generation (&receipt, receipt.headers.items[0].run)->token, 8);
+    assert_true (text_has (&receipt, "generation 7 is not used any more: an entry changed"));
+    assert_true (text_has (&receipt, "generation 3 was dropped: an entry changed"));
+    assert_true (text_has (&receipt, "h0 lost the lease of generation 6: it was silent"));
+    receipt.generations.items[1].dropped = TEXT_LIT ("as well");
+    assert_null (receipt_generation (&receipt, receipt.headers.items[0].run));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void enforcement_is_that_of_the_latest_rung_with_a_cache (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = violated (&arena, &receipt);
+    struct text names[2], run = receipt.headers.items[0].run;
+    assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_LANDLOCK, names), 0);
+    assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_NAMESPACE_LANDLOCK, names), 1);
+    assert_true (text_is (names[0], "h0"));
+    assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_COOPERATIVE, names), 1);
+    assert_true (text_is (names[0], "h1"));
+    assert_true (text_has (&receipt, "kept from writing it by namespace+landlock on h0; nothing but manners (cooperative) on h1\n"));
+    assert_true (text_has (&receipt, "ways to write that were open on h1: remount\n"));
+    const struct rung_receipt *rung = &receipt.hosts.items[0].rungs.items[1];
+    assert_true (text_is (rung->cache_view.mount, "nfs4 rw s:/c") && rung->findings.n == 1);
+    assert_true (rung->keys.n == 1 && rung->keys.items[0].state == KEY_HIT && text_is (rung->keys.items[0].parts.items[0].value, "0123abcd"));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void the_cache_of_the_json_says_the_same (void **state)
+{
+    static const char *const words[] = {
+        "\"namespace+landlock\": \"h0\"", "\"cooperative\": \"h1\"", "\"token\": 8", "\"kind\": \"changed\"", "\"since\": 12",
+        "\"state\": \"hit\"", "\"flags\": \"0123abcd\"", "\"open_ways\": [\n", "\"dropped\": \"an entry changed\"",
+    };
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct buf json;
+    struct receipt_fold *fold = violated (&arena, &receipt);
+    buf_init (&json, 1 << 20);
+    receipt_json (&receipt, &json);
+    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+        if (!strstr (buf_c (&json), words[i]))
+            fail_msg ("%s is not in the receipt", words[i]);
+    json_t *object = json_loads (buf_c (&json), 0, NULL);
+    assert_int_equal (json_array_size (json_object_get (json_object_get (object, "cache"), "violations")), 2);
+    assert_int_equal (json_array_size (json_object_get (object, "violations")), 2);
+    json_decref (object);
+    struct slice_receipt back;
+    read_back (&json, &back, &arena);
+    assert_true (same (&receipt, &back));
+    buf_release (&json);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+/* Facts come from a disk: hosts and rungs that the plan does not have. */
+static void what_the_plan_does_not_have_is_left_empty (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct fact fact = { .kind = FACT_CACHE_VIOLATED, .of.cache_violated = { .host = 9, .rung = 60 } };
+    struct fact lost = { .kind = FACT_LEASE_LOST, .of.lease_lost = { .token = 1, .host = 9 } };
+    open_run (fold);
+    receipt_fold_apply (fold, &fact);
+    receipt_fold_apply (fold, &lost);
+    receipt_fold_take (fold, &arena, &receipt);
+    assert_int_equal (receipt.violations.n, 1);
+    assert_true (receipt.violations.items[0].host.len == 0 && receipt.violations.items[0].rung.len == 0);
+    assert_true (text_has (&receipt, "violated none"));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
 static void check_schema (const struct slice_receipt *receipt)
 {
     struct buf json;
@@ -407,6 +585,9 @@ static void json_follows_the_schema (void **state)
     fold = refused_at_launch (&arena, &receipt);
     check_schema (&receipt);
     receipt_fold_destroy (fold);
+    fold = violated (&arena, &receipt);
+    check_schema (&receipt);
+    receipt_fold_destroy (fold);
     arena_release (&arena);
 }
 
@@ -424,6 +605,11 @@ int main (void)
         cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
         cmocka_unit_test (a_host_that_came_back_is_not_missing),
         cmocka_unit_test (the_text_folds_hosts_and_shows_no_control_bytes),
+        cmocka_unit_test (violations_stand_with_their_place_in_the_journal),
+        cmocka_unit_test (a_dropped_generation_is_not_the_one_that_counts),
+        cmocka_unit_test (enforcement_is_that_of_the_latest_rung_with_a_cache),
+        cmocka_unit_test (the_cache_of_the_json_says_the_same),
+        cmocka_unit_test (what_the_plan_does_not_have_is_left_empty),
         cmocka_unit_test (json_follows_the_schema),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

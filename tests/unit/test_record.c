@@ -344,15 +344,18 @@ static const struct { const struct names *names; const char *words; } vocabulary
     { &launcher_names, "none local join ssh slurm" },
     { &program_kind_names, "none builtin canary command" },
     { &scope_names, "none host slice" },
-    { &warm_names, "none solo gang" },
+    { &warm_names, "none solo gang aot" },
     { &pass_names, "none once cold restored" },
-    { &cache_mode_names, "none off single-writer" },
-    { &ending_names, "none exited signalled timeout cancelled orphaned not-started lost" },
+    { &cache_mode_names, "none off single-writer per-host read-only warm-only" },
+    { &ending_names, "none exited signalled timeout cancelled orphaned not-started lost lease-lost" },
     { &reduction_names, "none sum mean" },
     { &durability_names, "none stable rerun recheck" },
     { &attempt_state_names, "none running at-gate stopping ended" },
     { &gate_mode_names, "none share agree" },
-    { &cache_role_names, "none reader writer" },
+    { &cache_role_names, "none reader writer own" },
+    { &enforcement_names, "none cooperative other-uid landlock namespace namespace+landlock storage" },
+    { &key_state_names, "none hit written missed unreadable below-threshold unwritten" },
+    { &finding_kind_names, "none extra missing changed foreign-token late-write not-same-storage write-attempt level-low" },
     { &proof_names, "none proved local partial wrong-axis double-counted mean-of-means disagree unproved" },
 };
 
@@ -375,7 +378,7 @@ static void enums_have_the_words_of_the_receipt (void **state)
     assert_true (names_find (&proof_names, TEXT_LIT ("wrong-axis"), &value));
     assert_int_equal (value, PROOF_WRONG_AXIS);
     assert_int_equal (proof_names.n, PROOF_UNPROVED + 1);
-    assert_int_equal (ending_names.n, ENDING_LOST + 1);
+    assert_int_equal (ending_names.n, ENDING_LEASE_LOST + 1);
 }
 
 static void kinds_have_bodies_names_and_directions (void **state)
@@ -393,9 +396,9 @@ static void kinds_have_bodies_names_and_directions (void **state)
         assert_true (fact_is_soft (kind) == (kind >= FACT_HOST_HEARD));
         assert_true (fact_body (kind)->bytes <= sizeof ((struct fact *) 0)->of);
     }
-    assert_int_equal (messages, 15);
-    assert_int_equal (facts, 21);
-    static const uint32_t unknown[] = { 0, 31, 41, 63, 67, 1000, UINT32_MAX };
+    assert_int_equal (messages, 16);
+    assert_int_equal (facts, 24);
+    static const uint32_t unknown[] = { 0, 31, 42, 63, 67, 1000, UINT32_MAX };
     for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         assert_null (msg_body ((enum msg_kind) unknown[i]));
         assert_false (msg_is_known ((enum msg_kind) unknown[i]) || msg_from_worker ((enum msg_kind) unknown[i]));

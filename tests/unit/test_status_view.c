@@ -147,6 +147,43 @@ static void the_text_tells_the_same (void **state)
     show_release (&show);
 }
 
+static void a_violated_cache_is_told (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact published = { .kind = FACT_GENERATION_PUBLISHED }, violated = { .kind = FACT_CACHE_VIOLATED };
+    struct fact dropped = { .kind = FACT_GENERATION_DROPPED, .of.generation_dropped = { 8, TEXT_LIT ("another one") } };
+    struct fact lost = { .kind = FACT_LEASE_LOST };
+    struct style style = { .columns = 60, .rows = 24 };
+    struct buf out;
+    show_gathered (&show, 2);
+    published.of.generation = (struct fact_generation) { .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
+    show_fact (&show, published);
+    show_fact (&show, violated);
+    show_fact (&show, lost);
+    show_fact (&show, dropped);
+    json_t *object = as_json (&show, 0), *cache = json_object_get (object, "cache");
+    assert_false (json_is_true (json_object_get (cache, "dropped")));
+    json_decref (object);
+    dropped.of.generation_dropped.token = 9;
+    show_fact (&show, dropped);
+    object = as_json (&show, 0);
+    assert_true (json_is_true (json_object_get (json_object_get (object, "cache"), "dropped")));
+    assert_int_equal (json_integer_value (json_object_get (object, "violations")), 1);
+    assert_int_equal (json_integer_value (json_object_get (object, "leases_lost")), 1);
+    json_decref (object);
+    buf_init (&out, 1 << 20);
+    struct status status = { .board = show.board, .now_ms = show.at_ms };
+    status_text (&status, &style, &out);
+    assert_has (&out, "\ncache violated: 1 finding\n");
+    assert_has (&out, "cache generation 9: 3 entries, 300 B, written by host0; violated, not used any more\n");
+    buf_release (&out);
+    published.of.generation.token = 10;
+    show_fact (&show, published);
+    assert_false (show.board->generation.dropped);
+    show_release (&show);
+}
+
 static void nan_and_infinity_are_null (void **state)
 {
     (void) state;
@@ -199,6 +236,7 @@ int main (void)
         cmocka_unit_test (failures_stand_beside_their_hosts),
         cmocka_unit_test (without_a_coordinator_it_is_interrupted),
         cmocka_unit_test (the_text_tells_the_same),
+        cmocka_unit_test (a_violated_cache_is_told),
         cmocka_unit_test (nan_and_infinity_are_null),
         cmocka_unit_test (whatever_happens_it_is_json_and_safe),
     };

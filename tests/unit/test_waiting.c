@@ -40,6 +40,28 @@ static void phases_are_told_apart_the_longest_first (void **state)
     show_release (&show);
 }
 
+static void what_a_worker_does_with_the_cache_has_words (void **state)
+{
+    static const struct { const char *phase, *words; } cases[] = {
+        { "lease", "waiting for host0 to be granted the cache (2 s of 30 s)\n" },
+        { "cache", "waiting for host0 to prepare the cache (2 s of 30 s)\n" },
+        { "confine", "waiting for host0 to try what its sandbox refuses (2 s of 30 s)\n" },
+        { "audit", "waiting for host0 to look over the cache (2 s of 30 s)\n" },
+        { "seal", "waiting for host0 to seal the cache (2 s of 30 s)\n" },
+        { "sealing", "waiting for host0 in phase sealing (2 s of 30 s)\n" },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct show show;
+        show_gathered (&show, 1);
+        show_began (&show, FACTS, PASS_ONCE, 1, 1);
+        show.at_ms = 2200;
+        show_phase (&show, 0, cases[i].phase, 1000);
+        assert_waiting (&show, cases[i].words);
+        show_release (&show);
+    }
+}
+
 static void a_gate_names_who_is_missing (void **state)
 {
     (void) state;
@@ -214,6 +236,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (hosts_that_have_not_joined_fold_into_one_line),
         cmocka_unit_test (phases_are_told_apart_the_longest_first),
+        cmocka_unit_test (what_a_worker_does_with_the_cache_has_words),
         cmocka_unit_test (a_gate_names_who_is_missing),
         cmocka_unit_test (an_open_gate_is_not_waited_at),
         cmocka_unit_test (silence_counts_from_the_last_word),

@@ -451,6 +451,95 @@ static void a_program_outlives_the_coordinator_and_its_successor_finds_it (void 
     assert_int_equal (result->of.result.code, 6);
 }
 
+/* ---- the writer of a cache ---- */
+
+enum { WRITE_TOKEN = 7, WRITE_LEASE_MS = 4000 };
+
+/* What the rung below runs, in place of `sliceup-worker restore`: a program that needs no cache of its own. */
+static int hold_on (void)
+{
+    int fd = open ("../../held", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || flock (fd, LOCK_SH) < 0)
+        return 1;
+    for (uint64_t until_ms = clock_boot_ms () + 2 * PATIENCE_MS; clock_boot_ms () < until_ms;)
+        poll (NULL, 0, 1000);
+    return 0;
+}
+
+static void order_to_write (struct bench *bench)
+{
+    struct msg msg = { .kind = MSG_RUN };
+    struct msg_run *run = &msg.of.run;
+    run->key = (struct attempt_key) { 1, PASS_COLD, 1 };
+    run->nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
+    run->world = 1;
+    run->rung = (struct rung) { .id = TEXT_LIT ("r"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore"),
+                                .scope = SCOPE_HOST, .timeout_ms = 2 * PATIENCE_MS };
+    run->cache = (struct cache_order) { .role = CACHE_ROLE_WRITER, .token = WRITE_TOKEN, .lease_ms = WRITE_LEASE_MS };
+    say (bench, &msg);
+}
+
+static uint64_t hear_ask (struct bench *bench)
+{
+    uint64_t ask = 0;
+    while (!ask)
+        ask = hear (bench, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.lease_ask;
+    assert_int_equal (bench->heard.of.heartbeat.lease_token, WRITE_TOKEN);
+    return ask;
+}
+
+static void answer (struct bench *bench, uint64_t ask, uint64_t term_ms)
+{
+    struct msg msg = { .kind = MSG_LEASE, .of.lease = { WRITE_TOKEN, ask, term_ms } };
+    say (bench, &msg);
+}
+
+static void assert_lease_lost (struct bench *bench)
+{
+    const struct result *result = &hear (bench, LINK_CONTROL, MSG_RESULT)->of.result;
+    assert_int_equal (result->ending, ENDING_LEASE_LOST);
+    assert_int_equal (result->seal.token, 0);
+    assert_non_null (strstr (result->problem.ptr, "generation 7"));
+}
+
+static void a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile (void **state)
+{
+    struct bench *b = *state;
+    b->orphan_ms = b->exit_ms = 4 * PATIENCE_MS;
+    join_run (b);
+    order_to_write (b);
+    while (!held (b))
+        answer (b, hear_ask (b), WRITE_LEASE_MS);
+    uint64_t ask = hear_ask (b);
+    kill (b->worker, SIGSTOP);
+    int status = 0;
+    assert_int_equal (waitpid (b->worker, &status, WUNTRACED), b->worker);
+    assert_true (WIFSTOPPED (status));
+    answer (b, ask, WRITE_LEASE_MS);
+    uint64_t over_ms = clock_boot_ms () + WRITE_LEASE_MS;
+    while (clock_boot_ms () < over_ms)
+        poll (NULL, 0, 50);
+    assert_true (held (b)); /* nobody could have killed it */
+    kill (b->worker, SIGCONT);
+    assert_lease_lost (b);
+    wait_until_let_go (b);
+}
+
+static void a_writer_that_is_refused_is_never_started (void **state)
+{
+    struct bench *b = *state;
+    b->orphan_ms = b->exit_ms = 4 * PATIENCE_MS;
+    join_run (b);
+    order_to_write (b);
+    answer (b, hear_ask (b), 0);
+    assert_lease_lost (b);
+    char path[96];
+    snprintf (path, sizeof path, "%s/held", b->directory);
+    assert_int_equal (access (path, F_OK), -1);
+    snprintf (path, sizeof path, "%s/scratch", b->directory);
+    assert_int_equal (access (path, F_OK), -1);
+}
+
 static void an_idle_worker_sleeps (void **state)
 {
     struct bench *b = *state;
@@ -589,6 +678,8 @@ int main (int argc, char **argv)
         return work (argv);
     if (argc > 1 && strcmp (argv[1], "errand") == 0)
         return errand_main (argc - 1, argv + 1);
+    if (argc > 1 && strcmp (argv[1], "restore") == 0)
+        return hold_on ();
     const struct CMUnitTest tests[] = {
         T (a_run_goes_from_order_to_acknowledged_result),
         T (shutdown_ends_the_worker_and_its_program),
@@ -600,6 +691,8 @@ int main (int argc, char **argv)
         T (silence_kills_the_program_and_then_ends_the_worker),
         T (a_killed_workers_result_is_told_by_the_next),
         T (a_program_outlives_the_coordinator_and_its_successor_finds_it),
+        T (a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile),
+        T (a_writer_that_is_refused_is_never_started),
         T (an_idle_worker_sleeps),
         cmocka_unit_test (launch_lines_are_checked),
         cmocka_unit_test (a_worker_is_tied_only_when_it_is_told_so),

@@ -340,6 +340,17 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
         fact.of.pass_stopped = (struct fact_pass_stopped) { .key = chaos_key (rng), .cause = chaos_text (rng) };
         fact.of.pass_stopped.culprits.items = chaos_hosts (rng, arena, &fact.of.pass_stopped.culprits.n);
         break;
+    case FACT_LEASE_LOST:
+        fact.of.lease_lost = (struct fact_lease_lost) { rng_below (rng, 4), chaos_number (rng), chaos_text (rng) };
+        break;
+    case FACT_CACHE_VIOLATED:
+        fact.of.cache_violated.host = chaos_number (rng);
+        fact.of.cache_violated.finding = (struct finding) { (enum finding_kind) rng_below (rng, 12), rng_next (rng),
+                                                            chaos_text (rng), chaos_text (rng) };
+        break;
+    case FACT_GENERATION_DROPPED:
+        fact.of.generation_dropped = (struct fact_generation_dropped) { rng_below (rng, 4), chaos_text (rng) };
+        break;
     case FACT_HOST_HEARD: chaos_heard (rng, arena, &fact.of.host_heard); break;
     case FACT_HOST_SUSPECTED:
         fact.of.host_suspected = (struct fact_host_suspected){chaos_number (rng), rng_next (rng)};

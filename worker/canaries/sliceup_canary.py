@@ -27,6 +27,7 @@ import traceback
 PROTOCOL = 1
 MAX_LINE = 64 * 1024
 MAX_TEXT = 4096
+MAX_NAME = 255
 
 LAYERS = ("host", "device", "launch-policy", "bundle", "frontend", "cache", "compiler",
           "collective", "program", "platform", "unknown")
@@ -56,6 +57,14 @@ def clean(value, limit=MAX_TEXT):
     """Text that every JSON reader accepts: valid UTF-8, no NUL, bounded length."""
     text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
     return text.replace("\0", "\\x00")[:limit]
+
+
+def shortened(name, limit=MAX_NAME):
+    """A name of at most `limit` bytes whose end stays: in the name of a cache entry that is its digest."""
+    kept = clean(name).encode()
+    if len(kept) > limit:
+        kept = kept[:limit - 80] + b"..." + kept[-77:]
+    return kept.decode("utf-8", "ignore")
 
 
 def encode(message):
@@ -217,6 +226,11 @@ class Canary:
         finite(name, value)
         self.say("metric", name=name, reduction=reduction, axes=list(axes), scope=scope,
                  value=value, shards=shards)
+
+    def cache(self, program, key, state, why="", parts=None):
+        """What became of one program's entry in the compile cache; state is a word of docs/spec/canary.md."""
+        self.say("cache", program=shortened(program), key=shortened(key), state=state, why=clean(why, MAX_NAME),
+                 parts=parts or {})
 
     def memory(self):
         peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -72,7 +72,7 @@ static void leave (struct member *member, bool hard, struct text why, uint64_t n
         member->leave_by_ms = now_ms + polite_ms + LEAVE_MS;
     }
     current_forget_pending (member);
-    current_stop (member, hard, ENDING_CANCELLED, why, out);
+    current_stop (member, hard, ENDING_CANCELLED, why, now_ms, out);
 }
 
 /* Told by a signal or by its starter's end; told again it means it. */
@@ -127,13 +127,13 @@ static void hear_run (struct member *member, const struct msg *msg, uint64_t now
         member_hurry (member, now_ms);
     if (shelf_has_seen (&member->shelf, key) || member->link != LINK_JOINED)
         return;
+    current_forget_pending (member);
+    /* The coordinator gave the old attempt up. Its evidence is still worth having, so it ends politely and reports. */
+    current_stop (member, false, ENDING_CANCELLED, TEXT_LIT ("the coordinator sent another attempt"), now_ms, out);
     if (!current_alive (member) && !shelf_full (&member->shelf)) {
         current_begin (member, msg, now_ms, out);
         return;
     }
-    /* The coordinator gave the old attempt up. Its evidence is still worth having, so it ends politely and reports. */
-    current_stop (member, false, ENDING_CANCELLED, TEXT_LIT ("the coordinator sent another attempt"), out);
-    current_forget_pending (member);
     member->pending = true;
     member->pending_msg = *msg;
     record_copy (msg_body (MSG_RUN), &member->pending_msg.of, &msg->of, &member->pending_arena);
@@ -152,7 +152,7 @@ static void hear_cancel (struct member *member, const struct msg *msg, uint64_t 
     if (member->pending && attempt_key_equal (&member->pending_msg.of.run.key, &cancel->key))
         current_forget_pending (member);
     if (current_is (member, &cancel->key))
-        current_stop (member, cancel->hard, ENDING_CANCELLED, cancel->why, out);
+        current_stop (member, cancel->hard, ENDING_CANCELLED, cancel->why, now_ms, out);
     member_hurry (member, now_ms);
 }
 
@@ -183,6 +183,9 @@ static void hear_in_session (struct member *member, const struct msg *msg, uint6
         break;
     case MSG_RESULT_ACK:
         hear_ack (member, msg, now_ms, out);
+        break;
+    case MSG_LEASE:
+        member_hear_lease (member, &msg->of.lease, now_ms);
         break;
     default:
         break; /* kinds that only a worker may say */
@@ -224,7 +227,7 @@ static void hear (struct member *member, const struct msg *msg, uint64_t now_ms,
 static void pass_time (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
     if (now_ms >= orphan_at_ms (member)) {
-        current_stop (member, true, ENDING_ORPHANED, TEXT_LIT ("the coordinator was silent for too long"), out);
+        current_stop (member, true, ENDING_ORPHANED, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
         member_hurry (member, now_ms);
     }
     if (now_ms >= exit_at_ms (member))
@@ -233,7 +236,7 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
         member_say_hello (member, now_ms, out);
         member->hello_at_ms = now_ms + HELLO_EVERY_MS;
     }
-    if (member->link != LINK_JOINED || now_ms < member->beat_at_ms)
+    if (member->link != LINK_JOINED || now_ms < member_beat_at_ms (member))
         return;
     member_say_heartbeat (member, now_ms, out);
     member->beaten_ms = now_ms;
@@ -276,7 +279,11 @@ void member_step (struct member *member, const struct member_input *in, uint64_t
         member->stepped = true;
         member->heard_ms = member->hello_at_ms = now_ms;
     }
+    if (in->kind != MEMBER_ENDED) /* then there is nothing left to stop, and current_see_end looks at the lease */
+        member_watch_lease (member, now_ms, out);
     take_in (member, in, now_ms, out);
+    member_watch_lease (member, now_ms, out);
+    member_use_lease (member, now_ms, out);
     pass_time (member, now_ms, out);
     leave_when_alone (member, now_ms, out);
 }
@@ -287,10 +294,11 @@ uint64_t member_deadline_ms (const struct member *member)
         return 0;
     if (member->link == LINK_LEFT)
         return UINT64_MAX;
+    uint64_t stop_ms = holder_stop_at_ms (&member->holder);
     if (member->link == LINK_LEAVING)
-        return member->leave_by_ms;
-    uint64_t speak_ms = member->link == LINK_JOINED ? member->beat_at_ms : member->hello_at_ms;
-    return min_u64 (speak_ms, min_u64 (orphan_at_ms (member), exit_at_ms (member)));
+        return min_u64 (stop_ms, member->leave_by_ms);
+    uint64_t speak_ms = member->link == LINK_JOINED ? member_beat_at_ms (member) : member->hello_at_ms;
+    return min_u64 (min_u64 (speak_ms, stop_ms), min_u64 (orphan_at_ms (member), exit_at_ms (member)));
 }
 
 /* ---- life ---- */
@@ -317,6 +325,7 @@ void member_destroy (struct member *member)
         return;
     shelf_release (&member->shelf);
     arena_release (&member->pending_arena);
+    arena_release (&member->current.run_arena);
     arena_release (&member->current.gate_arena);
     arena_release (&member->current.phase_arena);
     arena_release (&member->arena);

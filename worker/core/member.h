@@ -4,6 +4,9 @@
  * acknowledged. A repeated RUN is answered with the state it has; a result is sent again with every heartbeat until it
  * is acknowledged.
  *
+ * The writer of a cache is taken like any other attempt, but not started before it holds the lease of its generation
+ * (worker/core/holder.h). Without the lease it is killed, whatever it does; its result then seals nothing.
+ *
  *            HELLO sent          WELCOME              RUN            program ended        RESULT_ACK
  *   joining ------------> joining ------> idle ------------> running ------------> reporting ----------> idle
  *      ^                                    |  silence > orphan_ms: the program is killed (ending orphaned)
@@ -34,7 +37,7 @@ struct member_input {
 
 enum member_effect_kind {
     MEMBER_SEND,            /* `msg`; the driver fills run_id, epoch, session, seq, ack from member_* below */
-    MEMBER_START,           /* start the program of `msg->of.run` */
+    MEMBER_START,           /* start the program of `msg->of.run`; a writer's lease is held by then */
     MEMBER_GO,              /* let it through `text`, with `value` */
     MEMBER_STOP,            /* politely, then certainly (limits.stop_ms); `hard`: at once; `ending` is what to report */
     MEMBER_KEEP,            /* make the result durable, before the SEND that follows */

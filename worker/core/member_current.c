@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-enum { BEAT_APART_MS = 20 }; /* a change is told at once, a storm of changes is not */
-
 #define STATE(s) (1u << (s))
 
 /* From each state, the states it may move to. */
@@ -20,15 +18,6 @@ static void current_move (struct member *member, enum attempt_state to)
 {
     assert (current_moves[member->current.holding.state] & STATE (to));
     member->current.holding.state = to;
-}
-
-void member_hurry (struct member *member, uint64_t now_ms)
-{
-    uint64_t earliest_ms = member->beaten_ms + BEAT_APART_MS;
-    if (earliest_ms < now_ms)
-        earliest_ms = now_ms;
-    if (earliest_ms < member->beat_at_ms)
-        member->beat_at_ms = earliest_ms;
 }
 
 bool current_alive (const struct member *member)
@@ -55,29 +44,64 @@ static void forget_gate (struct member *member)
     arena_reset (&member->current.gate_arena);
 }
 
+void current_start (struct member *member, struct member_outbox *out)
+{
+    assert (current_alive (member) && !member->current.started);
+    struct msg *copy = member_outbox_msg (out, &member->current.run);
+    member_outbox_add (out, MEMBER_START)->msg = copy;
+    member->current.started = true;
+}
+
+/* Nothing of it was ever started, so nobody else will say how it ended. */
+static void end_unstarted (struct member *member, enum ending ending, struct text why, uint64_t now_ms,
+                           struct member_outbox *out)
+{
+    const struct holding *holding = &member->current.holding;
+    struct result result = { .key = holding->key, .ending = ending, .phase = holding->phase,
+                             .problem = text_clip (why, SENTENCE_MAX_BYTES) };
+    current_see_end (member, &result, now_ms, out);
+}
+
 void current_begin (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     assert (!current_alive (member) && !shelf_full (&member->shelf));
     member->current.holding = (struct holding) { .key = msg->of.run.key, .phase_ms = now_ms };
-    member->current.hard = false;
+    member->current.hard = member->current.started = false;
     current_move (member, ATTEMPT_RUNNING);
     shelf_see (&member->shelf, &msg->of.run.key);
-    struct msg *copy = member_outbox_msg (out, msg);
-    member_outbox_add (out, MEMBER_START)->msg = copy;
+    member->current.run = *msg;
+    arena_reset (&member->current.run_arena);
+    record_copy (msg_body (MSG_RUN), &member->current.run.of, &msg->of, &member->current.run_arena);
+    const struct cache_order *cache = &msg->of.run.cache;
+    if (cache->role != CACHE_ROLE_WRITER) {
+        current_start (member, out);
+        return;
+    }
+    holder_want (&member->holder, cache->token, cache->lease_ms);
+    current_see_phase (member, TEXT_LIT ("lease"), now_ms);
+    if (!cache->token)
+        end_unstarted (member, ENDING_NOT_STARTED, TEXT_LIT ("the order to write the cache names no generation"),
+                       now_ms, out);
 }
 
 void current_begin_pending (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
     if (!member->pending || current_alive (member) || shelf_full (&member->shelf) || member->link == LINK_LEAVING)
         return;
+    member->pending = false; /* first: it may be over at once */
     current_begin (member, &member->pending_msg, now_ms, out);
-    current_forget_pending (member);
+    arena_reset (&member->pending_arena);
 }
 
-void current_stop (struct member *member, bool hard, enum ending ending, struct text why, struct member_outbox *out)
+void current_stop (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
+                   struct member_outbox *out)
 {
     if (!current_alive (member))
         return;
+    if (!member->current.started) {
+        end_unstarted (member, ending, why, now_ms, out);
+        return;
+    }
     bool stopping = member->current.holding.state == ATTEMPT_STOPPING;
     if (stopping && (member->current.hard || !hard))
         return;
@@ -144,9 +168,12 @@ void current_see_gate (struct member *member, const struct member_input *in, uin
 void current_see_end (struct member *member, const struct result *result, uint64_t now_ms, struct member_outbox *out)
 {
     assert (current_is (member, &result->key));
+    struct result told = *result;
+    member_judge_end (member, &told, now_ms, out);
+    holder_drop (&member->holder);
     current_move (member, ATTEMPT_NONE);
     forget_gate (member);
+    current_keep (member, now_ms, &told, out);
     member->current.holding.phase = (struct text) { 0 };
-    current_keep (member, now_ms, result, out);
     current_begin_pending (member, now_ms, out);
 }

@@ -46,6 +46,8 @@ void member_say_heartbeat (struct member *member, uint64_t now_ms, struct member
     struct holding holdings[HELD_MAX];
     struct msg msg = { .kind = MSG_HEARTBEAT };
     msg.of.heartbeat.beat = ++member->beat;
+    msg.of.heartbeat.lease_ask = holder_ask (&member->holder, now_ms);
+    msg.of.heartbeat.lease_token = msg.of.heartbeat.lease_ask ? member->holder.token : 0;
     msg.of.heartbeat.holdings.items = holdings;
     msg.of.heartbeat.holdings.n = holdings_of (member, now_ms, holdings);
     send_msg (out, &msg);

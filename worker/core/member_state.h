@@ -1,17 +1,21 @@
-/* member_state.h - what a member remembers; private to member.c, member_current.c and member_say.c. */
+/* member_state.h - what a member remembers; private to member*.c. */
 #ifndef SLICEUP_WORKER_MEMBER_STATE_H
 #define SLICEUP_WORKER_MEMBER_STATE_H
 
+#include "worker/core/holder.h"
 #include "worker/core/member.h"
 #include "worker/core/shelf.h"
 
 enum link_state { LINK_NONE = 0, LINK_JOINING, LINK_JOINED, LINK_LEAVING, LINK_LEFT };
 
-/* The attempt whose program is alive. */
+/* The attempt whose program is alive, or waits for its lease. */
 struct current {
     struct holding holding;     /* state NONE: there is none. Its texts live below, one arena each: they change often */
     struct arena phase_arena, gate_arena;
     bool hard;                  /* STOPPING: SIGKILL was already asked for */
+    bool started;               /* MEMBER_START was said; else it waits for the lease, and nothing of it runs */
+    struct msg run;             /* until it is started */
+    struct arena run_arena;
 };
 
 struct member {
@@ -30,6 +34,7 @@ struct member {
     struct text why;            /* LEAVING */
 
     struct current current;
+    struct holder holder;       /* of the current attempt, if it writes a generation */
     struct shelf shelf;
     bool pending;               /* a RUN that waits until the current attempt is gone */
     struct msg pending_msg;
@@ -53,12 +58,24 @@ void current_begin (struct member *member, const struct msg *msg, uint64_t now_m
 void current_begin_pending (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void current_forget_pending (struct member *member);
 /* Repeating it changes nothing, but for a first `hard`. */
-void current_stop (struct member *member, bool hard, enum ending ending, struct text why, struct member_outbox *out);
+void current_stop (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
+                   struct member_outbox *out);
+void current_start (struct member *member, struct member_outbox *out);  /* what waited for its lease */
 void current_pass_gate (struct member *member, struct text gate, struct text value, uint64_t now_ms,
                         struct member_outbox *out);
 void current_see_phase (struct member *member, struct text phase, uint64_t now_ms);
 void current_see_gate (struct member *member, const struct member_input *in, uint64_t now_ms);
 void current_see_end (struct member *member, const struct result *result, uint64_t now_ms, struct member_outbox *out);
+/* Stops what its lease does not carry any more. Before anything else is done in a step: whoever slept past the end of
+ * the lease kills first, and hears afterwards. */
+void member_watch_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
+/* Starts what has its lease now. */
+void member_use_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
+void member_hear_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms);
+/* `result` as it may be told: what a lost lease does not carry is taken from the copy. */
+void member_judge_end (struct member *member, struct result *result, uint64_t now_ms, struct member_outbox *out);
+/* When the next heartbeat is due, questions about the lease included. Only while joined. */
+uint64_t member_beat_at_ms (const struct member *member);
 /* The next heartbeat goes out as soon as may be. */
 void member_hurry (struct member *member, uint64_t now_ms);
 

@@ -6,12 +6,12 @@
 #include <unistd.h>
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
-#include "worker/io/errand.h"
+#include "worker/io/confine_plan.h"
 #include "worker/io/order.h"
 
 enum {
     DRAIN_MS = 2000,            /* a stray may hold the pipe; by then all of them are dead */
-    SEAL_MIN_MS = 60 * 1000,
+    CLOSE_MIN_MS = 60 * 1000,
     FETCHES_MAX = 3,            /* what was fetched may be damaged again before it is used, but not for ever */
 };
 
@@ -35,11 +35,11 @@ static int make_folders (struct attempt *attempt, struct err *err)
     return folder_make (logs.ptr, 0700, err);
 }
 
-static struct exec *spawn_program (struct attempt *attempt, const struct order *order, struct err *err)
+static struct exec *spawn_program (struct attempt *attempt, const struct order *order, int report_fd, struct err *err)
 {
     int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
     struct spawn_order spawn = { .program = order->program, .argv = order->argv, .envp = order->envp,
-                                 .directory = attempt->scratch.ptr, .channel_fd = peer_fd,
+                                 .directory = attempt->scratch.ptr, .channel_fd = peer_fd, .report_fd = report_fd,
                                  .output_fd = output_write_fd (attempt->output), };
     bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
     struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
@@ -49,21 +49,37 @@ static struct exec *spawn_program (struct attempt *attempt, const struct order *
     return exec;
 }
 
+/* The stage that takes rights away runs first and becomes the program. */
+static struct exec *spawn_confined (struct attempt *attempt, const struct order_place *place, const struct order *order,
+                                    struct err *err)
+{
+    struct order stage;
+    int report_fd;
+    if (confine_plan_write (&attempt->run, place, order, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0
+        || attempt_open_stage (attempt, &report_fd, err) < 0)
+        return NULL;
+    struct exec *exec = spawn_program (attempt, &stage, report_fd, err);
+    close (report_fd);
+    return exec;
+}
+
 static int start_program (struct attempt *attempt, struct text python, struct text kit, uint64_t now_ms,
                           struct err *err)
 {
     const struct attempt_place *place = attempt->place;
+    bool confined = attempt_is_confined (attempt);
     struct order order;
     struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
                                        .directory = text_of (place->directory), .python = python, .kit = kit };
     if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
         return -1;
-    attempt->exec = spawn_program (attempt, &order, err);
+    attempt->exec = confined ? spawn_confined (attempt, &order_place, &order, err)
+                             : spawn_program (attempt, &order, 0, err);
     if (!attempt->exec)
         return -1;
     attempt->step = STEP_RUNNING;
     attempt->began_ms = now_ms;
-    attempt_enter_phase (attempt, "start");
+    attempt_enter_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
     if (order.speaks && !channel_send (attempt->channel, order.line)) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
         evidence_refuse (&attempt->evidence, "the attempt line could not be handed over");
@@ -73,8 +89,8 @@ static int start_program (struct attempt *attempt, struct text python, struct te
 
 static int start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err)
 {
-    attempt->exec = errand_start (kind, &attempt->run, attempt->place->directory, STDERR_FILENO, &attempt->errand_fd,
-                                  err);
+    attempt->exec = errand_start (kind, &attempt->run, attempt->place->host, attempt->place->directory, STDERR_FILENO,
+                                  &attempt->errand_fd, err);
     return attempt->exec ? 0 : -1;
 }
 
@@ -214,6 +230,8 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
     errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
     attempt->errand_fd = -1;
     attempt_result (attempt)->cache_state = answer.cache_state;
+    attempt_result (attempt)->cache.storage = answer.cache.storage;
+    attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
     if (answer.missing.n && !attempt->stopping) {
         if (begin_fetching (attempt, &answer, now_ms, &err) < 0)
             attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
@@ -234,38 +252,54 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
     /* What it said before it ended is still in the sockets, and decides how the end is read. */
     attempt_hear (attempt);
     attempt_note_end (attempt, end, now_ms);
+    attempt_end_stage (attempt);
 }
 
-static void begin_sealing (struct attempt *attempt, uint64_t now_ms)
+/* Of a writer that ended well: sealing. Of a reader: was anything changed while it ran? */
+static enum errand_kind closing_errand (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
-    struct err err = { 0 };
     bool sound = result->ending == ENDING_EXITED && result->code == 0
                  && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
     bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && errand_is_needed (&attempt->run);
-    if (!writer || !sound || attempt->stopping) {
+    if (attempt->stopping || result->ending == ENDING_NOT_STARTED)
+        return ERRAND_NONE;
+    if (writer)
+        return sound ? ERRAND_SEAL : ERRAND_NONE;
+    return errand_audit_is_needed (&attempt->run) ? ERRAND_AUDIT : ERRAND_NONE;
+}
+
+static void begin_closing (struct attempt *attempt, uint64_t now_ms)
+{
+    struct err err = { 0 };
+    attempt->closing = closing_errand (attempt);
+    if (attempt->closing == ERRAND_NONE) {
         attempt_finish (attempt, now_ms);
         return;
     }
-    uint64_t limit_ms = attempt->run.rung.timeout_ms > SEAL_MIN_MS ? attempt->run.rung.timeout_ms : SEAL_MIN_MS;
+    uint64_t limit_ms = attempt->run.rung.timeout_ms > CLOSE_MIN_MS ? attempt->run.rung.timeout_ms : CLOSE_MIN_MS;
     attempt->deadline_ms = now_ms + limit_ms;
-    attempt->step = STEP_SEALING;
-    attempt_enter_phase (attempt, "seal");
-    if (start_errand (attempt, ERRAND_SEAL, &err) == 0)
+    attempt->step = STEP_CLOSING;
+    attempt_enter_phase (attempt, attempt->closing == ERRAND_SEAL ? "seal" : "audit");
+    if (start_errand (attempt, attempt->closing, &err) == 0)
         return;
     attempt_set_problem (attempt, LAYER_CACHE, text_of (err.text));
     attempt_finish (attempt, now_ms);
 }
 
-static void after_sealing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+static void after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
     struct errand_answer answer;
+    struct result *result = attempt_result (attempt);
     errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
     attempt->errand_fd = -1;
-    if (answer.done)
-        attempt_result (attempt)->seal = answer.seal;
-    else
+    if (answer.cache.storage.len)
+        result->cache.storage = answer.cache.storage;
+    attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
+    if (!answer.done)
         attempt_set_problem (attempt, answer.layer, answer.problem);
+    else if (attempt->closing == ERRAND_SEAL)
+        result->seal = answer.seal;
     attempt_finish (attempt, now_ms);
 }
 
@@ -273,7 +307,7 @@ static void drain (struct attempt *attempt, uint64_t now_ms)
 {
     if (now_ms >= attempt->drain_until_ms || (!attempt->output_watched && !attempt->channel_watched)) {
         attempt_forget_ends (attempt);
-        begin_sealing (attempt, now_ms);
+        begin_closing (attempt, now_ms);
     }
 }
 
@@ -291,7 +325,7 @@ static void turn_exec (struct attempt *attempt, uint64_t now_ms)
     else if (attempt->step == STEP_RUNNING)
         after_running (attempt, &end, now_ms);
     else
-        after_sealing (attempt, &end, now_ms);
+        after_closing (attempt, &end, now_ms);
 }
 
 void attempt_turn (struct attempt *attempt, uint64_t now_ms)

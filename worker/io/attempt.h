@@ -1,7 +1,7 @@
 /* attempt.h - one attempt on this host, from its RUN to its result.
  *
  *   preparing (errand) <-> fetching (its files) -> running (the program) -> draining (its last output)
- *   -> sealing (errand; writer) -> ended
+ *   -> closing (errand: a writer seals, a reader looks again) -> ended
  *
  * Each step is left out when there is nothing to do in it. It always ends with a result, whatever goes wrong; what went
  * wrong is in it. It decides nothing about messages. It watches its own descriptors in the loop; events are asked for,

@@ -6,6 +6,7 @@
 
 void attempt_forget_ends (struct attempt *attempt)
 {
+    attempt_forget_stage (attempt);
     if (attempt->channel_watched)
         loop_forget (attempt->loop, channel_fd (attempt->channel));
     if (attempt->output_watched)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "worker/io/clean.h"
+#include "worker/io/parse.h"
 
 struct result *attempt_result (struct attempt *attempt)
 {
@@ -51,6 +52,8 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     struct result *result = attempt_result (attempt);
     attempt_forget_ends (attempt);
     count_output (attempt, now_ms);
+    parse_output (&attempt->run, attempt->scratch, attempt->log, &attempt->arena, result);
+    attempt_take_survey (attempt);
     add_containment (attempt);
     if (attempt->evidence.complaint.len)
         attempt_set_problem (attempt, LAYER_NONE, attempt->evidence.complaint);

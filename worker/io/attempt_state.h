@@ -4,12 +4,17 @@
 
 #include "worker/io/attempt.h"
 #include "worker/io/channel.h"
+#include "worker/io/confine_report.h"
+#include "worker/io/errand.h"
 #include "worker/io/exec.h"
 #include "worker/io/fetch.h"
 
 enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_saying */
 
-enum step { STEP_PREPARING, STEP_FETCHING, STEP_RUNNING, STEP_DRAINING, STEP_SEALING, STEP_ENDED, STEP_TOLD };
+#define ATTEMPT_PHASE_CONFINE "confine"
+
+/* CLOSING: an errand seals what was written, or holds what was read against its manifest again. */
+enum step { STEP_PREPARING, STEP_FETCHING, STEP_RUNNING, STEP_DRAINING, STEP_CLOSING, STEP_ENDED, STEP_TOLD };
 
 struct attempt {
     struct loop *loop;
@@ -27,6 +32,9 @@ struct attempt {
     struct output *output;
     bool channel_watched, output_watched;
     uint32_t channel_events;
+
+    struct { int fd; bool watched, told; struct confine_report report; } stage; /* confine.h */
+    enum errand_kind closing;
 
     uint64_t began_ms, deadline_ms, drain_until_ms;
     bool stopping, hard, gate_open;
@@ -46,6 +54,14 @@ int attempt_open_ends (struct attempt *attempt, struct err *err);
 void attempt_forget_ends (struct attempt *attempt);
 void attempt_hear (struct attempt *attempt);            /* what is on the channel now */
 void attempt_ask_for_writing (struct attempt *attempt);
+
+/* attempt_cache.c */
+bool attempt_is_confined (const struct attempt *attempt);
+int attempt_open_stage (struct attempt *attempt, int *program_fd, struct err *err);
+void attempt_forget_stage (struct attempt *attempt);
+void attempt_end_stage (struct attempt *attempt);       /* all of the program is gone, and its end is noted */
+void attempt_take_survey (struct attempt *attempt);
+void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
 
 /* attempt_result.c */
 struct result *attempt_result (struct attempt *attempt);

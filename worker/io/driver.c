@@ -248,11 +248,12 @@ static uint64_t next_deadline_ms (const struct driver *driver)
 static void pass (void *owner)
 {
     struct driver *driver = owner;
+    /* Before the attempt and the sockets: a worker that slept past its lease kills first, then seals and hears. */
+    if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
+        step (driver, &(struct member_input) { .kind = MEMBER_TICK });
     take_told (driver);
     if (driver->attempt)
         attempt_turn (driver->attempt, clock_boot_ms ());
-    if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
-        step (driver, &(struct member_input) { .kind = MEMBER_TICK });
     sender_turn (&driver->sender, clock_boot_ms ());
     /* Each may cause the other, and sending uses up the edge of a socket: until both have nothing more. */
     bool more = true;

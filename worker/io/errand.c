@@ -12,13 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/wire/wire.h"
-#include "worker/io/cache.h"
+#include "worker/io/cache_errand.h"
 #include "worker/io/environ.h"
 #include "worker/io/environment.h"
 #include "worker/io/kit.h"
 #include "worker/io/self.h"
 
-enum { ANSWER_MAX_BYTES = 16 * 1024 };
+/* FINDINGS_MAX findings of a path and a sentence each, and what else it says. */
+enum { ANSWER_MAX_BYTES = 128 * 1024 };
 
 static const struct field answer_fields[] = {
     F_BOOL (1, struct errand_answer, done),
@@ -29,10 +30,12 @@ static const struct field answer_fields[] = {
     F_RECORD (6, struct errand_answer, seal, &seal_record),
     F_TEXT (7, struct errand_answer, kit, PATH_MAX_BYTES),
     F_TEXTS (8, struct errand_answer, missing, KIT_FILES_MAX, SHA256_HEX_BYTES),
+    F_RECORD (9, struct errand_answer, cache, &cache_view_record),
+    F_LIST (10, struct errand_answer, findings, FINDINGS_MAX, &finding_record),
 };
 static const struct record answer_record = RECORD ("answer", struct errand_answer, answer_fields);
 
-static const char *const kind_words[] = { "none", "prepare", "seal" };
+static const char *const kind_words[] = { "none", "prepare", "seal", "audit" };
 static const struct names kind_names = { kind_words, sizeof kind_words / sizeof kind_words[0] };
 
 static bool needs_environment (const struct msg_run *run)
@@ -50,6 +53,11 @@ bool errand_is_needed (const struct msg_run *run)
     struct kit_list files;
     kit_list_of (run, &files);
     return files.n || needs_environment (run) || needs_cache (run);
+}
+
+bool errand_audit_is_needed (const struct msg_run *run)
+{
+    return needs_cache (run) && run->cache.role == CACHE_ROLE_READER && run->cache.token != 0;
 }
 
 /* ---- the worker's end ---- */
@@ -77,13 +85,13 @@ static int open_channel (const struct msg_run *run, int pair[2], struct err *err
     return rc;
 }
 
-static struct exec *start_process (enum errand_kind kind, const char *directory, int report_fd, int channel_fd,
-                                   struct err *err)
+static struct exec *start_process (enum errand_kind kind, struct text host, const char *directory, int report_fd,
+                                   int channel_fd, struct err *err)
 {
     struct arena arena = { 0 };
     struct environ_list list;
     char *argv[] = { (char *) "sliceup-worker", (char *) "errand", (char *) names_of (&kind_names, kind),
-                     (char *) directory, NULL };
+                     (char *) directory, (char *) text_copy (&arena, host).ptr, NULL };
     environ_begin (&list, &arena);
     struct spawn_order order = { .program = self_program (), .argv = argv, .envp = environ_block (&list),
                                  .directory = directory, .output_fd = report_fd, .channel_fd = channel_fd };
@@ -92,13 +100,13 @@ static struct exec *start_process (enum errand_kind kind, const char *directory,
     return exec;
 }
 
-struct exec *errand_start (enum errand_kind kind, const struct msg_run *run, const char *directory, int report_fd,
-                           int *channel_fd, struct err *err)
+struct exec *errand_start (enum errand_kind kind, const struct msg_run *run, struct text host, const char *directory,
+                           int report_fd, int *channel_fd, struct err *err)
 {
     int pair[2];
     if (open_channel (run, pair, err) < 0)
         return NULL;
-    struct exec *exec = start_process (kind, directory, report_fd, pair[1], err);
+    struct exec *exec = start_process (kind, host, directory, report_fd, pair[1], err);
     close (pair[1]);
     if (exec)
         *channel_fd = pair[0];
@@ -151,10 +159,16 @@ void errand_answer (int channel_fd, const struct exec_end *end, struct arena *ar
 
 /* ---- the process ---- */
 
-static int fail (struct errand_answer *answer, struct arena *arena, enum layer layer, const struct err *err)
+int errand_fail (struct errand_answer *answer, struct arena *arena, enum layer layer, const struct err *err)
 {
+    struct text problem = text_of (err->text);
+    struct buf escaped;
     answer->layer = layer;
-    answer->problem = text_copy (arena, text_of (err->text));
+    buf_init (&escaped, 8 * ERR_TEXT_BYTES);
+    if (!text_is_utf8 (problem)) /* a path in it was cut, or is none that an answer may hold */
+        buf_escaped (&escaped, problem, 0);
+    answer->problem = text_copy (arena, escaped.len ? text_clip (buf_as_text (&escaped), SENTENCE_MAX_BYTES) : problem);
+    buf_release (&escaped);
     return -1;
 }
 
@@ -163,14 +177,14 @@ static int find_environment (const struct msg_run *run, struct arena *arena, str
     char path[PATH_MAX];
     struct err err = { 0 };
     if (environment_path (&run->pins, path, sizeof path, &err) < 0)
-        return fail (answer, arena, LAYER_BUNDLE, &err);
+        return errand_fail (answer, arena, LAYER_BUNDLE, &err);
     answer->python = text_format (arena, "%s/bin/python", path);
     struct text complete = text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path);
     if (access (answer->python.ptr, X_OK) == 0 && access (complete.ptr, R_OK) == 0)
         return 0;
     err_set (&err, ERR_STATE, "there is no complete environment at %s; the rung that restores it has to pass first",
              path);
-    return fail (answer, arena, LAYER_BUNDLE, &err);
+    return errand_fail (answer, arena, LAYER_BUNDLE, &err);
 }
 
 static int find_kit (const struct msg_run *run, const char *directory, struct arena *arena,
@@ -181,49 +195,23 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     struct err err = { 0 };
     kit_list_of (run, &files);
     if (kit_find (&files, directory, arena, &kit, &err) < 0)
-        return fail (answer, arena, LAYER_HOST, &err);
+        return errand_fail (answer, arena, LAYER_HOST, &err);
     answer->kit = kit.folder;
     answer->missing.items = kit.missing.items;
     answer->missing.n = kit.missing.n;
     return kit.missing.n ? -1 : 0;
 }
 
-static int prepare_cache (const struct msg_run *run, const char *directory, struct arena *arena,
-                          struct errand_answer *answer)
-{
-    char dir[PATH_MAX];
-    struct err err = { 0 };
-    struct text empty = text_format (arena, "%s/empty-cache", directory);
-    struct text link = text_format (arena, "%s/cache", directory);
-    bool reader = run->cache.role == CACHE_ROLE_READER;
-    int rc = reader ? cache_prepare_reader (&run->cache, empty.ptr, dir, sizeof dir, &err)
-                    : cache_prepare_writer (&run->cache, dir, sizeof dir, &err);
-    if (rc == 0)
-        rc = cache_link (link.ptr, dir, &err);
-    if (reader && (rc < 0 || run->cache.token))
-        answer->cache_state = rc < 0 ? text_copy (arena, text_of (err.text)) : TEXT_LIT ("verified");
-    return rc < 0 ? fail (answer, arena, LAYER_CACHE, &err) : 0;
-}
-
-static void prepare (const struct msg_run *run, const char *directory, struct arena *arena,
+static void prepare (const struct errand_place *place, const struct msg_run *run, struct arena *arena,
                      struct errand_answer *answer)
 {
-    if (find_kit (run, directory, arena, answer) < 0)
+    if (find_kit (run, place->directory, arena, answer) < 0)
         return;
     if (needs_environment (run) && find_environment (run, arena, answer) < 0)
         return;
-    if (needs_cache (run) && prepare_cache (run, directory, arena, answer) < 0)
+    if (needs_cache (run) && cache_errand_prepare (place, &run->cache, arena, answer) < 0)
         return;
     answer->done = true;
-}
-
-static void seal (const struct msg_run *run, struct arena *arena, struct errand_answer *answer)
-{
-    struct err err = { 0 };
-    if (cache_seal (&run->cache, &answer->seal, arena, &err) == 0)
-        answer->done = true;
-    else
-        fail (answer, arena, LAYER_CACHE, &err);
 }
 
 static int tell (const struct errand_answer *answer, struct err *err)
@@ -238,7 +226,18 @@ static int tell (const struct errand_answer *answer, struct err *err)
     return rc;
 }
 
-static int carry_out (enum errand_kind kind, const char *directory, struct arena *arena, struct err *err)
+static void work (enum errand_kind kind, const struct errand_place *place, const struct msg_run *run,
+                  struct arena *arena, struct errand_answer *answer)
+{
+    if (kind == ERRAND_PREPARE)
+        prepare (place, run, arena, answer);
+    else if (kind == ERRAND_SEAL)
+        cache_errand_seal (&run->cache, arena, answer);
+    else
+        cache_errand_audit (&run->cache, arena, answer);
+}
+
+static int carry_out (enum errand_kind kind, const struct errand_place *place, struct arena *arena, struct err *err)
 {
     struct buf bytes;
     struct msg_run run = { 0 };
@@ -247,12 +246,10 @@ static int carry_out (enum errand_kind kind, const char *directory, struct arena
     int rc = read_all (SPAWN_CHANNEL_FD, &bytes, err);
     if (rc == 0)
         rc = wire_get_record (buf_as_text (&bytes), msg_body (MSG_RUN), &run, arena, err);
-    if (rc == 0 && kind == ERRAND_PREPARE)
-        prepare (&run, directory, arena, &answer);
-    else if (rc == 0)
-        seal (&run, arena, &answer);
-    if (rc == 0)
+    if (rc == 0) {
+        work (kind, place, &run, arena, &answer);
         rc = tell (&answer, err);
+    }
     buf_release (&bytes);
     return rc;
 }
@@ -262,11 +259,13 @@ int errand_main (int argc, char **argv)
     uint32_t kind = ERRAND_NONE;
     struct err err = { 0 };
     struct arena arena = { 0 };
-    if (argc != 3 || !names_find (&kind_names, text_of (argv[1]), &kind)) {
-        fprintf (stderr, "sliceup-worker: errand is started by the worker itself: errand prepare|seal DIRECTORY\n");
+    if (argc != 4 || !names_find (&kind_names, text_of (argv[1]), &kind) || kind == ERRAND_NONE) {
+        fprintf (stderr, "sliceup-worker: errand is started by the worker itself: "
+                         "errand prepare|seal|audit DIRECTORY HOST\n");
         return 2;
     }
-    int rc = carry_out ((enum errand_kind) kind, argv[2], &arena, &err);
+    struct errand_place place = { .directory = argv[2], .host = text_of (argv[3]) };
+    int rc = carry_out ((enum errand_kind) kind, &place, &arena, &err);
     if (rc < 0)
         fprintf (stderr, "sliceup-worker: errand %s: %s\n", argv[1], err.text);
     arena_release (&arena);

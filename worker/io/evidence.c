@@ -6,8 +6,10 @@
 #include <string.h>
 #include "worker/io/clean.h"
 #include "worker/io/json_record.h"
+#include "worker/io/key_line.h"
 
 enum { SHOWN_BYTES = 120 };
+enum { KEYS_MAX_BYTES = 20 * 1024 }; /* the keys' share of EVIDENCE_MAX_BYTES */
 
 typedef int take_fn (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err);
 
@@ -259,6 +261,29 @@ static int take_metric (struct evidence *evidence, const json_t *line, struct sa
     return 0;
 }
 
+/* How many keys are missing stands beside those that are there. */
+static int leave_out_key (struct evidence *evidence, struct err *err)
+{
+    const struct number *known = find_counter (evidence, TEXT_LIT (EVIDENCE_KEYS_LEFT_OUT));
+    json_t *n = json_integer (known ? (json_int_t) known->value + 1 : 1);
+    int rc = take_counter (evidence, EVIDENCE_KEYS_LEFT_OUT, n, err);
+    json_decref (n);
+    return rc;
+}
+
+static int take_cache (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+{
+    bool left_out = false;
+    (void) saying;
+    size_t keys_bytes = evidence->keys_left_bytes;
+    size_t had_bytes = keys_bytes < evidence->left_bytes ? keys_bytes : evidence->left_bytes;
+    struct json_purse purse = { &evidence->arena, had_bytes };
+    int rc = key_line_take (line, &evidence->result, &purse, &left_out, err);
+    evidence->left_bytes -= had_bytes - purse.left_bytes;
+    evidence->keys_left_bytes -= had_bytes - purse.left_bytes;
+    return rc == 0 && left_out ? leave_out_key (evidence, err) : rc;
+}
+
 static int take_memory (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
 {
     (void) saying;
@@ -307,7 +332,7 @@ static const struct { const char *type; take_fn *take; } line_types[] = {
     { "phase", take_phase },     { "gate", take_gate },       { "bundle", take_bundle }, { "policy", take_policy },
     { "backend", take_backend }, { "program", take_program }, { "check", take_check },   { "counters", take_counters },
     { "metric", take_metric },   { "memory", take_memory },   { "note", take_note },     { "fact", take_fact },
-    { "failure", take_failure }, { "done", take_done },
+    { "failure", take_failure }, { "done", take_done },       { "cache", take_cache },
 };
 
 static int take_line (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
@@ -361,7 +386,7 @@ void evidence_take (struct evidence *evidence, struct text line, struct saying *
 
 void evidence_init (struct evidence *evidence, struct text nonce)
 {
-    *evidence = (struct evidence) { .left_bytes = EVIDENCE_MAX_BYTES };
+    *evidence = (struct evidence) { .left_bytes = EVIDENCE_MAX_BYTES, .keys_left_bytes = KEYS_MAX_BYTES };
     evidence->nonce = text_copy (&evidence->arena, nonce);
 }
 

@@ -11,13 +11,15 @@
 
 /* What the lists of a result may cost on the wire: with its single texts it still fits one message (MSG_MAX_BYTES). */
 enum { EVIDENCE_MAX_BYTES = 44 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
+/* Counter: keys that a program told and the result does not carry. */
+#define EVIDENCE_KEYS_LEFT_OUT "cache_keys_left_out"
 enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
 
 struct evidence {
     struct result result;       /* the pieces that come from the program; `problem` is not among them */
     struct text complaint;      /* about the first line that was refused */
     struct text nonce;
-    size_t left_bytes;
+    size_t left_bytes, keys_left_bytes;
     struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
 };
 

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "worker/io/tree.h"
+#include "common/cache/tree.h"
 
 /* The headers come first in METADATA; the rest is a description of any length. */
 enum { HEADER_BYTES_MAX = 64 * 1024, SHOWN_MAX = 10 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "common/io/standard_fds.h"
+#include "worker/io/confine.h"
 #include "worker/io/driver.h"
 #include "worker/io/errand.h"
 #include "worker/io/facts.h"
@@ -14,6 +15,7 @@
 #include "worker/io/restore.h"
 #include "worker/io/seat.h"
 #include "worker/io/self.h"
+#include "worker/io/survey.h"
 #include "worker/io/volunteer.h"
 
 static const char help[] =
@@ -27,7 +29,10 @@ static const char help[] =
     "  preflight      tell whether this host has what a worker needs: [--directory DIR] [--python PYTHON]\n"
     "                 [--json | --brief]\n"
     "  restore        build or check the Python environment of a pin file: --pins FILE --env-dir DIR --python PYTHON\n"
+    "  cache          tell whether a shared compile cache can be used here, and what protects it: --root DIR\n"
+    "                 [--least LEVEL]\n"
     "  errand         started by the worker itself, for what takes long\n"
+    "  confine        started by the worker itself: takes the rights to write a cache away, and becomes a program\n"
     "\n"
     "  --help         this text\n"
     "  --version      the version of this build\n"
@@ -82,7 +87,8 @@ static int join_main (int argc, char **argv)
 
 static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
     { "join", join_main }, { "facts", facts_main }, { "preflight", preflight_main },
-    { "restore", restore_main }, { "errand", errand_main },
+    { "restore", restore_main }, { "errand", errand_main }, { "confine", confine_main },
+    { "cache", survey_main },
 };
 
 int main (int argc, char **argv)

@@ -7,12 +7,13 @@
 #include "common/frontend/frontend.h"
 #include "worker/io/environ.h"
 #include "worker/io/kit.h"
+#include "worker/io/parse.h"
 #include "worker/io/self.h"
 #include "worker/io/spawn.h"
 
 struct text order_cache_path (const struct order_place *place, struct arena *arena)
 {
-    return text_format (arena, "%.*s/cache", TEXT_ARG (place->directory));
+    return text_format (arena, "%.*s/cache/generation", TEXT_ARG (place->directory));
 }
 
 /* ---- where its files are ---- */
@@ -72,6 +73,7 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
         return -1;
     else
         environ_set (list, TEXT_LIT ("HOME"), place->scratch);
+    parse_set_environment (run, place->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
         set_python (list, run, place);
     if (run->rung.kind != PROGRAM_COMMAND)
@@ -168,6 +170,16 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct orde
     json_object_set_new (args, "python", json_text (pins->python));
 }
 
+/* For the survey: its order names the whole cache. */
+static void add_cache (json_t *args, const struct msg_run *run)
+{
+    if (run->cache.role == CACHE_ROLE_NONE)
+        return;
+    json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));
+    json_object_set_new (args, "least", json_string (names_of (&enforcement_names, run->cache.least
+                                                               ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
+}
+
 static json_t *json_attempt (const struct msg_run *run, const struct order_place *place)
 {
     bool slice = run->rung.scope == SCOPE_SLICE;
@@ -180,8 +192,9 @@ static json_t *json_attempt (const struct msg_run *run, const struct order_place
                                         "world", (json_int_t) (slice ? run->world : 1),
                                         "address", json_text (run->address), "mesh", json_mesh (run));
     struct text backend = run->rung.backend.len ? run->rung.backend : run->profile.backend;
-    json_t *rest = json_pack ("{s:I, s:o, s:I}", "devices_per_host", (json_int_t) run->profile.devices_per_host,
-                              "backend", json_text (backend), "secret", (json_int_t) run->secret);
+    json_t *rest = json_pack ("{s:I, s:o, s:I, s:s}", "devices_per_host", (json_int_t) run->profile.devices_per_host,
+                              "backend", json_text (backend), "secret", (json_int_t) run->secret,
+                              "warm", names_of (&warm_names, run->rung.warm));
     json_object_update (line, place_in_group);
     json_object_update (line, rest);
     json_decref (place_in_group);
@@ -196,6 +209,8 @@ static int make_line (const struct msg_run *run, const struct order_place *place
     int rc = add_args (args, run, err);
     if (run->rung.kind == PROGRAM_BUILTIN)
         add_pins (args, run, place, arena);
+    if (run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, "cache"))
+        add_cache (args, run);
     json_object_set_new (line, "args", args);
     char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;
     assert (text || rc < 0);

@@ -24,7 +24,8 @@ struct order {
     struct text line;
 };
 
-/* The constant path at which every program finds its cache, whatever the generation: <directory>/cache. */
+/* The constant path at which every program finds its cache, whatever the generation:
+ * <directory>/cache/generation. */
 struct text order_cache_path (const struct order_place *place, struct arena *arena);
 /* -1: it cannot be started as ordered; the sentence is for people. */
 int order_make (const struct msg_run *run, const struct order_place *place, struct arena *arena, struct order *out,

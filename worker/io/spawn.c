@@ -71,7 +71,8 @@ static NEW_PROCESS int arrange_descriptors (const struct spawn_order *order)
 {
     int null_fd = park (open ("/dev/null", O_RDONLY | O_CLOEXEC));
     int output_fd = park (order->output_fd), channel_fd = order->channel_fd < 0 ? -1 : park (order->channel_fd);
-    if (null_fd < 0 || output_fd < 0 || (channel_fd < 0 && order->channel_fd >= 0))
+    int report_fd = order->report_fd > 0 ? park (order->report_fd) : 0;
+    if (null_fd < 0 || output_fd < 0 || (channel_fd < 0 && order->channel_fd >= 0) || report_fd < 0)
         return -1;
     if (dup2 (null_fd, 0) < 0 || dup2 (output_fd, 1) < 0 || dup2 (output_fd, 2) < 0)
         return -1;
@@ -79,7 +80,9 @@ static NEW_PROCESS int arrange_descriptors (const struct spawn_order *order)
         return -1;
     if (channel_fd < 0 && close (SPAWN_CHANNEL_FD) < 0 && errno != EBADF)
         return -1;
-    return close_range (SPAWN_CHANNEL_FD + 1, ~0U, 0);
+    if (report_fd > 0 && dup2 (report_fd, SPAWN_REPORT_FD) < 0)
+        return -1;
+    return close_range (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, ~0U, 0);
 }
 
 static NEW_PROCESS int set_limits (void)

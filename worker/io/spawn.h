@@ -10,7 +10,8 @@
 #include <sys/types.h>
 #include "common/base/err.h"
 
-enum { SPAWN_CHANNEL_FD = 3 };  /* where the program finds its channel */
+/* Where the program finds its channel, and the stage before it what it reports on (confine.h). */
+enum { SPAWN_CHANNEL_FD = 3, SPAWN_REPORT_FD = 4 };
 
 struct spawn_order {
     const char *program;        /* a path; nothing is searched */
@@ -18,6 +19,7 @@ struct spawn_order {
     const char *directory;      /* its working directory */
     int output_fd;              /* becomes standard output and standard error */
     int channel_fd;             /* becomes SPAWN_CHANNEL_FD; -1: none */
+    int report_fd;              /* becomes SPAWN_REPORT_FD; 0: none */
 };
 
 /* Where a program is started, beyond its session. */

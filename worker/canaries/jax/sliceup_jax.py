@@ -15,11 +15,13 @@ import time
 PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(PARENT)
 import sliceup_canary  # noqa: E402
+import aot_topology  # noqa: E402
 
 # The parent folder holds a folder named jax: left in the path it could be taken for the library.
 sys.path.remove(PARENT)
 
 from sliceup_canary import Failure  # noqa: E402
+from sliceup_jax_keys import Keys  # noqa: E402
 
 PACKAGES = ("jax", "jaxlib", "libtpu", "numpy", "scipy", "ml_dtypes", "opt_einsum")
 INIT_TIMEOUT_S = 60
@@ -27,6 +29,7 @@ HEARTBEAT_TIMEOUT_S = 20
 SHUTDOWN_TIMEOUT_S = 20
 
 REQUEST = "/jax/core/compile/backend_compile_duration"
+CONSULTED = "/jax/compilation_cache/compile_requests_use_cache"
 HIT = "/jax/compilation_cache/cache_hits"
 SAVED = "/jax/compilation_cache/compile_time_saved_sec"
 RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
@@ -45,6 +48,7 @@ class Counting:
 
     def __init__(self, jax, counted):
         self.counted = counted
+        self.counted["cache_requests"] = 0
         self.hit = False
         self.seconds = {"compile_ms": 0.0, "retrieval_ms": 0.0, "saved_ms": 0.0}
         jax.monitoring.register_event_listener(self.on_event)
@@ -54,6 +58,8 @@ class Counting:
         if event == HIT:
             self.hit = True
             self.counted["cache_hits"] += 1
+        elif event == CONSULTED:
+            self.counted["cache_requests"] += 1
 
     def on_duration(self, event, seconds, **_):
         if event == SAVED:
@@ -87,14 +93,23 @@ class Session:
 
         self.jax, self.numpy = jax, numpy
         Counting(jax, canary.counted)
+        self.keys = Keys(canary)
         canary.bundle(versions())
         canary.policy()
+        tell_arguments(canary)
         canary.phase("init")
+        # True: compile everything, execute nothing. Arrays are then shapes, and no other host takes part.
+        self.compile_only = aot_topology.wanted(canary.attempt)
+        topology = aot_topology.named(canary) if self.compile_only else None
+        self.mesh = self.make_mesh(aot_topology.devices(self, topology) if topology else self.live_devices())
+
+    def live_devices(self):
+        canary = self.canary
         self.meet()
         self.report_backend()
         if canary.world > 1 and canary.attempt["backend"] == "cpu":
             share_cpu_cache_keys()
-        self.mesh = self.make_mesh()
+        return self.jax.devices()
 
     def meet(self):
         """Joins the other hosts. The gate comes first: its wait has a bound and a name, jax's has not."""
@@ -126,8 +141,8 @@ class Session:
         # The mesh is laid out by rank; a runtime that numbers hosts otherwise would prove the wrong thing.
         expect("platform", "process index", canary.rank, jax.process_index())
 
-    def make_mesh(self):
-        devices = sorted(self.jax.devices(), key=lambda device: (device.process_index, device.id))
+    def make_mesh(self, devices):
+        devices = sorted(devices, key=lambda device: (device.process_index, device.id))
         grid = self.numpy.array(devices).reshape(self.canary.sizes)
         return self.jax.sharding.Mesh(grid, self.canary.axes)
 
@@ -137,8 +152,13 @@ class Session:
     def place(self, values, *spec):
         """A global array from numpy values that every host can compute, split as spec says."""
         values = self.numpy.asarray(values)
-        return self.jax.make_array_from_callback(
-            values.shape, self.sharding(*spec), lambda index: values[index])
+        return self.array(values.shape, values.dtype, self.sharding(*spec), lambda index: values[index])
+
+    def array(self, shape, dtype, sharding, block):
+        """A global array of block(index) for each local device; where nothing is executed, its shape alone."""
+        if self.compile_only:
+            return self.jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
+        return self.jax.make_array_from_callback(shape, sharding, block)
 
     def per_device(self, value_of):
         """(mesh sizes...): value_of(number of the device in mesh order), asked for local devices only."""
@@ -148,7 +168,7 @@ class Session:
             number = self.numpy.ravel_multi_index([part.start or 0 for part in index], sizes)
             return self.numpy.full((1,) * len(sizes), value_of(int(number)), self.numpy.float32)
 
-        return self.jax.make_array_from_callback(sizes, self.sharding(*self.canary.axes), block)
+        return self.array(sizes, self.numpy.float32, self.sharding(*self.canary.axes), block)
 
     def blocks(self, array):
         """What each local device holds, in mesh order, as numpy arrays."""
@@ -161,10 +181,24 @@ class Session:
 
     def finish(self):
         """Leaves the group before the canary says done: an exit handler would wait for peers later."""
+        self.tell_cache()
         self.canary.memory()
         self.canary.counters()
-        if self.canary.world > 1:
+        if self.canary.world > 1 and not self.compile_only:
             self.jax.distributed.shutdown()
+
+    def tell_cache(self):
+        self.keys.tell()
+        counted = self.canary.counted
+        if self.keys.wanted and counted["compile_requests"] and not counted["cache_requests"]:
+            self.canary.fact("cache.unused", why_unused(self.jax.config))
+
+    def explain(self, error):
+        """What is known of keys is told; raises a better error where the cache is at fault."""
+        entry = self.keys.failed(error)
+        if entry is not None:
+            did = "was found and could not be loaded" if entry.state == "unreadable" else "could not be written"
+            raise Failure("cache", f"{entry.program} {did}: {entry.why}") from error
 
 
 class Program:
@@ -179,6 +213,9 @@ class Program:
         canary.program(name, fingerprint)
         canary.phase("compile")
         self.compiled = lowered.compile()
+        session.keys.tell()
+        if session.compile_only:
+            return
         # Last before execution: all hosts have compiled, none waits on a device for another's compiler.
         if canary.world > 1:
             canary.gate("program", "agree", fingerprint)
@@ -204,6 +241,8 @@ def proved_metrics(session, name, metrics, *arrays):
     arrays: global arrays of shape (mesh sizes..., rest), one block of shape (rest) a device.
     """
     program, secret = trace_metrics(session, name, metrics, arrays)
+    if session.compile_only:
+        return
     seen = session.blocks(program(secret, *arrays))
     for number, metric in enumerate(metrics):
         rows = [block.reshape(len(metrics), 5)[number] for block in seen]
@@ -264,6 +303,21 @@ def versions():
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def tell_arguments(canary):
+    """Arguments that jax takes for XLA flags: they are in every cache key, and in no variable."""
+    tokens = sorted(word for word in sys.argv if word.startswith("--xla"))
+    if tokens:
+        canary.fact("xla.arguments", " ".join(tokens))
+
+
+def why_unused(config):
+    if not getattr(config, "jax_enable_compilation_cache", True):
+        return "JAX_ENABLE_COMPILATION_CACHE is false"
+    if not getattr(config, "jax_compilation_cache_dir", ""):
+        return "JAX_COMPILATION_CACHE_DIR is not set"
+    return "jax did not say why"
 
 
 def platform_version(device):
@@ -328,7 +382,13 @@ def run(body):
 
     def whole(canary):
         session = Session(canary)
-        body(session)
+        try:
+            body(session)
+        except sliceup_canary.Stopped:
+            raise
+        except Exception as error:
+            session.explain(error)
+            raise
         session.finish()
 
     sliceup_canary.run(whole, classify)

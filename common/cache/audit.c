@@ -1,0 +1,83 @@
+#include "common/cache/audit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include "common/base/buf.h"
+#include "common/cache/inspect.h"
+
+/* The first ones by path are kept, so that the same damage gives the same list. */
+struct collection {
+    struct finding_list list;
+    struct arena *arena;
+    uint64_t token;
+};
+
+static struct text escape (struct arena *arena, struct text text, uint32_t bytes_max)
+{
+    struct buf escaped;
+    buf_init (&escaped, 8 * (size_t) text.len + 16);
+    buf_escaped (&escaped, text, 0);
+    struct text kept = text_copy (arena, text_clip (buf_as_text (&escaped), bytes_max));
+    buf_release (&escaped);
+    return kept;
+}
+
+/* As it is when a record may hold it, else in a form that it may. */
+static struct text path_for_record (struct arena *arena, struct text path)
+{
+    if (tree_path_valid (path) && path.len <= NAME_MAX_BYTES)
+        return text_copy (arena, path);
+    return escape (arena, path, NAME_MAX_BYTES);
+}
+
+static int collect (void *owner, const struct difference *difference, struct err *err)
+{
+    struct collection *collection = owner;
+    struct finding_list *list = &collection->list;
+    uint32_t at = list->n;
+    (void) err;
+    while (at && text_compare (difference->path, list->items[at - 1].path) < 0)
+        at--;
+    if (list->n == FINDINGS_MAX)
+        list->more++;
+    if (at == FINDINGS_MAX)
+        return 0;
+    uint32_t behind = list->n < FINDINGS_MAX ? list->n++ - at : FINDINGS_MAX - 1 - at;
+    memmove (&list->items[at + 1], &list->items[at], behind * sizeof *list->items);
+    list->items[at] = (struct finding) { difference->kind, collection->token,
+                                         path_for_record (collection->arena, difference->path),
+                                         escape (collection->arena, text_of (difference->how), SENTENCE_MAX_BYTES) };
+    return 0;
+}
+
+/* That the whole generation is gone or is something else is a finding as well. */
+static int collect_whole (struct collection *collection, const struct err *why, struct err *err)
+{
+    if (why->code != ERR_DAMAGE)
+        return err_set (err, why->code, "%s", why->text);
+    bool gone = strncmp (why->text, "there is no", 11) == 0;
+    struct difference difference = { gone ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT ("."), why->text };
+    return collect (collection, &difference, err);
+}
+
+int audit_generation (struct text bundle_root, uint64_t token, struct text sha256, enum audit_depth depth,
+                      uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err)
+{
+    struct generation generation;
+    struct err why = { 0 };
+    struct collection collection = { .arena = arena, .token = token };
+    assert (depth >= AUDIT_STAT && depth <= AUDIT_FULL);
+    if (generation_open_root (&generation, bundle_root, token, false, err))
+        return -1;
+    collection.list.items = arena_array (arena, FINDINGS_MAX, sizeof *collection.list.items);
+    int rc = generation_open (&generation, &why)
+                 ? collect_whole (&collection, &why, err)
+                 : inspect (&generation, sha256, depth, seed, collect, &collection, err);
+    if (rc)
+        err_prefix (err, "%s in %.160s cannot be looked at", generation.name, generation.root_path);
+    else
+        *out = collection.list;
+    generation_close (&generation);
+    return rc;
+}

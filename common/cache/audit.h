@@ -1,0 +1,27 @@
+/* audit.h - what is no longer as it was sealed, all of it and by name. docs/spec/cache.md.
+ *
+ * Differences are findings, not errors; an error is only that it could not be looked at. It never writes. Any
+ * thread. */
+#ifndef SLICEUP_CACHE_AUDIT_H
+#define SLICEUP_CACHE_AUDIT_H
+
+#include "common/base/digest.h"
+#include "common/model/msg.h"
+
+/* STAT: set, kinds, sizes, modes. SAMPLE: that, the bytes of every file below 1 MiB, and of a random part of the larger
+ * ones, drawn by `seed`. FULL: all bytes. */
+enum audit_depth { AUDIT_STAT = 1, AUDIT_SAMPLE, AUDIT_FULL };
+
+struct finding_list { struct finding *items; uint32_t n, more; }; /* at most FINDINGS_MAX; `more` were not kept */
+
+/* Generation `token` of `bundle_root` (<root>/<frontend>/<bundle>) against the manifest whose sha256 is given. A
+ * manifest that is another one is the finding "changed" of MANIFEST. */
+int audit_generation (struct text bundle_root, uint64_t token, struct text sha256, enum audit_depth depth,
+                      uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err);
+
+/* One gen-<token> as it lies there, sealed or not. `listing`: of paths, sizes and times; equal means unchanged. */
+struct lying { uint64_t token; bool sealed; uint32_t entries; uint64_t bytes; struct digest listing; };
+/* Every gen-<token> of a bundle, by rising token. No folder at all: none. Other names are passed over. */
+int audit_lying (struct text bundle_root, struct arena *arena, struct lying **out, uint32_t *n, struct err *err);
+
+#endif

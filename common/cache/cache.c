@@ -1,0 +1,170 @@
+#include "common/cache/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "common/cache/copy.h"
+#include "common/cache/generation.h"
+#include "common/cache/inspect.h"
+
+static int check_role (const struct cache_order *order, enum cache_role role, struct err *err)
+{
+    if (order->role == role)
+        return 0;
+    return err_set (err, ERR_REFUSED, "the cache order is for role \"%s\", not \"%s\"",
+                    names_of (&cache_role_names, order->role), names_of (&cache_role_names, role));
+}
+
+/* Nobody was told of it yet, so nobody can miss it. */
+static int unmake_generation (const struct generation *generation, struct err *err)
+{
+    char path[PATH_MAX_BYTES + GENERATION_NAME_BYTES + 2];
+    struct err why;
+    if (generation_path (generation, path, sizeof path, &why) || folder_remove (path, &why))
+        err_prefix (err, "(%s stays, half made: %.120s)", generation->name, why.text);
+    return -1;
+}
+
+/* Its set first: what is not as it was sealed is found before anything is copied. The bytes are checked in the copy. */
+static int copy_base (const struct generation *to, const struct generation *base, struct text sha256, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct manifest manifest;
+    int rc = inspect (base, sha256, AUDIT_STAT, 0, inspect_refuse, NULL, err);
+    if (rc == 0)
+        rc = generation_manifest (base, sha256, &arena, &manifest, err);
+    if (rc == 0 && (rc = copy_entries (&manifest, base->fd, to->fd, err)) < 0)
+        generation_note_space (to, manifest.bytes, err);
+    arena_release (&arena);
+    return rc;
+}
+
+static int seed (const struct generation *to, const struct cache_order *order, struct err *err)
+{
+    struct generation base;
+    if (generation_open_root (&base, order->frontend_root, order->base, false, err))
+        return -1;
+    int rc = generation_open (&base, err);
+    if (rc == 0)
+        rc = copy_base (to, &base, order->base_sha256, err);
+    if (rc)
+        err_prefix (err, "cannot seed %s from %s", to->name, base.name);
+    generation_close (&base);
+    return rc;
+}
+
+int cache_prepare_writer (const struct cache_order *order, char *dir, size_t dir_bytes, struct err *err)
+{
+    struct generation generation;
+    int rc = -1;
+    if (check_role (order, CACHE_ROLE_WRITER, err))
+        return -1;
+    if (order->base == order->token)
+        return err_set (err, ERR_REFUSED, "the cache order seeds generation %llu from itself",
+                        (unsigned long long) order->token);
+    if (generation_open_root (&generation, order->frontend_root, order->token, true, err))
+        return -1;
+    if (generation_path (&generation, dir, dir_bytes, err) || generation_make (&generation, 0755, false, err))
+        goto out;
+    rc = order->base ? seed (&generation, order, err) : 0;
+    if (rc)
+        unmake_generation (&generation, err);
+out:
+    generation_close (&generation);
+    return rc;
+}
+
+/* A reader without a generation finds an empty cache in which nothing can be left behind for the next attempt. */
+static int prepare_empty (const char *private_dir, char *dir, size_t dir_bytes, struct err *err)
+{
+    int len = snprintf (dir, dir_bytes, "%s", private_dir);
+    if (private_dir[0] != '/' || len < 0 || (size_t) len >= dir_bytes)
+        return err_set (err, ERR_LIMIT,
+                        "the private cache folder \"%.200s\" is not an absolute path of at most %zu bytes", private_dir,
+                        dir_bytes - 1);
+    if (folder_remove (private_dir, err))
+        return err_prefix (err, "private cache folder");
+    /* The umask may take from the 0555 of mkdir. */
+    if (mkdir (private_dir, 0555) || chmod (private_dir, 0555))
+        return err_errno (err, ERR_IO, "cannot make the private cache folder %.200s", private_dir);
+    return 0;
+}
+
+static int prepare_published (const struct cache_order *order, enum audit_depth depth, uint64_t drawn, char *dir,
+                              size_t dir_bytes, struct err *err)
+{
+    struct generation generation;
+    int rc = -1;
+    if (generation_open_root (&generation, order->frontend_root, order->token, false, err))
+        return -1;
+    if (generation_path (&generation, dir, dir_bytes, err) == 0 && generation_open (&generation, err) == 0)
+        rc = inspect (&generation, order->sha256, depth, drawn, inspect_refuse, NULL, err);
+    if (rc)
+        err_prefix (err, "%s in %.160s cannot be used", generation.name, generation.root_path);
+    generation_close (&generation);
+    return rc;
+}
+
+int cache_prepare_reader (const struct cache_order *order, enum audit_depth depth, uint64_t drawn,
+                          const char *private_dir, char *dir, size_t dir_bytes, struct err *err)
+{
+    if (check_role (order, CACHE_ROLE_READER, err))
+        return -1;
+    return order->token ? prepare_published (order, depth, drawn, dir, dir_bytes, err)
+                        : prepare_empty (private_dir, dir, dir_bytes, err);
+}
+
+/* Whatever the umask or somebody made of it. */
+static int close_to_others (const struct generation *generation, struct err *err)
+{
+    struct stat st;
+    if (fstat (generation->fd, &st))
+        return err_errno (err, ERR_IO, "cannot look at it");
+    if (st.st_uid != geteuid ())
+        return err_set (err, ERR_REFUSED, "it belongs to user %u, this host's worker is user %u: remove it, or give it "
+                        "to that user", (unsigned) st.st_uid, (unsigned) geteuid ());
+    if ((st.st_mode & 07777) != 0700 && fchmod (generation->fd, 0700))
+        return err_errno (err, ERR_IO, "it cannot be closed to others");
+    return 0;
+}
+
+int cache_prepare_own (const struct cache_order *order, struct text host, char *dir, size_t dir_bytes, struct err *err)
+{
+    struct generation own;
+    struct arena arena = { 0 };
+    struct tree tree;
+    if (check_role (order, CACHE_ROLE_OWN, err))
+        return -1;
+    if (generation_open_root_of_host (&own, order->frontend_root, host, err))
+        return -1;
+    int rc = generation_path (&own, dir, dir_bytes, err);
+    if (rc == 0)
+        rc = generation_make (&own, 0700, true, err);
+    if (rc == 0 && (close_to_others (&own, err) || tree_list (own.fd, NULL, &arena, &tree, err)))
+        rc = err_prefix (err, "%s in %.160s cannot be used", own.name, own.root_path);
+    arena_release (&arena);
+    generation_close (&own);
+    return rc;
+}
+
+int cache_link (const char *link_path, const char *dir, struct err *err)
+{
+    char fresh[PATH_MAX_BYTES + 8];
+    int len = snprintf (fresh, sizeof fresh, "%s.next", link_path);
+    if (len < 0 || (size_t) len >= sizeof fresh)
+        return err_set (err, ERR_LIMIT, "the path of the cache link is longer than %d bytes", PATH_MAX_BYTES);
+    /* Left by a process that was killed between the two calls below. */
+    if (unlink (fresh) && errno != ENOENT)
+        return err_errno (err, ERR_IO, "cannot remove %s", fresh);
+    if (symlink (dir, fresh))
+        return err_errno (err, ERR_IO, "cannot make the cache link %s", fresh);
+    if (rename (fresh, link_path) == 0)
+        return 0;
+    err_errno (err, ERR_IO, "cannot point %s at %.200s", link_path, dir);
+    if (unlink (fresh))
+        err_prefix (err, "(%s stays)", fresh);
+    return -1;
+}

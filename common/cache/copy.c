@@ -1,0 +1,120 @@
+#include "common/cache/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/model/plan.h"
+
+static int write_all (int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t put = write (fd, bytes, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return -1;
+        bytes += put;
+        len -= (size_t) put;
+    }
+    return 0;
+}
+
+/* For file systems between which the kernel copies nothing. */
+static int copy_by_hand (int from, int to, uint64_t bytes)
+{
+    char chunk[64 * 1024];
+    while (bytes) {
+        ssize_t got = read (from, chunk, bytes < sizeof chunk ? (size_t) bytes : sizeof chunk);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return (int) got;
+        if (write_all (to, chunk, (size_t) got))
+            return -1;
+        bytes -= (uint64_t) got;
+    }
+    return 0;
+}
+
+/* The errors of copy_file_range(2) that say "not here", as opposed to "not any more". */
+static bool not_here (int error)
+{
+    return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
+}
+
+/* The kernel shares the blocks where the file system can. Stops early at the end of `from`: the digest will tell. */
+static int copy_bytes (int from, int to, uint64_t bytes)
+{
+    while (bytes) {
+        ssize_t put = copy_file_range (from, NULL, to, NULL, bytes < INT32_MAX ? (size_t) bytes : INT32_MAX, 0);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0 && not_here (errno))
+            return copy_by_hand (from, to, bytes);
+        /* Some file systems answer 0 at once for files whose size they do not know. */
+        if (put <= 0)
+            return put == 0 ? copy_by_hand (from, to, bytes) : -1;
+        bytes -= (uint64_t) put;
+    }
+    return 0;
+}
+
+static int copy_folder (const char *path, int to, const char *shown, struct err *err)
+{
+    char above[PATH_MAX_BYTES + 1] = ".";
+    const char *slash = strrchr (path, '/'), *name = slash ? slash + 1 : path;
+    if (slash) {
+        memcpy (above, path, (size_t) (slash - path));
+        above[slash - path] = '\0';
+    }
+    int parent = tree_open (to, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (parent < 0)
+        return err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown);
+    int rc = mkdirat (parent, name, 0755) ? err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown) : 0;
+    close (parent);
+    return rc;
+}
+
+static int copy_into (const struct manifest_entry *entry, int source, const char *path, int to, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    int rc = -1;
+    tree_shown (entry->at.path, shown);
+    int copy = tree_open (to, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (copy < 0)
+        return err_errno (err, ERR_IO, "cannot make a copy of \"%s\"", shown);
+    if (copy_bytes (source, copy, entry->at.bytes) || fchmod (copy, entry->at.mode | S_IWUSR))
+        err_errno (err, ERR_IO, "cannot copy \"%s\"", shown);
+    else
+        rc = manifest_check_bytes (entry, copy, err);
+    /* NFS and quotas report a write that failed only here. */
+    if (close (copy) && rc == 0)
+        rc = err_errno (err, ERR_IO, "cannot copy \"%s\"", shown);
+    return rc;
+}
+
+static int copy_entry (const struct manifest_entry *entry, int from, int to, struct err *err)
+{
+    char path[PATH_MAX_BYTES + 1], shown[TREE_SHOWN_BYTES];
+    tree_shown (entry->at.path, shown);
+    if (!text_to_c (entry->at.path, path, sizeof path))
+        return err_set (err, ERR_LIMIT, "\"%s\" is too long a path", shown);
+    if (entry->at.kind == TREE_FOLDER)
+        return copy_folder (path, to, shown, err);
+    int source = tree_open_entry (from, &entry->at, err);
+    if (source < 0)
+        return -1;
+    int rc = copy_into (entry, source, path, to, err);
+    close (source);
+    return rc;
+}
+
+int copy_entries (const struct manifest *manifest, int from, int to, struct err *err)
+{
+    for (uint32_t i = 0; i < manifest->n; i++)
+        if (copy_entry (&manifest->items[i], from, to, err))
+            return -1;
+    return 0;
+}

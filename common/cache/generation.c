@@ -1,0 +1,196 @@
+#include "common/cache/generation.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "common/model/hostset.h"
+
+/* The path came in a message. Absolute, and no "..": what is checked by eye in the journal is what is opened. */
+static int check_root (struct text root, char path[PATH_MAX_BYTES + 1], struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    if (!text_to_c (root, path, PATH_MAX_BYTES + 1) || path[0] != '/' || strstr (path, "/../") ||
+        (root.len >= 3 && !strcmp (path + root.len - 3, "/..")))
+        return err_set (err, ERR_REFUSED, "cache root \"%s\" is not an absolute path without \"..\"",
+                        tree_shown (root, shown));
+    return 0;
+}
+
+static int open_root (struct generation *generation, struct text root, bool make, struct err *err)
+{
+    if (check_root (root, generation->root_path, err))
+        return -1;
+    if (make && folder_make (generation->root_path, 0755, err))
+        return err_prefix (err, "cache root");
+    generation->root = open (generation->root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (generation->root >= 0)
+        return 0;
+    if (errno == ENOTDIR)
+        return err_set (err, ERR_IO, "cache root %.300s is a file, or lies below one: a folder is expected",
+                        generation->root_path);
+    return err_errno (err, ERR_IO, "cannot open cache root %.300s: does this host see the shared cache?",
+                      generation->root_path);
+}
+
+int generation_open_root (struct generation *generation, struct text root, uint64_t token, bool make, struct err *err)
+{
+    generation->root = generation->fd = -1;
+    if (token == 0)
+        return err_set (err, ERR_REFUSED, "a cache order names no generation (token 0)");
+    snprintf (generation->name, sizeof generation->name, "gen-%" PRIu64, token);
+    return open_root (generation, root, make, err);
+}
+
+int generation_open_root_of_host (struct generation *generation, struct text root, struct text host, struct err *err)
+{
+    generation->root = generation->fd = -1;
+    if (!tree_name_valid (host) || host.len > HOST_NAME_MAX_BYTES)
+        return err_set (err, ERR_REFUSED, "a cache of this host's own needs the host's name, as the plan has it");
+    snprintf (generation->name, sizeof generation->name, "host-%.*s", TEXT_ARG (host));
+    return open_root (generation, root, true, err);
+}
+
+int generation_open (struct generation *generation, struct err *err)
+{
+    const char *name = generation->name, *where = generation->root_path;
+    generation->fd = tree_open (generation->root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (generation->fd >= 0)
+        return 0;
+    switch (errno) {
+    case ENOSYS:
+        return err_set (err, ERR_IO, "this kernel has no openat2: a shared cache needs Linux 5.6 or later");
+    case ENOENT:
+        return err_set (err, ERR_DAMAGE, "there is no %s in %s: was it removed, or does this host see another storage?",
+                        name, where);
+    case ELOOP:
+    case ENOTDIR:
+        return err_set (err, ERR_DAMAGE, "%s in %s is not a folder", name, where);
+    case EXDEV:
+        return err_set (err, ERR_DAMAGE, "%s in %s is where another file system is mounted: a generation lies on the "
+                        "cache's own", name, where);
+    default:
+        return err_errno (err, ERR_IO, "cannot open %s in %s", name, where);
+    }
+}
+
+static int cannot_make (const struct generation *generation, struct err *err)
+{
+    const char *name = generation->name, *where = generation->root_path;
+    switch (errno) {
+    case EEXIST:
+        return err_set (err, ERR_REFUSED, "%s exists already in %s: a token is used once; nothing was written", name,
+                        where);
+    case EROFS:
+        return err_errno (err, ERR_IO, "cannot make %s in %s, which a host that writes the cache has to be able to",
+                          name, where);
+    case EACCES:
+    case EPERM:
+        return err_errno (err, ERR_IO, "cannot make %s in %s: user %u may not write there; give it that folder, or "
+                          "name a writer that may", name, where, (unsigned) geteuid ());
+    default:
+        return err_errno (err, ERR_IO, "cannot make %s in %s", name, where);
+    }
+}
+
+int generation_make (struct generation *generation, mode_t mode, bool taken, struct err *err)
+{
+    bool made = mkdirat (generation->root, generation->name, mode) == 0;
+    if (!made && !(taken && errno == EEXIST)) {
+        cannot_make (generation, err);
+        return generation_note_space (generation, 1, err);
+    }
+    if (generation_open (generation, err) == 0)
+        return 0;
+    if (made && unlinkat (generation->root, generation->name, AT_REMOVEDIR))
+        err_prefix (err, "(and the empty folder stays)");
+    return -1;
+}
+
+int generation_note_space (const struct generation *generation, uint64_t needed_bytes, struct err *err)
+{
+    struct statvfs fs;
+    struct err was;
+    /* A storage without inodes of its own has 0 in all. */
+    if (!err || err->code != ERR_IO || fstatvfs (generation->root, &fs))
+        return -1;
+    uint64_t free_bytes = (uint64_t) fs.f_bavail * fs.f_frsize;
+    bool inodes = fs.f_files == 0 || fs.f_favail > 0;
+    if (free_bytes >= needed_bytes && inodes)
+        return -1;
+    was = *err;
+    return err_set (err, ERR_IO, "%.400s (it takes %" PRIu64 " KiB; %" PRIu64 " KiB are free there%s)", was.text,
+                    (needed_bytes + 1023) / 1024, free_bytes / 1024, inodes ? "" : " and room for no more files");
+}
+
+void generation_close (struct generation *generation)
+{
+    if (generation->fd >= 0)
+        close (generation->fd);
+    if (generation->root >= 0)
+        close (generation->root);
+    generation->root = generation->fd = -1;
+}
+
+int generation_path (const struct generation *generation, char *dir, size_t dir_bytes, struct err *err)
+{
+    int len = snprintf (dir, dir_bytes, "%s/%s", generation->root_path, generation->name);
+    if (len < 0 || (size_t) len >= dir_bytes)
+        return err_set (err, ERR_LIMIT, "the path of %s is longer than %zu bytes", generation->name, dir_bytes - 1);
+    return 0;
+}
+
+/* At most MANIFEST_BYTES_MAX, whatever the file grows to meanwhile. */
+static int read_all (int fd, struct buf *bytes, struct err *err)
+{
+    char chunk[64 * 1024];
+    for (;;) {
+        ssize_t got = read (fd, chunk, sizeof chunk);
+        if (got == 0)
+            return 0;
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno (err, ERR_IO, "cannot read " MANIFEST_NAME);
+        buf_add (bytes, chunk, (size_t) got);
+        if (bytes->overflow)
+            return err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX);
+    }
+}
+
+static int check_digest (const struct buf *bytes, struct text sha256, struct err *err)
+{
+    char got[DIGEST_HEX_BYTES], wanted_hex[DIGEST_HEX_BYTES];
+    struct digest wanted, digest = digest_of (bytes->ptr, bytes->len);
+    if (!digest_parse (sha256, &wanted))
+        return err_set (err, ERR_REFUSED, "a cache order holds no sha256 for the generation's " MANIFEST_NAME);
+    if (digest_equal (&digest, &wanted))
+        return 0;
+    return err_set (err, ERR_DAMAGE, MANIFEST_NAME " is not the one that was published (sha256 %.12s, expected %.12s)",
+                    digest_hex (&digest, got), digest_hex (&wanted, wanted_hex));
+}
+
+int generation_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
+                         struct manifest *out, struct err *err)
+{
+    struct tree_entry entry = { .path = TEXT_LIT (MANIFEST_NAME), .kind = TREE_FILE };
+    struct buf bytes;
+    int rc = -1;
+    assert (generation->fd >= 0);
+    buf_init (&bytes, MANIFEST_BYTES_MAX);
+    int fd = tree_open_entry (generation->fd, &entry, err);
+    if (fd < 0 || read_all (fd, &bytes, err) || check_digest (&bytes, sha256, err))
+        goto out;
+    rc = manifest_parse (buf_as_text (&bytes), arena, out, err);
+out:
+    if (fd >= 0)
+        close (fd);
+    buf_release (&bytes);
+    return rc;
+}

@@ -1,0 +1,37 @@
+/* generation.h - one folder gen-<token>, opened.
+ *
+ * Also host-<name>, the folder that one host has for itself. Shared by those who prepare and those who seal. The
+ * frontend's root is opened once, by the path the administrator wrote (which may hold links); everything below goes
+ * through tree.h. */
+#ifndef SLICEUP_CACHE_GENERATION_H
+#define SLICEUP_CACHE_GENERATION_H
+
+#include "common/model/msg.h"
+#include "common/cache/manifest.h"
+
+enum { GENERATION_NAME_BYTES = 80 };
+
+struct generation {
+    int root;                           /* the frontend's folder; -1: not open */
+    int fd;                             /* gen-<token>; -1: not open */
+    char root_path[PATH_MAX_BYTES + 1];
+    char name[GENERATION_NAME_BYTES];
+};
+
+/* Opens the root, and makes it when `make`; names the generation but does not open it. Closed again on failure. */
+int generation_open_root (struct generation *generation, struct text root, uint64_t token, bool make, struct err *err);
+int generation_open_root_of_host (struct generation *generation, struct text root, struct text host, struct err *err);
+/* gen-<token>. ERR_DAMAGE: it is not there, or is something else. */
+int generation_open (struct generation *generation, struct err *err);
+void generation_close (struct generation *generation);
+/* Makes it, with no rights but these, and opens it; `taken`: may it be there already? What is wrong is said with what
+ * could be done. On failure nothing was made. */
+int generation_make (struct generation *generation, mode_t mode, bool taken, struct err *err);
+/* Adds how much was needed and how much is free to an error, when that is less. */
+int generation_note_space (const struct generation *generation, uint64_t needed_bytes, struct err *err);
+int generation_path (const struct generation *generation, char *dir, size_t dir_bytes, struct err *err);
+/* Reads MANIFEST and holds it against `sha256` (64 hex digits). */
+int generation_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
+                         struct manifest *out, struct err *err);
+
+#endif

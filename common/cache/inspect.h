@@ -1,0 +1,24 @@
+/* inspect.h - how one generation differs from what was sealed, one difference at a time.
+ *
+ * Prepare refuses the first, an audit collects all: one look for both. It writes nothing. Any thread. */
+#ifndef SLICEUP_CACHE_INSPECT_H
+#define SLICEUP_CACHE_INSPECT_H
+
+#include "common/cache/audit.h"
+#include "common/cache/generation.h"
+
+struct difference {
+    enum finding_kind kind;     /* EXTRA, MISSING or CHANGED */
+    struct text path;           /* below the generation, as it was found: not safe to print; ".": all of it */
+    const char *how;            /* in words that follow the path */
+};
+/* Not 0: enough, the look ends with -1; `err` is the caller's own then. The texts live until it returns. */
+typedef int difference_fn (void *owner, const struct difference *difference, struct err *err);
+
+/* The generation is open. -1 also when it could not be looked at. */
+int inspect (const struct generation *generation, struct text sha256, enum audit_depth depth, uint64_t seed,
+             difference_fn *each, void *owner, struct err *err);
+/* A difference_fn: the first one is the error, ERR_DAMAGE, by name. */
+int inspect_refuse (void *owner, const struct difference *difference, struct err *err);
+
+#endif

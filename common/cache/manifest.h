@@ -1,0 +1,58 @@
+/* manifest.h - the list of everything in a sealed cache generation, as the file MANIFEST in it.
+ *
+ * One line an entry, sorted bytewise by path, each ended by a newline:
+ *
+ *     <sha256, 64 lower-case hex digits> <size in bytes> <mode, 4 octal digits> <path>       a file
+ *     - 0 <mode> <path>/                                                                     a folder
+ *
+ * It lists everything below the generation's folder but itself and WITNESS, a file that ways to write may be tried on;
+ * the digest of its own bytes is what the coordinator journals, and so what a reader trusts. There is one way to write
+ * any manifest, and parsing refuses every other, so equal generations have equal digests. It knows nothing of tokens,
+ * orders and leases. Texts live in the arena given. Any thread. */
+#ifndef SLICEUP_CACHE_MANIFEST_H
+#define SLICEUP_CACHE_MANIFEST_H
+
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+#include "common/cache/path_index.h"
+#include "common/cache/tree.h"
+
+#define MANIFEST_NAME "MANIFEST"
+#define MANIFEST_PART_NAME MANIFEST_NAME ".part"
+#define WITNESS_NAME "WITNESS"
+
+enum { MANIFEST_BYTES_MAX = 32 * 1024 * 1024, DIFFERENCE_BYTES = 256 };
+/* What lies in a sealed generation and is not listed; ends in NULL. */
+extern const char *const manifest_unlisted[];
+
+struct manifest_entry {
+    struct tree_entry at;
+    struct digest digest;       /* zeros for a folder */
+};
+struct manifest {
+    struct manifest_entry *items;
+    uint32_t n;
+    uint32_t files;
+    uint64_t bytes;             /* of all files */
+    struct path_index index;    /* of a parsed one: item by path */
+};
+
+/* Names of our own: no entry may have one, in whatever case. */
+bool manifest_is_reserved (struct text path);
+
+/* `out` overflows when the manifest is longer than its max. */
+void manifest_print (const struct manifest *manifest, struct buf *out);
+/* ERR_DAMAGE with the line's number for anything that manifest_print would not have written. */
+int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err);
+/* Is exactly this there: same set, kinds, sizes and modes? The first difference is the error, by name. */
+int manifest_compare (const struct manifest *manifest, const struct tree *tree, struct err *err);
+/* Is `found` not what was sealed? `how` says it in words that follow the path. */
+bool manifest_differs (const struct tree_entry *sealed, const struct tree_entry *found, char how[DIFFERENCE_BYTES]);
+/* The digest of the bytes in `fd`, from its beginning; asks for `bytes` and one more, so as to see that there are no
+ * more. `*got`: how many there were. */
+int manifest_digest (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err);
+/* Are these not the bytes that were listed? 1: not, and `how` says it. -1: they could not be read. */
+int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[DIFFERENCE_BYTES], struct err *err);
+int manifest_check_bytes (const struct manifest_entry *entry, int fd, struct err *err); /* the same as an error */
+
+#endif

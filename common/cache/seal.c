@@ -1,0 +1,212 @@
+/* seal.c - makes a generation durable and immutable, and says what it holds.
+ *
+ * Order matters: write rights go first, so that what is hashed is what stays; MANIFEST comes last under its own name,
+ * so that whoever sees it sees a whole generation; the set is listed a second time in between, because a process that
+ * outlived the program may have written meanwhile. */
+#include "common/cache/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/cache/generation.h"
+
+/* EINVAL: a file system that keeps nothing back for a folder. */
+static int sync_folder (int fd)
+{
+    return fsync (fd) && errno != EINVAL ? -1 : 0;
+}
+
+/* Takes write rights away, and starts writing what is dirty: the disk is busy while the bytes are hashed. */
+static int close_entry (int root, struct tree_entry *entry, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    struct stat st;
+    int fd = tree_open_entry (root, entry, err);
+    if (fd < 0)
+        return -1;
+    int rc = fchmod (fd, entry->mode & 0555) || fstat (fd, &st) ? -1 : 0;
+    if (rc)
+        err_errno (err, ERR_IO, "cannot take write rights from \"%s\"", tree_shown (entry->path, shown));
+    else
+        entry->mode = st.st_mode & 0777; /* as the file system kept it: some mounts have one mode for everything */
+    if (rc == 0 && entry->kind == TREE_FILE)
+        (void) sync_file_range (fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: whether it holds is what fsync says */
+    close (fd);
+    return rc;
+}
+
+static int make_durable (struct manifest_entry *entry, int fd, struct err *err)
+{
+    uint64_t bytes;
+    if (entry->at.kind == TREE_FOLDER)
+        return sync_folder (fd) ? err_errno (err, ERR_IO, "cannot make it durable") : 0;
+    if (manifest_digest (fd, entry->at.bytes, &entry->digest, &bytes, err))
+        return -1;
+    if (bytes != entry->at.bytes)
+        return err_set (err, ERR_STATE, "its size changed while it was read");
+    return fsync (fd) ? err_errno (err, ERR_IO, "cannot make it durable") : 0;
+}
+
+static int seal_entry (int root, struct manifest_entry *entry, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    int fd = tree_open_entry (root, &entry->at, err);
+    if (fd < 0)
+        return -1;
+    int rc = make_durable (entry, fd, err);
+    close (fd);
+    return rc ? err_prefix (err, "\"%s\"", tree_shown (entry->at.path, shown)) : 0;
+}
+
+static int seal_entries (int root, const struct tree *tree, struct arena *arena, struct manifest *out,
+                         struct err *err)
+{
+    *out = (struct manifest) { .items = arena_array (arena, tree->n, sizeof *out->items), .n = tree->n };
+    for (uint32_t i = 0; i < tree->n; i++) {
+        out->items[i].at = tree->items[i];
+        if (close_entry (root, &out->items[i].at, err))
+            return -1;
+        out->files += tree->items[i].kind == TREE_FILE;
+        out->bytes += tree->items[i].bytes;
+    }
+    for (uint32_t i = 0; i < tree->n; i++)
+        if (seal_entry (root, &out->items[i], err))
+            return -1;
+    return 0;
+}
+
+static int check_still (int root, const struct manifest *manifest, struct arena *arena, struct err *err)
+{
+    struct tree again;
+    if (tree_list (root, NULL, arena, &again, err) || manifest_compare (manifest, &again, err))
+        return err_prefix (err, "something wrote while the generation was being sealed");
+    return 0;
+}
+
+static int write_bytes (int fd, const void *bytes, size_t len)
+{
+    size_t done = 0;
+    while (done < len) {
+        ssize_t put = write (fd, (const char *) bytes + done, len - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return -1;
+        done += (size_t) put;
+    }
+    return fchmod (fd, 0444) || fsync (fd) ? -1 : 0;
+}
+
+static int write_new (int root, const char *name, const char *shown, const void *bytes, size_t len, struct err *err)
+{
+    int fd = tree_open (root, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot make %s", name);
+    int rc = write_bytes (fd, bytes, len) ? err_errno (err, ERR_IO, "cannot write %s", shown) : 0;
+    if (close (fd) && rc == 0)
+        rc = err_errno (err, ERR_IO, "cannot write %s", shown);
+    return rc;
+}
+
+/* Nothing depends on what it says; random, so that no two are one to whoever compares bytes. */
+static int write_witness (int root, struct err *err)
+{
+    unsigned char bits[16];
+    char line[2 * sizeof bits + 2];
+    if (getrandom (bits, sizeof bits, 0) != sizeof bits)
+        return err_errno (err, ERR_IO, "cannot get random bits for " WITNESS_NAME);
+    for (size_t i = 0; i < sizeof bits; i++)
+        snprintf (line + 2 * i, 3, "%02x", bits[i]);
+    line[sizeof line - 2] = '\n';
+    return write_new (root, WITNESS_NAME, WITNESS_NAME, line, sizeof line - 1, err);
+}
+
+/* All that a seal adds, in any order of failing: without MANIFEST it is a folder that nobody reads. */
+static int take_back (int root, struct err *err)
+{
+    static const char *const added[] = { MANIFEST_NAME, MANIFEST_PART_NAME, WITNESS_NAME };
+    struct stat st;
+    /* Without write rights on the folder the names could not be taken back; if this fails, that says so. */
+    if (fstat (root, &st) == 0 && !(st.st_mode & 0200) && fchmod (root, 0755))
+        err_prefix (err, "(and it cannot be reopened)");
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (unlinkat (root, added[i], 0) && errno != ENOENT)
+            err_prefix (err, "(%s stays in the failed generation)", added[i]);
+    return -1;
+}
+
+/* RENAME_NOREPLACE would be the shorter way to say "not over a MANIFEST", but NFS does not know it; nothing could make
+ * one since the set was checked. */
+static int publish (const struct generation *generation, const struct buf *bytes, struct err *err)
+{
+    int root = generation->fd;
+    if (write_witness (root, err) || write_new (root, MANIFEST_PART_NAME, MANIFEST_NAME, bytes->ptr, bytes->len, err)) {
+        generation_note_space (generation, bytes->len, err); /* while what took the last of it is there */
+        return take_back (root, err);
+    }
+    if (renameat (root, MANIFEST_PART_NAME, root, MANIFEST_NAME)) {
+        err_errno (err, ERR_IO, "cannot name " MANIFEST_NAME);
+        return take_back (root, err);
+    }
+    if (sync_folder (root) || fchmod (root, 0555) || sync_folder (root) || sync_folder (generation->root)) {
+        err_errno (err, ERR_IO, "cannot close the generation's folder");
+        return take_back (root, err);
+    }
+    return 0;
+}
+
+static int seal_generation (const struct generation *generation, struct arena *arena, struct manifest *manifest,
+                            struct buf *bytes, struct err *err)
+{
+    struct tree tree;
+    if (tree_list (generation->fd, NULL, arena, &tree, err))
+        return -1;
+    for (uint32_t i = 0; i < tree.n; i++)
+        if (manifest_is_reserved (tree.items[i].path))
+            return err_set (err, ERR_REFUSED, "\"%.*s\" is there already: it was sealed before, or the program made it",
+                            TEXT_ARG (tree.items[i].path));
+    if (seal_entries (generation->fd, &tree, arena, manifest, err) ||
+        check_still (generation->fd, manifest, arena, err))
+        return generation_note_space (generation, manifest->bytes, err);
+    manifest_print (manifest, bytes);
+    if (bytes->overflow)
+        return err_set (err, ERR_LIMIT, MANIFEST_NAME " would be longer than %d bytes", MANIFEST_BYTES_MAX);
+    return publish (generation, bytes, err);
+}
+
+static void describe (const struct cache_order *order, const struct manifest *manifest, const struct buf *bytes,
+                      struct arena *arena, struct seal *seal)
+{
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (bytes->ptr, bytes->len);
+    *seal = (struct seal) { .token = order->token, .sha256 = text_copy (arena, text_of (digest_hex (&digest, hex))),
+                            .entries = manifest->files, .bytes = manifest->bytes };
+}
+
+int cache_seal (const struct cache_order *order, struct seal *seal, struct arena *arena, struct err *err)
+{
+    struct generation generation;
+    struct manifest manifest;
+    struct arena scratch = { 0 };
+    struct buf bytes;
+    int rc = -1;
+    if (order->role != CACHE_ROLE_WRITER)
+        return err_set (err, ERR_REFUSED, "only a writer's cache order can be sealed");
+    if (generation_open_root (&generation, order->frontend_root, order->token, false, err))
+        return -1;
+    buf_init (&bytes, MANIFEST_BYTES_MAX);
+    if (generation_open (&generation, err) || seal_generation (&generation, &scratch, &manifest, &bytes, err)) {
+        err_prefix (err, "%s in %.160s cannot be sealed", generation.name, generation.root_path);
+        goto out;
+    }
+    describe (order, &manifest, &bytes, arena, seal);
+    rc = 0;
+out:
+    buf_release (&bytes);
+    arena_release (&scratch);
+    generation_close (&generation);
+    return rc;
+}

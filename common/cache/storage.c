@@ -1,0 +1,208 @@
+#include "common/cache/storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+#include "common/io/atomic_file.h"
+
+#define STORAGE_NAME "storage"
+
+enum {
+    ID_LEN = STORAGE_ID_BYTES - 1,
+    LINE_LEN = ID_LEN + 1,
+    HALF_WRITTEN_TRIES = 20,    /* where it cannot be made whole at once: a second for who is just writing it */
+    HALF_WRITTEN_WAIT_MS = 50,
+    MOUNTS_BYTES_MAX = 4 * 1024 * 1024,
+    MOUNT_OPTIONS_FIELD = 5,    /* proc_pid_mountinfo(5), counted from 0 */
+};
+
+/* ---- the id ---- */
+
+static bool is_id (const char *text)
+{
+    return strspn (text, "0123456789abcdef") == ID_LEN && text[ID_LEN] == '\n';
+}
+
+enum found { FOUND_NONE, FOUND_HALF, FOUND_WHOLE, FOUND_ERROR };
+
+static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTES], struct err *err)
+{
+    char line[LINE_LEN + 2] = { 0 };
+    struct stat st;
+    /* O_NONBLOCK: a pipe in its place must not hold us. */
+    int fd = openat (root, STORAGE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return FOUND_NONE;
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot read the mark of the cache's storage, %.200s/" STORAGE_NAME, path),
+               FOUND_ERROR;
+    bool regular = fstat (fd, &st) == 0 && S_ISREG (st.st_mode);
+    ssize_t got = regular ? read (fd, line, sizeof line - 1) : 0;
+    close (fd);
+    if (regular && got >= 0 && got < LINE_LEN)
+        return FOUND_HALF;
+    if (!regular || got != LINE_LEN || !is_id (line))
+        return err_set (err, ERR_DAMAGE, "%.200s/" STORAGE_NAME " is not the %d hex digits that mark a cache's "
+                        "storage; remove it while no run uses the cache", path, ID_LEN), FOUND_ERROR;
+    memcpy (id, line, ID_LEN);
+    id[ID_LEN] = '\0';
+    return FOUND_WHOLE;
+}
+
+static enum found read_id (int root, const char *path, char id[STORAGE_ID_BYTES], struct err *err)
+{
+    enum found found = read_once (root, path, id, err);
+    for (int i = 0; found == FOUND_HALF && i < HALF_WRITTEN_TRIES; i++) {
+        (void) poll (NULL, 0, HALF_WRITTEN_WAIT_MS); /* cut short by a signal: looked at sooner */
+        found = read_once (root, path, id, err);
+    }
+    if (found != FOUND_HALF)
+        return found;
+    return err_set (err, ERR_DAMAGE, "%.200s/" STORAGE_NAME " was begun and never finished; remove it while no run "
+                    "uses the cache", path), FOUND_ERROR;
+}
+
+static int write_new (int root, const char *name, const char *line)
+{
+    int fd = openat (root, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+    if (fd < 0)
+        return -1;
+    int rc = write (fd, line, LINE_LEN) == LINE_LEN ? 0 : -1;
+    if (rc == 0)
+        rc = fchmod (fd, 0444) || fsync (fd) ? -1 : 0;
+    int why = errno;
+    if (close (fd) && rc == 0) {
+        rc = -1;
+        why = errno;
+    }
+    if (rc)
+        unlinkat (root, name, 0); /* what matters is why it could not be written */
+    errno = why;
+    return rc;
+}
+
+/* Made whole under a name of its own and then linked: whoever looks sees all of it or nothing. Storages without links
+ * get it under its own name at once. EEXIST: somebody was quicker. */
+static int place_id (int root, const char *line)
+{
+    char beside[64];
+    snprintf (beside, sizeof beside, STORAGE_NAME ".%.*s", ID_LEN, line);
+    if (write_new (root, beside, line))
+        return -1;
+    int rc = linkat (root, beside, root, STORAGE_NAME, 0), why = errno;
+    unlinkat (root, beside, 0); /* stays, and means nothing, when this fails */
+    if (rc && why != EEXIST && why != ENOENT)
+        return write_new (root, STORAGE_NAME, line);
+    errno = why;
+    return rc;
+}
+
+static int make_id (int root, const char *path, struct err *err)
+{
+    uint64_t bits;
+    char line[LINE_LEN + 1];
+    if (getrandom (&bits, sizeof bits, 0) != sizeof bits)
+        return err_errno (err, ERR_IO, "cannot get random bits for the mark of the cache's storage");
+    snprintf (line, sizeof line, "%016llx\n", (unsigned long long) bits);
+    if (place_id (root, line) && errno != EEXIST)
+        return err_errno (err, ERR_IO, "cannot make the mark of the cache's storage, %.200s/" STORAGE_NAME, path);
+    if (fsync (root) && errno != EINVAL)
+        return err_errno (err, ERR_IO, "cannot make the mark of the cache's storage durable in %.200s", path);
+    return 0;
+}
+
+static int id_of (int root, const char *path, bool make, char id[STORAGE_ID_BYTES], struct err *err)
+{
+    enum found found = read_id (root, path, id, err);
+    if (found == FOUND_NONE && make && make_id (root, path, err))
+        return -1;
+    if (found == FOUND_NONE && make)
+        found = read_id (root, path, id, err);
+    if (found == FOUND_NONE)
+        return err_set (err, ERR_STATE, "there is no %.200s/" STORAGE_NAME ": no run has used this cache yet, or this "
+                        "host sees another storage under that path", path);
+    return found == FOUND_WHOLE ? 0 : -1;
+}
+
+int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct err *err)
+{
+    if (make && folder_make (root, 0755, err))
+        return err_prefix (err, "cache root");
+    int fd = open (root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return err_set (err, ERR_STATE, "there is no cache root %.200s on this host", root);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot open cache root %.200s", root);
+    int rc = id_of (fd, root, make, id, err);
+    close (fd);
+    return rc;
+}
+
+/* ---- the mount ---- */
+
+static struct text word (struct text *rest, char end)
+{
+    const char *at = rest->len ? memchr (rest->ptr, end, rest->len) : NULL;
+    struct text taken = { rest->ptr, at ? (uint32_t) (at - rest->ptr) : rest->len };
+    rest->ptr += taken.len + (at ? 1 : 0);
+    rest->len -= taken.len + (at ? 1 : 0);
+    return taken;
+}
+
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue" */
+static void describe (struct text line, char *out, size_t out_bytes)
+{
+    struct text options = { 0 }, tail = line, mounted;
+    for (int i = 0; i <= MOUNT_OPTIONS_FIELD; i++)
+        options = word (&tail, ' ');
+    while (tail.len && !text_is (word (&tail, ' '), "-"))
+        continue;
+    struct text type = word (&tail, ' '), source = word (&tail, ' ');
+    mounted = word (&tail, ' ');
+    /* Either can make it read-only; what counts is whether one could write. */
+    bool closed = text_starts (mounted, "ro") && text_starts (options, "rw");
+    if (closed)
+        options = (struct text) { options.ptr + 2, options.len - 2 };
+    snprintf (out, out_bytes, "%.*s %s%.*s %.*s", TEXT_ARG (type), closed ? "ro" : "", TEXT_ARG (options),
+              TEXT_ARG (source));
+    for (char *c = out; *c; c++)
+        if (*c < 0x20 || *c > 0x7e)
+            *c = '?';
+}
+
+static int find_mount (struct text table, uint64_t id, struct text *line)
+{
+    while (table.len) {
+        struct text rest = *line = word (&table, '\n');
+        uint64_t number;
+        if (text_to_u64 (word (&rest, ' '), &number) && number == id)
+            return 0;
+    }
+    return -1;
+}
+
+int storage_mount (const char *path, char *out, size_t out_bytes, struct err *err)
+{
+    struct statx st;
+    struct buf table;
+    struct text line;
+    if (statx (AT_FDCWD, path, 0, STATX_MNT_ID, &st))
+        return err_errno (err, ERR_IO, "cannot look at %.200s to see what it is mounted from", path);
+    if (!(st.stx_mask & STATX_MNT_ID))
+        return err_set (err, ERR_STATE, "this kernel does not say which mount %.200s lies on: Linux 5.8 does", path);
+    buf_init (&table, MOUNTS_BYTES_MAX);
+    int rc = file_read ("/proc/self/mountinfo", &table, err);
+    if (rc == 0 && find_mount (buf_as_text (&table), st.stx_mnt_id, &line))
+        rc = err_set (err, ERR_STATE, "/proc/self/mountinfo does not list the mount of %.200s", path);
+    if (rc == 0)
+        describe (line, out, out_bytes);
+    buf_release (&table);
+    return rc;
+}

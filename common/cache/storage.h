@@ -1,0 +1,19 @@
+/* storage.h - which storage is this? A cache root that two hosts see must be one and the same.
+ *
+ * `<root>/storage` holds 64 random bits, made once by whoever comes first (O_EXCL). Hosts that read different values
+ * see different storages of the same name: the cheapest proof there is. docs/spec/cache.md. Any thread. */
+#ifndef SLICEUP_CACHE_STORAGE_H
+#define SLICEUP_CACHE_STORAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "common/base/err.h"
+
+enum { STORAGE_ID_BYTES = 17 }; /* 16 hex digits and a NUL */
+
+/* `make`: also makes the root and the file when they are not there. ERR_STATE: there is none. */
+int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct err *err);
+/* "<fstype> <options> <source>" of the mount that `path` lies on, as /proc/self/mountinfo has it, cut to fit. */
+int storage_mount (const char *path, char *out, size_t out_bytes, struct err *err);
+
+#endif

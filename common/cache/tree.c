@@ -1,0 +1,366 @@
+#include "common/cache/tree.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+#include "common/cache/path_index.h"
+#include "common/model/plan.h"
+
+enum { NAME_BYTES_MAX = 255, SHOWN_COLUMNS = 60, WALK_FULL = 1 };
+/* TREE_DEPTH_MAX and TREE_ENTRIES_MAX in words. */
+#define DEPTH_WORDS "16"
+#define ENTRIES_WORDS "131072"
+_Static_assert (TREE_DEPTH_MAX == 16 && TREE_ENTRIES_MAX == 131072, "the words say what the numbers are");
+
+bool tree_name_valid (struct text name)
+{
+    if (name.len == 0 || name.len > NAME_BYTES_MAX || name.ptr[0] == '-')
+        return false;
+    if (text_is (name, ".") || text_is (name, ".."))
+        return false;
+    for (uint32_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char) name.ptr[i];
+        if (c < 0x20 || c == 0x7f || c == '/')
+            return false;
+    }
+    return text_is_utf8 (name);
+}
+
+bool tree_path_valid (struct text path)
+{
+    uint32_t begin = 0, depth = 0;
+    if (path.len > PATH_MAX_BYTES)
+        return false;
+    for (uint32_t i = 0; i <= path.len; i++) {
+        if (i < path.len && path.ptr[i] != '/')
+            continue;
+        if (!tree_name_valid ((struct text) { path.ptr + begin, i - begin }) || ++depth > TREE_DEPTH_MAX)
+            return false;
+        begin = i + 1;
+    }
+    return true;
+}
+
+const char *tree_shown (struct text path, char out[TREE_SHOWN_BYTES])
+{
+    struct buf escaped;
+    buf_init (&escaped, TREE_SHOWN_BYTES - 1);
+    buf_escaped (&escaped, path, SHOWN_COLUMNS);
+    memcpy (out, buf_c (&escaped), escaped.len + 1);
+    buf_release (&escaped);
+    return out;
+}
+
+int tree_open (int root, const char *path, int flags, mode_t mode)
+{
+    struct open_how how = {
+        .flags = (uint64_t) (unsigned) (flags | O_CLOEXEC),
+        .mode = (flags & O_CREAT) ? mode : 0,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+    };
+    return (int) syscall (SYS_openat2, root, path, &how, sizeof how);
+}
+
+/* What is wrong with it, in words; NULL when nothing is. */
+static const char *stat_problem (const struct stat *st, uid_t owner)
+{
+    if (!S_ISREG (st->st_mode) && !S_ISDIR (st->st_mode))
+        return S_ISLNK (st->st_mode) ? "is a symbolic link" : "is neither a regular file nor a folder";
+    if (st->st_mode & (S_ISUID | S_ISGID | S_ISVTX))
+        return "has a setuid, setgid or sticky bit";
+    if (S_ISREG (st->st_mode) && st->st_nlink != 1)
+        return "has more than one name (hard links)";
+    if (st->st_uid != owner)
+        return "belongs to another user than its generation";
+    return NULL;
+}
+
+static int check_stat (const struct stat *st, uid_t owner, struct text path, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    const char *problem = stat_problem (st, owner);
+    if (problem)
+        return err_set (err, ERR_DAMAGE, "\"%s\" %s", tree_shown (path, shown), problem);
+    return 0;
+}
+
+/* What openat2 says of a name that leads elsewhere than it did when it was listed. */
+static const char *open_problem (int error)
+{
+    switch (error) {
+    case ENOENT:
+        return "is not there";
+    case ELOOP:
+        return "is a symbolic link, or is reached through one";
+    case ENOTDIR:
+        return "is not a folder, or is not in one";
+    case EXDEV:
+        return "lies on another file system that is mounted there";
+    case ENXIO:
+        return "is neither a regular file nor a folder";
+    default:
+        return NULL;
+    }
+}
+
+static int cannot_open (struct text path, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    int error = errno;
+    const char *problem = open_problem (error);
+    tree_shown (path, shown);
+    if (problem)
+        return err_set (err, ERR_DAMAGE, "\"%s\" %s", shown, problem);
+    if (error == ENOSYS)
+        return err_set (err, ERR_IO, "this kernel has no openat2: a shared cache needs Linux 5.6 or later");
+    errno = error;
+    return err_errno (err, ERR_IO, "cannot open \"%s\"", shown);
+}
+
+int tree_open_entry (int root, const struct tree_entry *entry, struct err *err)
+{
+    char path[PATH_MAX_BYTES + 1], shown[TREE_SHOWN_BYTES];
+    struct stat st, top;
+    int folder = entry->kind == TREE_FOLDER ? O_DIRECTORY : 0;
+    if (!text_to_c (entry->path, path, sizeof path))
+        return err_set (err, ERR_LIMIT, "\"%s\" is too long a path", tree_shown (entry->path, shown));
+    /* O_NONBLOCK: between the listing and now a pipe may have taken the file's place. */
+    int fd = tree_open (root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | folder, 0);
+    if (fd < 0)
+        return cannot_open (entry->path, err);
+    if (fstat (root, &top) || fstat (fd, &st)) {
+        err_errno (err, ERR_IO, "cannot look at \"%s\"", tree_shown (entry->path, shown));
+        close (fd);
+        return -1;
+    }
+    if (check_stat (&st, top.st_uid, entry->path, err)) {
+        close (fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* ---- the walk ---- */
+
+struct walk {
+    const char *const *skip;
+    bool open_files;
+    tree_fn *each;
+    void *owner;
+    uid_t uid;
+    uint32_t n;
+    char path[PATH_MAX_BYTES + NAME_BYTES_MAX + 2]; /* of what is met; a folder's own path is the front of it */
+};
+
+static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth, struct err *err);
+
+static int meet (struct walk *walk, struct tree_seen *seen, enum err_code code, const char *problem, struct err *err)
+{
+    seen->problem = problem;
+    seen->code = problem ? code : ERR_NONE;
+    return walk->each (walk->owner, seen, err);
+}
+
+static int walk_into (struct walk *walk, struct tree_seen *seen, int folder, const char *name, uint32_t depth,
+                      struct err *err)
+{
+    if (depth >= TREE_DEPTH_MAX)
+        return meet (walk, seen, ERR_LIMIT, "lies deeper than a cache's folders may (" DEPTH_WORDS ")", err);
+    int fd = tree_open (folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0 && (errno == EACCES || open_problem (errno)))
+        return meet (walk, seen, ERR_DAMAGE, errno == EACCES ? "cannot be opened: its mode forbids it"
+                                                             : open_problem (errno), err);
+    if (fd < 0)
+        return cannot_open (seen->at.path, err);
+    if (meet (walk, seen, ERR_NONE, NULL, err)) {
+        close (fd);
+        return -1;
+    }
+    return walk_folder (walk, fd, seen->at.path.len, depth, err);
+}
+
+enum { OPEN_FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+
+/* A file is opened first where the folder says that it is one: what is looked at and what is read are then one. */
+static int look (const struct walk *walk, int folder, const struct dirent *entry, struct stat *st, int *fd)
+{
+    *fd = walk->open_files && entry->d_type == DT_REG ? tree_open (folder, entry->d_name, OPEN_FILE, 0) : -1;
+    int rc = *fd >= 0 ? fstat (*fd, st) : fstatat (folder, entry->d_name, st, AT_SYMLINK_NOFOLLOW);
+    if (rc || *fd >= 0 || !walk->open_files || !S_ISREG (st->st_mode))
+        return rc;
+    *fd = tree_open (folder, entry->d_name, OPEN_FILE, 0);
+    return *fd >= 0 ? fstat (*fd, st) : errno == EACCES || errno == EXDEV ? 0 : -1;
+}
+
+static int walk_found (struct walk *walk, struct tree_seen *seen, int folder, const char *name, uint32_t depth,
+                       struct err *err)
+{
+    const struct stat *st = seen->st;
+    const char *problem = stat_problem (st, walk->uid);
+    bool file = S_ISREG (st->st_mode), is_folder = S_ISDIR (st->st_mode);
+    seen->at.kind = file ? TREE_FILE : is_folder ? TREE_FOLDER : TREE_NONE;
+    seen->at.bytes = file ? (uint64_t) st->st_size : 0;
+    seen->at.mode = st->st_mode & 07777;
+    if (is_folder && !problem)
+        return walk_into (walk, seen, folder, name, depth + 1, err);
+    if (file && !problem && walk->open_files && seen->fd < 0)
+        problem = "cannot be opened: its mode forbids it, or something is mounted there";
+    return meet (walk, seen, ERR_DAMAGE, problem, err);
+}
+
+static int walk_name (struct walk *walk, int folder, const struct dirent *entry, uint32_t above, uint32_t depth,
+                      struct err *err)
+{
+    struct stat st;
+    struct text name = text_of (entry->d_name);
+    uint32_t at = above ? above + 1 : 0;
+    struct tree_seen seen = { .at.path = { walk->path, at + name.len }, .fd = -1 };
+    walk->path[above] = '/';
+    memcpy (walk->path + at, name.ptr, name.len + 1);
+    if (++walk->n > TREE_ENTRIES_MAX) {
+        int rc = meet (walk, &seen, ERR_LIMIT, "is one more than the " ENTRIES_WORDS " files and folders a cache holds",
+                       err);
+        return rc ? rc : WALK_FULL;
+    }
+    if (!tree_name_valid (name) || seen.at.path.len > PATH_MAX_BYTES)
+        return meet (walk, &seen, ERR_DAMAGE, "is not a name that sliceup accepts in a cache", err);
+    int rc = look (walk, folder, entry, &st, &seen.fd);
+    seen.st = &st;
+    if (rc == 0)
+        rc = walk_found (walk, &seen, folder, entry->d_name, depth, err);
+    else if (errno == ENOENT)
+        rc = 0;
+    else
+        cannot_open (seen.at.path, err);
+    if (seen.fd >= 0)
+        close (seen.fd);
+    return rc;
+}
+
+static bool is_skipped (const struct walk *walk, const char *name, uint32_t depth)
+{
+    if (!strcmp (name, ".") || !strcmp (name, ".."))
+        return true;
+    for (const char *const *skip = walk->skip; skip && *skip && depth == 0; skip++)
+        if (!strcmp (name, *skip))
+            return true;
+    return false;
+}
+
+/* Owns and closes `fd`. */
+static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth, struct err *err)
+{
+    int rc = 0;
+    DIR *stream = fdopendir (fd);
+    if (!stream) {
+        close (fd);
+        return err_set (err, ERR_IO, "cannot read the folders of a cache: too little memory");
+    }
+    for (errno = 0; rc == 0; errno = 0) {
+        struct dirent *entry = readdir (stream);
+        if (!entry && errno) {
+            walk->path[len] = '\0';
+            rc = err_errno (err, ERR_IO, "cannot read the folder \"%.200s\"", len ? walk->path : ".");
+        }
+        if (!entry)
+            break;
+        if (!is_skipped (walk, entry->d_name, depth))
+            rc = walk_name (walk, dirfd (stream), entry, len, depth, err);
+    }
+    closedir (stream);
+    return rc;
+}
+
+int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each, void *owner, struct err *err)
+{
+    struct stat top;
+    struct walk walk = { .skip = skip, .open_files = open_files, .each = each, .owner = owner };
+    assert (root >= 0 && each);
+    /* A descriptor of its own, because reading a folder moves the descriptor's position. */
+    int fd = tree_open (root, ".", O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot open the folder");
+    if (fstat (fd, &top)) {
+        err_errno (err, ERR_IO, "cannot look at the folder");
+        close (fd);
+        return -1;
+    }
+    walk.uid = top.st_uid;
+    int rc = walk_folder (&walk, fd, 0, 0, err);
+    return rc == WALK_FULL ? 0 : rc;
+}
+
+/* ---- the list ---- */
+
+/* `items` grows in steps because the number of files is known only at the end. */
+struct listing {
+    struct arena *arena;
+    struct tree_entry *items;
+    uint32_t n, capacity;
+};
+
+static int add (void *owner, const struct tree_seen *seen, struct err *err)
+{
+    struct listing *listing = owner;
+    char shown[TREE_SHOWN_BYTES];
+    if (seen->problem)
+        return err_set (err, seen->code, "\"%s\" %s", tree_shown (seen->at.path, shown), seen->problem);
+    if (listing->n == listing->capacity) {
+        listing->capacity = listing->capacity ? listing->capacity * 2 : 64;
+        listing->items = mem_grow (listing->items, listing->capacity, sizeof *listing->items);
+    }
+    struct tree_entry *entry = &listing->items[listing->n++];
+    *entry = seen->at;
+    entry->path = text_copy (listing->arena, seen->at.path);
+    return 0;
+}
+
+static int by_path (const void *a, const void *b)
+{
+    const struct tree_entry *left = a, *right = b;
+    return text_compare (left->path, right->path);
+}
+
+static int check_twins (const struct tree *tree, struct err *err)
+{
+    char one[TREE_SHOWN_BYTES], other[TREE_SHOWN_BYTES];
+    struct arena scratch = { 0 };
+    struct path_index index;
+    uint32_t twin;
+    int rc = 0;
+    path_index_make (&index, tree->n, &scratch);
+    for (uint32_t i = 0; i < tree->n && rc == 0; i++)
+        if (!path_index_add (&index, tree->items[i].path, i, &twin))
+            rc = err_set (err, ERR_DAMAGE, "\"%s\" and \"%s\" differ only in upper and lower case",
+                          tree_shown (tree->items[twin].path, one), tree_shown (tree->items[i].path, other));
+    arena_release (&scratch);
+    return rc;
+}
+
+int tree_list (int root, const char *const *skip, struct arena *arena, struct tree *out, struct err *err)
+{
+    struct listing listing = { .arena = arena };
+    struct tree tree = { 0 };
+    int rc = tree_walk (root, skip, false, add, &listing, err);
+    if (rc == 0) {
+        tree.n = listing.n;
+        tree.items = arena_copy (arena, listing.items, listing.n * sizeof *listing.items);
+        if (tree.n)
+            qsort (tree.items, tree.n, sizeof *tree.items, by_path);
+        rc = check_twins (&tree, err);
+    }
+    if (rc == 0)
+        *out = tree;
+    mem_free (listing.items);
+    return rc;
+}

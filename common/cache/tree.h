@@ -1,0 +1,59 @@
+/* tree.h - what lies below one folder, seen without ever leaving it.
+ *
+ * A shared cache holds what other hosts put there. So everything here starts from a descriptor of the folder, opened
+ * once, and resolves names below it with openat2 (RESOLVE_BENEATH, no symlinks, no magic links, no other file system);
+ * names themselves are checked before they are used (a name is 1 to 255 bytes of UTF-8 without control
+ * characters, is neither "." nor "..", holds no '/' and does not begin with '-').
+ * It knows nothing of caches or manifests. Any thread. */
+#ifndef SLICEUP_CACHE_TREE_H
+#define SLICEUP_CACHE_TREE_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include "common/base/err.h"
+#include "common/base/text.h"
+
+enum { TREE_ENTRIES_MAX = 131072, TREE_DEPTH_MAX = 16, TREE_SHOWN_BYTES = 256 };
+
+enum tree_kind { TREE_NONE = 0, TREE_FILE, TREE_FOLDER };
+
+struct tree_entry {
+    struct text path;           /* below the folder, components joined by '/' */
+    enum tree_kind kind;
+    uint64_t bytes;             /* 0 for a folder */
+    uint32_t mode;              /* permission bits, no type */
+};
+struct tree { struct tree_entry *items; uint32_t n; }; /* sorted by path, bytewise; the folder itself is not listed */
+
+bool tree_name_valid (struct text name);
+bool tree_path_valid (struct text path);                /* valid names joined by '/', at most TREE_DEPTH_MAX of them */
+/* openat2 below `root`, close-on-exec; -1 with errno. `path` must end in a NUL. */
+int tree_open (int root, const char *path, int flags, mode_t mode);
+/* The same for something that is listed: the descriptor of a regular file with one name, or of a folder, opened for
+ * reading. ERR_DAMAGE: it is not there, or anything else is. */
+int tree_open_entry (int root, const struct tree_entry *entry, struct err *err);
+
+/* Something met on a walk. Its texts live until the next is met. */
+struct tree_seen {
+    struct tree_entry at;       /* TREE_NONE: neither a file nor a folder */
+    const char *problem;        /* what is wrong with it, in words that follow its name; NULL: nothing */
+    enum err_code code;         /* of the problem: ERR_DAMAGE or ERR_LIMIT */
+    const struct stat *st;      /* NULL: its name was enough to refuse it */
+    int fd;                     /* of a file that has no problem, when files are opened; -1 otherwise. The walk's own */
+};
+/* Not 0: the walk ends with -1, and `err` says why. */
+typedef int tree_fn (void *owner, const struct tree_seen *seen, struct err *err);
+
+/* What has a problem: symlinks, devices, sockets, pipes, files with several names, setuid, setgid and sticky bits,
+ * another owner than that of `root`, names that are not valid, more than TREE_ENTRIES_MAX entries, folders too deep or
+ * that cannot be opened. In no order; of what has a problem, nothing below is met; one entry too many is the last that
+ * is. What goes away meanwhile is passed over. `skip`: names at the top that are not met; NULL or ending in NULL. */
+int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each, void *owner, struct err *err);
+/* Everything below `root`; a problem is an error that names it, and so are names that differ only in case. Texts live
+ * in the arena. */
+int tree_list (int root, const char *const *skip, struct arena *arena, struct tree *out, struct err *err);
+/* A path made safe for a message, cut to what a reader takes in; returns `out`. */
+const char *tree_shown (struct text path, char out[TREE_SHOWN_BYTES]);
+
+#endif

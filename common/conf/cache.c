@@ -1,0 +1,149 @@
+/* cache.c - the compile cache of a slice: who may write it, what refuses everybody else, and what lies beside it. */
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+/* Elsewhere a relative path, which the default is too, names a folder that each host has for itself. */
+static void read_root (struct draft *draft, const struct value *root)
+{
+    struct cache_plan *plan = &draft->plan.cache;
+    if (draft_is_elsewhere (draft) && plan->mode != CACHE_PER_HOST && root->good && root->text.ptr[0] != '/') {
+        problem_at (
+            draft->problems, root->node,
+            "launcher: %s %s, expected cache.root as an absolute path on storage that all hosts share at this path, "
+            "or mode: per-host or off",
+            names_of (&launcher_names, draft->plan.launcher),
+            root->given ? "with a relative cache.root" : "without cache.root");
+        return;
+    }
+    plan->root = draft_path (draft, root);
+}
+
+static void refuse_writer (struct draft *draft, const struct value *writer)
+{
+    bool own = draft->plan.cache.mode == CACHE_PER_HOST;
+    if (writer->given)
+        problem_at (draft->problems, writer->node, "writer with mode: %s, expected none: %s",
+                    names_of (&cache_mode_names, draft->plan.cache.mode),
+                    own ? "every host writes a cache of its own" : "nobody writes, what is published is read");
+}
+
+static int check_candidate (struct draft *draft, const struct value *writer, struct text name)
+{
+    if (plan_rank (&draft->plan, name) >= 0)
+        return 0;
+    return problem_at (draft->problems, writer->node,
+                       "the writer %s is no host of this slice, expected one of its hosts%s",
+                       problem_quote (draft->problems, name), draft->reduced ? " that are not left out" : "");
+}
+
+static void read_writers (struct draft *draft, const struct value *writer)
+{
+    struct cache_plan *plan = &draft->plan.cache;
+    struct name_list names = { 0 };
+    int result = 0;
+    if (draft->plan.hosts.n == 0 || (writer->given && !writer->good))
+        return;
+    if (!writer->given)
+        names = (struct name_list) { .items = &draft->plan.hosts.items[0].name, .n = 1 };
+    else if (draft_host_set (draft, writer->node, true, &names) != 0)
+        return;
+    if (names.n == 0 || names.n > WRITERS_MAX) {
+        problem_at (draft->problems, writer->node, "%u writers, expected 1 to %d", names.n, WRITERS_MAX);
+        return;
+    }
+    for (uint32_t i = 0; i < names.n; i++)
+        result |= check_candidate (draft, writer, names.items[i]);
+    if (result != 0)
+        return;
+    plan->writers.items = arena_copy (draft->arena, names.items, names.n * sizeof *names.items);
+    plan->writers.n = names.n;
+    plan->writer = names.items[0];
+}
+
+/* As the kernel would resolve it without links: then one path lies in another exactly when its text begins so. */
+static bool path_is_plain (struct text path)
+{
+    bool good = path.len > 1 && path.len <= PATH_MAX_BYTES && path.ptr[0] == '/';
+    for (uint32_t from = 1; good && from <= path.len;) {
+        const char *slash = memchr (path.ptr + from, '/', path.len - from);
+        uint32_t end = slash ? (uint32_t) (slash - path.ptr) : path.len;
+        struct text part = { .ptr = path.ptr + from, .len = end - from };
+        good = part.len > 0 && !text_is (part, ".") && !text_is (part, "..");
+        from = end + 1;
+    }
+    return good;
+}
+
+static bool lies_in (struct text path, struct text folder)
+{
+    return path.len >= folder.len && memcmp (path.ptr, folder.ptr, folder.len) == 0
+           && (path.len == folder.len || path.ptr[folder.len] == '/');
+}
+
+static void read_writable_path (struct draft *draft, const struct yaml_node *path)
+{
+    struct cache_plan *plan = &draft->plan.cache;
+    if (path->kind == YAML_BAD)
+        return;
+    if (path->kind != YAML_SCALAR || yaml_is_null (path))
+        problem_at (draft->problems, path, "%s, expected an absolute path",
+                    path->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (path->kind));
+    else if (!path_is_plain (path->text))
+        problem_at (draft->problems, path,
+                    "the path %s, expected an absolute one without '.', '..', '//' or '/' at its end, below /",
+                    problem_quote (draft->problems, path->text));
+    else if (plan->root.len && (lies_in (path->text, plan->root) || lies_in (plan->root, path->text)))
+        problem_at (draft->problems, path,
+                    "%s is writable and %s the cache root %.*s, expected it apart: who may write there may write the "
+                    "cache",
+                    problem_quote (draft->problems, path->text),
+                    lies_in (path->text, plan->root) ? "lies in" : "holds", TEXT_ARG (plan->root));
+    else
+        plan->writable.items[plan->writable.n++] = path->text;
+}
+
+static void read_writable (struct draft *draft, const struct value *list)
+{
+    struct cache_plan *plan = &draft->plan.cache;
+    if (!list->given || !list->good)
+        return;
+    if (list->node->n > WRITABLE_MAX) {
+        problem_at (draft->problems, list->node, "%u writable paths, expected at most %d", list->node->n,
+                    WRITABLE_MAX);
+        return;
+    }
+    plan->writable.items = arena_array (draft->arena, list->node->n, sizeof *plan->writable.items);
+    for (const struct yaml_node *path = list->node->first; path; path = path->next)
+        read_writable_path (draft, path);
+}
+
+static void refuse_all (struct draft *draft, const struct value cache[])
+{
+    for (int i = 0; i < CACHE_KEYS; i++)
+        if (i != CACHE_MODE && cache[i].given)
+            problem_at (draft->problems, cache[i].node, "%s with mode: off, expected mode alone: there is no cache",
+                        cache_section.keys[i].name);
+}
+
+void draft_cache (struct draft *draft)
+{
+    struct value cache[CACHE_KEYS];
+    struct cache_plan *plan = &draft->plan.cache;
+    if (section_read_optional (&cache_section, &draft->slice[SLICE_CACHE], cache, draft->problems) != 0
+        || !cache[CACHE_MODE].good)
+        return;
+    plan->mode = (enum cache_mode) cache[CACHE_MODE].number;
+    if (plan->mode == CACHE_OFF) {
+        refuse_all (draft, cache);
+        return;
+    }
+    plan->least = (enum enforcement) cache[CACHE_ENFORCEMENT].number;
+    plan->overlay = cache[CACHE_OVERLAY].number != 0;
+    read_root (draft, &cache[CACHE_ROOT]);
+    if (cache_mode_writes (plan->mode))
+        read_writers (draft, &cache[CACHE_WRITER]);
+    else
+        refuse_writer (draft, &cache[CACHE_WRITER]);
+    read_writable (draft, &cache[CACHE_WRITABLE]);
+}

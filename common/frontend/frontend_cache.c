@@ -1,0 +1,105 @@
+/* frontend_cache.c - what is known against the persistent cache of a release, and what its log says of it. */
+#include <string.h>
+
+#include "common/frontend/frontend_row.h"
+
+/* ---- releases ---- */
+
+/* The next number of a release such as "2.9.0+cpu"; past its end, or where a word begins, it is 0 (PEP 440). */
+static uint64_t next_number (struct text *version)
+{
+    uint64_t number = 0;
+    while (version->len && version->ptr[0] >= '0' && version->ptr[0] <= '9') {
+        if (number < UINT32_MAX)
+            number = 10 * number + (uint64_t) (version->ptr[0] - '0');
+        *version = (struct text) { version->ptr + 1, version->len - 1 };
+    }
+    if (version->len && version->ptr[0] == '.')
+        *version = (struct text) { version->ptr + 1, version->len - 1 };
+    else
+        version->len = 0;
+    return number;
+}
+
+static int compare_releases (struct text a, struct text b)
+{
+    while (a.len || b.len) {
+        uint64_t left = next_number (&a), right = next_number (&b);
+        if (left != right)
+            return left < right ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool is_between (struct text version, const char *from, const char *until)
+{
+    if (!version.len || version.ptr[0] < '0' || version.ptr[0] > '9')
+        return false;
+    return (!from || compare_releases (version, text_of (from)) >= 0)
+           && (!until || compare_releases (version, text_of (until)) < 0);
+}
+
+/* ---- packages ---- */
+
+static bool is_separator (char c)
+{
+    return c == '-' || c == '_' || c == '.';
+}
+
+/* PEP 503: a run of separators is one '-', letters are small. */
+static bool is_package (struct text name, const char *normal)
+{
+    uint32_t i = 0;
+    for (; i < name.len && *normal; normal++) {
+        char c = name.ptr[i++];
+        if (is_separator (c))
+            while (i < name.len && is_separator (name.ptr[i]))
+                i++;
+        char as_normal = is_separator (c) ? '-' : (char) (c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
+        if (as_normal != *normal)
+            return false;
+    }
+    return i == name.len && !*normal;
+}
+
+static struct text version_of (const var_list *bundle, const char *package)
+{
+    for (uint32_t i = 0; i < bundle->n; i++)
+        if (is_package (bundle->items[i].name, package))
+            return bundle->items[i].value;
+    return (struct text) { 0 };
+}
+
+const char *frontend_cache_problem (const struct frontend *frontend, struct text backend, const var_list *bundle,
+                                    struct arena *arena)
+{
+    const struct broken_cache *known = frontend->broken, *end = known + BROKEN_MAX;
+    for (; known < end && known->what; known++) {
+        struct text version = version_of (bundle, known->package);
+        if (known->backend && !text_is (backend, known->backend))
+            continue;
+        if (is_between (version, known->from, known->until))
+            return text_format (arena, "%s %.*s %s: %s", known->package, TEXT_ARG (version), known->what,
+                                known->next).ptr;
+    }
+    return NULL;
+}
+
+/* ---- log ---- */
+
+/* An entry that cannot be loaded explains a compilation better than that it was compiled. */
+static int weight (enum key_state state)
+{
+    static const int weights[] = { [KEY_NONE] = 0, [KEY_HIT] = 1, [KEY_WRITTEN] = 2, [KEY_MISSED] = 3,
+                                   [KEY_UNWRITTEN] = 4, [KEY_BELOW_THRESHOLD] = 5, [KEY_UNREADABLE] = 6 };
+    return weights[state];
+}
+
+enum key_state frontend_cache_sign (const struct frontend *frontend, struct text log)
+{
+    enum key_state worst = KEY_NONE;
+    for (const struct cache_sign *sign = frontend->signs; sign < frontend->signs + SIGNS_MAX && sign->text; sign++)
+        if (weight (sign->state) > weight (worst) && text_find (log, text_of (sign->text), NULL))
+            worst = sign->state;
+    return worst;
+}

@@ -1,0 +1,93 @@
+/* xla_counters.c - what a torch_xla report says in the words of the canary protocol (docs/spec/canary.md). */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/frontend/xla_rows.h"
+
+static uint64_t count_of (const struct xla_metrics *metrics, bool is_metric, const char *name)
+{
+    const struct xla_row *row = xla_metrics_find (metrics, is_metric, name);
+    return row ? row->count : 0; /* rows of 0 are left out of reports */
+}
+
+static uint64_t ms_of (const struct xla_metrics *metrics, const char *name)
+{
+    const struct xla_row *row = xla_metrics_find (metrics, true, name);
+    bool is_time = row && row->unit == XLA_UNIT_TIME && row->total > 0 && row->total < 0x1p63;
+    return is_time ? (uint64_t) llround (row->total / 1e6) : 0;
+}
+
+/* Values stay within what a receipt holds as a JSON integer. */
+static uint64_t bounded (uint64_t value)
+{
+    return value < INT64_MAX ? value : INT64_MAX;
+}
+
+static void add (number_list *out, uint32_t max, uint32_t *left_out, struct text name, uint64_t value)
+{
+    if (out->n == max)
+        ++*left_out;
+    else
+        out->items[out->n++] = (struct number) { name, bounded (value) };
+}
+
+/* Requests that reached the disk, or would have: one in memory says nothing of the cache. A program under SPMD has its
+ * executions under the other name. */
+static void add_words (const struct xla_metrics *metrics, uint32_t max, number_list *out, uint32_t *left_out)
+{
+    uint64_t hits = count_of (metrics, false, "PersistentCacheHit");
+    uint64_t misses = count_of (metrics, false, "UncachedCompile");
+    uint64_t executions = count_of (metrics, true, "ExecuteTime") + count_of (metrics, true, "ExecuteReplicatedTime");
+    add (out, max, left_out, TEXT_LIT ("compile_requests"), bounded (hits) + bounded (misses));
+    add (out, max, left_out, TEXT_LIT ("cache_hits"), hits);
+    add (out, max, left_out, TEXT_LIT ("cache_misses"), misses);
+    add (out, max, left_out, TEXT_LIT ("executions"), executions);
+    add (out, max, left_out, TEXT_LIT ("compile_ms"), ms_of (metrics, "CompileTime"));
+    add (out, max, left_out, TEXT_LIT ("retrieval_ms"), ms_of (metrics, "PersistentCacheLoad"));
+}
+
+static const char *const proofs[] = { "CachedCompile", "CompileTime", "ExecuteReplicatedTime", "ExecuteTime",
+                                      "MarkStep", "PersistentCacheDeserializeFailure", "PersistentCacheHit",
+                                      "PersistentCacheLoad", "PersistentCacheMiss", "UncachedCompile" };
+
+static int rank (const struct xla_row *row)
+{
+    for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++)
+        if (text_is (row->name, proofs[i]))
+            return 0;
+    return text_starts (row->name, "aten::") ? 1 : 2;
+}
+
+static int by_weight (const void *a, const void *b)
+{
+    const struct xla_row *left = a, *right = b;
+    if (rank (left) != rank (right))
+        return rank (left) - rank (right);
+    int order = text_compare (left->name, right->name);
+    return order ? order : left->is_metric - right->is_metric;
+}
+
+static bool is_taken (const number_list *list, struct text name)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (list->items[i].name, name))
+            return true;
+    return false;
+}
+
+void xla_metrics_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
+                           uint32_t *left_out)
+{
+    *out = (number_list) { 0 };
+    *left_out = 0;
+    if (metrics->reports == 0)
+        return;
+    out->items = arena_array (arena, max, sizeof *out->items);
+    add_words (metrics, max, out, left_out);
+    struct xla_row *rows = arena_copy (arena, metrics->rows, metrics->n * sizeof *rows);
+    if (rows)
+        qsort (rows, metrics->n, sizeof *rows, by_weight);
+    for (uint32_t i = 0; i < metrics->n; i++)
+        if (!is_taken (out, rows[i].name)) /* a metric of a counter's name is told by the counter */
+            add (out, max, left_out, text_copy (arena, rows[i].name), rows[i].count);
+}

@@ -1,0 +1,48 @@
+/* xla_metrics.h - the metrics reports of torch_xla, read from what a program printed or left in a file.
+ *
+ * A text may hold many reports, other lines between theirs, prefixes of a launcher, and an end that was cut off.
+ * Counters only grow, so the last whole report of each process counts; what a cut one says counts for nothing.
+ * It knows no files and no processes, and judges nothing. What it gives borrows from the text. Any thread.
+ * Layout: pytorch/xla:torch_xla/csrc/runtime/metrics.cpp, torch_xla/debug/metrics_saver.py; docs/guide/torch_xla.md. */
+#ifndef SLICEUP_FRONTEND_XLA_METRICS_H
+#define SLICEUP_FRONTEND_XLA_METRICS_H
+
+#include "common/frontend/xla_value.h"
+#include "common/model/plan.h"
+
+/* The only bounds: names in a report, processes told apart in one text, and lengths of a name and of a prefix. */
+enum { XLA_ROWS_MAX = 1024, XLA_STREAMS_MAX = 16, XLA_NAME_MAX_BYTES = WORD_MAX_BYTES, XLA_PREFIX_MAX_BYTES = 32 };
+
+/* A metric has samples and their sum, a counter its value. */
+struct xla_row {
+    struct text name;
+    bool is_metric;
+    uint64_t count;             /* samples, or the counter's value */
+    enum xla_unit unit;         /* METRIC: of `total` */
+    double total;               /* METRIC: sum of the samples; time in ns */
+};
+
+struct xla_metrics {
+    struct xla_row *rows;       /* at most XLA_ROWS_MAX, in the order in which they came */
+    uint32_t n;
+    uint32_t reports;           /* whole ones that were read; 0: there is nothing to be said */
+    bool is_cut;                /* the last report of a process was not whole: the one before it stands */
+    uint32_t dropped;           /* rows or processes that were more than the bounds allow, and names that are none */
+};
+
+/* `text` may be a piece: starts_late: it began before; then lines up to the first that is none of a report are passed
+ * over. ends_short: it goes on; then a report at its very end is not whole. */
+struct xla_text { struct text text; bool starts_late, ends_short; };
+
+void xla_metrics_read (const struct xla_text *text, struct arena *arena, struct xla_metrics *out);
+/* Adds what another process counted. */
+void xla_metrics_add (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena);
+const struct xla_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name);
+
+/* The counters of a result, at most `max`: first those of the canary protocol (compile_requests, cache_hits,
+ * cache_misses, executions, compile_ms, retrieval_ms), then what a proof looks at, then CPU fallbacks, then the rest by
+ * name; of metrics the number of samples. *left_out: how many did not fit. Nothing when there was no whole report. */
+void xla_metrics_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
+                           uint32_t *left_out);
+
+#endif

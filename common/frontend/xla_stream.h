@@ -1,0 +1,33 @@
+/* xla_stream.h - the reports of one process, line after line; private to common/frontend. Not thread-safe.
+ *
+ * A report is two halves in a row, the framework's and the runtime's, each its metrics and then its counters; either
+ * may lack some, and a name may stand in both. In a file of its own each report has a header, and an empty line at its
+ * end; printed ones mostly have the empty line. Nothing else marks where a half or a report begins, so: a half ends
+ * where a metric follows a counter or a name comes again, and a half that has all the names of a report's first one, or
+ * is a third, begins the next report. An empty line of somebody else in the middle makes two reports of one, and the
+ * second is laid over the first. */
+#ifndef SLICEUP_FRONTEND_XLA_STREAM_H
+#define SLICEUP_FRONTEND_XLA_STREAM_H
+
+#include "common/frontend/xla_line.h"
+#include "common/frontend/xla_rows.h"
+
+struct xla_stream {
+    struct text tag;
+    struct arena *arena;
+    struct xla_row row;             /* the one being read */
+    bool is_open, has_count, has_total;
+    struct xla_rows half, first, report; /* being read; the report's first; all halves of the report so far */
+    bool half_has_counters;
+    uint32_t halves;
+    bool is_block, is_over;         /* the report has a header; its empty line has come */
+    struct xla_rows last;           /* what whole reports have said */
+    uint32_t reports, bad_names;
+};
+
+void xla_stream_take (struct xla_stream *stream, const struct xla_line *line);
+void xla_stream_take_empty (struct xla_stream *stream);
+/* After the last line. `is_short`: the text may break off in this report. False: the last report was not whole. */
+bool xla_stream_end (struct xla_stream *stream, bool is_short);
+
+#endif

@@ -1,0 +1,194 @@
+#include "coordinator/cli/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the command line ---- */
+
+enum { KEEP = 2 };
+
+struct verb {
+    const char *name;
+    const char *options;    /* of this verb, between blanks */
+    uint32_t least, most;   /* operands */
+    bool slice;             /* an operand that is no number is a slice file */
+    const char *operands;   /* as the usage names them */
+    int (*run) (struct cli *cli, const struct cache_request *request);
+};
+#define WHERE " --root --run --slice "
+static const struct verb verbs[] = {
+    { "ls", WHERE "--json ", 0, 0, true, "[SLICE.yaml]", cache_ls },
+    { "verify", WHERE "--json --full --quick ", 0, CACHE_OPERANDS_MAX, true, "[SLICE.yaml] [GENERATION...]", cache_verify },
+    { "explain", " --json ", 2, 3, false, "HOST[@RUN] HOST[@RUN] [RUN]", cache_explain },
+    { "gc", WHERE "--json --keep --dropped --abandoned --dry-run --forget ", 0, 0, true, "[SLICE.yaml]", cache_gc },
+    { "export", WHERE "--json ", 2, 2, false, "BUNDLE|GENERATION FOLDER", cache_export },
+    { "import", WHERE "--json ", 1, 1, false, "FOLDER", cache_import },
+};
+enum { VERBS_N = sizeof verbs / sizeof verbs[0] };
+
+static bool takes (const struct verb *verb, const char *option)
+{
+    const char *at = strstr (verb->options, option);
+    return at && at[-1] == ' ' && at[strlen (option)] == ' ';
+}
+
+static bool take_flag (const struct verb *verb, const char *argument, struct cache_request *request)
+{
+    bool ignored; /* --full: what is done anyway, for those who want to say it */
+    const struct { const char *name; bool *at; } flags[] = {
+        { "--json", &request->json }, { "--full", &ignored }, { "--quick", &request->quick }, { "--dropped", &request->dropped },
+        { "--abandoned", &request->abandoned }, { "--dry-run", &request->dry_run },
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (strcmp (argument, flags[i].name) == 0 && takes (verb, flags[i].name))
+            return *flags[i].at = true;
+    return false;
+}
+
+static int say (const struct cli *cli, const char *what, const char *about)
+{
+    fprintf (cli->log.to, "sliceup cache: %s%s\n", what, about);
+    return EXIT_USAGE;
+}
+
+static int take_keep (const struct cli *cli, const char *value, struct cache_request *request)
+{
+    uint64_t keep;
+    if (!text_to_u64 (text_of (value), &keep) || keep == 0 || keep > 1000000)
+        return say (cli, "--keep: how many published generations of each bundle stay, at least 1; not ", value);
+    request->keep = (uint32_t) keep;
+    return EXIT_HOLDS;
+}
+
+/* -1: not an option with a value. */
+static int take_value (const struct cli *cli, const struct verb *verb, int argc, char **argv, int *i, struct cache_request *request)
+{
+    const struct { const char *name; const char **at; } places[] = {
+        { "--root", &request->root }, { "--run", &request->run }, { "--slice", &request->slice } };
+    const char *value = NULL;
+    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
+        if (takes (verb, places[k].name) && cli_option (argc, argv, i, places[k].name, places[k].at))
+            return EXIT_HOLDS;
+    if (takes (verb, "--keep") && cli_option (argc, argv, i, "--keep", &value))
+        return take_keep (cli, value, request);
+    if (!takes (verb, "--forget") || !cli_option (argc, argv, i, "--forget", &value))
+        return -1;
+    if (request->forget_n == CACHE_FORGET_MAX)
+        return say (cli, "too many --forget", "");
+    request->forget[request->forget_n++] = value;
+    return EXIT_HOLDS;
+}
+
+static int refuse (const struct cli *cli, const char *argument)
+{
+    static const char *const known[] = { "--root", "--run", "--slice", "--json", "--full", "--quick", "--keep", "--dropped",
+                                         "--abandoned", "--dry-run", "--forget", NULL };
+    return cli_unknown (cli, &cache_command, argument, known);
+}
+
+static bool is_number (const char *word)
+{
+    uint64_t number;
+    return text_to_u64 (text_of (word), &number);
+}
+
+/* False: there is no place for it. */
+static bool take_operand (const struct verb *verb, const char *word, struct cache_request *request)
+{
+    if (word[0] == '-')
+        return false;
+    if (verb->slice && !is_number (word)) {
+        bool first = request->slice == NULL;
+        request->slice = word;
+        return first;
+    }
+    if (request->operands_n == verb->most)
+        return false;
+    request->operands[request->operands_n++] = word;
+    return true;
+}
+
+static int take_arguments (const struct cli *cli, const struct verb *verb, int argc, char **argv, struct cache_request *request)
+{
+    for (int i = 2; i < argc; i++) {
+        int status = take_flag (verb, argv[i], request) ? EXIT_HOLDS : take_value (cli, verb, argc, argv, &i, request);
+        if (status > EXIT_HOLDS)
+            return status;
+        if (status == EXIT_HOLDS)
+            continue;
+        if (!take_operand (verb, argv[i], request))
+            return refuse (cli, argv[i]);
+    }
+    if ((request->root != NULL) + (request->run != NULL) + (request->slice != NULL) > 1)
+        return say (cli, "one of --root, --run and --slice says which cache root", "");
+    if (request->operands_n >= verb->least)
+        return EXIT_HOLDS;
+    fprintf (cli->log.to, "sliceup cache %s: expected %s; see sliceup cache --help\n", verb->name, verb->operands);
+    return EXIT_USAGE;
+}
+
+static const struct verb *find_verb (const char *name)
+{
+    for (size_t i = 0; i < VERBS_N; i++)
+        if (strcmp (verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static int cache_run (struct cli *cli, int argc, char **argv)
+{
+    const char *names[VERBS_N + 1] = { 0 };
+    struct cache_request request = { .keep = KEEP };
+    if (argc < 2)
+        return say (cli, "ls, verify, explain, gc, export or import? sliceup cache --help says what they do", "");
+    const struct verb *verb = find_verb (argv[1]);
+    for (size_t i = 0; i < VERBS_N; i++)
+        names[i] = verbs[i].name;
+    if (!verb)
+        return cli_unknown (cli, &cache_command, argv[1], names);
+    int status = take_arguments (cli, verb, argc, argv, &request);
+    return status == EXIT_HOLDS ? verb->run (cli, &request) : status;
+}
+
+const struct cli_command cache_command = {
+    .name = "cache",
+    .usage = "cache ls | verify | explain HOST HOST | gc | import | export",
+    .summary = "the shared compile cache: what is in it, whether it is as sealed, who uses it, carrying and collecting",
+    .help =
+        "A cache root holds generations, each written once by one host and sealed with a manifest; runs are sent to the\n"
+        "newest published one of their bundle (same pins, plugin, flags and hardware). docs/guide/cache.md explains all.\n\n"
+        "  ls [SLICE.yaml]            bundles and their generations: state, size, what each covers, who wrote, who uses it\n"
+        "  verify [GENERATION...]     hold every sealed generation against its manifest, byte by byte, and look for tokens\n"
+        "                             that were never handed out and for writes that came too late\n"
+        "      --quick                names, kinds, sizes and modes only (--full, every byte, is what happens otherwise)\n"
+        "  explain HOST HOST [RUN]    why two hosts of a run have different cache keys: which parts of which program's key,\n"
+        "                             and the flag, version, argument or device behind it; HOST@RUN HOST@RUN: of two runs\n"
+        "  gc                         remove published generations that newer ones replace; never the newest of a bundle,\n"
+        "                             never one that a run uses which is not over, never one that is being written\n"
+        "      --keep N               keep the newest N of each bundle (default 2)\n"
+        "      --dropped              also those that were quarantined after a violation: look at them first\n"
+        "      --abandoned            also those whose writer lost its lease or failed\n"
+        "      --forget RUN           this run does not count as a user any more: it is of a machine that is gone, or was\n"
+        "                             interrupted and will not be resumed; as often as needed\n"
+        "      --dry-run              say what would be removed\n"
+        "  export WHICH FOLDER        copy a published generation, checked byte by byte, into a new folder that can be\n"
+        "                             taken elsewhere; WHICH: its number, or a bundle (its newest one)\n"
+        "  import FOLDER              hold what was exported against its manifest, and publish it here under a number of\n"
+        "                             its own; what is here already is not imported twice\n\n"
+        "Which cache root, for all but explain:\n"
+        "  --root DIR                 this one\n"
+        "  --slice SLICE.yaml         that of a slice (ls, verify and gc take it without the word, too)\n"
+        "  --run RUN                  that of a run: an id, the beginning of one, or 'last' (the default)\n"
+        "  --json                     one JSON object; sizes in bytes\n\n"
+        "Examples:\n"
+        "  sliceup cache ls configs/slices/local-jax.yaml\n"
+        "  sliceup cache verify --root /mnt/shared/sliceup-cache\n"
+        "  sliceup cache explain v6e-0 v6e-3\n"
+        "  sliceup cache gc --keep 1 --abandoned --dry-run\n"
+        "  sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n"
+        "  sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n\n"
+        "Exit status: 0 done, and everything is as it was sealed; 1 explain: the keys differ; 2 usage or configuration;\n"
+        "3 it could not be done or looked at; 4 verify: something is not as it was sealed; export and import: what was to be\n"
+        "carried is not what was sealed; 5 catalogue.db is damaged.\n",
+    .run = cache_run,
+};

@@ -1,0 +1,53 @@
+/* cache.h - what the verbs of `sliceup cache` share: the command line, which cache root is meant, and how answers are
+ * printed. Each verb is one file. */
+#ifndef SLICEUP_CLI_CACHE_H
+#define SLICEUP_CLI_CACHE_H
+
+#include <jansson.h>
+#include "common/model/plan.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/io/catalogue.h"
+#include "coordinator/io/run_dir.h"
+#include "coordinator/view/line.h"
+
+enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64, CACHE_ANSWER_MAX_BYTES = 256 << 20 };
+
+struct cache_request {
+    const char *root, *run, *slice; /* where; none: the last run's */
+    bool json, quick, dropped, abandoned, dry_run;
+    uint32_t keep;
+    const char *forget[CACHE_FORGET_MAX];
+    uint32_t forget_n;
+    const char *operands[CACHE_OPERANDS_MAX];
+    uint32_t operands_n;
+};
+
+/* A cache root, found. */
+struct cache_place {
+    char root[PATH_MAX_BYTES + 1];
+    struct run_dir dir;             /* of --run or the last run; its id is empty when the root was named otherwise */
+    struct arena arena;             /* of what was read on the way */
+    struct plan plan;               /* of that run or slice; empty with --root */
+};
+/* EXIT_HOLDS, or what to leave with, said. `make`: a root named with --root need not be there. */
+int cache_place_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_place *place);
+void cache_place_release (struct cache_place *place);
+/* The plan of a run, from its journal; copied into `arena`. */
+int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
+/* For people: a host's name where the journal of the run that wrote is at hand, else its rank. */
+struct text cache_writer (const char *home, const struct catalogue_entry *entry, struct arena *arena);
+/* The rungs that a generation covers, each once, in its order: "tiny, dense". */
+struct text cache_rungs (const struct fact_generation *generation, struct arena *arena);
+
+json_t *cache_json_text (struct text text); /* of any bytes */
+/* Prints and releases it: the exit status of that. */
+int cache_print_json (const struct cli *cli, json_t *json);
+
+int cache_ls (struct cli *cli, const struct cache_request *request);
+int cache_verify (struct cli *cli, const struct cache_request *request);
+int cache_explain (struct cli *cli, const struct cache_request *request);
+int cache_gc (struct cli *cli, const struct cache_request *request);
+int cache_export (struct cli *cli, const struct cache_request *request);
+int cache_import (struct cli *cli, const struct cache_request *request);
+
+#endif

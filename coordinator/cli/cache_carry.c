@@ -1,0 +1,215 @@
+/* cache_carry.c - export and import: the text of generation.json, and what a person is told. */
+#include "coordinator/cli/cache.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/digest.h"
+#include "common/frontend/frontend.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/io/carry.h"
+#include "coordinator/view/record_json.h"
+#include "coordinator/view/size.h"
+
+enum { CARRY_FORMAT = 1 };
+
+/* ---- export ---- */
+
+static const struct catalogue_entry *choose (const struct catalogue_list *all, const char *which, struct err *err)
+{
+    const struct catalogue_entry *chosen = NULL;
+    uint64_t token = 0;
+    bool number = text_to_u64 (text_of (which), &token);
+    for (uint32_t i = 0; i < all->n; i++)
+        if (number ? all->items[i].token == token
+                   : all->items[i].state == GENERATION_PUBLISHED && text_is (all->items[i].bundle, which))
+            chosen = &all->items[i]; /* of a bundle: the newest, which is listed last */
+    if (!chosen)
+        err_set (err, ERR_STATE, "'%.100s' is neither a generation nor a bundle with a published one; sliceup cache ls lists them", which);
+    else if (chosen->state != GENERATION_PUBLISHED) {
+        err_set (err, ERR_REFUSED, "generation %" PRIu64 " is %s: only what is published is carried", chosen->token,
+                 names_of (&generation_state_names, chosen->state));
+        return NULL;
+    }
+    return chosen;
+}
+
+static int describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena, struct text *out, struct err *err)
+{
+    json_t *json = json_pack ("{s:i, s:o, s:I, s:o}", "format", CARRY_FORMAT, "writer_host",
+                              cache_json_text (cache_writer (cli->home, entry, arena)), "exported_wall_ms",
+                              (json_int_t) clock_wall_ms (), "generation",
+                              record_to_json (fact_body (FACT_GENERATION_PUBLISHED), &entry->published));
+    char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
+    if (!text)
+        abort (); /* out of memory, like mem_alloc */
+    *out = text_format (arena, "%s\n", text);
+    free (text);
+    json_decref (json);
+    if (out->len <= CARRY_JSON_MAX_BYTES)
+        return 0;
+    return err_set (err, ERR_LIMIT, CARRY_JSON " would be larger than %d bytes", CARRY_JSON_MAX_BYTES);
+}
+
+static int say_exported (const struct cli *cli, const struct cache_request *request, const struct fact_generation *generation)
+{
+    char size[SIZE_TEXT_BYTES];
+    const char *folder = request->operands[1];
+    if (request->json)
+        return cache_print_json (cli, json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation", (json_int_t) generation->token,
+                                                 "bundle", cache_json_text (generation->bundle), "sha256",
+                                                 cache_json_text (generation->sha256), "entries", (int) generation->entries,
+                                                 "bytes", (json_int_t) generation->bytes, "folder", cache_json_text (text_of (folder))));
+    printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
+            TEXT_ARG (generation->bundle), folder, generation->entries, size_print (generation->bytes, size),
+            TEXT_ARG (generation->sha256));
+    return EXIT_HOLDS;
+}
+
+/* ERR_DAMAGE is of the cache here, not of a journal; the catalogue's own damage is told by opening it. */
+static int carry_failed (const struct cli *cli, const struct err *err)
+{
+    int status = cli_fail (cli, err);
+    return err->code == ERR_DAMAGE ? EXIT_CACHE : status;
+}
+
+static int export (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+{
+    struct catalogue_list all;
+    struct err err = { 0 };
+    struct text json;
+    struct catalogue *catalogue = catalogue_look (place->root, &err);
+    int rc = catalogue ? catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) : -1;
+    catalogue_close (catalogue);
+    if (rc != 0)
+        return cli_fail (cli, &err);
+    const struct catalogue_entry *entry = choose (&all, request->operands[0], &err);
+    if (!entry || describe (cli, entry, arena, &json, &err) != 0)
+        return cli_fail (cli, &err);
+    if (carry_export (place->root, &entry->published, request->operands[1], json, &err) != 0)
+        return carry_failed (cli, &err);
+    return say_exported (cli, request, &entry->published);
+}
+
+int cache_export (struct cli *cli, const struct cache_request *request)
+{
+    struct cache_place place;
+    struct arena arena = { 0 };
+    int status = cache_place_find (cli, request, false, &place);
+    if (status == EXIT_HOLDS)
+        status = export (cli, request, &place, &arena);
+    arena_release (&arena);
+    cache_place_release (&place);
+    return status;
+}
+
+/* ---- import ---- */
+
+static int bad_claim (struct err *err, const char *what)
+{
+    return err_set (err, ERR_DAMAGE, CARRY_JSON " is refused: %s", what);
+}
+
+/* The bundle becomes a folder below the cache root: a frontend we know, and a fingerprint as core/bundle.c makes them. */
+static int check_bundle (struct text bundle, struct err *err)
+{
+    uint32_t slash;
+    if (!text_find (bundle, TEXT_LIT ("/"), &slash) || !frontend_find ((struct text) { bundle.ptr, slash }))
+        return bad_claim (err, "its bundle does not begin with the name of a frontend and '/'");
+    struct text print = { bundle.ptr + slash + 1, bundle.len - slash - 1 };
+    bool hex = print.len >= 8 && print.len <= 64;
+    for (uint32_t i = 0; i < print.len && hex; i++)
+        hex = strchr ("0123456789abcdef", print.ptr[i]) && print.ptr[i];
+    return hex ? 0 : bad_claim (err, "its bundle's fingerprint is not 8 to 64 hex digits");
+}
+
+static int check_claim (const struct fact_generation *claim, struct err *err)
+{
+    struct digest digest;
+    if (!digest_parse (claim->sha256, &digest))
+        return bad_claim (err, "its sha256 is none");
+    if (claim->token == 0)
+        return bad_claim (err, "it names no generation");
+    return check_bundle (claim->bundle, err);
+}
+
+static int read_claim (const json_t *json, struct fact_generation *claim, struct arena *arena, struct err *err)
+{
+    struct err own = { 0 };
+    json_int_t format = json_integer_value (json_object_get (json, "format"));
+    const json_t *generation = json_object_get (json, "generation");
+    if (!json_is_object (json) || !json_is_object (generation))
+        return bad_claim (err, "it is not what sliceup cache export writes");
+    if (format != CARRY_FORMAT)
+        return err_set (err, ERR_STATE, CARRY_JSON " has format %lld, this sliceup knows %d", (long long) format, CARRY_FORMAT);
+    if (record_from_json (fact_body (FACT_GENERATION_PUBLISHED), generation, claim, arena, &own) != 0)
+        return bad_claim (err, own.text);
+    return check_claim (claim, err);
+}
+
+static int load_claim (const char *folder, struct fact_generation *claim, struct arena *arena, struct err *err)
+{
+    json_error_t where;
+    struct buf text;
+    int rc = -1;
+    const char *path = text_format (arena, "%s/" CARRY_JSON, folder).ptr;
+    buf_init (&text, CARRY_JSON_MAX_BYTES);
+    if (file_read (path, &text, err) == 0) {
+        json_t *json = json_loadb ((const char *) text.ptr, text.len, JSON_REJECT_DUPLICATES, &where);
+        if (json)
+            rc = read_claim (json, claim, arena, err);
+        else
+            bad_claim (err, where.text);
+        json_decref (json);
+    }
+    buf_release (&text);
+    return rc;
+}
+
+static int say_imported (const struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+                         const struct fact_generation *claim, uint64_t token, bool before)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (request->json)
+        return cache_print_json (cli, json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
+                                                 "was_here_before", before, "bundle", cache_json_text (claim->bundle), "sha256",
+                                                 cache_json_text (claim->sha256), "entries", (int) claim->entries, "bytes",
+                                                 (json_int_t) claim->bytes, "root", place->root));
+    if (before)
+        printf ("%s has this one already, as generation %" PRIu64 " of %.*s: nothing was done\n", place->root, token,
+                TEXT_ARG (claim->bundle));
+    else
+        printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte as it was sealed\n", place->root,
+                token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
+    return EXIT_HOLDS;
+}
+
+static int import (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+{
+    struct fact_generation claim = { 0 };
+    struct err err = { 0 };
+    uint64_t token = 0;
+    bool before = false;
+    if (load_claim (request->operands[0], &claim, arena, &err) != 0)
+        return carry_failed (cli, &err);
+    struct catalogue *catalogue = catalogue_open (place->root, &err);
+    if (!catalogue)
+        return cli_fail (cli, &err);
+    struct carry_import order = { .root = place->root, .from = request->operands[0], .claim = &claim, .log = &cli->log };
+    int rc = carry_import (catalogue, &order, &token, &before, &err);
+    catalogue_close (catalogue);
+    return rc == 0 ? say_imported (cli, request, place, &claim, token, before) : carry_failed (cli, &err);
+}
+
+int cache_import (struct cli *cli, const struct cache_request *request)
+{
+    struct cache_place place;
+    struct arena arena = { 0 };
+    int status = cache_place_find (cli, request, true, &place);
+    if (status == EXIT_HOLDS)
+        status = import (cli, request, &place, &arena);
+    arena_release (&arena);
+    cache_place_release (&place);
+    return status;
+}

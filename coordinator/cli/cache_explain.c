@@ -1,0 +1,315 @@
+#include "coordinator/cli/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "coordinator/cli/terminal.h"
+#include "coordinator/core/key_causes.h"
+#include "coordinator/core/recompiled.h"
+#include "coordinator/io/run_facts.h"
+
+/* One host of one run: the last result of each rung, one that told keys before one that did not. */
+struct side {
+    const char *operand;
+    struct text host;
+    struct run_dir dir;
+    struct plan plan;
+    uint32_t rank;
+    struct result *rungs;       /* of the plan's rungs; ending none: it has none */
+    struct result known;        /* what any of them told of the host: bundle, policy, facts, backend */
+    struct arena *arena;
+};
+
+struct explained {
+    struct text rung;
+    bool both;                  /* ran on both */
+    uint32_t here_n, there_n;   /* keys that were told */
+    struct key_difference_list keys;
+    struct key_cause_list causes;
+};
+
+struct explanation {
+    struct cli *cli;
+    struct arena arena;
+    struct side here, there;
+    struct explained *rungs;
+    uint32_t n;
+};
+
+/* ---- reading ---- */
+
+static void keep_known (struct side *side, const struct result *result)
+{
+    if (result->bundle.n)
+        side->known.bundle = result->bundle;
+    if (result->policy.n)
+        side->known.policy = result->policy;
+    if (result->facts.n)
+        side->known.facts = result->facts;
+    if (!record_is_empty (&backend_record, &result->backend))
+        side->known.backend = result->backend;
+}
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    struct side *side = owner;
+    const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
+    if (fact->kind != FACT_ATTEMPT_ENDED || ended->host != side->rank || ended->result.key.rung >= side->plan.rungs.n)
+        return;
+    struct result *kept = &side->rungs[ended->result.key.rung];
+    if (kept->keys.n && !ended->result.keys.n)
+        return;
+    record_copy (&result_record, kept, &ended->result, side->arena);
+    keep_known (side, kept);
+}
+
+static int take_host (struct side *side, struct text host, struct err *err)
+{
+    int rank = plan_rank (&side->plan, host);
+    if (rank < 0)
+        return err_set (err, ERR_USAGE, "run %.8s has no host '%.*s'; sliceup status %.8s lists them", side->dir.id,
+                        TEXT_ARG (text_clip (host, 64)), side->dir.id);
+    side->rank = (uint32_t) rank;
+    side->host = side->plan.hosts.items[rank].name;
+    return 0;
+}
+
+/* HOST, or HOST@RUN. */
+static int read_side (struct explanation *all, struct side *side, const char *operand, const char *run, struct err *err)
+{
+    const char *at = strrchr (operand, '@');
+    struct text host = at ? (struct text) { operand, (uint32_t) (at - operand) } : text_of (operand);
+    side->operand = operand;
+    side->arena = &all->arena;
+    if (run_dir_find (&side->dir, all->cli->home, at ? at + 1 : run ? run : "last", err) != 0 ||
+        cache_plan_of_run (&side->dir, side->arena, &side->plan, err) != 0 || take_host (side, host, err) != 0)
+        return -1;
+    side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);
+    return run_facts (&side->dir, on_fact, side, err);
+}
+
+/* ---- comparing ---- */
+
+static struct result whole (const struct side *side, const struct result *rung)
+{
+    struct result result = *rung;
+    if (!result.bundle.n)
+        result.bundle = side->known.bundle;
+    if (!result.policy.n)
+        result.policy = side->known.policy;
+    if (!result.facts.n)
+        result.facts = side->known.facts;
+    if (record_is_empty (&backend_record, &result.backend))
+        result.backend = side->known.backend;
+    return result;
+}
+
+static struct text args_of (const struct rung *rung, struct arena *arena)
+{
+    struct buf out;
+    buf_init (&out, 1 << 16);
+    for (uint32_t i = 0; i < rung->args.n; i++)
+        buf_printf (&out, "%s%.*s=%.*s", i ? " " : "", TEXT_ARG (rung->args.items[i].name), TEXT_ARG (rung->args.items[i].value));
+    for (uint32_t i = 0; i < rung->argv.n; i++)
+        buf_printf (&out, "%s%.*s", out.len ? " " : "", TEXT_ARG (rung->argv.items[i]));
+    struct text words = text_copy (arena, buf_as_text (&out));
+    buf_release (&out);
+    return words;
+}
+
+static struct text mesh_of (const struct plan *plan, struct arena *arena)
+{
+    struct buf out;
+    buf_init (&out, 4096);
+    for (uint32_t i = 0; i < plan->mesh.n; i++)
+        buf_printf (&out, "%s%.*s=%u", i ? " " : "", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size);
+    struct text words = text_copy (arena, buf_as_text (&out));
+    buf_release (&out);
+    return words;
+}
+
+static void add_cause (struct explanation *all, struct key_cause_list *causes, const char *what, struct text here, struct text there)
+{
+    if (text_equal (here, there))
+        return;
+    causes->items[causes->n++] = (struct key_cause) {
+        .what = text_of (what), .here = here, .there = there,
+        .text = text_format (&all->arena, "%s: %.*s here, %.*s there", what, TEXT_ARG (text_clip (here, 200)),
+                             TEXT_ARG (text_clip (there, 200))) };
+}
+
+/* What two runs were asked for, besides what their hosts told. */
+static void add_plans (struct explanation *all, uint32_t here, uint32_t there, struct key_cause_list *causes)
+{
+    enum { OF_PLANS = 4 };
+    const struct plan *a = &all->here.plan, *b = &all->there.plan;
+    struct key_cause *items = arena_array (&all->arena, causes->n + OF_PLANS, sizeof *items);
+    if (causes->n)
+        memcpy (items, causes->items, causes->n * sizeof *items);
+    causes->items = items;
+    add_cause (all, causes, "program", text_clip (a->rungs.items[here].program.sha256, 12), text_clip (b->rungs.items[there].program.sha256, 12));
+    add_cause (all, causes, "arguments", args_of (&a->rungs.items[here], &all->arena), args_of (&b->rungs.items[there], &all->arena));
+    add_cause (all, causes, "mesh", mesh_of (a, &all->arena), mesh_of (b, &all->arena));
+    add_cause (all, causes, "devices a host", text_format (&all->arena, "%u", a->profile.devices_per_host),
+               text_format (&all->arena, "%u", b->profile.devices_per_host));
+}
+
+static void explain_rung (struct explanation *all, uint32_t here, uint32_t there)
+{
+    const struct result *a = &all->here.rungs[here], *b = &all->there.rungs[there];
+    struct explained *rung = &all->rungs[all->n];
+    *rung = (struct explained) { .rung = all->here.plan.rungs.items[here].id, .both = a->ending && b->ending, .here_n = a->keys.n,
+                                 .there_n = b->keys.n };
+    if (!a->keys.n && !b->keys.n)
+        return;
+    all->n++;
+    if (!a->keys.n || !b->keys.n)
+        return;
+    struct result mine = whole (&all->here, a), theirs = whole (&all->there, b);
+    key_differences (a->keys.items, a->keys.n, b->keys.items, b->keys.n, &all->arena, &rung->keys);
+    if (!rung->keys.n)
+        return;
+    key_causes (&mine, &theirs, &all->arena, &rung->causes);
+    if (strcmp (all->here.dir.id, all->there.dir.id) != 0)
+        add_plans (all, here, there, &rung->causes);
+}
+
+static void explain_all (struct explanation *all)
+{
+    all->rungs = arena_array (&all->arena, all->here.plan.rungs.n, sizeof *all->rungs);
+    for (uint32_t i = 0; i < all->here.plan.rungs.n; i++) {
+        int there = plan_rung (&all->there.plan, all->here.plan.rungs.items[i].id);
+        if (there >= 0)
+            explain_rung (all, i, (uint32_t) there);
+    }
+}
+
+/* ---- saying it ---- */
+
+static int status_of (const struct explanation *all)
+{
+    bool compared = false, differ = false;
+    for (uint32_t i = 0; i < all->n; i++) {
+        compared = compared || (all->rungs[i].here_n && all->rungs[i].there_n);
+        differ = differ || all->rungs[i].keys.n;
+    }
+    return differ ? EXIT_BROKEN : compared ? EXIT_HOLDS : EXIT_COULD_NOT;
+}
+
+static json_t *rung_json (const struct explained *rung)
+{
+    json_t *keys = json_array (), *causes = json_array ();
+    for (uint32_t i = 0; i < rung->keys.n; i++) {
+        const struct key_difference *key = &rung->keys.items[i];
+        json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", cache_json_text (key->program), "part",
+                                                cache_json_text (key->part), "here", cache_json_text (key->here), "there",
+                                                cache_json_text (key->there)));
+    }
+    for (uint32_t i = 0; i < rung->causes.n; i++) {
+        const struct key_cause *cause = &rung->causes.items[i];
+        json_array_append_new (causes, json_pack ("{s:o, s:o, s:o, s:o}", "what", cache_json_text (cause->what), "here",
+                                                  cache_json_text (cause->here), "there", cache_json_text (cause->there), "text",
+                                                  cache_json_text (cause->text)));
+    }
+    return json_pack ("{s:o, s:b, s:i, s:i, s:o, s:o}", "rung", cache_json_text (rung->rung), "compared", rung->here_n && rung->there_n, "keys_here",
+                      (int) rung->here_n, "keys_there", (int) rung->there_n, "differences", keys, "likely_causes", causes);
+}
+
+static json_t *side_json (const struct side *side)
+{
+    return json_pack ("{s:o, s:s}", "host", cache_json_text (side->host), "run", side->dir.id);
+}
+
+static int show_json (const struct explanation *all)
+{
+    json_t *rungs = json_array ();
+    for (uint32_t i = 0; i < all->n; i++)
+        json_array_append_new (rungs, rung_json (&all->rungs[i]));
+    return cache_print_json (all->cli, json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there", side_json (&all->there),
+                                                  "rungs", rungs));
+}
+
+static void add_keys (const struct explained *rung, const struct style *style, struct buf *out)
+{
+    for (uint32_t i = 0; i < rung->keys.n; i++) {
+        const struct key_difference *key = &rung->keys.items[i];
+        struct line line = line_begin (out, style);
+        line_printf (&line, "    %.*s: ", TEXT_ARG (key->program));
+        if (text_is (key->part, "program"))
+            line_puts (&line, key->here.len ? "asked for here only" : "asked for there only");
+        else
+            line_printf (&line, "%.*s differs, %.*s here and %.*s there", TEXT_ARG (key->part), TEXT_ARG (key->here), TEXT_ARG (key->there));
+        line_end (&line);
+    }
+}
+
+static void add_causes (const struct explained *rung, const struct style *style, struct buf *out)
+{
+    struct line line = line_begin (out, style);
+    line_puts (&line, rung->causes.n ? "    likely because of" : "    nothing that the hosts told of themselves differs: look at what the program computes from");
+    line_end (&line);
+    for (uint32_t i = 0; i < rung->causes.n; i++) {
+        line = line_begin (out, style);
+        line_puts (&line, "      ");
+        line_paint (&line, PAINT_STRONG);
+        line_text (&line, rung->causes.items[i].text);
+        line_end (&line);
+    }
+}
+
+static void add_rung (const struct explained *rung, const struct style *style, struct buf *out)
+{
+    struct line line = line_begin (out, style);
+    line_printf (&line, "  %.*s: ", TEXT_ARG (rung->rung));
+    line_paint (&line, rung->keys.n ? PAINT_BAD : rung->both ? PAINT_GOOD : PAINT_WARN);
+    if (!rung->both)
+        line_puts (&line, "did not run on both");
+    else if (!rung->here_n || !rung->there_n)
+        line_printf (&line, "no keys were told %s", rung->here_n ? "there" : "here");
+    else if (rung->keys.n)
+        line_puts (&line, "the keys differ");
+    else
+        line_printf (&line, "the same keys for %u program%s", rung->here_n, rung->here_n == 1 ? "" : "s");
+    line_end (&line);
+    if (rung->keys.n) {
+        add_keys (rung, style, out);
+        add_causes (rung, style, out);
+    }
+}
+
+static int show_text (const struct explanation *all)
+{
+    struct style style = terminal_style (all->cli);
+    struct buf out;
+    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    style.columns = 0;
+    struct line line = line_begin (&out, &style);
+    line_printf (&line, "here: %.*s in run %.8s   there: %.*s in run %.8s", TEXT_ARG (all->here.host), all->here.dir.id,
+                 TEXT_ARG (all->there.host), all->there.dir.id);
+    line_end (&line);
+    for (uint32_t i = 0; i < all->n; i++)
+        add_rung (&all->rungs[i], &style, &out);
+    if (all->n == 0)
+        buf_puts (&out, "no rung told cache keys on either: they ran without a cache, or their frontend tells none\n");
+    int status = terminal_write (all->cli, &out);
+    buf_release (&out);
+    return status;
+}
+
+int cache_explain (struct cli *cli, const struct cache_request *request)
+{
+    struct explanation all = { .cli = cli };
+    struct err err = { 0 };
+    const char *run = request->operands_n > 2 ? request->operands[2] : NULL;
+    int status;
+    if (read_side (&all, &all.here, request->operands[0], run, &err) != 0 ||
+        read_side (&all, &all.there, request->operands[1], run, &err) != 0) {
+        status = cli_fail (cli, &err);
+    } else {
+        explain_all (&all);
+        status = request->json ? show_json (&all) : show_text (&all);
+        if (status == EXIT_HOLDS)
+            status = status_of (&all);
+    }
+    arena_release (&all.arena);
+    return status;
+}

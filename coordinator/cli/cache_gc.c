@@ -1,0 +1,228 @@
+#include "coordinator/cli/cache.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "coordinator/cli/terminal.h"
+#include "coordinator/io/cache_audit.h"
+#include "coordinator/io/carry_collect.h"
+#include "coordinator/view/size.h"
+
+/* What became of one generation that might go, or may not. */
+struct verdict_line { const struct catalogue_entry *entry; bool removed; const char *because; struct text stays; struct collected freed; };
+
+struct collection {
+    struct cli *cli;
+    const struct cache_request *request;
+    const char *root;
+    struct catalogue *catalogue;
+    struct catalogue_list all;
+    struct verdict_line *lines;
+    uint32_t n, removed, leftovers, failed;
+    uint64_t bytes;
+    struct arena arena;
+};
+
+/* ---- which may go ---- */
+
+static uint32_t newer_published (const struct collection *gc, uint32_t at)
+{
+    uint32_t newer = 0;
+    for (uint32_t i = at + 1; i < gc->all.n && text_equal (gc->all.items[i].bundle, gc->all.items[at].bundle); i++)
+        newer += gc->all.items[i].state == GENERATION_PUBLISHED;
+    return newer;
+}
+
+/* NULL: it is not to go. */
+static const char *why_it_goes (const struct collection *gc, uint32_t at)
+{
+    switch (gc->all.items[at].state) {
+    case GENERATION_PUBLISHED: return newer_published (gc, at) >= gc->request->keep ? "replaced by newer ones" : NULL;
+    case GENERATION_DROPPED: return gc->request->dropped ? "quarantined" : NULL;
+    case GENERATION_ABANDONED: return gc->request->abandoned ? "abandoned" : NULL;
+    case GENERATION_REMOVING: return "its collection was interrupted";
+    default: return NULL;
+    }
+}
+
+static bool forgotten (const struct cache_request *request, struct text run)
+{
+    for (uint32_t i = 0; i < request->forget_n; i++)
+        if (text_starts (run, request->forget[i]))
+            return true;
+    return false;
+}
+
+/* The runs whose use of it does not count; -1: one counts, and `stays` says which. */
+static int users_over (struct collection *gc, const struct catalogue_entry *entry, struct text *over, struct text *stays)
+{
+    char why[STANDS_BYTES];
+    for (uint32_t i = 0; i < entry->users.n; i++) {
+        const struct catalogue_user *user = &entry->users.items[i];
+        over[i] = user->run;
+        if (forgotten (gc->request, user->run) || collect_user_over (user, why))
+            continue;
+        *stays = text_format (&gc->arena, "run %.*s uses it, which %s (--forget %.8s if it is over)",
+                              TEXT_ARG (text_clip (user->run, 8)), why, user->run.len >= 8 ? user->run.ptr : "RUN");
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- collecting ---- */
+
+static int measure (struct collection *gc, struct verdict_line *line, struct err *err)
+{
+    const struct catalogue_entry *entry = line->entry;
+    line->freed = (struct collected) { .bytes = entry->published.bytes, .entries = entry->published.entries };
+    if (entry->published.token)
+        return 0;
+    return collect_measure (gc->root, entry->bundle, entry->token, &line->freed, err);
+}
+
+static void collect (struct collection *gc, const struct catalogue_entry *entry, const char *because)
+{
+    struct verdict_line *line = &gc->lines[gc->n++];
+    struct err err = { 0 };
+    struct text *over = arena_array (&gc->arena, entry->users.n, sizeof *over);
+    *line = (struct verdict_line) { .entry = entry, .because = because };
+    if (users_over (gc, entry, over, &line->stays) != 0)
+        return;
+    if (entry->leased) {
+        line->stays = text_format (&gc->arena, "run %.*s has the lease with it", TEXT_ARG (text_clip (entry->run, 8)));
+        return;
+    }
+    int rc = gc->request->dry_run ? measure (gc, line, &err)
+                                  : collect_generation (gc->catalogue, gc->root, entry->bundle, entry->token, over, entry->users.n,
+                                                        &line->freed, &err);
+    line->removed = rc == 0;
+    if (rc != 0) {
+        line->stays = text_copy (&gc->arena, text_of (err.text));
+        gc->failed += err.code != ERR_STATE; /* a run began to use it just now: as it should be */
+        return;
+    }
+    gc->removed++;
+    gc->bytes += line->freed.bytes;
+}
+
+static int collect_left (struct collection *gc, struct err *err)
+{
+    struct text *bundles = NULL;
+    uint32_t n = 0, removed = 0;
+    if (gc->request->dry_run)
+        return 0;
+    if (cache_bundles (gc->root, &gc->arena, &bundles, &n, err) != 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++, gc->leftovers += removed)
+        if (collect_leftovers (gc->root, bundles[i], &removed, err) != 0)
+            return -1;
+    return 0;
+}
+
+static int run_gc (struct collection *gc, struct err *err)
+{
+    if (catalogue_list (gc->catalogue, TEXT_LIT (""), &gc->arena, &gc->all, err) != 0)
+        return -1;
+    gc->lines = arena_array (&gc->arena, gc->all.n, sizeof *gc->lines);
+    for (uint32_t i = 0; i < gc->all.n; i++) {
+        const char *because = why_it_goes (gc, i);
+        if (because)
+            collect (gc, &gc->all.items[i], because);
+    }
+    return collect_left (gc, err);
+}
+
+/* ---- saying it ---- */
+
+static int show_json (const struct collection *gc)
+{
+    json_t *removed = json_array (), *kept = json_array ();
+    for (uint32_t i = 0; i < gc->n; i++) {
+        const struct verdict_line *line = &gc->lines[i];
+        json_t *object = json_pack ("{s:o, s:I, s:s, s:s, s:I, s:I}", "bundle", cache_json_text (line->entry->bundle), "generation",
+                                    (json_int_t) line->entry->token, "state", names_of (&generation_state_names, line->entry->state),
+                                    "because", line->because, "bytes", (json_int_t) line->freed.bytes, "entries",
+                                    (json_int_t) line->freed.entries);
+        if (!line->removed)
+            json_object_set_new (object, "stays", cache_json_text (line->stays));
+        json_array_append_new (line->removed ? removed : kept, object);
+    }
+    return cache_print_json (gc->cli, json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run", gc->request->dry_run,
+                                                 "bytes", (json_int_t) gc->bytes, "leftovers", (int) gc->leftovers, "removed",
+                                                 removed, "kept", kept));
+}
+
+static void add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style, struct buf *out)
+{
+    char size[SIZE_TEXT_BYTES];
+    struct line line = line_begin (out, style);
+    line_puts (&line, !what->removed ? "kept" : gc->request->dry_run ? "would remove" : "removed");
+    line_printf (&line, "  %.*s generation %" PRIu64 " (%s)", TEXT_ARG (what->entry->bundle), what->entry->token, what->because);
+    if (what->removed)
+        line_printf (&line, ": %u entries, %s", what->freed.entries, size_print (what->freed.bytes, size));
+    else {
+        line_puts (&line, ": ");
+        line_text (&line, what->stays);
+    }
+    line_end (&line);
+}
+
+static int show_text (const struct collection *gc)
+{
+    char size[SIZE_TEXT_BYTES];
+    struct style style = terminal_style (gc->cli);
+    struct buf out;
+    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    style.columns = 0;
+    for (uint32_t i = 0; i < gc->n; i++)
+        add_line (gc, &gc->lines[i], &style, &out);
+    if (gc->leftovers)
+        buf_printf (&out, "removed  %u folder%s that an interrupted collection had left\n", gc->leftovers, gc->leftovers == 1 ? "" : "s");
+    buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
+                size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
+    int status = terminal_write (gc->cli, &out);
+    buf_release (&out);
+    return status;
+}
+
+static int check_forget (const struct cache_request *request, struct err *err)
+{
+    for (uint32_t i = 0; i < request->forget_n; i++)
+        if (strlen (request->forget[i]) < 8 || strspn (request->forget[i], "0123456789abcdef") != strlen (request->forget[i]))
+            return err_set (err, ERR_USAGE, "--forget '%.60s': expected a run's id, at least its first 8 digits", request->forget[i]);
+    return 0;
+}
+
+static int gc_root (struct cli *cli, const struct cache_request *request, const char *root, struct err *err)
+{
+    struct collection gc = { .cli = cli, .request = request, .root = root };
+    int status;
+    /* Looked first: collecting must not make a catalogue where none is. */
+    struct catalogue *there = catalogue_look (root, err);
+    if (!there)
+        return cli_fail (cli, err);
+    catalogue_close (there);
+    gc.catalogue = catalogue_open (root, err);
+    if (!gc.catalogue)
+        return cli_fail (cli, err);
+    int rc = run_gc (&gc, err);
+    catalogue_close (gc.catalogue);
+    status = request->json ? show_json (&gc) : show_text (&gc);
+    if (rc != 0)
+        status = cli_fail (cli, err);
+    arena_release (&gc.arena);
+    return status == EXIT_HOLDS && gc.failed ? EXIT_COULD_NOT : status;
+}
+
+int cache_gc (struct cli *cli, const struct cache_request *request)
+{
+    struct cache_place place;
+    struct err err = { 0 };
+    if (check_forget (request, &err) != 0)
+        return cli_fail (cli, &err);
+    int status = cache_place_find (cli, request, false, &place);
+    if (status == EXIT_HOLDS)
+        status = gc_root (cli, request, place.root, &err);
+    cache_place_release (&place);
+    return status;
+}

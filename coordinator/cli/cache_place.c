@@ -1,0 +1,164 @@
+#include "coordinator/cli/cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/io/atomic_file.h"
+#include "coordinator/cli/planning.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/io/run_facts.h"
+
+/* ---- of a run ---- */
+
+struct opening { struct arena *arena; struct plan *plan; bool seen; };
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    struct opening *opening = owner;
+    if (fact->kind != FACT_RUN_OPENED || opening->seen)
+        return;
+    record_copy (&plan_record, opening->plan, &fact->of.run_opened.plan, opening->arena);
+    opening->seen = true;
+}
+
+int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err)
+{
+    struct opening opening = { .arena = arena, .plan = plan };
+    *plan = (struct plan) { 0 };
+    if (run_facts (dir, on_fact, &opening, err) != 0)
+        return -1;
+    return opening.seen ? 0 : err_set (err, ERR_STATE, "run %.8s was never begun", dir->id);
+}
+
+struct text cache_writer (const char *home, const struct catalogue_entry *entry, struct arena *arena)
+{
+    struct run_dir dir = { 0 };
+    struct plan plan;
+    struct err err = { 0 };
+    if (!entry->published.token)
+        return TEXT_LIT ("");
+    snprintf (dir.home, sizeof dir.home, "%s", home);
+    if (text_to_c (entry->published.from_run, dir.id, sizeof dir.id) &&
+        cache_plan_of_run (&dir, arena, &plan, &err) == 0 && entry->published.writer < plan.hosts.n)
+        return plan.hosts.items[entry->published.writer].name;
+    return text_format (arena, "rank %u", entry->published.writer);
+}
+
+/* ---- the root ---- */
+
+static int take_text (struct text root, const char *whose, struct cache_place *place, struct err *err)
+{
+    if (root.len == 0)
+        return err_set (err, ERR_STATE, "%s uses no compile cache (cache: {mode: off}); --root DIR names a cache root", whose);
+    if (!text_to_c (root, place->root, sizeof place->root))
+        return err_set (err, ERR_LIMIT, "the path of the cache root of %s is longer than %d bytes", whose, PATH_MAX_BYTES);
+    return 0;
+}
+
+static int take_folder (const char *root, bool make, struct cache_place *place, struct err *err)
+{
+    if (root[0] == '\0')
+        return err_set (err, ERR_USAGE, "--root: which directory?");
+    if (make && folder_make (root, 0700, err) != 0)
+        return -1;
+    char *real = realpath (root, NULL);
+    if (!real)
+        return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot find cache root %s", root);
+    int rc = take_text (text_of (real), "the machine", place, err);
+    free (real);
+    return rc;
+}
+
+static int take_run (struct cli *cli, const char *run, struct cache_place *place, struct err *err)
+{
+    char whose[64];
+    if (run_dir_find (&place->dir, cli->home, run ? run : "last", err) != 0)
+        return run ? -1 : err_prefix (err, "no cache root named (--root DIR, --slice SLICE.yaml), and");
+    if (cache_plan_of_run (&place->dir, &place->arena, &place->plan, err) != 0)
+        return -1;
+    snprintf (whose, sizeof whose, "run %.8s", place->dir.id);
+    return take_text (place->plan.cache.mode == CACHE_OFF ? TEXT_LIT ("") : place->plan.cache.root, whose, place, err);
+}
+
+static int take_slice (struct cli *cli, const char *slice, struct cache_place *place)
+{
+    struct err err = { 0 };
+    var_list groups = { 0 };
+    int status = planning_load_slice (cli, slice, &place->arena, &place->plan, &groups);
+    if (status != EXIT_HOLDS)
+        return status;
+    bool off = place->plan.cache.mode == CACHE_OFF;
+    return take_text (off ? TEXT_LIT ("") : place->plan.cache.root, slice, place, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
+}
+
+int cache_place_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_place *place)
+{
+    struct err err = { 0 };
+    *place = (struct cache_place) { 0 };
+    if (request->slice)
+        return take_slice (cli, request->slice, place);
+    int rc = request->root ? take_folder (request->root, make, place, &err) : take_run (cli, request->run, place, &err);
+    return rc == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
+}
+
+void cache_place_release (struct cache_place *place)
+{
+    arena_release (&place->arena);
+}
+
+/* ---- words ---- */
+
+/* "tiny:5f2a...": the rung's id ends at the last ':' (core/bundle.c). */
+static struct text rung_of (struct text cover)
+{
+    for (uint32_t i = cover.len; i > 0; i--)
+        if (cover.ptr[i - 1] == ':')
+            return (struct text) { cover.ptr, i - 1 };
+    return cover;
+}
+
+struct text cache_rungs (const struct fact_generation *generation, struct arena *arena)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    for (uint32_t i = 0; i < generation->covers.n; i++) {
+        struct text rung = rung_of (generation->covers.items[i]);
+        bool before = false;
+        for (uint32_t k = 0; k < i && !before; k++)
+            before = text_equal (rung_of (generation->covers.items[k]), rung);
+        if (!before)
+            buf_printf (&out, "%s%.*s", out.len ? ", " : "", TEXT_ARG (rung));
+    }
+    struct text words = text_copy (arena, buf_as_text (&out));
+    buf_release (&out);
+    return words;
+}
+
+json_t *cache_json_text (struct text text)
+{
+    if (text_is_utf8 (text))
+        return json_stringn (text.len ? text.ptr : "", text.len);
+    struct buf safe;
+    buf_init (&safe, 1 << 20);
+    buf_escaped (&safe, text, 0);
+    json_t *json = json_stringn (safe.len ? (const char *) safe.ptr : "", safe.len);
+    buf_release (&safe);
+    return json;
+}
+
+int cache_print_json (const struct cli *cli, json_t *json)
+{
+    struct buf out;
+    char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
+    if (!text)
+        abort (); /* out of memory, like mem_alloc */
+    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    buf_puts (&out, text);
+    buf_byte (&out, '\n');
+    free (text);
+    json_decref (json);
+    int status = terminal_write (cli, &out);
+    buf_release (&out);
+    return status;
+}

@@ -1,0 +1,222 @@
+#include "coordinator/cli/cache.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "common/cache/storage.h"
+#include "common/io/clock.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/io/cache_audit.h"
+#include "coordinator/io/run_facts.h"
+#include "coordinator/view/size.h"
+
+enum { SAY_AFTER_MS = 2000 };
+
+struct verification {
+    struct cli *cli;
+    const struct cache_request *request;
+    const struct cache_place *place;
+    char storage[STORAGE_ID_BYTES];
+    struct cache_looked looked;
+    struct arena arena;
+    uint64_t said_ms;
+};
+
+static void on_progress (void *owner, const struct cache_progress *progress)
+{
+    struct verification *run = owner;
+    uint64_t now_ms = clock_boot_ms ();
+    if (now_ms - run->said_ms < SAY_AFTER_MS)
+        return;
+    run->said_ms = now_ms;
+    log_say (&run->cli->log, "verifying generation %" PRIu64 " of %.*s, %u of %u", progress->token, TEXT_ARG (progress->bundle),
+             progress->done + 1, progress->all);
+}
+
+/* ---- the storage, as the hosts of a run saw it ---- */
+
+struct views { struct text *storage; uint32_t n; struct arena *arena; };
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    struct views *views = owner;
+    const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
+    if (fact->kind == FACT_ATTEMPT_ENDED && ended->host < views->n && ended->result.cache.storage.len)
+        views->storage[ended->host] = text_copy (views->arena, ended->result.cache.storage);
+}
+
+static void add_other (struct verification *run, struct text host, struct text storage)
+{
+    struct cache_looked *looked = &run->looked;
+    struct cache_found *items = arena_array (&run->arena, looked->found.n + 1, sizeof *items);
+    if (looked->found.n)
+        memcpy (items, looked->found.items, looked->found.n * sizeof *items);
+    items[looked->found.n++] = (struct cache_found) {
+        .bundle = TEXT_LIT (""),
+        .found.finding = { .kind = FINDING_NOT_SAME_STORAGE, .path = TEXT_LIT ("storage"),
+                           .detail = text_format (&run->arena, "%.*s read %.*s, here it is %s: another storage under the same path",
+                                                  TEXT_ARG (host), TEXT_ARG (storage), run->storage) } };
+    looked->found.items = items;
+}
+
+static int compare_hosts (struct verification *run, struct err *err)
+{
+    const struct plan *plan = &run->place->plan;
+    struct views views = { .n = plan->hosts.n, .arena = &run->arena };
+    if (run->place->dir.id[0] == '\0')
+        return 0;
+    views.storage = arena_array (&run->arena, views.n, sizeof *views.storage);
+    if (run_facts (&run->place->dir, on_fact, &views, err) != 0)
+        return -1;
+    for (uint32_t i = 0; i < views.n; i++)
+        if (views.storage[i].len && !text_is (views.storage[i], run->storage))
+            add_other (run, plan->hosts.items[i].name, views.storage[i]);
+    return 0;
+}
+
+/* ---- looking ---- */
+
+static int take_tokens (struct verification *run, uint64_t *tokens, struct err *err)
+{
+    const struct cache_request *request = run->request;
+    for (uint32_t i = 0; i < request->operands_n; i++)
+        if (!text_to_u64 (text_of (request->operands[i]), &tokens[i]) || tokens[i] == 0)
+            return err_set (err, ERR_USAGE, "'%.60s' is no generation's number", request->operands[i]);
+    return 0;
+}
+
+/* Where nothing can be written all is looked at the same, only what is seen cannot be remembered. */
+static struct catalogue *open_catalogue (const char *root, struct err *err)
+{
+    struct catalogue *catalogue = catalogue_look (root, err);
+    if (!catalogue)
+        return NULL;
+    struct catalogue *writable = catalogue_open (root, NULL);
+    if (!writable)
+        return catalogue;
+    catalogue_close (catalogue);
+    return writable;
+}
+
+static int look (struct verification *run, struct err *err)
+{
+    uint64_t *tokens = arena_array (&run->arena, run->request->operands_n, sizeof *tokens);
+    if (take_tokens (run, tokens, err) != 0 || storage_id (run->place->root, false, run->storage, err) != 0)
+        return -1;
+    struct catalogue *catalogue = open_catalogue (run->place->root, err);
+    if (!catalogue)
+        return -1;
+    struct cache_audit audit = { .catalogue = catalogue, .root = run->place->root, .every_byte = !run->request->quick,
+                                 .tokens = tokens, .tokens_n = run->request->operands_n, .progress = on_progress, .owner = run };
+    int rc = cache_audit (&audit, &run->arena, &run->looked, err);
+    catalogue_close (catalogue);
+    return rc == 0 ? compare_hosts (run, err) : -1;
+}
+
+static int status_of (const struct verification *run)
+{
+    return run->looked.found.n ? EXIT_CACHE : run->looked.problems.n ? EXIT_COULD_NOT : EXIT_HOLDS;
+}
+
+/* ---- JSON ---- */
+
+static json_t *text_or_null (struct text text)
+{
+    return text.len ? cache_json_text (text) : json_null ();
+}
+
+static int show_json (const struct verification *run)
+{
+    const struct cache_looked *looked = &run->looked;
+    json_t *found = json_array (), *problems = json_array ();
+    for (uint32_t i = 0; i < looked->found.n; i++) {
+        const struct finding *finding = &looked->found.items[i].found.finding;
+        json_array_append_new (found, json_pack ("{s:s, s:o, s:I, s:o, s:o, s:o}", "finding",
+                                                 names_of (&finding_kind_names, finding->kind), "bundle",
+                                                 text_or_null (looked->found.items[i].bundle), "generation",
+                                                 (json_int_t) finding->token, "path", text_or_null (finding->path), "detail",
+                                                 text_or_null (finding->detail), "run", text_or_null (looked->found.items[i].found.run)));
+    }
+    for (uint32_t i = 0; i < looked->problems.n; i++) {
+        const struct cache_problem *problem = &looked->problems.items[i];
+        json_array_append_new (problems, json_pack ("{s:o, s:I, s:o}", "bundle", cache_json_text (problem->bundle), "generation",
+                                                    (json_int_t) problem->token, "why", cache_json_text (problem->why)));
+    }
+    return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->place->root, "storage",
+                                                  run->storage, "every_byte", !run->request->quick, "generations",
+                                                  (int) looked->generations, "bytes", (json_int_t) looked->bytes, "findings",
+                                                  found, "problems", problems));
+}
+
+/* ---- text ---- */
+
+static void add_found (struct buf *out, const struct style *style, const struct cache_found *found)
+{
+    struct line line = line_begin (out, style);
+    const struct finding *finding = &found->found.finding;
+    line_paint (&line, PAINT_BAD);
+    line_puts (&line, names_of (&finding_kind_names, finding->kind));
+    line_paint (&line, PAINT_NONE);
+    if (found->bundle.len)
+        line_printf (&line, "  %.*s generation %" PRIu64, TEXT_ARG (found->bundle), finding->token);
+    line_puts (&line, "  ");
+    line_text (&line, finding->path);
+    if (finding->detail.len) {
+        line_puts (&line, ": ");
+        line_text (&line, finding->detail);
+    }
+    if (found->found.run.len)
+        line_printf (&line, " (handed out to run %.8s)", found->found.run.ptr);
+    line_end (&line);
+}
+
+static void add_problem (struct buf *out, const struct style *style, const struct cache_problem *problem)
+{
+    struct line line = line_begin (out, style);
+    line_paint (&line, PAINT_WARN);
+    line_puts (&line, "not looked at");
+    line_paint (&line, PAINT_NONE);
+    line_puts (&line, "  ");
+    line_text (&line, problem->why);
+    line_end (&line);
+}
+
+static int show_text (const struct verification *run)
+{
+    char size[SIZE_TEXT_BYTES];
+    struct style style = terminal_style (run->cli);
+    const struct cache_looked *looked = &run->looked;
+    struct buf out;
+    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    style.columns = 0; /* findings are for tickets: never cut */
+    for (uint32_t i = 0; i < looked->found.n; i++)
+        add_found (&out, &style, &looked->found.items[i]);
+    for (uint32_t i = 0; i < looked->problems.n; i++)
+        add_problem (&out, &style, &looked->problems.items[i]);
+    buf_printf (&out, "%s (storage %s): %u sealed generation%s, %s, held against %s manifest%s %s: ", run->place->root, run->storage,
+                looked->generations, looked->generations == 1 ? "" : "s", size_print (looked->bytes, size),
+                looked->generations == 1 ? "its" : "their", looked->generations == 1 ? "" : "s",
+                run->request->quick ? "by names, sizes and modes" : "byte by byte");
+    if (looked->found.n)
+        buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");
+    else
+        buf_puts (&out, looked->problems.n ? "not all could be looked at\n" : "all as it was sealed\n");
+    int status = terminal_write (run->cli, &out);
+    buf_release (&out);
+    return status;
+}
+
+int cache_verify (struct cli *cli, const struct cache_request *request)
+{
+    struct cache_place place;
+    struct err err = { 0 };
+    int status = cache_place_find (cli, request, false, &place);
+    if (status == EXIT_HOLDS) {
+        struct verification run = { .cli = cli, .request = request, .place = &place, .said_ms = clock_boot_ms () };
+        status = look (&run, &err) != 0 ? cli_fail (cli, &err) : request->json ? show_json (&run) : show_text (&run);
+        if (err.code == ERR_NONE && status == EXIT_HOLDS)
+            status = status_of (&run);
+        arena_release (&run.arena);
+    }
+    cache_place_release (&place);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* receipt_cache.h - what follows from a receipt about its compile cache: which generation counts, and what kept
+ * programs from writing it, as the latest rung with a cache saw it on each host. Derived, never stored. Pure;
+ * any thread. */
+#ifndef SLICEUP_VIEW_RECEIPT_CACHE_H
+#define SLICEUP_VIEW_RECEIPT_CACHE_H
+
+#include "common/model/receipt.h"
+
+/* The newest one that is not dropped; NULL: there is none. */
+const struct generation_receipt *receipt_generation (const struct slice_receipt *receipt, struct text run);
+/* How a host saw the cache at the latest rung that used it; NULL: none did. */
+const struct cache_view *receipt_view (const struct host_receipt *host);
+/* Names of the run's hosts with this level, in the receipt's order, in `names` (room for receipt->hosts.n); how many. */
+uint32_t receipt_enforced (const struct slice_receipt *receipt, struct text run, enum enforcement level,
+                           struct text names[]);
+/* The same for the hosts on which a way to write was open; all such ways, once each, are appended to `ways`. */
+uint32_t receipt_open (const struct slice_receipt *receipt, struct text run, struct text names[], struct buf *ways);
+
+/* The text report's paragraphs about the cache of one run. */
+void receipt_text_cache (const struct slice_receipt *receipt, const struct header *header, struct buf *out);
+
+#endif

@@ -1,0 +1,143 @@
+/* receipt_text_cache.c - the text report's paragraphs about the compile cache. */
+#include <inttypes.h>
+
+#include "common/base/duration.h"
+#include "coordinator/view/receipt_cache.h"
+
+enum { COLUMNS = 100, DETAIL_COLUMNS = 400, VIOLATIONS_SHOWN = 12 };
+
+static uint64_t counter (const struct rung_receipt *rung, const char *name)
+{
+    for (uint32_t i = 0; i < rung->counters.n; i++)
+        if (text_is (rung->counters.items[i].name, name))
+            return rung->counters.items[i].value;
+    return 0;
+}
+
+struct saving { uint64_t programs, retrieval_ms; uint32_t restored_hosts; };
+
+static struct saving savings (const struct slice_receipt *receipt)
+{
+    struct saving sum = { 0 };
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        bool restored = false;
+        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
+            const struct rung_receipt *rung = &receipt->hosts.items[i].rungs.items[k];
+            if (!text_is (rung->cache, "restored"))
+                continue;
+            restored = true;
+            sum.programs += counter (rung, "cache_hits");
+            sum.retrieval_ms += counter (rung, "retrieval_ms");
+        }
+        sum.restored_hosts += restored;
+    }
+    return sum;
+}
+
+/* Every restored host would have spent what the writer did; loading took some of it. */
+static uint64_t saved_ms (const struct saving *sum, const struct generation_receipt *generation)
+{
+    uint64_t otherwise = sum->restored_hosts * generation->compile_ms;
+    return otherwise > sum->retrieval_ms ? otherwise - sum->retrieval_ms : 0;
+}
+
+static void add_generation (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+{
+    const struct generation_receipt *newest = receipt_generation (receipt, header->run);
+    if (newest == NULL)
+        return;
+    struct saving sum = savings (receipt);
+    char saved[DURATION_TEXT_BYTES], spent[DURATION_TEXT_BYTES];
+    struct text writer = newest->writer.len ? newest->writer : header->cache_writer;
+    buf_printf (out, "cache    %.*s, generation %" PRIu64 " of %.*s, %u files, sha256 %.12s, writer %.*s\n", TEXT_ARG (header->cache_mode),
+                newest->token, TEXT_ARG (newest->bundle), newest->entries, newest->sha256.len ? newest->sha256.ptr : "-",
+                TEXT_ARG (writer.len ? writer : TEXT_LIT ("-")));
+    buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " programs loaded instead of compiled, compile time saved %s",
+                sum.restored_hosts, receipt->hosts.n, sum.programs, duration_print (saved_ms (&sum, newest), saved));
+    buf_printf (out, " (compiling it took its writer %s)\n", duration_print (newest->compile_ms, spent));
+}
+
+static void add_enforcement (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+{
+    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    struct buf ways;
+    bool first = true;
+    buf_init (&ways, 1 << 16);
+    for (enum enforcement level = ENFORCEMENT_N; level-- > ENFORCEMENT_NONE + 1;) {
+        uint32_t n = receipt_enforced (receipt, header->run, level, names);
+        if (n == 0)
+            continue;
+        buf_printf (out, "%s%s on ", first ? "         programs are kept from writing it by " : "; ",
+                    level == ENFORCEMENT_COOPERATIVE ? "nothing but manners (cooperative)" : names_of (&enforcement_names, level));
+        hostset_fold (names, n, out);
+        first = false;
+    }
+    buf_puts (out, first ? "" : "\n");
+    uint32_t n = receipt_open (receipt, header->run, names, &ways);
+    if (n > 0) {
+        buf_puts (out, "         ways to write that were open on ");
+        hostset_fold (names, n, out);
+        buf_printf (out, ": %s\n", buf_c (&ways));
+    }
+    buf_release (&ways);
+    mem_free (names);
+}
+
+static void add_dropped (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+{
+    for (uint32_t i = 0; i < receipt->generations.n; i++) {
+        const struct generation_receipt *generation = &receipt->generations.items[i];
+        if (generation->dropped.len == 0 || !text_equal (generation->run, header->run))
+            continue;
+        buf_printf (out, "         generation %" PRIu64 " is not used any more: ", generation->token);
+        buf_escaped (out, generation->dropped, DETAIL_COLUMNS);
+        buf_byte (out, '\n');
+    }
+}
+
+static void add_violation (const struct violation_receipt *violation, struct buf *out)
+{
+    buf_printf (out, "violated %s", names_of (&finding_kind_names, violation->kind));
+    if (violation->token)
+        buf_printf (out, " in generation %" PRIu64, violation->token);
+    if (violation->path.len) {
+        buf_puts (out, ": ");
+        buf_escaped (out, violation->path, COLUMNS);
+    }
+    if (violation->detail.len) {
+        buf_puts (out, ": ");
+        buf_escaped (out, violation->detail, DETAIL_COLUMNS);
+    }
+    buf_puts (out, "\n         found ");
+    if (violation->host.len)
+        buf_printf (out, "on %.*s ", TEXT_ARG (violation->host));
+    buf_printf (out, "at rung %.*s; it happened ", TEXT_ARG (violation->rung.len ? violation->rung : TEXT_LIT ("-")));
+    if (violation->since)
+        buf_printf (out, "between entries %" PRIu64 " and %" PRIu64 " of the journal", violation->since, violation->index);
+    else
+        buf_printf (out, "before entry %" PRIu64 " of the journal", violation->index);
+    if (violation->from_run.len)
+        buf_printf (out, "; its token is of run %.*s", violation->from_run.len < 8 ? (int) violation->from_run.len : 8,
+                    violation->from_run.ptr);
+    buf_byte (out, '\n');
+}
+
+void receipt_text_cache (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+{
+    uint32_t shown = 0, left = 0;
+    add_generation (receipt, header, out);
+    add_enforcement (receipt, header, out);
+    add_dropped (receipt, header, out);
+    for (uint32_t i = 0; i < receipt->violations.n; i++) {
+        if (!text_equal (receipt->violations.items[i].run, header->run))
+            continue;
+        if (shown == VIOLATIONS_SHOWN) {
+            left++;
+            continue;
+        }
+        add_violation (&receipt->violations.items[i], out);
+        shown++;
+    }
+    if (left > 0)
+        buf_printf (out, "         ... and %u more\n", left);
+}

@@ -1,0 +1,309 @@
+/* links: coordinator_io */
+#include "catalogue_fixture.h"
+#include <inttypes.h>
+#include <sys/stat.h>
+#include "common/wire/wire.h"
+
+/* ---- quarantine, use, collecting ---- */
+
+static const struct catalogue_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
+                                            .home = { .ptr = "/home/x/.local/state/sliceup", .len = 28 },
+                                            .machine = { .ptr = "v6e-0", .len = 5 } };
+
+static void use (struct scene *scene, uint64_t token)
+{
+    well (scene, catalogue_use (scene->catalogue, token, &user, &scene->err));
+}
+
+static int retire (struct scene *scene, uint64_t token, const struct text *over, uint32_t n)
+{
+    scene->err = (struct err) { 0 };
+    return catalogue_retire (scene->catalogue, token, over, n, &scene->err);
+}
+
+static void stays (struct scene *scene, uint64_t token, const char *because)
+{
+    assert_int_equal (retire (scene, token, NULL, 0), -1);
+    assert_int_equal (scene->err.code, ERR_STATE);
+    if (!strstr (scene->err.text, because))
+        fail_msg ("\"%s\" does not say \"%s\"", scene->err.text, because);
+}
+
+static void drop (struct scene *scene, uint64_t token, const char *why)
+{
+    well (scene, catalogue_drop (scene->catalogue, token, OTHER_RUN, text_of (why), &scene->err));
+}
+
+static void a_dropped_generation_is_not_found_any_more (void **state)
+{
+    struct scene *scene = *state;
+    uint64_t first = published (scene, RUN), second = published (scene, RUN);
+    assert_int_equal (found (scene), second);
+    drop (scene, second, "changed: jit_x");
+    drop (scene, second, "another reason"); /* the first one stays */
+    assert_int_equal (found (scene), first);
+    const struct catalogue_entry *entry = entry_of (scene, second);
+    assert_int_equal (entry->state, GENERATION_DROPPED);
+    assert_int_equal (entry->published.token, second);
+    assert_non_null (strstr (entry->why.ptr, "changed: jit_x (run fedcba98)"));
+    publish (scene, RUN, second); /* said again after a restart: it stays where it is */
+    assert_int_equal (found (scene), first);
+    drop (scene, 4711, "never handed out");
+    assert_null (entry_of (scene, 4711));
+}
+
+static void what_was_dropped_before_it_was_published_is_not_found_either (void **state)
+{
+    struct scene *scene = *state;
+    uint64_t token = granted (scene, RUN);
+    drop (scene, token, "late-write");
+    publish (scene, RUN, token);
+    assert_int_equal (found (scene), 0);
+    assert_int_equal (entry_of (scene, token)->state, GENERATION_DROPPED);
+}
+
+static void users_are_listed_and_forgotten_by_run (void **state)
+{
+    struct scene *scene = *state;
+    uint64_t first = published (scene, RUN), second = published (scene, RUN);
+    struct catalogue_user other = user;
+    other.run = OTHER_RUN;
+    use (scene, first);
+    use (scene, first); /* once, however often it is said */
+    use (scene, second);
+    well (scene, catalogue_use (scene->catalogue, first, &other, &scene->err));
+    assert_int_equal (entry_of (scene, first)->users.n, 2);
+    assert_true (text_equal (entry_of (scene, first)->users.items[0].home, user.home));
+    assert_true (text_equal (entry_of (scene, first)->users.items[0].machine, user.machine));
+    well (scene, catalogue_unuse (scene->catalogue, RUN, &scene->err));
+    assert_int_equal (entry_of (scene, first)->users.n, 1);
+    assert_int_equal (entry_of (scene, second)->users.n, 0);
+}
+
+static void nothing_that_is_needed_is_retired (void **state)
+{
+    struct scene *scene = *state;
+    const struct text over = RUN;
+    uint64_t old = published (scene, RUN), newest = published (scene, RUN), writing = granted (scene, OTHER_RUN);
+    stays (scene, newest, "newest");
+    stays (scene, writing, "has the lease");
+    end (scene, writing, OTHER_RUN, false);
+    stays (scene, writing, "not ended");
+    stays (scene, 4711, "has no generation 4711");
+    use (scene, old);
+    stays (scene, old, "of v6e-0 uses it");
+    assert_int_equal (retire (scene, old, &over, 1), 0);
+    assert_int_equal (entry_of (scene, old)->state, GENERATION_REMOVING);
+    stays (scene, newest, "newest");
+    drop (scene, newest, "torn");
+    assert_int_equal (retire (scene, newest, NULL, 0), 0); /* it is not what anybody is sent to */
+}
+
+static void a_refused_retirement_changes_nothing (void **state)
+{
+    struct scene *scene = *state;
+    const struct text over = RUN;
+    uint64_t newest = published (scene, RUN);
+    use (scene, newest);
+    assert_int_equal (retire (scene, newest, &over, 1), -1);
+    assert_int_equal (entry_of (scene, newest)->users.n, 1);
+    assert_int_equal (entry_of (scene, newest)->state, GENERATION_PUBLISHED);
+}
+
+static void what_is_retired_is_neither_found_nor_used_nor_published (void **state)
+{
+    struct scene *scene = *state;
+    uint64_t old = published (scene, RUN), newest = published (scene, RUN);
+    struct fact_generation again = generation_of (old);
+    assert_int_equal (retire (scene, old, NULL, 0), 0);
+    assert_int_equal (retire (scene, old, NULL, 0), 0); /* by the collection after one that was killed */
+    drop (scene, newest, "torn");
+    assert_int_equal (found (scene), 0);
+    assert_int_equal (catalogue_use (scene->catalogue, old, &user, &scene->err), -1);
+    assert_int_equal (scene->err.code, ERR_STATE);
+    assert_int_equal (catalogue_use (scene->catalogue, newest, &user, &scene->err), -1);
+    assert_non_null (strstr (scene->err.text, "quarantined"));
+    assert_int_equal (catalogue_publish (scene->catalogue, RUN, &again, &scene->err), -1);
+    drop (scene, old, "too late");
+    assert_int_equal (entry_of (scene, old)->state, GENERATION_REMOVING);
+}
+
+static void the_number_of_what_was_forgotten_stays_used (void **state)
+{
+    struct scene *scene = *state;
+    uint64_t token = published (scene, RUN);
+    use (scene, token);
+    for (int i = 0; i < 2; i++)
+        well (scene, catalogue_forget (scene->catalogue, token, &scene->err));
+    assert_null (entry_of (scene, token));
+    enum generation_state now = GENERATION_GRANTED;
+    well (scene, catalogue_state (scene->catalogue, token, &now, &scene->err));
+    assert_int_equal (now, GENERATION_NONE);
+    assert_true (granted (scene, RUN) > token);
+}
+
+static void everything_is_listed_by_bundle_and_token (void **state)
+{
+    struct scene *scene = *state;
+    struct lease_rival rival;
+    struct catalogue_list list;
+    uint64_t a = published (scene, RUN), other = 0, b = granted (scene, RUN);
+    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("a/b"), RUN, 0, NULL, &other, &rival, &scene->arena, &scene->err));
+    well (scene, catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err));
+    assert_int_equal (list.n, 3);
+    assert_int_equal (list.items[0].token, other);
+    assert_int_equal (list.items[1].token, a);
+    assert_int_equal (list.items[2].token, b);
+    assert_int_equal (list.items[1].state, GENERATION_PUBLISHED);
+    assert_int_equal (list.items[1].published.entries, 17);
+    assert_true (list.items[1].wall_ms > 0);
+    assert_false (list.items[1].leased);
+    assert_true (list.items[2].leased);
+    well (scene, catalogue_list (scene->catalogue, TEXT_LIT ("a/b"), &scene->arena, &list, &scene->err));
+    assert_int_equal (list.n, 1);
+}
+
+static void damaged_rows_are_not_believed (void **state)
+{
+    struct scene *scene = *state;
+    static const char *const changes[] = {
+        "UPDATE token SET state = 77",          "UPDATE token SET state = 2", "UPDATE token SET state = 0", "UPDATE token SET bundle = '../x'",
+        "UPDATE token SET why = x'ff'",         "UPDATE token SET run = hex (zeroblob (300))",
+        "UPDATE user SET home = x'ff'",         "UPDATE user SET machine = hex (zeroblob (300))",
+        "UPDATE generation SET record = x'c1'",
+    };
+    struct catalogue_list list;
+    use (scene, published (scene, RUN));
+    change (scene->root, "CREATE TABLE saved_token AS SELECT * FROM token; CREATE TABLE saved_user AS SELECT * FROM user;"
+                         "CREATE TABLE saved_generation AS SELECT * FROM generation");
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        change (scene->root, changes[i]);
+        scene->err = (struct err) { 0 };
+        if (catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err) != -1 || scene->err.code != ERR_DAMAGE)
+            fail_msg ("%s: code %d: %s", changes[i], scene->err.code, scene->err.text);
+        change (scene->root, "REPLACE INTO token SELECT * FROM saved_token; REPLACE INTO user SELECT * FROM saved_user;"
+                             "REPLACE INTO generation SELECT * FROM saved_generation");
+        well (scene, catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err));
+    }
+}
+
+/* ---- opening ---- */
+
+static void opening_makes_the_mark_of_the_storage (void **state)
+{
+    struct scene *scene = *state;
+    char path[96];
+    struct stat st;
+    snprintf (path, sizeof path, "%s/storage", scene->root);
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_size, 17);
+}
+
+static void looking_makes_and_changes_nothing (void **state)
+{
+    struct scene *scene = *state;
+    char path[96];
+    struct lease_rival rival;
+    uint64_t token = published (scene, RUN);
+    struct catalogue *looking = catalogue_look (scene->root, &scene->err);
+    assert_non_null (looking);
+    struct fact_generation there = { 0 };
+    assert_int_equal (catalogue_find (looking, BUNDLE, &there, &scene->arena, &scene->err), 0);
+    assert_int_equal (there.token, token);
+    assert_int_equal (catalogue_acquire (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &rival, &scene->arena, &scene->err), -1);
+    catalogue_close (looking);
+    snprintf (path, sizeof path, "%s/nothing", scene->root);
+    assert_null (catalogue_look (path, &scene->err));
+    assert_int_equal (scene->err.code, ERR_STATE);
+    assert_int_equal (access (path, F_OK), -1);
+}
+
+/* The tables of format 1, as it made them, and rows as it wrote them. */
+static const char format_1[] =
+    "CREATE TABLE IF NOT EXISTS token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
+    " run TEXT NOT NULL, wall_ms INTEGER NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
+    " run TEXT NOT NULL, record BLOB NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS generation_of_bundle ON generation (bundle, token);"
+    "PRAGMA user_version = 1;"
+    "INSERT INTO token (token, bundle, run, wall_ms) VALUES (1, 'jax/5f2a', '0123456789abcdef0123456789abcdef', 1000);"
+    "INSERT INTO token (token, bundle, run, wall_ms) VALUES (2, 'jax/5f2a', '0123456789abcdef0123456789abcdef', 2000);"
+    "INSERT INTO token (token, bundle, run, wall_ms) VALUES (9, 'jax/5f2a', '0123456789abcdef0123456789abcdef', 3000);"
+    "DELETE FROM token WHERE token = 9;";
+
+static void write_format_1 (const char *root)
+{
+    char path[160], insert[16384];
+    struct buf record;
+    struct fact_generation generation = generation_of (1);
+    snprintf (path, sizeof path, "%s/catalogue.db", root);
+    assert_int_equal (folder_make (root, 0700, NULL), 0);
+    assert_int_equal (atomic_file_write (path, "", 0, 0600, NULL), 0);
+    change (root, format_1);
+    buf_init (&record, 8192);
+    wire_put_record (&record, fact_body (FACT_GENERATION_PUBLISHED), &generation);
+    int len = snprintf (insert, sizeof insert, "INSERT INTO generation VALUES (1, 'jax/5f2a', '0123456789abcdef0123456789abcdef', x'");
+    for (size_t i = 0; i < record.len; i++)
+        len += snprintf (insert + len, sizeof insert - (size_t) len, "%02x", record.ptr[i]);
+    snprintf (insert + len, sizeof insert - (size_t) len, "')");
+    buf_release (&record);
+    change (root, insert);
+}
+
+static void a_catalogue_of_format_1_is_brought_to_format_2_in_place (void **state)
+{
+    struct scene *scene = *state;
+    catalogue_close (scene->catalogue);
+    scene->catalogue = NULL;
+    assert_int_equal (folder_remove (scene->root, NULL), 0);
+    write_format_1 (scene->root);
+    assert_null (catalogue_look (scene->root, &scene->err));
+    assert_non_null (strstr (scene->err.text, "older sliceup"));
+    scene->catalogue = catalogue_open (scene->root, &scene->err);
+    assert_non_null (scene->catalogue);
+    assert_int_equal (found (scene), 1);
+    assert_int_equal (entry_of (scene, 1)->state, GENERATION_PUBLISHED);
+    assert_int_equal (entry_of (scene, 1)->wall_ms, 1000);
+    assert_int_equal (entry_of (scene, 1)->published.entries, 17);
+    assert_int_equal (entry_of (scene, 2)->state, GENERATION_ABANDONED);
+    assert_int_equal (granted (scene, OTHER_RUN), 10); /* 9 was used */
+    catalogue_close (scene->catalogue);
+    scene->catalogue = catalogue_open (scene->root, &scene->err);
+    assert_int_equal (found (scene), 1);
+}
+
+/* A table that is in the way: the second of the new ones cannot be made, and so none is. */
+static void a_migration_that_fails_changes_nothing (void **state)
+{
+    struct scene *scene = *state;
+    char root[96];
+    snprintf (root, sizeof root, "%s/old", scene->root);
+    write_format_1 (root);
+    change (root, "CREATE TABLE user (x)");
+    assert_null (catalogue_open (root, &scene->err));
+    change (root, "DROP TABLE user");
+    change (root, "INSERT INTO token (bundle, run, wall_ms) VALUES ('x/y', 'z', 1)"); /* four columns still */
+    struct catalogue *catalogue = catalogue_open (root, &scene->err);
+    assert_non_null (catalogue);
+    catalogue_close (catalogue);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCENE (a_dropped_generation_is_not_found_any_more),
+        IN_SCENE (what_was_dropped_before_it_was_published_is_not_found_either),
+        IN_SCENE (users_are_listed_and_forgotten_by_run),
+        IN_SCENE (nothing_that_is_needed_is_retired),
+        IN_SCENE (a_refused_retirement_changes_nothing),
+        IN_SCENE (what_is_retired_is_neither_found_nor_used_nor_published),
+        IN_SCENE (the_number_of_what_was_forgotten_stays_used),
+        IN_SCENE (everything_is_listed_by_bundle_and_token),
+        IN_SCENE (damaged_rows_are_not_believed),
+        IN_SCENE (opening_makes_the_mark_of_the_storage),
+        IN_SCENE (looking_makes_and_changes_nothing),
+        IN_SCENE (a_catalogue_of_format_1_is_brought_to_format_2_in_place),
+        IN_SCENE (a_migration_that_fails_changes_nothing),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* links: conf frontend model base */
+/* The compile cache as the slice file has it, and what it asks of the ladder. */
+#include "conf_share.h"
+
+#define HEAD "slice: s\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\n"
+#define SLICE(LINES) "slice.yaml", HEAD LINES
+#define LADDER(RUNGS) "configs/ladders/l.yaml", "ladder: l\nrungs:\n" RUNGS
+#define SOLO "- {id: tiny, canary: jax/tiny.py, warm: solo}\n"
+
+static void open_with (struct share *share, const char *slice, const char *rungs)
+{
+    char ladder[1024];
+    share_open (share);
+    snprintf (ladder, sizeof ladder, "ladder: l\nrungs:\n%s", rungs);
+    write_text (share, "slice.yaml", slice);
+    write_text (share, "configs/ladders/l.yaml", ladder);
+    (void) share_load (share); /* the result stands in `share` */
+}
+
+static void candidates_stand_in_the_order_as_written (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD "groups: {good: 'h[1-2]'}\ncache: {writer: 'h3,@good'}\n", SOLO);
+    assert_int_equal (share.result, 0);
+    const struct cache_plan *cache = &share.plan.cache;
+    assert_true (text_is (cache->writer, "h3"));
+    assert_int_equal (cache->writers.n, 3);
+    assert_true (text_is (cache->writers.items[0], "h3") && text_is (cache->writers.items[1], "h1")
+                 && text_is (cache->writers.items[2], "h2"));
+    share_close (&share);
+}
+
+static void without_a_word_the_kernel_enforces (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD, SOLO);
+    assert_int_equal (share.result, 0);
+    const struct cache_plan *cache = &share.plan.cache;
+    assert_int_equal (cache->mode, CACHE_SINGLE_WRITER);
+    assert_int_equal (cache->least, ENFORCEMENT_LANDLOCK);
+    assert_true (!cache->overlay && cache->writable.n == 0);
+    assert_true (cache->writers.n == 1 && text_is (cache->writers.items[0], "h0"));
+    share_close (&share);
+}
+
+static void what_is_asked_for_in_words_is_planned (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD "cache: {enforcement: cooperative, overlay: true, writable: [/mnt/out, /h/cache2]}\n"
+                            "limits: {lease: 1s}\n", SOLO);
+    assert_int_equal (share.result, 0);
+    const struct cache_plan *cache = &share.plan.cache;
+    assert_int_equal (cache->least, ENFORCEMENT_COOPERATIVE);
+    assert_true (cache->overlay && cache->writable.n == 2 && text_is (cache->writable.items[1], "/h/cache2"));
+    assert_int_equal (share.plan.limits.lease_ms, 1000);
+    share_close (&share);
+}
+
+static void per_host_and_read_only_have_a_root_and_no_writer (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD "cache: {mode: per-host}\n", SOLO);
+    assert_int_equal (share.result, 0);
+    assert_true (share.plan.cache.mode == CACHE_PER_HOST && share.plan.cache.writers.n == 0
+                 && share.plan.cache.writer.len == 0 && text_is (share.plan.cache.root, "/h/cache"));
+    share_close (&share);
+    open_with (&share, HEAD "cache: {mode: read-only, root: /c}\n", SOLO);
+    assert_int_equal (share.result, 0);
+    assert_true (share.plan.cache.mode == CACHE_READ_ONLY && share.plan.cache.writers.n == 0
+                 && text_is (share.plan.cache.root, "/c"));
+    assert_int_equal (share.plan.rungs.items[1].warm, WARM_SOLO);
+    share_close (&share);
+}
+
+static void caches_of_each_host_need_no_shared_storage (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, "slice: s\nlauncher: slurm\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\ncache: {mode: per-host}\n",
+               SOLO);
+    assert_int_equal (share.result, 0);
+    assert_true (text_is (share.plan.cache.root, "/var/tmp/sliceup/cache"));
+    share_close (&share);
+}
+
+static void the_cache_is_looked_at_before_the_first_cold_pass (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD, "- {id: facts, builtin: facts}\n" SOLO "- {id: b, canary: jax/tiny.py, warm: solo}\n");
+    assert_int_equal (share.result, 0);
+    assert_int_equal (share.plan.rungs.n, 4);
+    const struct rung *rung = &share.plan.rungs.items[1];
+    assert_true (text_is (rung->id, "cache") && text_is (rung->builtin, "cache") && rung->kind == PROGRAM_BUILTIN);
+    assert_true (rung->scope == SCOPE_HOST && rung->warm == WARM_NONE && rung->timeout_ms == 60000 && !rung->needs_env);
+    share_close (&share);
+}
+
+static void a_ladder_may_look_at_the_cache_itself_or_not_need_to (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD, "- {id: mine, builtin: cache, timeout: 5s}\n- {id: facts, builtin: facts}\n" SOLO);
+    assert_int_equal (share.result, 0);
+    assert_int_equal (share.plan.rungs.n, 3);
+    assert_true (text_is (share.plan.rungs.items[0].id, "mine") && share.plan.rungs.items[0].timeout_ms == 5000);
+    share_close (&share);
+    open_with (&share, HEAD, "- {id: cache, builtin: facts}\n- {id: tiny, canary: jax/tiny.py}\n");
+    assert_int_equal (share.result, 0);
+    assert_int_equal (share.plan.rungs.n, 2);
+    share_close (&share);
+}
+
+static void without_a_cache_nobody_looks_at_it (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD "cache: {mode: off}\n", "- {id: mine, builtin: cache}\n" SOLO);
+    assert_int_equal (share.result, 0);
+    assert_int_equal (share.plan.rungs.n, 1);
+    assert_int_equal (share.report.n, 2);
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:3: rung mine is left out: the slice's cache is off"));
+    assert_int_equal (share.plan.rungs.items[0].warm, WARM_NONE);
+    share_close (&share);
+    open_with (&share, HEAD "cache: {mode: off}\n", "- {id: mine, builtin: cache}\n");
+    assert_int_equal (share.result, -1);
+    assert_non_null (strstr (share.err.text, "no rung is left with mode: off"));
+    share_close (&share);
+}
+
+static void aot_fits_every_scope (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD "cache: {writer: 'h[1-2]'}\n",
+               "- {id: a, canary: jax/tiny.py, warm: aot}\n- {id: b, canary: jax/tiny.py, warm: aot, scope: slice}\n");
+    assert_int_equal (share.result, 0);
+    assert_true (share.plan.rungs.items[1].warm == WARM_AOT && share.plan.rungs.items[2].warm == WARM_AOT);
+    share_close (&share);
+}
+
+static void output_of_a_command_can_be_read (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD, "- {id: a, command: [x], parse: torch_xla-metrics}\n- {id: b, command: [x]}\n");
+    assert_int_equal (share.result, 0);
+    assert_true (text_is (share.plan.rungs.items[0].parse, "torch_xla-metrics")
+                 && share.plan.rungs.items[1].parse.len == 0);
+    share_close (&share);
+}
+
+/* Under jax the other hosts of a gang fill no cache, whoever may write. */
+static void a_gang_with_a_cache_for_each_host_is_warned_about (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD "cache: {mode: per-host}\n", "- {id: a, canary: jax/tiny.py, warm: gang, scope: slice}\n" SOLO);
+    assert_int_equal (share.result, 0);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:38: warm: gang with mode: per-host: under jax only rank 0"));
+    assert_true (share.report.items[0].warning);
+    share_close (&share);
+}
+
+static void off_stands_alone (void **state)
+{
+    static const char *const others[] = { "writer: h0", "root: /c", "enforcement: landlock", "overlay: false",
+                                          "writable: [/x]" };
+    (void) state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct share share;
+        char slice[256], expected[64];
+        snprintf (slice, sizeof slice, HEAD "cache: {mode: off, %s}\n", others[i]);
+        snprintf (expected, sizeof expected, ": %.*s with mode: off, expected mode alone", (int) strcspn (others[i], ":"),
+                  others[i]);
+        share_open (&share);
+        write_text (&share, "slice.yaml", slice);
+        write_text (&share, "configs/ladders/l.yaml", "ladder: l\nrungs: [{id: a, builtin: facts}]\n");
+        assert_int_equal (share_load (&share), -1);
+        assert_int_equal (share.report.n, 1);
+        assert_non_null (strstr (line_of (&share, 0), expected));
+        share_close (&share);
+    }
+}
+
+static void with_a_cache_for_each_host_nobody_is_the_writer (void **state)
+{
+    struct share share;
+    (void) state;
+    open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
+    assert_int_equal (share.result, -1);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:33: writer with mode: per-host, expected none: every host "
+                                                  "writes a cache of its own"));
+    share_close (&share);
+}
+
+static const struct bad bad_cases[] = {
+    { SLICE ("cache: {mode: read-only, writer: h0}\n"),
+      "slice.yaml:6:34: writer with mode: read-only, expected none: nobody writes" },
+    { SLICE ("cache: {writer: 'h[0,0]'}\n"), "slice.yaml:6:17: " },
+    { SLICE ("cache: {writer: 'h[0-'}\n"), "slice.yaml:6:17: " },
+    { SLICE ("cache: {writer: [h0]}\n"), "slice.yaml:6:17: writer is a list, expected a host set" },
+    { SLICE ("cache: {writer: '@nope'}\n"), "slice.yaml:6:17: " },
+    { SLICE ("cache: {writer: 'h0,h9'}\n"), "slice.yaml:6:17: the writer 'h9' is no host of this slice" },
+    { SLICE ("cache: {writer: 'h[0-1]'}\n"),
+      "configs/ladders/l.yaml:5:53: warm: gang with several writers, first h0, expected the writer h0 alone: under jax" },
+    { SLICE ("cache: {enforcement: polite}\n"),
+      "enforcement is 'polite', expected one of cooperative, other-uid, landlock, namespace, namespace+landlock, storage" },
+    { SLICE ("cache: {enforcement: none}\n"), "slice.yaml:6:22: enforcement is 'none', expected one of cooperative" },
+    { SLICE ("cache: {overlay: 1}\n"), "slice.yaml:6:18: overlay is '1', expected true or false" },
+    { SLICE ("cache: {writable: /x}\n"), "slice.yaml:6:19: writable is '/x', expected a list" },
+    { SLICE ("cache: {writable: [x]}\n"), "slice.yaml:6:20: the path 'x', expected an absolute one" },
+    { SLICE ("cache: {writable: [/a/../b]}\n"), "the path '/a/../b', expected an absolute one without '.'" },
+    { SLICE ("cache: {writable: [/a//b]}\n"), "the path '/a//b', expected an absolute one" },
+    { SLICE ("cache: {writable: [/a/./b]}\n"), "the path '/a/./b', expected an absolute one" },
+    { SLICE ("cache: {writable: [/a/]}\n"), "the path '/a/', expected an absolute one" },
+    { SLICE ("cache: {writable: [/]}\n"), "the path '/', expected an absolute one" },
+    { SLICE ("cache: {writable: [[/a]]}\n"), "slice.yaml:6:20: a list, expected an absolute path" },
+    { SLICE ("cache: {root: /c/r, writable: [/c]}\n"), "slice.yaml:6:32: '/c' is writable and holds the cache root /c/r" },
+    { SLICE ("cache: {root: /c, writable: [/c]}\n"), "'/c' is writable and lies in the cache root /c" },
+    { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "'/h/cache/jax' is writable and lies in the cache root /h/cache" },
+    { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
+      "slice.yaml:6:19: 17 writable paths, expected at most 16" },
+    { SLICE ("limits: {lease: 999ms}\n"), "lease is '999ms', expected a duration from 1 s to 5 min" },
+    { SLICE ("limits: {lease: 301s}\n"), "lease is '301s', expected a duration from 1 s to 5 min" },
+    { "slice.yaml", "slice: s\nlauncher: ssh\nhosts: a\nprofile: p\npins: q\nladder: l\ncache: {mode: read-only}\n",
+      "slice.yaml:7:8: launcher: ssh without cache.root, expected cache.root as an absolute path" },
+    /* ladder */
+    { LADDER (SOLO "- {id: late, builtin: cache}\n"),
+      "configs/ladders/l.yaml:4:3: the rung with builtin: cache comes after one with a cold pass, in line 3" },
+    { LADDER ("- {id: cache, builtin: facts}\n" SOLO), "configs/ladders/l.yaml:3:8: a rung called cache, expected another" },
+    { LADDER (SOLO "- {id: cache, command: [x]}\n"), "configs/ladders/l.yaml:4:8: a rung called cache, expected another" },
+    { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot without a canary, expected none" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, warm: oat}\n"), "warm is 'oat', expected one of none, solo, gang, aot" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, parse: torch_xla-metrics}\n"),
+      "parse without a command, expected it for commands only: a canary says its counters itself" },
+    { LADDER ("- {id: a, builtin: facts, parse: torch_xla-metrics}\n"), "a builtin has no counters" },
+    { LADDER ("- {id: a, command: [x], parse: json}\n"), "parse is 'json', expected one of torch_xla-metrics" },
+    { LADDER ("- {id: a, command: [x], parse: none}\n"), "parse is 'none', expected one of torch_xla-metrics" },
+};
+
+static void each_mistake_is_one_problem_with_its_place (void **state)
+{
+    (void) state;
+    each_is_one_problem (bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
+}
+
+static void sixty_four_rungs_leave_no_room_for_another (void **state)
+{
+    char ladder[8192] = "ladder: l\nrungs:\n" SOLO;
+    struct share share;
+    (void) state;
+    for (int i = 1; i < RUNGS_MAX; i++)
+        snprintf (ladder + strlen (ladder), sizeof ladder - strlen (ladder), "- {id: r%d, builtin: facts}\n", i);
+    share_open (&share);
+    write_text (&share, "configs/ladders/l.yaml", ladder);
+    assert_int_equal (share_load (&share), -1);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:1: 64 rungs, and the one with builtin: cache before"));
+    share_close (&share);
+}
+
+static void at_most_sixty_four_hosts_may_write (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "slice.yaml",
+                "slice: s\nhosts: h[0-64]\nprofile: p\npins: q\nladder: l\ncache: {writer: 'h[0-64]'}\n");
+    assert_int_equal (share_load (&share), -1);
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:17: 65 writers, expected 1 to 64"));
+    share_close (&share);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (candidates_stand_in_the_order_as_written),
+        cmocka_unit_test (without_a_word_the_kernel_enforces),
+        cmocka_unit_test (what_is_asked_for_in_words_is_planned),
+        cmocka_unit_test (per_host_and_read_only_have_a_root_and_no_writer),
+        cmocka_unit_test (caches_of_each_host_need_no_shared_storage),
+        cmocka_unit_test (the_cache_is_looked_at_before_the_first_cold_pass),
+        cmocka_unit_test (a_ladder_may_look_at_the_cache_itself_or_not_need_to),
+        cmocka_unit_test (without_a_cache_nobody_looks_at_it),
+        cmocka_unit_test (aot_fits_every_scope),
+        cmocka_unit_test (output_of_a_command_can_be_read),
+        cmocka_unit_test (a_gang_with_a_cache_for_each_host_is_warned_about),
+        cmocka_unit_test (off_stands_alone),
+        cmocka_unit_test (with_a_cache_for_each_host_nobody_is_the_writer),
+        cmocka_unit_test (each_mistake_is_one_problem_with_its_place),
+        cmocka_unit_test (sixty_four_rungs_leave_no_room_for_another),
+        cmocka_unit_test (at_most_sixty_four_hosts_may_write),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

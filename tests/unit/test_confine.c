@@ -1,0 +1,342 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "worker/io/confine_caps.h"
+#include "worker/io/confine_plan.h"
+#include "worker/io/confine_report.h"
+#include "worker/io/confine_sandbox.h"
+#include "worker/io/confine_ways.h"
+#include "worker/io/landlock.h"
+
+#define RIGHT(name) LANDLOCK_ACCESS_FS_##name
+#define RIGHT_TRUNCATE (UINT64_C (1) << 14)
+#define MODES (WAY_BIT (WAY_CHMOD) | WAY_BIT (WAY_UTIMES) | WAY_BIT (WAY_SETXATTR))
+
+/* A cache of one generation, and a child in a sandbox around it. */
+struct yard { char top[64], root[96], bundle[128], generation[160], scratch[96]; struct arena arena; };
+
+static int setup (void **state)
+{
+    struct yard *yard = mem_alloc (sizeof *yard);
+    snprintf (yard->top, sizeof yard->top, "/tmp/test_confine.XXXXXX");
+    assert_non_null (mkdtemp (yard->top));
+    snprintf (yard->root, sizeof yard->root, "%s/root", yard->top);
+    snprintf (yard->bundle, sizeof yard->bundle, "%s/jax/f00d", yard->root);
+    snprintf (yard->generation, sizeof yard->generation, "%s/gen-1", yard->bundle);
+    snprintf (yard->scratch, sizeof yard->scratch, "%s/scratch", yard->top);
+    assert_int_equal (folder_make (yard->generation, 0755, NULL), 0);
+    assert_int_equal (folder_make (yard->scratch, 0755, NULL), 0);
+    *state = yard;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct yard *yard = *state;
+    int rc = folder_remove (yard->top, NULL);
+    arena_release (&yard->arena);
+    mem_free (yard);
+    return rc;
+}
+
+static struct confine_plan plan_of (const struct yard *yard, enum enforcement most)
+{
+    return (struct confine_plan) { .root = yard->root, .bundle = yard->bundle, .generation = yard->generation,
+                                   .scratch = yard->scratch, .role = CACHE_ROLE_READER, .most = most,
+                                   .least = ENFORCEMENT_COOPERATIVE, .landlock_abi = 99, .report_fd = -1 };
+}
+
+struct found { uint32_t open_ways, levels; };
+
+static uid_t find_as;          /* 0: as whoever runs the test */
+
+static void look (struct yard *yard, const struct confine_plan *plan, const struct confine_measures *measures, int fd)
+{
+    struct confine_site site;
+    struct confine_sandbox sandbox;
+    struct found found = { UINT32_MAX, 0 };
+    if (find_as && (setresgid (find_as, find_as, find_as) < 0 || setresuid (find_as, find_as, find_as) < 0
+                    || prctl (PR_SET_DUMPABLE, 1) < 0))
+        _exit (1);
+    if (confine_site_find (plan, &yard->arena, &site, NULL) == 0) {
+        confine_sandbox_enter (plan, &site, measures, &yard->arena, &sandbox);
+        struct ways_target target = { .folder = site.generation, .witness = true, .mounts = { site.root },
+                                      .own_mounts = sandbox.own_mounts };
+        found = (struct found) { ways_try (&target), sandbox.levels };
+    }
+    _exit (write (fd, &found, sizeof found) == sizeof found ? 0 : 1);
+}
+
+/* In a child, since nothing of it can be undone. */
+static struct found find (struct yard *yard, enum enforcement most, const struct confine_measures *measures)
+{
+    struct confine_plan plan = plan_of (yard, most);
+    struct found found;
+    int ends[2], status;
+    char witness[256]; /* where only removing is open, it cannot be put back */
+    snprintf (witness, sizeof witness, "%s/" WITNESS_NAME, yard->generation);
+    assert_int_equal (atomic_file_write (witness, "seen\n", 5, 0644, NULL), 0);
+    assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
+    pid_t pid = fork ();
+    if (pid == 0)
+        look (yard, &plan, measures, ends[1]);
+    close (ends[1]);
+    assert_int_equal (read (ends[0], &found, sizeof found), sizeof found);
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_int_equal (status, 0);
+    close (ends[0]);
+    return found;
+}
+
+static struct confine_measures measures_of (const struct yard *yard, enum enforcement most)
+{
+    struct confine_plan plan = plan_of (yard, most);
+    return confine_measures_of (&plan);
+}
+
+/* ---- what the measures are for: without one, a way is open ---- */
+
+static void without_one_right_a_way_is_open (void **state)
+{
+    static const struct { uint64_t right; enum way way; int abi; } rows[] = {
+        { RIGHT (WRITE_FILE), WAY_OVERWRITE, 1 }, { RIGHT (WRITE_FILE), WAY_APPEND, 1 },
+        { RIGHT (REMOVE_FILE), WAY_UNLINK, 1 }, { RIGHT (REMOVE_DIR), WAY_UNLINK, 1 }, { RIGHT (MAKE_REG), WAY_CREATE, 1 },
+        { RIGHT (MAKE_DIR), WAY_MKDIR, 1 }, { RIGHT (MAKE_SYM), WAY_SYMLINK, 1 }, { RIGHT (MAKE_FIFO), WAY_MKFIFO, 1 },
+        { RIGHT (MAKE_SOCK), WAY_MKFIFO, 1 }, { RIGHT (MAKE_CHAR), WAY_MKFIFO, 1 }, { RIGHT_TRUNCATE, WAY_TRUNCATE, 3 },
+    };
+    struct yard *yard = *state;
+    if (landlock_abi () < 1)
+        skip ();
+    struct confine_measures whole = measures_of (yard, ENFORCEMENT_LANDLOCK);
+    assert_int_equal (find (yard, ENFORCEMENT_LANDLOCK, &whole).open_ways & ~MODES, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (landlock_abi () < rows[i].abi)
+            continue;
+        struct confine_measures holed = whole;
+        holed.landlock_rights &= ~rows[i].right;
+        uint32_t open_ways = find (yard, ENFORCEMENT_LANDLOCK, &holed).open_ways;
+        if (!(open_ways & WAY_BIT (rows[i].way)))
+            fail_msg ("without right %#jx %s is still closed", (uintmax_t) rows[i].right, way_name (rows[i].way));
+    }
+}
+
+static void before_abi_3_truncation_needs_seccomp (void **state)
+{
+    struct yard *yard = *state;
+    if (landlock_abi () < 3)
+        skip ();
+    struct confine_measures measures = measures_of (yard, ENFORCEMENT_LANDLOCK);
+    measures.landlock_rights = landlock_write_rights (2);
+    assert_true (find (yard, ENFORCEMENT_LANDLOCK, &measures).open_ways & WAY_BIT (WAY_TRUNCATE));
+    measures.landlock_abi = 2;
+    assert_false (find (yard, ENFORCEMENT_LANDLOCK, &measures).open_ways & WAY_BIT (WAY_TRUNCATE));
+}
+
+static void with_one_capability_more_a_mount_is_undone (void **state)
+{
+    static const struct { int capability; uint32_t ways; } rows[] = {
+        { CAP_SYS_ADMIN, WAY_BIT (WAY_REMOUNT) | WAY_BIT (WAY_UMOUNT) },
+        { CAP_SYS_PTRACE, WAY_BIT (WAY_WORKER_ROOT) },
+    };
+    struct yard *yard = *state;
+    if (geteuid () != 0 || !confine_caps_have (CAP_SYS_ADMIN))
+        skip ();
+    struct confine_measures whole = measures_of (yard, ENFORCEMENT_NAMESPACE);
+    struct found found = find (yard, ENFORCEMENT_NAMESPACE, &whole);
+    assert_int_equal (found.open_ways, 0);
+    assert_true (found.levels & 1u << ENFORCEMENT_NAMESPACE);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct confine_measures holed = whole;
+        holed.caps_kept |= UINT64_C (1) << rows[i].capability;
+        uint32_t open_ways = find (yard, ENFORCEMENT_NAMESPACE, &holed).open_ways;
+        if ((open_ways & rows[i].ways) != rows[i].ways)
+            fail_msg ("with capability %d only %#x is open", rows[i].capability, open_ways);
+    }
+}
+
+/* With all capabilities in it: the mounts were made in the one outside. */
+static void in_the_second_user_namespace_mounts_are_locked (void **state)
+{
+    struct yard *yard = *state;
+    find_as = geteuid () == 0 ? 65534 : 0;
+    assert_int_equal (chmod (yard->top, 0755), 0);
+    assert_true (geteuid () != 0 || chown (yard->scratch, find_as, find_as) == 0);
+    struct confine_measures measures = measures_of (yard, ENFORCEMENT_NAMESPACE);
+    measures.caps_kept = UINT64_MAX;
+    struct found found = find (yard, ENFORCEMENT_NAMESPACE, &measures);
+    find_as = 0;
+    if (!(found.levels & 1u << ENFORCEMENT_NAMESPACE))
+        skip (); /* no user namespaces here */
+    assert_int_equal (found.open_ways, 0);
+}
+
+/* Each that could undo it, by number: a test that sees the list change. */
+static void what_is_kept_undoes_nothing (void **state)
+{
+    static const int gone[] = {
+        CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_DAC_READ_SEARCH, CAP_MKNOD, CAP_SYS_RAWIO, CAP_SYS_MODULE,
+        CAP_BPF, CAP_PERFMON, CAP_SYS_BOOT, CAP_SETPCAP, CAP_SETFCAP, CAP_MAC_ADMIN, CAP_MAC_OVERRIDE,
+        CAP_CHECKPOINT_RESTORE, CAP_NET_ADMIN, CAP_NET_RAW, CAP_NET_BIND_SERVICE, CAP_LINUX_IMMUTABLE, CAP_SYS_TIME,
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
+        assert_false (confine_caps_kept & UINT64_C (1) << gone[i]);
+    assert_int_equal (confine_caps_kept, 0x180c0fb);
+}
+
+static void without_landlock_and_mounts_root_becomes_somebody_else (void **state)
+{
+    struct yard *yard = *state;
+    if (geteuid () != 0)
+        skip ();
+    assert_int_equal (chmod (yard->top, 0755), 0);
+    struct confine_measures measures = measures_of (yard, ENFORCEMENT_OTHER_UID);
+    struct found found = find (yard, ENFORCEMENT_OTHER_UID, &measures);
+    assert_true (found.levels & 1u << ENFORCEMENT_OTHER_UID);
+    assert_int_equal (found.open_ways, 0);
+}
+
+/* ---- levels ---- */
+
+#define SET(a, b) (1u << ENFORCEMENT_##a | 1u << ENFORCEMENT_##b)
+
+static void an_open_way_takes_the_level_down_to_what_does_not_promise_it (void **state)
+{
+    const uint32_t both = SET (COOPERATIVE, LANDLOCK) | SET (NAMESPACE, NAMESPACE_LANDLOCK);
+    (void) state;
+    assert_int_equal (ways_level (both, 0), ENFORCEMENT_NAMESPACE_LANDLOCK);
+    assert_int_equal (ways_level (both | 1u << ENFORCEMENT_STORAGE, 0), ENFORCEMENT_STORAGE);
+    assert_int_equal (ways_level (both, WAY_BIT (WAY_CHMOD)), ENFORCEMENT_LANDLOCK);
+    assert_int_equal (ways_level (both, WAY_BIT (WAY_CREATE)), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (ways_level (SET (COOPERATIVE, NAMESPACE), WAY_BIT (WAY_CHMOD)), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (ways_level (SET (COOPERATIVE, LANDLOCK), MODES), ENFORCEMENT_LANDLOCK);
+    assert_int_equal (ways_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
+}
+
+static void every_way_has_a_name_of_its_own (void **state)
+{
+    enum way way;
+    (void) state;
+    for (int i = 0; i < WAYS_N; i++) {
+        assert_true (way_find (text_of (way_name ((enum way) i)), &way));
+        assert_int_equal (way, i);
+    }
+    assert_false (way_find (TEXT_LIT ("other"), &way));
+}
+
+/* ---- orders ---- */
+
+static int write_plan (struct yard *yard, struct msg_run *run, char *const *envp, struct order *out, struct err *err)
+{
+    static char *argv[] = { (char *) "prog", (char *) "--role", NULL };
+    struct order order = { .program = "/bin/prog", .argv = argv, .envp = (char **) envp };
+    struct order_place place = { .directory = TEXT_LIT ("/w"), .scratch = TEXT_LIT ("/w/scratch/a") };
+    return confine_plan_write (run, &place, &order, 4, &yard->arena, out, err);
+}
+
+static uint32_t count (char *const *words)
+{
+    uint32_t n = 0;
+    while (words[n])
+        n++;
+    return n;
+}
+
+static void an_order_comes_out_as_it_went_in (void **state)
+{
+    struct yard *yard = *state;
+    struct text writable[] = { TEXT_LIT ("/more"), TEXT_LIT ("/most") };
+    struct msg_run run = { .cache = { .role = CACHE_ROLE_WRITER, .frontend_root = TEXT_LIT ("/c/jax/f00d"), .base = 7,
+                                      .least = ENFORCEMENT_LANDLOCK, .overlay = true } };
+    char *envp[] = { (char *) "LD_PRELOAD=/p.so", (char *) "HOME=/h", NULL };
+    struct order out;
+    struct confine_plan plan;
+    run.cache.writable.items = writable;
+    run.cache.writable.n = 2;
+    assert_int_equal (write_plan (yard, &run, envp, &out, NULL), 0);
+    assert_int_equal (confine_plan_read ((int) count (out.argv) - 1, out.argv + 1, &plan, NULL), 0);
+    assert_string_equal (plan.root, "/c");
+    assert_string_equal (plan.bundle, "/c/jax/f00d");
+    assert_string_equal (plan.base, "/c/jax/f00d/gen-7");
+    assert_string_equal (plan.place, "/w/cache");
+    assert_string_equal (plan.writable[1], "/most");
+    assert_int_equal (plan.least, ENFORCEMENT_LANDLOCK);
+    assert_int_equal (plan.report_fd, 4);
+    assert_false (plan.overlay); /* a writer writes the generation itself */
+    assert_string_equal (plan.program[0], "/bin/prog");
+    assert_string_equal (plan.program[2], "--role");
+    assert_string_equal (out.envp[0], "SLICEUP_KEPT_LD_PRELOAD=/p.so");
+    confine_plan_free_environment (out.envp);
+    assert_string_equal (out.envp[0], "LD_PRELOAD=/p.so");
+    assert_string_equal (out.envp[1], "HOME=/h");
+}
+
+static void a_cache_without_two_folders_above_it_is_refused (void **state)
+{
+    static const char *const paths[] = { "", "/", "/a", "/a/b", "a/b/c", "//" };
+    struct yard *yard = *state;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct text root;
+        if (confine_plan_root (text_of (paths[i]), &yard->arena, &root, NULL) == 0)
+            assert_true (root.len > 0 && paths[i][0] != '/'); /* then the stage refuses it, being no absolute path */
+    }
+}
+
+/* ---- the report ---- */
+
+static void the_last_report_counts (void **state)
+{
+    struct yard *yard = *state;
+    struct confine_report said = { .ready = true, .reached = ENFORCEMENT_NAMESPACE }, heard = { 0 };
+    int pair[2];
+    bool over;
+    assert_int_equal (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    assert_false (confine_report_hear (pair[0], &yard->arena, &heard, &over));
+    assert_false (over);
+    assert_int_equal (confine_report_tell (pair[1], &said, NULL), 0);
+    said.ready = false;
+    said.problem = TEXT_LIT ("it was not to be");
+    assert_int_equal (confine_report_tell (pair[1], &said, NULL), 0);
+    assert_int_equal (send (pair[1], "\xff\xff", 2, 0), 2);
+    close (pair[1]);
+    assert_true (confine_report_hear (pair[0], &yard->arena, &heard, &over));
+    assert_true (over && !heard.ready && text_is (heard.problem, "it was not to be"));
+    assert_int_equal (heard.reached, ENFORCEMENT_NAMESPACE);
+    close (pair[0]);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        T (without_one_right_a_way_is_open),
+        T (before_abi_3_truncation_needs_seccomp),
+        T (with_one_capability_more_a_mount_is_undone),
+        T (in_the_second_user_namespace_mounts_are_locked),
+        T (what_is_kept_undoes_nothing),
+        T (without_landlock_and_mounts_root_becomes_somebody_else),
+        T (an_open_way_takes_the_level_down_to_what_does_not_promise_it),
+        T (every_way_has_a_name_of_its_own),
+        T (an_order_comes_out_as_it_went_in),
+        T (a_cache_without_two_folders_above_it_is_refused),
+        T (the_last_report_counts),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include "common/wire/wire.h"
+#include "worker/io/evidence.h"
+
+#define SIXTEEN "0123456789abcdef"
+#define KEY "jit_f-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41"
+
+static int setup (void **state)
+{
+    struct evidence *evidence = mem_alloc (sizeof *evidence);
+    evidence_init (evidence, TEXT_LIT ("00112233445566778899aabbccddeeff"));
+    *state = evidence;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    evidence_release (*state);
+    mem_free (*state);
+    return 0;
+}
+
+static void say (struct evidence *evidence, const char *line)
+{
+    struct saying saying;
+    evidence_take (evidence, text_of (line), &saying);
+    assert_int_equal (saying.kind, SAYING_NOTHING);
+}
+
+static void say_state (struct evidence *evidence, const char *state, const char *why, const char *parts)
+{
+    char line[1024];
+    snprintf (line, sizeof line, "{\"type\":\"cache\",\"program\":\"jit_f\",\"key\":\"" KEY "\",\"state\":\"%s\","
+              "\"why\":\"%s\",\"parts\":%s}", state, why, parts);
+    say (evidence, line);
+}
+
+static void a_key_is_taken_whole (void **state)
+{
+    struct evidence *e = *state;
+    say_state (e, "below-threshold", "too quick", "{\"computation\":\"7c2b7068c081\",\"flags\":\"e3b0c44298fc\"}");
+    assert_int_equal (e->result.bad_lines, 0);
+    assert_int_equal (e->result.keys.n, 1);
+    const struct cache_key *key = &e->result.keys.items[0];
+    assert_true (text_is (key->program, "jit_f") && text_is (key->key, KEY) && text_is (key->why, "too quick"));
+    assert_int_equal (key->state, KEY_BELOW_THRESHOLD);
+    assert_int_equal (key->parts.n, 2);
+    assert_true (text_is (key->parts.items[1].name, "flags") && text_is (key->parts.items[1].value, "e3b0c44298fc"));
+}
+
+static void why_and_parts_may_be_left_out_and_the_cache_not_asked (void **state)
+{
+    struct evidence *e = *state;
+    say (e, "{\"type\":\"cache\",\"program\":\"p\",\"key\":\"p-1\",\"state\":\"none\"}");
+    assert_int_equal (e->result.bad_lines, 0);
+    assert_int_equal (e->result.keys.n, 1);
+    assert_int_equal (e->result.keys.items[0].state, KEY_NONE);
+}
+
+static void the_line_that_tells_more_stays (void **state)
+{
+    struct evidence *e = *state;
+    static const struct { const char *said; enum key_state stays; } steps[] = {
+        { "none", KEY_NONE },             { "hit", KEY_HIT },
+        { "none", KEY_HIT },              { "missed", KEY_MISSED },
+        { "hit", KEY_MISSED },            { "below-threshold", KEY_BELOW_THRESHOLD },
+        { "written", KEY_WRITTEN },       { "missed", KEY_WRITTEN },
+        { "hit", KEY_WRITTEN },           { "unwritten", KEY_UNWRITTEN },
+        { "written", KEY_UNWRITTEN },     { "unreadable", KEY_UNREADABLE },
+        { "written", KEY_UNREADABLE },    { "hit", KEY_UNREADABLE },
+    };
+    say_state (e, "none", "", "{\"flags\":\"e3b0c44298fc\"}");
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        say_state (e, steps[i].said, steps[i].said, "{}");
+        assert_int_equal (e->result.keys.n, 1);
+        assert_int_equal (e->result.keys.items[0].state, steps[i].stays);
+        assert_int_equal (e->result.keys.items[0].parts.n, 1);
+    }
+    assert_true (text_is (e->result.keys.items[0].why, "unreadable"));
+    assert_int_equal (e->result.bad_lines, 0);
+}
+
+static void a_repeated_line_costs_nothing (void **state)
+{
+    struct evidence *e = *state;
+    say_state (e, "hit", "again", "{\"flags\":\"e3b0c44298fc\"}");
+    size_t left_bytes = e->left_bytes, used_bytes = e->arena.used_bytes;
+    for (int i = 0; i < 1000; i++)
+        say_state (e, "hit", "again", "{\"flags\":\"e3b0c44298fc\"}");
+    assert_int_equal (e->left_bytes, left_bytes);
+    assert_int_equal (e->arena.used_bytes, used_bytes);
+}
+
+static void lines_that_break_a_rule_are_violations (void **state)
+{
+    static const struct { const char *rest, *complaint; } rows[] = {
+        { "\"key\":\"k\",\"state\":\"hit\"", "cache: program" },
+        { "\"program\":\"\",\"key\":\"k\",\"state\":\"hit\"", "cache: program" },
+        { "\"program\":\"p\",\"state\":\"hit\"", "cache: key" },
+        { "\"program\":\"p\",\"key\":\"a\\u0000b\",\"state\":\"hit\"", "cache: key" },
+        { "\"program\":\"p\",\"key\":\"k\"", "cache: state" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"maybe\"", "cache: state" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"why\":7", "cache: why" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":[]", "cache: parts" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"a\":1}", "cache: parts" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"\":\"1\"}", "cache: parts" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"a\":\"" SIXTEEN SIXTEEN SIXTEEN SIXTEEN "\"}",
+          "cache: parts" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"1\":\"\",\"2\":\"\",\"3\":\"\",\"4\":\"\",\"5\":\"\","
+          "\"6\":\"\",\"7\":\"\",\"8\":\"\",\"9\":\"\",\"10\":\"\",\"11\":\"\",\"12\":\"\",\"13\":\"\"}", "cache: parts" },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct evidence evidence;
+        char line[1024];
+        evidence_init (&evidence, TEXT_LIT ("n"));
+        snprintf (line, sizeof line, "{\"type\":\"cache\",%s}", rows[i].rest);
+        say (&evidence, line);
+        bool named = text_find (evidence.complaint, text_of (rows[i].complaint), NULL);
+        if (evidence.result.bad_lines != 1 || evidence.result.keys.n || !named)
+            fail_msg ("row %zu: %u, '%.*s'", i, evidence.result.bad_lines, TEXT_ARG (evidence.complaint));
+        evidence_release (&evidence);
+    }
+}
+
+static void say_numbered (struct evidence *evidence, uint32_t i, const char *state, const char *padding)
+{
+    char line[2048];
+    snprintf (line, sizeof line, "{\"type\":\"cache\",\"program\":\"jit_%u\",\"key\":\"jit_%u%s\",\"state\":\"%s\",\"parts\":{"
+              "\"computation\":\"7c2b7068c081\",\"jaxlib\":\"40d13e87ba3f\",\"platform version\":\"3357b7ac532f\",\"flags\":"
+              "\"e3b0c44298fc\",\"compile options\":\"c6ef2282e5ed\",\"topology\":\"3bbb154ffc50\",\"compression\":"
+              "\"0ea55c28f801\",\"hook\":\"e3b0c44298fc\"}}", i, i, padding, state);
+    say (evidence, line);
+}
+
+static uint64_t left_out (const struct evidence *evidence)
+{
+    uint64_t n = 0;
+    result_counter (&evidence->result, EVIDENCE_KEYS_LEFT_OUT, &n);
+    return n;
+}
+
+static uint32_t keys_with_parts (const struct evidence *evidence)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < evidence->result.keys.n; i++)
+        n += evidence->result.keys.items[i].parts.n == 8;
+    return n;
+}
+
+/* A program that compiles more than a result carries is no liar: keys are dropped after their parts, and counted. */
+static void more_keys_than_fit_lose_their_parts_and_then_themselves (void **state)
+{
+    struct evidence *e = *state;
+    const char *digits = "-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41";
+    for (uint32_t i = 0; i < RESULT_KEYS_MAX; i++)
+        say_numbered (e, i, "written", digits);
+    assert_int_equal (e->result.keys.n, RESULT_KEYS_MAX);
+    assert_int_equal (left_out (e), 0);
+    assert_int_equal (e->result.keys.items[0].parts.n, 8);
+    assert_in_range (keys_with_parts (e), 20, RESULT_KEYS_MAX - 10);
+    for (uint32_t i = 0; i < 3; i++)
+        say_numbered (e, RESULT_KEYS_MAX + i, "written", digits);
+    assert_int_equal (e->result.keys.n, RESULT_KEYS_MAX);
+    assert_int_equal (left_out (e), 3);
+    assert_int_equal (e->result.bad_lines, 0);
+}
+
+static void keys_leave_room_for_other_evidence (void **state)
+{
+    struct evidence *e = *state;
+    char padding[201];
+    memset (padding, 'k', sizeof padding - 1);
+    padding[200] = 0;
+    for (uint32_t i = 0; i < 500; i++)
+        say_numbered (e, i % 100, i < 250 ? "missed" : "written", padding);
+    assert_true (left_out (e) > 0);
+    assert_in_range (e->left_bytes, EVIDENCE_MAX_BYTES / 2, EVIDENCE_MAX_BYTES - 16 * 1024);
+    assert_int_equal (e->result.bad_lines, 0);
+    struct buf bytes;
+    buf_init (&bytes, 1 << 20);
+    struct msg msg = { .kind = MSG_RESULT, .run_id = TEXT_LIT ("0123456789abcdef"), .of.result = e->result };
+    assert_true (record_check (&result_record, &msg.of.result, NULL));
+    wire_put_msg (&bytes, &msg);
+    assert_in_range (bytes.len, 1024, 24 * 1024);
+    buf_release (&bytes);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (a_key_is_taken_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown (why_and_parts_may_be_left_out_and_the_cache_not_asked, setup, teardown),
+        cmocka_unit_test_setup_teardown (the_line_that_tells_more_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown (a_repeated_line_costs_nothing, setup, teardown),
+        cmocka_unit_test (lines_that_break_a_rule_are_violations),
+        cmocka_unit_test_setup_teardown (more_keys_than_fit_lose_their_parts_and_then_themselves, setup, teardown),
+        cmocka_unit_test_setup_teardown (keys_leave_room_for_other_evidence, setup, teardown),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* confine_plan.h - what the stage between spawn and a program is told: its command line, both ways.
+ *
+ *   sliceup-worker confine --root R --bundle B --role reader|writer|own --scratch S --least LEVEL [--place P]
+ *       [--generation G] [--base D] [--writable W]... [--overlay] [--most LEVEL] [--landlock-abi N] [--report FD]
+ *       [-- PROGRAM ARGV0 ARGV...]
+ *
+ * Without a program it only tells; without --report it tells on standard output. --most and --landlock-abi make a host
+ * poorer than it is, for whoever wants to know why. Nothing secret is on it. Paths are absolute and without "..". It
+ * changes nothing and borrows the words of its command line. */
+#ifndef SLICEUP_WORKER_CONFINE_PLAN_H
+#define SLICEUP_WORKER_CONFINE_PLAN_H
+
+#include "worker/io/order.h"
+
+struct confine_plan {
+    const char *root;           /* of the whole cache: nothing in it may be written but the own generation */
+    const char *bundle;         /* <root>/<frontend>/<bundle>: where a reader looks, a writer makes its generation */
+    enum cache_role role;
+    const char *scratch;        /* of the attempt: always writable */
+    const char *place;          /* <worker directory>/cache; `generation` in it is the constant path; NULL: none */
+    const char *generation;     /* NULL: what the link `generation` in `place` leads to */
+    const char *base;           /* WRITER: a generation it must not change; NULL: there is none */
+    const char *writable[WRITABLE_MAX];
+    uint32_t writable_n;
+    bool overlay;
+    enum enforcement least, most;
+    int landlock_abi;           /* at most; more than any: all that there is */
+    int report_fd;              /* -1: standard output */
+    char *const *program;       /* its path, then its argv; NULL: none */
+};
+
+/* argv[0] is "confine". ERR_USAGE. */
+int confine_plan_read (int argc, char **argv, struct confine_plan *out, struct err *err);
+/* The command line that runs `order` confined, and its environment: the loader's variables are meant for the program,
+ * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle. */
+int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct order *order,
+                        int report_fd, struct arena *arena, struct order *out, struct err *err);
+/* In the stage, just before the program is executed: gives those variables their names back. */
+void confine_plan_free_environment (char **envp);
+/* <root> of <root>/<frontend>/<bundle>. */
+int confine_plan_root (struct text bundle, struct arena *arena, struct text *root, struct err *err);
+
+#endif

@@ -1,0 +1,78 @@
+#include "worker/io/survey_probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/io/clock.h"
+#include "worker/io/self.h"
+
+enum { ANSWER_MAX_MS = 45 * 1000 };
+
+struct probe { const char *root, *folder, *least; char here[PATH_MAX], report[16]; };
+
+static _Noreturn void become_stage (const struct probe *probe, int report_fd)
+{
+    char *const argv[] = { (char *) "sliceup-worker", (char *) "confine", (char *) "--root", (char *) probe->root,
+                           (char *) "--bundle", (char *) probe->root, (char *) "--generation", (char *) probe->folder,
+                           (char *) "--scratch", (char *) probe->here, (char *) "--role", (char *) "reader",
+                           (char *) "--least", (char *) probe->least, (char *) "--report", (char *) probe->report, NULL };
+    if (fcntl (report_fd, F_SETFD, 0) == 0 && prctl (PR_SET_PDEATHSIG, SIGKILL) == 0)
+        execve (self_program (), argv, environ);
+    _exit (127);
+}
+
+static int hear (int fd, struct arena *arena, struct confine_report *report, struct err *err)
+{
+    uint64_t until_ms = clock_boot_ms () + ANSWER_MAX_MS;
+    bool over = false, said = false;
+    for (;;) {
+        uint64_t now_ms = clock_boot_ms ();
+        struct pollfd entry = { .fd = fd, .events = POLLIN };
+        if (now_ms >= until_ms)
+            return err_set (err, ERR_STATE, "trying to write the cache took longer than %d s: does the storage answer?",
+                            ANSWER_MAX_MS / 1000);
+        if (poll (&entry, 1, (int) (until_ms - now_ms)) > 0)
+            said |= confine_report_hear (fd, arena, report, &over);
+        if (over)
+            return said ? 0 : err_set (err, ERR_STATE, "the stage that takes rights away ended without a report");
+    }
+}
+
+static int run (const struct probe *probe, int pair[2], struct arena *arena, struct confine_report *report,
+                struct err *err)
+{
+    pid_t pid = fork ();
+    if (pid == 0)
+        become_stage (probe, pair[1]);
+    close (pair[1]);
+    if (pid < 0)
+        return err_errno (err, ERR_IO, "starting the stage that takes rights away");
+    int rc = hear (pair[0], arena, report, err);
+    if (rc < 0)
+        (void) kill (pid, SIGKILL);
+    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return rc;
+}
+
+int survey_probe (const char *root, const char *folder, const char *least, struct arena *arena,
+                  struct confine_report *report, struct err *err)
+{
+    struct probe probe = { .root = root, .folder = folder, .least = least };
+    int pair[2];
+    if (!getcwd (probe.here, sizeof probe.here))
+        return err_errno (err, ERR_IO, "finding the current folder");
+    if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_errno (err, ERR_IO, "making a socket for the report of the sandbox");
+    snprintf (probe.report, sizeof probe.report, "%d", pair[1]);
+    int rc = run (&probe, pair, arena, report, err);
+    close (pair[0]);
+    return rc;
+}

@@ -1,0 +1,12 @@
+/* survey_probe.h - the stage before programs (confine.h), run once for its report alone. */
+#ifndef SLICEUP_WORKER_SURVEY_PROBE_H
+#define SLICEUP_WORKER_SURVEY_PROBE_H
+
+#include "worker/io/confine_report.h"
+
+/* `folder` is what ways to write are tried in: the root, or below it. A refusal is a report that is not ready, no
+ * error. Works in the current folder, which is the program's own. Bounded; texts live in the arena. */
+int survey_probe (const char *root, const char *folder, const char *least, struct arena *arena,
+                  struct confine_report *report, struct err *err);
+
+#endif
