@@ -32,13 +32,13 @@ class Jax(lab.LabTest):
         self.took_s = time.monotonic() - began
         return ended
 
-    def listing(self):
+    def listing(self, root=None):
         """path -> (mode, sha256) of every folder and file of the cache, without the catalogue."""
         found = {}
-        for path in sorted((self.lab.home / "cache").rglob("*")):
+        for path in sorted((root or self.lab.home / "cache").rglob("*")):
             if not path.name.startswith(("catalogue", "storage")):
                 content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-                found[str(path.relative_to(self.lab.home))] = (stat.S_IMODE(path.stat().st_mode), content)
+                found[str(path.relative_to(root or self.lab.home))] = (stat.S_IMODE(path.stat().st_mode), content)
         return found
 
     def phases(self):
@@ -95,6 +95,26 @@ class Ladder(Jax):
             self.assertEqual("passed", [rung for rung in host["rungs"] if rung["pass"] == "restored"][-1]["outcome"])
         self.passes(self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2}))
         self.assertNotIn("cold", {rung["pass"] for host in self.lab.receipt()["hosts"] for rung in host["rungs"]})
+
+    def test_four_hosts_that_attack_the_cache_they_restore_from_change_nothing(self):
+        root = self.lab.root / "shared"
+        attack = self.lab.rung("writes", "writes_cache.py", warm="solo", timeout="3m", env=False, args={"root": str(root)})
+        ladder = [{"id": "tiny", "canary": "jax/tiny.py", "warm": "solo", "timeout": "3m"},
+                  {"id": "dense", "canary": "jax/dense.py", "warm": "solo", "timeout": "3m", "args": {"batch": 8, "width": 16}},
+                  attack]
+        self.passes(self.climb(ladder, cache={"root": str(root)}))
+        first = self.listing(root)
+        self.assertTrue([path for path in first if path.endswith("-cache")], first)
+        self.passes(self.climb(ladder, cache={"root": str(root)}))
+        self.assertEqual(first, self.listing(root), "an attack changed the cache")
+        receipt = self.lab.receipt()
+        self.assertEqual([], receipt["cache"]["violations"])
+        self.assertEqual({"namespace+landlock": "h[0-3]"}, receipt["cache"]["enforcement"])
+        for host in ("h0", "h1", "h2", "h3"):
+            self.restored(self.attempt(receipt, host, "tiny"))
+            self.restored(self.attempt(receipt, host, "dense"))
+            checks = [check["name"] for check in self.attempt(receipt, host, "writes")["checks"]]
+            self.assertGreaterEqual(len([name for name in checks if name.startswith("way ")]), 14, checks)
 
     def other_pins(self):
         """One package more: what is installed differs, so nothing of the cache may be shared."""
