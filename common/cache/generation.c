@@ -147,27 +147,30 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
 }
 
 /* At most MANIFEST_BYTES_MAX, whatever the file grows to meanwhile. */
-static int read_all (int fd, struct buf *bytes, struct err *err)
+/* One byte more than it has is asked for: what grew meanwhile is seen to be another one. */
+static int read_all (int fd, struct arena *arena, struct text *out, struct err *err)
 {
-    char chunk[64 * 1024];
-    for (;;) {
-        ssize_t got = read (fd, chunk, sizeof chunk);
-        if (got == 0)
-            return 0;
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
+    struct stat st;
+    ssize_t got;
+    if (fstat (fd, &st))
+        return err_errno (err, ERR_IO, "cannot look at " MANIFEST_NAME);
+    if (st.st_size > MANIFEST_BYTES_MAX)
+        return err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX);
+    char *bytes = arena_alloc (arena, (size_t) st.st_size + 1);
+    uint32_t len = 0, wanted = (uint32_t) st.st_size + 1;
+    while ((got = read (fd, bytes + len, wanted - len)) != 0) {
+        if (got < 0 && errno != EINTR)
             return err_errno (err, ERR_IO, "cannot read " MANIFEST_NAME);
-        buf_add (bytes, chunk, (size_t) got);
-        if (bytes->overflow)
-            return err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX);
+        len += got > 0 ? (uint32_t) got : 0;
     }
+    *out = (struct text) { bytes, len };
+    return 0;
 }
 
-static int check_digest (const struct buf *bytes, struct text sha256, struct err *err)
+static int check_digest (struct text bytes, struct text sha256, struct err *err)
 {
     char got[DIGEST_HEX_BYTES], wanted_hex[DIGEST_HEX_BYTES];
-    struct digest wanted, digest = digest_of (bytes->ptr, bytes->len);
+    struct digest wanted, digest = digest_of (bytes.ptr, bytes.len);
     if (!digest_parse (sha256, &wanted))
         return err_set (err, ERR_REFUSED, "a cache order holds no sha256 for the generation's " MANIFEST_NAME);
     if (digest_equal (&digest, &wanted))
@@ -180,17 +183,12 @@ int generation_manifest (const struct generation *generation, struct text sha256
                          struct manifest *out, struct err *err)
 {
     struct tree_entry entry = { .path = TEXT_LIT (MANIFEST_NAME), .kind = TREE_FILE };
-    struct buf bytes;
-    int rc = -1;
+    struct text bytes;
     assert (generation->fd >= 0);
-    buf_init (&bytes, MANIFEST_BYTES_MAX);
     int fd = tree_open_entry (generation->fd, &entry, err);
-    if (fd < 0 || read_all (fd, &bytes, err) || check_digest (&bytes, sha256, err))
-        goto out;
-    rc = manifest_parse (buf_as_text (&bytes), arena, out, err);
-out:
-    if (fd >= 0)
-        close (fd);
-    buf_release (&bytes);
-    return rc;
+    if (fd < 0)
+        return -1;
+    int rc = read_all (fd, arena, &bytes, err);
+    close (fd);
+    return rc || check_digest (bytes, sha256, err) ? -1 : manifest_parse (bytes, arena, out, err);
 }

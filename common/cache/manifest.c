@@ -68,15 +68,17 @@ static bool size_parse (struct text text, uint64_t *bytes)
 /* Upper-case digits would be a second way to write the same manifest. */
 static bool digits_parse (struct text hex, struct digest *out)
 {
-    if (hex.len != DIGEST_HEX_BYTES - 1)
-        return false;
-    for (uint32_t i = 0; i < hex.len; i++) {
-        unsigned char c = (unsigned char) hex.ptr[i], value = (unsigned char) (c <= '9' ? c - '0' : c - 'a' + 10);
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
-            return false;
-        out->bytes[i / 2] = (uint8_t) (out->bytes[i / 2] << 4 | value);
+    static const uint8_t values[256] = { /* one more than the digit's; 0: not a digit */
+        ['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
+        ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    };
+    bool valid = hex.len == DIGEST_HEX_BYTES - 1;
+    for (uint32_t i = 0; valid && i < sizeof out->bytes; i++) {
+        unsigned high = values[(unsigned char) hex.ptr[2 * i]], low = values[(unsigned char) hex.ptr[2 * i + 1]];
+        valid = high && low;
+        out->bytes[i] = (uint8_t) ((high - 1) << 4 | (low - 1));
     }
-    return true;
+    return valid;
 }
 
 static bool path_parse (struct text digest, struct text path, struct manifest_entry *out)
@@ -103,8 +105,9 @@ static bool line_parse (struct text line, struct manifest_entry *out)
 static uint32_t count_lines (struct text bytes)
 {
     uint32_t lines = 0;
-    for (uint32_t i = 0; i < bytes.len; i++)
-        lines += bytes.ptr[i] == '\n';
+    struct text line;
+    while (take_until (&bytes, '\n', &line))
+        lines++;
     return lines;
 }
 
@@ -116,7 +119,7 @@ static int add_line (struct manifest *manifest, struct text line, struct err *er
     if (manifest->n && text_compare (entry[-1].at.path, entry->at.path) >= 0)
         return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u is not in order", manifest->n + 1);
     uint32_t twin;
-    if (!path_index_add (&manifest->index, entry->at.path, manifest->n, &twin))
+    if (!path_index_add (&manifest->index, manifest->n, &twin))
         return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lines %u and %u differ only in upper and lower case", twin + 1,
                         manifest->n + 1);
     if (__builtin_add_overflow (manifest->bytes, entry->at.bytes, &manifest->bytes))
@@ -130,13 +133,13 @@ static int add_line (struct manifest *manifest, struct text line, struct err *er
 int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err)
 {
     struct manifest manifest = { 0 };
-    struct text line, rest = text_copy (arena, bytes);
+    struct text line, rest = bytes;
     uint32_t lines = count_lines (rest);
     if (lines > TREE_ENTRIES_MAX)
         return err_set (err, ERR_LIMIT, MANIFEST_NAME " has %u lines, at most %d are accepted", lines,
                         TREE_ENTRIES_MAX);
     manifest.items = arena_array (arena, lines, sizeof *manifest.items);
-    path_index_make (&manifest.index, lines, arena);
+    path_index_make (&manifest.index, manifest.items, sizeof *manifest.items, lines, arena);
     while (take_until (&rest, '\n', &line))
         if (add_line (&manifest, line, err))
             return -1;

@@ -8,7 +8,7 @@
  * It lists everything below the generation's folder but itself and WITNESS, a file that ways to write may be tried on;
  * the digest of its own bytes is what the coordinator journals, and so what a reader trusts. There is one way to write
  * any manifest, and parsing refuses every other, so equal generations have equal digests. It knows nothing of tokens,
- * orders and leases. Texts live in the arena given. Any thread. */
+ * orders and leases. Any thread. */
 #ifndef SLICEUP_CACHE_MANIFEST_H
 #define SLICEUP_CACHE_MANIFEST_H
 
@@ -42,7 +42,8 @@ bool manifest_is_reserved (struct text path);
 
 /* `out` overflows when the manifest is longer than its max. */
 void manifest_print (const struct manifest *manifest, struct buf *out);
-/* ERR_DAMAGE with the line's number for anything that manifest_print would not have written. */
+/* ERR_DAMAGE with the line's number for anything that manifest_print would not have written. Its paths are pieces of
+ * `bytes`. */
 int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err);
 /* Is exactly this there: same set, kinds, sizes and modes? The first difference is the error, by name. */
 int manifest_compare (const struct manifest *manifest, const struct tree *tree, struct err *err);

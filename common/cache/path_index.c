@@ -34,37 +34,43 @@ static bool are_twins (struct text a, struct text b)
     return true;
 }
 
-void path_index_make (struct path_index *index, uint32_t paths, struct arena *arena)
+static struct text path_of (const struct path_index *index, uint32_t number)
 {
-    uint32_t n = 16;
-    assert (paths <= UINT32_MAX / 4);
-    while (n < 2 * paths)
-        n *= 2;
-    *index = (struct path_index) { .mask = n - 1 };
-    index->slots = arena_array (arena, n, sizeof *index->slots);
+    return *(const struct text *) (const void *) ((const char *) index->items + number * index->item_bytes);
+}
+
+void path_index_make (struct path_index *index, const void *items, size_t item_bytes, uint32_t n, struct arena *arena)
+{
+    uint32_t slots = 16;
+    assert (n <= UINT32_MAX / 4);
+    while (slots < 2 * n)
+        slots *= 2;
+    *index = (struct path_index) { .items = items, .item_bytes = item_bytes, .mask = slots - 1 };
+    index->slots = arena_array (arena, slots, sizeof *index->slots);
     /* Without random bits only speed is lost. */
     if (getrandom (&index->seed, sizeof index->seed, GRND_NONBLOCK) != sizeof index->seed)
         index->seed = (uint64_t) (uintptr_t) index->slots;
 }
 
-bool path_index_add (struct path_index *index, struct text path, uint32_t number, uint32_t *twin)
+bool path_index_add (struct path_index *index, uint32_t number, uint32_t *twin)
 {
+    struct text path = path_of (index, number);
     uint32_t hash = hash_of (index, path), at = hash & index->mask;
-    for (; index->slots[at].path.ptr; at = (at + 1) & index->mask)
-        if (index->slots[at].hash == hash && are_twins (index->slots[at].path, path)) {
-            *twin = index->slots[at].number;
+    for (; index->slots[at].at; at = (at + 1) & index->mask)
+        if (index->slots[at].hash == hash && are_twins (path_of (index, index->slots[at].at - 1), path)) {
+            *twin = index->slots[at].at - 1;
             return false;
         }
-    index->slots[at] = (struct path_slot) { path, hash, number };
+    index->slots[at] = (struct path_slot) { hash, number + 1 };
     return true;
 }
 
 bool path_index_find (const struct path_index *index, struct text path, uint32_t *number)
 {
     uint32_t hash = hash_of (index, path), at = hash & index->mask;
-    for (; index->slots[at].path.ptr; at = (at + 1) & index->mask)
-        if (index->slots[at].hash == hash && text_equal (index->slots[at].path, path)) {
-            *number = index->slots[at].number;
+    for (; index->slots[at].at; at = (at + 1) & index->mask)
+        if (index->slots[at].hash == hash && text_equal (path_of (index, index->slots[at].at - 1), path)) {
+            *number = index->slots[at].at - 1;
             return true;
         }
     return false;

@@ -7,11 +7,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include "common/cache/generation.h"
+
+/* syncfs(2) also waits for whatever else is being written there, so a few entries are made durable one by one. */
+enum {
+    SYNC_EACH_MAX = 512,
+    WRITE_AND_WAIT = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER,
+};
+
+/* Since Linux 5.8 syncfs(2) tells what could not be written. Shared storage is asked by fsync only: an NFS client then
+ * writes again what the server forgot, and a FUSE file system may never hear of a syncfs. */
+static bool syncs_at_once (int root)
+{
+    struct statfs fs;
+    struct utsname kernel;
+    unsigned major, minor;
+    if (fstatfs (root, &fs) || uname (&kernel) || sscanf (kernel.release, "%u.%u", &major, &minor) != 2)
+        return false;
+    if (major < 5 || (major == 5 && minor < 8))
+        return false;
+    return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+}
 
 /* EINVAL: a file system that keeps nothing back for a folder. */
 static int sync_folder (int fd)
@@ -38,25 +61,32 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
     return rc;
 }
 
-static int make_durable (struct manifest_entry *entry, int fd, struct err *err)
+/* Before syncfs each file is asked whether its bytes were written: an error that somebody else's syncfs was told of is
+ * not told again. */
+static int sync_entry (const struct tree_entry *entry, int fd, bool at_once)
 {
-    uint64_t bytes;
-    if (entry->at.kind == TREE_FOLDER)
-        return sync_folder (fd) ? err_errno (err, ERR_IO, "cannot make it durable") : 0;
-    if (manifest_digest (fd, entry->at.bytes, &entry->digest, &bytes, err))
+    if (at_once)
+        return entry->kind == TREE_FOLDER ? 0 : sync_file_range (fd, 0, 0, WRITE_AND_WAIT);
+    return entry->kind == TREE_FOLDER ? sync_folder (fd) : fsync (fd);
+}
+
+static int make_durable (struct manifest_entry *entry, int fd, bool at_once, struct err *err)
+{
+    uint64_t bytes = 0;
+    if (entry->at.kind == TREE_FILE && manifest_digest (fd, entry->at.bytes, &entry->digest, &bytes, err))
         return -1;
     if (bytes != entry->at.bytes)
         return err_set (err, ERR_STATE, "its size changed while it was read");
-    return fsync (fd) ? err_errno (err, ERR_IO, "cannot make it durable") : 0;
+    return sync_entry (&entry->at, fd, at_once) ? err_errno (err, ERR_IO, "cannot make it durable") : 0;
 }
 
-static int seal_entry (int root, struct manifest_entry *entry, struct err *err)
+static int seal_entry (int root, struct manifest_entry *entry, bool at_once, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
     int fd = tree_open_entry (root, &entry->at, err);
     if (fd < 0)
         return -1;
-    int rc = make_durable (entry, fd, err);
+    int rc = make_durable (entry, fd, at_once, err);
     close (fd);
     return rc ? err_prefix (err, "\"%s\"", tree_shown (entry->at.path, shown)) : 0;
 }
@@ -72,9 +102,12 @@ static int seal_entries (int root, const struct tree *tree, struct arena *arena,
         out->files += tree->items[i].kind == TREE_FILE;
         out->bytes += tree->items[i].bytes;
     }
+    bool at_once = tree->n > SYNC_EACH_MAX && syncs_at_once (root);
     for (uint32_t i = 0; i < tree->n; i++)
-        if (seal_entry (root, &out->items[i], err))
+        if (seal_entry (root, &out->items[i], at_once, err))
             return -1;
+    if (at_once && syncfs (root))
+        return err_errno (err, ERR_IO, "cannot make its %u files and folders durable", tree->n);
     return 0;
 }
 

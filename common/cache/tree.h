@@ -20,8 +20,8 @@ enum tree_kind { TREE_NONE = 0, TREE_FILE, TREE_FOLDER };
 
 struct tree_entry {
     struct text path;           /* below the folder, components joined by '/' */
-    enum tree_kind kind;
     uint64_t bytes;             /* 0 for a folder */
+    enum tree_kind kind;
     uint32_t mode;              /* permission bits, no type */
 };
 struct tree { struct tree_entry *items; uint32_t n; }; /* sorted by path, bytewise; the folder itself is not listed */

@@ -3,6 +3,21 @@
 
 #include "common/conf/draft.h"
 
+/* Without '//', '.' and a '/' at its end, so that what lies in it is told from its text (lies_in). ".." is refused before. */
+static struct text plain_path (struct draft *draft, struct text path)
+{
+    struct text plain = { .ptr = "", .len = 0 };
+    for (uint32_t from = 0; from < path.len;) {
+        const char *slash = memchr (path.ptr + from, '/', path.len - from);
+        uint32_t end = slash ? (uint32_t) (slash - path.ptr) : path.len;
+        struct text part = { .ptr = path.ptr + from, .len = end - from };
+        if (part.len > 0 && !text_is (part, "."))
+            plain = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (plain), TEXT_ARG (part));
+        from = end + 1;
+    }
+    return plain;
+}
+
 /* Elsewhere a relative path, which the default is too, names a folder that each host has for itself. */
 static void read_root (struct draft *draft, const struct value *root)
 {
@@ -16,7 +31,11 @@ static void read_root (struct draft *draft, const struct value *root)
             root->given ? "with a relative cache.root" : "without cache.root");
         return;
     }
-    plan->root = draft_path (draft, root);
+    struct text full = draft_path (draft, root);
+    plan->root = plain_path (draft, full);
+    if (full.len > 0 && plan->root.len == 0)
+        problem_at (draft->problems, root->node, "the cache root %s, expected a folder below /",
+                    problem_quote (draft->problems, root->text));
 }
 
 static void refuse_writer (struct draft *draft, const struct value *writer)

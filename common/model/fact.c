@@ -205,6 +205,10 @@ static const struct field host_stepped_fields[] = {
 };
 static const struct record host_stepped_record = RECORD ("host-stepped", struct fact_host_stepped, host_stepped_fields);
 
+static const struct field cache_awaited_fields[] = { F_TEXT (1, struct fact_cache_awaited, what, NAME_MAX_BYTES) };
+static const struct record cache_awaited_record =
+    RECORD ("cache-awaited", struct fact_cache_awaited, cache_awaited_fields);
+
 static const struct {
     const char *name;
     const struct record *body;
@@ -233,6 +237,7 @@ static const struct {
     [FACT_HOST_HEARD] = { "host-heard", &host_heard_record },
     [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
     [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },
+    [FACT_CACHE_AWAITED] = { "cache-awaited", &cache_awaited_record },
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

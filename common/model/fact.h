@@ -34,6 +34,7 @@ enum fact_kind {
     FACT_HOST_HEARD = 64,   /* a heartbeat */
     FACT_HOST_SUSPECTED,
     FACT_HOST_STEPPED,      /* its worker is being taken there */
+    FACT_CACHE_AWAITED,     /* what the climb waits for that no host has to do; empty: nothing any more */
 };
 
 enum { GENERATION_KEYS_MAX = 512 };
@@ -73,8 +74,8 @@ struct verdict {
 };
 struct fact_pass_ended { struct attempt_key key; enum outcome outcome; uint64_t duration_ms; LIST_OF (struct verdict) verdicts; };
 struct fact_lease_lost { uint64_t token; uint32_t host; struct text why; };
-/* `since`: index of the last entry of this journal at which it was seen to be right; 0: never in this run. It happened
- * between that entry and this one. */
+/* `since`: index of an entry of this journal that is older than the change: of the beginning of the last pass that saw it
+ * right or sealed it, or of the end of the lease of what was written late; 0: none in this run. It happened in between. */
 struct fact_cache_violated { uint32_t host; uint32_t rung; struct finding finding; uint64_t since; struct text from_run; };
 struct fact_generation_dropped { uint64_t token; struct text why; };
 /* The culprits fail with this cause; whoever is stopped for it is a cascade. */
@@ -86,6 +87,7 @@ struct fact_run_ended { enum outcome outcome; uint32_t exit_status; struct text 
 struct fact_host_heard { uint32_t host; LIST_OF (struct holding) holdings; };
 struct fact_host_suspected { uint32_t host; uint64_t silent_ms; };
 struct fact_host_stepped { uint32_t host; struct text step; };     /* docs/spec/launch.md */
+struct fact_cache_awaited { struct text what; };
 
 struct fact {
     enum fact_kind kind;
@@ -116,6 +118,7 @@ struct fact {
         struct fact_host_heard host_heard;
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;
+        struct fact_cache_awaited cache_awaited;
     } of;
 };
 

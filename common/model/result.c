@@ -99,8 +99,15 @@ static const struct field cache_key_fields[] = {
 const struct record cache_key_record = RECORD ("key of a program", struct cache_key, cache_key_fields);
 
 static const char *const finding_kind_words[] = { "none",       "extra",            "missing",       "changed",  "foreign-token",
-                                                  "late-write", "not-same-storage", "write-attempt", "level-low" };
+                                                  "late-write", "not-same-storage", "write-attempt", "level-low",
+                                                  "unseen" };
 const struct names finding_kind_names = NAMES (finding_kind_words);
+
+bool finding_counts (enum finding_kind kind)
+{
+    return kind >= FINDING_EXTRA && kind <= FINDING_LATE_WRITE;
+}
+
 static const struct field finding_fields[] = {
     F_ENUM (1, struct finding, kind, &finding_kind_names),
     F_U64 (2, struct finding, token, COUNT_MAX),

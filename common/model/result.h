@@ -91,8 +91,11 @@ enum finding_kind {
     FINDING_NOT_SAME_STORAGE,
     FINDING_WRITE_ATTEMPT,  /* a program tried to write, and was refused */
     FINDING_LEVEL_LOW,      /* a way to write is open that the level promises to close */
+    FINDING_UNSEEN,         /* the root could not be looked over: that nothing was found there says nothing */
 };
 extern const struct names finding_kind_names;
+/* Is it a violation of the rules, as opposed to a note beside it? Such a one ends the run with exit status 4. */
+bool finding_counts (enum finding_kind kind);
 struct finding { enum finding_kind kind; uint64_t token; struct text path, detail; }; /* path: below the generation */
 extern const struct record finding_record;
 

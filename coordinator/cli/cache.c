@@ -79,11 +79,16 @@ static int take_value (const struct cli *cli, const struct verb *verb, int argc,
     return EXIT_HOLDS;
 }
 
-static int refuse (const struct cli *cli, const char *argument)
+/* Only what this verb takes is proposed. */
+static int refuse (const struct cli *cli, const struct verb *verb, const char *argument)
 {
     static const char *const known[] = { "--root", "--run", "--slice", "--json", "--full", "--quick", "--keep", "--dropped",
-                                         "--abandoned", "--dry-run", "--forget", NULL };
-    return cli_unknown (cli, &cache_command, argument, known);
+                                         "--abandoned", "--dry-run", "--forget" };
+    const char *taken[sizeof known / sizeof known[0] + 1] = { 0 };
+    for (size_t i = 0, n = 0; i < sizeof known / sizeof known[0]; i++)
+        if (takes (verb, known[i]))
+            taken[n++] = known[i];
+    return cli_unknown (cli, &cache_command, argument, taken);
 }
 
 static bool is_number (const char *word)
@@ -117,7 +122,7 @@ static int take_arguments (const struct cli *cli, const struct verb *verb, int a
         if (status == EXIT_HOLDS)
             continue;
         if (!take_operand (verb, argv[i], request))
-            return refuse (cli, argv[i]);
+            return refuse (cli, verb, argv[i]);
     }
     if ((request->root != NULL) + (request->run != NULL) + (request->slice != NULL) > 1)
         return say (cli, "one of --root, --run and --slice says which cache root", "");

@@ -1,9 +1,12 @@
 /* cache_carry.c - export and import: the text of generation.json, and what a person is told. */
 #include "coordinator/cli/cache.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "common/base/digest.h"
 #include "common/frontend/frontend.h"
 #include "common/io/atomic_file.h"
@@ -74,22 +77,41 @@ static int carry_failed (const struct cli *cli, const struct err *err)
     return err->code == ERR_DAMAGE ? EXIT_CACHE : status;
 }
 
-static int export (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+/* Nothing keeps a collection away meanwhile: what is missing then is no damage. */
+static int export_failed (const struct cli *cli, struct catalogue *catalogue, uint64_t token, struct err *err)
+{
+    enum generation_state state = GENERATION_PUBLISHED;
+    if (catalogue_state (catalogue, token, &state, NULL) == 0 && state != GENERATION_PUBLISHED)
+        err_set (err, ERR_STATE, "generation %" PRIu64 " was %s while it was exported: nothing is exported", token,
+                 state == GENERATION_DROPPED ? "quarantined" : "collected");
+    return carry_failed (cli, err);
+}
+
+static int export_from (struct cli *cli, const struct cache_request *request, const char *root, struct catalogue *catalogue,
+                        struct arena *arena)
 {
     struct catalogue_list all;
     struct err err = { 0 };
     struct text json;
-    struct catalogue *catalogue = catalogue_look (place->root, &err);
-    int rc = catalogue ? catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) : -1;
-    catalogue_close (catalogue);
-    if (rc != 0)
+    if (catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) != 0)
         return cli_fail (cli, &err);
     const struct catalogue_entry *entry = choose (&all, request->operands[0], &err);
     if (!entry || describe (cli, entry, arena, &json, &err) != 0)
         return cli_fail (cli, &err);
-    if (carry_export (place->root, &entry->published, request->operands[1], json, &err) != 0)
-        return carry_failed (cli, &err);
+    if (carry_export (root, &entry->published, request->operands[1], json, &err) != 0)
+        return export_failed (cli, catalogue, entry->token, &err);
     return say_exported (cli, request, &entry->published);
+}
+
+static int export (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+{
+    struct err err = { 0 };
+    struct catalogue *catalogue = catalogue_look (place->root, &err);
+    if (!catalogue)
+        return cli_fail (cli, &err);
+    int status = export_from (cli, request, place->root, catalogue, arena);
+    catalogue_close (catalogue);
+    return status;
 }
 
 int cache_export (struct cli *cli, const struct cache_request *request)
@@ -105,6 +127,33 @@ int cache_export (struct cli *cli, const struct cache_request *request)
 }
 
 /* ---- import ---- */
+
+/* Rungs of `newest` that `claim` does not cover, each once; empty: none. */
+static struct text uncovered (const struct fact_generation *newest, const struct fact_generation *claim, struct arena *arena)
+{
+    struct fact_generation rest = { 0 };
+    rest.covers.items = arena_array (arena, newest->covers.n, sizeof *rest.covers.items);
+    for (uint32_t i = 0; i < newest->covers.n; i++) {
+        bool both = false;
+        for (uint32_t k = 0; k < claim->covers.n && !both; k++)
+            both = text_equal (newest->covers.items[i], claim->covers.items[k]);
+        if (!both)
+            rest.covers.items[rest.covers.n++] = newest->covers.items[i];
+    }
+    return cache_rungs (&rest, arena);
+}
+
+/* Runs are sent to the newest generation alone: what that means here is said, since nothing else would show it. */
+static void say_newest (const struct cli *cli, const struct fact_generation *newest, const struct fact_generation *claim,
+                        uint64_t token, bool before, struct arena *arena)
+{
+    if (before && newest->token > token)
+        log_say (&cli->log, "generation %" PRIu64 " is newer: runs are sent there, not to %" PRIu64, newest->token, token);
+    struct text rest = before ? TEXT_LIT ("") : uncovered (newest, claim, arena);
+    if (rest.len)
+        log_say (&cli->log, "generation %" PRIu64 ", the newest before this one, also covers %.*s; runs are sent to %" PRIu64
+                 " now, and compile that again", newest->token, TEXT_ARG (text_clip (rest, 200)), token);
+}
 
 static int bad_claim (struct err *err, const char *what)
 {
@@ -155,7 +204,9 @@ static int load_claim (const char *folder, struct fact_generation *claim, struct
     int rc = -1;
     const char *path = text_format (arena, "%s/" CARRY_JSON, folder).ptr;
     buf_init (&text, CARRY_JSON_MAX_BYTES);
-    if (file_read (path, &text, err) == 0) {
+    if (access (path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        err_set (err, ERR_STATE, "there is no %s: expected a folder that sliceup cache export made", path);
+    } else if (file_read (path, &text, err) == 0) {
         json_t *json = json_loadb ((const char *) text.ptr, text.len, JSON_REJECT_DUPLICATES, &where);
         if (json)
             rc = read_claim (json, claim, arena, err);
@@ -187,7 +238,7 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
 
 static int import (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
 {
-    struct fact_generation claim = { 0 };
+    struct fact_generation claim = { 0 }, newest = { 0 };
     struct err err = { 0 };
     uint64_t token = 0;
     bool before = false;
@@ -197,15 +248,20 @@ static int import (struct cli *cli, const struct cache_request *request, const s
     if (!catalogue)
         return cli_fail (cli, &err);
     struct carry_import order = { .root = place->root, .from = request->operands[0], .claim = &claim, .log = &cli->log };
-    int rc = carry_import (catalogue, &order, &token, &before, &err);
+    bool known = catalogue_find (catalogue, claim.bundle, &newest, arena, &err) == 0;
+    int rc = known ? carry_import (catalogue, &order, &token, &before, &err) : -1;
     catalogue_close (catalogue);
-    return rc == 0 ? say_imported (cli, request, place, &claim, token, before) : carry_failed (cli, &err);
+    if (rc != 0)
+        return known ? carry_failed (cli, &err) : cli_fail (cli, &err);
+    say_newest (cli, &newest, &claim, token, before, arena);
+    return say_imported (cli, request, place, &claim, token, before);
 }
 
 int cache_import (struct cli *cli, const struct cache_request *request)
 {
     struct cache_place place;
     struct arena arena = { 0 };
+    umask (022); /* what is made below the root is for workers of other users, too, as when a worker makes it */
     int status = cache_place_find (cli, request, true, &place);
     if (status == EXIT_HOLDS)
         status = import (cli, request, &place, &arena);

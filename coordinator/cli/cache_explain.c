@@ -62,6 +62,37 @@ static void on_fact (void *owner, const struct fact *fact)
     keep_known (side, kept);
 }
 
+/* ---- what keys were made of ---- */
+
+/* Who finds an entry does not tell what its key was made of; who compiled it did, and equal keys have equal parts. */
+static void fill_from (struct result *result, const struct cache_key *told, uint32_t n, struct arena *arena)
+{
+    for (uint32_t i = 0; i < result->keys.n; i++) {
+        struct cache_key *key = &result->keys.items[i];
+        for (uint32_t k = 0; k < n && !key->parts.n; k++)
+            if (told[k].parts.n && text_equal (key->key, told[k].key) && text_equal (key->program, told[k].program)) {
+                struct cache_key copy;
+                record_copy (&cache_key_record, &copy, &told[k], arena);
+                key->parts = copy.parts;
+            }
+    }
+}
+
+static void on_told (void *owner, const struct fact *fact)
+{
+    struct side *side = owner;
+    const struct result *result = &fact->of.attempt_ended.result;
+    const struct fact_generation *generation = &fact->of.generation;
+    if (fact->kind == FACT_ATTEMPT_ENDED && result->key.rung < side->plan.rungs.n)
+        fill_from (&side->rungs[result->key.rung], result->keys.items, result->keys.n, side->arena);
+    if (fact->kind != FACT_GENERATION_ADOPTED && fact->kind != FACT_GENERATION_PUBLISHED)
+        return;
+    for (uint32_t i = 0; i < side->plan.rungs.n; i++)
+        fill_from (&side->rungs[i], generation->keys.items, generation->keys.n, side->arena);
+}
+
+/* ---- the hosts that were named ---- */
+
 static int take_host (struct side *side, struct text host, struct err *err)
 {
     int rank = plan_rank (&side->plan, host);
@@ -84,7 +115,7 @@ static int read_side (struct explanation *all, struct side *side, const char *op
         cache_plan_of_run (&side->dir, side->arena, &side->plan, err) != 0 || take_host (side, host, err) != 0)
         return -1;
     side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);
-    return run_facts (&side->dir, on_fact, side, err);
+    return run_facts (&side->dir, on_fact, side, err) == 0 ? run_facts (&side->dir, on_told, side, err) : -1;
 }
 
 /* ---- comparing ---- */

@@ -121,7 +121,8 @@ static int collect_left (struct collection *gc, struct err *err)
 
 static int run_gc (struct collection *gc, struct err *err)
 {
-    if (catalogue_list (gc->catalogue, TEXT_LIT (""), &gc->arena, &gc->all, err) != 0)
+    /* Leftovers first: on a storage that is full they make the room in which the catalogue can be changed. */
+    if (catalogue_list (gc->catalogue, TEXT_LIT (""), &gc->arena, &gc->all, err) != 0 || collect_left (gc, err) != 0)
         return -1;
     gc->lines = arena_array (&gc->arena, gc->all.n, sizeof *gc->lines);
     for (uint32_t i = 0; i < gc->all.n; i++) {
@@ -129,7 +130,7 @@ static int run_gc (struct collection *gc, struct err *err)
         if (because)
             collect (gc, &gc->all.items[i], because);
     }
-    return collect_left (gc, err);
+    return 0;
 }
 
 /* ---- saying it ---- */

@@ -1,13 +1,16 @@
 #include "coordinator/cli/cache.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "common/base/duration.h"
 #include "common/cache/audit.h"
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/terminal.h"
+#include "coordinator/io/cache_audit.h"
 #include "coordinator/view/size.h"
 
 enum { TOKEN_COLUMNS = 10, STATE_COLUMNS = 11, SIZE_COLUMNS = 11, ENTRIES_COLUMNS = 9, RUNGS_COLUMNS = 26, WRITER_COLUMNS = 14,
@@ -21,12 +24,23 @@ struct row {
     uint32_t entries;
 };
 
+/* What lies in one bundle: generations, as `all` has them from `first` on, and folders of single hosts. */
+struct shelf {
+    struct text bundle;
+    uint32_t first, n;
+    struct cache_own *own;
+    uint32_t own_n;
+};
+
 struct listing {
     const struct cli *cli;
     const char *root;
     char storage[STORAGE_ID_BYTES];
     struct catalogue_list all;
     struct row *rows;       /* as `all` */
+    struct shelf *shelves;  /* by bundle */
+    uint32_t shelves_n;
+    uint32_t nameless;      /* generations that lie there, and no catalogue knows of their bundle */
     struct arena arena;
     uint64_t now_ms;
 };
@@ -50,19 +64,67 @@ static void take_lying (struct listing *list, uint32_t first, const struct lying
     }
 }
 
-static int look (struct listing *list, struct err *err)
+static struct shelf *add_shelf (struct listing *list, struct text bundle, uint32_t first)
 {
-    list->rows = arena_array (&list->arena, list->all.n, sizeof *list->rows);
+    struct shelf *shelf = &list->shelves[list->shelves_n++];
+    *shelf = (struct shelf) { .bundle = bundle, .first = first };
+    return shelf;
+}
+
+static int by_bundle (const void *a, const void *b)
+{
+    return text_compare (((const struct shelf *) a)->bundle, ((const struct shelf *) b)->bundle);
+}
+
+/* The catalogue's first, then those of which only folders are there. */
+static void take_shelves (struct listing *list, const struct text *bundles, uint32_t n)
+{
+    list->shelves_n = 0;
+    list->shelves = arena_array (&list->arena, list->all.n + n, sizeof *list->shelves);
     for (uint32_t i = 0; i < list->all.n; i++) {
         struct text bundle = list->all.items[i].bundle;
-        struct lying *lying = NULL;
-        uint32_t n = 0;
-        if (i > 0 && text_equal (bundle, list->all.items[i - 1].bundle))
-            continue;
-        if (audit_lying (text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (bundle)), &list->arena, &lying, &n, err) != 0)
-            return -1;
-        take_lying (list, i, lying, n);
+        bool same = i > 0 && text_equal (bundle, list->all.items[i - 1].bundle);
+        struct shelf *shelf = same ? &list->shelves[list->shelves_n - 1] : add_shelf (list, bundle, i);
+        shelf->n++;
     }
+    uint32_t known = list->shelves_n;
+    for (uint32_t i = 0; i < n; i++) {
+        struct shelf asked = { .bundle = bundles[i] };
+        if (!known || !bsearch (&asked, list->shelves, known, sizeof asked, by_bundle))
+            add_shelf (list, bundles[i], 0);
+    }
+    if (list->shelves_n)
+        qsort (list->shelves, list->shelves_n, sizeof *list->shelves, by_bundle);
+}
+
+static int look_at (struct listing *list, struct shelf *shelf, struct err *err)
+{
+    struct lying *lying = NULL;
+    uint32_t n = 0;
+    struct text path = text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (shelf->bundle));
+    if ((shelf->n || !list->all.n) && audit_lying (path, &list->arena, &lying, &n, err) != 0)
+        return -1;
+    if (shelf->n)
+        take_lying (list, shelf->first, lying, n);
+    list->nameless += shelf->n ? 0 : n;
+    return cache_owned (list->root, shelf->bundle, &list->arena, &shelf->own, &shelf->own_n, err);
+}
+
+static int look (struct listing *list, struct err *err)
+{
+    struct text *bundles = NULL;
+    uint32_t n = 0, kept = 0;
+    list->rows = arena_array (&list->arena, list->all.n, sizeof *list->rows);
+    if (cache_bundles (list->root, &list->arena, &bundles, &n, err) != 0)
+        return -1;
+    take_shelves (list, bundles, n);
+    for (uint32_t i = 0; i < list->shelves_n; i++) {
+        if (look_at (list, &list->shelves[i], err) != 0)
+            return -1;
+        if (list->shelves[i].n || list->shelves[i].own_n)
+            list->shelves[kept++] = list->shelves[i];
+    }
+    list->shelves_n = kept;
     return 0;
 }
 
@@ -104,17 +166,25 @@ static json_t *row_json (struct listing *list, const struct row *row)
         (json_int_t) published->compile_ms);
 }
 
+static json_t *shelf_json (struct listing *list, const struct shelf *shelf)
+{
+    json_t *generations = json_array (), *own = json_array ();
+    for (uint32_t i = 0; i < shelf->n; i++)
+        json_array_append_new (generations, row_json (list, &list->rows[shelf->first + i]));
+    for (uint32_t i = 0; i < shelf->own_n; i++) {
+        const struct cache_own *one = &shelf->own[i];
+        json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", cache_json_text (one->host), "bytes",
+                                               (json_int_t) one->bytes, "entries", (json_int_t) one->entries, "looked_into",
+                                               !one->closed));
+    }
+    return json_pack ("{s:o, s:o, s:o}", "bundle", cache_json_text (shelf->bundle), "generations", generations, "hosts", own);
+}
+
 static int show_json (struct listing *list)
 {
-    json_t *bundles = json_array (), *generations = NULL;
-    for (uint32_t i = 0; i < list->all.n; i++) {
-        struct text bundle = list->all.items[i].bundle;
-        if (i == 0 || !text_equal (bundle, list->all.items[i - 1].bundle)) {
-            generations = json_array ();
-            json_array_append_new (bundles, json_pack ("{s:o, s:o}", "bundle", cache_json_text (bundle), "generations", generations));
-        }
-        json_array_append_new (generations, row_json (list, &list->rows[i]));
-    }
+    json_t *bundles = json_array ();
+    for (uint32_t i = 0; i < list->shelves_n; i++)
+        json_array_append_new (bundles, shelf_json (list, &list->shelves[i]));
     return cache_print_json (list->cli, json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
 }
 
@@ -188,8 +258,19 @@ static void add_numbers (struct listing *list, struct line *line, const struct r
     add_cell (line, rungs, RUNGS_COLUMNS);
     add_cell (line, writer, WRITER_COLUMNS);
     add_cell (line, text_clip (sealed ? entry->published.from_run : entry->run, 8), RUN_COLUMNS);
-    add_cell (line, text_format (&list->arena, "%s ago", duration_print (age_ms, span)), WHEN_COLUMNS);
-    line_text (line, used_by (entry, &list->arena));
+    line_printf (line, "%s ago", duration_print (age_ms, span));
+}
+
+/* On a line of its own: a terminal's width is used up by then. */
+static void add_users (struct listing *list, const struct row *row, const struct style *style, struct buf *out)
+{
+    struct text words = used_by (row->entry, &list->arena);
+    if (words.len == 0)
+        return;
+    struct line line = line_begin (out, style);
+    line_pad (&line, 2 + TOKEN_COLUMNS);
+    line_text (&line, words);
+    line_end (&line);
 }
 
 static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct style *style, struct buf *out)
@@ -209,6 +290,8 @@ static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct
     else
         add_numbers (list, &line, row);
     line_end (&line);
+    if (n == 1)
+        add_users (list, row, style, out);
 }
 
 static void add_head (const struct style *style, struct buf *out)
@@ -238,18 +321,50 @@ static void add_bundle (struct text bundle, const struct style *style, struct bu
     line_end (&line);
 }
 
+static void add_own (const struct cache_own *own, struct arena *arena, const struct style *style, struct buf *out)
+{
+    char size[SIZE_TEXT_BYTES];
+    struct line line = line_begin (out, style);
+    line_puts (&line, "  ");
+    add_cell (&line, TEXT_LIT ("-"), TOKEN_COLUMNS);
+    add_cell (&line, TEXT_LIT ("per-host"), STATE_COLUMNS);
+    add_cell (&line, own->closed ? TEXT_LIT ("?") : text_of (size_print (own->bytes, size)), SIZE_COLUMNS);
+    add_cell (&line, own->closed ? TEXT_LIT ("?") : text_format (arena, "%u", own->entries), ENTRIES_COLUMNS);
+    line_text (&line, text_format (arena, "host-%.*s: this host's own, no other uses it%s", TEXT_ARG (own->host),
+                                   own->closed ? "; not to be looked into from here" : ""));
+    line_end (&line);
+}
+
 static void add_title (const struct listing *list, const struct style *style, struct buf *out)
 {
     char size[SIZE_TEXT_BYTES];
     uint64_t bytes = 0;
-    uint32_t published = 0;
+    uint32_t published = 0, own = 0;
     struct line line = line_begin (out, style);
     for (uint32_t i = 0; i < list->all.n; i++) {
         bytes += list->rows[i].lies ? list->rows[i].bytes : 0;
         published += list->all.items[i].state == GENERATION_PUBLISHED;
     }
-    line_printf (&line, "%s (storage %s): %u published, %s in all", list->root, list->storage, published, size_print (bytes, size));
+    for (uint32_t i = 0; i < list->shelves_n; i++)
+        for (uint32_t k = 0; k < list->shelves[i].own_n; k++, own++)
+            bytes += list->shelves[i].own[k].bytes;
+    line_printf (&line, "%s (storage %s): %u published, ", list->root, list->storage, published);
+    if (own)
+        line_printf (&line, "%u of single hosts, ", own);
+    line_printf (&line, "%s in all", size_print (bytes, size));
     line_end (&line);
+}
+
+static void add_shelf_text (struct listing *list, const struct shelf *shelf, const struct style *style, struct buf *out)
+{
+    add_bundle (shelf->bundle, style, out);
+    add_head (style, out);
+    for (uint32_t i = 0, n; i < shelf->n; i += n) {
+        n = alike (list, shelf->first + i);
+        add_row (list, shelf->first + i, n, style, out);
+    }
+    for (uint32_t i = 0; i < shelf->own_n; i++)
+        add_own (&shelf->own[i], &list->arena, style, out);
 }
 
 static int show_text (struct listing *list)
@@ -258,16 +373,10 @@ static int show_text (struct listing *list)
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     add_title (list, &style, &out);
-    if (list->all.n == 0)
+    if (list->shelves_n == 0)
         buf_puts (&out, "nothing was cached here yet\n");
-    for (uint32_t i = 0, n; i < list->all.n; i += n) {
-        if (i == 0 || !text_equal (list->all.items[i].bundle, list->all.items[i - 1].bundle)) {
-            add_bundle (list->all.items[i].bundle, &style, &out);
-            add_head (&style, &out);
-        }
-        n = alike (list, i);
-        add_row (list, i, n, &style, &out);
-    }
+    for (uint32_t i = 0; i < list->shelves_n; i++)
+        add_shelf_text (list, &list->shelves[i], &style, &out);
     int status = terminal_write (list->cli, &out);
     buf_release (&out);
     return status;
@@ -275,8 +384,19 @@ static int show_text (struct listing *list)
 
 /* ---- both ---- */
 
+/* Hosts that have caches of their own need no catalogue. Where generations lie, it was lost. */
+static bool needs_no_catalogue (struct listing *list)
+{
+    struct stat st;
+    const char *path = text_format (&list->arena, "%s/catalogue.db", list->root).ptr;
+    return lstat (path, &st) != 0 && errno == ENOENT && storage_id (list->root, false, list->storage, NULL) == 0 &&
+           look (list, NULL) == 0 && list->shelves_n && !list->nameless;
+}
+
 static int list_root (struct listing *list, struct err *err)
 {
+    if (needs_no_catalogue (list))
+        return 0;
     struct catalogue *catalogue = catalogue_look (list->root, err);
     if (!catalogue)
         return -1;

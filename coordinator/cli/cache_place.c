@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/terminal.h"
@@ -60,7 +62,7 @@ static int take_folder (const char *root, bool make, struct cache_place *place, 
 {
     if (root[0] == '\0')
         return err_set (err, ERR_USAGE, "--root: which directory?");
-    if (make && folder_make (root, 0700, err) != 0)
+    if (make && folder_make (root, 0755, err) != 0)
         return -1;
     char *real = realpath (root, NULL);
     if (!real)
@@ -92,14 +94,30 @@ static int take_slice (struct cli *cli, const char *slice, struct cache_place *p
     return take_text (off ? TEXT_LIT ("") : place->plan.cache.root, slice, place, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
 }
 
+/* Said once, before each file in it is refused in words of its own. One that is not there is the catalogue's to tell. */
+static int check_root (const char *root, struct err *err)
+{
+    struct stat st;
+    if (stat (root, &st) != 0 && errno == ENOENT)
+        return 0;
+    if (stat (root, &st) == 0 && !S_ISDIR (st.st_mode))
+        return err_set (err, ERR_STATE, "%s is no folder: expected a cache root, which is one (--root DIR)", root);
+    if (access (root, R_OK | X_OK) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "user %u may not look into cache root %s: ask as its owner, or as root",
+                      (unsigned) geteuid (), root);
+}
+
 int cache_place_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_place *place)
 {
     struct err err = { 0 };
     *place = (struct cache_place) { 0 };
-    if (request->slice)
-        return take_slice (cli, request->slice, place);
+    if (request->slice) {
+        int status = take_slice (cli, request->slice, place);
+        return status != EXIT_HOLDS || check_root (place->root, &err) == 0 ? status : cli_fail (cli, &err);
+    }
     int rc = request->root ? take_folder (request->root, make, place, &err) : take_run (cli, request->run, place, &err);
-    return rc == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
+    return rc == 0 && check_root (place->root, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
 }
 
 void cache_place_release (struct cache_place *place)

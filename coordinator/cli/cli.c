@@ -37,7 +37,7 @@ static void print_overview (FILE *to)
            "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
            "  sliceup receipt                                what was proved\n\n"
            "Exit status: 0 everything holds, 1 something did not hold, 2 usage or configuration, 3 could not run,\n"
-           "4 cache violation (kept for it: this version does not look for one), 5 journal damaged, 130 cancelled.\n", to);
+           "4 something in the cache was not as its writer had left it, 5 journal or catalogue damaged, 130 cancelled.\n", to);
 }
 
 static void print_help (const struct cli_command *command)

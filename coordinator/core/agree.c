@@ -133,10 +133,12 @@ void agree_storage (const struct coord *coord, struct verdict *verdicts, struct 
             continue;
         verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
         verdicts[i].layer = LAYER_CACHE;
-        verdicts[i].cause = text_format (arena, "the storage under %.*s is %.*s, that of most hosts is %.*s",
-                                         TEXT_ARG (coord->plan.cache.root),
-                                         TEXT_ARG (storage_text (&pass->parts[i].result, arena)),
-                                         TEXT_ARG (storage_text (&pass->parts[agreed].result, arena)));
+        struct text mine = storage_text (&pass->parts[i].result, arena);
+        struct text others = majority ? storage_text (&pass->parts[agreed].result, arena) : (struct text) { 0 };
+        verdicts[i].cause = text_format (arena, "the storage under %.*s is %.*s, %s%.*s", TEXT_ARG (coord->plan.cache.root),
+                                         TEXT_ARG (mine),
+                                         majority ? "that of most hosts is " : "and no storage is that of most hosts",
+                                         TEXT_ARG (others));
         verdicts[i].next = TEXT_LIT ("mount one storage there on all hosts, or use cache mode per-host");
     }
 }

@@ -62,62 +62,6 @@ static void apply_host_lost (struct coord *coord, const struct fact_host_lost *l
     host->lost_why = (char *) text_copy (&coord->arena, lost->why).ptr;
 }
 
-static void apply_generation (struct coord *coord, const struct fact *fact)
-{
-    const struct fact_generation *generation = &fact->of.generation;
-    const struct record *record = fact_body (FACT_GENERATION_PUBLISHED);
-    coord->cache_known = true;
-    record_copy (record, &coord->generation, generation, &coord->arena);
-    if (fact->kind == FACT_GENERATION_PUBLISHED)
-        coord->right_at = fact->index;
-}
-
-static void apply_writer_granted (struct coord *coord, const struct fact_writer_granted *granted)
-{
-    coord->grant = *granted;
-    coord->granted = coord->unreleased = true;
-    coord->wants_token = false;
-}
-
-/* While its host was only lost, nobody knows whether the writer is dead. */
-static void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *ended)
-{
-    const struct fact_writer_granted *grant = &coord->grant;
-    if (!grant->token || ended->host != grant->host || !attempt_key_equal (&grant->key, &ended->result.key))
-        return;
-    if (ended->result.ending != ENDING_LOST)
-        coord->granted = false;
-    if (ended->sha256.len) /* of a worker's own message: not made up for it by a coordinator */
-        coord->unreleased = false;
-    if (ended->result.ending != ENDING_LEASE_LOST)
-        return;
-    coord->rungs[grant->key.rung].leases_lost++;
-    coord->rungs[grant->key.rung].lease_lost_attempt = grant->key.attempt;
-}
-
-static void apply_violated (struct coord *coord, const struct fact_cache_violated *violated)
-{
-    if (coord->violations.n == VIOLATIONS_MAX)
-        return;
-    if (!coord->violations.items)
-        coord->violations.items = arena_array (&coord->arena, VIOLATIONS_MAX, sizeof (*coord->violations.items));
-    coord->violations.items[coord->violations.n++] = (struct seen_violation) {
-        violated->finding.kind, violated->finding.token, text_copy (&coord->arena, violated->finding.path),
-    };
-    coord->counted_violations += violation_counts (violated->finding.kind);
-}
-
-/* What it held has to be compiled again: nothing is built upon it, and the rung that met it begins anew, once. */
-static void apply_dropped (struct coord *coord, const struct fact_generation_dropped *dropped)
-{
-    if (coord->generation.token != dropped->token || coord->rung >= coord->plan.rungs.n)
-        return;
-    coord->generation = (struct fact_generation) { 0 };
-    coord->pass.dropped = coord->pass.active;
-    struct rung_state *rung = &coord->rungs[coord->rung];
-    rung->cold_done = rung->cold_skipped = false;
-}
-
 static void pass_reset (struct pass_state *pass, uint32_t hosts)
 {
     uint32_t *part_of_host = pass->part_of_host;
@@ -135,6 +79,7 @@ static void apply_pass_began (struct coord *coord, const struct fact *fact)
     pass->active = true;
     pass->key = began->key;
     pass->began_ms = fact->at_ms;
+    pass->began_at = fact->index;
     pass->seed = began->seed;
     pass->n = began->hosts.n;
     pass->parts = arena_array (&pass->arena, pass->n, sizeof (struct part));
@@ -150,7 +95,7 @@ static void apply_pass_began (struct coord *coord, const struct fact *fact)
         pass->dealt = deal_secrets (pass->seed, pass->n, coord->plan.profile.devices_per_host, pass->secrets);
     coord->rungs[pass->key.rung].attempts[pass->key.pass] = pass->key.attempt;
     if (pass->key.pass != PASS_ONCE && coord->bundle.len == 0)
-        coord->bundle = bundle_name (&coord->plan, coord->env_fingerprint, &coord->arena);
+        coord->bundle = bundle_name (coord, &coord->arena);
 }
 
 static void apply_pass_skipped (struct coord *coord, const struct fact_pass_skipped *skipped)
@@ -199,6 +144,31 @@ static void learn_environment (struct coord *coord, const struct result *result)
             coord->env_fingerprint = text_copy (&coord->arena, result->bundle.items[i].value);
 }
 
+static void add_hardware (struct coord *coord, struct text kind)
+{
+    uint32_t at = 0;
+    while (at < coord->hardware.n && text_compare (coord->hardware.items[at], kind) < 0)
+        at++;
+    if (coord->hardware.n == HARDWARE_MAX || (at < coord->hardware.n && text_equal (coord->hardware.items[at], kind)))
+        return;
+    if (!coord->hardware.items)
+        coord->hardware.items = arena_array (&coord->arena, HARDWARE_MAX, sizeof (*coord->hardware.items));
+    memmove (coord->hardware.items + at + 1, coord->hardware.items + at,
+             (coord->hardware.n++ - at) * sizeof (*coord->hardware.items));
+    coord->hardware.items[at] = text_copy (&coord->arena, kind);
+}
+
+/* Told by the survey. The processor counts where the programs run on it. */
+static void learn_hardware (struct coord *coord, const struct result *result)
+{
+    bool on_cpu = text_is (coord->plan.profile.backend, "cpu");
+    for (uint32_t i = 0; i < result->facts.n; i++) {
+        const struct var *fact = &result->facts.items[i];
+        if (text_is (fact->name, "cache.hardware") || (on_cpu && text_is (fact->name, "cache.cpu")))
+            add_hardware (coord, fact->value);
+    }
+}
+
 static void apply_attempt_ended (struct coord *coord, const struct fact *fact)
 {
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
@@ -214,10 +184,11 @@ static void apply_attempt_ended (struct coord *coord, const struct fact *fact)
     snprintf (part->sha256, sizeof (part->sha256), "%.*s", TEXT_ARG (ended->sha256));
     if (ended_badly (&ended->result) && pass->fell_ms == UINT64_MAX)
         pass->fell_ms = fact->at_ms;
-    apply_writer_ended (coord, ended);
+    apply_writer_ended (coord, ended, fact->index);
     if (!coord->storage.len)
         coord->storage = text_copy (&coord->arena, ended->result.cache.storage);
     learn_environment (coord, &ended->result);
+    learn_hardware (coord, &ended->result);
 }
 
 static void apply_conflict_seen (struct coord *coord, const struct fact_conflict_seen *seen)
@@ -265,7 +236,7 @@ static void apply_pass_ended (struct coord *coord, const struct fact *fact)
     coord->pass.active = false;
     coord->audited = coord->audited && ended->key.pass == PASS_ONCE;
     if (ended->key.pass == PASS_RESTORED && coord->generation.token && ended->outcome == OUTCOME_PASSED)
-        coord->right_at = fact->index;
+        coord->right_at = coord->pass.began_at;
     if (ended->outcome != OUTCOME_PASSED && may_regrant (rung, ended))
         return;
     if (may_rewarm (coord, rung, ended)) {
@@ -275,6 +246,7 @@ static void apply_pass_ended (struct coord *coord, const struct fact *fact)
     if (ended->outcome != OUTCOME_PASSED && may_refit (rung, ended)) {
         rung->refitted = true;
         rung->cold_done = rung->cold_skipped = false;
+        coord->misfit = coord->generation.token;
         coord->generation = (struct fact_generation) { 0 }; /* nothing is built upon one that did not serve */
         return;
     }
@@ -339,8 +311,11 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
     case FACT_HOST_JOINED: if (in_range (coord, fact->of.host_joined.host)) apply_host_joined (coord, fact); break;
     case FACT_HOST_LOST: if (in_range (coord, fact->of.host_lost.host)) apply_host_lost (coord, &fact->of.host_lost); break;
     case FACT_GENERATION_ADOPTED:
-    case FACT_GENERATION_PUBLISHED: apply_generation (coord, fact); break;
-    case FACT_WRITER_GRANTED: if (in_range (coord, fact->of.writer_granted.host)) apply_writer_granted (coord, &fact->of.writer_granted); break;
+    case FACT_GENERATION_PUBLISHED:
+    case FACT_WRITER_GRANTED:
+    case FACT_LEASE_LOST:
+    case FACT_CACHE_VIOLATED:
+    case FACT_GENERATION_DROPPED: apply_cache_fact (coord, fact); break;
     case FACT_PASS_BEGAN: if (pass_in_range (coord, &fact->of.pass_began)) apply_pass_began (coord, fact); break;
     case FACT_PASS_SKIPPED: if (key_in_range (coord, &fact->of.pass_skipped.key)) apply_pass_skipped (coord, &fact->of.pass_skipped); break;
     case FACT_GATE_OPENED: apply_gate_opened (coord, &fact->of.gate_opened); break;
@@ -354,11 +329,9 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
         coord->exit_status = fact->of.run_ended.exit_status;
         break;
     case FACT_PASS_STOPPED: apply_pass_stopped (coord, &fact->of.pass_stopped); break;
-    case FACT_LEASE_LOST: coord->granted = false; break;
-    case FACT_CACHE_VIOLATED: apply_violated (coord, &fact->of.cache_violated); break;
-    case FACT_GENERATION_DROPPED: apply_dropped (coord, &fact->of.generation_dropped); break;
     case FACT_HOST_HEARD: if (in_range (coord, fact->of.host_heard.host)) apply_host_heard (coord, fact); break;
     case FACT_HOST_STEPPED: break;
+    case FACT_CACHE_AWAITED: break;
     case FACT_HOST_SUSPECTED:
         if (in_range (coord, fact->of.host_suspected.host))
             coord->hosts[fact->of.host_suspected.host].suspected = true;

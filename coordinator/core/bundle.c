@@ -38,12 +38,16 @@ static void add_vars (struct digest_state *state, const struct var *items, uint3
     }
 }
 
-struct text bundle_name (const struct plan *plan, struct text env_fingerprint, struct arena *arena)
+struct text bundle_name (const struct coord *coord, struct arena *arena)
 {
+    const struct plan *plan = &coord->plan;
+    struct text env_fingerprint = coord->env_fingerprint;
     struct digest_state *state = digest_begin ();
     add_line (state, "environment", env_fingerprint.len ? env_fingerprint : plan->pins.file.sha256);
     add_line (state, "backend", plan->profile.backend);
     add_line (state, "devices", text_format (arena, "%u", plan->profile.devices_per_host));
+    for (uint32_t i = 0; i < coord->hardware.n; i++)
+        add_line (state, "hardware", coord->hardware.items[i]);
     add_vars (state, plan->profile.env.items, plan->profile.env.n, arena);
     struct text fingerprint = short_hex (state, arena);
     return text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->profile.frontend), TEXT_ARG (fingerprint));

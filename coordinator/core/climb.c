@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "common/base/rng.h"
 #include "coordinator/core/blame.h"
 #include "coordinator/core/state.h"
@@ -56,6 +57,7 @@ static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
     fact->of.pass_skipped.why = text_format (&out->arena, "generation %llu, sealed earlier, holds its programs",
                                              (unsigned long long) coord->generation.token);
     coord_commit (coord, fact, now_ms);
+    writing_wait_no_more (coord);
 }
 
 static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -67,11 +69,12 @@ static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *
     climb_advance (coord, now_ms, out);
 }
 
-static void ask_cache (struct coord *coord, struct outbox *out)
+static void ask_cache (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->asked_cache)
         return;
     coord->asked_cache = true;
+    coord->answer_by_ms = now_ms + ANSWER_MS;
     outbox_effect (out, FX_CACHE_FIND)->text = coord->bundle;
 }
 
@@ -99,11 +102,11 @@ static void wait_for_token (struct coord *coord, uint64_t now_ms, struct outbox 
 {
     coord->wants_token = true;
     if (writing_waited_too_long (coord, now_ms))
-        stop_for_cache (coord, text_format (&out->arena, "run %.*s has held the lease to write it for an hour, and is alive; next: "
-                                            "see what it does, or give this run a cache root of its own",
+        stop_for_cache (coord, text_format (&out->arena, "other runs have held the lease to write it for an hour, now run %.*s, "
+                                            "which is alive; next: see what it does, or give this run a cache root of its own",
                                             TEXT_ARG (coord->rival.run)), now_ms, out);
     else if (coord->look_again && now_ms >= coord->ask_again_ms)
-        ask_cache (coord, out); /* it may have published meanwhile what this rung needs */
+        ask_cache (coord, now_ms, out); /* it may have published meanwhile what this rung needs */
     else if (!coord->look_again)
         writing_ask (coord, now_ms, out);
 }
@@ -123,11 +126,11 @@ static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out
 static bool cache_is_known (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->bundle.len == 0)
-        coord->bundle = bundle_name (&coord->plan, coord->env_fingerprint, &coord->arena);
+        coord->bundle = bundle_name (coord, &coord->arena);
     if (!is_shared (coord))
         return true;
     if (!coord->cache_known) {
-        ask_cache (coord, out);
+        ask_cache (coord, now_ms, out);
         return false;
     }
     return violation_looked_over (coord, now_ms, out);
@@ -144,7 +147,7 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
     }
     if (!cache_is_known (coord, now_ms, out))
         return;
-    if (!state->cold_done && !state->refitted && is_shared (coord) && covered (coord, rung, &out->arena))
+    if (!state->cold_done && is_shared (coord) && covered (coord, rung, &out->arena))
         skip_cold (coord, now_ms, out);
     if (!state->cold_done)
         begin_cold (coord, now_ms, out);
@@ -174,6 +177,8 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
         .outcome = outcome, .exit_status = exit_status_of (coord, outcome), .sentence = sentence_of_run (coord, &out->arena),
     };
     coord_commit (coord, fact, now_ms);
+    if (writing_unbegun (coord))
+        writing_decline (coord->grant.token, out);
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
         if (coord->hosts[i].life == HOST_JOINED)
             coord_say (coord, i, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
@@ -247,6 +252,17 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
         begin_or_wait (coord, now_ms, out);
 }
 
+void climb_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    if (!(coord->asked_cache || coord->asked_token) || now_ms < coord->answer_by_ms)
+        return;
+    coord->asked_cache = coord->asked_token = false;
+    stop_for_cache (coord, text_format (&out->arena, "its catalogue under %.*s has not answered for %s; next: see whether that "
+                                        "storage hangs", TEXT_ARG (coord->plan.cache.root), duration_print (ANSWER_MS, span)),
+                    now_ms, out);
+}
+
 void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
     coord->asked_token = false;
@@ -265,11 +281,16 @@ void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out
                                    "that its writer lives"), now_ms, out);
 }
 
-void climb_cache_found (struct coord *coord, const struct fact_generation *found, uint64_t now_ms, struct outbox *out)
+void climb_cache_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
+    const struct fact_generation *found = in->generation;
     coord->asked_cache = false;
     coord->look_again = false;
-    if (coord->cache_known && (!found || found->token <= coord->generation.token))
+    if (!found && in->text.len && coord->plan.cache.mode == CACHE_READ_ONLY) { /* a writer is told so when it asks for a token */
+        stop_for_cache (coord, in->text, now_ms, out);
+        return;
+    }
+    if (coord->cache_known && (!found || found->token <= coord->generation.token || found->token <= coord->misfit))
         return; /* asked again, and nothing new */
     coord->audited = false;
     struct fact *fact = outbox_fact (out, FACT_GENERATION_ADOPTED);

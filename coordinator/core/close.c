@@ -28,7 +28,7 @@ static void judge_part (const struct coord *coord, uint32_t at, struct arena *ar
         .plan = &coord->plan, .rung = closing_rung (coord), .key = pass->key, .host = host,
         .world = part_is_alone (coord) ? 1 : pass->n,
         .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode) && coord->grant.host == host,
-        .token = coord->grant.token, .sealed = &coord->generation,
+        .token = coord->grant.token, .sealed = &coord->generation, .storage = coord->storage,
         .result = &pass->parts[at].result,
     };
     judge_result (&of, arena, out);
@@ -264,6 +264,8 @@ static void publish (struct coord *coord, const struct result *writer, struct at
 {
     const struct seal *seal = &writer->seal;
     uint64_t compile_ms = 0;
+    if (coord->generation.token == seal->token)
+        return; /* by the process before this one */
     result_counter (writer, "compile_ms", &compile_ms);
     struct fact *fact = outbox_fact (out, FACT_GENERATION_PUBLISHED);
     struct fact_generation *generation = &fact->of.generation;
@@ -302,10 +304,10 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         blame_parts (coord, verdicts, &out->arena);
     violation_of_pass (coord, now_ms, out);
     bool good = all_passed (verdicts, pass->n), warmed = key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode);
-    const struct result *writer = good && warmed ? result_of_writer (coord) : NULL;
-    record_pass (coord, verdicts, now_ms, out);
-    if (writer)
+    const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;
+    if (writer) /* first: a pass that has ended is not closed again by the next process */
         publish (coord, writer, key, now_ms, out);
-    else if (warmed)
+    record_pass (coord, verdicts, now_ms, out);
+    if (warmed && !writer)
         writing_abandon (coord, now_ms, out);
 }

@@ -20,6 +20,7 @@ void coord_destroy (struct coord *coord)
     if (coord == NULL)
         return;
     arena_release (&coord->rival_arena);
+    arena_release (&coord->told_arena);
     arena_release (&coord->pass.arena);
     arena_release (&coord->pass.before);
     arena_release (&coord->arena);
@@ -76,9 +77,9 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
     for (uint32_t i = 0; i < coord->plan.hosts.n && coord->plan.limits.lost_ms < COME_BACK_MS; i++)
         coord->hosts[i].heard_ms += COME_BACK_MS - coord->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
+    violation_attach (coord, now_ms, out);
     if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
         outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation; /* it may not have got that far */
-    violation_attach (coord, out);
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
     coord->launch_late_ms = coord->clock_ms + COME_BACK_MS; /* a keyed worker that was let go is on its way here */
@@ -117,6 +118,8 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
 
 void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
+    if (coord->ended && in->kind == IN_TOKEN && in->token)
+        writing_decline (in->token, out); /* other runs need not wait for one that is over */
     if (coord->ended && in->kind != IN_MSG)
         return; /* nothing is recorded after the end */
     if (!coord->ended)
@@ -133,7 +136,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
             watch_lost (coord, in->host, in->text, now_ms, out);
         break;
     case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
-    case IN_CACHE_FOUND: climb_cache_found (coord, in->generation, now_ms, out); break;
+    case IN_CACHE_FOUND: climb_cache_found (coord, in, now_ms, out); break;
     case IN_TOKEN: climb_token (coord, in, now_ms, out); break;
     case IN_LEASE_TAKEN:
         if (coord->granted && coord->grant.token == in->token)
@@ -143,6 +146,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     }
     climb_advance (coord, now_ms, out);
+    waits_tell (coord, now_ms, out);
 }
 
 uint64_t coord_deadline_ms (const struct coord *coord)
@@ -152,6 +156,8 @@ uint64_t coord_deadline_ms (const struct coord *coord)
     uint64_t at = watch_deadline (coord), writing_ms = writing_deadline_ms (coord), audit_ms = violation_deadline_ms (coord);
     uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
     at_ms = writing_ms < at_ms ? writing_ms : at_ms;
+    if ((coord->asked_cache || coord->asked_token) && coord->answer_by_ms < at_ms)
+        at_ms = coord->answer_by_ms;
     return audit_ms < at_ms ? audit_ms : at_ms;
 }
 
@@ -224,6 +230,8 @@ static void digest_climb (const struct coord *coord, struct digest_state *state)
     add_u64 (state, coord->grant.token);
     add_u64 (state, coord->granted);
     add_u64 (state, coord->right_at);
+    add_u64 (state, coord->writings_n);
+    add_u64 (state, coord->misfit);
     add_u64 (state, coord->violations.n);
     add_u64 (state, coord->counted_violations);
     add_u64 (state, coord->cancel_level);

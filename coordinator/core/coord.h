@@ -32,7 +32,7 @@ struct input {
     uint32_t host;                  /* MSG (from its key, never from the message), WORKER_* */
     const struct msg *msg;
     struct text text;               /* MSG of a result: sha256 of its encoding, in hex; KEYED: the key; EXITED: why; STEP: its name;
-                                       TOKEN: the problem, if any */
+                                       TOKEN, CACHE_FOUND: the problem, if any */
     uint64_t token;                 /* TOKEN: 0 when there is a problem; CACHE_FOUND: 0 when nothing fits */
     const struct fact_generation *generation; /* CACHE_FOUND */
     uint32_t level;                 /* CANCEL */
@@ -103,8 +103,6 @@ uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
 uint64_t coord_run_clock_ms (const struct coord *coord);  /* at_ms of the last fact applied */
-/* Does it wait for another run to give up the lease of the cache? `since_ms`: on the clock of its inputs. */
-bool coord_waits_for_lease (const struct coord *coord, struct lease_rival *rival, uint64_t *since_ms);
 /* Digest of the durable state, for tests: replay must rebuild exactly it. */
 struct digest;
 void coord_digest (const struct coord *coord, struct digest *out);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/model/lease.h"
 #include "coordinator/core/state.h"
 
 enum {
@@ -31,8 +32,10 @@ static struct text rebirth (const struct host *host, const struct msg_hello *hel
 
 static uint64_t beat_ms (const struct limits *limits)
 {
-    uint64_t most_ms = limits->suspect_ms / BEATS_PER_SUSPECT;
-    return most_ms && most_ms < BEAT_MS ? most_ms : BEAT_MS;
+    uint64_t most_ms = limits->suspect_ms / BEATS_PER_SUSPECT, ask_ms = lease_ask_ms (limits->lease_ms);
+    if (!most_ms || most_ms > BEAT_MS)
+        most_ms = BEAT_MS;
+    return ask_ms && ask_ms < most_ms ? ask_ms : most_ms;
 }
 
 static uint64_t still_here_ms (const struct limits *limits)
@@ -151,6 +154,13 @@ static void end_unstarted (struct coord *coord, uint32_t host, uint64_t now_ms, 
     coord_commit (coord, fact, now_ms);
 }
 
+/* The order to write, when it was lost, has to come again while the lease that was granted for it lives. */
+static uint64_t run_again_ms (const struct coord *coord)
+{
+    uint64_t ask_ms = lease_ask_ms (coord->lease.term_ms);
+    return coord->granted && ask_ms < SAY_AGAIN_MS ? ask_ms : SAY_AGAIN_MS;
+}
+
 static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
 {
     struct part *part = &coord->pass.parts[at];
@@ -158,7 +168,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     uint64_t now = coord_clock (coord, now_ms);
     part->at_gate = held != NULL && held->state == ATTEMPT_AT_GATE;
     bool stop = wants_stop (coord, part);
-    if (held == NULL && now < host->run_said_ms + SAY_AGAIN_MS)
+    if (held == NULL && now < host->run_said_ms + (stop ? SAY_AGAIN_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
         end_unstarted (coord, part->host, now_ms, out);

@@ -269,14 +269,29 @@ static const char *spoiling_counter (const struct judge_case *of)
     return NULL;
 }
 
+/* What a host finds on another storage than the others says nothing about theirs. */
+static bool same_storage (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    struct text seen = of->result->cache.storage;
+    if (!of->storage.len || text_equal (seen, of->storage) || (!seen.len && !of->result->findings.n))
+        return true;
+    if (!is_generation (of) || of->rung->kind == PROGRAM_BUILTIN) /* a survey is compared with all others: agree_storage */
+        return true;
+    return verdict_set (out, OUTCOME_COULD_NOT_RUN, LAYER_CACHE,
+                        text_format (arena, "the storage under %.*s is %.*s, that of the other hosts is %.*s",
+                                     TEXT_ARG (of->plan->cache.root), TEXT_ARG (seen.len ? seen : TEXT_LIT ("not to be seen")),
+                                     TEXT_ARG (of->storage)),
+                        "mount one storage there on all hosts, or use cache mode per-host");
+}
+
 /* What it was given is no longer what was sealed; the findings say what, and are recorded apart. */
 static bool untouched (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
     for (uint32_t i = 0; i < result->findings.n; i++) {
         const struct finding *finding = &result->findings.items[i];
-        if (finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_NONE)
-            continue;
+        if (!finding_counts (finding->kind))
+            continue; /* what its program tried, and how well it was kept from it, changes nothing that was sealed */
         verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
                      text_format (arena, "generation %" PRIu64 " is not as it was sealed: %s %.*s: %.*s", finding->token,
                                   names_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
@@ -317,12 +332,13 @@ static bool restored (const struct judge_case *of, struct arena *arena, struct v
     if (of->key.pass != PASS_RESTORED)
         return true;
     struct cache_counts counts = cache_counts (of);
-    out->cache = TEXT_LIT ("recompiled");
-    if (!counts.complete)
+    if (!counts.complete) /* then nobody knows what it was, and no word is said */
         return cache_failed (out, TEXT_LIT ("it did not report its compile counters"));
+    const char *spoiled = spoiling_counter (of);
+    if (counts.requests == 0 || counts.hits != counts.requests || spoiled)
+        out->cache = TEXT_LIT ("recompiled");
     if (counts.requests == 0 || counts.hits != counts.requests)
         return compiled_again (of, arena, out);
-    const char *spoiled = spoiling_counter (of);
     if (spoiled)
         return cache_failed (out, text_format (arena, "its counter %s says that something was not restored", spoiled));
     bool checked = of->result->checks.n > 0 || of->result->metrics.n > 0; /* metrics are recomputed from what devices put in */
@@ -350,7 +366,7 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_heard, untouched, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, values_right,
+    was_heard, same_storage, untouched, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, values_right,
     protected_enough, bundle_serves, sealed, restored,
 };
 

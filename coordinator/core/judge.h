@@ -15,6 +15,7 @@ struct judge_case {
     bool writer;                    /* this host held the write token */
     uint64_t token;
     const struct fact_generation *sealed;   /* what the pass could restore from; its token 0: nothing */
+    struct text storage;            /* id of the one that the slice's cache lies on; empty: not known */
     const struct result *result;
 };
 

@@ -9,6 +9,15 @@ bool part_is_alone (const struct coord *coord)
     return coord->plan.rungs.items[coord->pass.key.rung].scope != SCOPE_SLICE;
 }
 
+/* Of a survey: has this host to be able to write? Only READER says that it never will. */
+static enum cache_role surveyor (const struct cache_plan *plan, struct text host)
+{
+    bool writes = plan->mode == CACHE_PER_HOST;
+    for (uint32_t i = 0; i < plan->writers.n && cache_mode_writes (plan->mode); i++)
+        writes = writes || text_equal (plan->writers.items[i], host);
+    return writes ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
+}
+
 static struct cache_order order_cache (const struct coord *coord, uint32_t host, struct arena *arena)
 {
     const struct pass_state *pass = &coord->pass;
@@ -22,7 +31,8 @@ static struct cache_order order_cache (const struct coord *coord, uint32_t host,
     order.overlay = plan->overlay;
     order.writable.items = plan->writable.items;
     order.writable.n = plan->writable.n;
-    order.role = plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
+    order.role = surveys ? surveyor (plan, coord->plan.hosts.items[host].name)
+                         : plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
     order.frontend_root = plan->root; /* of a survey */
     if (surveys)
         return order;

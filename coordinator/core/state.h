@@ -8,7 +8,9 @@
 #include "coordinator/core/coord.h"
 #include "coordinator/core/lease.h"
 
-enum { GATES_MAX = 8, VIOLATIONS_MAX = 256, NONE = UINT32_MAX };
+/* A catalogue that answers no sooner hangs with its storage; looking over a large root on a slow one is part of an answer. */
+enum { ANSWER_MS = 10 * 60 * 1000, RUN_SHOWN_BYTES = 8 };
+enum { GATES_MAX = 8, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
 
 /*  expected --key--> keyed --HELLO--> joined --silence, exit--> lost
  *                      ^                ^------- HELLO ----------'|
@@ -61,6 +63,7 @@ struct pass_state {
     bool active;
     struct attempt_key key;
     uint64_t began_ms, seed;
+    uint64_t began_at;              /* index of PASS_BEGAN */
     uint32_t n, ended_n;
     struct part *parts;
     uint32_t *part_of_host;         /* NONE: does not take part */
@@ -78,7 +81,7 @@ struct pass_state {
 };
 
 /* What was recorded once is not recorded again. */
-struct seen_violation { enum finding_kind kind; uint64_t token; struct text path; };
+struct seen_violation { enum finding_kind kind; uint64_t token; struct text path; bool dropped; };
 
 struct rung_state {
     enum outcome outcome;
@@ -115,15 +118,20 @@ struct coord {
     struct fact_writer_granted grant;  /* the last */
     bool granted;                   /* and it may go on */
     bool unreleased;                /* and its worker never said that the writer is dead */
+    LIST_OF (struct text) hardware; /* the kinds that hosts told of, sorted, each once; at most HARDWARE_MAX */
     struct text storage;            /* id of the cache's storage, as the hosts see it */
-    uint64_t right_at;              /* index of the last entry at which the cache was seen to be right; 0: never in this run */
+    uint64_t right_at;              /* index of the entry that began the last pass in which the generation was seen to be
+                                       right, or was sealed; 0: none in this run */
+    struct { uint64_t token, over_at; } writings[WRITINGS_MAX]; /* the last ones: at which entry each was over */
+    uint32_t writings_n;
+    uint64_t misfit;                /* token of an adopted generation that did not serve */
     LIST_OF (struct seen_violation) violations;
     uint32_t counted_violations;    /* those that end the run with exit status 4 */
     /* soft: writing.c, violation.c */
     struct lease lease;
     struct lease_rival rival;       /* token 0: nobody else writes this bundle; in rival_arena */
     struct arena rival_arena;
-    uint64_t rival_since_ms, rival_beat_ms, ask_again_ms;
+    uint64_t rival_since_ms, rival_beat_ms, ask_again_ms, beat_again_ms;
     bool wants_token, look_again;
     bool audited;                   /* nothing was done to the cache since the root was looked over */
     uint64_t audit_by_ms;           /* when the answer is not awaited any more */
@@ -139,6 +147,9 @@ struct coord {
     uint32_t exit_status;
     /* soft: questions that are out */
     bool asked_cache, asked_token, asked_audit;
+    uint64_t answer_by_ms;          /* of asked_cache and asked_token */
+    struct text told_wait;          /* what was last said to be waited for; in told_arena */
+    struct arena told_arena;
 };
 
 /* outbox.c */
@@ -157,29 +168,40 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
 void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out);
 bool climb_uses_cache (const struct coord *coord, const struct rung *rung); /* one that runs share or that one host keeps */
-void climb_cache_found (struct coord *coord, const struct fact_generation *found, uint64_t now_ms, struct outbox *out);
+void climb_cache_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
+void climb_watch (struct coord *coord, uint64_t now_ms, struct outbox *out); /* questions that nobody answers */
 /* writing.c: who may write now */
 void writing_attach (struct coord *coord, uint64_t now_ms);
 uint32_t writing_candidate (const struct coord *coord);
 void writing_ask (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void writing_wait (struct coord *coord, const struct lease_rival *rival, uint64_t now_ms);
+void writing_wait_no_more (struct coord *coord);
 bool writing_waited_too_long (const struct coord *coord, uint64_t now_ms);
 void writing_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out);
 void writing_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms, struct outbox *out);
 void writing_ended (struct coord *coord, uint32_t host, const struct result *result);
 void writing_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
 void writing_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);
+bool writing_unbegun (const struct coord *coord);      /* granted, and nobody was told to write yet */
+void writing_decline (uint64_t token, struct outbox *out); /* nobody ever writes under it */
 void writing_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
 uint64_t writing_deadline_ms (const struct coord *coord);
+uint64_t writing_over_at (const struct coord *coord, uint64_t token); /* index of the entry; 0: not of this run, or long ago */
 /* violation.c: what is found in the cache */
-bool violation_counts (enum finding_kind kind);         /* one that ends the run with exit status 4 */
 void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run, uint64_t now_ms,
                        struct outbox *out);
 void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
 bool violation_looked_over (struct coord *coord, uint64_t now_ms, struct outbox *out); /* false: the answer is awaited */
 void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
-void violation_attach (struct coord *coord, struct outbox *out);
+void violation_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out);
+bool violation_dropped (const struct coord *coord, uint64_t token);
 uint64_t violation_deadline_ms (const struct coord *coord);
+/* apply_cache.c: for apply.c alone */
+void apply_cache_fact (struct coord *coord, const struct fact *fact);
+void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *ended, uint64_t index);
+/* waits.c: after everything else of a step */
+void waits_tell (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* order.c: the RUN message of one part */
 void order_run (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
 /* close.c: verdicts of a pass whose parts have all ended */
@@ -197,7 +219,7 @@ void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out)
 bool part_is_alone (const struct coord *coord);         /* parts of the running pass do not depend on one another */
 
 /* bundle.c: names of caches */
-struct text bundle_name (const struct plan *plan, struct text env_fingerprint, struct arena *arena);
+struct text bundle_name (const struct coord *coord, struct arena *arena);
 struct text bundle_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
 
 /* sentence.c */

@@ -6,9 +6,12 @@
 
 enum { AUDIT_MS = 60 * 1000 }; /* a storage that answers no sooner is told of, not waited for */
 
-bool violation_counts (enum finding_kind kind)
+bool violation_dropped (const struct coord *coord, uint64_t token)
 {
-    return kind >= FINDING_EXTRA && kind <= FINDING_LATE_WRITE;
+    for (uint32_t i = 0; i < coord->violations.n; i++)
+        if (coord->violations.items[i].token == token && coord->violations.items[i].dropped)
+            return true;
+    return false;
 }
 
 static bool recorded (const struct coord *coord, const struct finding *finding)
@@ -18,23 +21,38 @@ static bool recorded (const struct coord *coord, const struct finding *finding)
         if (seen->kind == finding->kind && seen->token == finding->token && text_equal (seen->path, finding->path))
             return true;
     }
-    return coord->violations.n == VIOLATIONS_MAX;
+    return false;
 }
 
 /* A foreign generation was never in the catalogue: there is nothing to drop. */
-static void drop (struct coord *coord, const struct finding *finding, uint64_t now_ms, struct outbox *out)
+static bool is_dropped_for (enum finding_kind kind, uint64_t token)
 {
-    if (!violation_counts (finding->kind) || finding->kind == FINDING_FOREIGN_TOKEN || !finding->token)
-        return;
-    struct fact *fact = outbox_fact (out, FACT_GENERATION_DROPPED);
-    fact->of.generation_dropped = (struct fact_generation_dropped) {
-        .token = finding->token,
-        .why = text_format (&out->arena, "%s: %.*s", names_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path)),
-    };
-    coord_commit (coord, fact, now_ms);
+    return finding_counts (kind) && kind != FINDING_FOREIGN_TOKEN && token;
+}
+
+static struct text reason (enum finding_kind kind, struct text path, struct arena *arena)
+{
+    return text_format (arena, "%s: %.*s", names_of (&finding_kind_names, kind), TEXT_ARG (path));
+}
+
+static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    if (!violation_dropped (coord, token)) {
+        struct fact *fact = outbox_fact (out, FACT_GENERATION_DROPPED);
+        fact->of.generation_dropped = (struct fact_generation_dropped) { .token = token, .why = why };
+        coord_commit (coord, fact, now_ms);
+    }
     struct effect *effect = outbox_effect (out, FX_CACHE_DROP);
-    effect->token = finding->token;
-    effect->text = fact->of.generation_dropped.why;
+    effect->token = token;
+    effect->text = why;
+}
+
+/* The last entry of this journal that is known to be older than the change. */
+static uint64_t right_until (const struct coord *coord, const struct finding *finding)
+{
+    if (finding->kind == FINDING_LATE_WRITE)
+        return writing_over_at (coord, finding->token);
+    return finding->token == coord->generation.token ? coord->right_at : 0;
 }
 
 void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run, uint64_t now_ms,
@@ -42,37 +60,80 @@ void violation_record (struct coord *coord, uint32_t host, const struct finding 
 {
     if (recorded (coord, finding))
         return;
-    struct fact *fact = outbox_fact (out, FACT_CACHE_VIOLATED);
-    fact->of.cache_violated = (struct fact_cache_violated) {
-        .host = host, .rung = coord->rung < coord->plan.rungs.n ? coord->rung : coord->plan.rungs.n - 1, .finding = *finding,
-        .since = coord->right_at, .from_run = from_run,
-    };
-    coord_commit (coord, fact, now_ms);
-    drop (coord, finding, now_ms, out);
+    bool full = coord->violations.n == VIOLATIONS_MAX, current = finding->token == coord->generation.token;
+    struct fact *fact = full ? NULL : outbox_fact (out, FACT_CACHE_VIOLATED);
+    if (fact) {
+        fact->of.cache_violated = (struct fact_cache_violated) {
+            .host = host, .rung = coord->rung < coord->plan.rungs.n ? coord->rung : coord->plan.rungs.n - 1,
+            .finding = *finding, .since = right_until (coord, finding), .from_run = from_run,
+        };
+        coord_commit (coord, fact, now_ms);
+    }
+    if (is_dropped_for (finding->kind, finding->token) && (!full || current) && !violation_dropped (coord, finding->token))
+        drop (coord, finding->token, reason (finding->kind, finding->path, &out->arena), now_ms, out);
 }
 
-/* What hosts found in the generation that they were given. */
+/* A host that sees another storage found that, whatever it says about what lies there. */
+static bool sees_elsewhere (const struct coord *coord, const struct result *result)
+{
+    return coord->storage.len && !text_equal (result->cache.storage, coord->storage);
+}
+
+/* What a host can know of: the generation that it was given, and what its own program tried. */
+static bool may_tell (const struct coord *coord, const struct result *result, const struct finding *finding, uint64_t given)
+{
+    if (!finding_counts (finding->kind))
+        return finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_LEVEL_LOW;
+    return finding->kind <= FINDING_CHANGED && finding->token == given && !sees_elsewhere (coord, result);
+}
+
+static void record_elsewhere (struct coord *coord, const struct part *part, uint64_t given, uint64_t now_ms, struct outbox *out)
+{
+    struct text seen = part->result.cache.storage.len ? part->result.cache.storage : TEXT_LIT ("none");
+    struct finding finding = { .kind = FINDING_NOT_SAME_STORAGE, .token = given, .path = coord->plan.hosts.items[part->host].name };
+    finding.detail = text_format (&out->arena, "it sees storage %.*s under %.*s, the others see %.*s", TEXT_ARG (seen),
+                                  TEXT_ARG (coord->plan.cache.root), TEXT_ARG (coord->storage));
+    violation_record (coord, part->host, &finding, (struct text) { 0 }, now_ms, out);
+}
+
 void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct text from_run = text_copy (&out->arena, coord->generation.from_run); /* dropping forgets it */
+    uint64_t given = coord->generation.token;
     for (uint32_t i = 0; i < coord->pass.n; i++) {
         const struct part *part = &coord->pass.parts[i];
-        for (uint32_t k = 0; k < part->result.findings.n; k++)
-            violation_record (coord, part->host, &part->result.findings.items[k], from_run, now_ms, out);
+        if (part->result.findings.n && sees_elsewhere (coord, &part->result))
+            record_elsewhere (coord, part, given, now_ms, out);
+        for (uint32_t k = 0; given && k < part->result.findings.n; k++)
+            if (may_tell (coord, &part->result, &part->result.findings.items[k], given))
+                violation_record (coord, part->host, &part->result.findings.items[k], from_run, now_ms, out);
     }
 }
 
 /* ---- looking over the root, by the coordinator ---- */
 
+/* That nothing was found is no evidence then, and the receipt has to say so. */
+static void record_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    struct finding unseen = { .kind = FINDING_UNSEEN, .path = text_clip (coord->plan.cache.root, NAME_MAX_BYTES),
+                              .detail = text_clip (why, SENTENCE_MAX_BYTES) };
+    violation_record (coord, UINT32_MAX, &unseen, (struct text) { 0 }, now_ms, out);
+}
+
+/* A question that nobody waits for any more: the storage may answer later, or never. */
+void violation_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (!coord->asked_audit || now_ms < coord->audit_by_ms)
+        return;
+    coord->asked_audit = false;
+    coord->audited = true;
+    record_unseen (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
+}
+
 bool violation_looked_over (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->audited || coord->bundle.len == 0)
         return true;
-    if (coord->asked_audit && now_ms >= coord->audit_by_ms) {
-        coord->asked_audit = false;
-        coord->audited = true;
-        return true;
-    }
     if (coord->asked_audit)
         return false;
     coord->asked_audit = true;
@@ -87,20 +148,19 @@ void violation_audited (struct coord *coord, const struct input *in, uint64_t no
 {
     coord->asked_audit = false;
     coord->audited = true;
+    if (in->text.len && !in->findings_n)
+        record_unseen (coord, in->text, now_ms, out);
     for (uint32_t i = 0; i < in->findings_n; i++)
         violation_record (coord, UINT32_MAX, &in->findings[i].finding, in->findings[i].run, now_ms, out);
 }
 
 /* The drops that an earlier process may not have got to. */
-void violation_attach (struct coord *coord, struct outbox *out)
+void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     for (uint32_t i = 0; i < coord->violations.n; i++) {
         const struct seen_violation *seen = &coord->violations.items[i];
-        if (!violation_counts (seen->kind) || seen->kind == FINDING_FOREIGN_TOKEN || !seen->token)
-            continue;
-        struct effect *effect = outbox_effect (out, FX_CACHE_DROP);
-        effect->token = seen->token;
-        effect->text = text_format (&out->arena, "%s: %.*s", names_of (&finding_kind_names, seen->kind), TEXT_ARG (seen->path));
+        if (is_dropped_for (seen->kind, seen->token))
+            drop (coord, seen->token, reason (seen->kind, seen->path, &out->arena), now_ms, out);
     }
 }
 

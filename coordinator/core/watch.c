@@ -5,7 +5,7 @@
 #include "common/base/duration.h"
 #include "coordinator/core/state.h"
 
-enum { SEAL_MS = 60000 }; /* a writer may take as long to seal what it compiled */
+enum { CLOSE_MS = 60000 }; /* sealing, or looking over what was read, may take as long as the program, and this at least */
 enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
 
@@ -219,14 +219,24 @@ void watch_gate (struct coord *coord, uint32_t at, const struct holding *held, u
 
 /* ---- time ---- */
 
+/* What a worker does about the cache beside the program: worker/io/attempt.c, begin_closing; and it waits for its lease. */
+static uint64_t cache_ms (const struct coord *coord)
+{
+    uint64_t timeout_ms = running_rung (coord)->timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
+    switch (coord->pass.key.pass) {
+    case PASS_COLD: return close_ms + coord->plan.limits.lease_ms;
+    case PASS_RESTORED: return close_ms;
+    default: return 0;
+    }
+}
+
 static uint64_t overdue_at (const struct coord *coord)
 {
     const struct limits *limits = &coord->plan.limits;
     if (!coord->pass.active)
         return UINT64_MAX;
-    uint64_t seal_ms = coord->pass.key.pass == PASS_COLD ? SEAL_MS : 0;
     uint64_t began_ms = coord->pass.began_ms + coord->pass.slept_ms;
-    return began_ms + running_rung (coord)->timeout_ms + 2 * limits->stop_ms + seal_ms + LATE_MS;
+    return began_ms + running_rung (coord)->timeout_ms + 2 * limits->stop_ms + cache_ms (coord) + LATE_MS;
 }
 
 static void give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
@@ -317,6 +327,8 @@ void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out)
     watch_cascade (coord, now_ms, out);
     watch_overdue (coord, now_ms, out);
     writing_watch (coord, now_ms, out);
+    violation_watch (coord, now_ms, out);
+    climb_watch (coord, now_ms, out);
 }
 
 static uint64_t least (uint64_t a, uint64_t b)

@@ -49,6 +49,7 @@ void writing_ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
     if (coord->asked_token || now_ms < coord->ask_again_ms || lease_state (&coord->lease, now_ms) != LEASE_FREE)
         return;
     coord->asked_token = true;
+    coord->answer_by_ms = now_ms + ANSWER_MS;
     struct effect *effect = outbox_effect (out, FX_TOKEN);
     effect->text = coord->bundle;
     effect->storage = coord->storage;
@@ -74,6 +75,12 @@ void writing_wait (struct coord *coord, const struct lease_rival *rival, uint64_
     }
     coord->ask_again_ms = now_ms + lease_ask_ms (term_ms (coord));
     coord->look_again = true;
+    coord->told_wait = (struct text) { 0 }; /* whoever began to watch meanwhile has not heard it */
+}
+
+void writing_wait_no_more (struct coord *coord)
+{
+    coord->rival = (struct lease_rival) { 0 };
 }
 
 bool writing_waited_too_long (const struct coord *coord, uint64_t now_ms)
@@ -81,16 +88,9 @@ bool writing_waited_too_long (const struct coord *coord, uint64_t now_ms)
     return coord->rival.token && now_ms - coord->rival_since_ms >= RIVAL_MAX_MS;
 }
 
-bool coord_waits_for_lease (const struct coord *coord, struct lease_rival *rival, uint64_t *since_ms)
-{
-    *rival = coord->rival;
-    *since_ms = coord->rival_since_ms;
-    return coord->rival.token != 0;
-}
-
 void writing_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out)
 {
-    coord->rival = (struct lease_rival) { 0 };
+    writing_wait_no_more (coord);
     struct fact *fact = outbox_fact (out, FACT_WRITER_GRANTED);
     fact->of.writer_granted = (struct fact_writer_granted) {
         .token = token, .base = coord->generation.token, .host = writing_candidate (coord),
@@ -100,11 +100,43 @@ void writing_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct
     lease_grant (&coord->lease, token, coord->grant.host, now_ms);
 }
 
+bool writing_unbegun (const struct coord *coord)
+{
+    return coord->granted && coord->rungs[coord->grant.key.rung].attempts[PASS_COLD] < coord->grant.key.attempt;
+}
+
+void writing_decline (uint64_t token, struct outbox *out)
+{
+    struct effect *effect = outbox_effect (out, FX_LEASE_END);
+    effect->token = token;
+    effect->flag = true;
+}
+
 /* ---- while it is held ---- */
+
+static bool is_sealed_in_pass (const struct coord *coord)
+{
+    const struct pass_state *pass = &coord->pass;
+    if (coord->granted || !pass->active || !attempt_key_equal (&pass->key, &coord->grant.key))
+        return false;
+    uint32_t at = pass->part_of_host[coord->grant.host];
+    return at != NONE && pass->parts[at].ended && pass->parts[at].result.seal.token;
+}
+
+/* Its writer has ended, others of the pass have not: until it is published other runs must not take the lease for that of
+ * a dead run. */
+static void beat_till_published (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (now_ms < coord->beat_again_ms || !is_sealed_in_pass (coord))
+        return;
+    coord->beat_again_ms = now_ms + lease_ask_ms (term_ms (coord));
+    outbox_effect (out, FX_LEASE_BEAT)->token = coord->grant.token;
+}
 
 void writing_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
                     struct outbox *out)
 {
+    beat_till_published (coord, now_ms, out);
     if (!beat->lease_token)
         return;
     bool renewed = coord->granted && lease_renew (&coord->lease, beat->lease_token, host, now_ms);
@@ -165,9 +197,15 @@ void writing_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->granted || lease_state (&coord->lease, now_ms) != LEASE_FREE)
         return;
-    struct effect *effect = outbox_effect (out, FX_LEASE_END);
-    effect->token = coord->grant.token;
-    effect->flag = true;
+    writing_decline (coord->grant.token, out);
+}
+
+uint64_t writing_over_at (const struct coord *coord, uint64_t token)
+{
+    for (uint32_t i = 0; i < coord->writings_n && i < WRITINGS_MAX; i++)
+        if (coord->writings[i].token == token)
+            return coord->writings[i].over_at;
+    return 0;
 }
 
 uint64_t writing_deadline_ms (const struct coord *coord)

@@ -31,4 +31,10 @@ int cache_audit (const struct cache_audit *audit, struct arena *arena, struct ca
 /* <frontend>/<bundle> of every folder that may hold generations, sorted, whether the catalogue knows it or not. */
 int cache_bundles (const char *root, struct arena *arena, struct text **out, uint32_t *n, struct err *err);
 
+/* host-<host> of a bundle, the cache that one host has for itself (mode per-host). */
+struct cache_own { struct text host; uint64_t bytes; uint32_t entries; bool closed; }; /* closed: it could not be looked into */
+/* By name. They are in no catalogue. No folder at all, or one that cannot be opened: none. */
+int cache_owned (const char *root, struct text bundle, struct arena *arena, struct cache_own **out, uint32_t *n,
+                 struct err *err);
+
 #endif

@@ -1,14 +1,19 @@
-/* cache_bundles.c - the folders of a cache root that may hold generations. */
+/* cache_bundles.c - the folders of a cache root that may hold generations, and the folders of single hosts in them. */
 #include "coordinator/io/cache_audit.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "common/cache/tree.h"
 
-enum { BUNDLES_MAX = 16384 };
+#define OWN "host-"
+
+enum { BUNDLES_MAX = 16384, OWN_MAX = 16384 };
 
 struct bundles { struct arena *arena; struct text *items; uint32_t n; };
 
@@ -67,5 +72,57 @@ int cache_bundles (const char *root, struct arena *arena, struct text **out, uin
     qsort (bundles.items, bundles.n, sizeof *bundles.items, by_text);
     *out = bundles.items;
     *n = bundles.n;
+    return 0;
+}
+
+/* ---- of single hosts ---- */
+
+static int count_file (void *owner, const struct tree_seen *seen, struct err *err)
+{
+    struct cache_own *own = owner;
+    (void) err;
+    own->entries += seen->at.kind == TREE_FILE;
+    own->bytes += seen->at.bytes;
+    return 0;
+}
+
+/* What its host writes while we look may be half counted. */
+static void measure (struct cache_own *own, DIR *in, const char *name)
+{
+    int fd = openat (dirfd (in), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    own->closed = fd < 0 || tree_walk (fd, NULL, false, count_file, own, NULL) != 0;
+    if (fd >= 0)
+        close (fd);
+}
+
+static int by_host (const void *a, const void *b)
+{
+    return text_compare (((const struct cache_own *) a)->host, ((const struct cache_own *) b)->host);
+}
+
+int cache_owned (const char *root, struct text bundle, struct arena *arena, struct cache_own **out, uint32_t *n,
+                 struct err *err)
+{
+    char path[PATH_MAX];
+    struct cache_own *items = NULL;
+    *out = NULL;
+    *n = 0;
+    if (snprintf (path, sizeof path, "%s/%.*s", root, TEXT_ARG (bundle)) >= (int) sizeof path)
+        return err_set (err, ERR_LIMIT, "the path of a bundle is longer than %d bytes", PATH_MAX);
+    DIR *folder = opendir (path);
+    if (!folder)
+        return errno == ENOENT || errno == EACCES ? 0 : err_errno (err, ERR_IO, "cannot list %s", path);
+    for (struct dirent *entry = readdir (folder); entry && *n < OWN_MAX; entry = readdir (folder)) {
+        if (strncmp (entry->d_name, OWN, sizeof OWN - 1) != 0 || !is_folder (folder, entry->d_name))
+            continue;
+        items = mem_grow (items, *n + 1, sizeof *items);
+        items[*n] = (struct cache_own) { .host = text_copy (arena, text_of (entry->d_name + sizeof OWN - 1)) };
+        measure (&items[(*n)++], folder, entry->d_name);
+    }
+    closedir (folder);
+    if (*n)
+        qsort (items, *n, sizeof *items, by_host);
+    *out = arena_copy (arena, items, *n * sizeof *items);
+    mem_free (items);
     return 0;
 }

@@ -146,7 +146,7 @@ static int export (const struct generation *from, const struct manifest *manifes
         return 0;
     if (folder_remove (part, &why) != 0)
         err_prefix (err, "(%.200s stays)", part);
-    return -1;
+    return err_prefix (err, "cannot export to %.200s", to);
 }
 
 int carry_export (const char *root, const struct fact_generation *generation, const char *to, struct text json, struct err *err)

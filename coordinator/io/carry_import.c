@@ -146,7 +146,7 @@ static int copy_in (const struct carried *carried, const char *dir, struct err *
     for (uint32_t i = 0; rc == 0 && i < carried->manifest.n; i++)
         rc = give_mode (&carried->manifest.items[i].at, to, err);
     close (to);
-    return rc;
+    return rc == 0 ? 0 : err_prefix (err, "cannot fill %.300s", dir);
 }
 
 /* The copy is sealed as a writer's would be, so what is published is what lies here now, and it must be the same. */

@@ -11,27 +11,30 @@
 
 /* ---- waiting for it ---- */
 
-enum { LOOK_MS = 500 };
+/* RIVALS_MAX: imports are short and may come one after the other; past so many it is said that somebody writes. */
+enum { LOOK_MS = 500, RIVALS_MAX = 16 };
 
-struct watch { struct lease_rival rival; uint64_t since_ms; bool told; };
+struct watch { struct lease_rival rival; uint64_t since_ms; uint32_t rivals; bool told; };
 
 static int lives (const struct lease_rival *rival, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "run %.*s writes this bundle's cache now (generation %" PRIu64 "): import again when that run is over",
+                    "run (or import) %.*s writes this bundle's cache now (generation %" PRIu64 "): import again when it is "
+                    "over",
                     TEXT_ARG (text_clip (rival->run, 40)), rival->token);
 }
 
-/* Another look at who has it. A beat that moved is the end of the watch. */
+/* Another look at who has it. A beat that moved is the end of the watch; somebody else is watched anew. */
 static int look (struct watch *watch, const struct lease_rival *now, const struct log *log, struct arena *arena, struct err *err)
 {
     uint64_t wait_ms = lease_grantor_ms (LEASE_TERM_MS) + lease_delay_ms (LEASE_TERM_MS);
-    if (watch->rival.token && (watch->rival.token != now->token || watch->rival.beat != now->beat))
+    bool other = watch->rival.token != now->token;
+    if (other ? watch->rivals == RIVALS_MAX : watch->rival.beat != now->beat)
         return lives (now, err);
-    if (!watch->rival.token) {
-        *watch = (struct watch) { .rival = *now, .since_ms = clock_boot_ms () };
+    if (other) {
+        *watch = (struct watch) { .rival = *now, .since_ms = clock_boot_ms (), .rivals = watch->rivals + 1 };
         watch->rival.run = text_copy (arena, now->run);
-        log_say (log, "run %.*s has the lease of this cache; watching for %" PRIu64 " s whether it still lives",
+        log_say (log, "run (or import) %.*s has the lease of this cache; watching for %" PRIu64 " s whether it still lives",
                  TEXT_ARG (text_clip (now->run, 40)), (wait_ms + 999) / 1000);
     }
     watch->told = clock_boot_ms () - watch->since_ms >= wait_ms;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
@@ -209,6 +210,9 @@ static int settle (struct catalogue *catalogue, struct err *err)
                         "%s/catalogue.db was made by an older sliceup and cannot be changed from here: any run that uses "
                         "this cache brings it to format %d",
                         catalogue->root, FORMAT);
+    if (catalogue->looking && format == 0)
+        return err_set (err, ERR_STATE, "%s/catalogue.db was begun and holds nothing yet: the next run or import makes it whole",
+                        catalogue->root);
     if (catalogue->looking || (format != 0 && format != 1))
         return format_unknown (catalogue, format, err);
     if (catalogue_begin (catalogue, err) != 0)
@@ -226,7 +230,7 @@ static int file_prepare (const char *path, struct err *err)
     return database_file_check (path, DATABASE_WRITE, err);
 }
 
-static struct catalogue *open_file (const char *root, const char *path, enum database_use use, struct err *err)
+static struct catalogue *open_file (const char *root, const char *path, enum database_use use, int *why, struct err *err)
 {
     sqlite3 *db = database_open (path, use, BUSY_MS, err);
     if (!db)
@@ -237,8 +241,40 @@ static struct catalogue *open_file (const char *root, const char *path, enum dat
         database_fail (db, "set up waiting", err);
     else if (settle (catalogue, err) == 0)
         return catalogue;
+    *why = sqlite3_extended_errcode (db);
+    if (*why == SQLITE_NOTADB || *why == SQLITE_CORRUPT)
+        err_set (err, ERR_DAMAGE, "%s is damaged (%s): put a copy of it back, or use another cache root; without it nobody "
+                 "knows which generations are sealed", path, sqlite3_errmsg (db));
     catalogue_close (catalogue);
     return NULL;
+}
+
+/* Who was killed in the middle of a change leaves a journal, and SQLite reads nothing before that is rolled back, which
+ * a connection that only reads may not do (sqlite rescode.html, SQLITE_READONLY_ROLLBACK). */
+static int roll_back (const char *root, const char *path, struct err *err)
+{
+    struct err own = { 0 };
+    sqlite3 *db = database_open (path, DATABASE_WRITE, BUSY_MS, &own);
+    int rc = db ? database_run (db, "SELECT count (*) FROM sqlite_schema", "roll back an interrupted change", &own) : -1;
+    if (db)
+        database_close (db);
+    if (rc == 0)
+        return 0;
+    return err_set (err, own.code, "a change of %s/catalogue.db was interrupted and has to be rolled back before anything is "
+                    "read, which user %u cannot do here: ask again as its owner, where the cache can be written (%.200s)",
+                    root, (unsigned) geteuid (), own.text);
+}
+
+static struct catalogue *open_to_look (const char *root, const char *path, struct err *err)
+{
+    int why = SQLITE_OK;
+    struct err own = { 0 };
+    struct catalogue *catalogue = open_file (root, path, DATABASE_READ, &why, &own);
+    if (!catalogue && why == SQLITE_READONLY_ROLLBACK)
+        return roll_back (root, path, err) == 0 ? open_file (root, path, DATABASE_READ, &why, err) : NULL;
+    if (!catalogue)
+        err_set (err, own.code, "%s", own.text);
+    return catalogue;
 }
 
 static int path_of (const char *root, char path[PATH_MAX], struct err *err)
@@ -252,12 +288,13 @@ static int path_of (const char *root, char path[PATH_MAX], struct err *err)
 struct catalogue *catalogue_open (const char *cache_root, struct err *err)
 {
     char path[PATH_MAX], storage[STORAGE_ID_BYTES];
-    if (path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0700, err) != 0 || file_prepare (path, err) != 0)
+    int why;
+    if (path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0755, err) != 0 || file_prepare (path, err) != 0)
         return NULL;
     /* Here rather than on a host: who is first to look must find it. */
     if (storage_id (cache_root, true, storage, err) != 0)
         return NULL;
-    return open_file (cache_root, path, DATABASE_WRITE, err);
+    return open_file (cache_root, path, DATABASE_WRITE, &why, err);
 }
 
 struct catalogue *catalogue_look (const char *cache_root, struct err *err)
@@ -267,11 +304,11 @@ struct catalogue *catalogue_look (const char *cache_root, struct err *err)
     if (path_of (cache_root, path, err) != 0)
         return NULL;
     if (lstat (path, &st) != 0 && errno == ENOENT) {
-        err_set (err, ERR_STATE, "there is no catalogue.db in %s: no run has used this cache root yet, or it is not one",
+        err_set (err, ERR_STATE, "there is no catalogue.db in %s: no run has shared a cache there yet, or it is no cache root",
                  cache_root);
         return NULL;
     }
-    return database_file_check (path, DATABASE_READ, err) == 0 ? open_file (cache_root, path, DATABASE_READ, err) : NULL;
+    return database_file_check (path, DATABASE_READ, err) == 0 ? open_to_look (cache_root, path, err) : NULL;
 }
 
 void catalogue_close (struct catalogue *catalogue)

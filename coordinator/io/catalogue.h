@@ -14,7 +14,8 @@
 
 struct catalogue;
 struct catalogue *catalogue_open (const char *cache_root, struct err *err);
-/* To look only: makes nothing, changes nothing. ERR_STATE: there is none. */
+/* To look only: makes nothing, changes nothing but what somebody who was killed had half changed, which is rolled back
+ * first. ERR_STATE: there is none. */
 struct catalogue *catalogue_look (const char *cache_root, struct err *err);
 void catalogue_close (struct catalogue *catalogue);
 /* A bundle names a folder below the root: nothing in it may lead out of there. ERR_REFUSED. */

@@ -62,7 +62,16 @@ int database_fail (sqlite3 *db, const char *doing, struct err *err)
     int code = sqlite3_errcode (db);
     if (!path || !*path)
         path = "the database";
-    if (system != 0 && (code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_CANTOPEN))
+    if (code == SQLITE_FULL)
+        return err_set (err, code_of (db), "cannot %s in %s: no room is left on that file system: free some, then try again",
+                        doing, path);
+    if (code == SQLITE_READONLY)
+        return err_set (err, code_of (db), "cannot %s in %s: it lies on a storage that is mounted read-only here, or user "
+                        "%u may not write there", doing, path, (unsigned) geteuid ());
+    if (code == SQLITE_CANTOPEN && system == EACCES)
+        return err_set (err, code_of (db), "cannot %s in %s: user %u may not use it, only its owner may", doing, path,
+                        (unsigned) geteuid ());
+    if (system != 0 && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
         return err_set (err, code_of (db), "cannot %s in %s: %s: %s", doing, path, sqlite3_errmsg (db),
                         strerror (system));
     return err_set (err, code_of (db), "cannot %s in %s: %s", doing, path, sqlite3_errmsg (db));

@@ -59,9 +59,12 @@ static int publish (struct asked *asked)
 /* Where this machine does not see what the hosts see, there is nothing to look over here. */
 static int look_over (struct asked *asked)
 {
-    char id[STORAGE_ID_BYTES];
-    if (storage_id (asked->root, false, id, &asked->err) < 0)
+    char id[STORAGE_ID_BYTES] = "";
+    struct err unmarked = { 0 };
+    if (storage_id (asked->root, false, id, &unmarked) < 0 && (asked->storage.len || unmarked.code != ERR_STATE)) {
+        asked->err = unmarked;
         return -1;
+    }
     if (asked->storage.len && !text_is (asked->storage, id))
         return err_set (&asked->err, ERR_STATE, "this machine sees another storage than the hosts under %s", asked->root);
     return catalogue_audit (*asked->catalogue, asked->bundle, &asked->arena, &asked->findings, &asked->findings_n, &asked->err);
@@ -135,8 +138,10 @@ static void answer_find (struct driver *driver, struct asked *asked)
     struct input in = { .kind = IN_CACHE_FOUND };
     if (asked->generation.token)
         in.generation = &asked->generation;
-    if (asked->rc < 0)
+    if (asked->rc < 0) {
         log_say (driver->options.log, "the cache catalogue could not be read or told: %s", asked->err.text);
+        in.text = text_of (asked->err.text);
+    }
     driver_step (driver, &in);
 }
 

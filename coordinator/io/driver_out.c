@@ -66,6 +66,20 @@ static void hold_frame (struct driver *driver, struct held *held, const struct e
     held_own (held, driver->frame.len > MSG_MAX_BYTES ? (struct text) { 0 } : buf_as_text (&driver->frame));
 }
 
+/* What goes to the catalogue. Copies of texts take memory even when they are empty, so a message has none. */
+static void hold_order (struct held *held, const struct effect *effect)
+{
+    held->token = effect->token;
+    held->flag = effect->flag;
+    held->rival = effect->rival;
+    held->rival.run = text_copy (&held->arena, effect->rival.run);
+    held->storage = text_copy (&held->arena, effect->storage);
+    if (effect->kind == FX_CACHE_PUBLISH)
+        record_copy (fact_body (FACT_GENERATION_PUBLISHED), &held->generation, effect->generation, &held->arena);
+    else
+        held_own (held, effect->text);
+}
+
 static void driver_hold (struct driver *driver, const struct effect *effect)
 {
     struct held *held = held_add (&driver->held, driver->recorded_index);
@@ -73,17 +87,10 @@ static void driver_hold (struct driver *driver, const struct effect *effect)
     held->effect = effect->kind;
     held->host = effect->host;
     held->exit_status = effect->exit_status;
-    held->token = effect->token;
-    held->flag = effect->flag;
-    held->rival = effect->rival;
-    held->rival.run = text_copy (&held->arena, effect->rival.run);
-    held->storage = text_copy (&held->arena, effect->storage);
     if (effect->kind == FX_SEND)
         hold_frame (driver, held, effect);
-    else if (effect->kind == FX_CACHE_PUBLISH)
-        record_copy (fact_body (FACT_GENERATION_PUBLISHED), &held->generation, effect->generation, &held->arena);
     else
-        held_own (held, effect->text);
+        hold_order (held, effect);
 }
 
 void driver_take_outbox (struct driver *driver)

@@ -36,6 +36,7 @@ void board_destroy (struct board *board)
     forget_metrics (board);
     kept_forget (&board->generation.bundle);
     kept_forget (&board->sentence);
+    kept_forget (&board->awaited);
     arena_release (&board->arena);
     mem_free (board);
 }
@@ -195,6 +196,16 @@ static void apply_dropped (struct board *board, const struct fact_generation_dro
     board->generation.dropped |= board->generation.token != 0 && board->generation.token == dropped->token;
 }
 
+/* Told again while it lasts. */
+static void apply_awaited (struct board *board, const struct fact *fact)
+{
+    struct text what = text_clip (fact->of.cache_awaited.what, NAME_MAX_BYTES);
+    if (text_equal (board->awaited, what))
+        return;
+    kept_set (&board->awaited, what, NAME_MAX_BYTES);
+    board->awaited_since_ms = fact->at_ms;
+}
+
 static void apply_run_ended (struct board *board, const struct fact_run_ended *ended)
 {
     board->ended = true;
@@ -214,7 +225,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED: apply_generation (board, fact); break;
     case FACT_GENERATION_DROPPED: apply_dropped (board, &fact->of.generation_dropped); break;
-    case FACT_CACHE_VIOLATED: board->violations_n++; break;
+    case FACT_CACHE_VIOLATED: board->violations_n += finding_counts (fact->of.cache_violated.finding.kind); break;
     case FACT_LEASE_LOST: board->leases_lost_n++; break;
     case FACT_PASS_BEGAN: board_pass_began (board, fact); break;
     case FACT_PASS_SKIPPED: board_pass_skipped (board, &fact->of.pass_skipped); break;
@@ -228,6 +239,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_HOST_HEARD: apply_heard (board, fact); break;
     case FACT_HOST_SUSPECTED: apply_suspected (board, fact); break;
     case FACT_HOST_STEPPED: apply_stepped (board, fact); break;
+    case FACT_CACHE_AWAITED: apply_awaited (board, fact); break;
     default: break; /* what stopped a pass is in its verdicts; who was granted the cache shows when it is published */
     }
 }

@@ -99,6 +99,8 @@ struct board {
     uint64_t opened_gates;      /* of the running pass */
     struct board_generation generation; /* token 0: none */
     uint32_t violations_n, leases_lost_n;
+    struct text awaited;        /* what the climb waits for that no host has to do; empty: nothing */
+    uint64_t awaited_since_ms;
     LIST_OF (struct board_metric) metrics;
     uint32_t conflicts_n;
     uint32_t cancel_level;

@@ -137,7 +137,7 @@ static void tell_violated (struct teller *teller, const struct fact *fact)
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
     const struct finding *finding = &violated->finding;
-    buf_printf (&teller->words, "cache violated: %s", names_of (&finding_kind_names, finding->kind));
+    buf_printf (&teller->words, "%s: %s", finding_counts (finding->kind) ? "cache violated" : "cache", names_of (&finding_kind_names, finding->kind));
     if (finding->token)
         buf_printf (&teller->words, " in generation %" PRIu64, finding->token);
     if (violated->host < teller->board->plan.hosts.n) {

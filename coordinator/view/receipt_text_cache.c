@@ -97,7 +97,7 @@ static void add_dropped (const struct slice_receipt *receipt, const struct heade
 
 static void add_violation (const struct violation_receipt *violation, struct buf *out)
 {
-    buf_printf (out, "violated %s", names_of (&finding_kind_names, violation->kind));
+    buf_printf (out, "%s %s", finding_counts (violation->kind) ? "violated" : "noted   ", names_of (&finding_kind_names, violation->kind));
     if (violation->token)
         buf_printf (out, " in generation %" PRIu64, violation->token);
     if (violation->path.len) {

@@ -6,11 +6,11 @@
 
 #include "common/base/duration.h"
 
-enum wait { WAIT_JOIN, WAIT_RETURN, WAIT_SILENT, WAIT_GATE, WAIT_STOP, WAIT_START, WAIT_PHASE, WAIT_RESULT };
+enum wait { WAIT_CACHE, WAIT_JOIN, WAIT_RETURN, WAIT_SILENT, WAIT_GATE, WAIT_STOP, WAIT_START, WAIT_PHASE, WAIT_RESULT };
 
 struct wait_group {
     enum wait wait;
-    struct text word;       /* PHASE, GATE: its name. JOIN, RETURN: the step of its launch */
+    struct text word;       /* PHASE, GATE: its name. JOIN, RETURN: the step of its launch. CACHE, without hosts: what */
     uint64_t since_ms;
     uint32_t *hosts;
     uint32_t n, capacity;
@@ -188,6 +188,13 @@ static void add_silent (const struct teller *teller, const struct wait_group *gr
     buf_printf (teller->out, " silent for %s", duration_print (silent_ms, span));
 }
 
+static void add_awaited (const struct teller *teller, const struct wait_group *group)
+{
+    buf_puts (teller->out, "waiting for ");
+    buf_escaped (teller->out, group->word, 0);
+    add_span (teller, group->since_ms, 0);
+}
+
 static void add_step (const struct teller *teller, const struct wait_group *group)
 {
     if (group->word.len == 0)
@@ -207,6 +214,7 @@ static void add_line (const struct teller *teller, const struct wait_group *grou
     case WAIT_GATE: add_gate (teller, group); break;
     case WAIT_PHASE: add_phase (teller, group); break;
     case WAIT_SILENT: add_silent (teller, group); break;
+    case WAIT_CACHE: add_awaited (teller, group); break;
     default:
         buf_puts (teller->out, "waiting for ");
         add_set (teller, group->hosts, group->n);
@@ -229,6 +237,8 @@ uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lin
         return 0;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         add_host (board, i, &table);
+    if (board->awaited.len)
+        group_for (&table, WAIT_CACHE, board->awaited)->since_ms = board->awaited_since_ms;
     if (table.n)
         qsort (table.items, table.n, sizeof (*table.items), longest_first);
     uint32_t shown = earliest (table.n, lines);

@@ -7,8 +7,10 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import sqlite3
+import subprocess
 import threading
 import unittest
 
@@ -99,6 +101,27 @@ class Carrying(Cache):
         for path, content in FILES.items():
             self.assertEqual(content, (other / BUNDLE / "gen-2" / path).read_bytes())
             self.assertEqual(0o444, (other / BUNDLE / "gen-2" / path).stat().st_mode & 0o777)
+
+    def test_workers_of_other_users_can_read_what_was_imported(self):
+        old = os.umask(0o077)
+        try:
+            self.bring(1)
+        finally:
+            os.umask(old)
+        folder = self.root / BUNDLE / "gen-1" / "xla" / "autotune"
+        while folder != self.root.parent:
+            self.assertEqual(0o005, folder.stat().st_mode & 0o005, folder)
+            folder = folder.parent
+        self.assertEqual(0o600, (self.root / "catalogue.db").stat().st_mode & 0o777)
+
+    def test_an_import_that_covers_less_than_what_was_the_newest_says_so(self):
+        self.bring(1)
+        ended = self.passes(self.cache("import", self.carried("less", {"own": b"2"}, covers=["tiny:11"])))
+        self.assertIn("generation 1, the newest before this one, also covers dense; runs are sent to 2", ended.err)
+        ended = self.passes(self.cache("import", self.lab.files / "carried-1"))
+        self.assertIn("generation 2 is newer: runs are sent there, not to 1", ended.err)
+        ended = self.passes(self.cache("import", self.carried("more", {"own": b"3"}, covers=["tiny:11", "dense:22"])))
+        self.assertEqual("", ended.err)
 
     def test_the_same_is_not_imported_twice(self):
         self.bring(1)
@@ -232,6 +255,19 @@ class Carrying(Cache):
         self.assertIn("cd" * 16, ended.err)
         self.assertEqual(["gen-1"], self.folders())
 
+    def test_who_takes_the_lease_next_is_watched_anew(self):
+        self.bring(1)
+        for token, run in ((50, "cd" * 16), (51, "ef" * 16)):
+            self.change("INSERT INTO token (token, bundle, run, wall_ms) VALUES (?, ?, ?, 1)", token, BUNDLE, run)
+        self.change("INSERT INTO lease (bundle, token, run, beat) VALUES (?, 50, ?, 1)", BUNDLE, "cd" * 16)
+        importing = self.lab.start("cache", "import", self.carried("other", {"x": b"y"}), "--root", self.root)
+        importing.wait_out("cd" * 16)
+        self.change("UPDATE lease SET token = 51, run = ?", "ef" * 16)
+        importing.wait_out("ef" * 16)
+        self.change("DELETE FROM lease")
+        self.passes(importing.end(60))
+        self.assertEqual("published", self.generations()[52]["state"])
+
     def test_the_lease_of_a_run_that_died_is_taken_over_after_watching_it(self):
         self.bring(1)
         self.change("INSERT INTO token (token, bundle, run, wall_ms) VALUES (50, ?, ?, 1)", BUNDLE, "cd" * 16)
@@ -250,6 +286,7 @@ class Looking(Cache):
         for word in (BUNDLE, "frontend jax", "fingerprint 0123456789abcdef", "tiny, dense", "dropped", "cdcdcdcd on v6e-3", "\\x1b[31mjit_a"):
             self.assertIn(word, said)
         self.assertNotIn("\x1b", said)
+        self.assertLessEqual(max(map(len, said.splitlines()[1:])), 125, "what matters is beyond any terminal's edge")
         listed = self.generations()
         self.assertEqual([{"run": "cd" * 16, "home": str(self.lab.home), "machine": "v6e-3"}], listed[1]["users"])
         self.assertEqual(4, listed[2]["entries"])
@@ -317,6 +354,124 @@ class Looking(Cache):
         ended = self.lab.sliceup("cache", "explain", "h0", "h9")
         self.assertEqual(2, ended.status, ended)
         self.assertIn("no host 'h9'", ended.err)
+
+
+    def own(self, host, files):
+        folder = self.root / BUNDLE / f"host-{host}"
+        folder.mkdir(parents=True, mode=0o700)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        (self.root / "storage").exists() or (self.root / "storage").write_text("0123456789abcdef\n")
+
+    def test_caches_of_single_hosts_are_listed(self):
+        self.own("v6e-1", {"a": b"x" * 1000, "b": b"y"})
+        self.own("v6e-0", {})
+        listed = self.asked("ls")
+        self.assertEqual([(BUNDLE, [], [{"host": "v6e-0", "bytes": 0, "entries": 0, "looked_into": True},
+                                        {"host": "v6e-1", "bytes": 1001, "entries": 2, "looked_into": True}])],
+                         [(b["bundle"], b["generations"], b["hosts"]) for b in listed["bundles"]])
+        said = self.passes(self.cache("ls")).out
+        self.assertIn("0 published, 2 of single hosts, 1001 B in all", said)
+        self.assertRegex(said, r"per-host +1001 B +2 +host-v6e-1")
+        self.assertFalse((self.root / "catalogue.db").exists(), "looking made a catalogue")
+        self.bring(1)
+        said = self.passes(self.cache("ls")).out
+        self.assertIn("1 published, 2 of single hosts", said)
+        self.assertEqual(1, said.count(BUNDLE))
+
+    def test_a_catalogue_that_is_lost_or_damaged_is_not_an_empty_one(self):
+        self.bring(1)
+        self.own("v6e-0", {})
+        catalogue = self.root / "catalogue.db"
+        whole = catalogue.read_bytes()
+        for content, status, word in ((bytes(range(256)) * 16, 5, "put a copy of it back"), (b"", 3, "holds nothing yet")):
+            catalogue.write_bytes(content)
+            for verb in ("ls", "verify"):
+                ended = self.cache(verb)
+                self.assertEqual(status, ended.status, ended)
+                self.assertIn(word, ended.err)
+        catalogue.unlink()
+        ended = self.cache("ls")
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn("there is no catalogue.db", ended.err)
+        catalogue.write_bytes(whole)
+        catalogue.chmod(0o600)
+        self.passes(self.cache("verify"))
+
+    def interrupted(self):
+        """The catalogue as somebody leaves it who is killed in the middle of a change."""
+        child = os.fork()
+        if child == 0:
+            try:
+                catalogue = sqlite3.connect(self.root / "catalogue.db", isolation_level=None, timeout=30)
+                catalogue.execute("PRAGMA cache_size = 1")
+                catalogue.execute("BEGIN IMMEDIATE")
+                catalogue.execute("UPDATE token SET why = hex (randomblob (20000))")
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        self.assertTrue((self.root / "catalogue.db-journal").exists())
+
+    def test_who_only_looks_undoes_what_a_killed_one_had_half_changed(self):
+        self.bring(1)
+        for verb in (("ls",), ("verify",), ("gc", "--dry-run"), ("export", "1", self.lab.files / "out")):
+            self.interrupted()
+            self.passes(self.cache(*verb))
+        self.assertEqual(None, self.generations()[1]["why"], "half a change was kept")
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
+    def test_a_half_change_that_cannot_be_undone_is_told(self):
+        self.bring(1)
+        self.interrupted()
+        shown = self.lab.root / "shown"
+        shown.mkdir()
+        subprocess.run(["mount", "--bind", self.root, shown], check=True)
+        try:
+            subprocess.run(["mount", "-o", "remount,ro,bind", shown], check=True)
+            ended = self.cache("ls", root=shown)
+        finally:
+            subprocess.run(["umount", shown], check=True)
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn("was interrupted and has to be rolled back", ended.err)
+        self.assertIn("where the cache can be written", ended.err)
+
+    def test_a_root_that_is_no_folder_is_told(self):
+        file = self.lab.write("file", "")
+        for verb in (("ls",), ("verify",), ("gc",), ("export", "1", self.lab.files / "out")):
+            ended = self.cache(*verb, root=file)
+            self.assertEqual(3, ended.status, ended)
+            self.assertIn("expected a cache root", ended.err)
+        ended = self.cache("import", self.lab.files)
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn("expected a folder that sliceup cache export made", ended.err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "becoming another user needs root")
+    def test_what_a_user_may_not_see_is_told_with_who_may(self):
+        self.bring(1)
+        for path in (self.lab.root, self.lab.files):
+            path.chmod(0o755)
+        sliceup = self.lab.root / "sliceup"     # the build may lie where others may not look
+        shutil.copy(lab.SLICEUP, sliceup)
+        sliceup.chmod(0o755)
+        theirs = self.lab.root / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, 65534, 65534)
+
+        def asked_by_nobody(*args):
+            env = self.lab.env(SLICEUP_HOME=str(theirs))
+            ended = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sliceup, "cache", *args,
+                                    "--root", self.root], env=env, capture_output=True, text=True, timeout=60)
+            self.assertEqual(3, ended.returncode, ended)
+            return ended.stderr
+        for verb in (("ls",), ("verify",), ("gc",)):
+            self.assertIn("user 65534 may not use it, only its owner may", asked_by_nobody(*verb))
+        self.root.chmod(0o700)
+        for verb in (("ls",), ("verify",), ("gc",)):
+            self.assertIn("user 65534 may not look into cache root", asked_by_nobody(*verb))
+
+    def test_only_what_a_verb_takes_is_proposed(self):
+        self.assertNotIn("did you mean --dry-run", self.lab.sliceup("cache", "export", "1", "x", "--dry-run").err)
+        self.assertIn("did you mean --dry-run", self.lab.sliceup("cache", "gc", "--dry-rum").err)
 
 
 class Collecting(Cache):

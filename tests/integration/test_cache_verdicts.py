@@ -43,7 +43,19 @@ class Verdicts(lab.LabTest):
                 self.assertEqual(sentence, cause.rstrip("_") if name == "other" else cause)
         for host in ("h0", f"h{1 + len(planted)}"):
             self.assertEqual(("passed", "restored"), self.verdict(receipt, host)[:2])
+        self.explained(1 + len(planted))
         self.nothing_is_left()
+
+    def explained(self, last):
+        """`sliceup cache explain` finds the same, and between hosts of which one only loaded."""
+        for host, words in (("h1", ("jit_doubled: flags differs", "XLA_FLAGS has --xla_")), ("h3", ("computation differs",))):
+            ended = self.lab.sliceup("cache", "explain", "h0", host)
+            self.assertEqual(1, ended.status, ended)
+            for word in words:
+                self.assertIn(word, ended.out)
+        ended = self.lab.sliceup("cache", "explain", "h0", f"h{last}")
+        self.assertEqual(0, ended.status, ended)
+        self.assertIn("the same keys for 2 programs", ended.out)
 
     def test_what_its_writer_did_not_keep_is_below_the_threshold(self):
         receipt = self.climb(2, planted=["h0/cold=threshold"])

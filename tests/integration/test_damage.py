@@ -146,7 +146,7 @@ class FullDisk(Damaged):
                 pass
         ended = run.end(60)
         self.assertEqual(3, ended.status, ended)  # not damaged: it goes on when there is room
-        self.assertRegex(ended.out, r"(?m)^sliceup: cannot make facts durable in .*journal\.db: .*full")
+        self.assertRegex(ended.out, r"(?m)^sliceup: cannot make facts durable in .*journal\.db: no room is left")
         self.assertRegex(ended.out, r"(?m)^run [0-9a-f]{8} was left unfinished; .*sliceup resume")
         acknowledged = self.lab.count("attempt-ended")
         before = self.marked()

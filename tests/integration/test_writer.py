@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import sqlite3
+import subprocess
 import unittest
 
 import lab
@@ -108,6 +109,23 @@ class Runs(Writing):
         lines = len(self.marked())
         self.passes(self.lab.sliceup("run", self.slice(cache=read_only)))
         self.assertEqual(lines, len(self.marked()))
+
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
+    def test_a_full_storage_keeps_nobody_from_reading(self):
+        root = self.lab.root / "small"
+        root.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80m", "none", root], check=True)
+        try:
+            self.passes(self.lab.sliceup("run", self.slice(cache={"root": str(root)})))
+            with open(root / "fill", "wb") as fill:
+                fill.write(bytes(70 << 20))
+            ended = self.lab.sliceup("run", self.slice(cache={"root": str(root)}))
+            self.assertEqual(3, ended.status, ended)
+            self.assertIn("is full: ", ended.out)
+            self.passes(self.lab.sliceup("run", self.slice(cache={"root": str(root), "mode": "read-only"})))
+        finally:
+            subprocess.run(["umount", "--lazy", root], check=True)
 
 
 class Pauses(Writing):

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -672,6 +673,49 @@ static void what_the_writer_sealed_is_what_a_reader_gets (void **state)
     assert_int_equal (r->seal.token, 0);
 }
 
+struct spoiler { struct text ran, mark, go; bool done; };
+
+/* Once the program says that it runs: spoils the storage's mark, and lets the program go on. */
+static void *spoil_while_it_runs (void *owner)
+{
+    struct spoiler *spoiler = owner;
+    for (int i = 0; i < 3000 && access (spoiler->ran.ptr, F_OK) < 0; i++)
+        (void) poll (NULL, 0, 10);
+    (void) unlink (spoiler->mark.ptr);
+    int mark = open (spoiler->mark.ptr, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    spoiler->done = mark >= 0 && write (mark, "junk", 4) == 4;
+    int go = open (spoiler->go.ptr, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    spoiler->done &= go >= 0;
+    close (mark);
+    close (go);
+    return NULL;
+}
+
+static void what_could_not_be_looked_over_afterwards_is_not_verified (void **state)
+{
+    struct bench *b = *state;
+    pthread_t thread;
+    use_cache (b, CACHE_ROLE_WRITER, 5);
+    use_command (b, "echo entry > ../../cache/generation/one");
+    const struct result *r = run (b);
+    b->run.cache.sha256 = text_copy (&b->arena, r->seal.sha256);
+    b->run.cache.role = CACHE_ROLE_READER;
+    use_command (b, "touch ran; i=0; while [ ! -e go ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done; [ -e go ]");
+    struct text scratch = text_format (&b->arena, "%s/scratch/%u.%s.%u", b->directory, b->run.key.rung,
+                                       names_of (&pass_names, b->run.key.pass), b->run.key.attempt + 1);
+    struct spoiler spoiler = { .ran = text_format (&b->arena, "%s/ran", scratch.ptr),
+                               .mark = text_format (&b->arena, "%s/root/storage", b->directory),
+                               .go = text_format (&b->arena, "%s/go", scratch.ptr) };
+    assert_int_equal (pthread_create (&thread, NULL, spoil_while_it_runs, &spoiler), 0);
+    r = run_again (b);
+    assert_int_equal (pthread_join (thread, NULL), 0);
+    assert_true (spoiler.done);
+    assert_int_equal (r->ending, ENDING_EXITED);
+    assert_int_equal (r->code, 0);
+    assert_true (r->cache_state.len && !text_is (r->cache_state, "verified"));
+    assert_true (text_equal (r->problem, r->cache_state));
+}
+
 static void a_damaged_generation_is_not_run (void **state)
 {
     struct bench *b = *state;
@@ -812,6 +856,7 @@ int main (int argc, char **argv)
         T (a_builtin_is_this_executable_again),
         T (without_its_environment_a_canary_does_not_start),
         T (what_the_writer_sealed_is_what_a_reader_gets),
+        T (what_could_not_be_looked_over_afterwards_is_not_verified),
         T (a_damaged_generation_is_not_run),
         T (a_failed_writer_seals_nothing),
         T (a_reader_without_a_generation_gets_an_empty_one),

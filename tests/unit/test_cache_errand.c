@@ -180,6 +180,25 @@ static void a_refused_generation_is_answered_with_all_that_is_wrong (void **stat
     assert_int_equal (place.answer.cache.storage.len, 0); /* this root never had a mark */
 }
 
+/* What is wrong with what a writer was to begin from is as much a violation as what a reader finds. */
+static void a_base_that_was_changed_is_answered_with_all_that_is_wrong (void **state)
+{
+    struct yard *yard = *state;
+    struct place place = place_of (yard);
+    seal_lots (yard, 3);
+    spoil (yard, 3, "empty");
+    struct cache_order given = reader_order (yard, 3), order = given;
+    order.role = CACHE_ROLE_WRITER;
+    order.token = 4;
+    order.base = 3;
+    order.base_sha256 = given.sha256;
+    order.sha256 = (struct text) { 0 };
+    assert_int_equal (prepare_order (&place, &order), -1);
+    assert_int_equal (place.answer.findings.n, 1);
+    assert_int_equal (place.answer.findings.items[0].token, 3);
+    assert_true (text_is (place.answer.findings.items[0].path, "empty"));
+}
+
 static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void **state)
 {
     struct yard *yard = *state;
@@ -231,6 +250,7 @@ int main (void)
         YARD_TEST (every_byte_is_read_the_first_time_only),
         YARD_TEST (what_was_verified_is_remembered_for_the_newest),
         YARD_TEST (a_refused_generation_is_answered_with_all_that_is_wrong),
+        YARD_TEST (a_base_that_was_changed_is_answered_with_all_that_is_wrong),
         YARD_TEST (an_audit_answers_with_findings_or_with_why_it_could_not_look),
         cmocka_unit_test (only_readers_of_something_published_are_audited),
     };

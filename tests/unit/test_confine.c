@@ -116,7 +116,8 @@ static void without_one_right_a_way_is_open (void **state)
 {
     static const struct { uint64_t right; enum way way; int abi; } rows[] = {
         { RIGHT (WRITE_FILE), WAY_OVERWRITE, 1 }, { RIGHT (WRITE_FILE), WAY_APPEND, 1 },
-        { RIGHT (REMOVE_FILE), WAY_UNLINK, 1 }, { RIGHT (REMOVE_DIR), WAY_UNLINK, 1 }, { RIGHT (MAKE_REG), WAY_CREATE, 1 },
+        { RIGHT (REMOVE_FILE), WAY_UNLINK, 1 }, { RIGHT (REMOVE_DIR), WAY_UNLINK, 1 },
+        { RIGHT (MAKE_REG), WAY_CREATE, 1 },
         { RIGHT (MAKE_DIR), WAY_MKDIR, 1 }, { RIGHT (MAKE_SYM), WAY_SYMLINK, 1 }, { RIGHT (MAKE_FIFO), WAY_MKFIFO, 1 },
         { RIGHT (MAKE_SOCK), WAY_MKFIFO, 1 }, { RIGHT (MAKE_CHAR), WAY_MKFIFO, 1 }, { RIGHT_TRUNCATE, WAY_TRUNCATE, 3 },
     };

@@ -17,7 +17,8 @@ CANARY = TOP / "tests" / "canaries" / "writes_cache.py"
 ORDINARY = 65534
 IS_ROOT = os.geteuid() == 0
 # worker/io/confine_caps.c, as far as this process may give them on
-KEPT_CAPS = "%016x" % (0x180c0fb & int(re.search(r"CapBnd:\t(\w+)", pathlib.Path("/proc/self/status").read_text())[1], 16))
+BOUNDING = re.search(r"CapBnd:\t(\w+)", pathlib.Path("/proc/self/status").read_text())[1]
+KEPT_CAPS = f"{0x180c0fb & int(BOUNDING, 16):016x}"
 NO_MODES = {"chmod", "chmod_folder", "chown", "utimes", "setxattr"}  # what Landlock knows nothing of
 
 
@@ -159,7 +160,8 @@ class Confine(unittest.TestCase):
         self.assertEqual("landlock", told.level, told.text)
         self.assertTrue(self.open_ways(told) <= NO_MODES, told.text)
         cut = self.shell("echo some > mine; truncate -s 1 mine; wc -c < mine; "
-                         "python3 -c 'import os; os.truncate(\"mine\", 0)'", "--most", "landlock", "--landlock-abi", "2")
+                         "python3 -c 'import os; os.truncate(\"mine\", 0)'",
+                         "--most", "landlock", "--landlock-abi", "2")
         self.assertIn("1", cut.lines, "a file that is open for writing can be cut: " + cut.text)
         self.assertIn("PermissionError", cut.err)
 
@@ -177,7 +179,8 @@ class Confine(unittest.TestCase):
         told = self.shell("echo started", "--most", "landlock", "--least", "namespace")
         self.assertEqual(1, told.status, told.text)
         self.assertNotIn("started", told.lines)
-        self.assertRegex(told.said("problem")[0], "only be protected at level landlock, and cache.enforcement asks for namespace")
+        self.assertRegex(told.said("problem")[0],
+                         "only be protected at level landlock, and cache.enforcement asks for namespace")
 
     def test_why_a_better_level_is_not_possible_is_told(self):
         told = self.confine("--landlock-abi", "0", "--least", "namespace+landlock")
@@ -187,7 +190,8 @@ class Confine(unittest.TestCase):
 
     def test_readers_find_the_generation_at_the_constant_path(self):
         for most in ("storage", "landlock"):
-            told = self.shell(f"cat {self.yard.place}/generation/entry; ls {self.yard.place}/generation", "--most", most)
+            told = self.shell(f"cat {self.yard.place}/generation/entry; ls {self.yard.place}/generation",
+                              "--most", most)
             self.assertEqual(0, told.status, told.text)
             self.assertIn("entry", told.lines)
             self.assertIn("MANIFEST", told.lines)
@@ -273,8 +277,8 @@ class Confine(unittest.TestCase):
 
     def test_an_overlay_takes_what_the_program_writes(self):
         before = self.yard.listing()
-        told = self.shell(f"cd {self.yard.place}/generation && rm -f entry MANIFEST && echo new > entry && echo x > made && cat entry",
-                          "--overlay")
+        told = self.shell(f"cd {self.yard.place}/generation && rm -f entry MANIFEST && echo new > entry && "
+                          "echo x > made && cat entry", "--overlay")
         self.assertIn("new", told.lines, told.text)
         self.assertEqual(before, self.yard.listing())
         upper = self.yard.scratch / ".cache-layer" / "upper"
@@ -366,13 +370,80 @@ class Mounted(Confine):
         self.assertRegex(" ".join(told.said("note")), "uid 65534 does not reach")
 
     def test_block_devices_are_hidden(self):
-        script = "mount -t tmpfs none /dev -o dev,mode=755; mknod -m 666 /dev/null c 1 3; mknod -m 666 /dev/urandom c 1 9; " \
-                 "mkdir /dev/mapper; mknod /dev/disk0 b 7 0; mknod /dev/mapper/disk1 b 7 0"
+        script = "mount -t tmpfs none /dev -o dev,mode=755; mknod -m 666 /dev/null c 1 3; " \
+                 "mknod -m 666 /dev/urandom c 1 9; mkdir /dev/mapper; mknod /dev/disk0 b 7 0; " \
+                 "mknod /dev/mapper/disk1 b 7 0"
         for most in ("storage", "namespace", "landlock"):
             told = self.shell("for d in /dev/disk0 /dev/mapper/disk1; do if test -b $d && ( : >> $d ) 2>/dev/null; "
                               "then echo open $d; fi; done; echo looked", "--most", most, before=self.before(script))
             self.assertIn("looked", told.lines, told.text)
             self.assertFalse([line for line in told.lines if line.startswith("open /dev")], told.text)
+
+
+class Survey(unittest.TestCase):
+    """The builtin `cache`, by hand: what it says of roots good and bad."""
+
+    def setUp(self):
+        self.top = pathlib.Path(tempfile.mkdtemp(prefix="sliceup-survey-"))
+        self.addCleanup(shutil.rmtree, self.top)
+        self.root = self.top / "cache"
+
+    def survey(self, *options, before=()):
+        done = subprocess.run([*before, str(WORKER), "cache", "--root", str(self.root), *options], cwd=self.top,
+                              capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        facts = {line["name"]: line["value"] for line in lines if line["type"] == "fact"}
+        failures = [(line["layer"], line["text"]) for line in lines if line["type"] == "failure"]
+        self.assertEqual(bool(failures), done.returncode == 1, done.stdout + done.stderr)
+        return facts, failures
+
+    def mounted(self, script):
+        return ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", f'set -e; {script}; exec "$@"', "sh"]
+
+    def test_a_good_root_is_made_and_only_its_mark_is_left(self):
+        facts, failures = self.survey()
+        self.assertEqual([], failures)
+        self.assertEqual(["storage"], os.listdir(self.root))
+        self.assertEqual((self.root / "storage").read_text().strip(), facts["cache.storage"])
+        self.assertEqual(("namespace+landlock", "none"), (facts["cache.enforcement"], facts["cache.open_ways"]))
+        self.assertGreater(int(facts["cache.free_bytes"]), 0)
+        self.assertEqual(facts["cache.storage"], self.survey()[0]["cache.storage"], "it is made once")
+
+    def test_a_level_that_is_not_possible_fails_with_what_is(self):
+        _, ((layer, text),) = self.survey("--least", "storage")
+        self.assertEqual("cache", layer)
+        self.assertRegex(text, "at level namespace.landlock, and cache.enforcement asks for storage")
+        self.assertEqual(["storage"], os.listdir(self.root))
+
+    def test_a_root_that_is_a_file_or_below_one_is_named(self):
+        self.root.write_text("")
+        self.assertRegex(self.survey()[1][0][1], "is not a folder; move that away")
+        self.root = self.root / "below"
+        self.assertRegex(self.survey()[1][0][1], "something on the way is not a folder")
+
+    @unittest.skipUnless(IS_ROOT, "mounts are made by root only")
+    def test_a_full_storage_is_the_hosts_business(self):
+        self.root.mkdir()
+        for size in ("size=1m", "nr_inodes=100"):
+            _, ((layer, text),) = self.survey(before=self.mounted(f"mount -t tmpfs -o {size} none {self.root}"))
+            self.assertEqual("host", layer)
+            self.assertRegex(text, r"is full: \d+ MiB and \d+ files are free, at least 64 and 1000 are needed")
+
+    @unittest.skipUnless(IS_ROOT, "mounts are made by root only")
+    def test_a_read_only_storage_with_a_mark_is_the_best_there_is(self):
+        self.survey()
+        script = f"mount --bind {self.root} {self.root}; mount -o remount,bind,ro {self.root}"
+        facts, failures = self.survey("--least", "storage", before=self.mounted(script))
+        self.assertEqual([], failures)
+        self.assertEqual("storage", facts["cache.enforcement"])
+
+    @unittest.skipUnless(IS_ROOT, "mounts are made by root only")
+    def test_a_read_only_storage_without_a_mark_is_waited_for_and_named(self):
+        self.root.mkdir()
+        script = f"mount --bind {self.root} {self.root}; mount -o remount,bind,ro {self.root}"
+        _, ((layer, text),) = self.survey(before=self.mounted(script))
+        self.assertEqual("cache", layer)
+        self.assertRegex(text, "may only read the cache, and no other has made it")
 
 
 for _name in dir(Confine):

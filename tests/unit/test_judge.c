@@ -161,6 +161,7 @@ static void restored_needs_every_piece_of_evidence (void **state)
     set_counter (&bench, "compile_requests", 3);
     set_counter (&bench, "executions", 0);
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_int_equal (bench.verdict.cache.len, 0); /* nothing was compiled again, as far as was told */
     set_counter (&bench, "executions", 1);
     bench.result.cache_state = TEXT_LIT ("tiny-cache: sha256 differs");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);

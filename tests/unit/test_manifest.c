@@ -116,10 +116,10 @@ static void more_lines_than_a_generation_may_hold_are_refused_before_they_are_re
 
 struct difference { struct tree_entry found[5]; uint32_t n; const char *says; };
 
-#define IN_A { TEXT_LIT ("a"), TREE_FILE, 4, 0444 }
-#define IN_B { TEXT_LIT ("b"), TREE_FOLDER, 0, 0555 }
-#define IN_BX { TEXT_LIT ("b.x"), TREE_FILE, 12, 0444 }
-#define IN_BC { TEXT_LIT ("b/c d"), TREE_FILE, 0, 0555 }
+#define IN_A { TEXT_LIT ("a"), 4, TREE_FILE, 0444 }
+#define IN_B { TEXT_LIT ("b"), 0, TREE_FOLDER, 0555 }
+#define IN_BX { TEXT_LIT ("b.x"), 12, TREE_FILE, 0444 }
+#define IN_BC { TEXT_LIT ("b/c d"), 0, TREE_FILE, 0555 }
 
 static void every_difference_is_named (void **state)
 {
@@ -127,13 +127,13 @@ static void every_difference_is_named (void **state)
         { { IN_A, IN_B, IN_BX, IN_BC }, 4, NULL },
         { { IN_B, IN_BX, IN_BC }, 3, "\"a\" was sealed and is missing" },
         { { IN_A, IN_B, IN_BX }, 3, "\"b/c d\" was sealed and is missing" },
-        { { IN_A, { TEXT_LIT ("aa"), TREE_FILE, 4, 0444 }, IN_B, IN_BX, IN_BC }, 5,
+        { { IN_A, { TEXT_LIT ("aa"), 4, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC }, 5,
           "\"aa\" is there and was never sealed" },
-        { { IN_A, IN_B, IN_BX, IN_BC, { TEXT_LIT ("z"), TREE_FOLDER, 0, 0555 } }, 5,
+        { { IN_A, IN_B, IN_BX, IN_BC, { TEXT_LIT ("z"), 0, TREE_FOLDER, 0555 } }, 5,
           "\"z\" is there and was never sealed" },
-        { { { TEXT_LIT ("a"), TREE_FILE, 5, 0444 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has 5 bytes, 4 were sealed" },
-        { { { TEXT_LIT ("a"), TREE_FILE, 4, 0644 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has mode 0644, 0444 was sealed" },
-        { { { TEXT_LIT ("a"), TREE_FOLDER, 0, 0555 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" is a folder, a file was sealed" },
+        { { { TEXT_LIT ("a"), 5, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has 5 bytes, 4 were sealed" },
+        { { { TEXT_LIT ("a"), 4, TREE_FILE, 0644 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has mode 0644, 0444 was sealed" },
+        { { { TEXT_LIT ("a"), 0, TREE_FOLDER, 0555 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" is a folder, a file was sealed" },
     };
     struct arena arena = { 0 };
     struct manifest manifest;

@@ -67,7 +67,7 @@ static void what_befalls_the_cache_is_told (void **state)
     assert_safe (&show.lines);
     assert_has (&show.lines, "[     0.2 s] host1 may not write cache generation 7 any more: silent for 16 s\n");
     assert_has (&show.lines, "[     0.2 s] cache violated: changed in generation 7, seen by host1: a-cache: other bytes\n");
-    assert_has (&show.lines, "[     0.2 s] cache violated: not-same-storage: ");
+    assert_has (&show.lines, "[     0.2 s] cache: not-same-storage: ");
     assert_has (&show.lines, "[     0.2 s] cache generation 7 is not used any more: it was violated\n");
     show_release (&show);
 }

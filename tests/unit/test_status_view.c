@@ -159,6 +159,9 @@ static void a_violated_cache_is_told (void **state)
     show_gathered (&show, 2);
     published.of.generation = (struct fact_generation) { .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
     show_fact (&show, published);
+    violated.of.cache_violated.finding.kind = FINDING_CHANGED;
+    show_fact (&show, violated);
+    violated.of.cache_violated.finding.kind = FINDING_WRITE_ATTEMPT; /* beside the rules, and broke none */
     show_fact (&show, violated);
     show_fact (&show, lost);
     show_fact (&show, dropped);

@@ -24,6 +24,24 @@ static void hosts_that_have_not_joined_fold_into_one_line (void **state)
     show_release (&show);
 }
 
+static void what_no_host_of_the_run_has_to_do_is_waited_for_by_name (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact awaited = { .kind = FACT_CACHE_AWAITED };
+    awaited.of.cache_awaited.what = TEXT_LIT ("the cache root to be looked over");
+    show_gathered (&show, 2);
+    show.at_ms = 1000;
+    show_fact (&show, awaited);
+    show.at_ms = 4000;
+    show_fact (&show, awaited);
+    assert_waiting (&show, "waiting for the cache root to be looked over (3 s)\n");
+    awaited.of.cache_awaited.what = (struct text) { 0 };
+    show_fact (&show, awaited);
+    assert_waiting (&show, "");
+    show_release (&show);
+}
+
 static void phases_are_told_apart_the_longest_first (void **state)
 {
     (void) state;
@@ -235,6 +253,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (hosts_that_have_not_joined_fold_into_one_line),
+        cmocka_unit_test (what_no_host_of_the_run_has_to_do_is_waited_for_by_name),
         cmocka_unit_test (phases_are_told_apart_the_longest_first),
         cmocka_unit_test (what_a_worker_does_with_the_cache_has_words),
         cmocka_unit_test (a_gate_names_who_is_missing),

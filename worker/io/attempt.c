@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
+#include "worker/io/clean.h"
 #include "worker/io/confine_plan.h"
 #include "worker/io/order.h"
 
@@ -269,6 +270,14 @@ static enum errand_kind closing_errand (struct attempt *attempt)
     return errand_audit_is_needed (&attempt->run) ? ERRAND_AUDIT : ERRAND_NONE;
 }
 
+/* What was verified before the program is not known to be so any more. */
+static void note_unclosed (struct attempt *attempt, enum layer layer, struct text why)
+{
+    attempt_set_problem (attempt, layer, why);
+    if (attempt->closing == ERRAND_AUDIT)
+        attempt_result (attempt)->cache_state = text_clean (&attempt->arena, why, SENTENCE_MAX_BYTES);
+}
+
 static void begin_closing (struct attempt *attempt, uint64_t now_ms)
 {
     struct err err = { 0 };
@@ -283,7 +292,7 @@ static void begin_closing (struct attempt *attempt, uint64_t now_ms)
     attempt_enter_phase (attempt, attempt->closing == ERRAND_SEAL ? "seal" : "audit");
     if (start_errand (attempt, attempt->closing, &err) == 0)
         return;
-    attempt_set_problem (attempt, LAYER_CACHE, text_of (err.text));
+    note_unclosed (attempt, LAYER_CACHE, text_of (err.text));
     attempt_finish (attempt, now_ms);
 }
 
@@ -297,7 +306,7 @@ static void after_closing (struct attempt *attempt, const struct exec_end *end, 
         result->cache.storage = answer.cache.storage;
     attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
     if (!answer.done)
-        attempt_set_problem (attempt, answer.layer, answer.problem);
+        note_unclosed (attempt, answer.layer, answer.problem);
     else if (attempt->closing == ERRAND_SEAL)
         result->seal = answer.seal;
     attempt_finish (attempt, now_ms);

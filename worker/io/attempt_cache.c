@@ -1,4 +1,4 @@
-/* attempt_cache.c - what an attempt has to do with the shared cache: the stage before its program, and what is found. */
+/* attempt_cache.c - what an attempt has to do with the shared cache: the stage before its program, what is found. */
 #include "worker/io/attempt_state.h"
 
 #include <inttypes.h>
@@ -148,8 +148,8 @@ static void take_layer (struct attempt *attempt)
                                .detail = TEXT_LIT ("written in the scratch layer above the generation; thrown away") };
         attempt_add_findings (attempt, &one, 1);
     }
-    add_note (attempt, text_format (&attempt->arena, "the program wrote %" PRIu32 " files in the scratch layer above the "
-                                    "cache, which were thrown away", layer.files));
+    add_note (attempt, text_format (&attempt->arena, "the program wrote %" PRIu32 " files in the scratch layer above "
+                                    "the cache, which were thrown away", layer.files));
 }
 
 void attempt_end_stage (struct attempt *attempt)
@@ -168,8 +168,9 @@ void attempt_end_stage (struct attempt *attempt)
         return;
     struct text problem = attempt->stage.report.problem;
     if (!attempt->stage.told)
-        problem = text_format (&attempt->arena, "the stage that takes rights away ended without a report (%s %" PRIu32 ")",
-                               result->ending == ENDING_SIGNALLED ? "signal" : "exit status", result->code);
+        problem = text_format (&attempt->arena, "the stage that takes rights away ended without a report (%s "
+                               "%" PRIu32 ")", result->ending == ENDING_SIGNALLED ? "signal" : "exit status",
+                               result->code);
     attempt_set_problem (attempt, attempt->stage.told ? attempt->stage.report.layer : LAYER_SLICEUP, problem);
     result->ending = ENDING_NOT_STARTED;
     result->code = 0;

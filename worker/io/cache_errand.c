@@ -105,7 +105,8 @@ static void find_all (const struct cache_order *order, struct arena *arena, stru
 {
     struct finding_list found = { 0 };
     struct err err = { 0 };
-    if (audit_generation (order->frontend_root, order->token, order->sha256, AUDIT_FULL, 0, arena, &found, &err))
+    bool writer = order->role == CACHE_ROLE_WRITER;
+    if (audit_generation (order->frontend_root, writer ? order->base : order->token, writer ? order->base_sha256 : order->sha256, AUDIT_FULL, 0, arena, &found, &err))
         fprintf (stderr, "sliceup-worker: cannot list all that is wrong with the cache: %s\n", err.text);
     else
         take_findings (&found, arena, answer);
@@ -124,8 +125,9 @@ int cache_errand_prepare (const struct errand_place *place, const struct cache_o
     char dir[PATH_MAX];
     struct err err = { 0 };
     bool reader = order->role == CACHE_ROLE_READER;
+    bool given = reader ? order->token != 0 : order->role == CACHE_ROLE_WRITER && order->base != 0;
     int rc = name_storage (order, arena, answer, &err);
-    if (rc == 0 && (rc = prepare (place, order, dir, arena, &err)) < 0 && reader && order->token
+    if (rc == 0 && (rc = prepare (place, order, dir, arena, &err)) < 0 && given
         && (err.code == ERR_DAMAGE || err.code == ERR_LIMIT))
         find_all (order, arena, answer);
     if (rc == 0)

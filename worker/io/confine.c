@@ -139,8 +139,8 @@ static void judge (struct stage *stage)
         refuse (stage, LAYER_CACHE, text_format (&stage->arena, "its own generation %s cannot be written: %s",
                                                  stage->site.own, strerror (errno)).ptr);
     else if (stage->plan.overlay && !stage->sandbox.own_mounts)
-        refuse (stage, LAYER_CACHE, text_format (&stage->arena, "cache.overlay needs a mount namespace, which is not possible "
-                                                 "here: %.*s", TEXT_ARG (stage->sandbox.notes[0])).ptr);
+        refuse (stage, LAYER_CACHE, text_format (&stage->arena, "cache.overlay needs a mount namespace, which is not "
+                                                 "possible here: %.*s", TEXT_ARG (stage->sandbox.notes[0])).ptr);
 }
 
 static void print (const struct confine_report *report)

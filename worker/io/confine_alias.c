@@ -12,7 +12,7 @@
 
 enum { TABLE_BYTES_MAX = 4 * 1024 * 1024 };
 
-struct mount { uint64_t id; unsigned major, minor; char *within, *point; }; /* `within`: which part of its file system */
+struct mount { uint64_t id; unsigned major, minor; char *within, *point; }; /* `within`: what of its file system */
 
 /* Blanks, tabs, newlines and backslashes stand as three octal digits. */
 static void decode (char *text)
@@ -36,7 +36,8 @@ static bool parse (char *line, struct mount *mount)
     for (int i = 0; i < 5; i++)
         if (!(fields[i] = strtok_r (i ? NULL : line, " ", &save)))
             return false;
-    if (sscanf (fields[0], "%" SCNu64, &mount->id) != 1 || sscanf (fields[2], "%u:%u", &mount->major, &mount->minor) != 2)
+    if (sscanf (fields[0], "%" SCNu64, &mount->id) != 1
+        || sscanf (fields[2], "%u:%u", &mount->major, &mount->minor) != 2)
         return false;
     mount->within = fields[3];
     mount->point = fields[4];

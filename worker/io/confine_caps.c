@@ -33,7 +33,8 @@ static int bound (uint64_t kept, struct err *err)
         if (there < 0)
             return 0; /* past the last one that this kernel knows */
         if (there && !(kept & BIT (capability)) && prctl (PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
-            return err_errno (err, ERR_IO, "capability %d cannot be given up for good (CAP_SETPCAP is needed)", capability);
+            return err_errno (err, ERR_IO, "capability %d cannot be given up for good (CAP_SETPCAP is needed)",
+                              capability);
     }
     return 0;
 }

@@ -86,7 +86,7 @@ static int put_file (const char *path, const char *text)
     return put == bytes ? 0 : -1;
 }
 
-/* Nobody but this user exists in there. The group may be mapped only after setgroups is given up (user_namespaces(7)). */
+/* Nobody but this user is in there. The group may be mapped only after setgroups is given up (user_namespaces(7)). */
 static int enter_user_namespace (struct err *err)
 {
     char uid_map[64], gid_map[64];
@@ -104,8 +104,8 @@ static int enter_user_namespace (struct err *err)
 static int enter_namespace (bool privileged, struct err *err)
 {
     if (!privileged && geteuid () == 0)
-        return err_set (err, ERR_STATE, "root without CAP_SYS_ADMIN: in a user namespace it would lose the rights over the "
-                        "host that devices need");
+        return err_set (err, ERR_STATE, "root without CAP_SYS_ADMIN: in a user namespace it would lose the rights over "
+                        "the host that devices need");
     if (privileged && unshare (CLONE_NEWNS) < 0)
         return err_errno (err, ERR_IO, "making a mount namespace");
     if (!privileged && enter_user_namespace (err) < 0)

@@ -189,7 +189,7 @@ int confine_plan_write (const struct msg_run *run, const struct order_place *pla
     add_rights (&words, run, place, report_fd);
     add (&words, "--", text_of (order->program));
     memcpy (words.items + words.n, order->argv, argc * sizeof *order->argv);
-    *out = (struct order) { .program = self_program (), .argv = words.items, .speaks = order->speaks, .line = order->line,
-                            .envp = keep_environment (order->envp, arena) };
+    *out = (struct order) { .program = self_program (), .argv = words.items, .speaks = order->speaks,
+                            .line = order->line, .envp = keep_environment (order->envp, arena) };
     return 0;
 }

@@ -88,8 +88,8 @@ static int change_uid (const struct making *making, struct err *err)
     if (chown (making->site->scratch, NOBODY, NOBODY) < 0)
         return err_errno (err, ERR_IO, "giving %.300s to uid %d", making->site->scratch, NOBODY);
     if (!uid_reaches_all (making))
-        return err_set (err, ERR_STATE, "uid %d does not reach the program, its folder %.200s or the generation", NOBODY,
-                        making->site->scratch);
+        return err_set (err, ERR_STATE, "uid %d does not reach the program, its folder %.200s or the generation",
+                        NOBODY, making->site->scratch);
     pid_t parent = getppid ();
     if (setgroups (0, NULL) < 0 || setresgid (NOBODY, NOBODY, NOBODY) < 0 || setresuid (NOBODY, NOBODY, NOBODY) < 0)
         return err_errno (err, ERR_IO, "becoming uid %d", NOBODY);

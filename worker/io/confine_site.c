@@ -25,7 +25,8 @@ static int resolve (const char *path, const char *what, struct arena *arena, con
     if (!S_ISDIR (at.st_mode))
         return err_set (err, ERR_STATE, "%s %.300s is not a folder", what, path);
     if (strlen (real) > PATH_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "%s %.300s is longer than %d bytes without its links", what, path, PATH_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "%s %.300s is longer than %d bytes without its links", what, path,
+                        PATH_MAX_BYTES);
     *out = text_copy (arena, text_of (real)).ptr;
     return 0;
 }
@@ -68,7 +69,8 @@ static int resolve_generation (const struct confine_plan *plan, struct arena *ar
     if (resolve (path, "the generation that the program is to see", arena, &out->generation, err) < 0)
         return -1;
     bool reads = plan->role == CACHE_ROLE_READER;
-    bool whole = strcmp (out->generation, out->root) == 0; /* only of somebody who looks, with no program to show it to */
+    /* The whole cache: only for somebody who looks, with no program to show it to. */
+    bool whole = strcmp (out->generation, out->root) == 0;
     bool inside = confine_is_below (out->generation, out->bundle) && !(whole && (out->place || !reads));
     if (!inside && !(reads && out->directory && confine_is_below (out->generation, out->directory)))
         return err_set (err, ERR_STATE, "%.200s leads to %.200s, which is not in the bundle's folder %.200s", path,
@@ -93,8 +95,8 @@ int confine_site_find (const struct confine_plan *plan, struct arena *arena, str
         || resolve (plan->scratch, "the program's own folder", arena, &out->scratch, err) < 0)
         return -1;
     if (confine_is_below (out->scratch, out->root))
-        return err_set (err, ERR_STATE, "%.200s lies in the cache root %.200s, where nothing may be written: choose another "
-                        "cache.root", out->scratch, out->root);
+        return err_set (err, ERR_STATE, "%.200s lies in the cache root %.200s, where nothing may be written: choose "
+                        "another cache.root", out->scratch, out->root);
     if (resolve_bundle (plan, arena, out, err) < 0 || resolve_place (plan, arena, out, err) < 0
         || resolve_generation (plan, arena, out, err) < 0 || look (out, err) < 0)
         return -1;

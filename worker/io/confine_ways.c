@@ -226,7 +226,7 @@ static bool proc_root (const struct trial *trial)
     return creates_below (trial, "/proc/self/root");
 }
 
-/* The worker is the parent; from inside a pid namespace it is not seen, but its deputy there is, process 1 (keeper.h). */
+/* The worker is the parent; inside a pid namespace it is not seen, but its deputy is, process 1 (keeper.h). */
 static bool worker_root (const struct trial *trial)
 {
     char root[64];

@@ -9,7 +9,8 @@
 
 struct confine_yard { char path[PATH_MAX_BYTES + 1]; };
 
-/* <folder>/probe-<host>-<pid> with a WITNESS. -1: it cannot be made; nothing of it is left. */
+/* <folder>/probe-<host>-<random> with a WITNESS. -1: it cannot be made; nothing of it is left. What others who were
+ * killed left behind in the folder is removed. */
 int confine_yard_make (const char *folder, struct confine_yard *yard, struct err *err);
 int confine_yard_remove (const struct confine_yard *yard, struct err *err);
 

@@ -12,6 +12,7 @@
 #include "common/wire/wire.h"
 #include "worker/core/member.h"
 #include "worker/io/attempt.h"
+#include "worker/io/code_pages.h"
 #include "worker/io/containment.h"
 #include "worker/io/exec.h"
 #include "worker/io/kept.h"
@@ -168,6 +169,8 @@ static void take_frame (struct driver *driver, struct text bytes)
                                                .text = TEXT_LIT ("the coordinator has another run now") });
     else
         step (driver, &(struct member_input) { .kind = MEMBER_MSG, .msg = &msg });
+    if (msg.kind == MSG_WELCOME) /* joining is over, and waiting begins */
+        code_pages_let_go ();
 }
 
 /* Only files come here: the member keeps its count of what the coordinator says for the other socket. */

@@ -176,6 +176,7 @@ static void add_cache (json_t *args, const struct msg_run *run)
     if (run->cache.role == CACHE_ROLE_NONE)
         return;
     json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));
+    json_object_set_new (args, "room", json_string (run->cache.role == CACHE_ROLE_READER ? "any" : "needed"));
     json_object_set_new (args, "least", json_string (names_of (&enforcement_names, run->cache.least
                                                                ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
 }

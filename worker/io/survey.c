@@ -13,11 +13,14 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/io/confine_yard.h"
+#include "worker/io/fact_list.h"
 #include "worker/io/speaker.h"
 #include "worker/io/survey_probe.h"
 
 #define FACT_STORAGE "cache.storage"
 #define FACT_MOUNT "cache.mount"
+#define FACT_HARDWARE "cache.hardware"
+#define FACT_CPU "cache.cpu"
 #define FACT_FREE "cache.free_bytes"
 #define FACT_LEVEL "cache.enforcement"
 #define FACT_WAYS "cache.open_ways"
@@ -30,6 +33,7 @@ struct survey {
     struct speaker *speaker;
     const char *root, *least;
     bool writable;
+    bool reads;                 /* this host never writes in this run: room is not needed */
     enum layer layer;           /* of a failure */
     struct arena arena;
 };
@@ -43,8 +47,8 @@ static const char *advice (int code)
     case EPERM:
         return "this user may not reach or make it: give it to that user, or choose another cache.root";
     case EROFS:
-        return "the storage is read-only on this host and nothing was made there yet: make the folder on a host that may "
-               "write";
+        return "the storage is read-only on this host and nothing was made there yet: make the folder on a host that "
+               "may write";
     case ENOTDIR:
         return "something on the way is not a folder";
     case ENOSPC:
@@ -68,7 +72,8 @@ static int make_root (struct survey *survey, struct err *err)
                         why.text[0] ? why.text : strerror (code), advice (code));
     }
     if (!S_ISDIR (at.st_mode))
-        return err_set (err, ERR_STATE, "the cache root %.300s is not a folder; move that away or choose another cache.root",
+        return err_set (err, ERR_STATE, "the cache root %.300s is not a folder; move that away or choose another "
+                        "cache.root",
                         survey->root);
     if (access (survey->root, R_OK | X_OK) < 0)
         return err_errno (err, ERR_IO, "the cache root %.200s cannot be read (%s)", survey->root, advice (errno));
@@ -82,8 +87,8 @@ static int identify (struct survey *survey, struct err *err)
     char id[STORAGE_ID_BYTES];
     uint64_t until_ms = clock_boot_ms () + STORAGE_WAIT_MS;
     int rc;
-    while ((rc = storage_id (survey->root, survey->writable, id, err)) < 0 && !survey->writable && err->code == ERR_STATE
-           && clock_boot_ms () < until_ms)
+    while ((rc = storage_id (survey->root, survey->writable, id, err)) < 0 && !survey->writable
+           && err->code == ERR_STATE && clock_boot_ms () < until_ms)
         (void) poll (NULL, 0, STORAGE_AGAIN_MS);
     if (rc < 0)
         return survey->writable ? -1 : err_prefix (err, "this host may only read the cache, and no other has made it");
@@ -100,12 +105,27 @@ static int measure_room (struct survey *survey, struct err *err)
     speaker_fact (survey->speaker, FACT_FREE, text_format (&survey->arena, "%" PRIu64, free_bytes));
     /* No inodes at all: a file system that makes them as it goes. */
     bool few = at.f_files > 0 && at.f_favail < FREE_MIN_INODES;
-    if (!survey->writable || (free_bytes >= (uint64_t) FREE_MIN_MIB << 20 && !few))
+    if (!survey->writable || survey->reads || (free_bytes >= (uint64_t) FREE_MIN_MIB << 20 && !few))
         return 0;
     survey->layer = LAYER_HOST;
-    return err_set (err, ERR_LIMIT, "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64 " files are "
-                    "free, at least %d and %d are needed; free some room, `sliceup cache gc` knows how", survey->root,
-                    free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
+    return err_set (err, ERR_LIMIT, "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64
+                    " files are free, at least %d and %d are needed; free some room, `sliceup cache gc` knows how",
+                    survey->root, free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
+}
+
+/* What was compiled for other hardware may load and then crash: each kind has a root of its own. */
+static void say_hardware (struct survey *survey)
+{
+    struct fact_list *list = mem_alloc (sizeof *list);
+    fact_list_init (list, &fact_roots_real);
+    machine_facts (list);
+    device_facts (list);
+    speaker_fact (survey->speaker, FACT_HARDWARE,
+                  text_format (&survey->arena, "%.*s; google %.*s; nvidia %.*s", TEXT_ARG (fact_value (list, "machine")),
+                               TEXT_ARG (fact_value (list, "pci.google")), TEXT_ARG (fact_value (list, "pci.nvidia"))));
+    speaker_fact (survey->speaker, FACT_CPU, fact_value (list, "cpu.model"));
+    fact_list_release (list);
+    mem_free (list);
 }
 
 /* ---- the level ---- */
@@ -130,7 +150,8 @@ static int probe_level (struct survey *survey, struct err *err)
     struct confine_report report = { 0 };
     bool apart = survey->writable && confine_yard_make (survey->root, &yard, err) == 0;
     if (survey->writable && !apart)
-        return -1;
+        return err_prefix (err, "what keeps programs from writing is tried out in a small folder in the cache root, which "
+                           "cannot be made");
     int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->arena, &report, err);
     if (apart && confine_yard_remove (&yard, rc == 0 ? err : NULL) < 0)
         rc = -1;
@@ -151,6 +172,7 @@ static int look (struct survey *survey, struct err *err)
     speaker_phase (survey->speaker, "storage");
     if (identify (survey, err) < 0)
         return -1;
+    say_hardware (survey);
     speaker_phase (survey->speaker, "enforcement");
     return probe_level (survey, err);
 }
@@ -183,6 +205,8 @@ static int check_orders (struct survey *survey, struct err *err)
     if (!speaker_by_hand (survey->speaker)) {
         survey->root = speaker_arg (survey->speaker, "cache_root");
         survey->least = speaker_arg (survey->speaker, "least");
+        const char *room = speaker_arg (survey->speaker, "room");
+        survey->reads = room && strcmp (room, "any") == 0;
     }
     if (!survey->least)
         survey->least = names_of (&enforcement_names, ENFORCEMENT_COOPERATIVE);

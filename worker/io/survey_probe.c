@@ -22,7 +22,8 @@ static _Noreturn void become_stage (const struct probe *probe, int report_fd)
     char *const argv[] = { (char *) "sliceup-worker", (char *) "confine", (char *) "--root", (char *) probe->root,
                            (char *) "--bundle", (char *) probe->root, (char *) "--generation", (char *) probe->folder,
                            (char *) "--scratch", (char *) probe->here, (char *) "--role", (char *) "reader",
-                           (char *) "--least", (char *) probe->least, (char *) "--report", (char *) probe->report, NULL };
+                           (char *) "--least", (char *) probe->least, (char *) "--report",
+                           (char *) probe->report, NULL };
     if (fcntl (report_fd, F_SETFD, 0) == 0 && prctl (PR_SET_PDEATHSIG, SIGKILL) == 0)
         execve (self_program (), argv, environ);
     _exit (127);

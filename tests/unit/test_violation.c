@@ -1,0 +1,376 @@
+/* links: simulated */
+/* What is found in the cache that the single writer's rules exclude, as the coordinator's core takes it: who may tell what,
+ * and what is dropped for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "writing_fixture.h"
+
+static void a_finding_of_a_reader_drops_the_generation_and_warms_anew (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_restored (&bench);
+    uint64_t sealed_in = last_fact (&bench, FACT_PASS_BEGAN)->index - 1; /* of the pass before this one */
+    while (bench.facts[sealed_in - 1].kind != FACT_PASS_BEGAN)
+        sealed_in--;
+    end_run_of (&bench, 0, NULL);
+    end_run_of (&bench, 1, &changed);
+    end_run_of (&bench, 2, &changed);
+    const struct fact *violated = last_fact (&bench, FACT_CACHE_VIOLATED);
+    assert_non_null (violated);
+    assert_int_equal (violated->of.cache_violated.host, 1);
+    assert_int_equal (violated->of.cache_violated.since, sealed_in);
+    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 1);
+    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 1);
+    audited (&bench, NULL);
+    token (&bench, 2);
+    assert_int_equal (bench.runs[0].key.pass, PASS_COLD);
+    assert_int_equal (bench.runs[0].cache.base, 0);
+    ask (&bench, 0, 2, 1);
+    end_run_of (&bench, 0, NULL);
+    audited (&bench, NULL);
+    end_all (&bench);
+    audited (&bench, NULL);
+    uint32_t exit_status = 0;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 4);
+    assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
+    bench_close (&bench);
+}
+
+static void the_second_violation_of_a_rung_stops_the_climb (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_restored (&bench);
+    for (uint64_t round = 1; round <= 2; round++) {
+        struct finding finding = changed;
+        finding.token = round;
+        for (uint32_t host = 0; host < HOSTS; host++)
+            end_run_of (&bench, host, &finding);
+        audited (&bench, NULL);
+        if (round == 2)
+            break;
+        token (&bench, 2);
+        ask (&bench, 0, 2, 1);
+        end_run_of (&bench, 0, NULL);
+        audited (&bench, NULL);
+    }
+    uint32_t exit_status = 0;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 4);
+    assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    bench_close (&bench);
+}
+
+static void a_late_write_is_told_once_and_hurts_nobody (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct root_finding late = { { FINDING_LATE_WRITE, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("changed") }, TEXT_LIT ("ab") };
+    open_restored (&bench);
+    end_all (&bench);
+    audited (&bench, &late);
+    uint32_t exit_status = 0;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 4);
+    assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
+    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 77);
+    bench_close (&bench);
+}
+
+static void a_write_that_was_refused_is_recorded_and_changes_no_exit_status (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct finding attempt = { FINDING_WRITE_ATTEMPT, 1, TEXT_LIT ("x"), TEXT_LIT ("3 files") };
+    open_restored (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        end_run_of (&bench, host, &attempt);
+    audited (&bench, NULL);
+    uint32_t exit_status = 9;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 0);
+    assert_non_null (last_fact (&bench, FACT_CACHE_VIOLATED));
+    bench_close (&bench);
+}
+
+static void a_storage_that_never_answers_is_not_waited_for (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_restored (&bench);
+    end_all (&bench);
+    assert_false (coord_ended (bench.coord, NULL));
+    tick_at (&bench, bench.now_ms + 61000);
+    assert_true (coord_ended (bench.coord, NULL));
+    bench_close (&bench);
+}
+
+/* ---- what one host may cause ---- */
+
+static void end_with (struct bench *bench, uint32_t host, const char *storage, const struct finding *finding)
+{
+    struct arena arena = { 0 };
+    uint64_t secrets[HOSTS] = { 0 };
+    struct msg msg = { .kind = MSG_RESULT };
+    sample_result (&bench->runs[host], secrets, &msg.of.result, &arena);
+    msg.of.result.cache.storage = text_of (storage);
+    msg.of.result.findings.items = (struct finding *) finding;
+    msg.of.result.findings.n = finding != NULL;
+    tell (bench, host, &msg);
+    arena_release (&arena);
+}
+
+static void a_host_knows_nothing_of_generations_that_it_was_not_given (void **state)
+{
+    (void) state;
+    static const struct finding lies[] = {
+        { FINDING_CHANGED, 99, TEXT_LIT ("x"), TEXT_LIT ("of another run") },
+        { FINDING_FOREIGN_TOKEN, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("never granted") },
+        { FINDING_LATE_WRITE, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("changed") },
+    };
+    for (size_t i = 0; i < sizeof (lies) / sizeof (lies[0]); i++) {
+        struct bench bench;
+        open_restored (&bench);
+        end_run_of (&bench, 0, NULL);
+        end_run_of (&bench, 1, &lies[i]);
+        end_run_of (&bench, 2, NULL);
+        audited (&bench, NULL);
+        assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 0);
+        assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
+        assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+        bench_close (&bench);
+    }
+}
+
+static void a_host_on_another_storage_has_nothing_dropped (void **state)
+{
+    (void) state;
+    static const char *const elsewhere[] = { "bbbbbbbbbbbbbbbb", "" };
+    for (size_t i = 0; i < 2; i++) {
+        struct bench bench;
+        struct finding missing = { FINDING_MISSING, 1, TEXT_LIT ("jit_tiny-cache"), TEXT_LIT ("is not there") };
+        open_granted (&bench);
+        ask (&bench, 0, 1, 1);
+        end_with (&bench, 0, "aaaaaaaaaaaaaaaa", NULL);
+        audited (&bench, NULL);
+        end_with (&bench, 0, "aaaaaaaaaaaaaaaa", NULL);
+        end_with (&bench, 1, elsewhere[i], &missing);
+        end_with (&bench, 2, "aaaaaaaaaaaaaaaa", NULL);
+        audited (&bench, NULL);
+        assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 0);
+        assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.kind, FINDING_NOT_SAME_STORAGE);
+        const struct fact_run_ended *ended = &last_fact (&bench, FACT_RUN_ENDED)->of.run_ended;
+        assert_int_equal (ended->exit_status, 3);
+        assert_true (text_find (ended->sentence, TEXT_LIT ("the storage under /cache is"), NULL));
+        bench_close (&bench);
+    }
+}
+
+static void a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct finding low = { FINDING_LEVEL_LOW, 0, TEXT_LIT ("remount"), TEXT_LIT ("counted as landlock") };
+    open_restored (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        end_run_of (&bench, host, &low);
+    audited (&bench, NULL);
+    uint32_t exit_status = 9;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 0);
+    assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.kind, FINDING_LEVEL_LOW);
+    bench_close (&bench);
+}
+
+/* ---- what the coordinator finds ---- */
+
+static void what_every_reader_found_right_changed_after_their_pass_began (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct root_finding late = { changed, { 0 } };
+    open_restored (&bench);
+    uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
+    end_all (&bench);
+    audited (&bench, &late);
+    assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.since, began_at);
+    bench_close (&bench);
+}
+
+static void many_audited (struct bench *bench, const struct root_finding *findings, uint32_t n)
+{
+    struct input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = n };
+    step (bench, &in);
+}
+
+static void more_findings_than_are_kept_still_drop_what_is_in_use (void **state)
+{
+    (void) state;
+    enum { MANY = 257 };
+    struct bench bench;
+    static struct root_finding findings[MANY];
+    open_granted (&bench);
+    for (uint32_t i = 0; i < MANY; i++)
+        findings[i] = (struct root_finding) { { FINDING_EXTRA, i + 1 == MANY ? 1 : 1000,
+                                                text_format (&bench.arena, "x%u", i), TEXT_LIT ("never sealed") }, { 0 } };
+    ask (&bench, 0, 1, 1);
+    end_run_of (&bench, 0, NULL);
+    bench.facts_n = 0; /* there is not room for all */
+    many_audited (&bench, findings, MANY);
+    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 2);
+    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 1);
+    bench_close (&bench);
+}
+
+static void a_late_write_is_dated_by_the_end_of_its_lease (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct root_finding late = { { FINDING_LATE_WRITE, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("changed") }, TEXT_LIT ("ab") };
+    open_granted (&bench);
+    ask (&bench, 0, 1, 1);
+    tick_at (&bench, bench.now_ms + TERM_MS * 102 / 100 + 10);
+    uint64_t lost_at = last_fact (&bench, FACT_LEASE_LOST)->index;
+    audited (&bench, NULL);
+    tick_at (&bench, bench.now_ms + DELAY_MS + 20);
+    token (&bench, 2);
+    ask (&bench, 1, 2, 1);
+    end_run_of (&bench, 1, NULL);
+    audited (&bench, &late);
+    assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.since, lost_at);
+    assert_int_equal (bench.runs[2].cache.token, 2);
+    bench_close (&bench);
+}
+
+static void that_the_root_was_not_looked_over_is_told (void **state)
+{
+    (void) state;
+    for (int silent = 0; silent < 2; silent++) {
+        struct bench bench;
+        struct input in = { .kind = IN_CACHE_AUDITED, .text = TEXT_LIT ("permission denied") };
+        open_restored (&bench);
+        end_all (&bench);
+        if (silent)
+            tick_at (&bench, bench.now_ms + 61000);
+        else
+            step (&bench, &in);
+        uint32_t exit_status = 9;
+        assert_true (coord_ended (bench.coord, &exit_status));
+        assert_int_equal (exit_status, 0);
+        const struct fact *told = last_fact (&bench, FACT_CACHE_VIOLATED);
+        assert_non_null (told);
+        assert_int_equal (told->of.cache_violated.finding.kind, FINDING_UNSEEN);
+        bench_close (&bench);
+    }
+}
+
+static void a_foreign_generation_is_told_and_there_is_nothing_to_drop (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct root_finding foreign = { { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") }, { 0 } };
+    open_restored (&bench);
+    end_all (&bench);
+    audited (&bench, &foreign);
+    assert_non_null (last_fact (&bench, FACT_CACHE_VIOLATED));
+    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 0);
+    uint32_t exit_status = 9;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 4);
+    bench_close (&bench);
+}
+
+static void the_same_path_is_told_once_a_kind (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct root_finding both[] = { { changed, { 0 } }, { changed, { 0 } }, { changed, { 0 } } };
+    both[1].finding.kind = FINDING_EXTRA;
+    open_restored (&bench);
+    end_all (&bench);
+    many_audited (&bench, both, 3);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < bench.facts_n; i++)
+        n += bench.facts[i].kind == FACT_CACHE_VIOLATED;
+    assert_int_equal (n, 2);
+    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 1);
+    bench_close (&bench);
+}
+
+static void what_a_writer_finds_in_its_base_is_a_violation_too (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
+    struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
+    bench_open (&bench, CACHE_SINGLE_WRITER);
+    found (&bench, &base);
+    audited (&bench, NULL);
+    token (&bench, 6);
+    ask (&bench, 0, 6, 1);
+    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench.runs[0].key, .ending = ENDING_NOT_STARTED } };
+    msg.of.result.findings.items = &finding;
+    msg.of.result.findings.n = 1;
+    tell (&bench, 0, &msg);
+    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 5);
+    audited (&bench, NULL);
+    token (&bench, 7);
+    assert_int_equal (bench.runs[0].cache.token, 7);
+    assert_int_equal (bench.runs[0].cache.base, 0);
+    bench_close (&bench);
+}
+
+/* An answer that comes after it was given up: what the writer builds upon is not right any more. */
+static void nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
+    struct root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
+    bench_open (&bench, CACHE_SINGLE_WRITER);
+    found (&bench, &base);
+    tick_at (&bench, bench.now_ms + 61000);
+    token (&bench, 6);
+    assert_int_equal (bench.runs[0].cache.base, 5);
+    ask (&bench, 0, 6, 1);
+    audited (&bench, &found_late);
+    end_run_of (&bench, 0, NULL);
+    assert_null (last_fact (&bench, FACT_GENERATION_PUBLISHED));
+    assert_true (last_effect (&bench, FX_LEASE_END)->flag);
+    audited (&bench, NULL);
+    token (&bench, 7);
+    assert_int_equal (bench.runs[0].cache.token, 7);
+    assert_int_equal (bench.runs[0].cache.base, 0);
+    bench_close (&bench);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_finding_of_a_reader_drops_the_generation_and_warms_anew),
+        cmocka_unit_test (the_second_violation_of_a_rung_stops_the_climb),
+        cmocka_unit_test (a_late_write_is_told_once_and_hurts_nobody),
+        cmocka_unit_test (a_write_that_was_refused_is_recorded_and_changes_no_exit_status),
+        cmocka_unit_test (a_storage_that_never_answers_is_not_waited_for),
+        cmocka_unit_test (a_host_knows_nothing_of_generations_that_it_was_not_given),
+        cmocka_unit_test (a_host_on_another_storage_has_nothing_dropped),
+        cmocka_unit_test (a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed),
+        cmocka_unit_test (what_every_reader_found_right_changed_after_their_pass_began),
+        cmocka_unit_test (more_findings_than_are_kept_still_drop_what_is_in_use),
+        cmocka_unit_test (a_late_write_is_dated_by_the_end_of_its_lease),
+        cmocka_unit_test (that_the_root_was_not_looked_over_is_told),
+        cmocka_unit_test (a_foreign_generation_is_told_and_there_is_nothing_to_drop),
+        cmocka_unit_test (the_same_path_is_told_once_a_kind),
+        cmocka_unit_test (what_a_writer_finds_in_its_base_is_a_violation_too),
+        cmocka_unit_test (nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
