@@ -5,12 +5,17 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include "common/io/clock.h"
 #include "coordinator/io/journal.h"
+
+enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
 
 /* WAL shares memory between processes, and locks on these may be local to one machine (sqlite wal.html; nfs(5),
  * local_lock). Numbers that linux/magic.h lacks are from statfs(2). */
@@ -112,13 +117,35 @@ static int lock_refused (const char *path, int fd, struct err *err)
                     pid, path);
 }
 
-int journal_lock_take (const char *path, struct err *err)
+/* A coordinator that is killed while it makes a process leaves the lock to that one until its first instruction. */
+static bool holder_is_gone (int fd)
+{
+    int64_t pid = pid_read (fd);
+    return pid > 0 && kill ((pid_t) pid, 0) != 0 && errno == ESRCH;
+}
+
+static int lock_whole (int fd)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    uint64_t until_ms = clock_boot_ms () + GONE_MS;
+    int rc;
+    while ((rc = fcntl (fd, F_OFD_SETLK, &whole)) != 0 && (errno == EAGAIN || errno == EACCES)) {
+        int refused = errno;
+        if (!holder_is_gone (fd) || clock_boot_ms () >= until_ms) {
+            errno = refused;
+            break;
+        }
+        (void) poll (NULL, 0, GONE_AGAIN_MS);
+    }
+    return rc;
+}
+
+int journal_lock_take (const char *path, struct err *err)
+{
     int fd = lock_open (path, O_RDWR | O_CREAT);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open %s.lock", path);
-    if (fcntl (fd, F_OFD_SETLK, &whole) != 0)
+    if (lock_whole (fd) != 0)
         lock_refused (path, fd, err);
     else if (pid_write (fd) != 0)
         err_errno (err, ERR_IO, "cannot write this process's pid to %s.lock", path);

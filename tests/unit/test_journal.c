@@ -1,5 +1,6 @@
 /* links: coordinator_io */
 #include "tests/unit/journal_fixture.h"
+#include "coordinator/io/journal_lock.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -209,6 +210,39 @@ static void a_second_coordinator_hears_who_holds_it (void **state)
     journal_close (journal);
 }
 
+/* Takes the lock and dies; what it forked a moment before has it for a second more, as one that has not executed yet. */
+static void die_with_a_heir (const struct place *place)
+{
+    struct err err = { 0 };
+    pid_t pid = fork ();
+    if (pid == 0) {
+        if (journal_lock_take (place->path, &err) < 0)
+            _exit (1);
+        if (fork () == 0) {
+            alarm (1);
+            for (;;)
+                pause ();
+        }
+        _exit (0);
+    }
+    int status = -1;
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_int_equal (status, 0);
+}
+
+static void the_lock_of_a_dead_coordinator_is_waited_for (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    make_journal (place->path, 3);
+    die_with_a_heir (place);
+    assert_true (journal_is_locked (place->path, NULL));
+    struct journal *journal = journal_open (place->path, &err);
+    if (!journal)
+        fail_msg ("%s", err.text);
+    journal_close (journal);
+}
+
 static void a_reader_follows_while_facts_are_written (void **state)
 {
     const struct place *place = *state;
@@ -277,6 +311,7 @@ int main (void)
         IN_PLACE (a_journal_that_others_could_change_is_not_opened),
         IN_PLACE (a_link_is_not_followed),
         IN_PLACE (a_second_coordinator_hears_who_holds_it),
+        IN_PLACE (the_lock_of_a_dead_coordinator_is_waited_for),
         IN_PLACE (a_reader_follows_while_facts_are_written),
         IN_PLACE (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused),
     };
