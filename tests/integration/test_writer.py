@@ -39,11 +39,6 @@ class Writing(lab.LabTest):
         root = (home or self.lab.home) / "cache"
         return {int(path.name[4:]): path for path in root.glob("jax/*/gen-*")}
 
-    def catalogue(self, words):
-        path = next(self.lab.home.glob("cache/catalogue.db"))
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10) as catalogue:
-            return catalogue.execute(words).fetchall()
-
     def verified(self):
         """What is published is what was sealed, and nothing else lies there."""
         ended = self.lab.sliceup("cache", "verify", "--root", self.lab.home / "cache")
@@ -218,7 +213,7 @@ class Deaths(Writing):
                 self.fresh(name)
                 run = self.lab.start("run", self.slice(hosts=2, **self.SIZE))
                 if self.come(name, self.moments()[name], run):
-                    os.kill(self.lab.worker_pids()["h0"], signal.SIGKILL)
+                    self.kill_worker("h0")
                 ended = run.end(120)
                 self.assertIn(ended.status, (0, 1), ended)
                 self.passes(self.lab.sliceup("run", self.slice(hosts=2, **self.SIZE), bound_s=120))
@@ -230,13 +225,16 @@ class Deaths(Writing):
                 self.fresh(name)
                 run = self.lab.start("run", self.slice(hosts=2, **self.SIZE))
                 if self.come(name, self.moments()[name], run):
-                    worker = self.lab.worker_pids().get("h0")
                     run.kill_and_reap()
-                    if worker:
-                        os.kill(worker, signal.SIGKILL)
                     self.lab.kill_workers()
                 self.passes(self.lab.sliceup("run", self.slice(hosts=2, **self.SIZE), bound_s=120))
                 self.restored_and_verified()
+
+    def kill_worker(self, host):
+        """The run may be over by now, and its workers with it."""
+        pid = self.lab.worker_pids().get(host)
+        if pid:
+            lab.end_by_pid(pid)
 
     def fresh(self, name):
         self.lab.home = self.lab.root / name.replace(" ", "-")

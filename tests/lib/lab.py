@@ -56,6 +56,14 @@ def alive(pid):
         return False
 
 
+def end_by_pid(pid):
+    """SIGKILL; one that ended by itself meanwhile is as gone as it was to be."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
 def listens(port):
     """True while somebody on this machine accepts connections at the port."""
     with socket.socket() as probe:
@@ -255,7 +263,7 @@ class Lab:
         """Ends the workers of every run of this home, and waits until nothing of them is left."""
         for run in sorted((self.home / "runs").iterdir()) if (self.home / "runs").is_dir() else []:
             for pid in self.worker_pids(run.name).values():
-                os.kill(pid, signal.SIGKILL)
+                end_by_pid(pid)
             wait_for(lambda: not self.processes_under(run.name), f"the processes of run {run.name} to be gone", 15)
 
     def reports(self):
