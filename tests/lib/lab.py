@@ -266,10 +266,14 @@ class Lab:
                 end_by_pid(pid)
             wait_for(lambda: not self.processes_under(run.name), f"the processes of run {run.name} to be gone", 15)
 
+    def homes(self):
+        """All that this test has had: it may have gone from one to the next, and failed between two."""
+        return sorted({self.home, *(runs.parent for runs in self.root.glob("*/runs"))})
+
     def reports(self):
         """What sanitizers and assertions of workers left in their logs."""
         said = []
-        for log in self.home.glob("runs/*/hosts/*/worker.log"):
+        for log in (log for home in self.homes() for log in home.glob("runs/*/hosts/*/worker.log")):
             text = log.read_text(errors="replace")
             if REPORT.search(text):
                 said.append(f"{log}:\n{text[-6000:]}")
@@ -281,7 +285,9 @@ class Lab:
                 background.kill()
                 background.process.wait(10)
         try:
-            self.kill_workers()
+            for home in self.homes():
+                self.home = home
+                self.kill_workers()
             said = self.reports() + "".join(b.out for b in self.running if REPORT.search(b.out))
         finally:
             for folder in self.root.rglob("*"):
