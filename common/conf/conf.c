@@ -30,6 +30,8 @@ static void fill (struct draft *draft)
     draft_pins (draft);
     draft_ladder (draft);
     draft_signatures (draft);
+    draft_bundles (draft);
+    draft_drift (draft);
     draft_limits (draft);
     check_bounds (draft);
     /* Nothing is left out without a problem that says why. */

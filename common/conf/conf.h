@@ -16,6 +16,7 @@ struct conf_options {
     const char *profile;        /* override by name or path; NULL: as the slice says. Same for the next two */
     const char *ladder;
     const char *pins;
+    const char *wheels;         /* folder of wheels that travel to the hosts; NULL: as the pin set says */
     const char *hosts;          /* host set: these of the slice's hosts only; NULL: all. The next: without these */
     const char *exclude;
     const char *user_home;      /* of whoever runs this, absolute: what "~/" stands for; NULL: not known */
@@ -27,5 +28,10 @@ struct conf_options {
  * file and position; `err` holds the first. Everything is allocated in `arena`. */
 int conf_load (const struct conf_options *options, struct arena *arena, struct plan *plan, struct conf_report *report,
                struct err *err);
+
+/* The rules of a file of configs/drift, by name or path; `arena` keeps them. Problems as conf_load reports them. */
+struct drift_rules { struct drift_rule *items; uint32_t n; };
+int conf_load_drift (const char *share_dir, const char *reference, struct arena *arena, struct drift_rules *rules,
+                     struct conf_report *report, struct err *err);
 
 #endif

@@ -37,16 +37,22 @@ void draft_cache (struct draft *draft);
 void draft_pins (struct draft *draft);
 void draft_ladder (struct draft *draft);
 void draft_signatures (struct draft *draft);
+void draft_bundles (struct draft *draft);
+void draft_drift (struct draft *draft);
 void draft_limits (struct draft *draft);
 
 /* One rung of the ladder file. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
+/* The arguments of a rung that is the builtin probe; after its env and backend. */
+void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct value *args, struct rung *rung);
 /* The files that the rung's canary, read as `program`, needs on its host. */
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
 
 /* Parts of draft_start: the sections of one launcher. */
 void draft_ssh (struct draft *draft);
 void draft_slurm (struct draft *draft);
+/* Part of draft_pins: a wheel of the folder for every pin of the file. */
+void draft_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes);
 /* The way to one host: its own map, if any, over the slice's. */
 void draft_way (struct draft *draft, const struct value *given, struct ssh_way *way);
 /* Workers start on other machines than this one. */
@@ -68,6 +74,8 @@ const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, cons
 struct text draft_base (const struct draft *draft);
 /* `path` as it is when absolute, else below draft_base; empty: too long or leaves it with "..", reported. */
 struct text draft_path (struct draft *draft, const struct value *path);
+/* A path of this machine with its "~/" put in; empty: reported at `node`. */
+struct text draft_own_path (struct draft *draft, const struct yaml_node *node, struct text path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);
 /* Names in a list, each given once. */

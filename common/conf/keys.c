@@ -12,7 +12,7 @@
 
 static const char *const backend_list[] = { "none", "cpu", "tpu" };
 static const char *const need_list[] = { "none", "required", "any" };
-static const char *const builtin_list[] = { "none", "facts", "restore", "cache" };
+static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe" };
 static const char *const parse_list[] = { "none", "torch_xla-metrics" };
 static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
 /* "none" is a word here, so it cannot be the 0 of warm_names: WARM_... is one less. */
@@ -49,7 +49,12 @@ static const struct key slice_keys[SLICE_KEYS] = {
         .help = "The compile cache. Default: one writer, below SLICEUP_HOME (`local` only)." },
     [SLICE_LADDER] = { "ladder", KEY_REFERENCE, .required = true, .help = "The rungs: a file of `configs/ladders`." },
     [SLICE_SIGNATURES] = { "signatures", KEY_LIST,
-        .help = "Files of `configs/signatures`, tried in this order. Default: the frontend's own, then `system`." },
+        .help = "Files of `configs/signatures`, special ones first. Default: `xla` and the frontend's own, then `system`." },
+    [SLICE_BUNDLES] = { "bundles", KEY_LIST,
+        .help = "Files of `configs/bundles`: versions known to work together, or not to. Default: the frontend's own, if "
+                "there is one." },
+    [SLICE_DRIFT] = { "drift", KEY_REFERENCE, .fallback = "default",
+        .help = "How hosts are compared: a file of `configs/drift`." },
     [SLICE_ENV_DIR] = { "env_dir", KEY_PATH,
         .help = "Where the environment is built; the worker appends the Python version. Default: `envs/` and the "
                 "first 16 digits of the pin set's sha256, below SLICEUP_HOME or `start.directory`." },
@@ -140,6 +145,9 @@ static const struct key pins_keys[PINS_KEYS] = {
         .help = "The setup script (`.sh`), recorded by its sha256. Default: none." },
     [PINS_PYTHON] = { "python", KEY_TEXT, 1, 1023, .fallback = "python3",
         .help = "The interpreter to build from: a name on the PATH, or an absolute path." },
+    [PINS_WHEELS] = { "wheels", KEY_OWN_PATH,
+        .help = "A folder of this machine with a wheel for every pin: they travel to the hosts, and no index is asked. "
+                "Default: none." },
 };
 
 static const struct key cache_keys[CACHE_KEYS] = {
@@ -188,6 +196,14 @@ static const struct key limits_keys[LIMIT_KEYS] = {
     [LIMIT_LEASE] = { "lease", KEY_DURATION, SECOND, 5 * MINUTE, .fallback = "15s",
         .help = "Term of the cache writer's lease: how long a writer that nobody hears may go on. After its loss "
                 "nobody is granted for about twice as long." },
+    [LIMIT_RETRIES] = { "retries", KEY_NUMBER, 0, RETRIES_MAX, .fallback = "1",
+        .help = "How often one pass of a rung is run again after a failure of a class that is known to pass by itself; "
+                "a mismatch never is." },
+    [LIMIT_RETRY_WAIT] = { "retry_wait", KEY_DURATION, 0, 10 * MINUTE, .fallback = "2s",
+        .help = "Before the first of these; twice as long before each further one." },
+    [LIMIT_DEVICE_WAIT] = { "device_wait", KEY_DURATION, 0, HOUR, .fallback = "30s",
+        .help = "How long a device that another process still holds is waited for before a program is started; at most "
+                "half of its rung's timeout." },
 };
 
 static const struct key profile_keys[PROFILE_KEYS] = {
@@ -204,6 +220,13 @@ static const struct key profile_keys[PROFILE_KEYS] = {
     [PROFILE_ARGS] = { "args", KEY_MAP, .help = "Arguments for every canary; a rung's own win." },
     [PROFILE_PREMAPPED] = { "premapped_buffer_bytes", KEY_NUMBER, 4096, 1024 * GIB,
         .help = "Sets TPU_PREMAPPED_BUFFER_SIZE; a multiple of 4096. Default: not set." },
+    [PROFILE_ACCELERATOR] = { "accelerator", KEY_NAME,
+        .help = "Type of the slice as its cloud names it, such as `v6e-16`; held against what the hosts say." },
+    [PROFILE_TOPOLOGY] = { "topology", KEY_NAME,
+        .help = "Its chips as a grid, such as `4x4`; the product must be hosts times devices per host." },
+    [PROFILE_SPLITS] = { "splits", KEY_BOOL,
+        .help = "A part of the hosts can form a group of its own, so that a failure which nobody confesses is found by "
+                "halves. Default: true with `backend: cpu`, else false." },
 };
 
 static const struct key ladder_keys[LADDER_KEYS] = {
@@ -230,14 +253,15 @@ static const struct key rung_keys[RUNG_KEYS] = {
     [RUNG_TIMEOUT] = { "timeout", KEY_DURATION, 100, DAY, .fallback = "60s",
         .help = "Bound of one attempt on one host." },
     [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
-        .help = "`required`: what the profile requests must be observed; `any`: not looked at. Default: `required` "
-                "for canaries, `any` otherwise." },
-    [RUNG_ARGS] = { "args", KEY_MAP, .help = "Arguments for the canary: name to a single value or a list." },
+        .help = "`required`: what the profile requests must be observed, by a canary or a probe; `any`: not looked at. "
+                "Default: `required` for canaries, `any` otherwise." },
+    [RUNG_ARGS] = { "args", KEY_MAP,
+        .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, `options`, `client`." },
     [RUNG_METRICS] = { "metrics", KEY_LIST,
         .help = "Metrics that must be proved for the rung to pass; scope `slice` only." },
     [RUNG_ENV] = { "env", KEY_BOOL,
-        .help = "Run in the restored environment. Default: true for canaries when the slice has pins, else the "
-                "system's Python." },
+        .help = "Run in the restored environment; of `probe`: its plugin lies there. Default: true for canaries when the "
+                "slice has pins, else the system's Python." },
     [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
         .help = "How a command's output is read for counters. `torch_xla-metrics`: its metrics report. Default: not at "
                 "all." },
@@ -245,7 +269,7 @@ static const struct key rung_keys[RUNG_KEYS] = {
 
 static const struct key signatures_keys[SIGNATURES_KEYS] = {
     [SIGNATURES_SIGNATURES] = { "signatures", KEY_NAME, .required = true, .help = "The name of the list." },
-    [SIGNATURES_LIST] = { "list", KEY_LIST, .required = true, .help = "Signatures; the first that occurs wins." },
+    [SIGNATURES_LIST] = { "list", KEY_LIST, .required = true, .help = "Signatures; of two on one line the first here wins." },
 };
 
 static const struct key signature_keys[SIGNATURE_KEYS] = {
@@ -253,11 +277,55 @@ static const struct key signature_keys[SIGNATURE_KEYS] = {
         .help = "Its name in receipts; used once among all lists of a slice." },
     [SIGNATURE_TEXT] = { "text", KEY_TEXT, 4, 255, .required = true,
         .help = "What must occur in the program's output." },
+    [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of it as well; at most 4." },
+    [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts none of which may occur within 2 KiB of it; at most 4." },
     [SIGNATURE_LAYER] = { "layer", KEY_WORD, .words = &layer_names, .required = true, .help = "Who owns the failure." },
     [SIGNATURE_PEER] = { "peer", KEY_BOOL, .fallback = "false",
         .help = "Says that somebody else failed: never a cause while another host has one." },
-    [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false", .help = "May pass by itself." },
+    [SIGNATURE_NOISE] = { "noise", KEY_BOOL, .fallback = "false",
+        .help = "Printed in runs that then work, too: owns a failure only when nothing else looks like an error, and never "
+                "with layer `unknown`." },
+    [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false",
+        .help = "Known to pass by itself: the rung is tried again, when nothing else that was printed speaks against it." },
+    [SIGNATURE_MEMORY] = { "memory", KEY_BOOL, .fallback = "false",
+        .help = "The device's memory did not suffice: the same launch will not fit next time." },
     [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "What to look at next." },
+};
+
+static const struct key bundles_keys[BUNDLES_KEYS] = {
+    [BUNDLES_BUNDLES] = { "bundles", KEY_NAME, .required = true, .help = "The name of the list." },
+    [BUNDLES_LIST] = { "list", KEY_LIST, .required = true, .help = "Rules, each a map; see below." },
+};
+
+static const struct key bundle_keys[BUNDLE_KEYS] = {
+    [BUNDLE_ID] = { "id", KEY_NAME, .required = true, .help = "Its name in receipts; used once among all lists." },
+    [BUNDLE_WORD] = { "word", KEY_WORD, .words = &bundle_word_names, .required = true,
+        .help = "`bad`: an environment with these versions fails. `good`: it is said to be known." },
+    [BUNDLE_BACKENDS] = { "backends", KEY_LIST, .help = "For these backends only. Default: any." },
+    [BUNDLE_PARTS] = { "parts", KEY_MAP, .required = true,
+        .help = "Package to version, as installed; all must fit. Forms: `docs/spec/bundles.md`." },
+    [BUNDLE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "What is wrong with them; `bad` needs it." },
+    [BUNDLE_SOURCE] = { "source", KEY_TEXT, 1, 255, .required = true, .help = "Where that is known from." },
+};
+
+static const struct key drifts_keys[DRIFTS_KEYS] = {
+    [DRIFTS_DRIFT] = { "drift", KEY_NAME, .required = true, .help = "The name of the policy." },
+    [DRIFTS_RULES] = { "rules", KEY_LIST, .required = true,
+        .help = "Rules, each a map; the first that matches a fact counts. At most 128. What none matches has to agree." },
+};
+
+static const struct key drift_rule_keys[DRIFT_RULE_KEYS] = {
+    [DRIFT_RULE_FACT] = { "fact", KEY_TEXT, 1, 255, .required = true,
+        .help = "Which facts, kind first, such as `fact kernel.release` or `bundle *`; `*` stands for anything." },
+    [DRIFT_RULE_COMPARE] = { "compare", KEY_WORD, .words = &drift_kind_names, .required = true,
+        .help = "`agree`: the same on all hosts. `pinned`: as the pin set says, and without a pin the same. `tokens`: the "
+                "same words in any order. `tolerance`: a number near the others. `expected`: differs by its nature; "
+                "listed. `ignored`: not looked at." },
+    [DRIFT_RULE_TOLERANCE] = { "tolerance_percent", KEY_NUMBER, 0, 100000,
+        .help = "With `tolerance`: the least difference from the median that matters." },
+    [DRIFT_RULE_LEAST] = { "least", KEY_TEXT, 1, 32,
+        .help = "With `tolerance`: and the least absolute one: a number in the fact's unit, a size or a duration." },
+    [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why it matters, or why it may differ." },
 };
 
 const struct section slice_section = SECTION ("a slice file", slice_keys), host_section = SECTION ("a host", host_keys),
@@ -271,10 +339,16 @@ const struct section slice_section = SECTION ("a slice file", slice_keys), host_
                      profile_section = SECTION ("a profile", profile_keys),
                      ladder_section = SECTION ("a ladder", ladder_keys), rung_section = SECTION ("a rung", rung_keys),
                      signatures_section = SECTION ("a signature file", signatures_keys),
-                     signature_section = SECTION ("a signature", signature_keys);
+                     signature_section = SECTION ("a signature", signature_keys),
+                     bundles_section = SECTION ("a bundle file", bundles_keys),
+                     bundle_section = SECTION ("a bundle rule", bundle_keys);
+
+const struct section drifts_section = SECTION ("a drift policy", drifts_keys),
+                     drift_rule_section = SECTION ("a drift rule", drift_rule_keys);
 
 const struct section *const conf_sections[] = {
     &slice_section, &host_section, &way_section, &from_section, &start_section, &coordinator_section, &ssh_section,
     &slurm_section, &pins_section, &cache_section, &limits_section, &profile_section, &ladder_section, &rung_section,
-    &signatures_section, &signature_section, NULL
+    &signatures_section, &signature_section, &bundles_section, &bundle_section, &drifts_section,
+    &drift_rule_section, NULL
 };

@@ -1,4 +1,4 @@
-/* pins.c - the pin set and where its environment is built. Reads no requirement: the worker does, and pip. */
+/* pins.c - the pin set and where its environment is built. What it pins is read by the worker, and by wheels.c. */
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -27,7 +27,7 @@ static void set_env_dir (struct draft *draft)
                                      pins->file.sha256.ptr);
 }
 
-static int read_file (struct draft *draft, const struct yaml_node *reference)
+static int read_file (struct draft *draft, const struct yaml_node *reference, struct text *bytes)
 {
     struct source source;
     if (source_read (&source, &pins_kind, draft->options->share_dir, reference, draft->problems) != 0)
@@ -39,12 +39,27 @@ static int read_file (struct draft *draft, const struct yaml_node *reference)
                            problem_quote (draft->problems, name));
     draft->plan.pins.name = name;
     draft->plan.pins.file = source.ref;
+    *bytes = source.bytes;
     return 0;
+}
+
+/* The command line's folder is relative to the working directory; the slice file's is absolute. */
+static void read_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes)
+{
+    const char *asked = draft->options->wheels;
+    struct yaml_node option = { .file = "--wheels", .line = 1, .column = 1, .kind = YAML_SCALAR };
+    if (asked)
+        option.text = folder = text_of (asked);
+    else if (folder.len)
+        folder = draft_own_path (draft, at, folder);
+    if (asked || folder.len)
+        draft_wheels (draft, asked ? &option : at, folder, pin_bytes);
 }
 
 static void read_map (struct draft *draft, const struct yaml_node *map)
 {
     struct value pins[PINS_KEYS];
+    struct text bytes;
     struct source setup;
     if (section_read (&pins_section, map, pins, draft->problems) != 0)
         return;
@@ -56,13 +71,19 @@ static void read_map (struct draft *draft, const struct yaml_node *map)
                     "the interpreter %s, expected a name on the PATH or an absolute path",
                     problem_quote (draft->problems, pins[PINS_PYTHON].text));
     draft->plan.pins.python = pins[PINS_PYTHON].text;
-    if (pins[PINS_FILE].good && read_file (draft, pins[PINS_FILE].node) == 0)
-        set_env_dir (draft);
+    if (!pins[PINS_FILE].good || read_file (draft, pins[PINS_FILE].node, &bytes) != 0)
+        return;
+    set_env_dir (draft);
+    if (!pins[PINS_WHEELS].given || pins[PINS_WHEELS].good)
+        read_wheels (draft, pins[PINS_WHEELS].node, pins[PINS_WHEELS].text, bytes);
 }
 
 void draft_pins (struct draft *draft)
 {
     const struct yaml_node *reference = draft_reference (draft, SLICE_PINS, draft->options->pins, "--pins");
+    struct text bytes;
+    if (!reference && draft->options->wheels)
+        problem_at (draft->problems, draft->root, "--wheels without pins, expected the key 'pins' in the slice file");
     if (!reference)
         return;
     if (reference->kind == YAML_MAP) {
@@ -76,6 +97,8 @@ void draft_pins (struct draft *draft)
     else if (reference->text.len > PATH_MAX_BYTES)
         problem_at (draft->problems, reference, "a name of %u bytes, expected at most %d", reference->text.len,
                     PATH_MAX_BYTES);
-    else if (read_file (draft, reference) == 0)
+    else if (read_file (draft, reference, &bytes) == 0) {
         set_env_dir (draft);
+        read_wheels (draft, reference, (struct text) { 0 }, bytes);
+    }
 }

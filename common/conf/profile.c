@@ -126,6 +126,9 @@ void draft_profile (struct draft *draft)
     plan->frontend = profile[PROFILE_FRONTEND].text;
     plan->backend = profile[PROFILE_BACKEND].good ? profile[PROFILE_BACKEND].text : (struct text) { 0 };
     plan->devices_per_host = (uint32_t) profile[PROFILE_DEVICES].number;
+    plan->accelerator = profile[PROFILE_ACCELERATOR].text;
+    plan->topology = profile[PROFILE_TOPOLOGY].text;
+    plan->splits = profile[PROFILE_SPLITS].given ? profile[PROFILE_SPLITS].number : text_is (plan->backend, "cpu");
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     read_env (draft, &profile[PROFILE_ENV], &profile[PROFILE_PREMAPPED]);
     if (profile[PROFILE_ARGS].given && profile[PROFILE_ARGS].good)

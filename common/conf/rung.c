@@ -172,12 +172,18 @@ static void read_parse (struct draft *draft, const struct value *parse, struct r
     rung->parse = parse->text;
 }
 
+/* Loads the runtime, and says what it sees as a canary does. */
+static bool is_probe (const struct rung *rung)
+{
+    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe");
+}
+
 static void read_env (struct draft *draft, const struct value *env, struct rung *rung)
 {
     bool has_pins = draft->slice[SLICE_PINS].given || draft->options->pins;
     bool restores = text_is (rung->builtin, "restore");
-    if (rung->kind == PROGRAM_BUILTIN && env->given)
-        problem_at (draft->problems, env->node, "env for a builtin, expected it for canaries and commands only");
+    if (rung->kind == PROGRAM_BUILTIN && env->given && !is_probe (rung))
+        problem_at (draft->problems, env->node, "env for a builtin, expected it for canaries, commands and probe only");
     rung->needs_env = env->given ? env->good && env->number : rung->kind == PROGRAM_CANARY && has_pins;
     draft->needs_pins |= rung->needs_env || restores;
     if (!has_pins && (rung->needs_env || restores))
@@ -190,10 +196,10 @@ static void read_backend (struct draft *draft, const struct value *backend, stru
 {
     bool is_canary = rung->kind == PROGRAM_CANARY;
     bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : is_canary;
-    if (required && !is_canary)
+    if (required && !is_canary && !is_probe (rung))
         problem_at (draft->problems, backend->node,
                     "backend: required without a canary, expected any: only a canary says what it sees");
-    if (required && is_canary)
+    if (required && (is_canary || is_probe (rung)))
         rung->backend = draft->plan.profile.backend;
 }
 
@@ -223,12 +229,14 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     read_program (draft, of, rung);
     if (rung->kind == PROGRAM_CANARY)
         read_args (draft, &of[RUNG_ARGS], rung);
-    else if (of[RUNG_ARGS].given)
+    else if (of[RUNG_ARGS].given && !is_probe (rung))
         problem_at (draft->problems, of[RUNG_ARGS].node, "args without a canary, expected them for canaries only");
     read_warm (draft, of, rung);
     check_cache (draft, &of[RUNG_WARM], rung);
     read_env (draft, &of[RUNG_ENV], rung);
     read_backend (draft, &of[RUNG_BACKEND], rung);
+    if (is_probe (rung))
+        draft_probe (draft, node, &of[RUNG_ARGS], rung);
     read_metrics (draft, of, rung);
     read_parse (draft, &of[RUNG_PARSE], rung);
     return draft->problems->errors == errors_before ? 0 : -1;

@@ -1,7 +1,10 @@
 /* signatures.c - how failures are recognised: the lists of configs/signatures, one after the other. */
-#include "common/conf/draft.h"
+#include <string.h>
 
-enum { SIGNATURES_IN_ALL_MAX = 256 };
+#include "common/conf/draft.h"
+#include "common/signature/signature.h"
+
+enum { SIGNATURES_IN_ALL_MAX = SIGNATURES_MAX, CONDITION_MIN_BYTES = 2 };
 
 static const struct source_kind signatures_kind = { "signature list", "configs/signatures", ".yaml" };
 
@@ -9,13 +12,58 @@ struct signature_draft {
     struct draft *draft;
     struct signature *items;
     uint32_t n;
+    uint64_t bytes;             /* of all their texts */
 };
+
+static int read_condition (struct draft *draft, const struct yaml_node *node, struct texts *texts)
+{
+    if (node->kind != YAML_SCALAR || yaml_is_null (node))
+        return node->kind == YAML_BAD ? -1 : problem_at (draft->problems, node, "%s, expected a text",
+                                                         node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
+    if (node->text.len < CONDITION_MIN_BYTES || node->text.len > NAME_MAX_BYTES || memchr (node->text.ptr, '\n', node->text.len))
+        return problem_at (draft->problems, node, "%s, expected one line of %d to %d bytes",
+                           problem_quote (draft->problems, node->text), CONDITION_MIN_BYTES, NAME_MAX_BYTES);
+    texts->items[texts->n++] = node->text;
+    return 0;
+}
+
+static int read_conditions (struct draft *draft, const struct value *list, struct texts *texts)
+{
+    int result = 0;
+    *texts = (struct texts) { 0 };
+    if (!list->given || !list->good)
+        return list->given ? -1 : 0;
+    if (list->node->n > SIGNATURE_TEXTS_MAX)
+        return problem_at (draft->problems, list->node, "%u texts, expected at most %d", list->node->n, SIGNATURE_TEXTS_MAX);
+    texts->items = arena_array (draft->arena, list->node->n, sizeof *texts->items);
+    for (const struct yaml_node *node = list->node->first; node; node = node->next)
+        result |= read_condition (draft, node, texts);
+    return result;
+}
+
+/* False: the automaton of these lists would be too large; said once. */
+static bool has_room (struct signature_draft *list, const struct signature *item, const struct yaml_node *node)
+{
+    bool had = list->bytes <= SIGNATURE_SET_TEXT_BYTES;
+    list->bytes += item->text.len;
+    for (uint32_t i = 0; i < item->also.n; i++)
+        list->bytes += item->also.items[i].len;
+    for (uint32_t i = 0; i < item->unless.n; i++)
+        list->bytes += item->unless.items[i].len;
+    if (had && list->bytes > SIGNATURE_SET_TEXT_BYTES)
+        problem_at (list->draft->problems, node, "more than %d bytes of text in all lists", SIGNATURE_SET_TEXT_BYTES);
+    return list->bytes <= SIGNATURE_SET_TEXT_BYTES;
+}
 
 static void add (struct signature_draft *list, const struct value of[], const struct yaml_node *node)
 {
+    struct texts also, unless;
+    bool good = read_conditions (list->draft, &of[SIGNATURE_ALSO], &also) == 0;
+    good = read_conditions (list->draft, &of[SIGNATURE_UNLESS], &unless) == 0 && good;
     for (int i = 0; i < SIGNATURE_KEYS; i++)
-        if (!of[i].good)
-            return;
+        good = good && (of[i].good || ((i == SIGNATURE_ALSO || i == SIGNATURE_UNLESS) && !of[i].given));
+    if (!good)
+        return;
     for (uint32_t i = 0; i < list->n; i++) {
         if (text_equal (list->items[i].id, of[SIGNATURE_ID].text)) {
             problem_at (list->draft->problems, of[SIGNATURE_ID].node,
@@ -28,14 +76,20 @@ static void add (struct signature_draft *list, const struct value of[], const st
         problem_at (list->draft->problems, node, "more than %d signatures in all lists", SIGNATURES_IN_ALL_MAX);
         return;
     }
-    list->items[list->n++] = (struct signature) {
+    struct signature item = {
         .id = of[SIGNATURE_ID].text,
         .text = of[SIGNATURE_TEXT].text,
         .layer = (enum layer) of[SIGNATURE_LAYER].number,
         .peer = of[SIGNATURE_PEER].number,
+        .noise = of[SIGNATURE_NOISE].number,
         .transient = of[SIGNATURE_TRANSIENT].number,
+        .memory = of[SIGNATURE_MEMORY].number,
         .next = of[SIGNATURE_NEXT].text,
+        .also = { also.items, also.n },
+        .unless = { unless.items, unless.n },
     };
+    if (has_room (list, &item, node))
+        list->items[list->n++] = item;
 }
 
 static void read_file (struct signature_draft *list, const struct yaml_node *reference)
@@ -86,8 +140,8 @@ void draft_signatures (struct draft *draft)
     list.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.items);
     if (given->given && given->good)
         read_given (&list, given->node);
-    if (!given->given && draft->frontend && frontend_signatures (draft->frontend))
-        read_default (&list, frontend_signatures (draft->frontend));
+    for (uint32_t i = 0; !given->given && draft->frontend && frontend_signatures (draft->frontend, i); i++)
+        read_default (&list, frontend_signatures (draft->frontend, i));
     if (!given->given)
         read_default (&list, "system");
     draft->plan.signatures.items = list.items;

@@ -81,6 +81,25 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
     return shown;
 }
 
+/* What the profile says of the slice's chips; with hosts left out, it still speaks of all of them. */
+static void check_chips (struct draft *draft, uint64_t devices)
+{
+    const struct profile *profile = &draft->plan.profile;
+    const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
+    uint32_t chips;
+    if (draft->reduced)
+        return;
+    if (profile->topology.len && !grid_product (profile->topology, &chips))
+        problem_at (draft->problems, where, "the profile's topology is %.*s, expected sizes such as 4x4",
+                    TEXT_ARG (profile->topology));
+    else if (profile->topology.len && chips != devices)
+        problem_at (draft->problems, where, "the profile's topology %.*s has %u chips, expected %u: hosts times "
+                    "devices_per_host", TEXT_ARG (profile->topology), chips, (uint32_t) devices);
+    if (accelerator_chips (profile->accelerator, &chips) && chips != devices)
+        problem_at (draft->problems, where, "the profile's accelerator %.*s has %u chips, expected %u: hosts times "
+                    "devices_per_host", TEXT_ARG (profile->accelerator), chips, (uint32_t) devices);
+}
+
 void draft_mesh (struct draft *draft)
 {
     const struct value *given = &draft->slice[SLICE_MESH];
@@ -104,6 +123,7 @@ void draft_mesh (struct draft *draft)
             "a mesh of %s would fit",
             (uint32_t) devices, draft->plan.hosts.n, draft->reduced ? " (others are left out)" : "",
             draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
+    check_chips (draft, devices);
     draft->plan.mesh = mesh;
 }
 
@@ -144,6 +164,9 @@ void draft_limits (struct draft *draft)
         .stop_ms = limits[LIMIT_STOP].number,
         .log_bytes = limits[LIMIT_LOG].number,
         .lease_ms = limits[LIMIT_LEASE].number,
+        .retries = (uint32_t) limits[LIMIT_RETRIES].number,
+        .retry_wait_ms = limits[LIMIT_RETRY_WAIT].number,
+        .device_wait_ms = limits[LIMIT_DEVICE_WAIT].number,
     };
     read_join (draft, &limits[LIMIT_JOIN]);
     const struct value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];

@@ -9,8 +9,7 @@
 static const char *const usual_identities[] = { "~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa" };
 enum { USUAL_IDENTITIES = sizeof usual_identities / sizeof usual_identities[0] };
 
-/* Empty: reported. */
-static struct text own_path (struct draft *draft, const struct yaml_node *node, struct text path)
+struct text draft_own_path (struct draft *draft, const struct yaml_node *node, struct text path)
 {
     const char *home = draft->options->user_home;
     struct text full = path;
@@ -46,7 +45,7 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
                                               : yaml_kind_name (item->kind));
         return;
     }
-    struct text path = own_path (draft, item, item->text);
+    struct text path = draft_own_path (draft, item, item->text);
     warn_missing (draft, item, path, "the private key");
     ssh->identities.items[ssh->identities.n++] = path;
 }
@@ -64,7 +63,7 @@ static void read_identities (struct draft *draft, const struct value *list)
     for (const struct yaml_node *item = list->given ? list->node->first : NULL; item; item = item->next)
         add_identity (draft, item);
     for (int i = 0; i < USUAL_IDENTITIES && !list->given && draft->options->user_home; i++)
-        ssh->identities.items[ssh->identities.n++] = own_path (draft, list->node, text_of (usual_identities[i]));
+        ssh->identities.items[ssh->identities.n++] = draft_own_path (draft, list->node, text_of (usual_identities[i]));
 }
 
 static void read_jump (struct draft *draft, const struct value *jump, struct ssh_way *way)
@@ -90,7 +89,7 @@ void draft_ssh (struct draft *draft)
     plan->agent = ssh[SSH_AGENT].number;
     if (!ssh[SSH_KNOWN_HOSTS].good)
         return;
-    plan->known_hosts = own_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);
+    plan->known_hosts = draft_own_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);
     if (ssh[SSH_KNOWN_HOSTS].given)
         warn_missing (draft, ssh[SSH_KNOWN_HOSTS].node, plan->known_hosts, "the file of host keys");
 }

@@ -71,10 +71,15 @@ static const struct field writer_granted_fields[] = {
 static const struct record writer_granted_record =
     RECORD ("writer-granted", struct fact_writer_granted, writer_granted_fields);
 
+static const char *const purpose_words[] = { "none", "climb", "retry", "isolation" };
+const struct names purpose_names = { purpose_words, sizeof purpose_words / sizeof purpose_words[0] };
 static const struct field pass_began_fields[] = {
     F_RECORD (1, struct fact_pass_began, key, &attempt_key_record),
     F_U32S (2, struct fact_pass_began, hosts, HOSTS_MAX, HOSTS_MAX - 1),
     F_U64 (3, struct fact_pass_began, seed, UINT64_MAX),
+    F_ENUM (4, struct fact_pass_began, purpose, &purpose_names),
+    F_TEXT (5, struct fact_pass_began, why, TEXT_MAX_BYTES),
+    F_LIST (6, struct fact_pass_began, mesh, MESH_AXES_MAX, &axis_record),
 };
 static const struct record pass_began_record = RECORD ("pass-began", struct fact_pass_began, pass_began_fields);
 
@@ -122,6 +127,8 @@ static const struct field verdict_fields[] = {
     F_TEXT (6, struct verdict, next, TEXT_MAX_BYTES),
     F_TEXT (7, struct verdict, phase, WORD_MAX_BYTES),
     F_TEXT (8, struct verdict, cache, ID_MAX_BYTES),
+    F_BOOL (9, struct verdict, transient),
+    F_TEXT (10, struct verdict, evidence, TEXT_MAX_BYTES),
 };
 const struct record verdict_record = RECORD ("verdict", struct verdict, verdict_fields);
 
@@ -179,6 +186,25 @@ static const struct field generation_dropped_fields[] = {
 static const struct record generation_dropped_record =
     RECORD ("generation-dropped", struct fact_generation_dropped, generation_dropped_fields);
 
+static const struct field retry_planned_fields[] = {
+    F_RECORD (1, struct fact_retry_planned, key, &attempt_key_record),
+    F_U64 (2, struct fact_retry_planned, due_ms, COUNT_MAX),
+    F_U32 (3, struct fact_retry_planned, left, RETRIES_MAX),
+    F_TEXT (4, struct fact_retry_planned, signature, ID_MAX_BYTES),
+    F_TEXT (5, struct fact_retry_planned, why, TEXT_MAX_BYTES),
+};
+static const struct record retry_planned_record =
+    RECORD ("retry-planned", struct fact_retry_planned, retry_planned_fields);
+
+static const struct field suspects_named_fields[] = {
+    F_RECORD (1, struct fact_suspects_named, key, &attempt_key_record),
+    F_U32S (2, struct fact_suspects_named, suspects, HOSTS_MAX, HOSTS_MAX - 1),
+    F_U32 (3, struct fact_suspects_named, passes, UINT32_MAX),
+    F_TEXT (4, struct fact_suspects_named, why, TEXT_MAX_BYTES),
+};
+static const struct record suspects_named_record =
+    RECORD ("suspects-named", struct fact_suspects_named, suspects_named_fields);
+
 static const struct field run_ended_fields[] = {
     F_ENUM (1, struct fact_run_ended, outcome, &outcome_names),
     F_U32 (2, struct fact_run_ended, exit_status, EXIT_STATUS_MAX),
@@ -234,6 +260,8 @@ static const struct {
     [FACT_LEASE_LOST] = { "lease-lost", &lease_lost_record },
     [FACT_CACHE_VIOLATED] = { "cache-violated", &cache_violated_record },
     [FACT_GENERATION_DROPPED] = { "generation-dropped", &generation_dropped_record },
+    [FACT_RETRY_PLANNED] = { "retry-planned", &retry_planned_record },
+    [FACT_SUSPECTS_NAMED] = { "suspects-named", &suspects_named_record },
     [FACT_HOST_HEARD] = { "host-heard", &host_heard_record },
     [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
     [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },

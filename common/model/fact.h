@@ -30,6 +30,8 @@ enum fact_kind {
     FACT_LEASE_LOST,        /* the writer's lease ran out: whatever it still writes, nobody reads */
     FACT_CACHE_VIOLATED,    /* something in the cache is not as the single writer left it */
     FACT_GENERATION_DROPPED,/* quarantined: not used again, not removed */
+    FACT_RETRY_PLANNED,     /* a pass that fell for a transient reason is run again */
+    FACT_SUSPECTS_NAMED,    /* what running parts of the slice by themselves showed */
     /* soft */
     FACT_HOST_HEARD = 64,   /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -50,7 +52,14 @@ struct fact_generation { uint64_t token; struct text sha256; struct text bundle;
                          uint64_t compile_ms; /* what compiling all that it holds took, on its writers */
                          LIST_OF (struct cache_key) keys; /* of the programs in it, as their writers told */ };
 struct fact_writer_granted { uint64_t token; uint64_t base; uint32_t host; struct attempt_key key; };
-struct fact_pass_began { struct attempt_key key; LIST_OF (uint32_t) hosts; uint64_t seed; };
+/* Why a pass runs. ISOLATION: a part of the slice by itself, to see whether it works without the others; it counts for
+ * nothing else. */
+enum purpose { PURPOSE_NONE = 0, PURPOSE_CLIMB, PURPOSE_RETRY, PURPOSE_ISOLATION };
+extern const struct names purpose_names;
+struct fact_pass_began { struct attempt_key key; LIST_OF (uint32_t) hosts; uint64_t seed;
+                         enum purpose purpose; /* none: climb */
+                         struct text why;
+                         struct mesh mesh; /* ISOLATION: of these hosts; else that of the plan */ };
 struct fact_pass_skipped { struct attempt_key key; struct text why; };
 struct fact_gate_opened { struct attempt_key key; struct text gate, value; };
 struct fact_attempt_ended { uint32_t host; struct result result; struct text sha256; bool at_gate; /* waited at one when last heard */ };
@@ -71,6 +80,8 @@ struct verdict {
     struct text next;       /* what to look at */
     struct text phase;
     struct text cache;      /* "cold", "restored", "recompiled", "torn" or empty */
+    bool transient;         /* of a class that is known to pass by itself */
+    struct text evidence;   /* the line that decided it, as printed; or the lines that nobody recognises */
 };
 struct fact_pass_ended { struct attempt_key key; enum outcome outcome; uint64_t duration_ms; LIST_OF (struct verdict) verdicts; };
 struct fact_lease_lost { uint64_t token; uint32_t host; struct text why; };
@@ -78,6 +89,9 @@ struct fact_lease_lost { uint64_t token; uint32_t host; struct text why; };
  * right or sealed it, or of the end of the lease of what was written late; 0: none in this run. It happened in between. */
 struct fact_cache_violated { uint32_t host; uint32_t rung; struct finding finding; uint64_t since; struct text from_run; };
 struct fact_generation_dropped { uint64_t token; struct text why; };
+/* `due_ms`: on the run's clock. `left`: how many more this rung's pass has after this one. */
+struct fact_retry_planned { struct attempt_key key; uint64_t due_ms; uint32_t left; struct text signature, why; };
+struct fact_suspects_named { struct attempt_key key; LIST_OF (uint32_t) suspects; uint32_t passes; struct text why; };
 /* The culprits fail with this cause; whoever is stopped for it is a cascade. */
 struct fact_pass_stopped { struct attempt_key key; LIST_OF (uint32_t) culprits; enum layer layer; struct text cause, next; };
 struct fact_cancel_asked { uint32_t level; };
@@ -115,6 +129,8 @@ struct fact {
         struct fact_lease_lost lease_lost;
         struct fact_cache_violated cache_violated;
         struct fact_generation_dropped generation_dropped;
+        struct fact_retry_planned retry_planned;
+        struct fact_suspects_named suspects_named;
         struct fact_host_heard host_heard;
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;

@@ -7,7 +7,7 @@ enum { PARTS_MAX = 4 };
 static bool is_word (char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_'
-           || c == '-';
+           || c == '-' || c == '+';
 }
 
 bool kit_name_is_good (struct text name)

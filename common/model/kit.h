@@ -10,7 +10,7 @@
 
 #define KIT_HELPER "sliceup_canary.py"
 
-/* 1 to 4 parts of [A-Za-z0-9._-] joined by '/', none of them beginning with '.'. */
+/* 1 to 4 parts of [A-Za-z0-9._+-] joined by '/', none of them beginning with '.'. */
 bool kit_name_is_good (struct text name);
 /* The last part of a path. */
 struct text kit_base_name (struct text path);

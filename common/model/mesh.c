@@ -1,6 +1,7 @@
 #include "common/model/mesh.h"
 
 #include <assert.h>
+#include <ctype.h>
 
 static const struct field axis_fields[] = {
     F_TEXT (1, struct axis, axis, AXIS_NAME_MAX_BYTES),
@@ -46,4 +47,40 @@ bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uin
         if (!(axes_bits >> i & 1) && at_a[i] != at_b[i])
             return false;
     return true;
+}
+
+enum { CHIPS_MAX = 1 << 20 };
+
+bool grid_product (struct text grid, uint32_t *product)
+{
+    uint64_t all = 1, one = 0;
+    bool digit = false;
+    for (uint32_t i = 0; i <= grid.len; i++) {
+        if (i < grid.len && isdigit ((unsigned char) grid.ptr[i])) {
+            one = one * 10 + (uint64_t) (grid.ptr[i] - '0');
+            digit = true;
+        } else if (digit && one > 0 && (i == grid.len || grid.ptr[i] == 'x' || grid.ptr[i] == ',')) {
+            all *= one;
+            one = 0;
+            digit = false;
+        } else {
+            return false;
+        }
+        if (one > CHIPS_MAX || all > CHIPS_MAX)
+            return false;
+    }
+    *product = (uint32_t) all;
+    return true;
+}
+
+/* The number counts chips in these generations (docs.cloud.google.com/tpu/docs/v6e: v6e-16 is 4x4, 16 chips). */
+bool accelerator_chips (struct text accelerator, uint32_t *chips)
+{
+    static const char *const counted_in_chips[] = { "v6e-", "v5litepod-", "v5e-" };
+    for (size_t i = 0; i < sizeof counted_in_chips / sizeof counted_in_chips[0]; i++) {
+        struct text prefix = text_of (counted_in_chips[i]);
+        if (text_starts (accelerator, counted_in_chips[i]))
+            return grid_product ((struct text) { accelerator.ptr + prefix.len, accelerator.len - prefix.len }, chips);
+    }
+    return false;
 }

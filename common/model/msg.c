@@ -61,7 +61,7 @@ static const struct record bye_record = RECORD ("bye", struct msg_bye, bye_field
 
 static const struct field fetch_fields[] = {
     F_TEXT (1, struct msg_fetch, sha256, SHA256_HEX_BYTES),
-    F_U64 (2, struct msg_fetch, offset, KIT_FILE_MAX_BYTES),
+    F_U64 (2, struct msg_fetch, offset, WHEEL_MAX_BYTES),
 };
 static const struct record fetch_record = RECORD ("fetch", struct msg_fetch, fetch_fields);
 
@@ -104,6 +104,7 @@ static const struct field run_fields[] = {
     F_RECORD (9, struct msg_run, profile, &profile_record),
     F_RECORD (10, struct msg_run, pins, &pins_record),
     F_RECORD (11, struct msg_run, cache, &cache_order_record),
+    F_RECORD (12, struct msg_run, signatures, &file_ref_record),
 };
 static const struct record run_record = RECORD ("run", struct msg_run, run_fields);
 
@@ -129,9 +130,9 @@ static const struct record shutdown_record = RECORD ("shutdown", struct msg_shut
 
 static const struct field chunk_fields[] = {
     F_TEXT (1, struct msg_chunk, sha256, SHA256_HEX_BYTES),
-    F_U64 (2, struct msg_chunk, offset, KIT_FILE_MAX_BYTES),
+    F_U64 (2, struct msg_chunk, offset, WHEEL_MAX_BYTES),
     F_BYTES (3, struct msg_chunk, bytes, FILE_CHUNK_MAX_BYTES),
-    F_U64 (4, struct msg_chunk, size_bytes, KIT_FILE_MAX_BYTES),
+    F_U64 (4, struct msg_chunk, size_bytes, WHEEL_MAX_BYTES),
     F_TEXT (5, struct msg_chunk, problem, SENTENCE_MAX_BYTES),
 };
 static const struct record chunk_record = RECORD ("chunk", struct msg_chunk, chunk_fields);

@@ -100,6 +100,7 @@ struct msg_run {
     struct profile profile;
     struct pins pins;       /* with this host's env_dir */
     struct cache_order cache;
+    struct file_ref signatures; /* the table by which failures are recognised; empty: none */
 };
 struct msg_go { struct attempt_key key; struct text gate, value; };
 struct msg_cancel { struct attempt_key key; bool hard; struct text why; }; /* hard: straight to SIGKILL */

@@ -79,6 +79,8 @@ static const struct field rung_fields[] = {
     F_TEXTS (12, struct rung, metrics, 32, WORD_MAX_BYTES),
     F_LIST (13, struct rung, files, KIT_FILES_MAX, &kit_file_record),
     F_TEXT (14, struct rung, parse, ID_MAX_BYTES),
+    F_TEXT (15, struct rung, launch, ID_MAX_BYTES),
+    F_TEXT (16, struct rung, known_bad, SENTENCE_MAX_BYTES),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
@@ -88,6 +90,9 @@ static const struct field profile_fields[] = {
     F_TEXT (3, struct profile, backend, ID_MAX_BYTES),
     F_U32 (4, struct profile, devices_per_host, DEVICES_MAX),
     F_LIST (5, struct profile, env, VARS_MAX, &var_record),
+    F_TEXT (6, struct profile, accelerator, ID_MAX_BYTES),
+    F_TEXT (7, struct profile, topology, ID_MAX_BYTES),
+    F_BOOL (8, struct profile, splits),
 };
 const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
 
@@ -108,6 +113,7 @@ static const struct field pins_fields[] = {
     F_RECORD (3, struct pins, setup, &file_ref_record),
     F_TEXT (4, struct pins, python, PATH_MAX_BYTES),
     F_TEXT (5, struct pins, env_dir, PATH_MAX_BYTES),
+    F_LIST (6, struct pins, wheels, WHEELS_MAX, &kit_file_record),
 };
 const struct record pins_record = RECORD ("pins", struct pins, pins_fields);
 
@@ -121,6 +127,9 @@ static const struct field limits_fields[] = {
     F_U64 (7, struct limits, stop_ms, WAIT_MAX_MS),
     F_U64 (8, struct limits, log_bytes, BYTES_MAX),
     F_U64 (9, struct limits, lease_ms, WAIT_MAX_MS),
+    F_U32 (10, struct limits, retries, RETRIES_MAX),
+    F_U64 (11, struct limits, retry_wait_ms, WAIT_MAX_MS),
+    F_U64 (12, struct limits, device_wait_ms, WAIT_MAX_MS),
 };
 const struct record limits_record = RECORD ("limits", struct limits, limits_fields);
 
@@ -131,8 +140,35 @@ static const struct field signature_fields[] = {
     F_BOOL (4, struct signature, peer),
     F_BOOL (5, struct signature, transient),
     F_TEXT (6, struct signature, next, SENTENCE_MAX_BYTES),
+    F_TEXTS (7, struct signature, also, SIGNATURE_TEXTS_MAX, NAME_MAX_BYTES),
+    F_TEXTS (8, struct signature, unless, SIGNATURE_TEXTS_MAX, NAME_MAX_BYTES),
+    F_BOOL (9, struct signature, noise),
+    F_BOOL (10, struct signature, memory),
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
+
+static const char *const bundle_words[] = { "none", "good", "bad" };
+const struct names bundle_word_names = { bundle_words, sizeof bundle_words / sizeof bundle_words[0] };
+static const struct field bundle_rule_fields[] = {
+    F_TEXT (1, struct bundle_rule, id, ID_MAX_BYTES),
+    F_ENUM (2, struct bundle_rule, word, &bundle_word_names),
+    F_TEXTS (3, struct bundle_rule, backends, BUNDLE_PARTS_MAX, ID_MAX_BYTES),
+    F_LIST (4, struct bundle_rule, parts, BUNDLE_PARTS_MAX, &var_record),
+    F_TEXT (5, struct bundle_rule, why, SENTENCE_MAX_BYTES),
+    F_TEXT (6, struct bundle_rule, source, NAME_MAX_BYTES),
+};
+const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_rule, bundle_rule_fields);
+
+static const char *const drift_words[] = { "none", "agree", "pinned", "tokens", "tolerance", "expected", "ignored" };
+const struct names drift_kind_names = { drift_words, sizeof drift_words / sizeof drift_words[0] };
+static const struct field drift_rule_fields[] = {
+    F_TEXT (1, struct drift_rule, fact, NAME_MAX_BYTES),
+    F_ENUM (2, struct drift_rule, kind, &drift_kind_names),
+    F_F64 (3, struct drift_rule, tolerance),
+    F_F64 (4, struct drift_rule, least),
+    F_TEXT (5, struct drift_rule, why, SENTENCE_MAX_BYTES),
+};
+const struct record drift_rule_record = RECORD ("drift rule", struct drift_rule, drift_rule_fields);
 
 static const struct field ssh_plan_fields[] = {
     F_TEXTS (1, struct ssh_plan, identities, IDENTITIES_MAX, PATH_MAX_BYTES),
@@ -178,6 +214,9 @@ static const struct field plan_fields[] = {
     F_TEXT (12, struct plan, home, PATH_MAX_BYTES),
     F_RECORD (13, struct plan, source, &file_ref_record),
     F_RECORD (14, struct plan, start, &start_plan_record),
+    F_RECORD (15, struct plan, signature_table, &file_ref_record),
+    F_LIST (16, struct plan, bundles, BUNDLE_RULES_MAX, &bundle_rule_record),
+    F_LIST (17, struct plan, drift, DRIFT_RULES_MAX, &drift_rule_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

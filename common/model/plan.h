@@ -13,7 +13,9 @@
 enum { RUNGS_MAX = 64, ID_MAX_BYTES = 63, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096, ARGV_MAX = 32, VARS_MAX = 128,
        SIGNATURES_MAX = 256, AXIS_NAMES_MAX = MESH_AXES_MAX, NAME_MAX_BYTES = 255, WORD_MAX_BYTES = 127,
        SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20,
-       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16 };
+       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, SIGNATURE_TEXTS_MAX = 4,
+       BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff,
+       DRIFT_RULES_MAX = 128, RETRIES_MAX = 5 };
 
 struct var { struct text name; struct text value; };       /* an environment variable, or any named text */
 struct number { struct text name; uint64_t value; };       /* a counter */
@@ -104,6 +106,8 @@ struct rung {
     bool needs_env;             /* wants the restored Python environment */
     LIST_OF (struct text) metrics; /* names that must be proved for the rung to pass */
     struct text parse;          /* COMMAND: how its output is read for counters ("torch_xla-metrics"); empty: not at all */
+    struct text launch;         /* its launch signature, 16 hex digits: docs/spec/calibration.md */
+    struct text known_bad;      /* why this launch is not paid for again; empty: nothing known against it */
 };
 extern const struct record rung_record;
 
@@ -113,6 +117,9 @@ struct profile {                /* launch policy: everything decided before the 
     struct text backend;        /* what is requested: cpu, tpu */
     uint32_t devices_per_host;
     var_list env;               /* set before the program starts; nothing else is inherited but PATH, HOME, LANG, TZ */
+    struct text accelerator;    /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
+    struct text topology;       /* of its chips, "4x4"; empty: not stated */
+    bool splits;                /* a part of the hosts can form a group of its own: isolation by halves */
 };
 
 extern const struct record profile_record;
@@ -153,6 +160,7 @@ struct pins {
     struct file_ref setup;      /* the setup script; may be empty */
     struct text python;         /* interpreter to build from: "python3" or absolute */
     struct text env_dir;        /* where the environment is built; absolute */
+    LIST_OF (struct kit_file) wheels; /* carried over: then no index is asked */
 };
 
 extern const struct record pins_record;
@@ -166,6 +174,9 @@ struct limits {                 /* all in ms but where the name says otherwise *
     uint64_t stop_ms;           /* SIGINT -> SIGTERM, and again to SIGKILL */
     uint64_t log_bytes;         /* kept per attempt and host */
     uint64_t lease_ms;          /* term of the writer's lease: common/model/lease.h */
+    uint32_t retries;           /* of one rung's pass, for transient failures only */
+    uint64_t retry_wait_ms;     /* before the first retry; doubled for each further one */
+    uint64_t device_wait_ms;    /* worker: how long a device that another process still holds is waited for */
 };
 extern const struct record limits_record;
 
@@ -177,8 +188,44 @@ struct signature {
     bool peer;                  /* says "somebody else failed": never a cause while anybody else confesses */
     bool transient;
     struct text next;           /* what to look at */
+    LIST_OF (struct text) also;   /* must occur near it as well; docs/spec/signatures.md */
+    LIST_OF (struct text) unless; /* must not */
+    bool noise;                 /* printed in runs that then work, too: shown, and never a cause */
+    bool memory;                /* the device's memory did not suffice: the same launch will not fit next time */
 };
 extern const struct record signature_record;
+
+/* A tuple of versions that is known to work together, or not to: data, with where that is known from. */
+enum bundle_word { BUNDLE_NONE = 0, BUNDLE_GOOD, BUNDLE_BAD };
+extern const struct names bundle_word_names;
+struct bundle_rule {
+    struct text id;
+    enum bundle_word word;
+    LIST_OF (struct text) backends; /* empty: any */
+    var_list parts;             /* package -> version, "0.0.20.*" or "<0.0.6"; all must match what was observed */
+    struct text why, source;
+};
+extern const struct record bundle_rule_record;
+
+/* How a fact is compared between hosts; docs/spec/drift.md. */
+enum drift_kind {
+    DRIFT_NONE = 0,
+    DRIFT_AGREE,                /* the same on all hosts */
+    DRIFT_PINNED,               /* as the pin set says */
+    DRIFT_TOKENS,               /* the same set of words */
+    DRIFT_TOLERANCE,            /* a number: robust statistics, and a least effect */
+    DRIFT_EXPECTED,             /* differs by its nature; listed */
+    DRIFT_IGNORED,              /* not looked at */
+};
+extern const struct names drift_kind_names;
+struct drift_rule {
+    struct text fact;           /* name or pattern with '*' */
+    enum drift_kind kind;
+    double tolerance;           /* TOLERANCE: least relative difference from the median that matters, 0.1 = a tenth */
+    double least;               /* TOLERANCE: and the least absolute one, in the fact's unit */
+    struct text why;
+};
+extern const struct record drift_rule_record;
 
 struct plan {
     struct text slice;
@@ -192,6 +239,9 @@ struct plan {
     LIST_OF (struct rung) rungs;
     struct limits limits;
     LIST_OF (struct signature) signatures;
+    struct file_ref signature_table; /* all of them as one file, for workers; empty: there are none */
+    LIST_OF (struct bundle_rule) bundles;
+    LIST_OF (struct drift_rule) drift;
     struct text home;           /* SLICEUP_HOME, absolute */
     struct file_ref source;     /* the slice file */
     struct start_plan start;

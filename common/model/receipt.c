@@ -10,7 +10,11 @@ static const struct field cause_fields[] = {
 };
 const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
 
-static const struct field memory_fields[] = { F_U64 (1, struct memory, peak_bytes, COUNT_MAX) };
+static const struct field memory_fields[] = {
+    F_U64 (1, struct memory, peak_bytes, COUNT_MAX),
+    F_U64 (2, struct memory, predicted_bytes, COUNT_MAX),
+    F_U64 (3, struct memory, device_peak_bytes, COUNT_MAX),
+};
 static const struct record memory_record = RECORD ("memory", struct memory, memory_fields);
 
 static const struct field rung_receipt_fields[] = {
@@ -35,6 +39,10 @@ static const struct field rung_receipt_fields[] = {
     F_RECORD (19, struct rung_receipt, cache_view, &cache_view_record),
     F_LIST (20, struct rung_receipt, keys, RESULT_KEYS_MAX, &cache_key_record),
     F_LIST (21, struct rung_receipt, findings, FINDINGS_MAX, &finding_record),
+    F_LIST (22, struct rung_receipt, phases, PHASES_MAX, &number_record),
+    F_LIST (23, struct rung_receipt, sightings, SIGHTINGS_MAX, &sighting_record),
+    F_TEXT (24, struct rung_receipt, launch, ID_MAX_BYTES),
+    F_ENUM (25, struct rung_receipt, purpose, &purpose_names),
 };
 const struct record rung_receipt_record = RECORD ("rung", struct rung_receipt, rung_receipt_fields);
 

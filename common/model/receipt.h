@@ -11,7 +11,7 @@
 enum { RECEIPT_RUNGS_MAX = 512, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX };
 
 struct cause { enum layer layer; struct text signature, text, evidence, next; };
-struct memory { uint64_t peak_bytes; };
+struct memory { uint64_t peak_bytes; /* of the host */ uint64_t predicted_bytes, device_peak_bytes; /* of its devices */ };
 struct rung_receipt {
     struct text rung;
     enum pass pass;             /* none: not reached */
@@ -32,6 +32,10 @@ struct rung_receipt {
     struct cache_view cache_view; /* how it looked from where the program ran; level none: it had none */
     LIST_OF (struct cache_key) keys;
     LIST_OF (struct finding) findings; /* of this host, after the program */
+    number_list phases;         /* ms in each, in order */
+    LIST_OF (struct sighting) sightings;
+    struct text launch;         /* launch signature */
+    enum purpose purpose;
 };
 
 struct setup { struct text pins, pins_sha256, script_sha256, restore_method, python, environment; };

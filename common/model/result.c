@@ -124,6 +124,14 @@ static const struct field cache_view_fields[] = {
 };
 const struct record cache_view_record = RECORD ("cache", struct cache_view, cache_view_fields);
 
+static const struct field sighting_fields[] = {
+    F_TEXT (1, struct sighting, signature, ID_MAX_BYTES),
+    F_U32 (2, struct sighting, line, UINT32_MAX),
+    F_U64 (3, struct sighting, offset, COUNT_MAX),
+    F_TEXT (4, struct sighting, text, SHOWN_LINE_BYTES),
+};
+const struct record sighting_record = RECORD ("sighting", struct sighting, sighting_fields);
+
 static const struct field result_fields[] = {
     F_RECORD (1, struct result, key, &attempt_key_record),
     F_ENUM (2, struct result, ending, &ending_names),
@@ -155,6 +163,11 @@ static const struct field result_fields[] = {
     F_RECORD (28, struct result, cache, &cache_view_record),
     F_LIST (29, struct result, findings, FINDINGS_MAX, &finding_record),
     F_LIST (30, struct result, keys, RESULT_KEYS_MAX, &cache_key_record),
+    F_LIST (31, struct result, phases, PHASES_MAX, &number_record),
+    F_U64 (32, struct result, predicted_bytes, COUNT_MAX),
+    F_U64 (33, struct result, device_peak_bytes, COUNT_MAX),
+    F_LIST (34, struct result, sightings, SIGHTINGS_MAX, &sighting_record),
+    F_TEXTS (35, struct result, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
 };
 const struct record result_record = RECORD ("result", struct result, result_fields);
 

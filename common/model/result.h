@@ -9,7 +9,8 @@
 enum { RESULT_FACTS_MAX = 256, RESULT_BUNDLE_MAX = 256, RESULT_COUNTERS_MAX = 64, RESULT_CHECKS_MAX = 64,
        RESULT_PROGRAMS_MAX = 32, RESULT_METRICS_MAX = 32, RESULT_SHARDS_MAX = 64, RESULT_NOTES_MAX = 32,
        RESULT_TAIL_MAX_BYTES = 2048, RESULT_KEYS_MAX = 64,
-       KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32 };
+       KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32, PHASES_MAX = 32, SIGHTINGS_MAX = 16, SHOWN_MAX = 12,
+       SHOWN_LINE_BYTES = 400 };
 
 /* Which attempt: the idempotency key with run and host. `rung` is an index into the plan. */
 struct attempt_key {
@@ -108,6 +109,15 @@ struct cache_view {
 };
 extern const struct record cache_view_record;
 
+/* A known text in what a program printed. Those of one attempt stand in the order in which they were printed. */
+struct sighting {
+    struct text signature;      /* its id */
+    uint32_t line;              /* from 1, as printed */
+    uint64_t offset;            /* of the line, in bytes */
+    struct text text;           /* the line itself, cleaned, at most SHOWN_LINE_BYTES */
+};
+extern const struct record sighting_record;
+
 struct result {
     struct attempt_key key;
     enum ending ending;
@@ -138,6 +148,11 @@ struct result {
     struct cache_view cache;
     LIST_OF (struct finding) findings;  /* after the program: what is no longer as it was sealed */
     LIST_OF (struct cache_key) keys;
+    number_list phases;         /* name -> ms spent in it, in the order in which they were first entered */
+    uint64_t predicted_bytes;   /* of device memory, as the compiler said before anything ran; 0: it did not say */
+    uint64_t device_peak_bytes; /* of device memory, as the runtime counted it; 0: it does not */
+    LIST_OF (struct sighting) sightings; /* of an attempt that ended badly: at most SIGHTINGS_MAX, the first of each */
+    LIST_OF (struct text) shown; /* nothing was recognised: the lines that look most like an error, as printed */
 };
 extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record, var_record,

@@ -33,16 +33,19 @@ static const struct file good_files[] = {
     { "configs/ladders/own.py", "pass\n" },
     { "configs/pins/q.txt", "six==1.17.0\n" },
     { "configs/pins/q.sh", "true\n" },
+    { "configs/signatures/xla.yaml", "signatures: xla\nlist: []\n" },
     { "configs/signatures/jax.yaml",
-      "signatures: jax\nlist:\n  - {id: a, text: alpha beta, layer: device, next: look}\n" },
+      "signatures: jax\nlist:\n  - {id: a, text: alpha beta, layer: device, next: look,\n"
+      "     also: [one, two], unless: [three], noise: true, memory: true}\n" },
     { "configs/signatures/system.yaml",
       "signatures: system\nlist:\n  - {id: b, text: gamma, layer: host, peer: true, transient: true, next: look}\n" },
+    { "configs/drift/default.yaml", "drift: default\nrules: [{fact: '*', compare: agree}]\n" },
     { "worker/canaries/jax/tiny.py", "print ()\n" },
 };
 enum { GOOD_FILES = sizeof (good_files) / sizeof (good_files[0]) };
-static const char *const folders[] = { "configs",         "configs/profiles",   "configs/ladders",
-                                       "configs/pins",    "configs/signatures", "worker",
-                                       "worker/canaries", "worker/canaries/jax" };
+static const char *const folders[] = { "configs",       "configs/profiles",   "configs/ladders",
+                                       "configs/pins",  "configs/signatures", "configs/drift",
+                                       "worker",        "worker/canaries",    "worker/canaries/jax" };
 enum { FOLDERS = sizeof (folders) / sizeof (folders[0]) };
 
 struct share {

@@ -54,7 +54,14 @@ static void profile_and_limits_follow_the_files_and_defaults (void **state)
     assert_int_equal (limits->lease_ms, 15000);
     assert_int_equal (share.plan.signatures.n, 2);
     assert_true (text_is (share.plan.signatures.items[0].id, "a"));
-    assert_int_equal (share.plan.signatures.items[0].layer, LAYER_DEVICE);
+    const struct signature *first = &share.plan.signatures.items[0];
+    assert_int_equal (first->layer, LAYER_DEVICE);
+    assert_true (first->noise && first->memory && !first->peer && !first->transient);
+    assert_int_equal (first->also.n, 2);
+    assert_true (text_is (first->also.items[0], "one") && text_is (first->also.items[1], "two"));
+    assert_int_equal (first->unless.n, 1);
+    assert_true (text_is (first->unless.items[0], "three"));
+    assert_int_equal (share.plan.signatures.items[1].also.n + share.plan.signatures.items[1].unless.n, 0);
     assert_true (share.plan.signatures.items[1].peer && share.plan.signatures.items[1].transient);
     share_close (&share);
 }

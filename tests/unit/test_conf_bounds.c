@@ -92,6 +92,9 @@ static void the_model_has_the_last_word (void **state)
     share_close (&share);
 }
 
+#define TEN "xxxxxxxxxx"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
 /* `name` holds before, then `each` n times with its number, then after. */
 struct bound {
     const char *name, *before, *each;
@@ -124,6 +127,9 @@ static const struct bound bounds[] = {
       "65 rungs, expected 1 to 64" },
     { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n", "- {id: s%d, text: some, layer: host, next: x}\n", 256,
       "", "configs/signatures/system.yaml:3:5: more than 256 signatures in all lists" },
+    { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n",
+      "- {id: s%d, text: " HUNDRED HUNDRED ", also: [a" HUNDRED HUNDRED ", b" HUNDRED HUNDRED "], unless: [c" HUNDRED HUNDRED
+      ", d" HUNDRED HUNDRED "], layer: host, next: x}\n", 66, "", "more than 65536 bytes of text in all lists" },
 };
 
 static void repeat (const struct bound *bound, struct buf *text)

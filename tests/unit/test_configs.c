@@ -1,4 +1,4 @@
-/* links: conf frontend model base */
+/* links: conf frontend coordinator_core model base */
 /* Every file of configs/ is loaded here, found by listing the folders: a file that nobody loads cannot stay. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,8 @@
 
 #include "common/conf/conf.h"
 #include "common/conf/keys.h"
+#include "common/frontend/frontend.h"
+#include "coordinator/core/drift_rules.h"
 
 static uint32_t each_file (const char *folder, const char *extension, void (*load) (const char *path))
 {
@@ -88,6 +90,8 @@ static void load_around (const char *format, const char *path, const char *profi
 static const char slice_text[] = "slice: x\nhosts: a[0-1]\nprofile: plain\nladder: plain\npins: jax-cpu\n# %s\n";
 static const char signatures_text[] = "slice: x\nhosts: a\nprofile: plain\nladder: plain\nsignatures: ['%s']\n";
 
+static const char bundles_text[] = "slice: x\nhosts: a\nprofile: plain\nladder: plain\nbundles: ['%s']\n";
+
 static void load_profile (const char *path)
 {
     load_around (slice_text, "", path, "plain", NULL);
@@ -134,6 +138,35 @@ static void every_signature_list_is_valid (void **state)
     assert_int_not_equal (each_file ("signatures", ".yaml", load_signatures), 0);
 }
 
+static void load_bundles (const char *path)
+{
+    load_around (bundles_text, path, NULL, NULL, NULL);
+}
+
+static void every_bundle_list_is_valid (void **state)
+{
+    (void) state;
+    assert_int_not_equal (each_file ("bundles", ".yaml", load_bundles), 0);
+}
+
+static void load_drift (const char *path)
+{
+    struct arena arena = { 0 };
+    struct drift_rules rules;
+    struct conf_report report;
+    struct err err = { 0 };
+    if (conf_load_drift (SLICEUP_SOURCE_DIR, path, &arena, &rules, &report, &err) != 0)
+        fail_msg ("%s", err.text);
+    assert_true (rules.n > 0);
+    arena_release (&arena);
+}
+
+static void every_drift_policy_is_valid (void **state)
+{
+    (void) state;
+    assert_int_not_equal (each_file ("drift", ".yaml", load_drift), 0);
+}
+
 static void every_pin_set_can_be_named (void **state)
 {
     (void) state;
@@ -142,7 +175,7 @@ static void every_pin_set_can_be_named (void **state)
 
 static void configs_holds_nothing_else (void **state)
 {
-    static const char *const known[] = { ".", "..", "slices", "profiles", "ladders", "signatures", "pins" };
+    static const char *const known[] = { ".", "..", "slices", "profiles", "ladders", "signatures", "bundles", "drift", "pins" };
     DIR *folder = opendir (SLICEUP_SOURCE_DIR "/configs");
     struct dirent *entry;
     (void) state;
@@ -236,6 +269,43 @@ static void the_reference_holds_every_key_as_the_table_has_it (void **state)
     }
 }
 
+static bool role_sets (const var_list *env, const struct var *var)
+{
+    for (uint32_t i = 0; i < env->n; i++)
+        if (text_equal (env->items[i].name, var->name))
+            return text_equal (env->items[i].value, var->value);
+    return false;
+}
+
+/* A run that ends in a cold pass of the whole slice has hosts of both roles. */
+static void what_differs_by_role_in_the_cache_is_no_drift (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct drift_rules rules;
+    struct conf_report report;
+    struct err err = { 0 };
+    const char *names[8];
+    uint32_t n = frontend_names (names, 8), differ = 0;
+    assert_int_equal (conf_load_drift (SLICEUP_SOURCE_DIR, "default", &arena, &rules, &report, &err), 0);
+    struct drift_query query = { .rules = rules.items, .rules_n = rules.n };
+    for (uint32_t i = 0; i < n; i++) {
+        var_list reader = { 0 }, writer = { 0 };
+        const struct frontend *frontend = frontend_find (text_of (names[i]));
+        frontend_cache_env (frontend, CACHE_ROLE_READER, TEXT_LIT ("/a"), &arena, &reader);
+        frontend_cache_env (frontend, CACHE_ROLE_WRITER, TEXT_LIT ("/b"), &arena, &writer);
+        for (uint32_t k = 0; k < reader.n; k++) {
+            struct text fact = text_format (&arena, "policy %.*s", TEXT_ARG (reader.items[k].name));
+            bool same = role_sets (&writer, &reader.items[k]);
+            differ += !same;
+            if (!same && drift_rule_of (&query, fact)->kind != DRIFT_EXPECTED)
+                fail_msg ("%s differs by role", fact.ptr);
+        }
+    }
+    assert_true (differ >= 4);
+    arena_release (&arena);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +313,9 @@ int main (void)
         cmocka_unit_test (every_profile_is_valid),
         cmocka_unit_test (every_ladder_is_valid),
         cmocka_unit_test (every_signature_list_is_valid),
+        cmocka_unit_test (every_bundle_list_is_valid),
+        cmocka_unit_test (every_drift_policy_is_valid),
+        cmocka_unit_test (what_differs_by_role_in_the_cache_is_no_drift),
         cmocka_unit_test (every_pin_set_can_be_named),
         cmocka_unit_test (configs_holds_nothing_else),
         cmocka_unit_test (the_local_slice_is_what_it_says),

@@ -1,0 +1,148 @@
+/* bundles.c - versions known to work together, and known not to: the lists of configs/bundles, one after the other. */
+#include <unistd.h>
+
+#include "common/conf/draft.h"
+#include "common/model/version.h"
+
+enum { LISTS_MAX = 16 };
+
+static const struct source_kind bundles_kind = { "bundle list", "configs/bundles", ".yaml" };
+
+struct bundle_draft {
+    struct draft *draft;
+    struct bundle_rule *items;
+    uint32_t n;
+};
+
+/* ---- one rule ---- */
+
+static int read_part (struct draft *draft, const struct yaml_node *key, struct var *part)
+{
+    const struct yaml_node *value = key->value;
+    if (!requirement_name_valid (key->text) || key->text.len > WORD_MAX_BYTES)
+        return problem_at (draft->problems, key, "%s is no name of a package",
+                           problem_quote (draft->problems, key->text));
+    if (value->kind == YAML_BAD)
+        return -1;
+    if (value->kind != YAML_SCALAR || !version_pattern_valid (value->text))
+        return problem_at (draft->problems, value,
+                           "%s, expected a version such as '0.4.32', '0.0.20.*' or '<0.0.6', '*' for any, or 'absent'",
+                           value->kind == YAML_SCALAR ? problem_quote (draft->problems, value->text)
+                                                      : yaml_kind_name (value->kind));
+    *part = (struct var) { requirement_normal_name (key->text, draft->arena), value->text };
+    return 0;
+}
+
+static int read_parts (struct draft *draft, const struct yaml_node *map, var_list *parts)
+{
+    int result = 0;
+    if (map->n == 0 || map->n > BUNDLE_PARTS_MAX)
+        return problem_at (draft->problems, map, "%u parts, expected 1 to %d", map->n, BUNDLE_PARTS_MAX);
+    parts->items = arena_array (draft->arena, map->n, sizeof *parts->items);
+    for (const struct yaml_node *key = map->first; key; key = key->next) {
+        if (read_part (draft, key, &parts->items[parts->n]) == 0)
+            parts->n++;
+        else
+            result = -1;
+    }
+    return result;
+}
+
+static bool is_taken (const struct bundle_draft *list, struct text id)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (list->items[i].id, id))
+            return true;
+    return false;
+}
+
+static int check (struct bundle_draft *list, const struct value of[], const struct yaml_node *node)
+{
+    struct problem_list *problems = list->draft->problems;
+    if (is_taken (list, of[BUNDLE_ID].text))
+        return problem_at (problems, of[BUNDLE_ID].node, "the rule %s is given twice, expected once in all lists",
+                           problem_quote (problems, of[BUNDLE_ID].text));
+    if (of[BUNDLE_WORD].number == BUNDLE_BAD && !of[BUNDLE_WHY].given)
+        return problem_at (problems, node, "a bad bundle without the key 'why', expected what is wrong with it");
+    if (list->n == BUNDLE_RULES_MAX)
+        return problem_at (problems, node, "more than %d rules in all lists", BUNDLE_RULES_MAX);
+    return 0;
+}
+
+static void add (struct bundle_draft *list, const struct value of[], const struct yaml_node *node)
+{
+    struct texts backends;
+    var_list parts = { 0 };
+    for (int i = 0; i < BUNDLE_KEYS; i++)
+        if (of[i].given && !of[i].good)
+            return;
+    if (!of[BUNDLE_ID].good || !of[BUNDLE_WORD].good || !of[BUNDLE_PARTS].good || !of[BUNDLE_SOURCE].good)
+        return;
+    if (check (list, of, node) != 0 || read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0
+        || draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
+        return;
+    list->items[list->n++] = (struct bundle_rule) {
+        .id = of[BUNDLE_ID].text, .word = (enum bundle_word) of[BUNDLE_WORD].number,
+        .backends.items = backends.items, .backends.n = backends.n, .parts = parts, .why = of[BUNDLE_WHY].text,
+        .source = of[BUNDLE_SOURCE].text,
+    };
+}
+
+/* ---- lists ---- */
+
+static void read_file (struct bundle_draft *list, const struct yaml_node *reference)
+{
+    struct source source;
+    struct value file[BUNDLES_KEYS], of[BUNDLE_KEYS];
+    struct problem_list *problems = list->draft->problems;
+    const struct yaml_node *root = draft_open (list->draft, &bundles_kind, reference, &source);
+    if (!root || section_read (&bundles_section, root, file, problems) != 0 || !file[BUNDLES_LIST].good)
+        return;
+    for (const struct yaml_node *node = file[BUNDLES_LIST].node->first; node; node = node->next)
+        if (section_read (&bundle_section, node, of, problems) == 0)
+            add (list, of, node);
+}
+
+static void read_given (struct bundle_draft *list, const struct yaml_node *names)
+{
+    struct problem_list *problems = list->draft->problems;
+    if (names->n > LISTS_MAX) {
+        problem_at (problems, names, "%u bundle lists, expected at most %d", names->n, LISTS_MAX);
+        return;
+    }
+    for (const struct yaml_node *name = names->first; name; name = name->next) {
+        if (name->kind == YAML_SCALAR && !yaml_is_null (name) && name->text.len <= PATH_MAX_BYTES)
+            read_file (list, name);
+        else if (name->kind != YAML_BAD)
+            problem_at (problems, name, "%s, expected the name or path of a bundle list", yaml_kind_name (name->kind));
+    }
+}
+
+/* A frontend of which nothing is known has no file. */
+static void read_default (struct bundle_draft *list)
+{
+    struct draft *draft = list->draft;
+    const struct yaml_node *where = draft->slice[SLICE_BUNDLES].node;
+    if (!draft->frontend)
+        return;
+    const char *name = frontend_name (draft->frontend);
+    struct text path = text_format (draft->arena, "%s/%s/%s%s", draft->options->share_dir, bundles_kind.folder, name,
+                                    bundles_kind.extension);
+    struct yaml_node reference = { .file = where->file, .line = where->line, .column = where->column,
+                                   .kind = YAML_SCALAR, .text = text_of (name) };
+    if (access (path.ptr, F_OK) == 0)
+        read_file (list, &reference);
+}
+
+void draft_bundles (struct draft *draft)
+{
+    const struct value *given = &draft->slice[SLICE_BUNDLES];
+    struct bundle_draft list = { .draft = draft };
+    list.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.items);
+    if (given->given && given->good)
+        read_given (&list, given->node);
+    if (!given->given)
+        read_default (&list);
+    draft->plan.bundles.items = list.items;
+    draft->plan.bundles.n = list.n;
+}

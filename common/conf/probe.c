@@ -1,0 +1,127 @@
+/* probe.c - the arguments of the builtin probe: which plugin, how its client is created, or that none is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/conf/draft.h"
+#include "common/conf/json.h"
+
+enum { PROBE_OPTIONS_MAX = 64 };
+
+static bool is_inside (struct text path)
+{
+    struct text rest = path;
+    uint32_t at;
+    if (text_is (path, "..") || text_starts (path, "../"))
+        return false;
+    while (text_find (rest, TEXT_LIT ("/.."), &at)) {
+        if (at + 3 == rest.len || rest.ptr[at + 3] == '/')
+            return false;
+        rest = (struct text) { rest.ptr + at + 3, rest.len - at - 3 };
+    }
+    return true;
+}
+
+static int read_plugin (struct draft *draft, const struct yaml_node *value, bool has_env)
+{
+    if (value->kind != YAML_SCALAR || yaml_is_null (value) || !value->text.len || value->text.len > PATH_MAX_BYTES)
+        return problem_at (draft->problems, value, "plugin, expected the path of a PJRT plugin, at most %d bytes",
+                           PATH_MAX_BYTES);
+    if (value->text.ptr[0] == '/')
+        return 0;
+    if (!is_inside (value->text))
+        return problem_at (draft->problems, value, "the plugin %s leaves the environment's packages with \"..\"",
+                           problem_quote (draft->problems, value->text));
+    if (!has_env)
+        return problem_at (draft->problems, value,
+                           "the plugin %s is relative, expected an absolute path, or env: true: then it lies among the "
+                           "packages of the environment",
+                           problem_quote (draft->problems, value->text));
+    return 0;
+}
+
+/* {"name":value,...}: what draft_args makes of the map, as one object. -1: it is too long. */
+static int write_options (struct draft *draft, const var_list *options, struct text *json)
+{
+    struct buf buf;
+    buf_init (&buf, JSON_MAX_BYTES);
+    for (uint32_t i = 0; i < options->n; i++)
+        buf_printf (&buf, "%s\"%.*s\":%.*s", i ? "," : "{", TEXT_ARG (options->items[i].name),
+                    TEXT_ARG (options->items[i].value));
+    buf_puts (&buf, options->n ? "}" : "{}");
+    int rc = buf.overflow ? -1 : 0;
+    if (rc == 0)
+        *json = text_copy (draft->arena, buf_as_text (&buf));
+    buf_release (&buf);
+    return rc;
+}
+
+static int read_options (struct draft *draft, const struct yaml_node *map, struct text *json)
+{
+    var_list options = { 0 };
+    if (map->kind != YAML_MAP)
+        return problem_at (draft->problems, map, "options that are %s, expected a map of names to single values",
+                           yaml_kind_name (map->kind));
+    for (const struct yaml_node *key = map->first; key; key = key->next)
+        if (key->value->kind == YAML_LIST)
+            return problem_at (draft->problems, key, "an option that is a list, expected a single value");
+    if (draft_args (draft, map, &options) != 0)
+        return -1;
+    if (options.n > PROBE_OPTIONS_MAX)
+        return problem_at (draft->problems, map, "%u options, expected at most %d", options.n, PROBE_OPTIONS_MAX);
+    if (write_options (draft, &options, json) < 0)
+        return problem_at (draft->problems, map, "options are longer than %d bytes as JSON", JSON_MAX_BYTES);
+    return 0;
+}
+
+static int read_client (struct draft *draft, const struct yaml_node *value, bool needs_client)
+{
+    if (value->kind != YAML_SCALAR || !(text_is (value->text, "true") || text_is (value->text, "false")))
+        return problem_at (draft->problems, value, "client, expected true or false");
+    if (needs_client && text_is (value->text, "false"))
+        return problem_at (draft->problems, value,
+                           "client: false with backend: required, expected any: without a client nobody says which "
+                           "backend it is");
+    return 0;
+}
+
+static int read_arg (struct draft *draft, const struct yaml_node *key, const struct rung *rung, struct text *json)
+{
+    if (text_is (key->text, "options"))
+        return read_options (draft, key->value, json);
+    int rc = -1;
+    if (text_is (key->text, "plugin"))
+        rc = read_plugin (draft, key->value, rung->needs_env);
+    else if (text_is (key->text, "client"))
+        rc = read_client (draft, key->value, rung->backend.len > 0);
+    else
+        problem_at (draft->problems, key, "%s is no argument of a probe, expected plugin, options or client",
+                    problem_quote (draft->problems, key->text));
+    return rc == 0 ? json_of (key->value, key->text, json, draft->problems) : -1;
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
+}
+
+void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct value *args, struct rung *rung)
+{
+    bool has_plugin = false;
+    uint32_t n = args->given && args->good ? args->node->n : 0;
+    if (rung->scope == SCOPE_SLICE)
+        problem_at (draft->problems, rung_node, "a probe with scope: slice, expected host: it runs alone on its host");
+    if (args->given && !args->good)
+        return; /* reported */
+    rung->args.items = arena_array (draft->arena, n, sizeof *rung->args.items);
+    for (const struct yaml_node *key = n ? args->node->first : NULL; key; key = key->next) {
+        struct text json = { 0 };
+        has_plugin = has_plugin || text_is (key->text, "plugin");
+        if (read_arg (draft, key, rung, &json) == 0)
+            rung->args.items[rung->args.n++] = (struct var) { key->text, json };
+    }
+    if (rung->args.n > 0)
+        qsort (rung->args.items, rung->args.n, sizeof *rung->args.items, by_name);
+    if (!has_plugin)
+        problem_at (draft->problems, args->given ? args->node : rung_node,
+                    "a probe without a plugin, expected args: {plugin: ...}, the path of a PJRT plugin");
+}

@@ -1,0 +1,177 @@
+/* wheels.c - a folder of wheels that travel to the hosts: for every pin at least one, by its sha256 in the pin file.
+ *
+ * Of a file only what its name says and its bytes are looked at; a wheel that no pin asks for stays behind. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/conf/draft.h"
+#include "common/model/kit.h"
+#include "common/model/requirements.h"
+
+enum {
+    FOLDER_ENTRIES_MAX = 65536,
+    NAMES_MAX_BYTES = 36 * 1024, /* of all names and paths: they go out with the order to restore, in one frame */
+    LACKING_MAX = 10,
+};
+
+struct wheel_draft {
+    struct draft *draft;
+    const struct yaml_node *at;     /* where a mistake is shown */
+    const char *folder;             /* resolved */
+    struct requirements pins;
+    bool *served;                   /* per pin: there is a wheel of it */
+    struct kit_file items[WHEELS_MAX];
+    uint32_t n, names_bytes;
+};
+
+/* "jax_cuda-0.4.32-py3-none-any.whl": the pin that it is of by name and version; NULL: none. */
+static struct requirement *find_pin (const struct wheel_draft *wheels, const char *file)
+{
+    const char *dash = strchr (file, '-'), *end = dash ? strchr (dash + 1, '-') : NULL;
+    size_t len = strlen (file);
+    if (!end || len < 5 || strcmp (file + len - 4, ".whl") != 0)
+        return NULL;
+    struct text name = requirement_normal_name ((struct text) { file, (uint32_t) (dash - file) }, wheels->draft->arena);
+    struct text version = { dash + 1, (uint32_t) (end - dash - 1) };
+    for (uint32_t i = 0; i < wheels->pins.n; i++) {
+        struct requirement *pin = &wheels->pins.items[i];
+        /* A file's name has '_' for the '-' of a local version. */
+        bool same = text_equal (pin->name, name) && pin->version.len == version.len;
+        for (uint32_t k = 0; same && k < version.len; k++)
+            same = pin->version.ptr[k] == version.ptr[k]
+                   || (version.ptr[k] == '_' && strchr ("-_.", pin->version.ptr[k]));
+        if (same)
+            return pin;
+    }
+    return NULL;
+}
+
+static bool is_pinned (const struct requirement *pin, const struct digest *digest)
+{
+    for (uint32_t i = 0; i < pin->hashes_n; i++)
+        if (digest_equal (&pin->hashes[i], digest))
+            return true;
+    return false;
+}
+
+static int check_wheel (struct wheel_draft *wheels, struct text name, struct text path)
+{
+    struct problem_list *problems = wheels->draft->problems;
+    struct stat status;
+    if (!kit_name_is_good (name) || path.len > PATH_MAX_BYTES)
+        return problem_at (problems, wheels->at, "the wheel %s has a name or path that cannot travel, expected letters, "
+                           "digits, '.', '_', '+' and '-', and at most %d bytes of path", problem_quote (problems, name),
+                           PATH_MAX_BYTES);
+    if (lstat (path.ptr, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
+        return problem_at (problems, wheels->at, "the wheel %s is no regular file of less than 2 GiB",
+                           problem_quote (problems, name));
+    if (wheels->n == WHEELS_MAX || wheels->names_bytes + name.len + path.len > NAMES_MAX_BYTES)
+        return problem_at (problems, wheels->at, "more wheels than travel in one order, expected at most %d with at most "
+                           "%d bytes of names and paths", WHEELS_MAX, NAMES_MAX_BYTES);
+    return 0;
+}
+
+static int take (struct wheel_draft *wheels, const char *file)
+{
+    struct requirement *pin = find_pin (wheels, file);
+    struct text name = text_copy (wheels->draft->arena, text_of (file));
+    struct text path = text_format (wheels->draft->arena, "%s/%s", wheels->folder, file);
+    struct digest digest;
+    struct err err = { 0 };
+    char hex[DIGEST_HEX_BYTES];
+    if (!pin)
+        return 0;
+    if (check_wheel (wheels, name, path) != 0)
+        return -1;
+    if (digest_of_file (path.ptr, &digest, &err) != 0)
+        return problem_at (wheels->draft->problems, wheels->at, "%s", err.text);
+    if (!is_pinned (pin, &digest))
+        return 0;
+    wheels->served[pin - wheels->pins.items] = true;
+    wheels->names_bytes += name.len + path.len;
+    wheels->items[wheels->n].name = name;
+    wheels->items[wheels->n].file.path = path;
+    wheels->items[wheels->n++].file.sha256 = text_copy (wheels->draft->arena, text_of (digest_hex (&digest, hex)));
+    return 0;
+}
+
+static int read_folder (struct wheel_draft *wheels)
+{
+    struct dirent *entry;
+    int result = 0;
+    uint32_t n = 0;
+    DIR *folder = opendir (wheels->folder);
+    if (!folder)
+        return problem_at (wheels->draft->problems, wheels->at, "the wheel folder %s cannot be read: %s",
+                           problem_quote (wheels->draft->problems, text_of (wheels->folder)), strerror (errno));
+    for (; result == 0 && n <= FOLDER_ENTRIES_MAX && (entry = readdir (folder)); n++)
+        result = take (wheels, entry->d_name);
+    closedir (folder);
+    if (n > FOLDER_ENTRIES_MAX) /* those behind may be the ones that are looked for */
+        return problem_at (wheels->draft->problems, wheels->at, "the wheel folder %s holds more than %d files, "
+                           "expected one with the wheels of the pins",
+                           problem_quote (wheels->draft->problems, text_of (wheels->folder)), FOLDER_ENTRIES_MAX);
+    return result;
+}
+
+static void check_served (const struct wheel_draft *wheels)
+{
+    struct buf lacking;
+    uint32_t n = 0;
+    buf_init (&lacking, 16 * 1024);
+    for (uint32_t i = 0; i < wheels->pins.n; i++) {
+        const struct requirement *pin = &wheels->pins.items[i];
+        if (!wheels->served[i] && ++n <= LACKING_MAX)
+            buf_printf (&lacking, "%s%.*s==%.*s", n > 1 ? ", " : "", TEXT_ARG (pin->name), TEXT_ARG (pin->version));
+    }
+    if (n > LACKING_MAX)
+        buf_printf (&lacking, " and %u more", n - LACKING_MAX);
+    if (n > 0)
+        problem_at (wheels->draft->problems, wheels->at,
+                    "the wheel folder %s has no wheel with a pinned sha256 for %s; expected one for every pin",
+                    problem_quote (wheels->draft->problems, text_of (wheels->folder)), buf_c (&lacking));
+    buf_release (&lacking);
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return text_compare (((const struct kit_file *) a)->name, ((const struct kit_file *) b)->name);
+}
+
+static void find_all (struct wheel_draft *wheels, struct text pin_bytes)
+{
+    struct draft *draft = wheels->draft;
+    struct pins *pins = &draft->plan.pins;
+    struct err err = { 0 };
+    if (requirements_parse (pin_bytes, pins->file.path.ptr, draft->arena, &wheels->pins, &err) != 0) {
+        problem_at (draft->problems, wheels->at, "%s", err.text);
+        return;
+    }
+    wheels->served = arena_array (draft->arena, wheels->pins.n, sizeof *wheels->served);
+    if (read_folder (wheels) != 0)
+        return;
+    check_served (wheels);
+    if (wheels->n)
+        qsort (wheels->items, wheels->n, sizeof *wheels->items, by_name);
+    pins->wheels.items = arena_copy (draft->arena, wheels->items, wheels->n * sizeof *wheels->items);
+    pins->wheels.n = wheels->n;
+}
+
+void draft_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes)
+{
+    char path[PATH_MAX_BYTES + 1];
+    char *real = text_to_c (folder, path, sizeof path) ? realpath (path, NULL) : NULL;
+    if (real) {
+        struct wheel_draft *wheels = mem_alloc (sizeof *wheels);
+        *wheels = (struct wheel_draft) { .draft = draft, .at = at, .folder = real };
+        find_all (wheels, pin_bytes);
+        mem_free (wheels);
+    } else {
+        problem_at (draft->problems, at, "the wheel folder %s cannot be found: %s",
+                    problem_quote (draft->problems, folder), strerror (errno));
+    }
+    free (real);
+}

@@ -1,0 +1,116 @@
+/* secret.c - see secret.h. */
+#include "common/model/secret.h"
+
+#include <string.h>
+#include <strings.h>
+#include "common/base/buf.h"
+
+#define HIDDEN "***"
+
+static const char *const secrets[] = {
+    "token", "key", "password", "passwd", "passphrase", "secret", "credential", "creds", "auth", "cookie",
+};
+/* What jax's own switches with "key" in their names take (jax/_src/config.py: JAX_LEGACY_PRNG_KEY and others). */
+static const char *const choices[] = {
+    "0", "1", "true", "false", "True", "False", "on", "off", "allow", "warn", "error",
+};
+
+/* ---- by name ---- */
+
+static bool holds (struct text name, const char *word)
+{
+    size_t len = strlen (word);
+    for (uint32_t i = 0; i + len <= name.len; i++)
+        if (!strncasecmp (name.ptr + i, word, len))
+            return true;
+    return false;
+}
+
+bool secret_by_name (struct text name)
+{
+    for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+        if (holds (name, secrets[i]))
+            return true;
+    return false;
+}
+
+static bool is_choice (struct text value)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (text_is (value, choices[i]))
+            return true;
+    return false;
+}
+
+static bool is_proxy (struct text name)
+{
+    static const char end[] = "_proxy";
+    size_t len = sizeof end - 1;
+    return name.len > len && !strncasecmp (name.ptr + name.len - len, end, len);
+}
+
+/* ---- addresses ---- */
+
+/* Where the address that begins at `from` ends: RFC 3986, authority. */
+static uint32_t authority_end (struct text value, uint32_t from)
+{
+    while (from < value.len && !strchr ("/?#,; \t\r\n\"'", value.ptr[from]))
+        from++;
+    return from;
+}
+
+struct text secret_cut (struct arena *arena, struct text value)
+{
+    struct buf shown;
+    if (!text_find (value, TEXT_LIT ("://"), NULL))
+        return value;
+    buf_init (&shown, (size_t) value.len * 4 + 1);
+    while (value.len) {
+        uint32_t at, end;
+        if (!text_find (value, TEXT_LIT ("://"), &at))
+            break;
+        end = authority_end (value, at + 3);
+        const char *sign = memrchr (value.ptr + at + 3, '@', end - at - 3);
+        buf_add (&shown, value.ptr, at + 3);
+        if (sign)
+            buf_puts (&shown, HIDDEN);
+        else
+            sign = value.ptr + at + 3;
+        value = (struct text) { sign, (uint32_t) (value.ptr + value.len - sign) };
+    }
+    buf_text (&shown, value);
+    struct text out = text_copy (arena, buf_as_text (&shown));
+    buf_release (&shown);
+    return out;
+}
+
+/* A proxy's may stand there without "http://" and with anything for a password. */
+static struct text proxy_cut (struct arena *arena, struct text value)
+{
+    const char *sign = value.len ? memrchr (value.ptr, '@', value.len) : NULL;
+    uint32_t at;
+    if (!sign)
+        return value;
+    struct text scheme = { value.ptr, text_find (value, TEXT_LIT ("://"), &at) && value.ptr + at < sign ? at + 3 : 0 };
+    struct text rest = { sign, (uint32_t) (value.ptr + value.len - sign) };
+    return text_format (arena, "%.*s" HIDDEN "%.*s", TEXT_ARG (scheme), TEXT_ARG (rest));
+}
+
+/* ---- variables ---- */
+
+struct text secret_hidden (struct arena *arena, const struct var *var)
+{
+    if (secret_by_name (var->name) && !is_choice (var->value))
+        return TEXT_LIT ("present");
+    return is_proxy (var->name) ? proxy_cut (arena, var->value) : secret_cut (arena, var->value);
+}
+
+var_list secret_hidden_all (struct arena *arena, const var_list *vars)
+{
+    var_list out = { arena_array (arena, vars->n, sizeof *out.items), vars->n };
+    for (uint32_t i = 0; i < vars->n; i++) {
+        struct text shown = secret_hidden (arena, &vars->items[i]);
+        out.items[i] = (struct var) { vars->items[i].name, text_clip (shown, TEXT_MAX_BYTES) };
+    }
+    return out;
+}

@@ -1,0 +1,20 @@
+/* secret.h - which values of variables are shown to nobody, and what is shown instead (docs/spec/facts.md, Rules).
+ *
+ * Judged by the names that people give to variables and options; no value is guessed at. Facts, receipts and views ask
+ * it; programs get their variables as they are. Pure; what it gives lives in the arena, or is what it was given. Any
+ * thread. */
+#ifndef SLICEUP_MODEL_SECRET_H
+#define SLICEUP_MODEL_SECRET_H
+
+#include "common/model/plan.h"
+
+bool secret_by_name (struct text name);
+/* `value` without the user and password of addresses in it ("http://user:password@host"). */
+struct text secret_cut (struct arena *arena, struct text value);
+/* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value without
+ * users and passwords. */
+struct text secret_hidden (struct arena *arena, const struct var *var);
+/* The same of all; each still fits a record. */
+var_list secret_hidden_all (struct arena *arena, const var_list *vars);
+
+#endif

@@ -1,0 +1,74 @@
+/* links: model */
+/* test_secret.c - what of a variable's value is shown to nobody. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "common/model/secret.h"
+
+static void is_shown (const char *name, const char *value, const char *shown)
+{
+    struct arena arena = { 0 };
+    struct var var = { text_of (name), text_of (value) };
+    struct text told = secret_hidden (&arena, &var);
+    assert_int_equal (told.len, strlen (shown));
+    assert_memory_equal (told.ptr, shown, told.len);
+    arena_release (&arena);
+}
+
+static void a_secret_is_only_said_to_be_there (void **state)
+{
+    (void) state;
+    is_shown ("HF_TOKEN", "abc", "present");
+    is_shown ("wandb_api_key", "", "present");
+    is_shown ("JAX_LEGACY_PRNG_KEY", "allow", "allow");
+}
+
+static void passwords_of_addresses_are_cut (void **state)
+{
+    (void) state;
+    is_shown ("XLA_FLAGS", "--a --b=c@d", "--a --b=c@d");
+    is_shown ("JAX_DIR", "s3://me:word@host/x,gs://you@b", "s3://***@host/x,gs://***@b");
+    is_shown ("https_proxy", "me:p/w@proxy:1", "***@proxy:1");
+    is_shown ("HTTPS_PROXY", "http://me:p/w@proxy:1", "http://***@proxy:1");
+}
+
+static void what_grows_by_it_still_fits_a_record (void **state)
+{
+    (void) state;
+    char value[TEXT_MAX_BYTES + 1];
+    struct arena arena = { 0 };
+    for (size_t i = 0; i < TEXT_MAX_BYTES; i += 8)
+        memcpy (value + i, "a://@/b,", 8);
+    value[TEXT_MAX_BYTES] = '\0';
+    struct var var = { TEXT_LIT ("JAX_DIR"), text_of (value) };
+    var_list list = { &var, 1 };
+    assert_true (secret_hidden (&arena, &var).len > TEXT_MAX_BYTES);
+    assert_int_equal (secret_hidden_all (&arena, &list).items[0].value.len, TEXT_MAX_BYTES);
+    arena_release (&arena);
+}
+
+static void a_list_keeps_names_and_order (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct var vars[] = { { TEXT_LIT ("B"), TEXT_LIT ("1") }, { TEXT_LIT ("A_TOKEN"), TEXT_LIT ("x") } };
+    var_list list = { vars, 2 }, shown = secret_hidden_all (&arena, &list);
+    assert_int_equal (shown.n, 2);
+    assert_true (text_is (shown.items[0].name, "B") && text_is (shown.items[0].value, "1"));
+    assert_true (text_is (shown.items[1].name, "A_TOKEN") && text_is (shown.items[1].value, "present"));
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_secret_is_only_said_to_be_there),
+        cmocka_unit_test (passwords_of_addresses_are_cut),
+        cmocka_unit_test (what_grows_by_it_still_fits_a_record),
+        cmocka_unit_test (a_list_keeps_names_and_order),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
