@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import lab
+import plugins
 
 BUNDLE = lab.BUILD / "bin" / "sliceup-worker.bundle"
 BUNDLE_MAX_BYTES = 8 * 1000 * 1000
@@ -282,6 +283,14 @@ class Bare(BundleTest):
         facts = {line["name"]: line["value"] for line in said if line["type"] == "fact"}
         self.assertEqual(("debian", "11", "absent"), (facts["os.id"], facts["os.version"], facts["python3.path"]))
         self.assertEqual("done", said[-1]["type"])
+
+    def test_a_plugin_that_asks_for_the_old_parts_of_the_c_library_can_be_probed(self):
+        """The host's would not fit the bundle's C library, and no program of ours names them."""
+        needed = subprocess.run(["readelf", "-d", plugins.LIAR], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertTrue("librt.so.1" in needed and "libdl.so.2" in needed, needed)
+        plugin = self.lab.root / "good.so"
+        shutil.copy(plugins.LIAR, plugin)
+        self.assertTrue(self.inside(self.worker, "probe", "--plugin", str(plugin)).endswith(f"works: {plugin}\n"))
 
     def test_preflight_is_content_and_says_what_canaries_would_lack(self):
         self.assertEqual("", self.inside(self.worker, "preflight", "--brief", "--directory", str(self.lab.root)))

@@ -1,0 +1,63 @@
+#include "worker/probe/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "worker/probe/option.h"
+#include "worker/probe/program.h"
+#include "worker/probe/voice.h"
+
+enum { EXIT_SAID = 0, EXIT_WRONG = 1, EXIT_NOT_READY = 3 };
+
+/* A crash must end it by the signal: a handler that came with us would hide which one it was. */
+static bool prepare (void)
+{
+    static const int deadly[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+    struct rlimit none = { 0, 0 };
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+        if (signal (deadly[i], SIG_DFL) == SIG_ERR)
+            return false;
+    return prctl (PR_SET_PDEATHSIG, SIGKILL) == 0 && setrlimit (RLIMIT_CORE, &none) == 0 &&
+           fcntl (VOICE_FD, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+static int tell_memory (struct program *program)
+{
+    voice_step (STAGE_MEMORY);
+    return client_tell_memory (program->client) < 0 ? -1 : program_tell_memory (program);
+}
+
+static int use (struct plugin *plugin, const struct pjrt_named_value *options, size_t options_n)
+{
+    struct client client;
+    struct program program;
+    if (client_open (&client, plugin, options, options_n) < 0)
+        return -1;
+    if (program_run (&program, &client) < 0 || program_run_again (&program) < 0 || tell_memory (&program) < 0)
+        return -1;
+    voice_step (STAGE_CLOSE);
+    return program_close (&program) < 0 ? -1 : client_close (&client);
+}
+
+void probe_child (const char *path, bool client, char *const *options)
+{
+    struct pjrt_named_value values[OPTIONS_MAX];
+    struct plugin plugin;
+    struct err err = { 0 };
+    size_t n = 0;
+    if (!prepare ())
+        _exit (EXIT_NOT_READY);
+    while (options[n] && n < OPTIONS_MAX) {
+        if (option_read (options[n], &values[n], &err) < 0) {
+            voice_wrong (LAYER_POLICY, "%s", err.text);
+            _exit (EXIT_WRONG);
+        }
+        n++;
+    }
+    if (plugin_open (&plugin, path) < 0 || plugin_initialize (&plugin) < 0 || (client && use (&plugin, values, n) < 0))
+        _exit (EXIT_WRONG);
+    voice_done ();
+    _exit (EXIT_SAID);
+}

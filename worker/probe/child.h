@@ -1,0 +1,13 @@
+/* child.h - the process that holds the plugin: does the steps and says them (voice.h). It alone touches a plugin.
+ *
+ * Its descriptor VOICE_FD is the pipe to whoever watches; it leaves with _exit, so that nothing of a plugin that runs
+ * at the end of a process is waited for. It leaves no core file, and dies when its parent does. */
+#ifndef SLICEUP_PROBE_CHILD_H
+#define SLICEUP_PROBE_CHILD_H
+
+#include <stdbool.h>
+
+/* Never returns. `options` end in NULL, and are as option.h reads them. */
+_Noreturn void probe_child (const char *plugin, bool client, char *const *options);
+
+#endif

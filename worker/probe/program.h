@@ -1,0 +1,22 @@
+/* program.h - a tiny program on a device: compiled, run, its value checked, serialised, loaded again and run again.
+ *
+ * As loader.h: it runs in the child, says what goes wrong with voice.h, and returns -1 then. */
+#ifndef SLICEUP_PROBE_PROGRAM_H
+#define SLICEUP_PROBE_PROGRAM_H
+
+#include "worker/probe/client.h"
+
+struct program {
+    struct client *client;
+    void *loaded, *executable;  /* as compiled */
+    void *reloaded;             /* as loaded again; NULL: the plugin cannot serialise */
+    void *device;               /* where it was loaded */
+    void *inputs[2];
+};
+
+int program_run (struct program *program, struct client *client);   /* compile, transfer, execute, read */
+int program_run_again (struct program *program);                    /* serialize, reload, execute-again */
+int program_tell_memory (struct program *program);                  /* what the compiler says that it takes */
+int program_close (struct program *program);
+
+#endif

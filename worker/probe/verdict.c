@@ -1,0 +1,245 @@
+/* verdict.c - whose fault it is that a plugin does not work, in one sentence, and what to look at. */
+#include <signal.h>
+#include <string.h>
+#include "common/base/duration.h"
+#include "worker/probe/pjrt.h"
+#include "worker/probe/report.h"
+
+/* What plugins say, and who owns it. Sources beside the texts; the first that occurs decides. A text that is not
+ * here is nobody's yet: the run's signature table may know it. */
+static const struct { const char *text; enum layer layer; const char *next; } known[] = {
+    /* openxla/xla:xla/pjrt/c/pjrt_c_api_helpers.cc */
+    { "The plugin is likely built with a later version than the framework", LAYER_BUNDLE,
+      "the plugin is newer than what this build can talk to: pin an older plugin, or update sliceup" },
+    { "Unexpected PJRT_", LAYER_BUNDLE, "plugin and caller were built from interfaces that do not fit together" },
+    /* openxla/xla:xla/tpu/tpu_initialize_util.cc; google/gvisor #11545 for the one of v6e */
+    { "lready in use", LAYER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
+    { "already in used by", LAYER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
+    { "multi-process lockfile", LAYER_DEVICE,
+      "another process uses the device: find it before any file is removed; sliceup-worker facts names it" },
+    { "Device or resource busy", LAYER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
+    { "PERMISSION_DENIED: open(/dev/", LAYER_DEVICE, "this user may not open the device: see its owner and mode" },
+    { "): Permission denied", LAYER_DEVICE, "this user may not open the device: see its owner and mode" },
+    /* jax #18780, #13260; libtpu 0.0.42 says jellyfish */
+    { " device found", LAYER_HOST, "this host shows no device: is it a TPU VM, and are /dev and PCI to be seen here?" },
+    { "No visible GPU devices", LAYER_HOST, "this host shows no GPU" },
+    { "no CUDA-capable device", LAYER_HOST, "this host shows no GPU" },
+    { "CUDA_ERROR_NO_DEVICE", LAYER_HOST, "this host shows no GPU" },
+    { "TPU_LOAD_LIBRARY=0", LAYER_POLICY, "the launch policy forbids to load libtpu" },
+    { "Unknown flag", LAYER_POLICY, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
+    { "slice_builder_worker_addresses", LAYER_POLICY, "TPU_PROCESS_ADDRESSES does not fit this slice" },
+    { "unexpected worker hostname", LAYER_POLICY, "TPU_WORKER_HOSTNAMES does not name this host" },
+    { "Failed to get global TPU topology", LAYER_POLICY, "was it started on all hosts of the slice?" },
+    { "instance metadata", LAYER_PLATFORM, "the metadata server was not reached" },
+    { "Failed to fetch URL", LAYER_PLATFORM, "the metadata server was not reached" },
+};
+
+static const char *const code_words[PJRT_CODES] = {
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+};
+
+static enum probe_stage last_stage (const struct probe_report *report)
+{
+    return report->steps_n ? report->steps[report->steps_n - 1].stage : STAGE_NONE;
+}
+
+/* "step client, in PJRT_Client_Create". */
+static struct text place (struct probe_report *report)
+{
+    const char *stage = report->steps_n ? names_of (&stage_names, last_stage (report)) : "start";
+    return text_format (&report->arena, "step %s%s%s", stage, report->call[0] ? ", in " : "", report->call);
+}
+
+static bool recognise (struct probe_report *report, struct text text)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (!text_find (text, text_of (known[i].text), NULL))
+            continue;
+        report->layer = known[i].layer;
+        report->next = text_of (known[i].next);
+        return true;
+    }
+    return false;
+}
+
+/* ---- what it printed ---- */
+
+static struct text next_line (struct text *rest)
+{
+    const char *end = rest->len ? memchr (rest->ptr, '\n', rest->len) : NULL;
+    struct text line = { rest->ptr, end ? (uint32_t) (end - rest->ptr) : rest->len };
+    uint32_t used = line.len + (end != NULL);
+    *rest = (struct text) { rest->ptr + used, rest->len - used };
+    return line;
+}
+
+/* absl begins the line of a fatal error with F and the date: "F1121 15:03:02". */
+static bool is_fatal (struct text line)
+{
+    return line.len > 5 && line.ptr[0] == 'F' && line.ptr[1] >= '0' && line.ptr[1] <= '1' && line.ptr[5] == ' ';
+}
+
+/* The line that most likely says why: a fatal one, or else the last. */
+static struct text telling_line (struct probe_report *report)
+{
+    struct text rest = buf_as_text (&report->output), found = { 0 };
+    while (rest.len) {
+        struct text line = next_line (&rest);
+        if (is_fatal (line))
+            return text_clip (line, SENTENCE_MAX_BYTES / 2);
+        if (line.len)
+            found = line;
+    }
+    return text_clip (found, SENTENCE_MAX_BYTES / 2);
+}
+
+/* A process that ended without a word has said why in what it printed, if at all. */
+static void add_printed (struct probe_report *report, struct text how)
+{
+    struct text line = telling_line (report);
+    report->sentence = how;
+    if (line.len)
+        report->sentence = text_format (&report->arena, "%.*s; it printed: %.*s", TEXT_ARG (how), TEXT_ARG (line));
+    report->layer = last_stage (report) >= STAGE_LOAD && last_stage (report) <= STAGE_ATTRIBUTES ? LAYER_BUNDLE
+                                                                                                 : LAYER_UNKNOWN;
+    report->next = TEXT_LIT ("see what it printed, and whether a framework fails with this plugin as well");
+    (void) recognise (report, line); /* else it stays as it is; other lines may be of what went well */
+}
+
+/* ---- one function a way to end ---- */
+
+static const char *next_of_wrong (enum layer layer)
+{
+    switch (layer) {
+    case LAYER_BUNDLE:
+        return "compare the plugin with the pins: version, sha256; take one of a release that the frameworks use";
+    case LAYER_DEVICE:
+        return "a wrong value on one host only points at its device; on all, at the bundle";
+    case LAYER_HOST:
+        return "see the devices of this host: sliceup-worker facts";
+    case LAYER_POLICY:
+        return "see the options and variables of the profile: a host that is to start alone has to be told so";
+    default:
+        return "see what the plugin printed";
+    }
+}
+
+static void judge_wrong (struct probe_report *report)
+{
+    struct text where = place (report);
+    report->next = text_of (next_of_wrong (report->layer));
+    report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (report->words));
+}
+
+static void judge_refused (struct probe_report *report)
+{
+    enum probe_stage stage = last_stage (report);
+    const char *code = report->code >= 0 && report->code < PJRT_CODES ? code_words[report->code] : "an unknown code";
+    struct text where = place (report);
+    struct text said = text_format (&report->arena, "%s: %.*s", code, TEXT_ARG (report->words));
+    report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (said));
+    report->layer = stage == STAGE_COMPILE || stage == STAGE_SERIALIZE || stage == STAGE_RELOAD ? LAYER_COMPILER
+                                                                                               : LAYER_UNKNOWN;
+    report->next = TEXT_LIT ("this is the plugin's own text; see what else it printed");
+    (void) recognise (report, said);
+}
+
+static void judge_hung (struct probe_report *report)
+{
+    char limit[DURATION_TEXT_BYTES];
+    struct text where = place (report);
+    duration_print (report->limit_ms, limit);
+    report->layer = LAYER_UNKNOWN;
+    report->next = TEXT_LIT ("see what it printed; give it more time if it was working");
+    report->sentence = text_format (&report->arena, "%.*s: not over after %s, and killed", TEXT_ARG (where), limit);
+    if (last_stage (report) == STAGE_INITIALIZE)
+        report->next = TEXT_LIT ("libtpu asks the cloud's metadata server here, for minutes where there is none: "
+                                 "TPU_SKIP_MDS_QUERY=1 tells it not to");
+    if (last_stage (report) != STAGE_CLIENT)
+        return;
+    report->sentence = text_format (&report->arena, "%.*s; the client of a TPU slice is not made before all of its "
+                                    "hosts make theirs", TEXT_ARG (report->sentence));
+    report->next = TEXT_LIT ("on a slice of several hosts probe without a client (client: false, --no-client), or tell "
+                             "this host that it is alone (TPU_PROCESS_BOUNDS=1,1,1 with TPU_CHIPS_PER_PROCESS_BOUNDS)");
+}
+
+static const char *signal_name (int number)
+{
+    static const struct { int number; const char *name; } names[] = {
+        { SIGSEGV, "SIGSEGV" }, { SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" }, { SIGILL, "SIGILL" },
+        { SIGFPE, "SIGFPE" }, { SIGTRAP, "SIGTRAP" }, { SIGSYS, "SIGSYS" }, { SIGTERM, "SIGTERM" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    return "a signal";
+}
+
+/* The probe sends it only to what hangs. */
+static void judge_killed (struct probe_report *report, struct text where)
+{
+    report->layer = LAYER_HOST;
+    report->next = TEXT_LIT ("the kernel ends a process so when memory is short: see its log, and the limits of this "
+                             "session");
+    report->sentence = text_format (&report->arena, "%.*s: killed with SIGKILL by somebody else", TEXT_ARG (where));
+}
+
+static void judge_crashed (struct probe_report *report)
+{
+    struct text where = place (report);
+    if (report->signal == SIGKILL)
+        judge_killed (report, where);
+    else
+        add_printed (report, text_format (&report->arena, "%.*s: the plugin crashed with %s (%s)", TEXT_ARG (where),
+                                          signal_name (report->signal), strsignal (report->signal)));
+}
+
+static void judge_left (struct probe_report *report)
+{
+    struct text where = place (report);
+    const char *how = "the plugin ended the process";
+    if (report->steps_n == 0)
+        how = "the probe's own process ended before it began";
+    else if (report->status == VOICE_EXIT_UNHEARD)
+        how = "the plugin closed the probe's pipe, or ended the process";
+    add_printed (report, text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how,
+                                      report->status));
+}
+
+static void judge_babbled (struct probe_report *report)
+{
+    struct text where = place (report);
+    report->layer = LAYER_BUNDLE;
+    report->next = TEXT_LIT ("a plugin that writes to descriptors it did not open damages every program that loads it");
+    report->sentence = text_format (&report->arena, "%.*s: something wrote to the probe's pipe: \"%.*s\"",
+                                    TEXT_ARG (where), TEXT_ARG (report->words));
+}
+
+void probe_judge (struct probe_report *report)
+{
+    switch (report->end) {
+    case PROBE_WRONG:
+        judge_wrong (report);
+        break;
+    case PROBE_REFUSED:
+        judge_refused (report);
+        break;
+    case PROBE_HUNG:
+        judge_hung (report);
+        break;
+    case PROBE_CRASHED:
+        judge_crashed (report);
+        break;
+    case PROBE_LEFT:
+        judge_left (report);
+        break;
+    case PROBE_BABBLED:
+        judge_babbled (report);
+        break;
+    case PROBE_WORKS:
+    case PROBE_RUNNING:
+        break;
+    }
+}

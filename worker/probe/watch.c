@@ -1,0 +1,358 @@
+#include "worker/probe/watch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/io/clock.h"
+#include "worker/probe/option.h"
+#include "worker/probe/strays.h"
+
+extern char **environ;
+
+/* What is left of the child after SIGKILL is the kernel's: a driver that does not let go must not hold us. */
+enum { REAP_WAIT_MS = 10 * 1000, CHUNK_BYTES = 16 * 1024, REST_CHUNKS = 64, POLL_MOST_MS = 60 * 1000,
+       FIXED_WORDS = 5 };
+
+struct watch {
+    const struct probe_order *order;
+    struct probe_report *report;
+    pid_t pid;
+    int pid_fd, voice_fd, output_fd;
+    struct buf voice;           /* the part of a line */
+    uint64_t voice_bytes, echoed_bytes, heard_ms;
+    struct strays strays;
+};
+
+/* ---- start ---- */
+
+static int plain_signals (posix_spawnattr_t *how)
+{
+    sigset_t none, all;
+    sigemptyset (&none);
+    sigfillset (&all);
+    int rc = posix_spawnattr_setsigmask (how, &none);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigdefault (how, &all);
+    if (rc == 0)
+        rc = posix_spawnattr_setpgroup (how, 0);
+    return rc ? rc : posix_spawnattr_setflags (how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+                                               | POSIX_SPAWN_SETPGROUP);
+}
+
+static int descriptors (posix_spawn_file_actions_t *actions, int voice, int output)
+{
+    int rc = posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, output, 1);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, output, 2);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, voice, VOICE_FD);
+    /* What we were given by whoever started us is not the plugin's: a lock that it took along would stay held. */
+    return rc ? rc : posix_spawn_file_actions_addclosefrom_np (actions, VOICE_FD + 1);
+}
+
+static int spawn (struct watch *watch, char *const *argv, int voice, int output, struct err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t how;
+    int rc = posix_spawn_file_actions_init (&actions);
+    assert (rc == 0); /* glibc fails here only for want of memory */
+    rc = posix_spawnattr_init (&how);
+    assert (rc == 0);
+    rc = plain_signals (&how);
+    if (rc == 0)
+        rc = descriptors (&actions, voice, output);
+    if (rc == 0)
+        rc = posix_spawn (&watch->pid, watch->order->program, &actions, &how, argv, environ);
+    posix_spawnattr_destroy (&how);
+    posix_spawn_file_actions_destroy (&actions);
+    errno = rc;
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "%.200s cannot be started", watch->order->program);
+}
+
+static int start_child (struct watch *watch, int voice, int output, struct err *err)
+{
+    const struct probe_order *order = watch->order;
+    const char *argv[FIXED_WORDS + OPTIONS_MAX + 1] = { "sliceup-worker", PROBE_WORD, PROBE_CHILD, order->plugin,
+                                                        order->client ? PROBE_CHILD_CLIENT : "load" };
+    assert (order->options_n <= OPTIONS_MAX);
+    for (uint32_t i = 0; i < order->options_n; i++)
+        argv[FIXED_WORDS + i] = order->options[i];
+    return spawn (watch, (char *const *) (uintptr_t) argv, voice, output, err);
+}
+
+/* Both ends above the descriptors that the child gets: dup2 on itself would leave it close-on-exec. */
+static int open_pipe (int ends[2], struct err *err)
+{
+    int made[2];
+    if (pipe2 (made, O_CLOEXEC) < 0)
+        return err_errno (err, ERR_IO, "a pipe cannot be made");
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl (made[i], F_DUPFD_CLOEXEC, VOICE_FD + 1);
+        close (made[i]);
+    }
+    if (ends[0] >= 0 && ends[1] >= 0 && fcntl (ends[0], F_SETFL, O_NONBLOCK) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "a pipe cannot be made");
+}
+
+static void close_one (int fd)
+{
+    if (fd >= 0)
+        close (fd);
+}
+
+static int start (struct watch *watch, struct err *err)
+{
+    int voice[2] = { -1, -1 }, output[2] = { -1, -1 };
+    int rc = open_pipe (voice, err);
+    if (rc == 0)
+        rc = open_pipe (output, err);
+    if (rc == 0)
+        rc = start_child (watch, voice[1], output[1], err);
+    close_one (voice[1]);
+    close_one (output[1]);
+    watch->voice_fd = voice[0];
+    watch->output_fd = output[0];
+    if (rc < 0)
+        return -1;
+    watch->pid_fd = (int) syscall (SYS_pidfd_open, watch->pid, 0);
+    return watch->pid_fd < 0 ? err_errno (err, ERR_IO, "the probe's process cannot be watched") : 0;
+}
+
+/* ---- listening ---- */
+
+static bool hear_line (struct watch *watch, struct text line)
+{
+    struct probe_report *report = watch->report;
+    uint64_t now_ms = clock_boot_ms (), ms = now_ms - watch->heard_ms;
+    uint32_t steps_before = report->steps_n;
+    watch->heard_ms = now_ms;
+    if (!probe_report_hear (report, line, ms))
+        return false;
+    if (report->steps_n > steps_before && watch->order->begins)
+        watch->order->begins (watch->order->listener, report->steps[report->steps_n - 1].stage);
+    return true;
+}
+
+/* False: it is not to go on. */
+static bool hear_bytes (struct watch *watch, const char *bytes, size_t len)
+{
+    bool good = true;
+    watch->voice_bytes += len;
+    for (size_t i = 0; i < len && good; i++) {
+        if (bytes[i] != '\n') {
+            buf_byte (&watch->voice, (uint8_t) bytes[i]);
+            continue;
+        }
+        good = hear_line (watch, buf_as_text (&watch->voice));
+        buf_clear (&watch->voice);
+    }
+    /* Longer than any line of ours, or more of them: a line that cannot be heard says so. */
+    if (good && (watch->voice.overflow || watch->voice_bytes > VOICE_BYTES_MAX))
+        good = hear_line (watch, TEXT_LIT ("endless"));
+    return good;
+}
+
+static void echo (struct watch *watch, const char *bytes, size_t len)
+{
+    size_t room = ECHO_BYTES_MAX - watch->echoed_bytes;
+    len = len < room ? len : room;
+    watch->echoed_bytes += len;
+    while (watch->order->echo_fd >= 0 && len) {
+        ssize_t put = write (watch->order->echo_fd, bytes, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return; /* a log that cannot be written is no reason to stop */
+        bytes += put;
+        len -= (size_t) put;
+    }
+}
+
+/* The end of an output says what went wrong. */
+static void keep (struct watch *watch, const char *bytes, size_t len)
+{
+    struct buf *output = &watch->report->output;
+    size_t half = output->max / 2;
+    watch->report->output_bytes += len;
+    echo (watch, bytes, len);
+    if (len > half) {
+        bytes += len - half;
+        len = half;
+    }
+    if (output->len + len > output->max) {
+        memmove (output->ptr, output->ptr + output->len - half, half);
+        output->len = half;
+    }
+    buf_add (output, bytes, len);
+}
+
+/* A chunk at a time, so that one that never ends does not keep us from the clock. False: nothing more comes. */
+static bool drain_output (struct watch *watch)
+{
+    char chunk[CHUNK_BYTES];
+    ssize_t got = read (watch->output_fd, chunk, sizeof chunk);
+    if (got > 0)
+        keep (watch, chunk, (size_t) got);
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static bool drain_voice (struct watch *watch, bool *good)
+{
+    char chunk[CHUNK_BYTES];
+    ssize_t got = read (watch->voice_fd, chunk, sizeof chunk);
+    if (got > 0)
+        *good = hear_bytes (watch, chunk, (size_t) got);
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* What is there now, and no more than a pipe can hold: whoever is left behind may write on. */
+static void drain_rest (struct watch *watch)
+{
+    bool good = true;
+    for (int i = 0; i < REST_CHUNKS && good; i++) {
+        errno = 0;
+        if (!drain_voice (watch, &good) || errno == EAGAIN)
+            break;
+    }
+    for (int i = 0; i < REST_CHUNKS; i++) {
+        errno = 0;
+        if (!drain_output (watch) || errno == EAGAIN)
+            break;
+    }
+}
+
+struct hearing { bool voice, output, good; }; /* what may still come; good: and is believed */
+
+/* False: the process is over. */
+static bool wait_and_hear (struct watch *watch, struct hearing *hearing, int wait_ms)
+{
+    struct pollfd fds[] = { { .fd = watch->pid_fd, .events = POLLIN },
+                            { .fd = hearing->voice ? watch->voice_fd : -1, .events = POLLIN },
+                            { .fd = hearing->output ? watch->output_fd : -1, .events = POLLIN } };
+    if (poll (fds, 3, wait_ms) < 0)
+        return true;
+    if (fds[1].revents)
+        hearing->voice = drain_voice (watch, &hearing->good);
+    if (fds[2].revents)
+        hearing->output = drain_output (watch);
+    if (!fds[0].revents || !hearing->good)
+        return true;
+    drain_rest (watch);
+    return false;
+}
+
+/* Until the process ends, babbles, or its time is over. */
+static void follow (struct watch *watch)
+{
+    struct hearing hearing = { true, true, true };
+    uint64_t deadline_ms = clock_boot_ms () + watch->order->limit_ms;
+    for (uint64_t now_ms = clock_boot_ms (); hearing.good && now_ms < deadline_ms; now_ms = clock_boot_ms ()) {
+        uint64_t left_ms = deadline_ms - now_ms;
+        if (!wait_and_hear (watch, &hearing, left_ms < POLL_MOST_MS ? (int) left_ms : POLL_MOST_MS))
+            return;
+    }
+    /* One that has said what is wrong and cannot end, since a driver holds it, has still said it. */
+    enum probe_end said = watch->report->end;
+    if (said == PROBE_RUNNING || said == PROBE_WORKS)
+        watch->report->end = PROBE_HUNG;
+}
+
+/* ---- the end ---- */
+
+/* False: it outlived SIGKILL so long. */
+static bool reap (struct watch *watch, int *status)
+{
+    uint64_t deadline_ms = clock_boot_ms () + REAP_WAIT_MS;
+    struct rusage usage;
+    pid_t pid = 0;
+    while (pid == 0 && clock_boot_ms () < deadline_ms) {
+        struct pollfd one = { .fd = watch->pid_fd, .events = POLLIN };
+        (void) poll (&one, 1, 1000); /* an interrupted wait is a shorter one */
+        pid = wait4 (watch->pid, status, WNOHANG, &usage);
+        if (pid < 0 && errno == EINTR)
+            pid = 0;
+    }
+    if (pid == watch->pid)
+        watch->report->peak_bytes = (uint64_t) usage.ru_maxrss * 1024;
+    return pid == watch->pid;
+}
+
+static void note_end (struct watch *watch, int status)
+{
+    struct probe_report *report = watch->report;
+    if (report->end != PROBE_RUNNING && !(report->end == PROBE_WORKS && status != 0))
+        return;
+    if (WIFSIGNALED (status)) {
+        report->end = PROBE_CRASHED;
+        report->signal = WTERMSIG (status);
+    } else {
+        report->end = PROBE_LEFT;
+        report->status = WEXITSTATUS (status);
+    }
+}
+
+static void note (struct probe_report *report, struct text text)
+{
+    if (report->notes_n < NOTES_MOST)
+        report->notes[report->notes_n++] = text;
+}
+
+/* The group is killed before its leader is collected: until then nobody else can have its number. Itself as well: a
+ * plugin can take it into another group. */
+static void end (struct watch *watch)
+{
+    int status = 0;
+    struct probe_report *report = watch->report;
+    if (report->steps_n)
+        report->steps[report->steps_n - 1].ms += clock_boot_ms () - watch->heard_ms;
+    (void) kill (-watch->pid, SIGKILL); /* nobody is left: that is what it is for */
+    (void) kill (watch->pid, SIGKILL);
+    if (reap (watch, &status))
+        note_end (watch, status);
+    else
+        note (report, text_format (&report->arena, "its process %d outlived SIGKILL: a driver holds it",
+                                   (int) watch->pid));
+    uint32_t strays = strays_end (&watch->strays);
+    if (strays)
+        note (report, text_format (&report->arena, "the plugin left %u process%s behind, ended now", strays,
+                                   strays == 1 ? "" : "es"));
+}
+
+static void close_watch (struct watch *watch)
+{
+    close_one (watch->pid_fd);
+    close_one (watch->voice_fd);
+    close_one (watch->output_fd);
+    buf_release (&watch->voice);
+}
+
+int probe_watch (const struct probe_order *order, struct probe_report *report, struct err *err)
+{
+    struct watch watch = { .order = order, .report = report, .pid_fd = -1, .voice_fd = -1, .output_fd = -1 };
+    buf_init (&watch.voice, VOICE_LINE_MAX);
+    report->limit_ms = order->limit_ms;
+    report->client = order->client;
+    watch.heard_ms = clock_boot_ms ();
+    int rc = strays_adopt (&watch.strays, err);
+    if (rc == 0)
+        rc = start (&watch, err);
+    if (rc == 0)
+        follow (&watch);
+    if (watch.pid > 0)
+        end (&watch);
+    if (rc == 0)
+        probe_judge (report);
+    close_watch (&watch);
+    return rc;
+}
