@@ -1,87 +1,13 @@
 /* links: worker_io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
-#include "common/io/atomic_file.h"
+#include "machine_fixture.h"
 #include "common/io/clock.h"
-#include "worker/io/fact_list.h"
 #include "worker/io/facts.h"
-
-/* A machine made of files. */
-struct machine {
-    char base[64], proc[80], sys[80], dev[80], etc[80], tmp[80];
-    struct fact_roots roots;
-    struct fact_list list;
-};
-
-static int machine_setup (void **state)
-{
-    struct machine *machine = mem_alloc (sizeof *machine);
-    snprintf (machine->base, sizeof machine->base, "/tmp/sliceup-facts-XXXXXX");
-    assert_non_null (mkdtemp (machine->base));
-    snprintf (machine->proc, sizeof machine->proc, "%s/proc", machine->base);
-    snprintf (machine->sys, sizeof machine->sys, "%s/sys", machine->base);
-    snprintf (machine->dev, sizeof machine->dev, "%s/dev", machine->base);
-    snprintf (machine->etc, sizeof machine->etc, "%s/etc", machine->base);
-    snprintf (machine->tmp, sizeof machine->tmp, "%s/tmp", machine->base);
-    machine->roots = (struct fact_roots) { machine->proc, machine->sys, machine->dev, machine->etc, machine->tmp };
-    fact_list_init (&machine->list, &machine->roots);
-    *state = machine;
-    return 0;
-}
-
-static int machine_teardown (void **state)
-{
-    struct machine *machine = *state;
-    fact_list_release (&machine->list);
-    assert_int_equal (folder_remove (machine->base, NULL), 0);
-    mem_free (machine);
-    return 0;
-}
-
-static char *above (const char *path, char out[512])
-{
-    snprintf (out, 512, "%s", path);
-    *strrchr (out, '/') = '\0';
-    return out;
-}
-
-static void put (struct machine *machine, const char *path, const char *content)
-{
-    char name[512], folder[512];
-    snprintf (name, sizeof name, "%s%s", machine->base, path);
-    assert_int_equal (folder_make (above (name, folder), 0755, NULL), 0);
-    assert_int_equal (atomic_file_write (name, content, strlen (content), 0640, NULL), 0);
-    assert_int_equal (chmod (name, 0640), 0);
-}
-
-static void put_link (struct machine *machine, const char *path, const char *target)
-{
-    char name[512], folder[512];
-    snprintf (name, sizeof name, "%s%s", machine->base, path);
-    assert_int_equal (folder_make (above (name, folder), 0755, NULL), 0);
-    assert_int_equal (symlink (target, name), 0);
-}
-
-static void is (const struct machine *machine, const char *name, const char *value)
-{
-    struct text found = fact_value (&machine->list, name);
-    if (!text_is (found, value))
-        fail_msg ("%s is \"%.*s\", not \"%s\"", name, TEXT_ARG (found), value);
-}
+#include "worker/io/mount_shown.h"
+#include "worker/io/tpu_logs.h"
 
 static void a_machine_is_read_from_its_files (void **state)
 {
@@ -100,7 +26,7 @@ static void a_machine_is_read_from_its_files (void **state)
     put (machine, "/sys/devices/system/node/possible", "0-1\n");
     put (machine, "/sys/devices/system/node/nodes_of_others", "");
     put (machine, "/etc/os-release", "NAME=\"Some Linux\"\nVERSION_ID=\"12\"\nID=debian\nID_LIKE=x\n");
-    machine_facts (&machine->list);
+    all_of (machine);
     is (machine, "boot_id", "5a0e-boot");
     is (machine, "cpu.model", "Some CPU @ 2.0GHz");
     is (machine, "memory.total_bytes", "25276510208");
@@ -118,15 +44,26 @@ static void what_is_not_there_is_absent_and_never_left_out (void **state)
     static const char *const names[] = { "boot_id", "os.id", "os.version", "cpu.model", "memory.total_bytes",
                                          "numa.nodes", "memory.cgroup_max", "hugepages.transparent", "shm.bytes",
                                          "pci.google", "pci.nvidia", "device.accel", "device.vfio", "device.nvidia",
-                                         "libtpu.lockfile" };
+                                         "libtpu.lockfile", "kernel.cmdline", "os.build", "cpu.flags", "cpu.governor",
+                                         "numa.balancing", "clock.source", "container.image", "container.id",
+                                         "pids.cgroup_max", "cpu.cgroup_max", "memory.available_bytes",
+                                         "memory.swap_bytes", "memory.overcommit", "memory.map_count_max",
+                                         "memory.swappiness", "hugepages.defrag", "hugepages.shmem",
+                                         "hugepages.reserved", "hugepages.free", "tpu.chips", "tpu.generation",
+                                         "accelerator.iommu", "accelerator.numa", "accelerator.functions",
+                                         "glibc.version", "library.libc", "library.libc.bytes", "library.libtpu",
+                                         "library.libtpu.bytes", "library.libtpu.path" };
     struct machine *machine = *state;
-    machine_facts (&machine->list);
-    device_facts (&machine->list);
+    all_of (machine);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is (machine, names[i], "absent");
     is (machine, "device.holders", "none");
-    static const char *const real[] = { "kernel.release", "machine", "hostname", "glibc.version", "cpu.count",
-                                        "cpu.allowed", "rlimit.nofile", "rlimit.memlock", "python3.path" };
+    is (machine, "device.held_by", "none seen");
+    is (machine, "libtpu.lock", "free");
+    static const char *const real[] = { "kernel.release", "kernel.version", "machine", "hostname", "cpu.count",
+                                        "cpu.allowed", "rlimit.nofile", "rlimit.memlock", "rlimit.nproc", "rlimit.stack",
+                                        "rlimit.core", "python3.path", "uptime.class", "clock.synchronised",
+                                        "clock.max_error_us", "container.kind" };
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         assert_true (fact_value (&machine->list, real[i]).len > 0);
 }
@@ -137,7 +74,7 @@ static void a_group_outside_of_our_namespace_is_not_followed (void **state)
     put (machine, "/proc/self/cgroup", "0::/../../secret\n");
     put (machine, "/sys/secret/memory.max", "1\n");
     put (machine, "/sys/fs/cgroup/memory.max", "max\n");
-    machine_facts (&machine->list);
+    container_facts (&machine->list);
     is (machine, "memory.cgroup_max", "max");
 }
 
@@ -145,7 +82,7 @@ static void the_old_control_groups_limit_counts_too (void **state)
 {
     struct machine *machine = *state;
     put (machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
-    machine_facts (&machine->list);
+    container_facts (&machine->list);
     is (machine, "memory.cgroup_max", "4096");
 }
 
@@ -153,97 +90,256 @@ static void no_old_limit_is_max (void **state)
 {
     struct machine *machine = *state;
     put (machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    machine_facts (&machine->list);
+    container_facts (&machine->list);
     is (machine, "memory.cgroup_max", "max");
 }
 
-static void put_chip (struct machine *machine, const char *slot, const char *vendor, const char *device,
-                      const char *driver)
+static void memory_and_pages_are_told_by_size (void **state)
 {
+    struct machine *machine = *state;
+    put (machine, "/proc/meminfo", "MemTotal: 1024 kB\nMemAvailable: 512 kB\nSwapTotal: 0 kB\n");
+    put (machine, "/proc/sys/vm/max_map_count", "65530\n");
+    put (machine, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "512\n");
+    put (machine, "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "500\n");
+    put (machine, "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0\n");
+    put (machine, "/sys/kernel/mm/transparent_hugepage/defrag", "always defer [madvise] never\n");
+    memory_facts (&machine->list);
+    is (machine, "memory.available_bytes", "524288");
+    is (machine, "memory.swap_bytes", "0");
+    is (machine, "memory.map_count_max", "65530");
+    is (machine, "hugepages.reserved", "1048576kB x 0, 2048kB x 512");
+    is (machine, "hugepages.free", "1048576kB x absent, 2048kB x 500");
+    is (machine, "hugepages.defrag", "madvise");
+}
+
+static void a_size_that_is_no_number_is_absent (void **state)
+{
+    struct machine *machine = *state;
+    put (machine, "/proc/meminfo", "MemTotal: many kB\nMemAvailable: 99999999999999999999 kB\nSwapTotal: 99999999999999999 kB\n");
+    memory_facts (&machine->list);
+    is (machine, "memory.total_bytes", "absent");
+    is (machine, "memory.available_bytes", "absent");
+    is (machine, "memory.swap_bytes", "absent");
+}
+
+static void limits_of_groups_above_ours_bind (void **state)
+{
+    struct machine *machine = *state;
+    put (machine, "/proc/self/cgroup", "0::/jobs/one\n");
+    put (machine, "/sys/fs/cgroup/jobs/pids.max", "4096\n");
+    put (machine, "/sys/fs/cgroup/jobs/one/pids.max", "max\n");
+    put (machine, "/sys/fs/cgroup/jobs/cpu.max", "200000 100000\n");
+    put (machine, "/sys/fs/cgroup/jobs/one/cpu.max", "max 100000\n");
+    container_facts (&machine->list);
+    is (machine, "pids.cgroup_max", "4096");
+    is (machine, "cpu.cgroup_max", "200000 100000");
+    is (machine, "container.kind", "none");
+}
+
+static void old_groups_limit_processors_and_processes (void **state)
+{
+    struct machine *machine = *state;
+    put (machine, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+    put (machine, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    put (machine, "/sys/fs/cgroup/pids/pids.max", "77\n");
+    container_facts (&machine->list);
+    is (machine, "cpu.cgroup_max", "50000 100000");
+    is (machine, "pids.cgroup_max", "77");
+}
+
+static void a_container_is_known_by_what_its_maker_left (void **state)
+{
+    struct machine *machine = *state;
+    put (machine, "/proc/self/cgroup",
+         "0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
+    container_facts (&machine->list);
+    is (machine, "container.kind", "docker");
+    is (machine, "container.id", "0123456789ab");
+    put (machine, "/root/run/.containerenv", "engine=\"podman-4\"\nimage=\"example/tpu:1\"\n");
+    again (machine);
+    container_facts (&machine->list);
+    is (machine, "container.kind", "podman");
+    is (machine, "container.image", "example/tpu:1");
+}
+
+static void words_of_the_kernels_command_line_count_and_not_their_order (void **state)
+{
+    struct machine *machine = *state;
+    char first[32];
+    put (machine, "/proc/cmdline", "root=/dev/sda1 iommu=pt quiet\n");
+    put (machine, "/proc/cpuinfo", "flags\t\t: fpu avx avx512f\n");
+    machine_facts (&machine->list);
+    assert_true (text_to_c (fact_value (&machine->list, "kernel.cmdline"), first, sizeof first));
+    assert_int_equal (strlen (first), FACT_DIGEST_BYTES);
+    put (machine, "/proc/cmdline", "quiet  root=/dev/sda1 iommu=pt");
+    again (machine);
+    machine_facts (&machine->list);
+    is (machine, "kernel.cmdline", first);
+    put (machine, "/proc/cmdline", "quiet root=/dev/sda1 iommu=off");
+    again (machine);
+    machine_facts (&machine->list);
+    assert_false (text_is (fact_value (&machine->list, "kernel.cmdline"), first));
+}
+
+static void words_of_one_host_by_itself_do_not_count (void **state)
+{
+    struct machine *machine = *state;
+    char first[32];
+    put (machine, "/proc/cmdline", "root=PARTUUID=1 iommu=pt ip=10.0.0.1::x:h0 quiet BOOTIF=01-aa rd.luks.uuid=7\n");
+    machine_facts (&machine->list);
+    assert_true (text_to_c (fact_value (&machine->list, "kernel.cmdline"), first, sizeof first));
+    put (machine, "/proc/cmdline", "BOOTIF=01-bb root=PARTUUID=2 iommu=pt ip=10.0.0.2::x:h1 quiet");
+    again (machine);
+    machine_facts (&machine->list);
+    is (machine, "kernel.cmdline", first);
+    put (machine, "/proc/cmdline", "root=PARTUUID=2 iommu=pt quiet rootflags=noatime");
+    again (machine);
+    machine_facts (&machine->list);
+    assert_false (text_is (fact_value (&machine->list, "kernel.cmdline"), first));
+}
+
+static void what_is_no_file_is_not_opened (void **state)
+{
+    struct machine *machine = *state;
     char path[256];
-    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/vendor", slot);
-    put (machine, path, vendor);
-    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/device", slot);
-    put (machine, path, device);
-    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/driver", slot);
-    if (driver)
-        put_link (machine, path, driver);
+    put (machine, "/proc/sys/kernel/random/x", "");
+    snprintf (path, sizeof path, "%s/sys/kernel/random/boot_id", machine->proc);
+    assert_int_equal (mkfifo (path, 0600), 0);
+    put_link (machine, "/proc/sys/kernel/numa_balancing", "/dev/zero");
+    put_link (machine, "/etc/os-release", "/dev/tty");
+    put_link (machine, "/proc/cpuinfo", "cpuinfo");
+    put_link (machine, "/proc/meminfo", "/");
+    machine_facts (&machine->list);
+    memory_facts (&machine->list);
+    is (machine, "boot_id", "unreadable (Invalid argument)");
+    is (machine, "numa.balancing", "unreadable (Invalid argument)");
+    is (machine, "cpu.model", "unreadable (Too many levels of symbolic links)");
+    is (machine, "memory.total_bytes", "unreadable (Is a directory)");
+    if (access ("/dev/tty", F_OK) == 0)
+        is (machine, "os.id", "unreadable (Invalid argument)");
 }
 
-static void chips_are_counted_by_id_and_driver (void **state)
+static void a_mount_is_told_without_numbers_of_disks (void **state)
 {
+    static const char *const mounts[][2] = {
+        { "ext4 rw,relatime /dev/nvme1n1p2", "ext4 rw,relatime /dev/nvme" },
+        { "ext4 rw /dev/sdc1", "ext4 rw /dev/sd" },
+        { "xfs rw /dev/xvdb", "xfs rw /dev/xvd" },
+        { "xfs rw /dev/mapper/host3-root", "xfs rw /dev/mapper" },
+        { "xfs rw /dev/dm-4", "xfs rw /dev/dm-" },
+        { "ext4 ro /dev/root", "ext4 ro /dev/root" },
+        { "nfs4 rw,vers=4.2 filer-7:/export/1", "nfs4 rw,vers=4.2 filer-7:/export/1" },
+        { "tmpfs rw tmpfs", "tmpfs rw tmpfs" },
+        { "fuse rw https://me:secret@store/1", "fuse rw https://***@store/1" },
+    };
     struct machine *machine = *state;
-    put_chip (machine, "0000:00:04.0", "0x1ae0\n", "0x006f\n", "../../../../bus/pci/drivers/vfio-pci");
-    put_chip (machine, "0000:00:05.0", "0x1ae0\n", "0x006f\n", "../../../../bus/pci/drivers/vfio-pci");
-    put_chip (machine, "0000:00:06.0", "0x1ae0\n", "0x0042\n", NULL);
-    put_chip (machine, "0000:00:07.0", "0x8086\n", "0x006f\n", NULL);
-    device_facts (&machine->list);
-    is (machine, "pci.google", "2 x 0x006f (vfio-pci), 1 x 0x0042 (no driver)");
-    is (machine, "pci.nvidia", "absent");
+    for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++)
+        if (!text_is (mount_shown (&machine->list.arena, mounts[i][0]), mounts[i][1]))
+            fail_msg ("%s is not %s", mounts[i][0], mounts[i][1]);
 }
 
-static void device_files_and_their_holders_are_named (void **state)
+static void governors_are_counted (void **state)
 {
     struct machine *machine = *state;
-    char target[128], wanted[256];
-    put (machine, "/dev/vfio/0", "");
-    put (machine, "/dev/vfio/1", "");
-    put (machine, "/dev/vfio/vfio", "");
-    put (machine, "/proc/4711/comm", "python3\n");
-    put (machine, "/proc/4712/comm", "bash\n");
-    put (machine, "/proc/uptime", "");
-    put_link (machine, "/proc/4712/fd/0", "/dev/null");
-    put_link (machine, "/proc/4711/fd/0", "socket:[1]");
-    snprintf (target, sizeof target, "%s/vfio/1", machine->dev);
-    put_link (machine, "/proc/4711/fd/9", target);
-    device_facts (&machine->list);
-    snprintf (wanted, sizeof wanted, "3 x uid %u gid %u mode 0640", geteuid (), getegid ());
-    is (machine, "device.vfio", wanted);
-    snprintf (wanted, sizeof wanted, "%s by process 4711 (python3)", target);
-    is (machine, "device.holders", wanted);
+    put (machine, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+    put (machine, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
+    put (machine, "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "performance\n");
+    put (machine, "/sys/devices/system/cpu/cpufreq/x", "");
+    machine_facts (&machine->list);
+    is (machine, "cpu.governor", "2 x performance, 1 x powersave");
 }
 
-static void a_free_device_is_held_by_none (void **state)
+static void the_hosts_own_libc_is_told (void **state)
 {
     struct machine *machine = *state;
-    char target[128];
-    put (machine, "/dev/accel0", "");
-    put (machine, "/dev/nvidiactl", "");
-    snprintf (target, sizeof target, "%s/nvidiactl", machine->dev);
-    put_link (machine, "/proc/1/fd/7", target);
-    put_link (machine, "/proc/1/fd/0", "/dev/null");
-    device_facts (&machine->list);
-    is (machine, "device.holders", "none");
-    put (machine, "/proc/2/comm", "hidden\n");
-    fact_list_release (&machine->list);
-    fact_list_init (&machine->list, &machine->roots);
-    device_facts (&machine->list);
-    is (machine, "device.holders", "none seen; not every process could be looked at");
+    put (machine, "/root/lib64/libc.so.6",
+         "ELF\nGNU C Library (Some GLIBC 2.31-13+x) release release version 2.31.\nCopyright");
+    library_facts (&machine->list, NULL);
+    is (machine, "glibc.version", "2.31");
+    is (machine, "library.libc.bytes", "80");
+    assert_int_equal (fact_value (&machine->list, "library.libc").len, 32);
 }
 
-static void a_lock_of_libtpu_names_its_live_holder (void **state)
+static void one_byte_of_a_library_is_a_difference (void **state)
 {
     struct machine *machine = *state;
-    char locks[512], path[256];
-    struct stat st;
-    put (machine, "/tmp/libtpu_lockfile", "");
-    snprintf (path, sizeof path, "%s/libtpu_lockfile", machine->tmp);
-    assert_int_equal (stat (path, &st), 0);
-    snprintf (locks, sizeof locks,
-              "1: FLOCK  ADVISORY  WRITE 12 %02x:%02x:%llu 0 EOF\n1: -> FLOCK ADVISORY WRITE 13 00:01:99 0 EOF\n"
-              "2: POSIX  ADVISORY  WRITE 815 %02x:%02x:%llu 0 EOF\n",
-              major (st.st_dev), minor (st.st_dev), (unsigned long long) st.st_ino + 1, major (st.st_dev),
-              minor (st.st_dev), (unsigned long long) st.st_ino);
-    put (machine, "/proc/locks", locks);
-    device_facts (&machine->list);
-    snprintf (path, sizeof path, "uid %u mode 0640, locked by process 815", geteuid ());
-    is (machine, "libtpu.lockfile", path);
-    fact_list_release (&machine->list);
-    fact_list_init (&machine->list, &machine->roots);
-    put (machine, "/proc/locks", "1: FLOCK  ADVISORY  WRITE 12 00:01:99 0 EOF\n");
-    device_facts (&machine->list);
-    snprintf (path, sizeof path, "uid %u mode 0640, not locked", geteuid ());
-    is (machine, "libtpu.lockfile", path);
+    char path[128], first[64];
+    put (machine, "/libtpu.so", "ELF a library");
+    snprintf (path, sizeof path, "%s/libtpu.so", machine->base);
+    library_facts (&machine->list, path);
+    assert_true (text_to_c (fact_value (&machine->list, "library.libtpu"), first, sizeof first));
+    is (machine, "library.libtpu.bytes", "13");
+    is (machine, "library.libtpu.path", path);
+    put (machine, "/libtpu.so", "ELF b library");
+    again (machine);
+    library_facts (&machine->list, path);
+    assert_int_equal (fact_value (&machine->list, "library.libtpu").len, 32);
+    assert_false (text_is (fact_value (&machine->list, "library.libtpu"), first));
+    again (machine);
+    library_facts (&machine->list, machine->base);
+    snprintf (first, sizeof first, "unreadable (");
+    assert_true (text_starts (fact_value (&machine->list, "library.libtpu"), first));
+}
+
+static void folders_that_are_to_come_are_judged_by_what_is_above (void **state)
+{
+    struct machine *machine = *state;
+    char path[160];
+    snprintf (path, sizeof path, "%s/not/yet/there", machine->base);
+    machine->roots.tmp = machine->base;
+    mount_facts (&machine->list, path);
+    struct text mount = fact_value (&machine->list, "mount.tmp"), same = fact_value (&machine->list, "mount.env_dir");
+    assert_true (mount.len > 0 && !text_is (mount, "absent"));
+    assert_true (text_equal (mount, same));
+    assert_true (fact_value (&machine->list, "disk.tmp").len > 0);
+}
+
+/* Whatever the files of a host hold, every fact is told, and all fit a result. */
+static void long_words_everywhere_fit_a_result (void **state)
+{
+    static const char *const files[] = { "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/numa_balancing",
+                                         "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count",
+                                         "/proc/sys/vm/swappiness", "/sys/kernel/mm/transparent_hugepage/enabled",
+                                         "/sys/kernel/mm/transparent_hugepage/defrag", "/sys/fs/cgroup/cpu.max",
+                                         "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                                         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "/etc/os-release",
+                                         "/root/run/.containerenv", "/proc/cpuinfo" };
+    struct machine *machine = *state;
+    char *words = mem_alloc (50001);
+    memset (words, 'w', 50000);
+    memcpy (words, "ID=", 3);
+    memcpy (words + 9000, "\nVERSION_ID=", 12);
+    memcpy (words + 18000, "\nBUILD_ID=", 10);
+    memcpy (words + 27000, "\nimage=", 7);
+    memcpy (words + 36000, "\nmodel name:", 12);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        put (machine, files[i], words);
+    mem_free (words);
+    all_of (machine);
+    assert_true (cost_of (machine) < FACT_BYTES_MAX);
+    assert_true (fact_value (&machine->list, "os.id").len > 3000);
+    assert_in_range (fact_value (&machine->list, "hugepages.defrag").len, 60, FACT_BRIEF_BYTES);
+}
+
+static void the_newest_logs_of_the_driver_are_named (void **state)
+{
+    struct machine *machine = *state;
+    char path[160];
+    put (machine, "/tmp/tpu_logs/tpu_driver.old", "12345");
+    put (machine, "/tmp/tpu_logs/tpu_driver.\033[2Jnew", "1");
+    put_link (machine, "/tmp/tpu_logs/tpu_driver.INFO", "tpu_driver.new");
+    snprintf (path, sizeof path, "%s/tpu_logs/tpu_driver.old", machine->tmp);
+    struct timespec times[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
+    assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
+    struct text note = tpu_logs_newest (&machine->list, 1000060 * UINT64_C (1000));
+    assert_true (text_find (note, TEXT_LIT ("newest of 2 files"), NULL));
+    assert_true (text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min 0 s old)"), NULL)
+                 || text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min old)"), NULL)
+                 || text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 60 s old)"), NULL));
+    assert_false (text_find (note, TEXT_LIT ("\033"), NULL));
+    uint32_t newer = 0, older = 0;
+    assert_true (text_find (note, TEXT_LIT ("[2Jnew"), &newer) && text_find (note, TEXT_LIT (".old"), &older));
+    assert_true (newer < older);
 }
 
 /* ---- the program ---- */
@@ -328,7 +424,6 @@ static void a_first_line_that_is_no_attempt_is_refused (void **state)
     close (quiet);
 }
 
-#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown (name, machine_setup, machine_teardown)
 
 int main (void)
 {
@@ -338,10 +433,21 @@ int main (void)
         MACHINE_TEST (a_group_outside_of_our_namespace_is_not_followed),
         MACHINE_TEST (the_old_control_groups_limit_counts_too),
         MACHINE_TEST (no_old_limit_is_max),
-        MACHINE_TEST (chips_are_counted_by_id_and_driver),
-        MACHINE_TEST (device_files_and_their_holders_are_named),
-        MACHINE_TEST (a_free_device_is_held_by_none),
-        MACHINE_TEST (a_lock_of_libtpu_names_its_live_holder),
+        MACHINE_TEST (memory_and_pages_are_told_by_size),
+        MACHINE_TEST (a_size_that_is_no_number_is_absent),
+        MACHINE_TEST (limits_of_groups_above_ours_bind),
+        MACHINE_TEST (old_groups_limit_processors_and_processes),
+        MACHINE_TEST (a_container_is_known_by_what_its_maker_left),
+        MACHINE_TEST (words_of_the_kernels_command_line_count_and_not_their_order),
+        MACHINE_TEST (governors_are_counted),
+        MACHINE_TEST (the_hosts_own_libc_is_told),
+        MACHINE_TEST (one_byte_of_a_library_is_a_difference),
+        MACHINE_TEST (folders_that_are_to_come_are_judged_by_what_is_above),
+        MACHINE_TEST (long_words_everywhere_fit_a_result),
+        MACHINE_TEST (words_of_one_host_by_itself_do_not_count),
+        MACHINE_TEST (what_is_no_file_is_not_opened),
+        MACHINE_TEST (a_mount_is_told_without_numbers_of_disks),
+        MACHINE_TEST (the_newest_logs_of_the_driver_are_named),
         cmocka_unit_test (the_program_says_its_facts_within_a_fifth_of_a_second),
         cmocka_unit_test (a_first_line_that_is_no_attempt_is_refused),
     };

@@ -1,0 +1,288 @@
+/* links: worker_io */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include "machine_fixture.h"
+
+static void put_chip (struct machine *machine, const char *slot, const char *vendor, const char *device,
+                      const char *driver)
+{
+    char path[256];
+    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/vendor", slot);
+    put (machine, path, vendor);
+    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/device", slot);
+    put (machine, path, device);
+    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/driver", slot);
+    if (driver)
+        put_link (machine, path, driver);
+}
+
+static void chips_are_counted_by_id_and_driver (void **state)
+{
+    struct machine *machine = *state;
+    put_chip (machine, "0000:00:04.0", "0x1ae0\n", "0x006f\n", "../../../../bus/pci/drivers/vfio-pci");
+    put_chip (machine, "0000:00:05.0", "0x1ae0\n", "0x006f\n", "../../../../bus/pci/drivers/vfio-pci");
+    put_chip (machine, "0000:00:06.0", "0x1ae0\n", "0x0042\n", NULL);
+    put_chip (machine, "0000:00:07.0", "0x8086\n", "0x006f\n", NULL);
+    pci_facts (&machine->list);
+    is (machine, "pci.google", "2 x 0x006f (vfio-pci), 1 x 0x0042 (no driver)");
+    is (machine, "pci.nvidia", "absent");
+}
+
+static void device_files_and_their_holders_are_named (void **state)
+{
+    struct machine *machine = *state;
+    char target[128], wanted[256];
+    put (machine, "/dev/vfio/0", "");
+    put (machine, "/dev/vfio/1", "");
+    put (machine, "/dev/vfio/vfio", "");
+    put (machine, "/proc/4711/comm", "python3\n");
+    put (machine, "/proc/4712/comm", "bash\n");
+    put (machine, "/proc/uptime", "");
+    put_link (machine, "/proc/4712/fd/0", "/dev/null");
+    put_link (machine, "/proc/4711/fd/0", "socket:[1]");
+    snprintf (target, sizeof target, "%s/vfio/1", machine->dev);
+    put_link (machine, "/proc/4711/fd/9", target);
+    device_facts (&machine->list);
+    snprintf (wanted, sizeof wanted, "3 x uid %u gid %u mode 0640", geteuid (), getegid ());
+    is (machine, "device.vfio", wanted);
+    snprintf (wanted, sizeof wanted, "%s by process 4711 (python3)", target);
+    is (machine, "device.holders", wanted);
+    is (machine, "device.held_by", "1 x python3");
+}
+
+static void a_free_device_is_held_by_none (void **state)
+{
+    struct machine *machine = *state;
+    char target[128];
+    put (machine, "/dev/accel0", "");
+    put (machine, "/dev/nvidiactl", "");
+    snprintf (target, sizeof target, "%s/nvidiactl", machine->dev);
+    put_link (machine, "/proc/1/fd/7", target);
+    put_link (machine, "/proc/1/fd/0", "/dev/null");
+    device_facts (&machine->list);
+    is (machine, "device.holders", "none");
+    put (machine, "/proc/2/comm", "ended just now\n");
+    again (machine);
+    device_facts (&machine->list);
+    is (machine, "device.holders", "none");
+    put (machine, "/proc/2/fd", "no folder that could be read");
+    fact_list_release (&machine->list);
+    fact_list_init (&machine->list, &machine->roots);
+    device_facts (&machine->list);
+    is (machine, "device.holders", "none seen; not every process could be looked at");
+    is (machine, "device.held_by", "none seen");
+}
+
+static void a_lock_of_libtpu_names_its_live_holder (void **state)
+{
+    struct machine *machine = *state;
+    char locks[512], path[256];
+    struct stat st;
+    put (machine, "/tmp/libtpu_lockfile", "");
+    snprintf (path, sizeof path, "%s/libtpu_lockfile", machine->tmp);
+    assert_int_equal (stat (path, &st), 0);
+    snprintf (locks, sizeof locks,
+              "1: FLOCK  ADVISORY  WRITE 12 %02x:%02x:%llu 0 EOF\n1: -> FLOCK ADVISORY WRITE 13 00:01:99 0 EOF\n"
+              "2: POSIX  ADVISORY  WRITE 815 %02x:%02x:%llu 0 EOF\n",
+              major (st.st_dev), minor (st.st_dev), (unsigned long long) st.st_ino + 1, major (st.st_dev),
+              minor (st.st_dev), (unsigned long long) st.st_ino);
+    put (machine, "/proc/locks", locks);
+    device_facts (&machine->list);
+    snprintf (path, sizeof path, "uid %u mode 0640, locked by process 815", geteuid ());
+    is (machine, "libtpu.lockfile", path);
+    is (machine, "libtpu.lock", "held");
+    fact_list_release (&machine->list);
+    fact_list_init (&machine->list, &machine->roots);
+    put (machine, "/proc/locks", "1: FLOCK  ADVISORY  WRITE 12 00:01:99 0 EOF\n");
+    device_facts (&machine->list);
+    snprintf (path, sizeof path, "uid %u mode 0640, not locked", geteuid ());
+    is (machine, "libtpu.lockfile", path);
+    is (machine, "libtpu.lock", "free");
+}
+
+static void a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing (void **state)
+{
+    struct machine *machine = *state;
+    char path[256], line[128], *locks = mem_alloc (FACT_FILE_BYTES + 128);
+    struct stat st;
+    put (machine, "/tmp/libtpu_lockfile", "");
+    snprintf (path, sizeof path, "%s/libtpu_lockfile", machine->tmp);
+    assert_int_equal (stat (path, &st), 0);
+    snprintf (line, sizeof line, "1: POSIX  ADVISORY  WRITE 0 %02x:%02x:%llu 0 EOF\n", major (st.st_dev), minor (st.st_dev),
+              (unsigned long long) st.st_ino);
+    put (machine, "/proc/locks", line);
+    device_facts (&machine->list);
+    is (machine, "libtpu.lock", "held");
+    memset (locks, 'x', FACT_FILE_BYTES);
+    memcpy (locks + FACT_FILE_BYTES, line, strlen (line));
+    put (machine, "/proc/locks", locks);
+    mem_free (locks);
+    again (machine);
+    device_facts (&machine->list);
+    is (machine, "libtpu.lock", "unknown");
+}
+
+static void put_function (struct machine *machine, const char *slot, const char *device, const char *group,
+                          const char *node)
+{
+    char path[256], target[256];
+    put_chip (machine, slot, "0x1ae0\n", device, "../../../../bus/pci/drivers/vfio-pci");
+    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/iommu_group", slot);
+    snprintf (target, sizeof target, "../../../kernel/iommu_groups/%s", group);
+    put_link (machine, path, target);
+    snprintf (path, sizeof path, "/sys/bus/pci/devices/%s/numa_node", slot);
+    put (machine, path, node);
+    snprintf (path, sizeof path, "/sys/kernel/iommu_groups/%s/devices/%s/x", group, slot);
+    put (machine, path, "");
+}
+
+static void the_chips_of_a_host_are_told_with_their_places (void **state)
+{
+    struct machine *machine = *state;
+    put_function (machine, "0000:00:04.0", "0x006f\n", "0", "0\n");
+    put_function (machine, "0000:00:05.0", "0x006f\n", "1", "0\n");
+    put_function (machine, "0000:00:06.0", "0x006f\n", "3", "1\n");
+    put_function (machine, "0000:00:07.0", "0x006f\n", "3", "1\n");
+    put_chip (machine, "0000:00:08.0", "0x1ae0\n", "0x0042\n", "../../../../bus/pci/drivers/gvnic");
+    pci_facts (&machine->list);
+    is (machine, "pci.google", "4 x 0x006f (vfio-pci), 1 x 0x0042 (gvnic)");
+    is (machine, "tpu.chips", "4");
+    is (machine, "tpu.generation", "v6e");
+    is (machine, "accelerator.iommu", "2 x alone in its group, 2 x shares its group");
+    is (machine, "accelerator.numa", "2 x node 0, 2 x node 1");
+    is (machine, "accelerator.functions", "0000:00:04.0 group 0 node 0, 0000:00:05.0 group 1 node 0, "
+        "0000:00:06.0 group 3 node 1, 0000:00:07.0 group 3 node 1");
+}
+
+static void a_gpu_is_an_accelerator_and_its_sound_card_is_none (void **state)
+{
+    struct machine *machine = *state;
+    put_chip (machine, "0000:01:00.0", "0x10de\n", "0x2335\n", NULL);
+    put (machine, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
+    put_chip (machine, "0000:01:00.1", "0x10de\n", "0x22ba\n", NULL);
+    put (machine, "/sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n");
+    pci_facts (&machine->list);
+    is (machine, "pci.nvidia", "1 x 0x22ba (no driver), 1 x 0x2335 (no driver)");
+    is (machine, "accelerator.functions", "0000:01:00.0 group none node absent");
+    is (machine, "accelerator.iommu", "1 x no group");
+    is (machine, "tpu.chips", "absent");
+}
+
+static void a_bus_full_of_chips_fits (void **state)
+{
+    struct machine *machine = *state;
+    char slot[32];
+    for (int i = 0; i < 80; i++) {
+        snprintf (slot, sizeof slot, "0000:00:%02x.0", i);
+        put_chip (machine, slot, "0x1ae0\n", "0x006f\n", NULL);
+    }
+    pci_facts (&machine->list);
+    is (machine, "tpu.chips", "80");
+    assert_true (fact_value (&machine->list, "accelerator.functions").len <= FACT_VALUE_BYTES);
+}
+
+/* A lock of the kernel's, on a file system whose device numbers stat and /proc/locks agree about. */
+static void a_real_lock_is_seen_and_is_gone_with_its_holder (void **state)
+{
+    struct machine *machine = *state;
+    char folder[] = "/dev/shm/sliceup-facts-XXXXXX", path[128], wanted[128];
+    int ready[2];
+    assert_non_null (mkdtemp (folder));
+    snprintf (path, sizeof path, "%s/libtpu_lockfile", folder);
+    assert_int_equal (atomic_file_write (path, "", 0, 0600, NULL), 0);
+    assert_int_equal (pipe2 (ready, O_CLOEXEC), 0);
+    pid_t pid = fork ();
+    assert_true (pid >= 0);
+    if (pid == 0) {
+        int fd = open (path, O_RDWR | O_CLOEXEC);
+        char done = fd >= 0 && lockf (fd, F_TLOCK, 0) == 0 ? 'y' : 'n';
+        close (ready[0]);
+        if (write (ready[1], &done, 1) != 1)
+            _exit (1);
+        for (;;)
+            pause ();
+    }
+    char done = 'n';
+    ssize_t got = read (ready[0], &done, 1);
+    machine->roots.proc = "/proc";
+    machine->roots.tmp = folder;
+    device_facts (&machine->list);
+    snprintf (wanted, sizeof wanted, "uid %u mode 0600, locked by process %d", geteuid (), pid);
+    struct text held = text_copy (&machine->list.arena, fact_value (&machine->list, "libtpu.lockfile"));
+    bool as_wanted = text_is (held, wanted);
+    kill (pid, SIGKILL);
+    waitpid (pid, NULL, 0);
+    again (machine);
+    device_facts (&machine->list);
+    snprintf (wanted, sizeof wanted, "uid %u mode 0600, not locked", geteuid ());
+    bool gone = text_is (fact_value (&machine->list, "libtpu.lockfile"), wanted);
+    assert_int_equal (folder_remove (folder, NULL), 0);
+    close (ready[0]);
+    close (ready[1]);
+    assert_true (got == 1 && done == 'y');
+    assert_true (as_wanted);
+    assert_true (gone);
+}
+
+static void what_may_not_be_looked_into_is_unreadable_and_not_absent (void **state)
+{
+    static const char *const names[] = { "pci.google", "pci.nvidia", "tpu.chips", "tpu.generation", "accelerator.iommu",
+                                         "accelerator.numa", "accelerator.functions", "device.vfio" };
+    struct machine *machine = *state;
+    put_link (machine, "/sys/bus/pci/devices", "devices");
+    put_link (machine, "/dev/vfio", "vfio");
+    all_of (machine);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is (machine, names[i], "unreadable (Too many levels of symbolic links)");
+    is (machine, "device.accel", "absent");
+}
+
+static void kinds_are_told_in_one_order_wherever_they_stand (void **state)
+{
+    struct machine *machine = *state;
+    put_chip (machine, "0000:00:01.0", "0x1ae0\n", "0x0042\n", NULL);
+    put_chip (machine, "0000:00:02.0", "0x1ae0\n", "0x006f\n", NULL);
+    pci_facts (&machine->list);
+    is (machine, "pci.google", "1 x 0x0042 (no driver), 1 x 0x006f (no driver)");
+    put_chip (machine, "0000:00:00.1", "0x1ae0\n", "0x006f\n", NULL);
+    put_chip (machine, "0000:00:00.2", "0x1ae0\n", "0x0042\n", NULL);
+    again (machine);
+    pci_facts (&machine->list);
+    is (machine, "pci.google", "2 x 0x0042 (no driver), 2 x 0x006f (no driver)");
+    put_chip (machine, "0000:00:05.0", "0x1ae0\n", "0x006f\n", NULL);
+    again (machine);
+    pci_facts (&machine->list);
+    is (machine, "pci.google", "3 x 0x006f (no driver), 2 x 0x0042 (no driver)");
+}
+
+static void the_folder_of_newer_kernels_is_looked_into (void **state)
+{
+    struct machine *machine = *state;
+    char wanted[128];
+    put (machine, "/dev/accel/accel0", "");
+    put (machine, "/dev/accel/accel1", "");
+    device_facts (&machine->list);
+    snprintf (wanted, sizeof wanted, "2 x uid %u gid %u mode 0640", geteuid (), getegid ());
+    is (machine, "device.accel", wanted);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        MACHINE_TEST (chips_are_counted_by_id_and_driver),
+        MACHINE_TEST (device_files_and_their_holders_are_named),
+        MACHINE_TEST (a_free_device_is_held_by_none),
+        MACHINE_TEST (a_lock_of_libtpu_names_its_live_holder),
+        MACHINE_TEST (a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing),
+        MACHINE_TEST (the_chips_of_a_host_are_told_with_their_places),
+        MACHINE_TEST (a_gpu_is_an_accelerator_and_its_sound_card_is_none),
+        MACHINE_TEST (a_bus_full_of_chips_fits),
+        MACHINE_TEST (a_real_lock_is_seen_and_is_gone_with_its_holder),
+        MACHINE_TEST (what_may_not_be_looked_into_is_unreadable_and_not_absent),
+        MACHINE_TEST (kinds_are_told_in_one_order_wherever_they_stand),
+        MACHINE_TEST (the_folder_of_newer_kernels_is_looked_into),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
