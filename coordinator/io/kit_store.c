@@ -1,8 +1,12 @@
 /* kit_store.c - see kit_store.h. */
 #include "coordinator/io/kit_store.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
@@ -14,10 +18,11 @@ struct blob {
     struct file_ref file;       /* the plan's */
     struct buf bytes;           /* empty and not kept: on disk only */
     bool kept, reading;
+    bool is_wheel;              /* too large to be kept: read piece by piece */
     uint64_t used;              /* when, as a count of questions */
 };
 
-struct question { struct blob *blob; uint64_t offset; };
+struct question { struct blob *blob; uint64_t offset; bool reading; /* a piece of a wheel */ };
 
 struct kit_store {
     struct blob *blobs;         /* sorted by sha256, each once */
@@ -32,10 +37,10 @@ struct kit_store {
 
 /* ---- what the plan names ---- */
 
-static void name_file (struct kit_store *store, const struct file_ref *file)
+static void name_file (struct kit_store *store, const struct file_ref *file, bool is_wheel)
 {
     if (file->path.len && file->sha256.len)
-        store->blobs[store->n++].file = *file;
+        store->blobs[store->n++] = (struct blob) { .file = *file, .is_wheel = is_wheel };
 }
 
 static int by_sha256 (const void *a, const void *b)
@@ -55,18 +60,21 @@ static void drop_doubles (struct kit_store *store)
 
 static void name_files (struct kit_store *store, const struct plan *plan)
 {
-    uint32_t most = 2;
+    uint32_t most = 3 + plan->pins.wheels.n;
     for (uint32_t i = 0; i < plan->rungs.n; i++)
         most += 1 + plan->rungs.items[i].files.n;
     store->blobs = mem_array (most, sizeof (*store->blobs));
-    name_file (store, &plan->pins.file);
-    name_file (store, &plan->pins.setup);
+    name_file (store, &plan->pins.file, false);
+    name_file (store, &plan->pins.setup, false);
+    name_file (store, &plan->signature_table, false);
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         const struct rung *rung = &plan->rungs.items[i];
-        name_file (store, &rung->program);
+        name_file (store, &rung->program, false);
         for (uint32_t k = 0; k < rung->files.n; k++)
-            name_file (store, &rung->files.items[k].file);
+            name_file (store, &rung->files.items[k].file, false);
     }
+    for (uint32_t i = 0; i < plan->pins.wheels.n; i++)
+        name_file (store, &plan->pins.wheels.items[i].file, true);
     drop_doubles (store);
     for (uint32_t i = 0; i < store->n; i++)
         buf_init (&store->blobs[i].bytes, KIT_FILE_MAX_BYTES);
@@ -197,15 +205,90 @@ static void begin_reading (struct kit_store *store, struct blob *blob)
     mem_free (parcel);
 }
 
+/* ---- wheels ---- */
+
+struct piece {
+    struct kit_store *store;
+    uint32_t host;
+    struct file_ref file;
+    uint64_t offset, size_bytes;
+    char *bytes;
+    uint32_t len;
+    struct err err;
+};
+
+/* `fd` is closed. */
+static void read_piece (struct piece *piece, int fd)
+{
+    struct stat status;
+    if (fstat (fd, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
+        err_set (&piece->err, ERR_DAMAGE, "it is no regular file of less than 2 GiB any more");
+    else
+        piece->size_bytes = (uint64_t) status.st_size;
+    piece->bytes = mem_alloc (FILE_CHUNK_MAX_BYTES);
+    while (!piece->err.code && piece->len < FILE_CHUNK_MAX_BYTES) {
+        ssize_t n = pread (fd, piece->bytes + piece->len, FILE_CHUNK_MAX_BYTES - piece->len,
+                           (off_t) (piece->offset + piece->len));
+        if (n < 0 && errno != EINTR)
+            err_errno (&piece->err, ERR_IO, "it cannot be read");
+        if (n == 0)
+            break;
+        piece->len += n > 0 ? (uint32_t) n : 0;
+    }
+    close (fd);
+}
+
+static void piece_work (void *owner)
+{
+    struct piece *piece = owner;
+    char path[PATH_MAX_BYTES + 1];
+    int fd = text_to_c (piece->file.path, path, sizeof (path))
+                 ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    if (fd < 0)
+        err_errno (&piece->err, ERR_IO, "it cannot be opened any more");
+    else
+        read_piece (piece, fd);
+}
+
+static void piece_done (void *owner)
+{
+    struct piece *piece = owner;
+    struct kit_store *store = piece->store;
+    struct msg_chunk chunk = { .sha256 = piece->file.sha256, .offset = piece->offset, .size_bytes = piece->size_bytes,
+                               .bytes = { piece->bytes, piece->len } };
+    store->waiting[piece->host].reading = false;
+    if (!store->closing && piece->err.code)
+        refuse (store, piece->host, piece->file.sha256, piece->offset, text_of (piece->err.text));
+    else if (!store->closing)
+        store->answer (store->owner, piece->host, &chunk);
+    mem_free (piece->bytes);
+    mem_free (piece);
+}
+
+/* One piece at a time for each host: what is asked meanwhile is asked again. */
+static void begin_piece (struct kit_store *store, uint32_t host, const struct blob *blob, uint64_t offset)
+{
+    if (store->waiting[host].reading)
+        return;
+    struct piece *piece = mem_alloc (sizeof (*piece));
+    *piece = (struct piece) { .store = store, .host = host, .file = blob->file, .offset = offset };
+    store->waiting[host].reading = errands_submit (store->errands, piece_work, piece_done, piece);
+    if (!store->waiting[host].reading)
+        mem_free (piece);
+}
+
 void kit_store_ask (struct kit_store *store, uint32_t host, const struct msg_fetch *ask)
 {
     struct blob *blob = find (store, ask->sha256);
     if (blob == NULL) {
         refuse (store, host, ask->sha256, ask->offset, TEXT_LIT ("the plan of this run has no file with this sha256"));
+    } else if (blob->is_wheel) {
+        begin_piece (store, host, blob, ask->offset);
     } else if (blob->kept) {
         hand_out (store, host, blob, ask->offset);
     } else {
-        store->waiting[host] = (struct question) { blob, ask->offset };
+        store->waiting[host].blob = blob;
+        store->waiting[host].offset = ask->offset;
         if (!blob->reading)
             begin_reading (store, blob);
     }

@@ -2,7 +2,8 @@
  *
  * Only what the plan names by its sha256 is served, and only bytes that have that sha256: a file is read whole, on a
  * thread of its own, checked, and kept in memory from then on (64 MiB at most for all; the least used go). So a file
- * that changes while hosts fetch it is either served as planned or refused. One request a host waits at a time, so no
+ * that changes while hosts fetch it is either served as planned or refused. Wheels are too large for that: a piece of one
+ * is read when it is asked for, and the host finds by the sha256 of the whole what changed meanwhile. One request a host waits at a time, so no
  * host can fill anything. Knows hosts by rank and no sockets. Main thread only. */
 #ifndef SLICEUP_IO_KIT_STORE_H
 #define SLICEUP_IO_KIT_STORE_H

@@ -255,17 +255,17 @@ static void a_fingerprint_is_of_packages_python_and_machine (void **state)
     put_usual (site);
     struct installed installed = read_site (site);
     assert_int_equal (requirements_parse (TEXT_LIT ("numpy==2.4.5" HASH), "p", &site->arena, &pins, NULL), 0);
-    struct digest digest = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64");
+    struct digest digest = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64", (struct text) { 0 });
     static const char lines[] = "ml-dtypes==0.6.0\nnumpy==2.4.5\npython==3.11.7\nmachine==x86_64\n";
     struct digest same = digest_of (lines, sizeof lines - 1);
     assert_true (digest_equal (&digest, &same));
-    struct digest python = installed_fingerprint (&installed, &pins, "3.11.8", "x86_64");
-    struct digest machine = installed_fingerprint (&installed, &pins, "3.11.7", "aarch64");
+    struct digest python = installed_fingerprint (&installed, &pins, "3.11.8", "x86_64", (struct text) { 0 });
+    struct digest machine = installed_fingerprint (&installed, &pins, "3.11.7", "aarch64", (struct text) { 0 });
     assert_false (digest_equal (&digest, &python));
     assert_false (digest_equal (&digest, &machine));
     /* Another pip is the same environment, unless it is pinned. */
     installed.items[2].version = TEXT_LIT ("99");
-    struct digest pip = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64");
+    struct digest pip = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64", (struct text) { 0 });
     assert_true (digest_equal (&digest, &pip));
 }
 

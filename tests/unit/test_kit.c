@@ -295,8 +295,10 @@ static bool take_ask (void *owner, const struct msg_fetch *ask)
 static struct fetch *begin (struct bench *bench)
 {
     const struct kit *kit = find (bench);
-    struct fetch *fetch = fetch_start (&bench->list, kit->missing.items, kit->missing.n, bench->directory, take_ask,
-                                       bench, T0);
+    struct msg_run run = { .rung.kind = PROGRAM_CANARY };
+    run.rung.files.items = bench->list.items;
+    run.rung.files.n = bench->list.n;
+    struct fetch *fetch = fetch_start (&run, kit->missing.items, kit->missing.n, bench->directory, take_ask, bench, T0);
     fetch_turn (fetch, T0);
     return fetch;
 }

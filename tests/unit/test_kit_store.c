@@ -241,6 +241,46 @@ static void the_least_used_is_read_again (void **state)
     has_problem (ask_large (b, 1), "cannot be opened");
 }
 
+/* Larger than all that is kept in memory; its holes take no disk. */
+static void a_wheel_comes_piece_by_piece_from_the_disk (void **state)
+{
+    struct bench *b = *state;
+    struct kit_file wheel = { .name = TEXT_LIT ("w.whl"), .file = { text_format (&b->arena, "%s/w.whl", b->directory),
+                              text_format (&b->arena, "%064d", 7) } };
+    uint64_t size_bytes = (uint64_t) 200 << 20;
+    FILE *file = fopen (wheel.file.path.ptr, "we");
+    assert_int_equal (fseek (file, (long) size_bytes - 4, SEEK_SET), 0);
+    assert_true (fputs ("tail", file) >= 0);
+    assert_int_equal (fclose (file), 0);
+    kit_store_close (b->store);
+    b->plan.pins.wheels.items = &wheel;
+    b->plan.pins.wheels.n = 1;
+    b->store = kit_store_open (b->loop, &b->plan, take_answer, b, NULL);
+    b->files[0].file.sha256 = wheel.file.sha256;
+    assert_int_equal (ask (b, 0, 0, 0)->size_bytes, size_bytes);
+    assert_int_equal (b->last[0].bytes.len, FILE_CHUNK_MAX_BYTES);
+    const struct msg_chunk *chunk = ask (b, 3, 0, size_bytes - 4);
+    assert_true (text_is (chunk->bytes, "tail"));
+    assert_int_equal (chunk->offset, size_bytes - 4);
+    assert_int_equal (ask (b, 1, 0, size_bytes)->bytes.len, 0);
+    assert_int_equal (unlink (wheel.file.path.ptr), 0);
+    has_problem (ask (b, 1, 0, 0), "cannot be opened");
+}
+
+static void the_table_of_signatures_is_served (void **state)
+{
+    struct bench *b = *state;
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of ("table", 5);
+    struct file_ref table = { text_format (&b->arena, "%s/table", b->directory), text_of (digest_hex (&digest, hex)) };
+    assert_int_equal (atomic_file_write (table.path.ptr, "table", 5, 0600, NULL), 0);
+    kit_store_close (b->store);
+    b->plan.signature_table = table;
+    b->store = kit_store_open (b->loop, &b->plan, take_answer, b, NULL);
+    b->files[0].file.sha256 = table.sha256;
+    assert_true (text_is (ask (b, 1, 0, 0)->bytes, "table"));
+}
+
 static void closing_answers_nobody (void **state)
 {
     struct bench *b = *state;
@@ -262,6 +302,8 @@ int main (void)
         T (what_was_read_once_is_served_as_planned),
         T (hosts_that_wait_are_all_answered_once),
         T (the_least_used_is_read_again),
+        T (a_wheel_comes_piece_by_piece_from_the_disk),
+        T (the_table_of_signatures_is_served),
         T (closing_answers_nobody),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

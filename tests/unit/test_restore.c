@@ -220,7 +220,9 @@ static void what_was_built_is_found_complete_and_has_the_same_fingerprint (void 
     heard (&talk, key);
     const char *one = strstr (buf_c (&talk.heard), key), *other = strstr (buf_c (&again.heard), key);
     assert_memory_equal (one, other, sizeof key + 64);
-    passed (&talk, "\"text\":\"found complete, and verified against 2 pins\",\"source\":\"environment\"");
+    heard (&talk, " files\",\"source\":\"environment\"");
+    heard (&talk, "{\"type\":\"fact\",\"name\":\"environment.records\",\"value\":\"as installed\"}");
+    passed (&talk, "\"text\":\"found complete, and verified against 2 pins with ");
     passed (&again, "found complete");
     snprintf (marker, sizeof marker, "%s/" ENVIRONMENT_COMPLETE, shop->path);
     buf_init (&bytes, 100);
@@ -247,7 +249,8 @@ static void another_version_in_a_complete_environment_is_named_and_not_repaired 
     write_text (path, buf_c (&changed));
     for (int i = 0; i < 2; i++) {
         restore (&talk, shop);
-        failed (&talk, "bundle", "\"text\":\"six 9.9 is installed, 1.17.0 is pinned\"");
+        heard (&talk, ": remove it to have it built again");
+        failed (&talk, "bundle", "\"text\":\"six 9.9 is installed, 1.17.0 is pinned; in /");
     }
     write_text (path, buf_c (&kept));
     restore (&talk, shop);
@@ -270,7 +273,7 @@ static void a_missing_and_an_extra_package_are_named (void **state)
     write_text (extra, "Name: left_pad\nVersion: 1.0\n\n");
     restore (&talk, shop);
     failed (&talk, "bundle",
-            "\"text\":\"left-pad 1.0 is installed and not pinned; six is not installed, 1.17.0 is pinned\"");
+            "\"text\":\"left-pad 1.0 is installed and not pinned; six is not installed, 1.17.0 is pinned; in /");
     assert_int_equal (rename (aside, path), 0);
     *strrchr (extra, '/') = '\0';
     assert_int_equal (folder_remove (extra, NULL), 0);
@@ -384,7 +387,7 @@ static void orders_without_their_parts_are_ours_to_answer_for (void **state)
     struct talk talk;
     begin (&talk, "relative.txt", shop->sha256, shop->env_dir);
     finish (&talk);
-    failed (&talk, "sliceup", "pins is not an absolute path");
+    failed (&talk, "sliceup", "the attempt's pins is not an absolute path");
     begin (&talk, "/nonexistent/pins.txt", shop->sha256, shop->env_dir);
     finish (&talk);
     failed (&talk, "bundle", "/nonexistent/pins.txt");

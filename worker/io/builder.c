@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
+#include "common/model/environment_files.h"
 #include "common/model/plan.h"
 #include "worker/io/chore.h"
-
-#define OURS ".sliceup-environment"
-#define PINS_COPY ".sliceup-pins.txt"
 
 enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };
 enum { OUTPUT_BYTES_MAX = 256 * 1024, SHOWN_COLUMNS = 240 };
@@ -50,7 +48,7 @@ static int check_ours (const char *path, struct err *err)
     struct stat st;
     if (lstat (path, &st))
         return err_errno (err, ERR_IO, "cannot look at %.300s", path);
-    if (S_ISDIR (st.st_mode) && (holds (path, "/" OURS) || is_empty (path)))
+    if (S_ISDIR (st.st_mode) && (holds (path, "/" ENVIRONMENT_OURS) || is_empty (path)))
         return 0;
     return err_set (err, ERR_STATE, "%.300s is not an environment that sliceup began to build; move it away, or choose "
                                     "another env_dir", path);
@@ -153,17 +151,44 @@ static int run (const struct build *build, const char *what, const char *const a
     return rc;
 }
 
+/* With wheels at hand no index is asked, whatever the pin file says: the lines of its options are left out. */
+static void add_without_options (struct text pins, struct buf *out)
+{
+    bool begins = true; /* not the rest of a line that ended in '\\' */
+    while (pins.len) {
+        const char *end = memchr (pins.ptr, '\n', pins.len);
+        struct text line = { pins.ptr, end ? (uint32_t) (end - pins.ptr) : pins.len };
+        uint32_t blanks = 0;
+        while (blanks < line.len && (line.ptr[blanks] == ' ' || line.ptr[blanks] == '\t'))
+            blanks++;
+        bool option = begins && blanks < line.len && line.ptr[blanks] == '-';
+        begins = !line.len || line.ptr[line.len - 1] != '\\';
+        if (!option)
+            buf_text (out, line);
+        buf_byte (out, '\n');
+        pins.ptr += line.len + (end != NULL);
+        pins.len -= line.len + (end != NULL);
+    }
+}
+
 static int begin (const struct build *build, char copy[PATH_MAX_BYTES + 1], struct err *err)
 {
     char mark[PATH_MAX_BYTES + 1];
-    if (join (build->path, "/" OURS, mark, err) || join (build->path, "/" PINS_COPY, copy, err))
+    if (join (build->path, "/" ENVIRONMENT_OURS, mark, err) || join (build->path, "/" ENVIRONMENT_PINS, copy, err))
         return -1;
     if (mkdir (build->path, 0755))
         return err_errno (err, ERR_IO, "cannot make %.300s", build->path);
     if (atomic_file_write (mark, "", 0, 0644, err))
         return -1;
     /* pip reads this copy: what was verified is what is installed, whatever the file becomes meanwhile. */
-    return atomic_file_write (copy, build->pins.ptr, build->pins.len, 0644, err);
+    if (!build->wheels)
+        return atomic_file_write (copy, build->pins.ptr, build->pins.len, 0644, err);
+    struct buf kept;
+    buf_init (&kept, (size_t) build->pins.len + 1);
+    add_without_options (build->pins, &kept);
+    int rc = atomic_file_write (copy, kept.ptr, kept.len, 0644, err);
+    buf_release (&kept);
+    return rc;
 }
 
 int build_run (const struct build *build, enum layer *layer, struct err *err)
@@ -173,7 +198,8 @@ int build_run (const struct build *build, enum layer *layer, struct err *err)
     const char *venv[] = { build->python, "-I", "-m", "venv", build->path, NULL };
     const char *pip[] = { python, "-I", "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary",
                           ":all:", "--no-input", "--disable-pip-version-check", "--no-warn-script-location",
-                          "--progress-bar", "off", "--retries", "3", "--timeout", "30", "-r", copy, NULL };
+                          "--progress-bar", "off", "--retries", "3", "--timeout", "30", "-r", copy,
+                          build->wheels ? "--no-index" : NULL, "--find-links", build->wheels, NULL };
     *layer = LAYER_HOST;
     if (join (build->path, "/bin/python", python, err) || begin (build, copy, err))
         return -1;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "worker/io/variable_family.h"
 
 static const char *const inherited[] = { "PATH", "LANG", "TZ", "TMPDIR" };
 static const char *const network[] = { "HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
@@ -53,6 +54,21 @@ void environ_add_network (struct environ_list *list)
         const char *equals = strchr (*entry, '=');
         if (equals && strncmp (*entry, "PIP_", 4) == 0)
             environ_set (list, (struct text) { *entry, (uint32_t) (equals - *entry) }, text_of (equals + 1));
+    }
+}
+
+static bool is_of_host (struct text name)
+{
+    return variable_counts (name) || text_starts (name, "GCE_METADATA_") || text_is (name, "KUBERNETES_SERVICE_HOST");
+}
+
+void environ_add_families (struct environ_list *list)
+{
+    for (char **entry = environ; *entry && list->vars.n < 2 * VARS_MAX; entry++) {
+        const char *equals = strchr (*entry, '=');
+        struct text name = { *entry, equals ? (uint32_t) (equals - *entry) : 0 };
+        if (name.len && is_of_host (name))
+            environ_set (list, name, text_of (equals + 1));
     }
 }
 

@@ -14,6 +14,9 @@ struct environ_list { var_list vars; struct arena *arena; };
 void environ_begin (struct environ_list *list, struct arena *arena);
 /* What pip and its TLS need of this process: PIP_*, proxies, certificates, HOME. */
 void environ_add_network (struct environ_list *list);
+/* For the builtin that tells what this host is: the variables that decide what a runtime does. No other program gets
+ * them. */
+void environ_add_families (struct environ_list *list);
 void environ_set (struct environ_list *list, struct text name, struct text value);
 /* -1: one of the names is none; nothing was set then. */
 int environ_set_all (struct environ_list *list, const var_list *vars, struct err *err);

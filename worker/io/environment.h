@@ -8,11 +8,10 @@
 
 #include <stddef.h>
 #include "common/base/err.h"
+#include "common/model/environment_files.h"
 #include "common/model/plan.h"
 
 enum { ENVIRONMENT_ASK_MS = 10000, PYTHON_VERSION_BYTES = 32 };
-
-#define ENVIRONMENT_COMPLETE ".sliceup-complete"    /* in the environment, holds the sha256 of its pins: written last */
 
 /* The path of this host's environment. Nothing need be there. */
 int environment_path (const struct pins *pins, char *out, size_t out_bytes, struct err *err);

@@ -2,13 +2,14 @@
  *
  * Level-triggered like everything else: the piece that is wanted is asked for again until it comes, so that a request
  * or an answer may be lost, repeated or late. A file is kept once its sha256 is that of the plan; what cannot be had
- * ends the fetch with a sentence. Knows no sockets; time is given. Main thread only. */
+ * ends the fetch with a sentence. Wheels go to the disk as they come, so memory holds one small file at most. Knows no
+ * sockets; time is given. Main thread only. */
 #ifndef SLICEUP_WORKER_FETCH_H
 #define SLICEUP_WORKER_FETCH_H
 
 #include "worker/io/kit.h"
 
-enum { FETCH_SILENCE_MS = 60 * 1000 }; /* without a new piece: it ends */
+enum { FETCH_SILENCE_MS = 60 * 1000 /* without a new piece: it ends */, FETCH_FILES_MAX = KIT_FILES_MAX + WHEELS_MAX };
 
 /* Asks the coordinator; false: that cannot be said right now. */
 typedef bool fetch_fn (void *owner, const struct msg_fetch *ask);
@@ -16,8 +17,8 @@ typedef bool fetch_fn (void *owner, const struct msg_fetch *ask);
 enum fetch_state { FETCH_GOING, FETCH_DONE, FETCH_FAILED };
 
 struct fetch;
-/* `missing` are sha256 of files of `list`; both are copied. `directory` and `owner` stay the caller's. */
-struct fetch *fetch_start (const struct kit_list *list, const struct text *missing, uint32_t missing_n,
+/* `missing` are sha256 of files and wheels of `run`; both are copied. `directory` and `owner` stay the caller's. */
+struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
                            const char *directory, fetch_fn *fn, void *owner, uint64_t now_ms);
 void fetch_destroy (struct fetch *fetch);               /* NULL is fine */
 void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms);

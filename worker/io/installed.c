@@ -76,7 +76,8 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
         parse_headers ((struct text) { bytes, (uint32_t) len }, &name, &version);
     bool good = requirement_name_valid (name) && requirement_version_valid (version);
     if (good)
-        *out = (struct package) { requirement_normal_name (name, arena), text_copy (arena, version) };
+        *out = (struct package) { requirement_normal_name (name, arena), text_copy (arena, version),
+                                  text_copy (arena, text_of (folder_name)) };
     if (folder >= 0)
         close (folder);
     mem_free (bytes);
@@ -195,7 +196,7 @@ static bool is_pinned (const struct requirements *pins, struct text name)
 }
 
 struct digest installed_fingerprint (const struct installed *installed, const struct requirements *pins,
-                                     const char *python, const char *machine)
+                                     const char *python, const char *machine, struct text libtpu)
 {
     struct digest_state *state = digest_begin ();
     struct buf line;
@@ -204,7 +205,8 @@ struct digest installed_fingerprint (const struct installed *installed, const st
         const struct package *package = &installed->items[i];
         buf_clear (&line);
         if (i == installed->n)
-            buf_printf (&line, "python==%.100s\nmachine==%.100s\n", python, machine);
+            buf_printf (&line, "python==%.100s\nmachine==%.100s\n%s%.*s%s", python, machine,
+                        libtpu.len ? "libtpu.so==" : "", TEXT_ARG (libtpu), libtpu.len ? "\n" : "");
         else if (!is_installer (package->name) || is_pinned (pins, package->name))
             buf_printf (&line, "%.*s==%.*s\n", TEXT_ARG (package->name), TEXT_ARG (package->version));
         digest_add (state, line.ptr, line.len);

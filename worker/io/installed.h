@@ -7,9 +7,9 @@
 
 #include "common/base/buf.h"
 #include "common/base/digest.h"
-#include "worker/io/requirements.h"
+#include "common/model/requirements.h"
 
-struct package { struct text name, version; };              /* name in normal form */
+struct package { struct text name, version, folder; };      /* name in normal form; its *.dist-info */
 struct installed { struct package *items; uint32_t n; };    /* sorted by name, then version; a name may come twice */
 
 /* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
@@ -18,8 +18,9 @@ int installed_read (const char *site, struct arena *arena, struct installed *out
  * installed but not pinned. Installers (pip, setuptools, wheel) need no pin. Returns how many there are. */
 uint32_t installed_compare (const struct installed *installed, const struct requirements *pins, struct buf *out);
 /* What the environment is, for cache roots and comparison: a digest over the sorted name==version lines, the version of
- * Python and the machine. Installers without a pin are left out, as they are not part of any program. */
+ * Python, the machine, and the sha256 of libtpu.so, which says more than its version does (empty: there is none).
+ * Installers without a pin are left out, as they are not part of any program. */
 struct digest installed_fingerprint (const struct installed *installed, const struct requirements *pins,
-                                     const char *python, const char *machine);
+                                     const char *python, const char *machine, struct text libtpu);
 
 #endif

@@ -131,6 +131,24 @@ int kit_keep (const char *directory, struct text sha256, struct text bytes, stru
     return rc;
 }
 
+/* The bytes themselves are looked at: a file may change between two looks at it. */
+static bool read_if_it_holds (struct text at, const struct digest *wanted, struct buf *out)
+{
+    char path[PATH_MAX];
+    if (!text_to_c (at, path, sizeof path) || file_read (path, out, NULL) < 0)
+        return false;
+    struct digest is = digest_of (out->ptr, out->len);
+    return digest_equal (&is, wanted);
+}
+
+bool kit_read (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out)
+{
+    struct digest wanted;
+    return digest_parse (file->sha256, &wanted)
+           && (read_if_it_holds (file->path, &wanted, out)
+               || read_if_it_holds (stored (directory, file->sha256, arena), &wanted, out));
+}
+
 static bool is_listed (const struct kit *kit, struct text sha256)
 {
     for (uint32_t i = 0; i < kit->missing.n; i++)

@@ -7,38 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "worker/io/builder.h"
-#include "worker/io/environment.h"
-#include "worker/io/installed.h"
 #include "worker/io/lock.h"
-#include "worker/io/speaker.h"
-
-/* Receipts look for how an environment was restored under this source. */
-#define NOTE_SOURCE "environment"
+#include "worker/io/restore_state.h"
 
 enum { LOCK_LIMIT_MS = 2 * 60 * 60 * 1000, MARKER_BYTES_MAX = 256, DIFFERENCES_BYTES_MAX = 1600 };
 enum { EXIT_AS_PINNED = 0, EXIT_NOT_AS_PINNED = 1, EXIT_WRONG_USAGE = 2 };
-
-struct restore {
-    struct speaker *speaker;
-    struct arena arena;
-    /* the order */
-    const char *pins_path, *pins_sha256, *env_dir, *python;     /* pins_sha256 NULL: by hand, whatever it is */
-    /* found out */
-    struct buf pins_bytes;
-    struct digest pins_digest;
-    struct requirements pins;
-    char path[PATH_MAX_BYTES + 1], site[PATH_MAX_BYTES + 64], marker[PATH_MAX_BYTES + 32];
-    char version[PYTHON_VERSION_BYTES];     /* of the interpreter to build from; then of the environment's own */
-    struct installed installed;
-    struct text differences;                /* more than an error's text may hold */
-    int lock;
-    bool built;                             /* by us, now */
-};
 
 typedef int step_fn (struct restore *restore, enum layer *layer, struct err *err);
 
@@ -101,6 +78,8 @@ static int step_lock (struct restore *restore, enum layer *layer, struct err *er
 {
     char path[PATH_MAX_BYTES + 8];
     *layer = LAYER_HOST;
+    if (restore->only_check) /* nothing is made, so nothing is kept from others */
+        return 0;
     snprintf (path, sizeof path, "%s.lock", restore->path);
     /* A complete environment on a disk that this host can only read: there is nothing to keep others from. */
     if (access (restore->marker, F_OK) == 0 && access (restore->path, W_OK) && (errno == EROFS || errno == EACCES))
@@ -160,12 +139,25 @@ static int check_marker (struct restore *restore, struct err *err)
     return rc;
 }
 
+/* What is complete is not built by anybody any more: others may look at it at the same time. */
+static void let_others_look (struct restore *restore)
+{
+    if (restore->lock >= 0)
+        close (restore->lock);
+    restore->lock = -1;
+}
+
 static int step_check (struct restore *restore, enum layer *layer, struct err *err)
 {
     struct stat st;
     *layer = LAYER_BUNDLE;
-    if (lstat (restore->marker, &st) == 0)
+    if (lstat (restore->marker, &st) == 0) {
+        let_others_look (restore);
         return check_marker (restore, err);
+    }
+    if ((errno == ENOENT || errno == ENOTDIR) && restore->only_check)
+        return err_set (err, ERR_STATE, "there is no complete environment at %.300s, and nothing is built by a check; "
+                                        "build it: sliceup env restore", restore->path);
     if (errno == ENOENT || errno == ENOTDIR) {
         restore->built = true;
         return 0;
@@ -179,27 +171,53 @@ static int step_check (struct restore *restore, enum layer *layer, struct err *e
 static int step_build (struct restore *restore, enum layer *layer, struct err *err)
 {
     struct build build = { .path = restore->path, .python = restore->python, .pins = buf_as_text (&restore->pins_bytes),
-                           .lock_fd = restore->lock };
+                           .wheels = restore->wheels, .lock_fd = restore->lock };
     *layer = LAYER_HOST;
     if (!restore->built)
         return 0;
     return build_clear (&build, err) ? -1 : build_run (&build, layer, err);
 }
 
-static int step_verify (struct restore *restore, enum layer *layer, struct err *err)
+static int refuse_differences (struct restore *restore, struct buf *differences, struct err *err)
+{
+    restore->differences = text_copy (&restore->arena, buf_as_text (differences));
+    return err_set (err, ERR_DAMAGE, "%s", buf_c (differences));
+}
+
+/* What was installed, version for version. */
+static int verify_versions (struct restore *restore, struct err *err)
 {
     struct buf differences;
-    *layer = LAYER_BUNDLE;
+    int rc = 0;
     if (read_installed (restore, err))
         return err_prefix (err, "%.200s", restore->path);
     buf_init (&differences, DIFFERENCES_BYTES_MAX);
-    uint32_t n = installed_compare (&restore->installed, &restore->pins, &differences);
-    if (n) {
-        restore->differences = text_copy (&restore->arena, buf_as_text (&differences));
-        err_set (err, ERR_DAMAGE, "%s", buf_c (&differences));
+    if (installed_compare (&restore->installed, &restore->pins, &differences))
+        rc = refuse_differences (restore, &differences, err);
+    buf_release (&differences);
+    return rc;
+}
+
+/* And byte for byte. */
+static int verify_files (struct restore *restore, struct err *err)
+{
+    struct buf differences;
+    buf_init (&differences, DIFFERENCES_BYTES_MAX);
+    int rc = installed_files_check (restore->site, &restore->installed, &restore->arena, &restore->files, &differences,
+                                    err);
+    restore->files_read = rc == 0;
+    if (rc == 0 && restore->files.differences) {
+        rc = refuse_differences (restore, &differences, err);
+        restore->wrong_files = restore->differences;
     }
     buf_release (&differences);
-    return n ? -1 : 0;
+    return rc;
+}
+
+static int step_verify (struct restore *restore, enum layer *layer, struct err *err)
+{
+    *layer = LAYER_BUNDLE;
+    return verify_versions (restore, err) ? -1 : verify_files (restore, err);
 }
 
 /* The marker promises that the packages are there, so they reach the disk before it does. */
@@ -222,6 +240,15 @@ static int step_complete (struct restore *restore, enum layer *layer, struct err
     return atomic_file_write (restore->marker, line, DIGEST_HEX_BYTES, 0644, err);
 }
 
+/* Those that came with this run are of no further use; a folder that somebody named by hand is theirs. */
+static int step_clear (struct restore *restore, enum layer *layer, struct err *err)
+{
+    *layer = LAYER_HOST;
+    if (!restore->built || !restore->wheels || speaker_by_hand (restore->speaker))
+        return 0;
+    return folder_remove (restore->wheels, err);
+}
+
 /* The policy, in the order that makes it safe. */
 static const struct step { const char *phase; step_fn *run; } steps[] = {
     { "read", step_read },          /* pins that are not the ones that were checked touch nothing */
@@ -230,64 +257,18 @@ static const struct step { const char *phase; step_fn *run; } steps[] = {
     { "build", step_build },
     { "verify", step_verify },      /* what was built is believed no more than what was found */
     { "complete", step_complete },
+    { "clear", step_clear },
 };
 enum { STEPS = sizeof steps / sizeof *steps };
-
-/* ---- what is said at the end ---- */
-
-static struct text installed_version (const struct restore *restore, const char *name)
-{
-    for (uint32_t i = 0; i < restore->installed.n; i++)
-        if (text_is (restore->installed.items[i].name, name))
-            return restore->installed.items[i].version;
-    return TEXT_LIT ("absent");
-}
-
-static void say_bundle (struct restore *restore)
-{
-    char fingerprint[DIGEST_HEX_BYTES], pins[DIGEST_HEX_BYTES];
-    struct utsname machine;
-    const char *machine_name = uname (&machine) == 0 ? machine.machine : "unknown";
-    struct digest digest = installed_fingerprint (&restore->installed, &restore->pins, restore->version, machine_name);
-    struct var first[] = {
-        { TEXT_LIT ("fingerprint"), text_of (digest_hex (&digest, fingerprint)) },
-        { TEXT_LIT ("pins_sha256"), text_of (digest_hex (&restore->pins_digest, pins)) },
-        { TEXT_LIT ("python"), text_of (restore->version) },
-    };
-    struct var *packages = arena_array (&restore->arena, restore->installed.n, sizeof *packages);
-    for (uint32_t i = 0; i < restore->installed.n; i++)
-        packages[i] = (struct var) { restore->installed.items[i].name, restore->installed.items[i].version };
-    speaker_bundle (restore->speaker, first, sizeof first / sizeof *first);
-    speaker_bundle (restore->speaker, packages, restore->installed.n);
-}
-
-static void say_how (struct restore *restore)
-{
-    /* Nothing that differs between hosts by chance: receipts fold hosts that were restored in the same way. */
-    struct text pip = installed_version (restore, "pip"), how;
-    if (restore->built)
-        how = text_format (&restore->arena, "built now by pip %.*s from %u pins, and verified", TEXT_ARG (pip),
-                           restore->pins.n);
-    else
-        how = text_format (&restore->arena, "found complete, and verified against %u pins", restore->pins.n);
-    speaker_note (restore->speaker, how, NOTE_SOURCE, DURABILITY_RERUN);
-}
-
-static void say_all (struct restore *restore)
-{
-    say_bundle (restore);
-    speaker_fact (restore->speaker, "environment.path", text_of (restore->path));
-    speaker_fact (restore->speaker, "environment.packages", text_format (&restore->arena, "%u", restore->installed.n));
-    say_how (restore);
-    speaker_done (restore->speaker);
-}
 
 /* ---- the order ---- */
 
 static int usage (FILE *to)
 {
-    fputs ("usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON]\n"
-           "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete; verifies it.\n",
+    fputs ("usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON] [--wheels DIR] [--check]\n"
+           "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete; verifies it.\n"
+           "With --wheels no index is asked; with --check nothing is built.\n"
+           "Exit status: 0 it is as pinned; 1 it is not, or could not be built; 2 usage.\n",
            to);
     return EXIT_WRONG_USAGE;
 }
@@ -297,7 +278,8 @@ static int order_from_words (struct restore *restore, int argc, char **argv)
 {
     static const struct option options[] = {
         { "pins", required_argument, NULL, 'p' }, { "env-dir", required_argument, NULL, 'e' },
-        { "python", required_argument, NULL, 'y' }, { "help", no_argument, NULL, 'h' }, { 0 },
+        { "python", required_argument, NULL, 'y' }, { "wheels", required_argument, NULL, 'w' },
+        { "check", no_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 },
     };
     int option;
     optind = 1;
@@ -312,6 +294,12 @@ static int order_from_words (struct restore *restore, int argc, char **argv)
             break;
         case 'y':
             restore->python = optarg;
+            break;
+        case 'w':
+            restore->wheels = optarg;
+            break;
+        case 'c':
+            restore->only_check = true;
             break;
         case 'h':
             usage (stdout);
@@ -330,10 +318,13 @@ static int order_from_attempt (struct restore *restore, enum layer *layer, struc
     restore->pins_sha256 = speaker_arg (restore->speaker, "pins_sha256");
     restore->env_dir = speaker_arg (restore->speaker, "env_dir");
     restore->python = speaker_arg (restore->speaker, "python");
+    restore->wheels = speaker_arg (restore->speaker, "wheels");
+    restore->only_check = speaker_denies (restore->speaker, "build");
     if (!restore->pins_path || !restore->pins_sha256 || !restore->env_dir || !restore->python)
         return err_set (err, ERR_PARSE, "the attempt's args lack one of pins, pins_sha256, env_dir, python");
-    if (restore->pins_path[0] != '/')
-        return err_set (err, ERR_PARSE, "the attempt's pins is not an absolute path");
+    if (restore->pins_path[0] != '/' || (restore->wheels && restore->wheels[0] != '/'))
+        return err_set (err, ERR_PARSE, "the attempt's %s is not an absolute path",
+                        restore->pins_path[0] == '/' ? "wheels" : "pins");
     return 0;
 }
 
@@ -349,16 +340,26 @@ static int run_steps (struct restore *restore, enum layer *layer, struct err *er
     return 0;
 }
 
+/* Where it is, too, and what to do: what was just built is built again by the next one anyway. */
+static struct text sentence_of (struct restore *restore, const struct err *err)
+{
+    if (!restore->differences.len)
+        return text_of (err->text);
+    return text_format (&restore->arena, "%.*s; in %.300s%s", TEXT_ARG (restore->differences), restore->path,
+                        restore->built ? "" : ": remove it to have it built again");
+}
+
 static int run (struct restore *restore)
 {
     struct err err = { 0 };
     enum layer layer = LAYER_UNKNOWN;
     int failed = run_steps (restore, &layer, &err);
-    struct text sentence = restore->differences.len ? restore->differences : text_of (err.text);
-    if (failed)
+    struct text sentence = sentence_of (restore, &err);
+    if (failed) {
+        restore_say_found (restore);
         speaker_failure (restore->speaker, layer, sentence);
-    else
-        say_all (restore);
+    } else
+        restore_say_all (restore);
     if (failed)
         fprintf (stderr, "sliceup-worker restore: %.*s\n", TEXT_ARG (sentence));
     if (speaker_close (restore->speaker, &err) && !failed)

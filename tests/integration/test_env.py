@@ -1,0 +1,291 @@
+"""sliceup env: environments built by the real pip, from wheels that the test makes; verified, judged, carried, listed."""
+import base64
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import threading
+import unittest
+import zipfile
+
+import lab
+import netlab
+
+PROFILE = "profile: {name}\nfrontend: {frontend}\nbackend: {backend}\ndevices_per_host: 1\n"
+
+
+def row(path, content):
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{path},sha256={digest},{len(content)}\n"
+
+
+def make_wheel(folder, name, version, files):
+    """A wheel as an index would have it; returns its line in a pin file."""
+    module = name.replace("-", "_")
+    info = f"{module}-{version}.dist-info"
+    members = {f"{module}/{path}": content for path, content in files.items()}
+    members[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+    members[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    record = "".join(row(path, content) for path, content in members.items()) + f"{info}/RECORD,,\n"
+    path = folder / f"{module}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, content in {**members, f"{info}/RECORD": record.encode()}.items():
+            archive.writestr(member, content)
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+class Index:
+    """A package index that has nothing, and remembers that it was asked."""
+
+    def __init__(self):
+        asked = self.asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                self.send_error(404)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/simple"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class Wheels:
+    """What both labs need: a folder of wheels, a pin file, a slice that names them."""
+
+    def make(self, packages, options=""):
+        self.wheels = self.lab.root / f"wheels-{self._testMethodName}" # hosts of a network lab are those of a class
+        self.wheels.mkdir()
+        lines = [make_wheel(self.wheels, name, version, files) for name, version, files in packages]
+        self.pins = self.lab.write("own.txt", options + "".join(lines))
+
+    def ladder(self):
+        rungs = [{"id": "facts", "builtin": "facts"}, {"id": "environment", "builtin": "restore", "timeout": "5m"},
+                 {"id": "high", "command": ["false"]}]
+        return str(self.lab.ladder("ladder.yaml", rungs))
+
+    def profile(self, frontend, backend):
+        text = PROFILE.format(name="own", frontend=frontend, backend=backend)
+        return str(self.lab.write("own.yaml", text))
+
+    def cause(self, host="h0", rung="environment"):
+        return self.attempt(self.lab.receipt(), host, rung)["cause"]
+
+    def host(self, name="h0"):
+        return next(host for host in self.lab.receipt()["hosts"] if host["host"] == name)
+
+
+PACKAGES = [("sliceup-one", "1.0", {"__init__.py": b"VALUE = 1\n", "libone.so": b"\x7fELF, as if" * 1000}),
+            ("sliceup-two", "2.5", {"__init__.py": b"", "deep/er/file.txt": b"text\n"})]
+
+
+class Environments(lab.LabTest, Wheels):
+    def setUp(self):
+        super().setUp()
+        self.index = Index()
+        self.addCleanup(self.index.close)
+        os.environ.update(PIP_INDEX_URL=self.index.url, PIP_CONFIG_FILE=os.devnull)
+        self.addCleanup(os.environ.pop, "PIP_INDEX_URL")
+        self.addCleanup(os.environ.pop, "PIP_CONFIG_FILE")
+
+    def slice(self, hosts=1, **more):
+        return self.lab.slice(hosts=hosts, ladder=self.ladder(), pins=str(self.pins), env_dir=str(self.lab.root / "envs" / "own"),
+                              **more)
+
+    def site(self):
+        site, = (self.lab.root / "envs").glob("own-py*/lib/python3*/site-packages")
+        return site
+
+    def restored(self, hosts=1, **more):
+        slice_file = self.slice(hosts, **more)
+        self.passes(self.lab.sliceup("env", "restore", slice_file, "--wheels", self.wheels))
+        return slice_file
+
+    def test_an_environment_is_built_from_wheels_and_no_index_is_asked(self):
+        self.make(PACKAGES, options=f"--index-url {self.index.url}\n")
+        self.restored(hosts=2)
+        self.assertEqual([], self.index.asked)
+        self.assertEqual("VALUE = 1\n", (self.site() / "sliceup_one" / "__init__.py").read_text())
+        host = self.host("h1")
+        self.assertEqual(["facts", "environment"], [rung["rung"] for rung in host["rungs"]])
+        self.assertEqual({"sliceup-one": "1.0", "sliceup-two": "2.5"},
+                         {name: host["bundle"][name] for name in ("sliceup-one", "sliceup-two")})
+        self.assertEqual(host["bundle"]["fingerprint"], host["facts"]["bundle.identity"])
+        library = hashlib.sha256((self.wheels.parent / self.site() / "sliceup_one" / "libone.so").read_bytes()).hexdigest()
+        self.assertEqual(library, host["facts"]["library.sliceup-one/libone.so"])
+        self.assertEqual("as installed", host["facts"]["environment.records"])
+        methods = {entry["host"]: entry["setup"]["restore_method"] for entry in self.lab.receipt()["hosts"]}
+        self.assertEqual(1, sum("wheels carried over" in method for method in methods.values()), methods)
+        self.assertEqual([], list(self.lab.run_folder().glob("hosts/*/wheels/*.part")))
+        self.nothing_is_left()
+
+    def test_without_wheels_the_index_is_asked(self):
+        self.make(PACKAGES)
+        ended = self.lab.sliceup("env", "restore", self.slice())
+        self.assertEqual(1, ended.status, ended)
+        self.assertTrue(self.index.asked)
+        self.assertEqual("bundle", self.cause()["layer"])
+
+    def test_a_check_builds_nothing(self):
+        self.make(PACKAGES)
+        ended = self.lab.sliceup("env", "check", self.slice(), "--wheels", self.wheels)
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("there is no complete environment at", self.cause()["text"])
+        self.assertFalse((self.lab.root / "envs").exists())
+        slice_file = self.restored()
+        self.passes(self.lab.sliceup("env", "check", slice_file))
+
+    def test_one_changed_byte_is_found_whatever_its_time_says(self):
+        self.make(PACKAGES)
+        slice_file = self.restored()
+        library = self.site() / "sliceup_one" / "libone.so"
+        before = library.stat()
+        content = bytearray(library.read_bytes())
+        content[77] ^= 1
+        library.write_bytes(content)
+        os.utime(library, ns=(before.st_atime_ns, before.st_mtime_ns))
+        for verb in ("check", "restore"):
+            ended = self.lab.sliceup("env", verb, slice_file)
+            self.assertEqual(1, ended.status, ended)
+            self.assertEqual("bundle", self.cause()["layer"])
+            self.assertIn("sliceup-one 1.0: sliceup_one/libone.so is not what its RECORD says; in "
+                          f"{self.site().parents[2]}: remove it to have it built again", self.cause()["text"])
+        facts = self.host()["facts"]
+        self.assertEqual(hashlib.sha256(content).hexdigest(), facts["library.sliceup-one/libone.so"])
+        self.assertIn("libone.so", facts["environment.records"])
+        self.assertNotIn("bundle.identity", facts, "what is not as pinned has no identity of its pins")
+
+    def test_additions_and_losses_are_named(self):
+        self.make(PACKAGES)
+        slice_file = self.restored()
+        (self.site() / "sitecustomize.py").write_text("import os\n")
+        (self.site() / "sliceup_two" / "deep" / "er" / "file.txt").unlink()
+        self.assertEqual(1, self.lab.sliceup("env", "check", slice_file).status)
+        self.assertIn("sliceup-two 2.5: sliceup_two/deep/er/file.txt is missing", self.cause()["text"])
+        self.assertIn("sitecustomize.py is in no package's RECORD", self.cause()["text"])
+
+    def test_what_python_compiled_later_is_no_difference(self):
+        self.make(PACKAGES)
+        slice_file = self.restored()
+        (self.site() / "sliceup_one" / "__pycache__" / "__init__.cpython-39.opt-2.pyc").write_bytes(b"compiled")
+        self.passes(self.lab.sliceup("env", "check", slice_file))
+
+    def test_a_bundle_that_is_known_bad_fails_and_a_good_one_is_noted(self):
+        rules = self.lab.write("rules.yaml", json.dumps({"bundles": "rules", "list": [
+            {"id": "broken", "word": "bad", "parts": {"sliceup-one": "1.0", "sliceup-two": "2.*"}, "why": "it loses bytes",
+             "source": "a test"},
+            {"id": "fine", "word": "good", "parts": {"sliceup-one": "<2", "sliceup-two": "*"}, "source": "a test"}]}))
+        self.make(PACKAGES)
+        ended = self.lab.sliceup("env", "restore", self.slice(bundles=[str(rules)]), "--wheels", self.wheels)
+        self.assertEqual(1, ended.status, ended)
+        self.assertEqual("bundle", self.cause()["layer"])
+        self.assertIn("sliceup-one 1.0 with sliceup-two 2.5 is known bad: it loses bytes (a test)", self.cause()["text"])
+        rules.write_text(rules.read_text().replace('"1.0"', '"1.1"'))
+        self.passes(self.lab.sliceup("env", "check", self.slice(bundles=[str(rules)])))
+        notes = [note for note in self.host()["notes"] if note["source"] == "bundles"]
+        self.assertEqual(["sliceup-one 1.0 with sliceup-two 2.5 is known good (fine: a test)"], [note["text"] for note in notes])
+
+    def test_the_shipped_list_knows_a_bad_jax(self):
+        self.make([("jax", "0.4.32", {"__init__.py": b""}), ("libtpu", "0.0.2", {"__init__.py": b"", "libtpu.so": b"as if"})])
+        slice_file = self.slice(profile=self.profile("jax", "tpu"))
+        ended = self.lab.sliceup("env", "restore", slice_file, "--wheels", self.wheels)
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("jax 0.4.32 with libtpu 0.0.2 is known bad", self.cause()["text"])
+        self.assertIn("CHANGELOG", self.cause()["text"])
+
+    def test_a_tuple_in_no_list_is_noted_and_fails_nothing(self):
+        self.make([("jax", "0.99.1", {"__init__.py": b""}), ("libtpu", "0.9.9", {"libtpu.so": b"as if"})])
+        self.passes(self.lab.sliceup("env", "restore", self.slice(hosts=2, profile=self.profile("jax", "tpu")), "--wheels", self.wheels))
+        for name in ("h0", "h1"):
+            notes = [note["text"] for note in self.host(name)["notes"] if note["source"] == "bundles"]
+            self.assertEqual(["not known: no list of bundles speaks of jax 0.99.1, libtpu 0.9.9 on tpu"], notes)
+        self.assertIn("library.libtpu/libtpu.so", self.host()["facts"])
+
+    def test_a_pin_without_a_wheel_is_found_before_any_host(self):
+        self.make(PACKAGES)
+        next(self.wheels.glob("sliceup_two*")).unlink()
+        for words in (("check",), ("env", "restore")):
+            ended = self.lab.sliceup(*words, self.slice(), "--wheels", self.wheels)
+            self.assertEqual(2, ended.status, ended)
+            self.assertIn("has no wheel with a pinned sha256 for sliceup-two==2.5", ended.err)
+        self.assertFalse((self.lab.home / "runs").exists())
+
+    def test_a_slice_without_pins_is_refused(self):
+        ended = self.lab.sliceup("env", "restore", self.lab.slice())
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("names no pin set", ended.err)
+
+    def test_environments_are_listed(self):
+        self.assertIn("no environments here", self.passes(self.lab.sliceup("env", "ls")).out)
+        self.make(PACKAGES)
+        self.restored()
+        unfinished = self.lab.home / "envs" / "abc-py3.11"
+        unfinished.mkdir(parents=True)
+        (unfinished / ".sliceup-environment").touch()
+        (self.lab.home / "envs" / "foreign-py3.11").mkdir()
+        listed = {entry["path"]: entry for entry in json.loads(self.passes(self.lab.sliceup("env", "ls", "--json")).out)}
+        path = str(self.site().parents[2])
+        self.assertEqual({path, str(unfinished)}, set(listed))
+        own = listed[path]
+        self.assertEqual((True, "own", self.lab.run_folder().name), (own["complete"], own["pins"], own["last_run"]))
+        self.assertEqual(hashlib.sha256(self.pins.read_bytes()).hexdigest(), own["pins_sha256"])
+        self.assertRegex(own["python"], r"^3\.\d+\.\d+$")
+        self.assertGreater(own["bytes"], 1 << 20)
+        self.assertEqual((False, None, None), tuple(listed[str(unfinished)][key] for key in ("complete", "pins", "last_run")))
+        text = self.passes(self.lab.sliceup("env", "ls")).out
+        self.assertRegex(text, rf"own [0-9a-f]{{8}} +complete .*{self.lab.run_folder().name[:8]}, .* ago +{path}")
+        self.assertRegex(text, r"incomplete +.*by no run here")
+
+
+class CarriedOverSsh(netlab.NetLabTest, Wheels):
+    """Hosts with a network of their own, from which no index can be reached and no file of this machine be seen."""
+
+    def test_wheels_travel_to_hosts_that_reach_no_index(self):
+        block = hashlib.sha256(b"seed").digest() * 65536 # 2 MiB, stored as they are
+        self.make([*PACKAGES, ("sliceup-large", "3.0", {f"part{i}.bin": bytes([i]) + block for i in range(3)})])
+        slice_file = self.lab.slice(hosts=["h0", "h1"], ladder=self.ladder(), pins=str(self.pins))
+        self.passes(self.lab.sliceup("env", "restore", slice_file, "--wheels", self.wheels))
+        for name in ("h0", "h1"):
+            host = self.host(name)
+            self.assertEqual("3.0", host["bundle"]["sliceup-large"])
+            self.assertIn("wheels carried over", host["setup"]["restore_method"])
+            folder = self.lab[name].path(netlab.DIRECTORY)
+            self.assertEqual([], [str(path) for path in folder.rglob("*.whl*")], "what came is of no further use")
+        before = {path: path.stat().st_ino for name in ("h0", "h1")
+                  for path in self.lab[name].path(netlab.DIRECTORY).glob("envs/*/.sliceup-complete")}
+        self.assertEqual(2, len(before))
+        self.passes(self.lab.sliceup("env", "restore", slice_file, "--wheels", self.wheels))
+        self.assertIn("found complete", self.host("h1")["setup"]["restore_method"])
+        self.nothing_is_left()
+
+    def test_a_wheel_that_changed_on_its_way_is_refused(self):
+        self.make(PACKAGES)
+        gate = {"id": "waits", "command": ["sh", "-c", f"until [ -e '{self.lab.files}/go' ]; do sleep 0.05; done"], "timeout": "2m"}
+        ladder = self.lab.ladder("ladder.yaml", [gate, {"id": "environment", "builtin": "restore", "timeout": "5m"}])
+        slice_file = self.lab.slice(hosts=["h2"], ladder=str(ladder), pins=str(self.pins))
+        run = self.lab.start("run", slice_file, "--wheels", str(self.wheels))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first rung", 90)
+        wheel = next(self.wheels.glob("sliceup_one*"))
+        content = bytearray(wheel.read_bytes())
+        content[-1] ^= 1
+        wheel.write_bytes(content)
+        (self.lab.files / "go").touch()
+        ended = run.end(180)
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn("does not have the sha256 of the plan", self.cause("h2")["text"])
+        self.nothing_is_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

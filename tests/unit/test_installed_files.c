@@ -1,0 +1,254 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "worker/io/installed_files.h"
+#include "worker/io/installed_record.h"
+
+/* An environment with packages whose RECORDs are being written; nothing was installed by anybody. */
+struct place {
+    char base[64], site[128];
+    struct arena arena;
+    struct buf record;
+    struct buf differences;
+    struct installed_files found;
+};
+
+static const char *at (struct place *place, const char *path)
+{
+    return text_format (&place->arena, "%s/%s", place->site, path).ptr;
+}
+
+static void put (struct place *place, const char *path, struct text bytes)
+{
+    char folder[512];
+    snprintf (folder, sizeof folder, "%s", at (place, path));
+    *strrchr (folder, '/') = '\0';
+    assert_int_equal (folder_make (folder, 0755, NULL), 0);
+    assert_int_equal (atomic_file_write (at (place, path), bytes.ptr, bytes.len, 0644, NULL), 0);
+}
+
+/* A file with its row. */
+static void add (struct place *place, const char *path, struct text bytes)
+{
+    char sha256[RECORD_SHA256_BYTES + 1];
+    struct digest digest = digest_of (bytes.ptr, bytes.len);
+    record_sha256 (&digest, sha256);
+    put (place, path, bytes);
+    buf_printf (&place->record, "%s,sha256=%s,%u\r\n", path, sha256, bytes.len);
+}
+
+static void end_package (struct place *place, const char *name, const char *version)
+{
+    const char *folder = text_format (&place->arena, "%s-%s.dist-info", name, version).ptr;
+    add (place, text_format (&place->arena, "%s/METADATA", folder).ptr,
+         text_format (&place->arena, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n\n", name, version));
+    buf_printf (&place->record, "%s/RECORD,,\r\n", folder);
+    put (place, text_format (&place->arena, "%s/RECORD", folder).ptr, buf_as_text (&place->record));
+    buf_clear (&place->record);
+}
+
+static int setup (void **state)
+{
+    struct place *place = mem_alloc (sizeof *place);
+    snprintf (place->base, sizeof place->base, "/tmp/test_installed_files.XXXXXX");
+    assert_non_null (mkdtemp (place->base));
+    snprintf (place->site, sizeof place->site, "%s/lib/python3.11/site-packages", place->base);
+    buf_init (&place->record, 1 << 20);
+    buf_init (&place->differences, 2000);
+    add (place, "tool/__init__.py", TEXT_LIT ("one = 1\n"));
+    add (place, "tool/lib/libbig.so", TEXT_LIT ("a library of some size"));
+    add (place, "tool/libsmall.so.3", TEXT_LIT ("small"));
+    buf_puts (&place->record, "tool/__pycache__/__init__.cpython-311.pyc,,\r\n");
+    add (place, "../../../bin/tool", TEXT_LIT ("#!/bin/sh\n"));
+    end_package (place, "Some_Tool", "1.2");
+    *state = place;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct place *place = *state;
+    assert_int_equal (folder_remove (place->base, NULL), 0);
+    buf_release (&place->record);
+    buf_release (&place->differences);
+    arena_release (&place->arena);
+    mem_free (place);
+    return 0;
+}
+
+static const char *look (struct place *place)
+{
+    struct installed installed;
+    struct err err = { 0 };
+    buf_clear (&place->differences);
+    assert_int_equal (installed_read (place->site, &place->arena, &installed, &err), 0);
+    if (installed_files_check (place->site, &installed, &place->arena, &place->found, &place->differences, &err))
+        fail_msg ("%s", err.text);
+    return buf_c (&place->differences);
+}
+
+static void differs (struct place *place, const char *wanted)
+{
+    assert_string_equal (look (place), wanted);
+    assert_int_equal (place->found.differences, wanted[0] ? 1 : 0);
+}
+
+static void files_as_installed_differ_in_nothing (void **state)
+{
+    struct place *place = *state;
+    differs (place, "");
+    assert_int_equal (place->found.n, 7);
+    assert_int_equal (place->found.unhashed, 0);
+    put (place, "tool/__pycache__/other.cpython-311.pyc", TEXT_LIT ("compiled"));
+    differs (place, "");
+}
+
+/* The same size, and the same time: only reading finds it. */
+static void one_changed_byte_of_a_library_is_found (void **state)
+{
+    struct place *place = *state;
+    struct stat before;
+    const char *path = at (place, "tool/lib/libbig.so");
+    assert_int_equal (stat (path, &before), 0);
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal (pwrite (fd, "L", 1, 2), 1);
+    assert_int_equal (futimens (fd, (struct timespec[]) { before.st_atim, before.st_mtim }), 0);
+    assert_int_equal (close (fd), 0);
+    differs (place, "some-tool 1.2: tool/lib/libbig.so is not what its RECORD says");
+}
+
+static void what_is_changed_gone_or_replaced_is_named (void **state)
+{
+    struct place *place = *state;
+    const char *path = at (place, "tool/__init__.py");
+    put (place, "tool/__init__.py", TEXT_LIT ("one = 1\n\n"));
+    differs (place, "some-tool 1.2: tool/__init__.py is not what its RECORD says");
+    assert_int_equal (unlink (path), 0);
+    differs (place, "some-tool 1.2: tool/__init__.py is missing");
+    assert_int_equal (mkfifo (path, 0600), 0); /* and nobody waits for a writer */
+    differs (place, "some-tool 1.2: tool/__init__.py is no regular file any more");
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (symlink ("/dev/null", path), 0);
+    differs (place, "some-tool 1.2: tool/__init__.py cannot be read");
+    put (place, "tool/__init__.py", TEXT_LIT ("one = 1\n"));
+    put (place, "../../../bin/tool", TEXT_LIT ("#!/bin/bash\n"));
+    differs (place, "some-tool 1.2: ../../../bin/tool is not what its RECORD says");
+}
+
+static void what_nobody_installed_is_named (void **state)
+{
+    struct place *place = *state;
+    static const char *const extras[] = { "tool/more.py", "sitecustomize.py", "evil.pth", "tool/bare.pyc", "new/folder/x.so" };
+    for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
+        put (place, extras[i], TEXT_LIT ("x"));
+        differs (place, text_format (&place->arena, "%s is in no package's RECORD", extras[i]).ptr);
+        assert_int_equal (unlink (at (place, extras[i])), 0);
+    }
+    differs (place, "");
+}
+
+static void of_many_differences_ten_are_named_and_all_counted (void **state)
+{
+    struct place *place = *state;
+    for (uint32_t i = 0; i < 13; i++)
+        put (place, text_format (&place->arena, "x%u", i).ptr, TEXT_LIT ("x"));
+    assert_non_null (strstr (look (place), "; and 3 more"));
+    assert_int_equal (place->found.differences, 13);
+}
+
+static void a_record_that_is_none_is_a_difference (void **state)
+{
+    struct place *place = *state;
+    static const char *const bad[] = { "../../../../outside,,\n", "/etc/passwd,,\n", "a/../../b,,\n", "a//b,,\n", ",,\n",
+                                       "a,sha256=short,1\n", "a,,many\n", "a,,1,2\n", "\"a,,\n", "a\n,b\n", "lib\xff.so,,\n" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        put (place, "Some_Tool-1.2.dist-info/RECORD", text_of (bad[i]));
+        if (!strstr (look (place), "is not one of a RECORD"))
+            fail_msg ("%s gives %s", bad[i], buf_c (&place->differences));
+    }
+    assert_int_equal (unlink (at (place, "Some_Tool-1.2.dist-info/RECORD")), 0);
+    assert_non_null (strstr (look (place), "some-tool 1.2: it has no RECORD that can be read"));
+}
+
+static void names_with_commas_and_quotes_are_read (void **state)
+{
+    struct place *place = *state;
+    put (place, "a,\"b\".txt", TEXT_LIT ("x"));
+    buf_puts (&place->record, "\"a,\"\"b\"\".txt\",sha256=LXEWQrcmsEQBYnyp-6wy9chTD7GQPMTbAiWHF5IaSIE,1\n");
+    end_package (place, "other", "1");
+    differs (place, "");
+}
+
+/* Two packages brought one file: it is as one of them says. */
+static void a_file_of_two_packages_is_as_one_of_them_says (void **state)
+{
+    struct place *place = *state;
+    add (place, "shared.py", TEXT_LIT ("first"));
+    end_package (place, "first", "1");
+    add (place, "shared.py", TEXT_LIT ("second"));
+    end_package (place, "second", "1");
+    differs (place, "");
+    put (place, "shared.py", TEXT_LIT ("third"));
+    look (place);
+    assert_int_equal (place->found.differences, 1);
+}
+
+static void the_largest_libraries_and_libtpu_are_told (void **state)
+{
+    struct place *place = *state;
+    static const char bytes[100] = "library";
+    for (uint32_t i = 0; i < LIBRARIES_MAX + 5; i++)
+        add (place, text_format (&place->arena, "many/lib%u.so", i).ptr, (struct text) { bytes, 100 - i });
+    end_package (place, "many", "1");
+    add (place, "libtpu/libtpu.so", TEXT_LIT ("t"));
+    end_package (place, "libtpu", "0.0.42");
+    differs (place, "");
+    assert_int_equal (place->found.libraries_n, LIBRARIES_MAX + 1);
+    assert_true (text_is (place->found.libraries[0].name, "many/lib0.so"));
+    assert_int_equal (place->found.libraries[0].bytes, 100);
+    assert_true (text_is (place->found.libraries[LIBRARIES_MAX].name, "libtpu/libtpu.so"));
+    struct digest digest = digest_of ("t", 1);
+    char hex[DIGEST_HEX_BYTES];
+    assert_true (text_is (installed_files_libtpu (&place->found), digest_hex (&digest, hex)));
+}
+
+static void the_digest_is_that_of_the_bytes_wherever_they_lie (void **state)
+{
+    struct place *place = *state;
+    look (place);
+    struct digest before = place->found.digest;
+    put (place, "../../../bin/tool", TEXT_LIT ("#!/another/place\n"));
+    look (place);
+    assert_true (digest_equal (&before, &place->found.digest));
+    put (place, "tool/__init__.py", TEXT_LIT ("one = 2\n"));
+    look (place);
+    assert_false (digest_equal (&before, &place->found.digest));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        T (files_as_installed_differ_in_nothing),
+        T (one_changed_byte_of_a_library_is_found),
+        T (what_is_changed_gone_or_replaced_is_named),
+        T (what_nobody_installed_is_named),
+        T (of_many_differences_ten_are_named_and_all_counted),
+        T (a_record_that_is_none_is_a_difference),
+        T (names_with_commas_and_quotes_are_read),
+        T (a_file_of_two_packages_is_as_one_of_them_says),
+        T (the_largest_libraries_and_libtpu_are_told),
+        T (the_digest_is_that_of_the_bytes_wherever_they_lie),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
