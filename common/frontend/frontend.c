@@ -41,7 +41,7 @@ static const struct frontend frontends[] = {
         /* zstandard: whether it imports decides the compression, hence the key (jax-ml/jax:jax/_src/cache_key.py). */
         .bundle = { "python", "jax", "jaxlib", "libtpu", "numpy", "scipy", "zstandard" },
         .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
-        .signatures = "jax",
+        .signatures = { "xla", "jax" },
         /* jax-ml/jax:jax/_src/compiler.py, lru_cache.py. "Finished XLA compilation" is said of hits as well. */
         .signs = {
             { "Persistent compilation cache hit for '", KEY_HIT },
@@ -76,7 +76,7 @@ static const struct frontend frontends[] = {
          * (torch_xla/csrc/runtime/cache.h; test/test_persistent_cache.py asserts their absence). */
         .spoilers = { "CompileTime", "PersistentCacheMiss", "PersistentCacheDeserializeFailure", "UncachedCompile" },
         .bundle = { "python", "torch", "torch-xla", "libtpu", "numpy", "jax", "jaxlib" },
-        .signatures = "torch_xla",
+        .signatures = { "xla", "torch_xla" },
         .signs = { /* torch_xla/csrc/runtime/pjrt_computation_client.cpp; on a hit it says nothing */
             { "Failed to deserialize executable", KEY_UNREADABLE },
             { "Failed to retrieve HLO modules from deserialized executable", KEY_UNREADABLE },
@@ -92,7 +92,7 @@ static const struct frontend frontends[] = {
         },
     },
     /* Programs that trace nothing: no variables, no cache, nothing to restore. */
-    { .name = "plain", .requests = "", .hits = "", .bundle = { "python" } },
+    { .name = "plain", .requests = "", .hits = "", .bundle = { "python" }, .signatures = { "xla" } },
 };
 enum { FRONTENDS = sizeof (frontends) / sizeof (frontends[0]) };
 
@@ -213,7 +213,7 @@ bool frontend_writer_is_rank_0 (const struct frontend *frontend)
     return frontend->writer_is_rank_0;
 }
 
-const char *frontend_signatures (const struct frontend *frontend)
+const char *frontend_signatures (const struct frontend *frontend, uint32_t index)
 {
-    return frontend->signatures;
+    return index < SIGNATURE_LISTS_MAX ? frontend->signatures[index] : NULL;
 }

@@ -6,7 +6,7 @@
 
 /* OWN writes as the WRITER does: it has no column of its own. */
 enum { FRONTEND_ROLES = CACHE_ROLE_WRITER + 1, CACHE_VARS_MAX = 8, BASE_VARS_MAX = 2, BUNDLE_MAX = 8, SPOILERS_MAX = 4,
-       SIGNS_MAX = 12, BROKEN_MAX = 3 };
+       SIGNS_MAX = 12, BROKEN_MAX = 3, SIGNATURE_LISTS_MAX = 3 };
 
 struct cache_var {
     const char *name;
@@ -33,7 +33,7 @@ struct frontend {
     const char *spoilers[SPOILERS_MAX];
     const char *bundle[BUNDLE_MAX]; /* as PEP 503 normalises package names */
     bool writer_is_rank_0;
-    const char *signatures;
+    const char *signatures[SIGNATURE_LISTS_MAX];
     struct cache_sign signs[SIGNS_MAX];
     struct broken_cache broken[BROKEN_MAX];
 };

@@ -2,26 +2,15 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <string.h>
 
 #include "common/base/duration.h"
 #include "common/frontend/frontend.h"
+#include "coordinator/core/bundle_rules.h"
+#include "coordinator/core/failure.h"
 #include "coordinator/core/recompiled.h"
 
 enum { SPOILING_MAX = 8 };
-
-const struct signature *judge_signature (const struct plan *plan, struct text evidence)
-{
-    const struct signature *first = NULL;
-    uint32_t first_at = UINT32_MAX, at;
-    for (uint32_t i = 0; i < plan->signatures.n; i++)
-        if (text_find (evidence, plan->signatures.items[i].text, &at) && at < first_at) {
-            first_at = at;
-            first = &plan->signatures.items[i];
-        }
-    return first;
-}
 
 static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer layer, struct text cause, const char *next)
 {
@@ -30,11 +19,6 @@ static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer l
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     out->next = text_of (next);
     return false; /* "this step did not let the result through" */
-}
-
-static struct text look_at_log (const struct judge_case *of, struct arena *arena)
-{
-    return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));
 }
 
 /* ---- the steps, in order; each lets the result through (true) or gives the verdict (false) ---- */
@@ -58,20 +42,18 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
     return verdict_set (out, OUTCOME_COULD_NOT_RUN, layer, result->problem, "mend what the sentence names, then run again");
 }
 
-static struct text phase_of (const struct result *result)
-{
-    return result->phase.len ? result->phase : TEXT_LIT ("start");
-}
-
 static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
     char limit[DURATION_TEXT_BYTES];
     duration_print (of->rung->timeout_ms, limit);
-    if (result->ending == ENDING_TIMEOUT)
-        return verdict_set (out, OUTCOME_NO_REPORT, result->layer ? result->layer : LAYER_UNKNOWN,
-                            text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (phase_of (result)), limit),
-                            "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
+    if (result->ending == ENDING_TIMEOUT) {
+        verdict_set (out, OUTCOME_NO_REPORT, result->layer ? result->layer : LAYER_UNKNOWN,
+                     text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
+                     "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
+        failure_of_hang (of, arena, out);
+        return false;
+    }
     if (result->ending == ENDING_ORPHANED)
         return verdict_set (out, OUTCOME_NO_REPORT, LAYER_PLATFORM,
                             TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
@@ -84,36 +66,6 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
         return verdict_set (out, OUTCOME_NO_REPORT, LAYER_SLICEUP,
                             result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
     return true;
-}
-
-/* Signals that somebody sends, as opposed to those that a program earns by what it does. */
-static bool sent_from_outside (uint32_t signal)
-{
-    return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
-}
-
-static struct text evidence_of (const struct result *result, struct arena *arena)
-{
-    return text_format (arena, "%.*s\n%.*s", TEXT_ARG (result->failure), TEXT_ARG (result->tail));
-}
-
-/* Our own programs know what failed; of others a known text in what they printed knows better than they; then what they
- * say themselves; then "unknown". */
-static void name_failure (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
-{
-    const struct result *result = of->result;
-    bool ours = of->rung->kind == PROGRAM_BUILTIN && result->layer && result->layer != LAYER_UNKNOWN;
-    const struct signature *known = ours ? NULL : judge_signature (of->plan, evidence_of (result, arena));
-    enum layer layer = known ? known->layer : result->layer ? result->layer : LAYER_UNKNOWN;
-    struct text cause = result->failure.len
-                            ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
-                            : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how), TEXT_ARG (phase_of (result)));
-    verdict_set (out, OUTCOME_FAILED, layer, cause, NULL);
-    out->next = look_at_log (of, arena);
-    if (known) {
-        out->signature = known->id;
-        out->next = known->next;
-    }
 }
 
 static bool precondition_missing (const struct judge_case *of)
@@ -137,10 +89,10 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     struct text how = result->ending == ENDING_SIGNALLED
                           ? text_format (arena, "killed by signal %u (%s)", result->code, strsignal ((int) result->code))
                           : text_format (arena, "exit status %u", result->code);
-    name_failure (of, arena, how, out);
+    failure_of (of, arena, how, out);
     if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
         out->cache = TEXT_LIT ("torn");
-    if (result->ending == ENDING_SIGNALLED && sent_from_outside (result->code)) {
+    if (failure_is_a_kill (result)) {
         out->outcome = OUTCOME_NO_REPORT;
         if (!out->signature.len)
             out->layer = LAYER_HOST;
@@ -205,6 +157,29 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
                                          seen->process_count, seen->devices, world, world * per_host),
                             "a rank that initialised alone computes alone: see its rendezvous");
     return true;
+}
+
+static bool makes_client (const struct rung *rung)
+{
+    for (uint32_t i = 0; i < rung->args.n; i++)
+        if (text_is (rung->args.items[i].name, "client"))
+            return !text_is (rung->args.items[i].value, "false");
+    return true;
+}
+
+/* A probe that says it is done has shown that something ran; absence is no evidence. */
+static bool probe_showed (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    uint64_t executions = 0;
+    (void) arena;
+    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "probe") || !makes_client (of->rung))
+        return true;
+    if (of->result->backend.platform.len && of->result->checks.n > 0 &&
+        result_counter (of->result, "executions", &executions) && executions > 0)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_SLICEUP,
+                        TEXT_LIT ("the probe is done, and shows no execution that was checked"),
+                        "a probe names its backend, and checks the value of each execution: docs/spec/probe.md");
 }
 
 static bool values_right (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -326,6 +301,22 @@ static bool bundle_serves (const struct judge_case *of, struct arena *arena, str
     return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE, text_of (problem), "change the pins; the receipt has the bundle per host");
 }
 
+/* What was restored is as pinned; that the pins go together is not said by that. */
+static bool not_known_bad (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "restore"))
+        return true;
+    const var_list *bundle = (const var_list *) &of->result->bundle;
+    const struct bundle_rule *bad = bundle_rules_match (of->plan, bundle, of->plan->profile.backend, BUNDLE_BAD);
+    if (!bad)
+        return true;
+    struct text tuple = bundle_rules_tuple (bad, bundle, arena);
+    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE,
+                        text_format (arena, "%.*s is known bad: %.*s (%.*s)", TEXT_ARG (tuple), TEXT_ARG (bad->why),
+                                     TEXT_ARG (bad->source)),
+                        "pin versions that are known to work together: configs/bundles, docs/spec/bundles.md");
+}
+
 /* Restored: the same programs, none of them compiled, and they ran and gave the right value. */
 static bool restored (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
@@ -366,8 +357,8 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_heard, same_storage, untouched, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, values_right,
-    protected_enough, bundle_serves, sealed, restored,
+    was_heard, same_storage, untouched, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, probe_showed, values_right,
+    protected_enough, not_known_bad, bundle_serves, sealed, restored,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

@@ -6,6 +6,7 @@
 #define SLICEUP_CORE_JUDGE_H
 
 #include "common/model/fact.h"
+#include "common/signature/signature.h"
 
 struct judge_case {
     const struct plan *plan;
@@ -17,11 +18,9 @@ struct judge_case {
     const struct fact_generation *sealed;   /* what the pass could restore from; its token 0: nothing */
     struct text storage;            /* id of the one that the slice's cache lies on; empty: not known */
     const struct result *result;
+    const struct signature_set *signatures; /* of the plan; NULL: built when they are needed */
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out);
-
-/* The first signature of the plan that occurs in `evidence`, by position of the occurrence; NULL: unknown text. */
-const struct signature *judge_signature (const struct plan *plan, struct text evidence);
 
 #endif

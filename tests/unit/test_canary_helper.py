@@ -7,9 +7,11 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -23,7 +25,9 @@ sys.path.append(os.path.join(CANARIES, "plain"))
 import sliceup_plain  # noqa: E402
 
 sys.path.append(os.path.join(CANARIES, "jax"))
+import sliceup_jax  # noqa: E402
 import sliceup_jax_keys  # noqa: E402
+import sliceup_shards  # noqa: E402
 
 TIMEOUT_S = 20
 
@@ -173,6 +177,14 @@ class Conversation(unittest.TestCase):
         observed = worker.hear()["observed"]
         self.assertEqual(observed["XLA_FLAGS"], "--a")
         self.assertNotIn("NOT_POLICY", observed)
+
+    def test_memory_of_devices_that_nobody_knows_is_left_out(self):
+        worker = self.start()
+        worker.canary.memory()
+        self.assertEqual({"type", "peak_bytes"}, set(worker.hear()))
+        worker.canary.memory(predicted_bytes=4096, device_peak_bytes=8192)
+        said = worker.hear()
+        self.assertEqual((4096, 8192), (said["predicted_bytes"], said["device_peak_bytes"]))
 
     def test_a_check_that_is_not_a_number_fails_the_program(self):
         canary = self.start().canary
@@ -430,6 +442,66 @@ class Frontends(unittest.TestCase):
         source = "import sys, sliceup_jax\nassert not any(p.rstrip('/') == sys.argv[1] for p in sys.path)"
         subprocess.run([sys.executable, "-B", "-c", source, CANARIES], check=True, timeout=TIMEOUT_S,
                        env={**os.environ, "PYTHONPATH": os.path.join(CANARIES, "jax")})
+
+
+class Identity(unittest.TestCase):
+    """What the program gate compares."""
+
+    def identity(self, fingerprint="f", **flags):
+        with unittest.mock.patch.dict(os.environ, flags, clear=True):
+            return sliceup_jax.identity(fingerprint)
+
+    def test_another_program_or_flag_is_another_identity(self):
+        seen = {self.identity(), self.identity("g"), self.identity(XLA_FLAGS="--a"), self.identity(XLA_FLAGS="--a --b"),
+                self.identity(XLA_FLAGS="--a=1")}
+        self.assertEqual(5, len(seen))
+        self.assertNotEqual(self.identity(), self.identity(LIBTPU_INIT_ARGS="--a"))
+
+    def test_the_order_of_flags_and_other_variables_do_not_matter(self):
+        self.assertEqual(self.identity(XLA_FLAGS="--a --b"), self.identity(XLA_FLAGS=" --b  --a --b ", OTHER="--c"))
+
+
+class Array:
+    """As much of a numpy array as a checkpoint looks at."""
+
+    def __init__(self, content):
+        self.content, self.dtype, self.shape = content, "uint8", (len(content),)
+
+    def tobytes(self):
+        return self.content
+
+    @classmethod
+    def frombuffer(cls, content, _):
+        return cls(content)
+
+    def reshape(self, _):
+        return self
+
+
+class Shards(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        shards = [("w", ((0, 2),), Array(b"ab")), ("w", ((2, 4),), Array(b"cd")), ("count", (), Array(b"e"))]
+        self.size = sliceup_shards.write(self.folder, shards)
+
+    def read(self):
+        return {key: array.content for key, array in sliceup_shards.read(Array, self.folder).items()}
+
+    def test_what_was_written_is_read_by_name_and_place(self):
+        self.assertEqual(5, self.size)
+        self.assertEqual({("w", ((0, 2),)): b"ab", ("w", ((2, 4),)): b"cd", ("count", ()): b"e"}, self.read())
+
+    def test_a_file_that_changed_is_refused_and_named(self):
+        with open(os.path.join(self.folder, "1.bin"), "wb") as file:
+            file.write(b"cD")
+        with self.assertRaisesRegex(sliceup_canary.Failure, "1.bin: its sha256") as caught:
+            self.read()
+        self.assertEqual("host", caught.exception.layer)
+
+    def test_nothing_but_whole_files_is_left(self):
+        self.assertEqual(["0.bin", "1.bin", "2.bin", "manifest.json"], sorted(os.listdir(self.folder)))
 
 
 class Specification(unittest.TestCase):

@@ -173,7 +173,9 @@ static void the_later_word_wins_and_the_first_failure (void **state)
     say (b, "{\"type\":\"fact\",\"name\":\"x\",\"value\":\"old\"}");
     say (b, "{\"type\":\"fact\",\"name\":\"x\",\"value\":\"new\"}");
     say (b, "{\"type\":\"memory\",\"peak_bytes\":10}");
-    say (b, "{\"type\":\"memory\",\"peak_bytes\":7}");
+    say (b, "{\"type\":\"memory\",\"peak_bytes\":7,\"predicted_bytes\":30,\"device_peak_bytes\":20}");
+    say (b, "{\"type\":\"memory\",\"peak_bytes\":7,\"predicted_bytes\":25,\"device_peak_bytes\":21}");
+    say (b, "{\"type\":\"memory\",\"peak_bytes\":99,\"predicted_bytes\":-1}"); /* nothing of it counts */
     say (b, "{\"type\":\"failure\",\"layer\":\"device\",\"text\":\"first\"}");
     say (b, "{\"type\":\"failure\",\"layer\":\"host\",\"text\":\"second\"}");
     const struct result *r = &b->evidence.result;
@@ -181,7 +183,7 @@ static void the_later_word_wins_and_the_first_failure (void **state)
     assert_int_equal (r->counters.items[0].value, 5);
     assert_int_equal (r->facts.n, 1);
     assert_true (text_is (r->facts.items[0].value, "new"));
-    assert_int_equal (r->peak_bytes, 10);
+    assert_true (r->peak_bytes == 10 && r->predicted_bytes == 30 && r->device_peak_bytes == 21);
     assert_true (text_is (r->failure, "first") && r->layer == LAYER_DEVICE);
 }
 
@@ -245,6 +247,8 @@ static const struct { const char *line, *complaint; } bad_rows[] = {
     { "{\"type\":\"program\",\"name\":\"p\"}", "fingerprint" },
     { "{\"type\":\"note\",\"text\":\"t\",\"source\":\"s\",\"durability\":\"forever\"}", "durability" },
     { "{\"type\":\"memory\",\"peak_bytes\":1.5}", "peak_bytes" },
+    { "{\"type\":\"memory\",\"peak_bytes\":1,\"predicted_bytes\":\"2\"}", "predicted_bytes" },
+    { "{\"type\":\"memory\",\"peak_bytes\":1,\"device_peak_bytes\":-2}", "device_peak_bytes" },
     { "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}", "layer" },
     { "{\"type\":\"bundle\",\"items\":{\"jax\":1}}", "jax: expected a text" },
     { "{\"type\":\"fact\",\"name\":\"f\"}", "expected a text" },

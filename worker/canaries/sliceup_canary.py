@@ -232,9 +232,11 @@ class Canary:
         self.say("cache", program=shortened(program), key=shortened(key), state=state, why=clean(why, MAX_NAME),
                  parts=parts or {})
 
-    def memory(self):
+    def memory(self, predicted_bytes=0, device_peak_bytes=0):
+        """Of one device, as the compiler said and as the runtime counted; 0: nobody says."""
         peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        self.say("memory", peak_bytes=peak_kib * 1024)
+        more = {"predicted_bytes": predicted_bytes, "device_peak_bytes": device_peak_bytes}
+        self.say("memory", peak_bytes=peak_kib * 1024, **{name: value for name, value in more.items() if value})
 
     def note(self, text, durability="rerun", source=None):
         self.say("note", text=clean(text), source=source or self.attempt["rung"], durability=durability)

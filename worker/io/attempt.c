@@ -6,13 +6,13 @@
 #include <unistd.h>
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
-#include "worker/io/clean.h"
+#include "common/io/clock.h"
 #include "worker/io/confine_plan.h"
+#include "worker/io/device_wait.h"
 #include "worker/io/order.h"
 
 enum {
     DRAIN_MS = 2000,            /* a stray may hold the pipe; by then all of them are dead */
-    CLOSE_MIN_MS = 60 * 1000,
     FETCHES_MAX = 3,            /* what was fetched may be damaged again before it is used, but not for ever */
 };
 
@@ -64,14 +64,14 @@ static struct exec *spawn_confined (struct attempt *attempt, const struct order_
     return exec;
 }
 
-static int start_program (struct attempt *attempt, struct text python, struct text kit, uint64_t now_ms,
-                          struct err *err)
+static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
     const struct attempt_place *place = attempt->place;
     bool confined = attempt_is_confined (attempt);
     struct order order;
     struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
-                                       .directory = text_of (place->directory), .python = python, .kit = kit };
+                                       .directory = text_of (place->directory), .python = attempt->python,
+                                       .kit = attempt->kit };
     if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
         return -1;
     attempt->exec = confined ? spawn_confined (attempt, &order_place, &order, err)
@@ -88,11 +88,35 @@ static int start_program (struct attempt *attempt, struct text python, struct te
     return 0;
 }
 
-static int start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err)
+/* Who holds the device says more than that the rung's time is over: some of that time is left for saying it. */
+static uint64_t device_wait_ms (const struct attempt *attempt)
 {
-    attempt->exec = errand_start (kind, &attempt->run, attempt->place->host, attempt->place->directory, STDERR_FILENO,
-                                  &attempt->errand_fd, err);
+    uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->place->device_wait_ms;
+    uint64_t left_ms = attempt->deadline_ms > now_ms ? attempt->deadline_ms - now_ms : 0;
+    return wait_ms < left_ms / 2 ? wait_ms : left_ms / 2;
+}
+
+int attempt_start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err)
+{
+    const struct attempt_place *place = attempt->place;
+    struct errand_order order = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
+    if (kind == ERRAND_READ) {
+        order.output_bytes = output_bytes (attempt->output);
+        order.tail = output_end (attempt->output, &attempt->arena);
+    }
+    attempt->exec = errand_start (kind, &order, place->host, place->directory, STDERR_FILENO, &attempt->errand_fd, err);
     return attempt->exec ? 0 : -1;
+}
+
+/* Everything that it needs is here; is the device free as well? */
+static int begin_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
+{
+    if (!device_is_wanted (&attempt->run))
+        return start_program (attempt, now_ms, err);
+    attempt->step = STEP_AWAITING;
+    attempt_result (attempt)->phase = TEXT_LIT (ATTEMPT_PHASE_DEVICE);
+    attempt_enter_phase (attempt, ATTEMPT_PHASE_DEVICE);
+    return attempt_start_errand (attempt, ERRAND_DEVICE, err);
 }
 
 static const char *preparing_phase (const struct msg_run *run)
@@ -106,7 +130,7 @@ static int begin_preparing (struct attempt *attempt, struct err *err)
 {
     attempt->step = STEP_PREPARING;
     attempt_enter_phase (attempt, preparing_phase (&attempt->run));
-    return start_errand (attempt, ERRAND_PREPARE, err);
+    return attempt_start_errand (attempt, ERRAND_PREPARE, err);
 }
 
 static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
@@ -114,7 +138,7 @@ static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
     if (make_folders (attempt, err) < 0 || attempt_open_ends (attempt, err) < 0)
         return -1;
     if (!errand_is_needed (&attempt->run))
-        return start_program (attempt, (struct text) { 0 }, (struct text) { 0 }, now_ms, err);
+        return begin_program (attempt, now_ms, err);
     return begin_preparing (attempt, err);
 }
 
@@ -126,6 +150,7 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_place *pl
     attempt->loop = loop;
     attempt->place = place;
     attempt->errand_fd = -1;
+    attempt->read_until_ms = UINT64_MAX;
     record_copy (msg_body (MSG_RUN), &attempt->run, run, &attempt->arena);
     evidence_init (&attempt->evidence, attempt->run.nonce);
     attempt_result (attempt)->key = attempt->run.key;
@@ -143,6 +168,7 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
     if (!attempt->channel || attempt->step != STEP_RUNNING || !attempt->gate_open)
         return;
     attempt->gate_open = false;
+    attempt_time_go (attempt, clock_boot_ms ());
     if (!channel_send_go (attempt->channel, gate, value))
         evidence_refuse (&attempt->evidence, "go could not be handed over");
     attempt_ask_for_writing (attempt);
@@ -152,6 +178,11 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
 {
     if (attempt->step >= STEP_ENDED || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
         return;
+    if (attempt->closing == ERRAND_READ) { /* the program is over; how it ended stays */
+        if (hard || attempt->step == STEP_FETCHING)
+            attempt_stop_reading (attempt, now_ms);
+        return;
+    }
     if (!attempt->stopping) {
         attempt->stopping = true;
         attempt->stop_ending = ending;
@@ -185,14 +216,12 @@ static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
 static int begin_fetching (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms,
                            struct err *err)
 {
-    struct kit_list files;
     if (attempt->fetches++ == FETCHES_MAX)
         return err_set (err, ERR_DAMAGE, "files of this rung were fetched %d times, and each time damaged in %s/files",
                         FETCHES_MAX, attempt->place->directory);
-    kit_list_of (&attempt->run, &files);
     attempt->step = STEP_FETCHING;
     attempt_enter_phase (attempt, "files");
-    attempt->fetch = fetch_start (&files, answer->missing.items, answer->missing.n, attempt->place->directory,
+    attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, attempt->place->directory,
                                   attempt->place->fetch, attempt->place->owner, now_ms);
     fetch_turn (attempt->fetch, now_ms);
     return 0;
@@ -206,7 +235,9 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     enum fetch_state state = fetch_state (attempt->fetch, &problem);
     if (state == FETCH_GOING)
         return;
-    if (state == FETCH_FAILED)
+    if (attempt->closing == ERRAND_READ)
+        attempt_table_fetched (attempt, state == FETCH_FAILED ? problem : (struct text) { 0 }, now_ms);
+    else if (state == FETCH_FAILED)
         attempt_not_started (attempt, LAYER_HOST, problem, now_ms);
     else if (begin_preparing (attempt, &err) < 0)
         attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
@@ -242,7 +273,25 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
         attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
         return;
     }
-    if (start_program (attempt, answer.python, answer.kit, now_ms, &err) < 0)
+    attempt->python = answer.python;
+    attempt->kit = answer.kit;
+    if (begin_program (attempt, now_ms, &err) < 0)
+        attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
+}
+
+static void after_awaiting (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    struct errand_answer answer;
+    struct err err = { 0 };
+    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
+    attempt->errand_fd = -1;
+    attempt->waited = answer.waited;
+    if (attempt->stopping || !answer.done) {
+        attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
+        return;
+    }
+    attempt_result (attempt)->phase = (struct text) { 0 };
+    if (start_program (attempt, now_ms, &err) < 0)
         attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
 }
 
@@ -256,67 +305,11 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
     attempt_end_stage (attempt);
 }
 
-/* Of a writer that ended well: sealing. Of a reader: was anything changed while it ran? */
-static enum errand_kind closing_errand (struct attempt *attempt)
-{
-    const struct result *result = attempt_result (attempt);
-    bool sound = result->ending == ENDING_EXITED && result->code == 0
-                 && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
-    bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && errand_is_needed (&attempt->run);
-    if (attempt->stopping || result->ending == ENDING_NOT_STARTED)
-        return ERRAND_NONE;
-    if (writer)
-        return sound ? ERRAND_SEAL : ERRAND_NONE;
-    return errand_audit_is_needed (&attempt->run) ? ERRAND_AUDIT : ERRAND_NONE;
-}
-
-/* What was verified before the program is not known to be so any more. */
-static void note_unclosed (struct attempt *attempt, enum layer layer, struct text why)
-{
-    attempt_set_problem (attempt, layer, why);
-    if (attempt->closing == ERRAND_AUDIT)
-        attempt_result (attempt)->cache_state = text_clean (&attempt->arena, why, SENTENCE_MAX_BYTES);
-}
-
-static void begin_closing (struct attempt *attempt, uint64_t now_ms)
-{
-    struct err err = { 0 };
-    attempt->closing = closing_errand (attempt);
-    if (attempt->closing == ERRAND_NONE) {
-        attempt_finish (attempt, now_ms);
-        return;
-    }
-    uint64_t limit_ms = attempt->run.rung.timeout_ms > CLOSE_MIN_MS ? attempt->run.rung.timeout_ms : CLOSE_MIN_MS;
-    attempt->deadline_ms = now_ms + limit_ms;
-    attempt->step = STEP_CLOSING;
-    attempt_enter_phase (attempt, attempt->closing == ERRAND_SEAL ? "seal" : "audit");
-    if (start_errand (attempt, attempt->closing, &err) == 0)
-        return;
-    note_unclosed (attempt, LAYER_CACHE, text_of (err.text));
-    attempt_finish (attempt, now_ms);
-}
-
-static void after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
-{
-    struct errand_answer answer;
-    struct result *result = attempt_result (attempt);
-    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
-    attempt->errand_fd = -1;
-    if (answer.cache.storage.len)
-        result->cache.storage = answer.cache.storage;
-    attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
-    if (!answer.done)
-        note_unclosed (attempt, answer.layer, answer.problem);
-    else if (attempt->closing == ERRAND_SEAL)
-        result->seal = answer.seal;
-    attempt_finish (attempt, now_ms);
-}
-
 static void drain (struct attempt *attempt, uint64_t now_ms)
 {
     if (now_ms >= attempt->drain_until_ms || (!attempt->output_watched && !attempt->channel_watched)) {
         attempt_forget_ends (attempt);
-        begin_closing (attempt, now_ms);
+        attempt_begin_closing (attempt, now_ms);
     }
 }
 
@@ -331,10 +324,12 @@ static void turn_exec (struct attempt *attempt, uint64_t now_ms)
     exec_destroy (gone);
     if (attempt->step == STEP_PREPARING)
         after_preparing (attempt, &end, now_ms);
+    else if (attempt->step == STEP_AWAITING)
+        after_awaiting (attempt, &end, now_ms);
     else if (attempt->step == STEP_RUNNING)
         after_running (attempt, &end, now_ms);
     else
-        after_closing (attempt, &end, now_ms);
+        attempt_after_closing (attempt, &end, now_ms);
 }
 
 void attempt_turn (struct attempt *attempt, uint64_t now_ms)
@@ -349,6 +344,8 @@ void attempt_turn (struct attempt *attempt, uint64_t now_ms)
         turn_fetch (attempt, now_ms);
     if (attempt->exec || attempt->step == STEP_FETCHING)
         watch_the_clock (attempt, now_ms);
+    if (now_ms >= attempt->read_until_ms && attempt->step < STEP_ENDED)
+        attempt_stop_reading (attempt, now_ms);
     if (attempt->step < STEP_ENDED)
         output_turn (attempt->output, now_ms);
     attempt_ask_for_writing (attempt);
@@ -370,6 +367,7 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
         at_ms = earlier (at_ms, fetch_deadline_ms (attempt->fetch));
     if (attempt->exec)
         at_ms = earlier (at_ms, exec_deadline_ms (attempt->exec));
+    at_ms = earlier (at_ms, attempt->read_until_ms);
     return attempt->stopping ? at_ms : earlier (at_ms, attempt->deadline_ms);
 }
 

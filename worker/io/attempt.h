@@ -1,7 +1,8 @@
 /* attempt.h - one attempt on this host, from its RUN to its result.
  *
- *   preparing (errand) <-> fetching (its files) -> running (the program) -> draining (its last output)
- *   -> closing (errand: a writer seals, a reader looks again) -> ended
+ *   preparing (errand) <-> fetching (its files) -> awaiting (errand: the device) -> running (the program)
+ *   -> draining (its last output) -> closing (errands: a writer seals, a reader looks again; the log is searched when it
+ *   ended badly) -> ended
  *
  * Each step is left out when there is nothing to do in it. It always ends with a result, whatever goes wrong; what went
  * wrong is in it. It decides nothing about messages. It watches its own descriptors in the loop; events are asked for,
@@ -17,7 +18,7 @@
 struct attempt_place {
     struct text host, run_hex;
     const char *directory;      /* of the worker: scratch/, logs/ and the cache link are in it */
-    uint64_t stop_ms, log_bytes; /* struct limits */
+    uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
     output_fn *output;          /* where chunks of output go */
     fetch_fn *fetch;            /* asks the coordinator for a piece of a file */
     void *owner;

@@ -11,8 +11,8 @@
 #include "worker/io/confine_ways.h"
 #include "worker/io/survey.h"
 
-/* A result travels in one message, of which evidence.h leaves some 20 KiB. */
-enum { FINDINGS_MAX_BYTES = 6 * 1024, FINDING_TEXT_BYTES = 255, STAGE_NOTES_MAX = 3, STAGE_NOTE_BYTES = 512 };
+/* A result travels in one message, of which evidence.h leaves some 25 KiB. */
+enum { FINDINGS_MAX_BYTES = 6 * 1024, FINDING_TEXT_BYTES = 255, STAGE_NOTES_MAX = 3 };
 #define STAGE_SOURCE "confine"
 
 /* ---- findings ---- */
@@ -42,20 +42,6 @@ void attempt_add_findings (struct attempt *attempt, const struct finding *items,
     }
     result->findings.items = all;
     result->findings.n = kept;
-}
-
-static void add_note (struct attempt *attempt, struct text text)
-{
-    struct result *result = attempt_result (attempt);
-    uint32_t n = result->notes.n;
-    if (n == RESULT_NOTES_MAX)
-        return;
-    struct note *items = arena_array (&attempt->arena, n + 1, sizeof *items);
-    if (n)
-        memcpy (items, result->notes.items, n * sizeof *items);
-    items[n] = (struct note) { text_clip (text, STAGE_NOTE_BYTES), TEXT_LIT (STAGE_SOURCE), DURABILITY_RECHECK };
-    result->notes.items = items;
-    result->notes.n = n + 1;
 }
 
 /* ---- the stage ---- */
@@ -131,7 +117,7 @@ static void take_report (struct attempt *attempt)
     result->cache.storage = storage;
     add_broken_promises (attempt);
     for (uint32_t i = 0; i < report->notes.n && i < STAGE_NOTES_MAX; i++)
-        add_note (attempt, report->notes.items[i]);
+        attempt_add_note (attempt, STAGE_SOURCE, report->notes.items[i]);
 }
 
 static void take_layer (struct attempt *attempt)
@@ -148,8 +134,9 @@ static void take_layer (struct attempt *attempt)
                                .detail = TEXT_LIT ("written in the scratch layer above the generation; thrown away") };
         attempt_add_findings (attempt, &one, 1);
     }
-    add_note (attempt, text_format (&attempt->arena, "the program wrote %" PRIu32 " files in the scratch layer above "
-                                    "the cache, which were thrown away", layer.files));
+    attempt_add_note (attempt, STAGE_SOURCE, text_format (&attempt->arena, "the program wrote %" PRIu32 " files in the "
+                                                          "scratch layer above the cache, which were thrown away",
+                                                          layer.files));
 }
 
 void attempt_end_stage (struct attempt *attempt)

@@ -2,6 +2,7 @@
 #include "worker/io/attempt_state.h"
 
 #include <assert.h>
+#include "common/io/clock.h"
 
 static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
 {
@@ -20,6 +21,7 @@ static void attempt_note_event (struct attempt *attempt, const struct attempt_ev
 
 void attempt_enter_phase (struct attempt *attempt, const char *name)
 {
+    attempt_time_phase (attempt, text_of (name), false, clock_boot_ms ());
     attempt_note_event (attempt, &(struct attempt_event) { .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
 }
 
@@ -34,6 +36,10 @@ void attempt_take_saying (void *owner, const struct saying *saying)
         return;
     }
     attempt->gate_open |= saying->kind == SAYING_GATE;
+    if (saying->kind == SAYING_GATE)
+        attempt_time_gate (attempt, saying->name, clock_boot_ms ());
+    else
+        attempt_time_phase (attempt, saying->name, true, clock_boot_ms ());
     attempt_note_event (attempt, &event);
 }
 

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "worker/io/clean.h"
+#include "worker/io/device_wait.h"
 #include "worker/io/parse.h"
+
+enum { NOTE_BYTES = 512 }; /* share of a message, see evidence.h */
 
 struct result *attempt_result (struct attempt *attempt)
 {
@@ -20,6 +23,19 @@ void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text
     result->problem = text_clean (&attempt->arena, problem, SENTENCE_MAX_BYTES);
     if (result->layer == LAYER_NONE)
         result->layer = layer;
+}
+
+void attempt_add_note (struct attempt *attempt, const char *source, struct text text)
+{
+    struct result *result = attempt_result (attempt);
+    uint32_t n = result->notes.n;
+    bool full = n == RESULT_NOTES_MAX; /* then ours takes the place of the program's last one, and stands first */
+    struct note *items = arena_array (&attempt->arena, n + !full, sizeof *items);
+    if (n)
+        memcpy (items + full, result->notes.items, (n - full) * sizeof *items);
+    items[full ? 0 : n] = (struct note) { text_clip (text, NOTE_BYTES), text_of (source), DURABILITY_RECHECK };
+    result->notes.items = items;
+    result->notes.n = n + !full;
 }
 
 static void count_output (struct attempt *attempt, uint64_t now_ms)
@@ -51,6 +67,9 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
 {
     struct result *result = attempt_result (attempt);
     attempt_forget_ends (attempt);
+    attempt_time_end (attempt, now_ms);
+    if (attempt->waited.len)
+        attempt_add_note (attempt, DEVICE_NOTE_SOURCE, attempt->waited);
     count_output (attempt, now_ms);
     parse_output (&attempt->run, attempt->scratch, attempt->log, &attempt->arena, result);
     attempt_take_survey (attempt);

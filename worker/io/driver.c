@@ -79,6 +79,7 @@ static void start_attempt (struct driver *driver, const struct msg_run *run)
     assert (!driver->attempt);
     driver->place.stop_ms = limits->stop_ms;
     driver->place.log_bytes = limits->log_bytes;
+    driver->place.device_wait_ms = limits->device_wait_ms;
     driver->attempt = attempt_start (driver->loop, &driver->place, run, clock_boot_ms ());
 }
 

@@ -13,10 +13,13 @@
 #include <unistd.h>
 #include "common/wire/wire.h"
 #include "worker/io/cache_errand.h"
+#include "worker/io/device_wait.h"
 #include "worker/io/environ.h"
 #include "worker/io/environment.h"
 #include "worker/io/kit.h"
+#include "worker/io/log_reader.h"
 #include "worker/io/self.h"
+#include "worker/io/wheels.h"
 
 /* FINDINGS_MAX findings of a path and a sentence each, and what else it says. */
 enum { ANSWER_MAX_BYTES = 128 * 1024 };
@@ -29,18 +32,32 @@ static const struct field answer_fields[] = {
     F_TEXT (5, struct errand_answer, cache_state, SENTENCE_MAX_BYTES),
     F_RECORD (6, struct errand_answer, seal, &seal_record),
     F_TEXT (7, struct errand_answer, kit, PATH_MAX_BYTES),
-    F_TEXTS (8, struct errand_answer, missing, KIT_FILES_MAX, SHA256_HEX_BYTES),
+    F_TEXTS (8, struct errand_answer, missing, KIT_FILES_MAX + WHEELS_MAX, SHA256_HEX_BYTES),
     F_RECORD (9, struct errand_answer, cache, &cache_view_record),
     F_LIST (10, struct errand_answer, findings, FINDINGS_MAX, &finding_record),
+    F_TEXT (11, struct errand_answer, waited, SENTENCE_MAX_BYTES),
+    F_LIST (12, struct errand_answer, sightings, SIGHTINGS_MAX, &sighting_record),
+    F_TEXTS (13, struct errand_answer, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
 };
 static const struct record answer_record = RECORD ("answer", struct errand_answer, answer_fields);
 
-static const char *const kind_words[] = { "none", "prepare", "seal", "audit" };
+/* An order as it is handed over; `run` are the bytes of the RUN. */
+struct parcel { struct text run; uint64_t device_wait_ms, output_bytes; struct text tail; };
+static const struct field parcel_fields[] = {
+    F_BYTES (1, struct parcel, run, MSG_MAX_BYTES),
+    F_U64 (2, struct parcel, device_wait_ms, INT64_MAX),
+    F_U64 (3, struct parcel, output_bytes, INT64_MAX),
+    F_BYTES (4, struct parcel, tail, RESULT_TAIL_MAX_BYTES),
+};
+static const struct record parcel_record = RECORD ("order", struct parcel, parcel_fields);
+enum { PARCEL_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 64 };
+
+static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
 static const struct names kind_names = { kind_words, sizeof kind_words / sizeof kind_words[0] };
 
 static bool needs_environment (const struct msg_run *run)
 {
-    return run->rung.kind == PROGRAM_CANARY && run->rung.needs_env;
+    return run->rung.kind != PROGRAM_COMMAND && run->rung.needs_env; /* a probe's plugin may lie there */
 }
 
 static bool needs_cache (const struct msg_run *run)
@@ -62,11 +79,22 @@ bool errand_audit_is_needed (const struct msg_run *run)
 
 /* ---- the worker's end ---- */
 
-static int open_channel (const struct msg_run *run, int pair[2], struct err *err)
+static void put_parcel (const struct errand_order *order, struct buf *out)
+{
+    struct buf run;
+    buf_init (&run, MSG_MAX_BYTES);
+    wire_put_record (&run, msg_body (MSG_RUN), order->run);
+    struct parcel parcel = { buf_as_text (&run), order->device_wait_ms, order->output_bytes, order->tail };
+    wire_put_record (out, &parcel_record, &parcel);
+    out->overflow |= run.overflow;
+    buf_release (&run);
+}
+
+static int open_channel (const struct errand_order *order, int pair[2], struct err *err)
 {
     struct buf bytes;
-    buf_init (&bytes, MSG_MAX_BYTES);
-    wire_put_record (&bytes, msg_body (MSG_RUN), run);
+    buf_init (&bytes, PARCEL_MAX_BYTES);
+    put_parcel (order, &bytes);
     int rc = -1;
     if (bytes.overflow) {
         err_set (err, ERR_LIMIT, "the order of this attempt is larger than a message");
@@ -95,16 +123,17 @@ static struct exec *start_process (enum errand_kind kind, struct text host, cons
     environ_begin (&list, &arena);
     struct spawn_order order = { .program = self_program (), .argv = argv, .envp = environ_block (&list),
                                  .directory = directory, .output_fd = report_fd, .channel_fd = channel_fd };
-    struct exec *exec = exec_start (&order, err);
+    /* Who has a device open is not seen from inside a pid namespace. */
+    struct exec *exec = kind == ERRAND_DEVICE ? exec_start_outside (&order, err) : exec_start (&order, err);
     arena_release (&arena);
     return exec;
 }
 
-struct exec *errand_start (enum errand_kind kind, const struct msg_run *run, struct text host, const char *directory,
-                           int report_fd, int *channel_fd, struct err *err)
+struct exec *errand_start (enum errand_kind kind, const struct errand_order *order, struct text host,
+                           const char *directory, int report_fd, int *channel_fd, struct err *err)
 {
     int pair[2];
-    if (open_channel (run, pair, err) < 0)
+    if (open_channel (order, pair, err) < 0)
         return NULL;
     struct exec *exec = start_process (kind, host, directory, report_fd, pair[1], err);
     close (pair[1]);
@@ -138,7 +167,7 @@ static void no_answer (const struct exec_end *end, const char *why, struct arena
     bool signalled = WIFSIGNALED (end->status);
     int code = signalled ? WTERMSIG (end->status) : WEXITSTATUS (end->status);
     *answer = (struct errand_answer) { .layer = LAYER_SLICEUP };
-    answer->problem = text_format (arena, "the preparation or sealing of this attempt gave no answer (%s %d%s%s)",
+    answer->problem = text_format (arena, "the process that prepares or closes this attempt gave no answer (%s %d%s%s)",
                                    signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
 }
 
@@ -197,15 +226,38 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     if (kit_find (&files, directory, arena, &kit, &err) < 0)
         return errand_fail (answer, arena, LAYER_HOST, &err);
     answer->kit = kit.folder;
-    answer->missing.items = kit.missing.items;
-    answer->missing.n = kit.missing.n;
-    return kit.missing.n ? -1 : 0;
+    answer->missing.items = arena_array (arena, kit.missing.n + WHEELS_MAX, sizeof *answer->missing.items);
+    for (uint32_t i = 0; i < kit.missing.n; i++)
+        answer->missing.items[answer->missing.n++] = kit.missing.items[i];
+    return 0;
+}
+
+/* What is complete is not built again, so nothing is brought here for it. */
+static bool is_complete (const struct msg_run *run, struct arena *arena)
+{
+    char path[PATH_MAX];
+    return environment_path (&run->pins, path, sizeof path, NULL) == 0
+           && access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) == 0;
+}
+
+static int find_wheels (const struct msg_run *run, const char *directory, struct arena *arena,
+                        struct errand_answer *answer)
+{
+    struct err err = { 0 };
+    uint32_t missing_n = 0;
+    if (!wheels_are_needed (run) || is_complete (run, arena))
+        return 0;
+    if (wheels_find (run, directory, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
+        return errand_fail (answer, arena, LAYER_HOST, &err);
+    answer->missing.n += missing_n;
+    return 0;
 }
 
 static void prepare (const struct errand_place *place, const struct msg_run *run, struct arena *arena,
                      struct errand_answer *answer)
 {
-    if (find_kit (run, place->directory, arena, answer) < 0)
+    if (find_kit (run, place->directory, arena, answer) < 0 || find_wheels (run, place->directory, arena, answer) < 0
+        || answer->missing.n)
         return;
     if (needs_environment (run) && find_environment (run, arena, answer) < 0)
         return;
@@ -226,11 +278,23 @@ static int tell (const struct errand_answer *answer, struct err *err)
     return rc;
 }
 
-static void work (enum errand_kind kind, const struct errand_place *place, const struct msg_run *run,
+static void wait_for_device (const struct errand_order *order, struct arena *arena, struct errand_answer *answer)
+{
+    answer->done = device_wait (&fact_roots_real, order->device_wait_ms, arena, &answer->waited, &answer->problem) == 0;
+    if (!answer->done)
+        answer->layer = LAYER_DEVICE;
+}
+
+static void work (enum errand_kind kind, const struct errand_place *place, const struct errand_order *order,
                   struct arena *arena, struct errand_answer *answer)
 {
+    const struct msg_run *run = order->run;
     if (kind == ERRAND_PREPARE)
         prepare (place, run, arena, answer);
+    else if (kind == ERRAND_DEVICE)
+        wait_for_device (order, arena, answer);
+    else if (kind == ERRAND_READ)
+        log_reader_errand (run, order, place->directory, arena, answer);
     else if (kind == ERRAND_SEAL)
         cache_errand_seal (&run->cache, arena, answer);
     else
@@ -241,13 +305,17 @@ static int carry_out (enum errand_kind kind, const struct errand_place *place, s
 {
     struct buf bytes;
     struct msg_run run = { 0 };
+    struct parcel parcel = { 0 };
     struct errand_answer answer = { 0 };
-    buf_init (&bytes, MSG_MAX_BYTES);
+    buf_init (&bytes, PARCEL_MAX_BYTES);
     int rc = read_all (SPAWN_CHANNEL_FD, &bytes, err);
     if (rc == 0)
-        rc = wire_get_record (buf_as_text (&bytes), msg_body (MSG_RUN), &run, arena, err);
+        rc = wire_get_record (buf_as_text (&bytes), &parcel_record, &parcel, arena, err);
+    if (rc == 0)
+        rc = wire_get_record (parcel.run, msg_body (MSG_RUN), &run, arena, err);
     if (rc == 0) {
-        work (kind, place, &run, arena, &answer);
+        struct errand_order order = { &run, parcel.device_wait_ms, parcel.output_bytes, parcel.tail };
+        work (kind, place, &order, arena, &answer);
         rc = tell (&answer, err);
     }
     buf_release (&bytes);
@@ -261,7 +329,7 @@ int errand_main (int argc, char **argv)
     struct arena arena = { 0 };
     if (argc != 4 || !names_find (&kind_names, text_of (argv[1]), &kind) || kind == ERRAND_NONE) {
         fprintf (stderr, "sliceup-worker: errand is started by the worker itself: "
-                         "errand prepare|seal|audit DIRECTORY HOST\n");
+                         "errand prepare|device|seal|audit|read DIRECTORY HOST\n");
         return 2;
     }
     struct errand_place place = { .directory = argv[2], .host = text_of (argv[3]) };

@@ -7,9 +7,10 @@
 #include "worker/io/clean.h"
 #include "worker/io/json_record.h"
 #include "worker/io/key_line.h"
+#include "worker/io/memory_line.h"
 
 enum { SHOWN_BYTES = 120 };
-enum { KEYS_MAX_BYTES = 20 * 1024 }; /* the keys' share of EVIDENCE_MAX_BYTES */
+enum { KEYS_MAX_BYTES = 19 * 1024 }; /* the keys' share of EVIDENCE_MAX_BYTES */
 
 typedef int take_fn (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err);
 
@@ -287,12 +288,7 @@ static int take_cache (struct evidence *evidence, const json_t *line, struct say
 static int take_memory (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
 {
     (void) saying;
-    const json_t *peak = json_object_get (line, "peak_bytes");
-    if (!json_is_integer (peak) || json_integer_value (peak) < 0)
-        return err_set (err, ERR_PARSE, "peak_bytes: expected a whole number from 0");
-    if ((uint64_t) json_integer_value (peak) > evidence->result.peak_bytes)
-        evidence->result.peak_bytes = (uint64_t) json_integer_value (peak);
-    return 0;
+    return memory_line_take (line, &evidence->result, err);
 }
 
 /* The first failure is the cause; what follows it is mostly clean-up that failed as well. */

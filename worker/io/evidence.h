@@ -9,8 +9,9 @@
 #include "common/base/err.h"
 #include "common/model/msg.h"
 
-/* What the lists of a result may cost on the wire: with its single texts it still fits one message (MSG_MAX_BYTES). */
-enum { EVIDENCE_MAX_BYTES = 44 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
+/* What the lists of a result may cost on the wire: with its single texts and with what the worker itself adds (findings,
+ * notes, what was found in its log) it still fits one message (MSG_MAX_BYTES). */
+enum { EVIDENCE_MAX_BYTES = 39 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
 /* Counter: keys that a program told and the result does not carry. */
 #define EVIDENCE_KEYS_LEFT_OUT "cache_keys_left_out"
 enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */

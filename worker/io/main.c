@@ -12,6 +12,7 @@
 #include "worker/io/errand.h"
 #include "worker/io/facts.h"
 #include "worker/io/preflight.h"
+#include "worker/io/probe.h"
 #include "worker/io/restore.h"
 #include "worker/io/seat.h"
 #include "worker/io/self.h"
@@ -31,6 +32,7 @@ static const char help[] =
     "  restore        build or check the Python environment of a pin file: --pins FILE --env-dir DIR --python PYTHON\n"
     "  cache          tell whether a shared compile cache can be used here, and what protects it: --root DIR\n"
     "                 [--least LEVEL]\n"
+    "  probe          tell whether a PJRT plugin works here, step by step, without Python: --plugin PATH\n"
     "  errand         started by the worker itself, for what takes long\n"
     "  confine        started by the worker itself: takes the rights to write a cache away, and becomes a program\n"
     "\n"
@@ -88,7 +90,7 @@ static int join_main (int argc, char **argv)
 static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
     { "join", join_main }, { "facts", facts_main }, { "preflight", preflight_main },
     { "restore", restore_main }, { "errand", errand_main }, { "confine", confine_main },
-    { "cache", survey_main },
+    { "cache", survey_main }, { "probe", probe_main },
 };
 
 int main (int argc, char **argv)

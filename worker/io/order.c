@@ -10,6 +10,7 @@
 #include "worker/io/parse.h"
 #include "worker/io/self.h"
 #include "worker/io/spawn.h"
+#include "worker/io/wheels.h"
 
 struct text order_cache_path (const struct order_place *place, struct arena *arena)
 {
@@ -50,6 +51,11 @@ static void set_python (struct environ_list *list, const struct msg_run *run, co
 
 /* ---- environment ---- */
 
+static bool is_builtin (const struct msg_run *run, const char *word)
+{
+    return run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, word);
+}
+
 static int set_launch_policy (struct environ_list *list, const struct msg_run *run, const struct order_place *place,
                               struct err *err)
 {
@@ -64,15 +70,18 @@ static int set_launch_policy (struct environ_list *list, const struct msg_run *r
     return environ_set_all (list, &vars, err);
 }
 
+/* The probe loads the runtime, so it gets the launch policy as canaries do. */
 static int set_environment (struct environ_list *list, const struct msg_run *run, const struct order_place *place,
                             struct err *err)
 {
-    if (run->rung.kind == PROGRAM_BUILTIN)
+    if (run->rung.kind == PROGRAM_BUILTIN && !is_builtin (run, "probe"))
         environ_add_network (list); /* ours, and pip below it has to reach its index */
     else if (set_launch_policy (list, run, place, err) < 0)
         return -1;
     else
         environ_set (list, TEXT_LIT ("HOME"), place->scratch);
+    if (is_builtin (run, "facts"))
+        environ_add_families (list);
     parse_set_environment (run, place->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
         set_python (list, run, place);
@@ -168,6 +177,19 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct orde
     json_object_set_new (args, "pins_sha256", json_text (pins->file.sha256));
     json_object_set_new (args, "env_dir", json_text (pins->env_dir));
     json_object_set_new (args, "python", json_text (pins->python));
+    if (wheels_are_needed (run))
+        json_object_set_new (args, "wheels", json_text (wheels_folder (place->directory, arena)));
+}
+
+/* For facts: what programs of this run would start with. */
+static void add_profile (json_t *args, const struct msg_run *run)
+{
+    json_t *vars = json_object ();
+    for (uint32_t i = 0; i < run->profile.env.n; i++) {
+        const struct var *var = &run->profile.env.items[i];
+        json_object_setn_new (vars, var->name.ptr, var->name.len, json_text (var->value));
+    }
+    json_object_set_new (args, "profile_env", vars);
 }
 
 /* For the survey: its order names the whole cache. */
@@ -179,6 +201,17 @@ static void add_cache (json_t *args, const struct msg_run *run)
     json_object_set_new (args, "room", json_string (run->cache.role == CACHE_ROLE_READER ? "any" : "needed"));
     json_object_set_new (args, "least", json_string (names_of (&enforcement_names, run->cache.least
                                                                ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
+}
+
+/* It ends a plugin that hangs itself, and then says in which step, before the worker ends both. */
+static void add_probe (json_t *args, const struct msg_run *run, const struct order_place *place)
+{
+    struct text python = place->python, tail = TEXT_LIT ("/bin/python");
+    uint64_t limit_ms = run->rung.timeout_ms, margin_ms = limit_ms / 10 > 2000 ? limit_ms / 10 : 2000;
+    limit_ms -= margin_ms < limit_ms / 2 ? margin_ms : limit_ms / 2;
+    json_object_set_new (args, "limit_ms", json_integer ((json_int_t) limit_ms));
+    if (python.len > tail.len)
+        json_object_set_new (args, "env_folder", json_text ((struct text) { python.ptr, python.len - tail.len }));
 }
 
 static json_t *json_attempt (const struct msg_run *run, const struct order_place *place)
@@ -210,8 +243,12 @@ static int make_line (const struct msg_run *run, const struct order_place *place
     int rc = add_args (args, run, err);
     if (run->rung.kind == PROGRAM_BUILTIN)
         add_pins (args, run, place, arena);
-    if (run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, "cache"))
+    if (is_builtin (run, "probe"))
+        add_probe (args, run, place);
+    if (is_builtin (run, "cache"))
         add_cache (args, run);
+    if (is_builtin (run, "facts"))
+        add_profile (args, run);
     json_object_set_new (line, "args", args);
     char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;
     assert (text || rc < 0);

@@ -202,16 +202,34 @@ uint64_t output_unsent_bytes (const struct output *output)
     return output->unsent_bytes;
 }
 
-struct text output_tail (const struct output *output, struct arena *arena)
+struct text output_end (const struct output *output, struct arena *arena)
 {
-    char line[TAIL_BYTES];
+    char bytes[TAIL_BYTES];
     uint32_t len = output->bytes < TAIL_BYTES ? (uint32_t) output->bytes : TAIL_BYTES;
     for (uint32_t i = 0; i < len; i++)
-        line[i] = output->tail[(output->bytes - len + i) % TAIL_BYTES];
-    struct text raw = { line, len };
+        bytes[i] = output->tail[(output->bytes - len + i) % TAIL_BYTES];
+    return text_copy (arena, (struct text) { bytes, len });
+}
+
+/* Not into the middle of a character. */
+static struct text last_bytes (struct text text, uint32_t bytes)
+{
+    bool cut = text.len > bytes;
+    text.ptr += cut ? text.len - bytes : 0;
+    text.len = cut ? bytes : text.len;
+    while (cut && text.len && (text.ptr[0] & 0xC0) == 0x80) {
+        text.ptr++;
+        text.len--;
+    }
+    return text;
+}
+
+struct text output_tail (const struct output *output, struct arena *arena)
+{
+    struct text raw = output_end (output, arena);
     while (raw.len && output->bytes > TAIL_BYTES && (raw.ptr[0] & 0xC0) == 0x80) { /* the cut may split a character */
         raw.ptr++;
         raw.len--;
     }
-    return text_clean (arena, raw, TAIL_BYTES);
+    return last_bytes (text_clean (arena, raw, 3 * TAIL_BYTES), TAIL_BYTES); /* what is cleaned gets longer */
 }

@@ -33,6 +33,7 @@ void output_finish (struct output *output, uint64_t now_ms);    /* sends the las
 uint64_t output_bytes (const struct output *output);
 uint64_t output_dropped_bytes (const struct output *output);    /* not in the file */
 uint64_t output_unsent_bytes (const struct output *output);     /* not given to the coordinator */
-struct text output_tail (const struct output *output, struct arena *arena); /* valid UTF-8 */
+struct text output_end (const struct output *output, struct arena *arena);  /* the last RESULT_TAIL_MAX_BYTES, as printed */
+struct text output_tail (const struct output *output, struct arena *arena); /* of that the end, as valid UTF-8 */
 
 #endif

@@ -14,8 +14,8 @@
 #include "worker/io/clean.h"
 
 /* An attempt line carries a rung's arguments and may be longer than what a program may say. */
-/* A result travels in one message of 64 KiB: a fact is a value, not a listing. */
-enum { PROTOCOL = 1, VALUE_BYTES_MAX = 1000, ATTEMPT_BYTES_MAX = 512 * 1024, ATTEMPT_WAIT_MS = 60000 };
+/* A value is as long as a result may hold it; who says many of them bounds them together (worker/io/evidence.h). */
+enum { PROTOCOL = 1, VALUE_BYTES_MAX = TEXT_MAX_BYTES, ATTEMPT_BYTES_MAX = 512 * 1024, ATTEMPT_WAIT_MS = 60000 };
 
 struct speaker {
     int fd;                 /* the worker, or -1: by hand */
@@ -134,6 +134,28 @@ const char *speaker_arg (const struct speaker *speaker, const char *name)
     return json_string_value (json_object_get (json_object_get (speaker->attempt, "args"), name));
 }
 
+bool speaker_denies (const struct speaker *speaker, const char *name)
+{
+    return json_is_false (json_object_get (json_object_get (speaker->attempt, "args"), name));
+}
+
+var_list speaker_arg_vars (const struct speaker *speaker, const char *name, struct arena *arena)
+{
+    json_t *object = json_object_get (json_object_get (speaker->attempt, "args"), name), *value;
+    var_list vars = { arena_array (arena, json_object_size (object), sizeof *vars.items), 0 };
+    const char *key;
+    json_object_foreach (object, key, value)
+        if (json_is_string (value))
+            vars.items[vars.n++] = (struct var) { text_copy (arena, text_of (key)),
+                                                  text_copy (arena, text_of (json_string_value (value))) };
+    return vars;
+}
+
+const struct json_t *speaker_args (const struct speaker *speaker)
+{
+    return json_object_get (speaker->attempt, "args");
+}
+
 /* ---- what we say ---- */
 
 static int send_all (int fd, const char *bytes, size_t len, struct err *err)
@@ -216,6 +238,47 @@ void speaker_bundle (struct speaker *speaker, const struct var *items, uint32_t 
         }
         say (speaker, json_pack ("{ss so}", "type", "bundle", "items", object));
     }
+}
+
+void speaker_backend (struct speaker *speaker, const struct backend *backend)
+{
+    json_t *line = json_pack ("{ss so so so so}", "type", "backend",
+                              "platform", json_clean (backend->platform, ID_MAX_BYTES),
+                              "platform_version", json_clean (backend->platform_version, VALUE_BYTES_MAX),
+                              "device_kind", json_clean (backend->device_kind, WORD_MAX_BYTES),
+                              "kernel_path", json_clean (backend->kernel_path, NAME_MAX_BYTES));
+    json_t *counts = json_pack ("{sI sI sI sI}", "devices", (json_int_t) backend->devices,
+                                "local_devices", (json_int_t) backend->local_devices,
+                                "process_count", (json_int_t) backend->process_count,
+                                "process_index", (json_int_t) backend->process_index);
+    json_object_update (line, counts);
+    json_decref (counts);
+    say (speaker, line);
+}
+
+void speaker_check (struct speaker *speaker, const struct check *check)
+{
+    say (speaker, json_pack ("{ss so sf sf sf}", "type", "check", "name", json_clean (check->name, WORD_MAX_BYTES),
+                             "expected", check->expected, "observed", check->observed, "tolerance", check->tolerance));
+}
+
+void speaker_counters (struct speaker *speaker, const struct number *items, uint32_t n)
+{
+    json_t *values = json_object ();
+    for (uint32_t i = 0; i < n; i++) {
+        char name[WORD_MAX_BYTES + 1];
+        if (text_to_c (items[i].name, name, sizeof name) &&
+            json_object_set_new (values, name, json_integer ((json_int_t) items[i].value)))
+            abort (); /* out of memory is the only reason left */
+    }
+    say (speaker, json_pack ("{ss so}", "type", "counters", "values", values));
+}
+
+void speaker_memory (struct speaker *speaker, uint64_t peak_bytes, uint64_t predicted_bytes, uint64_t device_peak_bytes)
+{
+    say (speaker, json_pack ("{ss sI sI sI}", "type", "memory", "peak_bytes", (json_int_t) peak_bytes,
+                             "predicted_bytes", (json_int_t) predicted_bytes,
+                             "device_peak_bytes", (json_int_t) device_peak_bytes));
 }
 
 void speaker_failure (struct speaker *speaker, enum layer layer, struct text text)

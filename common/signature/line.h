@@ -1,0 +1,32 @@
+/* line.h - one line of a log: where it begins and ends, made fit for people, and how much it looks like an error.
+ *
+ * Knows no signatures. Pure. */
+#ifndef SLICEUP_SIGNATURE_LINE_H
+#define SLICEUP_SIGNATURE_LINE_H
+
+#include "common/model/result.h"
+
+/* How far from a place its line is looked for: whoever prints longer ones is shown the part around it. */
+enum { LINE_REACH_BYTES = 4096 };
+
+enum line_grade {
+    LINE_PLAIN = 0,
+    LINE_HARMLESS,              /* says itself that it is of level info or warning */
+    LINE_ERROR,                 /* speaks of something that failed */
+    LINE_FATAL,                 /* an exception, a status, a fatal log line: looks like the reason of an end */
+};
+
+/* The line around `at`, which is below `window.len`; what a carriage return was to overprint is a line of its own. */
+struct text line_around (struct text window, uint32_t at);
+/* Bytes of the terminal sequence that begins at `at`, where an ESC is; at least 1. */
+uint32_t line_escape (struct text window, uint32_t at);
+/* Without terminal sequences, blanks at both ends, or bytes that a terminal would not print: what fits in `bytes`. */
+uint32_t line_clean (struct text line, char *out, uint32_t bytes);
+enum line_grade line_grade (struct text cleaned);
+/* Texts one of which is in every line that is not LINE_PLAIN or LINE_HARMLESS. The first is that of a Python traceback. */
+const char *const *line_signs (uint32_t *n);
+/* The exception of the Python traceback whose heading is at `at`; false: it is not in the window,
+ * and `line` is the last one that was looked at. */
+bool line_of_exception (struct text window, uint32_t at, struct text *line);
+
+#endif

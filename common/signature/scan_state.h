@@ -1,0 +1,45 @@
+/* scan_state.h - a scan from inside the room: scan.c fills it, findings.c says what came of it. */
+#ifndef SLICEUP_SIGNATURE_SCAN_STATE_H
+#define SLICEUP_SIGNATURE_SCAN_STATE_H
+
+#include "common/signature/set.h"
+#include "common/signature/shown.h"
+
+struct place {
+    uint64_t offset;
+    uint32_t line, len;
+    char text[SHOWN_LINE_BYTES];
+};
+
+/* One signature on its way to being sighted. Occurrences of its text that are near one another are one message. */
+struct watch {
+    bool sighted, open, excluded;
+    uint32_t also;              /* bit per condition that was met */
+    uint64_t last;              /* end of the text's latest occurrence */
+    uint32_t last_line;         /* that of the latest occurrence; kept of transient ones and of noise */
+    struct place place;         /* of the first one of the message */
+};
+
+struct signature_scan {
+    const struct signature_set *set;
+    char *window;
+    uint32_t len, done;         /* bytes in the window, and of these those that were read */
+    uint64_t base;              /* offset of the window's first byte in the log */
+    uint32_t state;
+    uint64_t counted_to;        /* line ends before this offset: */
+    uint32_t lines;
+    uint64_t line_from, line_to;    /* the line looked at last; none: both 0 */
+    uint64_t known_line;        /* offset of the latest line that holds something known, plus 1 */
+    uint64_t traced_to;         /* tracebacks that begin before this offset have been followed */
+    uint64_t signed_line;       /* offset of the latest line that was looked at for a sign, plus 1 */
+    uint64_t *seen;             /* per needle: end of its latest occurrence; 0: none */
+    struct watch *watches;
+    struct shown shown;
+};
+
+/* From 1; `offset` lies in the window, and no line is counted twice on the way. */
+uint32_t scan_line_number (struct signature_scan *scan, uint64_t offset);
+/* After the last byte was read and each message is settled. */
+void findings_take (struct signature_scan *scan, struct arena *arena, struct signature_seen *out);
+
+#endif

@@ -1,0 +1,227 @@
+/* attempt_fixture.h - one worker's folder, one attempt in it, a coordinator that hands out files, and everything that became
+ * of it. Include after cmocka.h. */
+#ifndef SLICEUP_TESTS_ATTEMPT_FIXTURE_H
+#define SLICEUP_TESTS_ATTEMPT_FIXTURE_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/io/attempt.h"
+
+#define NONCE "00112233445566778899aabbccddeeff"
+enum { PATIENCE_MS = 30000 };
+
+/* One worker's folder, one attempt in it, and everything that became of it. */
+struct bench {
+    char directory[64];
+    struct loop *loop;
+    struct attempt_place place;
+    struct attempt *attempt;
+    struct msg_run run;
+    struct text argv[3];
+    struct arena arena;
+    const struct result *result;
+    char phases[512];
+    uint32_t gates;
+    bool answer_gates;
+    struct buf chunks;
+    uint64_t unsent_bytes;
+    uint32_t chunks_n, lasts;
+    bool deaf;                  /* the coordinator takes no chunks */
+    bool stop_hard;
+    const char *stop_on_phase;
+    enum ending stop_ending;    /* cancelled, when none is given */
+    bool stop_when_asked;       /* the loop, once a file was asked for */
+    struct kit_file files[2];
+    struct text held[2];        /* what the coordinator has of them */
+    struct msg_fetch ask;
+    bool asked, silent;         /* silent: it never answers */
+    uint32_t asks;
+    struct text refusal;
+};
+
+static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
+{
+    struct bench *bench = owner;
+    if (bench->deaf)
+        return false;
+    buf_text (&bench->chunks, chunk->bytes);
+    bench->unsent_bytes = chunk->unsent_bytes;
+    bench->chunks_n++;
+    bench->lasts += chunk->last;
+    return true;
+}
+
+static inline bool take_ask (void *owner, const struct msg_fetch *ask)
+{
+    struct bench *bench = owner;
+    bench->ask = (struct msg_fetch) { text_copy (&bench->arena, ask->sha256), ask->offset };
+    bench->asked = true;
+    bench->asks++;
+    return true;
+}
+
+/* Pieces of 100 bytes, as a coordinator far away would send them: after the call that asked. */
+static inline void answer_ask (struct bench *bench)
+{
+    struct msg_chunk chunk = { .sha256 = bench->ask.sha256, .offset = bench->ask.offset, .problem = bench->refusal };
+    bench->asked = false;
+    for (int i = 0; i < 2 && !chunk.problem.len; i++) {
+        struct text held = bench->held[i];
+        if (!text_equal (bench->files[i].file.sha256, chunk.sha256) || !held.len)
+            continue;
+        uint32_t left = held.len - (uint32_t) chunk.offset;
+        chunk.bytes = (struct text) { held.ptr + chunk.offset, left < 100 ? left : 100 };
+        chunk.size_bytes = held.len;
+    }
+    attempt_chunk (bench->attempt, &chunk, clock_boot_ms ());
+}
+
+static inline void take_event (struct bench *bench, const struct attempt_event *event)
+{
+    if (event->kind == ATTEMPT_EVENT_ENDED) {
+        bench->result = event->result;
+        loop_stop (bench->loop);
+    } else if (event->kind == ATTEMPT_EVENT_GATE) {
+        bench->gates++;
+        if (bench->answer_gates)
+            attempt_go (bench->attempt, event->name, TEXT_LIT ("opened"));
+    } else {
+        size_t len = strlen (bench->phases);
+        snprintf (bench->phases + len, sizeof bench->phases - len, "%.*s ", TEXT_ARG (event->name));
+        if (bench->stop_on_phase && text_is (event->name, bench->stop_on_phase))
+            attempt_stop (bench->attempt, bench->stop_hard, bench->stop_ending, TEXT_LIT ("enough"), clock_boot_ms ());
+    }
+}
+
+static inline void pass (void *owner)
+{
+    struct bench *bench = owner;
+    struct attempt_event event;
+    attempt_turn (bench->attempt, clock_boot_ms ());
+    while (bench->asked && !bench->silent)
+        answer_ask (bench);
+    if (bench->asks && bench->stop_when_asked)
+        loop_stop (bench->loop);
+    while (attempt_next (bench->attempt, &event))
+        take_event (bench, &event);
+    loop_deadline (bench->loop, attempt_deadline_ms (bench->attempt));
+}
+
+static inline void on_signal (void *owner, int signal_number, int64_t pid)
+{
+    (void) owner;
+    (void) pid;
+    assert_int_equal (signal_number, SIGCHLD);
+}
+
+static inline int setup (void **state)
+{
+    static const int signals[] = { SIGCHLD, 0 };
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->directory, sizeof bench->directory, "/tmp/test_attempt.XXXXXX");
+    assert_non_null (mkdtemp (bench->directory));
+    bench->loop = loop_open (NULL);
+    assert_non_null (bench->loop);
+    assert_int_equal (loop_signals (bench->loop, signals, on_signal, bench, NULL), 0);
+    loop_each_pass (bench->loop, pass, bench);
+    bench->place = (struct attempt_place) { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .owner = bench,
+                                            .directory = bench->directory, .output = take_chunk, .fetch = take_ask,
+                                            .stop_ms = 300, .log_bytes = 1 << 20 };
+    bench->run = (struct msg_run) { .key = { 2, PASS_ONCE, 1 }, .nonce = TEXT_LIT (NONCE), .world = 1,
+                                    .address = TEXT_LIT ("127.0.0.1"), .secret = 77 };
+    bench->run.rung = (struct rung) { .id = TEXT_LIT ("tiny"), .scope = SCOPE_HOST, .timeout_ms = PATIENCE_MS };
+    bench->run.profile = (struct profile) { .name = TEXT_LIT ("p"), .backend = TEXT_LIT ("cpu"),
+                                             .devices_per_host = 2 };
+    buf_init (&bench->chunks, 64 << 20);
+    bench->stop_ending = ENDING_CANCELLED;
+    *state = bench;
+    return 0;
+}
+
+static inline int teardown (void **state)
+{
+    struct bench *bench = *state;
+    attempt_destroy (bench->attempt);
+    loop_close (bench->loop);
+    buf_release (&bench->chunks);
+    arena_release (&bench->arena);
+    assert_int_equal (folder_remove (bench->directory, NULL), 0);
+    mem_free (bench);
+    return 0;
+}
+
+static inline void use_command (struct bench *bench, const char *script)
+{
+    bench->argv[0] = TEXT_LIT ("sh");
+    bench->argv[1] = TEXT_LIT ("-c");
+    bench->argv[2] = text_of (script);
+    bench->run.rung.kind = PROGRAM_COMMAND;
+    bench->run.rung.argv.items = bench->argv;
+    bench->run.rung.argv.n = 3;
+}
+
+/* A canary of its own: without the helper, so that every word on the channel stands here. */
+static inline void use_canary (struct bench *bench, const char *body)
+{
+    static const char prologue[] = "import json, os, socket, sys, time\n"
+                                   "channel = socket.socket(fileno=int(os.environ['SLICEUP_FD']))\n"
+                                   "lines = channel.makefile('rb')\n"
+                                   "attempt = json.loads(lines.readline())\n"
+                                   "def say(**line): channel.sendall(json.dumps(line).encode() + b'\\n')\n"
+                                   "def done(): say(type='done', nonce=attempt['nonce'])\n";
+    struct text path = text_format (&bench->arena, "%s/canary.py", bench->directory);
+    struct text text = text_format (&bench->arena, "%s%s", prologue, body);
+    struct digest digest = digest_of (text.ptr, text.len);
+    char hex[DIGEST_HEX_BYTES];
+    assert_int_equal (atomic_file_write (path.ptr, text.ptr, text.len, 0600, NULL), 0);
+    bench->run.rung.kind = PROGRAM_CANARY;
+    bench->run.rung.program.path = path;
+    bench->run.rung.program.sha256 = text_format (&bench->arena, "%s", digest_hex (&digest, hex));
+}
+
+static inline const struct result *run (struct bench *bench)
+{
+    bench->attempt = attempt_start (bench->loop, &bench->place, &bench->run, clock_boot_ms ());
+    assert_int_equal (loop_run (bench->loop, NULL), 0);
+    assert_non_null (bench->result);
+    assert_true (record_check (&result_record, bench->result, NULL));
+    assert_true (attempt_key_equal (&bench->result->key, &bench->run.key));
+    return bench->result;
+}
+
+/* Runs again in the same folder, as the next attempt. */
+static inline const struct result *run_again (struct bench *bench)
+{
+    attempt_destroy (bench->attempt);
+    bench->attempt = NULL;
+    bench->result = NULL;
+    bench->phases[0] = 0;
+    bench->run.key.attempt++;
+    return run (bench);
+}
+
+static inline void has (struct text text, const char *what)
+{
+    if (!text_find (text, text_of (what), NULL))
+        fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (text));
+}
+
+static inline struct text log_of (struct bench *bench)
+{
+    struct buf bytes;
+    struct text path = attempt_path (&bench->arena, bench->directory, "logs", &bench->run.key, ".log");
+    buf_init (&bytes, 64 << 20);
+    assert_int_equal (file_read (path.ptr, &bytes, NULL), 0);
+    struct text text = text_copy (&bench->arena, buf_as_text (&bytes));
+    buf_release (&bytes);
+    return text;
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+#endif

@@ -1,0 +1,587 @@
+/* links: worker_io */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+#include "common/signature/signature.h"
+#include "common/wire/wire.h"
+#include "worker/io/confine.h"
+#include "worker/io/errand.h"
+#include "worker/io/evidence.h"
+#include "worker/io/exec.h"
+#include "worker/io/facts.h"
+#include "attempt_fixture.h"
+
+static struct signature signatures[] = {
+    { .id = TEXT_LIT ("hbm-full"), .text = TEXT_LIT ("Ran out of memory in memory space hbm"), .layer = LAYER_PROGRAM },
+    { .id = TEXT_LIT ("peer-gone"), .text = TEXT_LIT ("heartbeat timeout"), .layer = LAYER_COLLECTIVE, .peer = true },
+};
+#define HBM "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17G of 15G hbm."
+
+static void make_table_of (struct bench *bench, struct signature *items, uint32_t n)
+{
+    struct signature_table table = { 0 };
+    struct buf bytes;
+    char hex[DIGEST_HEX_BYTES];
+    table.signatures.items = items;
+    table.signatures.n = n;
+    buf_init (&bytes, 1 << 20);
+    wire_put_record (&bytes, &signature_table_record, &table);
+    struct digest digest = digest_of (bytes.ptr, bytes.len);
+    bench->held[0] = text_copy (&bench->arena, buf_as_text (&bytes));
+    bench->files[0].file.path = text_format (&bench->arena, "%s/table", bench->directory);
+    bench->files[0].file.sha256 = text_copy (&bench->arena, text_of (digest_hex (&digest, hex)));
+    bench->run.signatures = bench->files[0].file;
+    buf_release (&bytes);
+}
+
+static void make_table (struct bench *bench)
+{
+    make_table_of (bench, signatures, sizeof signatures / sizeof signatures[0]);
+}
+
+static void put_table (struct bench *bench, struct text bytes)
+{
+    assert_int_equal (atomic_file_write (bench->files[0].file.path.ptr, bytes.ptr, bytes.len, 0600, NULL), 0);
+}
+
+/* The table lies where the plan has it. */
+static void use_table (struct bench *bench)
+{
+    make_table (bench);
+    put_table (bench, bench->held[0]);
+}
+
+static const struct note *note_from (const struct result *result, const char *source)
+{
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        if (text_is (result->notes.items[i].source, source))
+            return &result->notes.items[i];
+    return NULL;
+}
+
+static void saw_hbm (const struct result *r)
+{
+    if (r->sightings.n != 1)
+        fail_msg ("%u sightings; %.*s", r->sightings.n, TEXT_ARG (r->problem));
+    assert_true (text_is (r->sightings.items[0].signature, "hbm-full"));
+    has (r->sightings.items[0].text, "Used 17G");
+}
+
+/* ---- which attempts are read ---- */
+
+static void a_known_text_long_before_the_end_is_seen (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    b->place.log_bytes = 8 << 20;
+    use_command (b, "echo one; echo '" HBM "'; i=0; head -c 1000000 /dev/zero | tr '\\0' x | fold -w 100; exit 3");
+    const struct result *r = run (b);
+    saw_hbm (r);
+    assert_int_equal (r->sightings.items[0].line, 2);
+    assert_int_equal (r->sightings.items[0].offset, 4);
+    assert_int_equal (r->shown.n, 0);
+    assert_false (text_find (r->tail, TEXT_LIT ("memory space"), NULL));
+    assert_int_equal (r->code, 3);
+    assert_int_equal (r->problem.len, 0);
+    assert_int_equal (b->asks, 0);
+    has (text_of (b->phases), "read ");
+}
+
+static void what_nobody_knows_is_shown (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "echo begun; echo 'ValueError: the frobnicator is of the wrong colour'; exit 1");
+    const struct result *r = run (b);
+    assert_int_equal (r->sightings.n, 0);
+    assert_int_equal (r->shown.n, 1);
+    has (r->shown.items[0], "frobnicator");
+}
+
+static void success_is_not_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "echo '" HBM "'; exit 0");
+    const struct result *r = run (b);
+    assert_int_equal (r->sightings.n, 0);
+    assert_string_equal (b->phases, "start ");
+}
+
+static void a_silent_end_is_not_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "exit 1");
+    run (b);
+    assert_string_equal (b->phases, "start ");
+}
+
+static void a_signal_is_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "echo '" HBM "'; kill -ABRT $$");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_SIGNALLED);
+    saw_hbm (r);
+}
+
+static void a_limit_that_passed_is_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    b->run.rung.timeout_ms = 500;
+    use_command (b, "echo '" HBM "'; while :; do sleep 0.05; done");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    has (r->problem, "its limit of 500 ms passed");
+    saw_hbm (r);
+}
+
+/* It is stopped once it has printed. */
+static void use_stopped (struct bench *b)
+{
+    struct file_ref table = b->files[0].file;
+    use_canary (b, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                   "print('" HBM "', flush=True)\nsay(type='phase', name='wait')\nlines.readline()\nsys.exit(5)\n");
+    b->run.signatures = table;
+    b->stop_on_phase = "wait";
+}
+
+static void a_lost_lease_is_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_stopped (b);
+    b->stop_ending = ENDING_LEASE_LOST;
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_LEASE_LOST);
+    saw_hbm (r);
+}
+
+static void what_was_cancelled_is_not_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_stopped (b);
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_CANCELLED);
+    assert_true (r->output_bytes > 0 && r->sightings.n == 0);
+    assert_false (strstr (b->phases, "read ") != NULL);
+}
+
+static void a_canary_that_ends_silently_with_status_0_is_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    struct file_ref table = b->files[0].file;
+    use_canary (b, "print('" HBM "')\n");
+    b->run.signatures = table;
+    const struct result *r = run (b);
+    assert_int_equal (r->code, 0);
+    assert_false (r->done);
+    saw_hbm (r);
+}
+
+/* ---- the table ---- */
+
+static void a_table_that_is_not_here_is_fetched_once (void **state)
+{
+    struct bench *b = *state;
+    make_table (b);
+    use_command (b, "echo '" HBM "'; exit 1");
+    saw_hbm (run (b));
+    uint32_t asks = b->asks;
+    assert_true (asks > 0);
+    saw_hbm (run_again (b));
+    assert_int_equal (b->asks, asks);
+}
+
+static void a_table_that_cannot_be_had_changes_nothing_else (void **state)
+{
+    struct bench *b = *state;
+    make_table (b);
+    b->refusal = TEXT_LIT ("it was changed since the plan was made");
+    use_command (b, "echo '" HBM "'; exit 3");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_EXITED);
+    assert_int_equal (r->code, 3);
+    assert_true (r->layer == LAYER_NONE && !r->problem.len && !r->sightings.n);
+    has (r->tail, "memory space");
+    assert_non_null (note_from (r, "log"));
+    has (note_from (r, "log")->text, "it was changed since the plan was made");
+}
+
+static void a_damaged_table_is_fetched_instead (void **state)
+{
+    struct bench *b = *state;
+    make_table (b);
+    put_table (b, TEXT_LIT ("no table"));
+    use_command (b, "echo '" HBM "'; exit 1");
+    saw_hbm (run (b));
+    assert_true (b->asks > 0);
+}
+
+static void a_file_that_is_no_table_is_noted (void **state)
+{
+    struct bench *b = *state;
+    char hex[DIGEST_HEX_BYTES];
+    struct text junk = TEXT_LIT ("\x93not a table");
+    struct digest digest = digest_of (junk.ptr, junk.len);
+    make_table (b);
+    put_table (b, junk);
+    b->run.signatures.sha256 = text_copy (&b->arena, text_of (digest_hex (&digest, hex)));
+    use_command (b, "echo '" HBM "'; exit 3");
+    const struct result *r = run (b);
+    assert_int_equal (r->code, 3);
+    has (note_from (r, "log")->text, "the table of known failures");
+}
+
+/* ---- logs ---- */
+
+static void the_end_of_a_log_that_was_cut_is_read_too (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    b->place.log_bytes = 1000;
+    use_command (b, "head -c 50000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo '" HBM "'; exit 1");
+    const struct result *r = run (b);
+    saw_hbm (r);
+    assert_int_equal (r->sightings.items[0].line, 0);
+    assert_int_equal (r->sightings.items[0].offset, r->output_bytes - sizeof HBM);
+    assert_int_equal (log_of (b).len, 1000);
+}
+
+static void of_a_log_that_is_not_kept_the_end_is_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    b->place.log_bytes = 0;
+    use_command (b, "echo '" HBM "'; exit 1");
+    const struct result *r = run (b);
+    assert_int_equal (log_of (b).len, 0);
+    saw_hbm (r);
+    assert_int_equal (r->sightings.items[0].offset, 0);
+}
+
+/* In a mount namespace of this process: its errands and programs are in it as well. */
+static void mount_small_logs (struct bench *bench)
+{
+    struct text logs = text_format (&bench->arena, "%s/logs", bench->directory);
+    if (geteuid () != 0)
+        skip (); /* mounting needs root */
+    assert_int_equal (folder_make (logs.ptr, 0700, NULL), 0);
+    assert_int_equal (unshare (CLONE_NEWNS), 0);
+    assert_int_equal (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_int_equal (mount ("tmpfs", logs.ptr, "tmpfs", 0, "size=64k"), 0);
+}
+
+static void a_log_on_a_full_disk_is_read_from_its_end (void **state)
+{
+    struct bench *b = *state;
+    mount_small_logs (b);
+    use_table (b);
+    use_command (b, "head -c 300000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo '" HBM "'; exit 1");
+    const struct result *r = run (b);
+    assert_int_equal (umount2 (text_format (&b->arena, "%s/logs", b->directory).ptr, MNT_DETACH), 0);
+    assert_in_range (r->dropped_bytes, 200000, r->output_bytes);
+    saw_hbm (r);
+    assert_int_equal (r->sightings.items[0].offset, r->output_bytes - sizeof HBM);
+}
+
+static void a_log_that_the_program_removed_is_read_from_its_end (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "echo '" HBM "'; rm ../../logs/*.log; exit 1");
+    saw_hbm (run (b));
+}
+
+/* Nobody writes to it. */
+static void a_pipe_in_place_of_the_log_holds_nobody (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "echo '" HBM "'; log=$(ls ../../logs/*.log); rm $log; mkfifo $log; exit 1");
+    saw_hbm (run (b));
+}
+
+/* A terabyte of nothing would be read for hours. */
+static void no_more_is_read_than_was_printed (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "echo '" HBM "'; truncate -s 1T ../../logs/*.log; exit 1");
+    saw_hbm (run (b));
+}
+
+static void binary_garbage_is_no_obstacle (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    use_command (b, "head -c 200000 /dev/urandom; printf '\\0\\377\\033[31m'; echo; echo '" HBM "'; exit 1");
+    const struct result *r = run (b);
+    assert_true (r->sightings.n >= 1);
+    saw_hbm (r);
+}
+
+/* Sixteen known texts with long names, each in a long line. */
+static void whatever_is_seen_fits_the_result (void **state)
+{
+    struct bench *b = *state;
+    struct signature many[SIGHTINGS_MAX];
+    for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
+        many[i] = (struct signature) { .id = text_format (&b->arena, "%060u", i), .layer = LAYER_HOST,
+                                       .text = text_format (&b->arena, "failure of kind %02u", i) };
+    make_table_of (b, many, SIGHTINGS_MAX);
+    put_table (b, b->held[0]);
+    use_command (b, "for i in 00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15; do "
+                    "echo \"failure of kind $i\" $(head -c 500 /dev/zero | tr '\\0' x); done; exit 1");
+    const struct result *r = run (b);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < r->sightings.n; i++)
+        bytes += r->sightings.items[i].text.len + r->sightings.items[i].signature.len + 32;
+    assert_int_equal (r->sightings.n, SIGHTINGS_MAX);
+    assert_in_range (bytes, 4 * 1024, 6 * 1024);
+    has (r->sightings.items[SIGHTINGS_MAX - 1].text, "failure of kind 15");
+}
+
+/* ---- stopping while it is read ---- */
+
+static void a_cancel_while_the_table_is_awaited_ends_it (void **state)
+{
+    struct bench *b = *state;
+    make_table (b);
+    b->silent = true;
+    use_command (b, "echo '" HBM "'; exit 3");
+    b->attempt = attempt_start (b->loop, &b->place, &b->run, clock_boot_ms ());
+    b->stop_when_asked = true;
+    assert_int_equal (loop_run (b->loop, NULL), 0); /* at the latest when reading took too long */
+    assert_true (b->asks > 0 && !b->result);
+    attempt_stop (b->attempt, false, ENDING_CANCELLED, TEXT_LIT ("enough"), clock_boot_ms ());
+    struct attempt_event event;
+    do
+        assert_true (attempt_next (b->attempt, &event));
+    while (event.kind != ATTEMPT_EVENT_ENDED);
+    assert_int_equal (event.result->ending, ENDING_EXITED); /* it had ended before */
+    assert_int_equal (event.result->code, 3);
+    assert_int_equal (event.result->problem.len, 0);
+}
+
+/* The limit of the program is over by then, and means nothing any more. */
+static void a_table_that_nobody_sends_is_given_up (void **state)
+{
+    struct bench *b = *state;
+    make_table (b);
+    b->silent = true;
+    b->run.rung.timeout_ms = 2000;
+    use_command (b, "echo '" HBM "'; exit 3");
+    uint64_t began_ms = clock_boot_ms ();
+    const struct result *r = run (b);
+    assert_in_range (clock_boot_ms () - began_ms, 20 * 1000, 50 * 1000);
+    assert_int_equal (r->ending, ENDING_EXITED);
+    assert_int_equal (r->code, 3);
+    assert_int_equal (r->problem.len, 0);
+    has (note_from (r, "log")->text, "could not be brought here in time");
+}
+
+/* ---- the time of phases ---- */
+
+static const struct number *phase_of (const struct result *result, const char *name)
+{
+    for (uint32_t i = 0; i < result->phases.n; i++)
+        if (text_is (result->phases.items[i].name, name))
+            return &result->phases.items[i];
+    return NULL;
+}
+
+static void phases_are_timed_and_summed (void **state)
+{
+    struct bench *b = *state;
+    b->answer_gates = true;
+    use_canary (b, "say(type='phase', name='compile')\ntime.sleep(0.3)\n"
+                   "say(type='gate', name='program', mode='agree', value='x')\n"
+                   "json.loads(lines.readline())\ntime.sleep(0.2)\n"
+                   "say(type='phase', name='run')\ntime.sleep(0.05)\n"
+                   "say(type='phase', name='compile')\ntime.sleep(0.3)\n"
+                   "say(type='phase', name='run')\ndone()\n");
+    const struct result *r = run (b);
+    static const char *const order[] = { "files", "start", "compile", "gate:program", "run" };
+    uint64_t all_ms = 0;
+    assert_int_equal (r->phases.n, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_true (text_is (r->phases.items[i].name, order[i]));
+        all_ms += r->phases.items[i].value;
+    }
+    assert_in_range (phase_of (r, "compile")->value, 750, PATIENCE_MS);
+    assert_true (all_ms >= r->duration_ms);
+}
+
+static void time_at_a_gate_is_no_time_of_the_phase (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.timeout_ms = 1500;
+    use_canary (b, "say(type='phase', name='wait')\n"
+                   "say(type='gate', name='g', mode='share', value='')\nlines.readline()\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    assert_true (phase_of (r, "gate:g")->value > phase_of (r, "wait")->value);
+}
+
+static void more_phases_than_fit_are_counted_together (void **state)
+{
+    struct bench *b = *state;
+    use_canary (b, "for i in range(100): say(type='phase', name='p%d' % i)\n"
+                   "time.sleep(0.2)\ndone()\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->phases.n, PHASES_MAX);
+    assert_true (text_is (r->phases.items[PHASES_MAX - 1].name, "others"));
+    assert_true (phase_of (r, "others")->value >= 150);
+    assert_true (text_is (r->phase, "p99"));
+}
+
+static void a_program_cannot_buy_more_phases_than_its_words_may_cost (void **state)
+{
+    struct bench *b = *state;
+    use_canary (b, "for i in range(19): say(type='note', text='n' * 2000, source='s', durability='stable')\n"
+                   "for i in range(20): say(type='phase', name='p' * 120 + str(i))\n"
+                   "done()\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->notes.n, 19);
+    assert_in_range (r->phases.n, 4, 20); /* files, start, some, others */
+    assert_true (phase_of (r, "others") != NULL);
+}
+
+/* ---- the worst that one message may have to carry ---- */
+
+static struct text filled (struct bench *bench, uint32_t bytes)
+{
+    char *text = arena_alloc (&bench->arena, bytes + 1);
+    memset (text, 'x', bytes);
+    return (struct text) { text, bytes };
+}
+
+static const struct result *worst (struct bench *bench, struct evidence *evidence)
+{
+    struct saying saying;
+    evidence_init (evidence, TEXT_LIT (NONCE));
+    size_t left_bytes;
+    do { /* until nothing more is taken */
+        left_bytes = evidence->left_bytes;
+        uint32_t size = left_bytes > 2300 ? 2000 : 8;
+        evidence_take (evidence, text_format (&bench->arena, "{\"type\":\"fact\",\"name\":\"f%zu\",\"value\":\"%.*s\"}",
+                                              left_bytes, (int) size, filled (bench, size).ptr), &saying);
+    } while (evidence->left_bytes < left_bytes);
+    return &evidence->result;
+}
+
+static void add_own_words (struct bench *b, struct result *r)
+{
+    r->problem = r->failure = r->cache_state = filled (b, SENTENCE_MAX_BYTES);
+    r->tail = filled (b, RESULT_TAIL_MAX_BYTES);
+    r->phase = filled (b, WORD_MAX_BYTES);
+    r->duration_ms = r->peak_bytes = r->output_bytes = r->dropped_bytes = INT64_MAX;
+    r->predicted_bytes = r->device_peak_bytes = INT64_MAX;
+    r->code = 65535;
+    r->strays = r->bad_lines = UINT32_MAX;
+    r->seal = (struct seal) { INT64_MAX, filled (b, SHA256_HEX_BYTES), UINT32_MAX, INT64_MAX };
+    r->cache.storage = filled (b, ID_MAX_BYTES);
+    r->cache.mount = filled (b, NAME_MAX_BYTES);
+    r->cache.open_ways.items = arena_array (&b->arena, OPEN_WAYS_MAX, sizeof (struct text));
+    for (r->cache.open_ways.n = 0; r->cache.open_ways.n < OPEN_WAYS_MAX; r->cache.open_ways.n++)
+        r->cache.open_ways.items[r->cache.open_ways.n] = filled (b, ID_MAX_BYTES);
+}
+
+/* As attempt_cache.c and attempt_close.c bound them: 6 KiB of findings, five notes of 512 bytes, 6 KiB of what was seen,
+ * and phases of the worker's own. */
+static void add_own_lists (struct bench *b, struct result *r)
+{
+    static struct finding findings[FINDINGS_MAX];
+    static struct sighting sightings[SIGHTINGS_MAX];
+    static struct note notes[5];
+    static struct number phases[9];
+    static struct text shown[SHOWN_MAX];
+    for (uint32_t i = 0; i < FINDINGS_MAX; i++)
+        findings[i] = (struct finding) { FINDING_CHANGED, INT64_MAX, filled (b, 80), filled (b, 80) };
+    for (uint32_t i = 0; i < 5; i++)
+        notes[i] = (struct note) { filled (b, 512), filled (b, 8), DURABILITY_RECHECK };
+    for (uint32_t i = 0; i < 9; i++)
+        phases[i] = (struct number) { filled (b, 12), INT64_MAX };
+    for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
+        sightings[i] = (struct sighting) { filled (b, ID_MAX_BYTES), UINT32_MAX, INT64_MAX, filled (b, 150) };
+    for (uint32_t i = 0; i < SHOWN_MAX; i++)
+        shown[i] = filled (b, 150);
+    r->findings.items = findings, r->findings.n = FINDINGS_MAX;
+    r->notes.items = notes, r->notes.n = 5;
+    r->phases.items = phases, r->phases.n = 9;
+    r->sightings.items = sightings, r->sightings.n = SIGHTINGS_MAX;
+    r->shown.items = shown, r->shown.n = SHOWN_MAX;
+}
+
+static void the_worst_result_fits_one_message (void **state)
+{
+    struct bench *b = *state;
+    struct evidence evidence;
+    struct msg msg = { .kind = MSG_RESULT, .major = PROTOCOL_MAJOR, .run_id = filled (b, RUN_ID_BYTES),
+                       .epoch = UINT64_MAX, .session = UINT64_MAX, .seq = UINT64_MAX, .ack = UINT64_MAX };
+    struct buf bytes;
+    msg.of.result = *worst (b, &evidence);
+    assert_true (evidence.left_bytes < 64);
+    add_own_words (b, &msg.of.result);
+    add_own_lists (b, &msg.of.result);
+    msg.of.result.ending = ENDING_TIMEOUT;
+    msg.of.result.layer = LAYER_SLICEUP;
+    msg.of.result.cache.level = ENFORCEMENT_STORAGE;
+    buf_init (&bytes, MSG_MAX_BYTES);
+    wire_put_msg (&bytes, &msg);
+    assert_false (bytes.overflow);
+    assert_in_range (bytes.len, MSG_MAX_BYTES - 4096, MSG_MAX_BYTES); /* it is the worst, not just any */
+    buf_release (&bytes);
+    evidence_release (&evidence);
+}
+
+int main (int argc, char **argv)
+{
+    if (argc > 1 && strcmp (argv[1], "errand") == 0)
+        return errand_main (argc - 1, argv + 1);
+    if (argc > 1 && strcmp (argv[1], "confine") == 0)
+        return confine_main (argc - 1, argv + 1);
+    const struct CMUnitTest tests[] = {
+        T (a_known_text_long_before_the_end_is_seen),
+        T (what_nobody_knows_is_shown),
+        T (success_is_not_read),
+        T (a_silent_end_is_not_read),
+        T (a_signal_is_read),
+        T (a_limit_that_passed_is_read),
+        T (a_lost_lease_is_read),
+        T (what_was_cancelled_is_not_read),
+        T (a_canary_that_ends_silently_with_status_0_is_read),
+        T (a_table_that_is_not_here_is_fetched_once),
+        T (a_table_that_cannot_be_had_changes_nothing_else),
+        T (a_damaged_table_is_fetched_instead),
+        T (a_file_that_is_no_table_is_noted),
+        T (the_end_of_a_log_that_was_cut_is_read_too),
+        T (of_a_log_that_is_not_kept_the_end_is_read),
+        T (a_log_on_a_full_disk_is_read_from_its_end),
+        T (a_log_that_the_program_removed_is_read_from_its_end),
+        T (a_pipe_in_place_of_the_log_holds_nobody),
+        T (no_more_is_read_than_was_printed),
+        T (binary_garbage_is_no_obstacle),
+        T (whatever_is_seen_fits_the_result),
+        T (a_cancel_while_the_table_is_awaited_ends_it),
+        T (a_table_that_nobody_sends_is_given_up),
+        T (phases_are_timed_and_summed),
+        T (time_at_a_gate_is_no_time_of_the_phase),
+        T (more_phases_than_fit_are_counted_together),
+        T (a_program_cannot_buy_more_phases_than_its_words_may_cost),
+        T (the_worst_result_fits_one_message),
+    };
+    if (exec_adopt_orphans (NULL) < 0)
+        return 1;
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,405 @@
+/* links: conf signature model base */
+/* Messages as logs print them (tests/unit/failures), and what logs do to them: is the owner right, is nothing called transient
+ * that lasts, does what nobody has seen stay unknown? */
+#include "signature_lists.h"
+
+#include <dirent.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/signature/decide.h"
+
+enum { CASES_MAX = 256, CASE_MAX_BYTES = 16 << 10, FILE_MAX_BYTES = 256 << 10, MUTATED_MAX_BYTES = 11 << 20, ROUNDS = 24,
+       LARGE_ROUNDS = 12, RIGHT_OF_100 = 95, SEED = 20260117 };
+
+struct failure {
+    struct text name, text;
+    enum layer owner;           /* UNKNOWN: nobody is to be named */
+    bool passes, memory;
+    bool noise;                 /* of what is printed in runs that work, too: what is said of peers explains more */
+};
+
+static struct failure cases[CASES_MAX];
+static uint32_t cases_n;
+static struct arena arena;
+static struct plan plan;
+static struct signature_set *set;
+
+/* ---- the corpus ---- */
+
+/* "name | owner | lasts|passes [| memory|noise]" */
+static void read_heading (char *line, struct failure *failure)
+{
+    char *rest = line, *parts[4] = { 0 };
+    uint32_t owner;
+    for (int i = 0; i < 4 && rest; i++) {
+        parts[i] = rest;
+        if ((rest = strstr (rest, " | ")))
+            *rest = '\0', rest += 3;
+    }
+    assert_non_null (parts[2]);
+    assert_true (names_find (&layer_names, text_of (parts[1]), &owner));
+    assert_true (strcmp (parts[2], "lasts") == 0 || strcmp (parts[2], "passes") == 0);
+    *failure = (struct failure) { .name = text_copy (&arena, text_of (parts[0])), .owner = (enum layer) owner,
+                                  .passes = parts[2][0] == 'p', .memory = parts[3] && strcmp (parts[3], "memory") == 0,
+                                  .noise = parts[3] && strcmp (parts[3], "noise") == 0 };
+    assert_true (!parts[3] || failure->memory || failure->noise);
+}
+
+static void read_cases (char *text)
+{
+    for (char *at = text; at && *at;) {
+        assert_true (strncmp (at, "=== ", 4) == 0);
+        char *body = strchr (at, '\n');
+        assert_non_null (body);
+        *body++ = '\0';
+        char *next = strncmp (body, "=== ", 4) == 0 ? body : strstr (body, "\n=== ");
+        size_t len = next ? (size_t) (next + 1 - body) : strlen (body);
+        assert_true (cases_n < CASES_MAX && len > 0 && len <= CASE_MAX_BYTES);
+        read_heading (at + 4, &cases[cases_n]);
+        cases[cases_n++].text = text_copy (&arena, (struct text) { .ptr = body, .len = (uint32_t) len });
+        at = next ? next + 1 : NULL;
+    }
+}
+
+static void read_file (const char *path)
+{
+    static char bytes[FILE_MAX_BYTES];
+    FILE *file = fopen (path, "re");
+    assert_non_null (file);
+    size_t len = fread (bytes, 1, sizeof bytes - 1, file);
+    assert_true (len > 0 && len < sizeof bytes - 1);
+    assert_int_equal (fclose (file), 0);
+    bytes[len] = '\0';
+    read_cases (bytes);
+}
+
+static int open_all (void **state)
+{
+    char path[4096];
+    struct dirent *entry;
+    (void) state;
+    DIR *folder = opendir (SLICEUP_SOURCE_DIR "/tests/unit/failures");
+    assert_non_null (folder);
+    while ((entry = readdir (folder))) {
+        snprintf (path, sizeof path, "%s/tests/unit/failures/%s", SLICEUP_SOURCE_DIR, entry->d_name);
+        if (entry->d_name[0] != '.')
+            read_file (path);
+    }
+    closedir (folder);
+    signature_lists_load (&arena, &plan);
+    set = signature_set_build (plan.signatures.items, plan.signatures.n);
+    assert_non_null (set);
+    return 0;
+}
+
+static int close_all (void **state)
+{
+    (void) state;
+    signature_set_free (set);
+    arena_release (&arena);
+    return 0;
+}
+
+/* ---- what logs do to a message ---- */
+
+static const char *const others[] = {
+    "step 118 loss 2.3051 tokens/s 48211", "I1121 15:16:20.000001   26001 loader.cc:31] shard 00017 opened",
+    "Finished tracing sum for jit in 0.002056837 sec", "INFO:2026-01-01 10:00:00,000:trainer:77: checkpoint queued",
+    "  warnings.warn(", "host tpu-3 memory 118.2G free", "[Gloo] Rank 2 is connected to 7 peer ranks.",
+};
+static const char *const aftermath[] = {
+    "srun: error: tpu-host-3: task 3: Exited with exit code 1", "srun: Terminating StepId=4242.0",
+    "slurmstepd: error: *** STEP 4242.0 ON tpu-host-0 CANCELLED AT 2026-02-02T02:02:02 ***",
+    "/usr/lib/python3.11/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 3 leaked "
+    "semaphore objects to clean up at shutdown", "    @     0x7f1c7f840634  absl::lts_20260107::log_internal::LogMessage::SendToLog()",
+    "cleaning up /scratch/run-17", "waiting for 4 children", "failed", "Aborted (core dumped)",
+};
+static const char *const cascade[] = {
+    "E1121 15:16:28.779033   26426 coordination_service_agent.cc:289] Polled an error from coordination service (this can be an "
+    "error from this or another task).",
+    "UNAVAILABLE: Task 1 heartbeat timeout. This indicates that the remote task has failed, got preempted, or crashed unexpectedly.",
+    "F1121 15:16:28.779697   26426 client.h:80] Terminating process because the JAX distributed service detected fatal errors.",
+};
+#define PICK(list, rng) ((list)[rng_below ((rng), sizeof (list) / sizeof *(list))])
+
+static void add_others (struct buf *out, struct rng *rng, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        buf_printf (out, "%s\n", PICK (others, rng));
+}
+
+static void add_prefix (struct buf *out, uint64_t kind, struct rng *rng)
+{
+    unsigned number = (unsigned) rng_below (rng, 64);
+    switch (kind) {
+    case 1: buf_puts (out, "[rank 3] "); break;
+    case 2: buf_printf (out, "%2u: ", number); break;
+    case 3: buf_printf (out, "2026-11-21T15:16:%02u.123456Z ", number % 60); break;
+    case 4: buf_puts (out, "tpu-host-3: "); break;
+    case 5: buf_printf (out, "worker-3-abcde worker 2026-11-21T15:16:%02u.000Z stderr F ", number % 60); break;
+    default: break;
+    }
+}
+
+struct ways { bool colours, ends, between, wraps; uint64_t prefix; };
+
+static void add_word_end (struct buf *out, char blank, const struct ways *ways, struct rng *rng)
+{
+    if (ways->wraps && blank == ' ' && rng_below (rng, 14) == 0) {
+        buf_puts (out, ways->ends ? "\r\n" : "\n"); /* no prefix: what wraps lines does not know of any */
+        return;
+    }
+    buf_byte (out, (uint8_t) blank);
+}
+
+static void add_line (struct buf *out, struct text line, const struct ways *ways, struct rng *rng)
+{
+    bool colour = ways->colours && rng_below (rng, 2) == 0;
+    add_prefix (out, ways->prefix, rng);
+    buf_puts (out, colour ? "\x1b[1;31m" : "");
+    for (uint32_t i = 0; i < line.len; i++) {
+        if (ways->colours && rng_below (rng, 40) == 0)
+            buf_puts (out, rng_below (rng, 2) ? "\x1b[0m\x1b[38;5;202m" : "\x1b[K");
+        if (line.ptr[i] == ' ')
+            add_word_end (out, ' ', ways, rng);
+        else
+            buf_byte (out, (uint8_t) line.ptr[i]);
+    }
+    buf_puts (out, colour ? "\x1b[0m" : "");
+    buf_puts (out, ways->ends ? "\r\n" : "\n");
+}
+
+static void add_lines (struct buf *out, struct text text, const struct ways *ways, struct rng *rng)
+{
+    uint32_t at;
+    while (text.len) {
+        bool more = text_find (text, TEXT_LIT ("\n"), &at);
+        add_line (out, (struct text) { .ptr = text.ptr, .len = more ? at : text.len }, ways, rng);
+        if (ways->between && rng_below (rng, 2))
+            add_others (out, rng, 1 + rng_below (rng, 3));
+        uint32_t used = more ? at + 1 : text.len;
+        text.ptr += used;
+        text.len -= used;
+    }
+}
+
+/* A tenth at most at either end, as logs are that were cut at a size. */
+static struct text cut (struct text text, struct rng *rng)
+{
+    uint32_t front = rng_below (rng, 2) ? (uint32_t) rng_below (rng, text.len / 10 + 1) : 0;
+    uint32_t back = rng_below (rng, 2) ? (uint32_t) rng_below (rng, text.len / 10 + 1) : 0;
+    return (struct text) { .ptr = text.ptr + front, .len = text.len - front - back };
+}
+
+static void mutate (const struct failure *failure, uint64_t before_bytes, struct rng *rng, struct buf *out)
+{
+    struct ways ways = { .colours = rng_below (rng, 3) == 0, .ends = rng_below (rng, 4) == 0, .between = rng_below (rng, 3) == 0,
+                         .wraps = rng_below (rng, 5) == 0, .prefix = rng_below (rng, 8) };
+    buf_clear (out);
+    while (out->len < before_bytes)
+        add_others (out, rng, 64);
+    add_others (out, rng, rng_below (rng, 20));
+    add_lines (out, rng_below (rng, 3) == 0 ? cut (failure->text, rng) : failure->text, &ways, rng);
+    uint64_t after = rng_below (rng, 3) == 0 && !failure->noise ? 200 : 0; /* noise owns only what ends soon after it */
+    bool peers = failure->owner != LAYER_UNKNOWN && !failure->noise && rng_below (rng, 2);
+    for (uint64_t i = 0; i < after; i++)
+        buf_printf (out, "%s\n", peers && i % 8 == 3 ? PICK (cascade, rng) : PICK (aftermath, rng));
+    while (out->len < 2 * before_bytes)
+        add_others (out, rng, 64);
+    assert_false (out->overflow);
+}
+
+/* ---- judged ---- */
+
+struct tally { uint32_t all, right, unknown_all, unknown_right, wrong_transient, passing_all, passing; };
+
+static void decide (struct text log, struct rng *rng, struct signature_decision *decision, struct arena *scratch)
+{
+    struct signature_seen seen;
+    struct signature_scan *scan = signature_scan_begin (set);
+    while (log.len) {
+        uint32_t piece = 1 + (uint32_t) rng_below (rng, rng_below (rng, 2) ? 64 : 100000);
+        piece = piece < log.len ? piece : log.len;
+        signature_scan_bytes (scan, (struct text) { .ptr = log.ptr, .len = piece });
+        log.ptr += piece;
+        log.len -= piece;
+    }
+    signature_scan_end (scan, scratch, &seen);
+    signature_decide (plan.signatures.items, plan.signatures.n, &seen, decision);
+}
+
+static enum layer owner_of (const struct signature_decision *decision)
+{
+    return decision->signature ? decision->signature->layer : LAYER_UNKNOWN;
+}
+
+static void judge (const struct failure *failure, struct text log, struct rng *rng, struct tally *tally, bool loud)
+{
+    struct arena scratch = { 0 };
+    struct signature_decision decision;
+    decide (log, rng, &decision, &scratch);
+    bool unknown = failure->owner == LAYER_UNKNOWN, right = owner_of (&decision) == failure->owner;
+    *(unknown ? &tally->unknown_all : &tally->all) += 1;
+    *(unknown ? &tally->unknown_right : &tally->right) += right;
+    tally->wrong_transient += decision.transient && !failure->passes;
+    tally->passing_all += failure->passes;
+    tally->passing += failure->passes && decision.transient;
+    if ((loud && !right) || (decision.transient && !failure->passes))
+        print_message ("%.*s: %s [%.*s]%s, expected %s\n", TEXT_ARG (failure->name), names_of (&layer_names, owner_of (&decision)),
+                       TEXT_ARG (decision.signature ? decision.signature->id : TEXT_LIT ("-")),
+                       decision.transient ? " transient" : "", names_of (&layer_names, failure->owner));
+    arena_release (&scratch);
+}
+
+static void each_message_has_its_owner (void **state)
+{
+    struct tally tally = { 0 };
+    struct rng rng = rng_seed (SEED);
+    (void) state;
+    for (uint32_t i = 0; i < cases_n; i++)
+        judge (&cases[i], cases[i].text, &rng, &tally, true);
+    assert_int_equal (tally.right, tally.all);
+    assert_int_equal (tally.unknown_right, tally.unknown_all);
+    assert_int_equal (tally.wrong_transient, 0);
+    assert_int_equal (tally.passing, tally.passing_all);
+    assert_true (tally.all >= 100 && tally.unknown_all >= 15);
+}
+
+static void memory_is_said_of_device_memory_alone (void **state)
+{
+    struct rng rng = rng_seed (SEED);
+    (void) state;
+    for (uint32_t i = 0; i < cases_n; i++) {
+        struct arena scratch = { 0 };
+        struct signature_decision decision;
+        decide (cases[i].text, &rng, &decision, &scratch);
+        if ((decision.signature && decision.signature->memory) != cases[i].memory)
+            fail_msg ("%.*s", TEXT_ARG (cases[i].name));
+        arena_release (&scratch);
+    }
+}
+
+static void check (const struct tally *tally)
+{
+    print_message ("owner right in %u of %u; unknown kept in %u of %u; transient said of %u of %u that are\n", tally->right,
+                   tally->all, tally->unknown_right, tally->unknown_all, tally->passing, tally->passing_all);
+    assert_int_equal (tally->wrong_transient, 0);
+    assert_int_equal (tally->unknown_right, tally->unknown_all);
+    assert_true (tally->right * 100 >= tally->all * RIGHT_OF_100);
+    assert_true (tally->passing * 2 >= tally->passing_all);
+}
+
+static void what_logs_do_to_messages_hides_few_owners (void **state)
+{
+    struct tally tally = { 0 };
+    struct buf log;
+    (void) state;
+    buf_init (&log, MUTATED_MAX_BYTES);
+    for (uint32_t i = 0; i < cases_n; i++)
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            struct rng rng = rng_seed (rng_fold (SEED + i, round));
+            mutate (&cases[i], 0, &rng, &log);
+            judge (&cases[i], buf_as_text (&log), &rng, &tally, false);
+        }
+    buf_release (&log);
+    check (&tally);
+    assert_true (tally.all + tally.unknown_all >= 3000);
+}
+
+static void ten_megabytes_hide_nothing (void **state)
+{
+    struct tally tally = { 0 };
+    struct buf log;
+    (void) state;
+    buf_init (&log, MUTATED_MAX_BYTES);
+    for (uint32_t round = 0; round < LARGE_ROUNDS; round++) {
+        struct rng rng = rng_seed (rng_fold (SEED, round));
+        const struct failure *failure = &cases[rng_below (&rng, cases_n)];
+        while (failure->noise)
+            failure = &cases[rng_below (&rng, cases_n)];
+        mutate (failure, 5 << 20, &rng, &log);
+        judge (failure, buf_as_text (&log), &rng, &tally, true);
+    }
+    buf_release (&log);
+    assert_int_equal (tally.wrong_transient, 0);
+    assert_true (tally.right + tally.unknown_right + 1 >= LARGE_ROUNDS);
+}
+
+static uint32_t is_said_to_pass (const struct failure *first, const struct failure *second, struct buf *log)
+{
+    struct arena scratch = { 0 };
+    struct rng rng = rng_seed (SEED);
+    struct signature_decision decision;
+    buf_clear (log);
+    buf_text (log, first->text);
+    add_others (log, &rng, 3);
+    buf_text (log, second->text);
+    decide (buf_as_text (log), &rng, &decision, &scratch);
+    arena_release (&scratch);
+    if (decision.transient)
+        print_message ("%.*s, then %.*s: said to pass\n", TEXT_ARG (first->name), TEXT_ARG (second->name));
+    return decision.transient;
+}
+
+static bool is_lasting_cause (const struct failure *failure)
+{
+    struct arena scratch = { 0 };
+    struct rng rng = rng_seed (SEED);
+    struct signature_decision decision;
+    decide (failure->text, &rng, &decision, &scratch);
+    arena_release (&scratch);
+    return decision.weight == SIGNATURE_CAUSE && !failure->passes;
+}
+
+static void beside_a_cause_that_lasts_nothing_passes (void **state)
+{
+    struct buf log;
+    uint32_t pairs = 0, wrong = 0;
+    (void) state;
+    buf_init (&log, MUTATED_MAX_BYTES);
+    for (uint32_t i = 0; i < cases_n; i++)
+        for (uint32_t k = 0; k < cases_n && cases[i].passes; k++)
+            if (is_lasting_cause (&cases[k])) {
+                wrong += is_said_to_pass (&cases[i], &cases[k], &log) + is_said_to_pass (&cases[k], &cases[i], &log);
+                pairs++;
+            }
+    buf_release (&log);
+    assert_int_equal (wrong, 0);
+    assert_true (pairs > 500);
+}
+
+/* The busy device was free at the second try, the metadata came late: it trained for a while, and ended of something else. */
+static void who_went_on_for_long_did_not_end_of_what_passes (void **state)
+{
+    struct buf log;
+    (void) state;
+    buf_init (&log, MUTATED_MAX_BYTES);
+    for (uint32_t i = 0; i < cases_n; i++) {
+        struct arena scratch = { 0 };
+        struct rng rng = rng_seed (SEED + i);
+        struct signature_decision decision;
+        buf_clear (&log);
+        buf_text (&log, cases[i].text);
+        add_others (&log, &rng, 100);
+        buf_puts (&log, "loss is nan at step 300, giving up\n");
+        decide (buf_as_text (&log), &rng, &decision, &scratch);
+        if (decision.transient || (cases[i].noise && decision.signature))
+            fail_msg ("%.*s", TEXT_ARG (cases[i].name));
+        arena_release (&scratch);
+    }
+    buf_release (&log);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (each_message_has_its_owner),
+        cmocka_unit_test (memory_is_said_of_device_memory_alone),
+        cmocka_unit_test (what_logs_do_to_messages_hides_few_owners),
+        cmocka_unit_test (ten_megabytes_hide_nothing),
+        cmocka_unit_test (beside_a_cause_that_lasts_nothing_passes),
+        cmocka_unit_test (who_went_on_for_long_did_not_end_of_what_passes),
+    };
+    return cmocka_run_group_tests (tests, open_all, close_all);
+}
