@@ -40,6 +40,8 @@ static void apply_host_joined (struct coord *coord, const struct fact *fact)
     struct host *host = &coord->hosts[joined->host];
     if (host->life != HOST_JOINED)
         coord->joined_n++;
+    if (host->session && (host->pid != joined->pid || host->pid_start != joined->pid_start))
+        host->reborn_at = fact->index;
     host->joins = host->joined_epoch == coord->epoch ? host->joins + 1 : 1;
     host->life = HOST_JOINED;
     host->session = joined->session;
@@ -71,6 +73,24 @@ static void pass_reset (struct pass_state *pass, uint32_t hosts)
     memset (part_of_host, 0xff, hosts * sizeof (part_of_host[0]));
 }
 
+/* What the fact holds beside the hosts and their numbers. */
+static void take_purpose (struct coord *coord, const struct fact *fact)
+{
+    const struct fact_pass_began *began = &fact->of.pass_began;
+    struct pass_state *pass = &coord->pass;
+    pass->purpose = began->purpose;
+    pass->mesh = coord->plan.mesh;
+    pass->timeout_ms = coord->plan.rungs.items[pass->key.rung].timeout_ms;
+    coord->retry.stage = RETRY_NONE;
+    if (began->purpose != PURPOSE_ISOLATION)
+        return;
+    pass->mesh.n = began->mesh.n;
+    pass->mesh.items = arena_array (&pass->arena, began->mesh.n, sizeof (struct axis));
+    for (uint32_t i = 0; i < began->mesh.n; i++)
+        record_copy (&axis_record, &pass->mesh.items[i], &began->mesh.items[i], &pass->arena);
+    pass->timeout_ms = isolate_timeout_ms (pass->timeout_ms, coord->isolation.trials, coord->isolation.trials_n);
+}
+
 static void apply_pass_began (struct coord *coord, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
@@ -81,6 +101,7 @@ static void apply_pass_began (struct coord *coord, const struct fact *fact)
     pass->began_ms = fact->at_ms;
     pass->began_at = fact->index;
     pass->seed = began->seed;
+    take_purpose (coord, fact);
     pass->n = began->hosts.n;
     pass->parts = arena_array (&pass->arena, pass->n, sizeof (struct part));
     pass->secrets = arena_array (&pass->arena, pass->n, sizeof (uint64_t));
@@ -229,11 +250,23 @@ static bool may_rewarm (const struct coord *coord, const struct rung_state *rung
     return ended->key.pass != PASS_ONCE && coord->pass.dropped && !rung->rewarmed && cache_mode_writes (coord->plan.cache.mode);
 }
 
+static void stop_climb (struct coord *coord, const struct fact_pass_ended *ended)
+{
+    coord->rungs[ended->key.rung].outcome = ended->outcome;
+    coord->stop = (char *) sentence_of_fall (coord, ended, &coord->arena).ptr;
+    coord->stop_outcome = ended->outcome;
+    isolation_call (coord, ended);
+}
+
 static void apply_pass_ended (struct coord *coord, const struct fact *fact)
 {
     const struct fact_pass_ended *ended = &fact->of.pass_ended;
     struct rung_state *rung = &coord->rungs[ended->key.rung];
     coord->pass.active = false;
+    if (coord->pass.purpose == PURPOSE_ISOLATION) {
+        isolation_take (coord, ended);
+        return;
+    }
     coord->audited = coord->audited && ended->key.pass == PASS_ONCE;
     if (ended->key.pass == PASS_RESTORED && coord->generation.token && ended->outcome == OUTCOME_PASSED)
         coord->right_at = coord->pass.began_at;
@@ -251,9 +284,8 @@ static void apply_pass_ended (struct coord *coord, const struct fact *fact)
         return;
     }
     if (ended->outcome != OUTCOME_PASSED) {
-        rung->outcome = ended->outcome;
-        coord->stop = (char *) sentence_of_verdicts (&coord->plan, ended, &coord->arena).ptr;
-        coord->stop_outcome = ended->outcome;
+        if (!apply_retry_called (coord, ended))
+            stop_climb (coord, ended);
     } else if (ended->key.pass == PASS_COLD) {
         rung->cold_done = true;
     } else {
@@ -290,6 +322,9 @@ static bool pass_in_range (const struct coord *coord, const struct fact_pass_beg
     for (uint32_t i = 0; i < began->hosts.n; i++)
         if (!in_range (coord, began->hosts.items[i]))
             return false;
+    bool part = began->purpose == PURPOSE_ISOLATION;
+    if (part && mesh_devices (&began->mesh) != began->hosts.n * coord->plan.profile.devices_per_host)
+        return false;
     return key_in_range (coord, &began->key);
 }
 
@@ -332,6 +367,11 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
     case FACT_HOST_HEARD: if (in_range (coord, fact->of.host_heard.host)) apply_host_heard (coord, fact); break;
     case FACT_HOST_STEPPED: break;
     case FACT_CACHE_AWAITED: break;
+    case FACT_RETRY_PLANNED:
+        if (key_in_range (coord, &fact->of.retry_planned.key))
+            apply_retry_planned (coord, &fact->of.retry_planned);
+        break;
+    case FACT_SUSPECTS_NAMED: isolation_close (coord, &fact->of.suspects_named); break;
     case FACT_HOST_SUSPECTED:
         if (in_range (coord, fact->of.host_suspected.host))
             coord->hosts[fact->of.host_suspected.host].suspected = true;

@@ -4,7 +4,9 @@
  * a host that the coordinator stopped, that waited at a gate, or whose text says "a peer failed" is a cascade as soon as
  * anybody else has a cause of its own; a host that says in words of its own that the collective failed complains of the
  * others, so it is a cascade as soon as one fell that does not; among causes, one that nobody recognises and that came after
- * a recognised one is a cascade too; if nobody has a cause of its own, the first to report keeps it. Programs that run alone on their host are
+ * a recognised one is a cascade too; if nobody has a recognised cause of its own, the host that most of the others name in their
+ * texts, two at least, is the cause; else the earliest of those that fell for a reason of their own that nobody knows; else the
+ * first to report. Programs that run alone on their host are
  * never a cascade. */
 #ifndef SLICEUP_CORE_BLAME_H
 #define SLICEUP_CORE_BLAME_H
@@ -17,8 +19,9 @@ struct blame_host {
     uint32_t order;                 /* in which the results came, from 0 */
     bool at_gate;                   /* waited at a gate when it was stopped or timed out */
     bool complains;                 /* ended badly and says, in no known text, that the collective failed */
+    struct text peers;              /* what it printed of other hosts: struct reading */
 };
-/* `names` are the plan's hosts, for the sentence "fell because host[3] did". */
+/* hosts[i] had rank i in the pass: texts name ranks. */
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena);
 /* What to look at when a worker did not start, or was lost: by how it got to its host. */
 struct text blame_next_of_lost (enum launcher launcher);

@@ -5,6 +5,7 @@
 #include "common/base/duration.h"
 #include "common/base/rng.h"
 #include "coordinator/core/blame.h"
+#include "coordinator/core/retry.h"
 #include "coordinator/core/state.h"
 
 bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
@@ -32,6 +33,11 @@ static struct attempt_key next_key (const struct coord *coord, enum pass pass)
     return (struct attempt_key) { coord->rung, pass, coord->rungs[coord->rung].attempts[pass] + 1 };
 }
 
+static bool is_retry (const struct coord *coord, enum pass pass)
+{
+    return coord->retry.stage == RETRY_PLANNED && coord->retry.fell.rung == coord->rung && coord->retry.fell.pass == pass;
+}
+
 static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
@@ -39,6 +45,11 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
     bool writer_only = pass == PASS_COLD && coord->plan.rungs.items[coord->rung].warm != WARM_GANG && is_shared (coord);
     began->key = next_key (coord, pass);
     began->seed = rng_fold (rng_fold (coord->seed, began->key.rung), (uint64_t) pass << 32 | began->key.attempt);
+    began->purpose = PURPOSE_CLIMB;
+    if (is_retry (coord, pass)) {
+        began->purpose = PURPOSE_RETRY;
+        began->why = coord->rungs[coord->rung].retried_for;
+    }
     uint32_t n = writer_only ? 1 : coord->plan.hosts.n;
     uint32_t *hosts = arena_array (&out->arena, n, sizeof (*hosts));
     for (uint32_t i = 0; i < n; i++)
@@ -46,8 +57,7 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
     began->hosts.items = hosts;
     began->hosts.n = n;
     coord_commit (coord, fact, now_ms);
-    for (uint32_t i = 0; i < coord->pass.n; i++)
-        order_run (coord, i, now_ms, out);
+    order_all (coord, now_ms, out);
 }
 
 static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -136,11 +146,30 @@ static bool cache_is_known (struct coord *coord, uint64_t now_ms, struct outbox 
     return violation_looked_over (coord, now_ms, out);
 }
 
+/* The same launch failed before, in a way that it would fail again: it is not paid for twice. */
+static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    const struct rung *rung = &coord->plan.rungs.items[coord->rung];
+    coord->stop = (char *) text_format (&coord->arena, "rung %.*s was not started: %.*s; next: change what failed there, or try it all the "
+                                        "same with --again", TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad)).ptr;
+    coord->stop_outcome = OUTCOME_COULD_NOT_RUN;
+    climb_advance (coord, now_ms, out);
+}
+
+static bool untried (const struct rung_state *state)
+{
+    return !state->attempts[PASS_ONCE] && !state->attempts[PASS_COLD] && !state->attempts[PASS_RESTORED];
+}
+
 /* What the rung calls for: once, or cold (unless a sealed generation covers it) and then restored. */
 static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->plan.rungs.items[coord->rung];
     struct rung_state *state = &coord->rungs[coord->rung];
+    if (rung->known_bad.len && untried (state)) {
+        stop_known_bad (coord, now_ms, out);
+        return;
+    }
     if (!climb_uses_cache (coord, rung)) {
         begin_pass (coord, PASS_ONCE, now_ms, out);
         return;
@@ -222,6 +251,7 @@ static bool back_in_this_epoch (const struct coord *coord)
 /* Everybody must be here before anything is begun; somebody lost ends the climb once nobody else is awaited. */
 static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
+    coord->retry.waited = coord->retry.waited || coord_clock (coord, now_ms) >= coord->retry.due_ms;
     if (coord->joined_n < coord->plan.hosts.n) {
         if (coord->joined_n + lost_n (coord) == coord->plan.hosts.n)
             end_without_hosts (coord, now_ms, out);
@@ -230,7 +260,25 @@ static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *
     if (!back_in_this_epoch (coord))
         return;
     coord->climbing = true;
-    begin_next (coord, now_ms, out);
+    if (climb_retry_at (coord) == UINT64_MAX)
+        begin_next (coord, now_ms, out);
+}
+
+uint64_t climb_retry_at (const struct coord *coord)
+{
+    return coord->retry.stage == RETRY_PLANNED && !coord->retry.waited ? coord->retry.due_ms : UINT64_MAX;
+}
+
+static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    const struct limits *limits = &coord->plan.limits;
+    uint32_t nth = coord->rungs[coord->retry.fell.rung].retries[coord->retry.fell.pass] + 1;
+    struct fact *fact = outbox_fact (out, FACT_RETRY_PLANNED);
+    fact->of.retry_planned = (struct fact_retry_planned) {
+        .key = coord->retry.fell, .due_ms = coord_clock (coord, now_ms) + retry_wait_ms (limits, nth), .left = limits->retries - nth,
+        .signature = coord->retry.signature, .why = coord->retry.why,
+    };
+    coord_commit (coord, fact, now_ms);
 }
 
 void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -242,10 +290,14 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
     coord->wants_token = false;
     if (coord->pass.active)
         return;
+    if (coord->retry.stage == RETRY_CALLED_FOR)
+        plan_retry (coord, now_ms, out);
     if (coord->rung == coord->plan.rungs.n)
         end_run (coord, OUTCOME_PASSED, now_ms, out);
     else if (coord->cancel_level > 0)
-        end_run (coord, OUTCOME_COULD_NOT_RUN, now_ms, out);
+        end_run (coord, coord->isolation.called_for ? coord->stop_outcome : OUTCOME_COULD_NOT_RUN, now_ms, out);
+    else if (isolation_goes_on (coord))
+        isolation_advance (coord, now_ms, out);
     else if (coord->stop)
         end_run (coord, coord->stop_outcome, now_ms, out);
     else

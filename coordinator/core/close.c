@@ -6,7 +6,9 @@
 
 #include "coordinator/core/agree.h"
 #include "coordinator/core/blame.h"
+#include "coordinator/core/difference.h"
 #include "coordinator/core/judge.h"
+#include "coordinator/core/reading.h"
 #include "coordinator/core/reduce.h"
 #include "coordinator/core/state.h"
 
@@ -20,44 +22,92 @@ static bool is_survey (const struct rung *rung)
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
 }
 
-static void judge_part (const struct coord *coord, uint32_t at, struct arena *arena, struct verdict *out)
+static bool tells_facts (const struct rung *rung)
+{
+    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "facts");
+}
+
+static bool ended_badly (const struct result *result)
+{
+    return result->ending != ENDING_EXITED || result->code != 0;
+}
+
+/* Once for all hosts; NULL: there is nothing to recognise. */
+static struct signature_set *signatures_if_needed (const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (ended_badly (&coord->pass.parts[i].result))
+            return signature_set_build (coord->plan.signatures.items, coord->plan.signatures.n);
+    return NULL;
+}
+
+static void judge_part (const struct coord *coord, uint32_t at, const struct signature_set *signatures, struct arena *arena,
+                        struct verdict *out)
 {
     const struct pass_state *pass = &coord->pass;
     uint32_t host = pass->parts[at].host;
+    struct rung rung = *closing_rung (coord);
+    rung.timeout_ms = pass->timeout_ms;
     struct judge_case of = {
-        .plan = &coord->plan, .rung = closing_rung (coord), .key = pass->key, .host = host,
+        .plan = &coord->plan, .rung = &rung, .key = pass->key, .host = host,
         .world = part_is_alone (coord) ? 1 : pass->n,
         .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode) && coord->grant.host == host,
         .token = coord->grant.token, .sealed = &coord->generation, .storage = coord->storage,
-        .result = &pass->parts[at].result,
+        .result = &pass->parts[at].result, .signatures = signatures,
     };
     judge_result (&of, arena, out);
 }
 
-static bool is_culprit (const struct fact_pass_stopped *why, uint32_t host)
-{
-    for (uint32_t i = 0; i < why->culprits.n; i++)
-        if (why->culprits.items[i] == host)
-            return true;
-    return false;
-}
-
-static void judge_stopped (const struct coord *coord, struct verdict *verdicts)
+/* Per part: it is the one for which the coordinator stopped the pass. */
+static bool *find_culprits (const struct coord *coord, struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->pass.why;
-    for (uint32_t i = 0; i < coord->pass.n && coord->pass.stopped; i++)
-        if (is_culprit (why, verdicts[i].host)) {
-            verdicts[i].outcome = OUTCOME_FAILED;
-            verdicts[i].layer = why->layer;
-            verdicts[i].cause = why->cause;
-            verdicts[i].next = why->next;
-        }
+    bool *culprits = arena_array (arena, coord->pass.n, sizeof (*culprits));
+    for (uint32_t i = 0; coord->pass.stopped && i < why->culprits.n; i++) {
+        uint32_t host = why->culprits.items[i], at = host < coord->plan.hosts.n ? coord->pass.part_of_host[host] : NONE;
+        if (at != NONE)
+            culprits[at] = true;
+    }
+    return culprits;
+}
+
+/* A host that stands for those that are not at fault; NULL: there is none. */
+static const struct result *innocent_of (const struct coord *coord, const bool *culprits)
+{
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (!culprits[i])
+            return &coord->pass.parts[i].result;
+    return NULL;
+}
+
+/* Why its program is another one, as far as its own words tell. */
+static struct text culprits_cause (const struct coord *coord, const struct result *culprit, const struct result *innocent,
+                                   struct arena *arena)
+{
+    const struct fact_pass_stopped *why = &coord->pass.why;
+    struct text difference = innocent ? difference_between (culprit, innocent, arena) : (struct text) { 0 };
+    if (!difference.len)
+        return why->cause;
+    return text_clip (text_format (arena, "%.*s: %.*s", TEXT_ARG (why->cause), TEXT_ARG (difference)), SENTENCE_MAX_BYTES);
+}
+
+/* Whatever it printed as it was stopped, and of its peers, is not why. */
+static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts, struct arena *arena)
+{
+    const struct fact_pass_stopped *why = &coord->pass.why;
+    const struct result *innocent = innocent_of (coord, culprits);
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (culprits[i])
+            verdicts[i] = (struct verdict) {
+                .host = verdicts[i].host, .outcome = OUTCOME_FAILED, .layer = why->layer,
+                .cause = culprits_cause (coord, &coord->pass.parts[i].result, innocent, arena), .next = why->next,
+                .phase = verdicts[i].phase, .cache = verdicts[i].cache, .evidence = verdicts[i].evidence,
+            };
 }
 
 static bool complains (const struct part *part, const struct verdict *verdict)
 {
-    bool badly = part->result.ending != ENDING_EXITED || part->result.code != 0;
-    return badly && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
+    return ended_badly (&part->result) && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
 }
 
 /* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped before all
@@ -69,22 +119,32 @@ static bool stopped_by_itself (const struct coord *coord, uint32_t at)
         return false;
     for (uint32_t i = 0; i < coord->pass.n; i++) {
         const struct part *other = &coord->pass.parts[i];
-        bool badly = other->result.ending != ENDING_EXITED || other->result.code != 0;
-        if (badly && other->order < part->order)
+        if (ended_badly (&other->result) && other->order < part->order)
             return false;
     }
     return true;
 }
 
-static void blame_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+/* What a host that fell printed of the others, in texts that are known. */
+static struct text peers_of (const struct coord *coord, const struct verdict *verdict, const struct result *result,
+                             const struct signature_set *signatures, struct arena *arena)
+{
+    struct reading reading = { 0 };
+    if (verdict->outcome != OUTCOME_PASSED && signatures)
+        reading_of (&coord->plan, signatures, result, arena, &reading);
+    return reading.peers;
+}
+
+static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
+                         const struct signature_set *signatures, struct arena *arena)
 {
     struct blame_host *hosts = arena_array (arena, coord->pass.n, sizeof (*hosts));
     for (uint32_t i = 0; i < coord->pass.n; i++) {
-        bool culprit = coord->pass.stopped && is_culprit (&coord->pass.why, verdicts[i].host);
         hosts[i] = (struct blame_host) {
             .verdict = &verdicts[i], .order = coord->pass.parts[i].order, .at_gate = coord->pass.parts[i].at_gate,
-            .ending = culprit || stopped_by_itself (coord, i) ? ENDING_NONE : coord->pass.parts[i].result.ending,
-            .complains = !culprit && complains (&coord->pass.parts[i], &verdicts[i]),
+            .ending = culprits[i] || stopped_by_itself (coord, i) ? ENDING_NONE : coord->pass.parts[i].result.ending,
+            .complains = !culprits[i] && complains (&coord->pass.parts[i], &verdicts[i]),
+            .peers = peers_of (coord, &verdicts[i], &coord->pass.parts[i].result, signatures, arena),
         };
     }
     blame_slice (&coord->plan, hosts, coord->pass.n, arena);
@@ -175,7 +235,7 @@ static bool prove_metric (struct coord *coord, struct text name, struct verdict 
     for (uint32_t i = 0; i < pass->n; i++)
         metrics[i] = metric_named (&pass->parts[i].result, name);
     struct reduce_input in = {
-        .mesh = &coord->plan.mesh, .hosts = pass->n, .devices_per_host = coord->plan.profile.devices_per_host,
+        .mesh = &pass->mesh, .hosts = pass->n, .devices_per_host = coord->plan.profile.devices_per_host,
         .secrets = pass->secrets, .metrics = metrics,
     };
     struct reduce_verdict *verdict = arena_alloc (&out->arena, sizeof (*verdict));
@@ -184,7 +244,8 @@ static bool prove_metric (struct coord *coord, struct text name, struct verdict 
         verdict->proof = PROOF_UNPROVED;
         snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
     }
-    record_metric (coord, name, first_of (&in), verdict, now_ms, out);
+    if (pass->purpose != PURPOSE_ISOLATION) /* a part of the slice proves nothing about the rung */
+        record_metric (coord, name, first_of (&in), verdict, now_ms, out);
     if (verdict->proof == PROOF_PROVED || !required (closing_rung (coord), name))
         return true;
     struct text cause = text_format (&out->arena, "metric %.*s is %s, not proved over %.*s: %s%.*s", TEXT_ARG (name),
@@ -290,18 +351,23 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     struct pass_state *pass = &coord->pass;
     struct attempt_key key = pass->key;
     struct verdict *verdicts = arena_array (&out->arena, pass->n, sizeof (*verdicts));
+    struct signature_set *signatures = signatures_if_needed (coord);
     for (uint32_t i = 0; i < pass->n; i++)
-        judge_part (coord, i, &out->arena, &verdicts[i]);
-    judge_stopped (coord, verdicts);
+        judge_part (coord, i, signatures, &out->arena, &verdicts[i]);
+    const bool *culprits = find_culprits (coord, &out->arena);
+    judge_stopped (coord, culprits, verdicts, &out->arena);
     if (all_passed (verdicts, pass->n))
         agree_parts (coord, verdicts, &out->arena);
+    if (all_passed (verdicts, pass->n) && tells_facts (closing_rung (coord)))
+        agree_machines (coord, verdicts, &out->arena);
     if (is_survey (closing_rung (coord)))
         agree_storage (coord, verdicts, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT && key.pass == PASS_COLD; /* nothing ran that could be reduced */
     if (all_passed (verdicts, pass->n) && !part_is_alone (coord) && !compiled_only)
         prove_metrics (coord, verdicts, now_ms, out);
     if (!part_is_alone (coord))
-        blame_parts (coord, verdicts, &out->arena);
+        blame_parts (coord, culprits, verdicts, signatures, &out->arena);
+    signature_set_free (signatures);
     violation_of_pass (coord, now_ms, out);
     bool good = all_passed (verdicts, pass->n), warmed = key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode);
     const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;

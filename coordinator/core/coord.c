@@ -212,7 +212,19 @@ static void digest_hosts (const struct coord *coord, struct digest_state *state)
         add_u64 (state, host->life);
         add_u64 (state, host->session);
         add_u64 (state, host->pid);
+        add_u64 (state, host->reborn_at);
         digest_add (state, host->key, sizeof (host->key));
+    }
+}
+
+static void digest_isolation (const struct coord *coord, struct digest_state *state)
+{
+    const struct isolation *isolation = &coord->isolation;
+    add_u64 (state, isolation->called_for + 2 * isolation->over);
+    for (uint32_t i = 0; i < isolation->trials_n; i++) {
+        const struct isolate_trial *trial = &isolation->trials[i];
+        add_u64 (state, trial->answer);
+        digest_add (state, trial->hosts.items, trial->hosts.n * sizeof (trial->hosts.items[0]));
     }
 }
 
@@ -224,7 +236,12 @@ static void digest_climb (const struct coord *coord, struct digest_state *state)
             add_u64 (state, coord->rungs[i].attempts[pass]);
         add_u64 (state, coord->rungs[i].cold_done + 2 * coord->rungs[i].refitted + 4 * coord->rungs[i].rewarmed);
         add_u64 (state, coord->rungs[i].leases_lost);
+        for (uint32_t pass = 0; pass <= PASS_RESTORED; pass++)
+            add_u64 (state, coord->rungs[i].retries[pass]);
     }
+    add_u64 (state, coord->retry.stage);
+    add_u64 (state, coord->retry.due_ms);
+    digest_isolation (coord, state);
     add_u64 (state, coord->rung);
     add_u64 (state, coord->generation.token);
     add_u64 (state, coord->grant.token);
@@ -243,6 +260,7 @@ static void digest_pass (const struct coord *coord, struct digest_state *state)
     const struct pass_state *pass = &coord->pass;
     add_u64 (state, pass->active);
     add_u64 (state, pass->active && pass->stopped);
+    add_u64 (state, pass->active ? pass->timeout_ms : 0);
     for (uint32_t i = 0; pass->active && i < pass->n; i++) {
         add_u64 (state, pass->parts[i].host);
         add_u64 (state, pass->parts[i].ended);

@@ -5,6 +5,8 @@ const struct rung_receipt *frontier_latest (const struct host_receipt *host, str
     const struct rung_receipt *latest = NULL;
     for (uint32_t i = 0; i < host->rungs.n; i++) {
         const struct rung_receipt *at = &host->rungs.items[i];
+        if (at->purpose == PURPOSE_ISOLATION) /* a part of the slice, to see who is at fault: it is no rung */
+            continue;
         if (at->pass == pass && text_equal (at->rung, rung) && (latest == NULL || at->attempt > latest->attempt))
             latest = at;
     }

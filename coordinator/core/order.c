@@ -53,9 +53,11 @@ static struct cache_order order_cache (const struct coord *coord, uint32_t host,
     return order;
 }
 
-static void order_pins (const struct coord *coord, const struct plan_host *host, struct pins *pins)
+static void order_pins (const struct coord *coord, const struct plan_host *host, const struct rung *rung, struct pins *pins)
 {
     *pins = coord->plan.pins;
+    if (rung->kind != PROGRAM_BUILTIN || !text_is (rung->builtin, "restore"))
+        pins->wheels.n = 0; /* a long list that nobody else reads */
     if (host->env_dir.len)
         pins->env_dir = host->env_dir;
 }
@@ -78,9 +80,17 @@ void order_run (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox
         .secret = pass->secrets[at],
         .profile = coord->plan.profile,
         .cache = order_cache (coord, host, &out->arena),
+        .signatures = coord->plan.signature_table,
     };
+    run->rung.timeout_ms = pass->timeout_ms;
     if (!alone)
-        run->mesh = coord->plan.mesh;
-    order_pins (coord, &coord->plan.hosts.items[host], &run->pins);
+        run->mesh = pass->mesh;
+    order_pins (coord, &coord->plan.hosts.items[host], &run->rung, &run->pins);
     coord->hosts[host].run_said_ms = coord_clock (coord, now_ms);
+}
+
+void order_all (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        order_run (coord, i, now_ms, out);
 }

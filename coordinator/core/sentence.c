@@ -2,11 +2,26 @@
 #include "common/base/duration.h"
 #include "coordinator/core/state.h"
 
-enum { GROUPS_SHOWN = 3 };
+/* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
+enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, FOLDED_BYTES = 1 << 20 };
 
 static bool same_cause (const struct verdict *a, const struct verdict *b)
 {
-    return a->outcome == b->outcome && a->layer == b->layer && text_equal (a->cause, b->cause);
+    return a->outcome == b->outcome && a->layer == b->layer && text_equal (a->signature, b->signature) && text_equal (a->cause, b->cause);
+}
+
+/* "v6e[0-3]", or "300 hosts, a3,b7,c..." */
+static void add_folded (struct text *names, uint32_t n, struct buf *line)
+{
+    struct buf folded;
+    buf_init (&folded, FOLDED_BYTES);
+    hostset_fold (names, n, &folded);
+    struct text all = buf_as_text (&folded);
+    if (all.len <= HOSTS_SHOWN_BYTES)
+        buf_text (line, all);
+    else
+        buf_printf (line, "%u hosts, %.*s...", n, TEXT_ARG (text_clip (all, HOSTS_SHOWN_BYTES)));
+    buf_release (&folded);
 }
 
 static void add_hosts (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done, struct arena *arena,
@@ -19,7 +34,7 @@ static void add_hosts (const struct plan *plan, const struct fact_pass_ended *en
             done[i] = true;
             names[n++] = plan->hosts.items[ended->verdicts.items[i].host].name;
         }
-    hostset_fold (names, n, line);
+    add_folded (names, n, line);
 }
 
 static void add_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done, struct arena *arena,
@@ -27,8 +42,8 @@ static void add_group (const struct plan *plan, const struct fact_pass_ended *en
 {
     const struct verdict *verdict = &ended->verdicts.items[like];
     add_hosts (plan, ended, like, done, arena, line);
-    buf_printf (line, " %s: %.*s [%s]", names_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause),
-                names_of (&layer_names, verdict->layer));
+    buf_printf (line, " %s: %.*s [%s%s%.*s]", names_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause),
+                names_of (&layer_names, verdict->layer), verdict->signature.len ? ", " : "", TEXT_ARG (verdict->signature));
     if (verdict->next.len)
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }
@@ -63,6 +78,42 @@ struct text sentence_of_verdicts (const struct plan *plan, const struct fact_pas
     return text;
 }
 
+static uint32_t retries_of (const struct rung_state *rung)
+{
+    uint32_t n = 0;
+    for (uint32_t pass = 0; pass <= PASS_RESTORED; pass++)
+        n += rung->retries[pass];
+    return n;
+}
+
+struct text sentence_of_fall (const struct coord *coord, const struct fact_pass_ended *ended, struct arena *arena)
+{
+    const struct rung_state *rung = &coord->rungs[ended->key.rung];
+    uint32_t n = rung->retries[ended->key.pass];
+    struct text fall = sentence_of_verdicts (&coord->plan, ended, arena);
+    if (n == 0)
+        return fall;
+    return text_format (arena, "%.*s; after %u retr%s (%.*s)", TEXT_ARG (fall), n, n == 1 ? "y" : "ies",
+                        TEXT_ARG (text_clip (rung->retried_for, NAME_MAX_BYTES)));
+}
+
+/* A recovery never looks like a clean pass. */
+static struct text recoveries_text (const struct coord *coord, struct arena *arena)
+{
+    struct text all = { 0 };
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < coord->plan.rungs.n; i++) {
+        uint32_t n = retries_of (&coord->rungs[i]);
+        if (n == 0 || told++ >= GROUPS_SHOWN)
+            continue;
+        all = text_format (arena, "%.*s; rung %.*s passed after %u retr%s (%.*s)", TEXT_ARG (all), TEXT_ARG (coord->plan.rungs.items[i].id),
+                           n, n == 1 ? "y" : "ies", TEXT_ARG (text_clip (coord->rungs[i].retried_for, NAME_MAX_BYTES)));
+    }
+    if (told > GROUPS_SHOWN)
+        all = text_format (arena, "%.*s; and %u more rungs after retries", TEXT_ARG (all), told - GROUPS_SHOWN);
+    return all;
+}
+
 static struct text all_hosts (const struct plan *plan, struct arena *arena)
 {
     struct text *names = arena_array (arena, plan->hosts.n, sizeof (*names));
@@ -70,7 +121,7 @@ static struct text all_hosts (const struct plan *plan, struct arena *arena)
         names[i] = plan->hosts.items[i].name;
     struct buf folded;
     buf_init (&folded, 1024);
-    hostset_fold (names, plan->hosts.n, &folded);
+    add_folded (names, plan->hosts.n, &folded);
     struct text text = text_copy (arena, buf_as_text (&folded));
     buf_release (&folded);
     return text;
@@ -81,13 +132,17 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
     const struct plan *plan = &coord->plan;
     char span[DURATION_TEXT_BYTES];
     duration_print (coord->clock_ms, span);
+    if (coord->cancel_level > 0 && coord->isolation.called_for)
+        return text_format (arena, "slice %.*s: %s; cancelled by the user while parts of the slice were run by themselves",
+                            TEXT_ARG (plan->slice), coord->stop);
     if (coord->cancel_level > 0 && coord->rung < plan->rungs.n)
         return text_format (arena, "slice %.*s: cancelled by the user after %s, before rung %u of %u had ended",
                             TEXT_ARG (plan->slice), span, coord->rung + 1, plan->rungs.n);
     if (coord->stop)
         return text_format (arena, "slice %.*s: %s", TEXT_ARG (plan->slice), coord->stop);
-    return text_format (arena, "slice %.*s: climbed to the top: %u of %u rungs passed on %.*s in %s", TEXT_ARG (plan->slice),
-                        plan->rungs.n, plan->rungs.n, TEXT_ARG (all_hosts (plan, arena)), span);
+    return text_format (arena, "slice %.*s: climbed to the top: %u of %u rungs passed on %.*s in %s%.*s", TEXT_ARG (plan->slice),
+                        plan->rungs.n, plan->rungs.n, TEXT_ARG (all_hosts (plan, arena)), span,
+                        TEXT_ARG (recoveries_text (coord, arena)));
 }
 
 struct text sentence_of_run (const struct coord *coord, struct arena *arena)

@@ -6,6 +6,7 @@
 #define SLICEUP_CORE_STATE_H
 
 #include "coordinator/core/coord.h"
+#include "coordinator/core/isolate.h"
 #include "coordinator/core/lease.h"
 
 /* A catalogue that answers no sooner hangs with its storage; looking over a large root on a slow one is part of an answer. */
@@ -26,6 +27,7 @@ struct host {
     uint64_t pid, pid_start;
     char boot_id[ID_MAX_BYTES + 1]; /* of the host, when it last joined */
     uint32_t joins;                 /* in joined_epoch */
+    uint64_t reborn_at;             /* index of the entry by which another process came to speak for it; 0: none has */
     char *lost_why;
     uint64_t lost_epoch;            /* a loss counts for the coordinator that saw it; the next one launches anew */
     /* soft */
@@ -62,6 +64,9 @@ struct gate {
 struct pass_state {
     bool active;
     struct attempt_key key;
+    enum purpose purpose;
+    struct mesh mesh;               /* of its hosts */
+    uint64_t timeout_ms;            /* of one attempt in it */
     uint64_t began_ms, seed;
     uint64_t began_at;              /* index of PASS_BEGAN */
     uint32_t n, ended_n;
@@ -90,8 +95,29 @@ struct rung_state {
     bool cold_skipped;              /* an adopted generation covered it */
     bool refitted;                  /* the adopted generation did not fit and was compiled anew */
     bool rewarmed;                  /* its generation was dropped after a violation; once */
+    uint32_t retries[PASS_RESTORED + 1]; /* planned, of each pass */
+    struct text retried_for;        /* why the last of them was */
     uint32_t leases_lost;           /* by its writers */
     uint32_t lease_lost_attempt;    /* the cold attempt of the last one */
+};
+
+/* A pass that fell for a transient reason. Called for by the verdicts; planned once its moment is recorded. */
+enum retry_stage { RETRY_NONE = 0, RETRY_CALLED_FOR, RETRY_PLANNED };
+struct retry_state {
+    enum retry_stage stage;
+    struct attempt_key fell;
+    struct text signature, why;
+    uint64_t due_ms;                /* once planned */
+    bool waited;                    /* soft: that moment has come */
+};
+
+/* Parts of the slice by themselves, after a pass that fell and nobody confessed: once a run, for it is the last thing. */
+struct isolation {
+    bool called_for;
+    bool over;                      /* the suspects are named */
+    struct fact_pass_ended fell;
+    struct isolate_trial trials[ISOLATE_TRIALS_MAX];
+    uint32_t trials_n;
 };
 
 struct coord {
@@ -110,6 +136,8 @@ struct coord {
     struct rung_state *rungs;
     uint32_t rung;                  /* the next to climb */
     struct pass_state pass;
+    struct retry_state retry;
+    struct isolation isolation;
 
     struct text env_fingerprint;    /* from the environment rung */
     struct text bundle;             /* "<frontend>/<digest>"; empty until first needed */
@@ -170,6 +198,13 @@ void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out
 bool climb_uses_cache (const struct coord *coord, const struct rung *rung); /* one that runs share or that one host keeps */
 void climb_cache_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
 void climb_watch (struct coord *coord, uint64_t now_ms, struct outbox *out); /* questions that nobody answers */
+uint64_t climb_retry_at (const struct coord *coord);     /* run clock; UINT64_MAX: no retry is awaited */
+/* isolation.c: parts of the slice by themselves */
+void isolation_call (struct coord *coord, const struct fact_pass_ended *ended); /* for apply.c alone, as the next two */
+void isolation_take (struct coord *coord, const struct fact_pass_ended *ended);
+void isolation_close (struct coord *coord, const struct fact_suspects_named *named);
+bool isolation_goes_on (const struct coord *coord);
+void isolation_advance (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* writing.c: who may write now */
 void writing_attach (struct coord *coord, uint64_t now_ms);
 uint32_t writing_candidate (const struct coord *coord);
@@ -200,9 +235,13 @@ uint64_t violation_deadline_ms (const struct coord *coord);
 /* apply_cache.c: for apply.c alone */
 void apply_cache_fact (struct coord *coord, const struct fact *fact);
 void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *ended, uint64_t index);
+/* apply_again.c: for apply.c alone. False: the pass that fell is not run again. */
+bool apply_retry_called (struct coord *coord, const struct fact_pass_ended *ended);
+void apply_retry_planned (struct coord *coord, const struct fact_retry_planned *planned);
 /* waits.c: after everything else of a step */
 void waits_tell (struct coord *coord, uint64_t now_ms, struct outbox *out);
-/* order.c: the RUN message of one part */
+/* order.c: the RUN message of one part, and of all */
+void order_all (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void order_run (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
 /* close.c: verdicts of a pass whose parts have all ended */
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
@@ -224,6 +263,8 @@ struct text bundle_cover (const struct plan *plan, const struct rung *rung, stru
 
 /* sentence.c */
 struct text sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended, struct arena *arena);
+/* The same for the end of a run: with the retries that went before. */
+struct text sentence_of_fall (const struct coord *coord, const struct fact_pass_ended *ended, struct arena *arena);
 struct text sentence_of_run (const struct coord *coord, struct arena *arena);
 
 #endif

@@ -9,11 +9,6 @@ enum { CLOSE_MS = 60000 }; /* sealing, or looking over what was read, may take a
 enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
 
-static const struct rung *running_rung (const struct coord *coord)
-{
-    return &coord->plan.rungs.items[coord->pass.key.rung];
-}
-
 void watch_stop_part (struct coord *coord, uint32_t at, bool hard, struct text why, uint64_t now_ms, struct outbox *out)
 {
     struct part *part = &coord->pass.parts[at];
@@ -222,7 +217,7 @@ void watch_gate (struct coord *coord, uint32_t at, const struct holding *held, u
 /* What a worker does about the cache beside the program: worker/io/attempt.c, begin_closing; and it waits for its lease. */
 static uint64_t cache_ms (const struct coord *coord)
 {
-    uint64_t timeout_ms = running_rung (coord)->timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
+    uint64_t timeout_ms = coord->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
     switch (coord->pass.key.pass) {
     case PASS_COLD: return close_ms + coord->plan.limits.lease_ms;
     case PASS_RESTORED: return close_ms;
@@ -236,7 +231,7 @@ static uint64_t overdue_at (const struct coord *coord)
     if (!coord->pass.active)
         return UINT64_MAX;
     uint64_t began_ms = coord->pass.began_ms + coord->pass.slept_ms;
-    return began_ms + running_rung (coord)->timeout_ms + 2 * limits->stop_ms + cache_ms (coord) + LATE_MS;
+    return began_ms + coord->pass.timeout_ms + 2 * limits->stop_ms + cache_ms (coord) + LATE_MS;
 }
 
 static void give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
@@ -348,6 +343,7 @@ uint64_t watch_deadline (const struct coord *coord)
     }
     if (awaited)
         at = least (at, join_by (coord));
+    at = least (at, climb_retry_at (coord));
     if (!coord->pass.active)
         return at;
     bool unstopped = false, unkilled = false, unended = false;

@@ -30,13 +30,18 @@ void board_destroy (struct board *board)
         kept_forget (&board->hosts[i].step);
         kept_forget (&board->hosts[i].gate);
     }
-    for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++)
+    for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++) {
         for (uint32_t pass = 0; pass < BOARD_PASSES; pass++)
             arena_release (&board->rungs[i].passes[pass].arena);
+        arena_release (&board->rungs[i].part.arena);
+    }
     forget_metrics (board);
     kept_forget (&board->generation.bundle);
     kept_forget (&board->sentence);
     kept_forget (&board->awaited);
+    kept_forget (&board->retry.why);
+    kept_forget (&board->isolation.suspects);
+    kept_forget (&board->isolation.why);
     arena_release (&board->arena);
     mem_free (board);
 }
@@ -210,6 +215,7 @@ static void apply_run_ended (struct board *board, const struct fact_run_ended *e
 {
     board->ended = true;
     board->running = false;
+    board->retry.key.attempt = 0;
     board->outcome = ended->outcome;
     board->exit_status = ended->exit_status;
     kept_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
@@ -233,6 +239,8 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_ATTEMPT_ENDED: board_attempt_ended (board, &fact->of.attempt_ended); break;
     case FACT_METRIC_JUDGED: apply_metric (board, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: board_pass_ended (board, &fact->of.pass_ended); break;
+    case FACT_RETRY_PLANNED: board_retry_planned (board, fact); break;
+    case FACT_SUSPECTS_NAMED: board_suspects_named (board, &fact->of.suspects_named); break;
     case FACT_CANCEL_ASKED: board->cancel_level = fact->of.cancel_asked.level; break;
     case FACT_CONFLICT_SEEN: board->conflicts_n++; break;
     case FACT_RUN_ENDED: apply_run_ended (board, &fact->of.run_ended); break;

@@ -60,6 +60,8 @@ struct board_pass {
 
 struct board_rung {
     struct board_pass passes[BOARD_PASSES];
+    struct board_pass part;     /* of the slice by itself, the last one: it does not change how the rung stands; duration_ms:
+                                   of all of them that have ended */
     enum pass last;             /* the pass that was begun, skipped or ended last; NONE: not reached */
 };
 
@@ -69,6 +71,22 @@ struct board_metric {
     double value;
     enum proof proof;
     uint32_t missing_n;
+};
+
+/* A pass that fell for a transient reason and is run again. */
+struct board_retry {
+    struct attempt_key key;     /* of the attempt that fell; attempt 0: none is awaited */
+    uint64_t planned_ms, due_ms; /* run clock */
+    uint32_t nth;               /* of plan.limits.retries, from 1 */
+    struct text why;
+};
+
+/* What running parts of the slice by themselves has come to. */
+struct board_isolation {
+    uint32_t rung;
+    uint32_t passes_n;          /* begun; 0: there is none */
+    bool over;
+    struct text suspects, why;  /* once it is over; suspects folded, may be empty */
 };
 
 struct board_generation {
@@ -96,6 +114,10 @@ struct board {
     bool gathered;              /* every host was joined at once, at some time */
     bool running;               /* a pass: `key` */
     struct attempt_key key;
+    enum purpose purpose;       /* of it */
+    struct board_retry retry;
+    struct board_isolation isolation;
+    uint32_t retries_n;         /* of the whole run */
     uint64_t opened_gates;      /* of the running pass */
     struct board_generation generation; /* token 0: none */
     uint32_t violations_n, leases_lost_n;
@@ -120,6 +142,9 @@ const struct board_pass *board_running (const struct board *board); /* NULL: no 
 /* How the rung stands: PASSED only when its last pass has passed, NOT_REACHED once the run has ended below it. */
 enum outcome board_rung_outcome (const struct board *board, uint32_t rung);
 uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms); /* spent in its passes */
+/* Of the isolation: how many parts are run at most, and how long each may take. */
+uint32_t board_parts_most (const struct board *board);
+uint64_t board_part_most_ms (const struct board *board);
 /* The names of `n` hosts of the plan, folded and escaped. Ranks outside the plan are left out. */
 void board_fold (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
 struct text board_host_name (const struct board *board, uint32_t host); /* "?" outside the plan */

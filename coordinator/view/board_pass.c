@@ -11,6 +11,11 @@ static struct board_pass *pass_of (struct board *board, const struct attempt_key
     return &board->rungs[key->rung].passes[key->pass];
 }
 
+static struct board_pass *pass_running (struct board *board)
+{
+    return board->purpose == PURPOSE_ISOLATION ? &board->rungs[board->key.rung].part : pass_of (board, &board->key);
+}
+
 static void pass_clear (struct board_pass *pass)
 {
     struct arena arena = pass->arena;
@@ -21,10 +26,17 @@ static void pass_clear (struct board_pass *pass)
 void board_pass_began (struct board *board, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
-    struct board_pass *pass = pass_of (board, &began->key);
+    bool part = began->purpose == PURPOSE_ISOLATION && began->key.rung < board->plan.rungs.n;
+    struct board_pass *pass = part ? &board->rungs[began->key.rung].part : pass_of (board, &began->key);
     if (pass == NULL)
         return;
+    uint64_t spent_ms = part ? pass->duration_ms : 0; /* parts are counted together */
     pass_clear (pass);
+    pass->duration_ms = spent_ms;
+    board->purpose = began->purpose;
+    board->retry.key.attempt = 0;
+    board->isolation.passes_n += part;
+    board->isolation.rung = part ? began->key.rung : board->isolation.rung;
     pass->attempt = began->key.attempt;
     pass->began_ms = fact->at_ms;
     pass->running = true;
@@ -72,7 +84,7 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
     if (host == NULL || !host->in_pass || host->ended || !board->running ||
         !attempt_key_equal (&ended->result.key, &board->key))
         return;
-    struct board_pass *pass = pass_of (board, &board->key);
+    struct board_pass *pass = pass_running (board);
     host->ended = true;
     board_forget_holding (host);
     pass->ended_n++;
@@ -82,7 +94,8 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
 static bool belongs (const struct board_group *group, const struct verdict *verdict)
 {
     struct text cause = { verdict->cause.ptr, kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
-    return group->outcome == verdict->outcome && group->layer == verdict->layer && text_equal (group->cause, cause);
+    return group->outcome == verdict->outcome && group->layer == verdict->layer && text_equal (group->signature, verdict->signature) &&
+           text_equal (group->cause, cause);
 }
 
 static struct text keep_in (struct arena *arena, struct text from)
@@ -90,7 +103,7 @@ static struct text keep_in (struct arena *arena, struct text from)
     return text_copy (arena, (struct text) { from.ptr, kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
 }
 
-static struct board_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
+struct board_group *board_group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
 {
     for (uint32_t i = 0; i < pass->groups.n; i++)
         if (belongs (&pass->groups.items[i], verdict))
@@ -112,7 +125,7 @@ static void take_verdict (struct board *board, struct board_pass *pass, const st
 {
     if (verdict->outcome > OUTCOME_NONE && verdict->outcome < OUTCOME_N)
         pass->counts[verdict->outcome]++;
-    struct board_group *group = group_for (pass, verdict, capacity);
+    struct board_group *group = board_group_for (pass, verdict, capacity);
     if (group)
         group->hosts.items[group->hosts.n++] = verdict->host;
     else
@@ -133,8 +146,25 @@ static void settle_hosts (struct board *board, const struct attempt_key *key)
     }
 }
 
+/* Of a part of the slice only that it is over: what it means is told by the suspects. */
+static void part_ended (struct board *board, const struct fact_pass_ended *ended)
+{
+    struct board_pass *part = &board->rungs[board->key.rung].part;
+    part->running = board->running = false;
+    part->outcome = ended->outcome;
+    part->duration_ms += ended->duration_ms;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        board->hosts[i].in_pass = board->hosts[i].ended = false;
+        board_forget_holding (&board->hosts[i]);
+    }
+}
+
 void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
 {
+    if (board->running && board->purpose == PURPOSE_ISOLATION && attempt_key_equal (&ended->key, &board->key)) {
+        part_ended (board, ended);
+        return;
+    }
     struct board_pass *pass = pass_of (board, &ended->key);
     if (pass == NULL)
         return;

@@ -12,7 +12,10 @@ uint64_t board_now_ms (const struct board *board, uint64_t wall_ms)
 
 const struct board_pass *board_running (const struct board *board)
 {
-    return board->running ? &board->rungs[board->key.rung].passes[board->key.pass] : NULL;
+    if (!board->running)
+        return NULL;
+    const struct board_rung *rung = &board->rungs[board->key.rung];
+    return board->purpose == PURPOSE_ISOLATION ? &rung->part : &rung->passes[board->key.pass];
 }
 
 enum outcome board_rung_outcome (const struct board *board, uint32_t rung)
@@ -29,10 +32,10 @@ enum outcome board_rung_outcome (const struct board *board, uint32_t rung)
 uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms)
 {
     uint64_t spent = 0;
-    for (uint32_t i = 0; i < BOARD_PASSES; i++) {
-        const struct board_pass *pass = &board->rungs[rung].passes[i];
-        spent +=
-            pass->running && board->running && now_ms > pass->began_ms ? now_ms - pass->began_ms : pass->duration_ms;
+    for (uint32_t i = 0; i <= BOARD_PASSES; i++) {
+        const struct board_pass *pass = i < BOARD_PASSES ? &board->rungs[rung].passes[i] : &board->rungs[rung].part;
+        bool runs = pass->running && board->running && now_ms > pass->began_ms;
+        spent += pass->duration_ms + (runs ? now_ms - pass->began_ms : 0);
     }
     return spent;
 }

@@ -106,11 +106,12 @@ static void add_time (struct line *line, uint64_t ms, uint32_t column)
 static void add_state (struct line *line, const struct board *board, uint32_t rung, uint64_t now_ms)
 {
     const struct board_rung *state = &board->rungs[rung];
-    const struct board_pass *pass = &state->passes[state->last];
+    const struct board_pass *part = state->part.running && board->running ? &state->part : NULL;
+    const struct board_pass *pass = part ? part : &state->passes[state->last];
     uint32_t width = line->style->columns ? line->style->columns : 100;
     uint32_t time = width >= NARROW ? TIME_COLUMNS : 0;
     if (width >= MIDDLING)
-        add_cell (line, text_of (names_of (&pass_names, state->last)), PASS_COLUMNS);
+        add_cell (line, part ? TEXT_LIT ("in parts") : text_of (names_of (&pass_names, state->last)), PASS_COLUMNS);
     uint32_t room = width > line->columns + time ? width - line->columns - time : 0;
     if (pass->running && board->running)
         add_running (line, pass, room);

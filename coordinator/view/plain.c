@@ -1,4 +1,4 @@
-#include "coordinator/view/plain.h"
+#include "coordinator/view/plain_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,14 +9,7 @@
 
 enum { SENTENCE_BYTES = 1 << 20, FALLEN_TOLD = 3, SET_COLUMNS = 120 };
 
-struct teller {
-    const struct board *board;
-    const struct style *style;
-    struct buf *out;
-    struct buf words;   /* of the line being made */
-};
-
-static void say (struct teller *teller, uint64_t at_ms)
+void plain_say (struct teller *teller, uint64_t at_ms)
 {
     struct line line = line_begin (teller->out, teller->style);
     line_printf (&line, "[%6" PRIu64 ".%" PRIu64 " s] ", at_ms / 1000, at_ms % 1000 / 100);
@@ -26,7 +19,7 @@ static void say (struct teller *teller, uint64_t at_ms)
 }
 
 /* "tiny restored"; a rung with one pass only needs no word for it. */
-static void add_key (struct teller *teller, const struct attempt_key *key)
+void plain_add_key (struct teller *teller, const struct attempt_key *key)
 {
     buf_text (&teller->words, board_rung_id (teller->board, key->rung));
     if (key->pass == PASS_COLD || key->pass == PASS_RESTORED)
@@ -67,7 +60,7 @@ static void tell_joined (struct teller *teller, const struct fact *fact)
     } else {
         return;
     }
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_lost (struct teller *teller, const struct fact *fact)
@@ -75,7 +68,7 @@ static void tell_lost (struct teller *teller, const struct fact *fact)
     add_host (teller, fact->of.host_lost.host);
     buf_puts (&teller->words, " lost: ");
     buf_text (&teller->words, fact->of.host_lost.why);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_suspected (struct teller *teller, const struct fact *fact)
@@ -83,7 +76,7 @@ static void tell_suspected (struct teller *teller, const struct fact *fact)
     char span[DURATION_TEXT_BYTES];
     add_host (teller, fact->of.host_suspected.host);
     buf_printf (&teller->words, " silent for %s", duration_print (fact->of.host_suspected.silent_ms, span));
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 /* ---- the cache ---- */
@@ -104,7 +97,7 @@ static void tell_adopted (struct teller *teller, const struct fact *fact)
     } else {
         buf_puts (&teller->words, "no cache generation of an earlier run fits: compiling anew");
     }
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_published (struct teller *teller, const struct fact *fact)
@@ -112,14 +105,14 @@ static void tell_published (struct teller *teller, const struct fact *fact)
     add_generation (teller, &fact->of.generation);
     buf_puts (&teller->words, " published, written by ");
     add_host (teller, fact->of.generation.writer);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_granted (struct teller *teller, const struct fact *fact)
 {
     add_host (teller, fact->of.writer_granted.host);
     buf_printf (&teller->words, " may write cache generation %" PRIu64, fact->of.writer_granted.token);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_lease_lost (struct teller *teller, const struct fact *fact)
@@ -130,7 +123,7 @@ static void tell_lease_lost (struct teller *teller, const struct fact *fact)
     if (lost->why.len)
         buf_puts (&teller->words, ": ");
     buf_text (&teller->words, lost->why);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_violated (struct teller *teller, const struct fact *fact)
@@ -150,7 +143,7 @@ static void tell_violated (struct teller *teller, const struct fact *fact)
     if (finding->detail.len)
         buf_puts (&teller->words, ": ");
     buf_text (&teller->words, finding->detail);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_dropped (struct teller *teller, const struct fact *fact)
@@ -160,7 +153,7 @@ static void tell_dropped (struct teller *teller, const struct fact *fact)
     if (dropped->why.len)
         buf_puts (&teller->words, ": ");
     buf_text (&teller->words, dropped->why);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 /* ---- passes ---- */
@@ -168,30 +161,34 @@ static void tell_dropped (struct teller *teller, const struct fact *fact)
 static void tell_began (struct teller *teller, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
-    add_key (teller, &began->key);
-    buf_printf (&teller->words, " attempt %u began on ", began->key.attempt);
+    if (began->purpose == PURPOSE_ISOLATION) {
+        plain_part_began (teller, fact);
+    } else {
+        plain_add_key (teller, &began->key);
+        buf_printf (&teller->words, " %sattempt %u began on ", began->purpose == PURPOSE_RETRY ? "again, " : "", began->key.attempt);
+    }
     board_fold (teller->board, began->hosts.items, began->hosts.n, &teller->words);
     buf_printf (&teller->words, " (%u host%s)", began->hosts.n, plural (began->hosts.n));
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_skipped (struct teller *teller, const struct fact *fact)
 {
-    add_key (teller, &fact->of.pass_skipped.key);
+    plain_add_key (teller, &fact->of.pass_skipped.key);
     buf_puts (&teller->words, " skipped: ");
     buf_text (&teller->words, fact->of.pass_skipped.why);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_stopped (struct teller *teller, const struct fact *fact)
 {
     const struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
-    add_key (teller, &stopped->key);
+    plain_add_key (teller, &stopped->key);
     buf_puts (&teller->words, " stopped because of ");
     board_fold (teller->board, stopped->culprits.items, stopped->culprits.n, &teller->words);
     buf_puts (&teller->words, ": ");
     buf_text (&teller->words, stopped->cause);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void add_ending (struct teller *teller, const struct result *result)
@@ -218,14 +215,16 @@ static void tell_fallen (struct teller *teller, const struct fact *fact)
     const struct board_pass *pass = board_running (teller->board);
     if (ended->result.ending == ENDING_EXITED && ended->result.code == 0)
         return;
+    if (teller->board->purpose == PURPOSE_ISOLATION) /* that a part fails is told once */
+        return;
     if (pass == NULL || pass->fell_n > FALLEN_TOLD || !attempt_key_equal (&ended->result.key, &teller->board->key))
         return;
-    add_key (teller, &ended->result.key);
+    plain_add_key (teller, &ended->result.key);
     buf_puts (&teller->words, " ended on ");
     add_host (teller, ended->host);
     buf_puts (&teller->words, ": ");
     add_ending (teller, &ended->result);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 void plain_counts (const struct board_pass *pass, struct buf *out)
@@ -251,12 +250,14 @@ static void tell_group (struct teller *teller, const struct board_group *group, 
     board_fold (teller->board, group->hosts.items, group->hosts.n, &teller->words);
     buf_printf (&teller->words, " %s: ", names_of (&outcome_names, group->outcome));
     buf_text (&teller->words, group->cause);
-    buf_printf (&teller->words, " [%s]", names_of (&layer_names, group->layer));
+    buf_printf (&teller->words, " [%s%s", names_of (&layer_names, group->layer), group->signature.len ? ", " : "");
+    buf_text (&teller->words, group->signature);
+    buf_byte (&teller->words, ']');
     if (group->next.len) {
         buf_puts (&teller->words, "; next: ");
         buf_text (&teller->words, group->next);
     }
-    say (teller, at_ms);
+    plain_say (teller, at_ms);
 }
 
 static void tell_ended (struct teller *teller, const struct fact *fact)
@@ -265,18 +266,22 @@ static void tell_ended (struct teller *teller, const struct fact *fact)
     char span[DURATION_TEXT_BYTES];
     if (key->rung >= teller->board->plan.rungs.n || (uint32_t) key->pass >= BOARD_PASSES)
         return;
+    if (teller->board->purpose == PURPOSE_ISOLATION && attempt_key_equal (key, &teller->board->key)) {
+        plain_part_ended (teller, fact);
+        return;
+    }
     const struct board_pass *pass = &teller->board->rungs[key->rung].passes[key->pass];
-    add_key (teller, key);
+    plain_add_key (teller, key);
     buf_puts (&teller->words, ": ");
     plain_counts (pass, &teller->words);
     buf_printf (&teller->words, " in %s", duration_print (pass->duration_ms, span));
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
     for (uint32_t i = 0; i < pass->groups.n; i++)
         tell_group (teller, &pass->groups.items[i], fact->at_ms);
     if (pass->ungrouped_n) {
         buf_printf (&teller->words, "  and %u more host%s; see the receipt", pass->ungrouped_n,
                     plural (pass->ungrouped_n));
-        say (teller, fact->at_ms);
+        plain_say (teller, fact->at_ms);
     }
 }
 
@@ -294,7 +299,7 @@ static void tell_metric (struct teller *teller, const struct fact *fact)
         buf_puts (&teller->words, ": ");
         buf_text (&teller->words, judged->why);
     }
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 /* ---- the run ---- */
@@ -306,7 +311,7 @@ static void tell_opened (struct teller *teller, const struct fact *fact)
     buf_text (&teller->words, opened->plan.slice);
     buf_printf (&teller->words, ": %u host%s, %u rung%s", opened->plan.hosts.n, plural (opened->plan.hosts.n),
                 opened->plan.rungs.n, plural (opened->plan.rungs.n));
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_epoch (struct teller *teller, const struct fact *fact)
@@ -314,23 +319,23 @@ static void tell_epoch (struct teller *teller, const struct fact *fact)
     if (fact->of.epoch_began.epoch <= 1)
         return;
     buf_printf (&teller->words, "a coordinator took over (the %" PRIu64 ". of this run)", fact->of.epoch_began.epoch);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_cancel (struct teller *teller, const struct fact *fact)
 {
     buf_puts (&teller->words, fact->of.cancel_asked.level > 1 ? "cancelled: the running rung is killed"
                                                               : "cancelled: the running rung is asked to end");
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_conflict (struct teller *teller, const struct fact *fact)
 {
     add_host (teller, fact->of.conflict_seen.host);
     buf_puts (&teller->words, " sent two different results for ");
-    add_key (teller, &fact->of.conflict_seen.key);
+    plain_add_key (teller, &fact->of.conflict_seen.key);
     buf_puts (&teller->words, "; the first one counts");
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 static void tell_run_ended (struct teller *teller, const struct fact *fact)
@@ -338,7 +343,7 @@ static void tell_run_ended (struct teller *teller, const struct fact *fact)
     const struct fact_run_ended *ended = &fact->of.run_ended;
     buf_printf (&teller->words, "ended: %s (exit status %u)", names_of (&outcome_names, ended->outcome),
                 ended->exit_status);
-    say (teller, fact->at_ms);
+    plain_say (teller, fact->at_ms);
 }
 
 typedef void tell_fn (struct teller *teller, const struct fact *fact);
@@ -350,7 +355,7 @@ static tell_fn *const tellers[] = {
     [FACT_CANCEL_ASKED] = tell_cancel, [FACT_CONFLICT_SEEN] = tell_conflict, [FACT_RUN_ENDED] = tell_run_ended,
     [FACT_PASS_STOPPED] = tell_stopped, [FACT_HOST_SUSPECTED] = tell_suspected,
     [FACT_LEASE_LOST] = tell_lease_lost, [FACT_CACHE_VIOLATED] = tell_violated,
-    [FACT_GENERATION_DROPPED] = tell_dropped,
+    [FACT_GENERATION_DROPPED] = tell_dropped, [FACT_RETRY_PLANNED] = plain_retry, [FACT_SUSPECTS_NAMED] = plain_suspects,
 };
 
 void plain_fact (const struct board *board, const struct fact *fact, const struct style *style, struct buf *out)
@@ -374,7 +379,7 @@ void plain_waiting (const struct board *board, uint64_t now_ms, const struct sty
         if (lines.ptr[at] != '\n')
             continue;
         buf_add (&teller.words, lines.ptr + from, at - from);
-        say (&teller, now_ms);
+        plain_say (&teller, now_ms);
         from = at + 1;
     }
     buf_release (&teller.words);

@@ -195,6 +195,39 @@ static json_t *waiting_value (const struct status *status)
     return list;
 }
 
+static json_t *retry_value (const struct status *status)
+{
+    const struct board *board = status->board;
+    const struct board_retry *retry = &board->retry;
+    if (retry->key.attempt == 0 || board->ended)
+        return json_null ();
+    json_t *object = json_object ();
+    set (object, "rung", text_value (board_rung_id (board, retry->key.rung)));
+    set (object, "pass", word_or_null (&pass_names, retry->key.pass));
+    set (object, "fell_attempt", number (retry->key.attempt));
+    set (object, "retry", number (retry->nth));
+    set (object, "of", number (board->plan.limits.retries));
+    set (object, "due_ms", number (retry->due_ms));
+    set (object, "why", text_value (retry->why));
+    return object;
+}
+
+static json_t *isolation_value (const struct board *board)
+{
+    const struct board_isolation *isolation = &board->isolation;
+    if (isolation->passes_n == 0)
+        return json_null ();
+    json_t *object = json_object ();
+    set (object, "rung", text_value (board_rung_id (board, isolation->rung)));
+    set (object, "passes", number (isolation->passes_n));
+    set (object, "passes_most", number (board_parts_most (board)));
+    set (object, "pass_most_ms", number (board_part_most_ms (board)));
+    set (object, "over", json_boolean (isolation->over));
+    set (object, "suspects", isolation->over ? text_value (isolation->suspects) : json_null ());
+    set (object, "why", text_or_null (isolation->why));
+    return object;
+}
+
 static json_t *cache_value (const struct board *board)
 {
     const struct board_generation *generation = &board->generation;
@@ -256,6 +289,9 @@ void status_json (const struct status *status, struct buf *out)
     set (object, "hosts", hosts_value (status));
     set (object, "rungs", rungs_value (status));
     set (object, "waiting", waiting_value (status));
+    set (object, "retries", number (status->board->retries_n));
+    set (object, "retry", retry_value (status));
+    set (object, "isolation", isolation_value (status->board));
     set (object, "cache", cache_value (status->board));
     set (object, "violations", number (status->board->violations_n));
     set (object, "leases_lost", number (status->board->leases_lost_n));

@@ -6,7 +6,7 @@
 
 #include "common/base/duration.h"
 
-enum wait { WAIT_CACHE, WAIT_JOIN, WAIT_RETURN, WAIT_SILENT, WAIT_GATE, WAIT_STOP, WAIT_START, WAIT_PHASE, WAIT_RESULT };
+enum wait { WAIT_CACHE, WAIT_JOIN, WAIT_RETURN, WAIT_SILENT, WAIT_GATE, WAIT_STOP, WAIT_START, WAIT_PHASE, WAIT_RESULT, WAIT_RETRY };
 
 struct wait_group {
     enum wait wait;
@@ -195,6 +195,18 @@ static void add_awaited (const struct teller *teller, const struct wait_group *g
     add_span (teller, group->since_ms, 0);
 }
 
+static void add_retry (const struct teller *teller)
+{
+    const struct board *board = teller->board;
+    char span[DURATION_TEXT_BYTES];
+    uint64_t left_ms = board->retry.due_ms > teller->now_ms ? board->retry.due_ms - teller->now_ms : 0;
+    buf_printf (teller->out, "waiting %s before retry %u of %u of rung ", duration_print (left_ms, span), board->retry.nth,
+                board->plan.limits.retries);
+    buf_escaped (teller->out, board_rung_id (board, board->retry.key.rung), 0);
+    buf_puts (teller->out, ": ");
+    buf_escaped (teller->out, board->retry.why, 0);
+}
+
 static void add_step (const struct teller *teller, const struct wait_group *group)
 {
     if (group->word.len == 0)
@@ -215,6 +227,7 @@ static void add_line (const struct teller *teller, const struct wait_group *grou
     case WAIT_PHASE: add_phase (teller, group); break;
     case WAIT_SILENT: add_silent (teller, group); break;
     case WAIT_CACHE: add_awaited (teller, group); break;
+    case WAIT_RETRY: add_retry (teller); break;
     default:
         buf_puts (teller->out, "waiting for ");
         add_set (teller, group->hosts, group->n);
@@ -239,6 +252,8 @@ uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lin
         add_host (board, i, &table);
     if (board->awaited.len)
         group_for (&table, WAIT_CACHE, board->awaited)->since_ms = board->awaited_since_ms;
+    if (board->retry.key.attempt && now_ms < board->retry.due_ms)
+        group_for (&table, WAIT_RETRY, (struct text) { 0 })->since_ms = board->retry.planned_ms;
     if (table.n)
         qsort (table.items, table.n, sizeof (*table.items), longest_first);
     uint32_t shown = earliest (table.n, lines);

@@ -5,6 +5,7 @@
  *   v6e[0-2] at gate rendezvous, waiting for v6e[3] (12 s of 60 s)
  *   v6e[5] silent for 7 s
  *   waiting for run 3f2a91c0, which writes this cache now (generation 12) (40 s)
+ *   waiting 2 s before retry 1 of 1 of rung tiny: metadata on v6e[3]
  *
  * The bound in brackets is that of the whole wait: the attempt's time limit, or the time to join. Pure. */
 #ifndef SLICEUP_VIEW_WAITING_H

@@ -4,7 +4,6 @@ args: file (required; "host rung pass attempt" is appended), seconds (0) to stay
 A rung of scope slice meets the others in an all-reduce and reports the metric "devices".
 """
 
-import os
 import time
 
 import lab
@@ -13,16 +12,8 @@ lab.helpers("plain")
 import sliceup_plain  # noqa: E402
 
 
-def mark(canary):
-    """One write to a file opened for appending is not torn by others."""
-    words = [str(canary.attempt[name]) for name in ("host", "rung", "pass", "attempt")]
-    descriptor = os.open(canary.args["file"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.write(descriptor, (" ".join(words) + "\n").encode())
-    os.close(descriptor)
-
-
 def body(canary):
-    mark(canary)
+    lab.mark(canary)
     sliceup_plain.start(canary)
     star = sliceup_plain.Star(canary) if canary.attempt["scope"] == "slice" else None
     canary.phase(canary.args.get("phase", "run"))

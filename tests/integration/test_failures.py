@@ -215,7 +215,8 @@ class Slices(Failing):
                           "six": "not-reached"}, by_rung)
         cause = self.attempt(receipt, "h2", "four")["cause"]
         self.assertEqual(("host", "disk-full"), (cause["layer"], cause["signature"]))
-        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exit status 1 in phase run [host]", "Free space")
+        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exit status 1 in phase run [host, disk-full]",
+                      "Free space")
         self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},
                          {name: (receipt["frontier"][name]["rung"], receipt["frontier"][name]["hosts"])
                           for name in ("highest_passing", "next_failing")})

@@ -35,6 +35,7 @@ struct sim_host {
     uint32_t step;
     bool waiting_gate, passed_gate;
     enum ending stopping;
+    bool hung;
 };
 
 struct sim_fact { struct text bytes; };
@@ -62,6 +63,10 @@ struct world {
     uint32_t started_n;
     struct fact_generation published;   /* the catalogue */
     uint64_t seed_of_pass;
+    struct fact_pass_began pass;        /* the last one recorded; its hosts in pass_hosts */
+    uint32_t pass_hosts[HOSTS_SIMULATED_MAX];
+    uint32_t culprits[2], culprits_n;   /* silent: when all of them are in one group, it hangs */
+    bool shy, noticed;                  /* not when alone; the others end by themselves with words that nobody knows */
     uint64_t rival_until_ms, rival_beats_until_ms; /* another run has the lease, and shows that it lives */
     bool tampered;
     bool ended;
@@ -159,6 +164,13 @@ static struct text encode (const struct msg *msg, struct buf *buf)
 
 static const char run_id[RUN_ID_BYTES + 1] = "0123456789abcdef";
 
+static void note_pass (struct world *world, const struct fact_pass_began *began)
+{
+    world->seed_of_pass = began->seed;
+    world->pass = *began;
+    memcpy (world->pass_hosts, began->hosts.items, began->hosts.n * sizeof (world->pass_hosts[0]));
+}
+
 static void record_fact (struct world *world, const struct fact *fact)
 {
     if (fact_is_soft (fact->kind))
@@ -172,7 +184,7 @@ static void record_fact (struct world *world, const struct fact *fact)
     world->recorded = fact->index;
     buf_release (&buf);
     if (fact->kind == FACT_PASS_BEGAN)
-        world->seed_of_pass = fact->of.pass_began.seed;
+        note_pass (world, &fact->of.pass_began);
     event_add (world, rng_below (&world->rng, 20), EV_FLUSH)->number = fact->index;
 }
 
@@ -262,9 +274,8 @@ static void replay (struct world *world, struct coord *coord, uint64_t up_to)
         int rc = wire_get_fact (world->facts[i].bytes, &fact, &arena, &err);
         PROMISE (world, rc == 0, "fact %" PRIu64 " does not decode: %s", i + 1, err.text);
         coord_apply (coord, &fact);
-        arena_reset (&arena);
+        arena_release (&arena); /* as if read from a disk: what it points at is gone */
     }
-    arena_release (&arena);
 }
 
 static void check_replay (struct world *world)
@@ -358,6 +369,11 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
                             world->plan.rungs.items[run->key.rung].warm == WARM_GANG,
                  "a second host was given the write token of rung %u", run->key.rung);
     }
+    if (attempt_key_equal (&run->key, &world->pass.key) && world->pass.purpose == PURPOSE_ISOLATION) {
+        PROMISE (world, run->cache.role == CACHE_ROLE_NONE, "a part of the slice was given the cache");
+        PROMISE (world, run->world == world->pass.hosts.n && world->pass_hosts[run->rank] == at && mesh_devices (&run->mesh) == 2 * run->world,
+                 "host%u has rank %u of %u and a mesh of %u devices", at, run->rank, run->world, mesh_devices (&run->mesh));
+    }
     for (uint32_t i = 0; i < world->options.hosts && run->cache.role == CACHE_ROLE_WRITER; i++)
         PROMISE (world, i == at || !world->hosts[i].running || world->hosts[i].run.cache.role != CACHE_ROLE_WRITER,
                  "host%u began to write the cache while host%u did", at, i);
@@ -368,28 +384,74 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
     record_copy (msg_body (MSG_RUN), &host->run, run, &host->run_arena);
     host->running = true;
     host->step = 0;
-    host->waiting_gate = host->passed_gate = false;
+    host->waiting_gate = host->passed_gate = host->hung = false;
     host->stopping = ENDING_NONE;
     struct event *event = event_add (world, 50, EV_PROGRAM);
     event->host = at;
     event->life = host->life;
 }
 
-static void end_program (struct world *world, uint32_t at, enum ending ending, uint32_t code)
+static void end_program (struct world *world, uint32_t at, enum ending ending, uint32_t code, const char *tail)
 {
     struct sim_host *host = &world->hosts[at];
     struct arena arena = { 0 };
     uint64_t secrets[HOSTS_SIMULATED_MAX] = { 0 };
     struct result result;
-    deal_secrets (world->seed_of_pass, world->options.hosts, 2, secrets);
+    deal_secrets (world->seed_of_pass, host->run.world, 2, secrets);
     sample_result (&host->run, secrets, &result, &arena);
+    result.tail = text_of (tail);
     result.ending = ending;
     result.code = code;
     result.done = ending == ENDING_EXITED && code == 0;
+    if (!result.done) /* it did not come to its end */
+        result.checks.n = result.metrics.n = result.counters.n = 0;
     stop_program (host);
     struct member_input in = { .kind = MEMBER_ENDED, .result = &result };
     host_step (world, at, &in);
     arena_release (&arena);
+}
+
+/* An attempt at a pass falls as long as there are so few of it. */
+static bool falls_this_once (const struct world *world, const struct msg_run *run)
+{
+    bool climbs = run->key.pass != PASS_ONCE || world->plan.rungs.items[run->key.rung].warm == WARM_NONE;
+    return climbs && run->key.attempt <= world->options.transients && run->rank == world->options.seed % run->world;
+}
+
+static uint32_t culprits_in (const struct world *world, const uint32_t *hosts, uint32_t n)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < world->culprits_n; k++)
+            found += hosts[i] == world->culprits[k];
+    return found;
+}
+
+static bool hangs (const struct world *world, const struct msg_run *run)
+{
+    bool now = world->options.silent && run->rung.scope == SCOPE_SLICE && attempt_key_equal (&run->key, &world->pass.key);
+    if (!now || (world->shy && run->world == 1))
+        return false;
+    return culprits_in (world, world->pass_hosts, world->pass.hosts.n) == world->culprits_n;
+}
+
+/* In a collective that never ends: until its time is over, or until it notices that. */
+static void hang (struct world *world, uint32_t at)
+{
+    struct sim_host *host = &world->hosts[at];
+    bool notices = world->noticed && culprits_in (world, &at, 1) == 0;
+    struct event *event = event_add (world, notices ? 4000 + rng_below (&world->rng, 3000) : host->run.rung.timeout_ms, EV_PROGRAM);
+    event->host = at;
+    event->life = host->life;
+    host->hung = true;
+}
+
+static void end_hung (struct world *world, uint32_t at)
+{
+    if (world->noticed && culprits_in (world, &at, 1) == 0)
+        end_program (world, at, ENDING_EXITED, 1, "the reduction gave no answer");
+    else
+        end_program (world, at, ENDING_TIMEOUT, 0, "");
 }
 
 /* A program: phase, gate when it is slice-wide, some work, the end. */
@@ -400,7 +462,11 @@ static void program_step (struct world *world, uint32_t at)
         return;
     bool slice = host->run.rung.scope == SCOPE_SLICE;
     if (host->stopping) {
-        end_program (world, at, host->stopping, 0);
+        end_program (world, at, host->stopping, 0, "");
+        return;
+    }
+    if (host->hung) {
+        end_hung (world, at);
         return;
     }
     if (host->step == 0) {
@@ -412,7 +478,7 @@ static void program_step (struct world *world, uint32_t at)
         if (!host->waiting_gate) {
             host->waiting_gate = true;
             struct member_input in = { .kind = MEMBER_GATE, .text = TEXT_LIT ("rendezvous"), .gate_mode = GATE_SHARE,
-                                       .gate_value = at == 0 ? TEXT_LIT ("127.0.0.1:1") : TEXT_LIT ("") };
+                                       .gate_value = host->run.rank == 0 ? TEXT_LIT ("127.0.0.1:1") : TEXT_LIT ("") };
             host_step (world, at, &in);
         }
         return;
@@ -424,8 +490,15 @@ static void program_step (struct world *world, uint32_t at)
         event->life = host->life;
         return;
     }
+    if (hangs (world, &host->run)) {
+        hang (world, at);
+        return;
+    }
     bool falls = world->options.fall && slice && at == world->options.hosts - 1;
-    end_program (world, at, ENDING_EXITED, falls ? 3 : 0);
+    if (falls_this_once (world, &host->run))
+        end_program (world, at, ENDING_EXITED, 1, "metadata server: 503, try again");
+    else
+        end_program (world, at, ENDING_EXITED, falls ? 3 : 0, "");
 }
 
 static void member_effect (struct world *world, uint32_t at, const struct member_effect *effect)
@@ -531,6 +604,70 @@ static void check_once (struct world *world)
         ended[ended_n++] = (struct started) { of->host, of->result.key, 0 };
     }
     mem_free (ended);
+    arena_release (&arena);
+}
+
+/* What was run again: never more than the budget, nor before its time; and parts of the slice within theirs. */
+struct again { struct world *world; uint32_t planned[8][PASS_RESTORED + 1]; struct attempt_key due; uint64_t due_ms; bool awaited; };
+
+static void check_began (struct again *again, const struct fact *fact)
+{
+    const struct fact_pass_began *began = &fact->of.pass_began;
+    struct world *world = again->world;
+    if (began->purpose == PURPOSE_RETRY) {
+        PROMISE (world, again->awaited && again->due.rung == began->key.rung && again->due.pass == began->key.pass &&
+                            again->due.attempt < began->key.attempt, "rung %u is run again and nobody planned it", began->key.rung);
+        PROMISE (world, fact->at_ms >= again->due_ms, "rung %u is run again %" PRIu64 " ms too soon", began->key.rung,
+                 again->due_ms - fact->at_ms);
+    }
+    PROMISE (world, began->purpose == PURPOSE_RETRY || !again->awaited, "a retry was planned and something else begun");
+    again->awaited = false;
+    if (began->purpose != PURPOSE_ISOLATION)
+        return;
+    PROMISE (world, !world->report->suspects_named, "a part was run after the suspects had been named");
+    world->report->parts++;
+}
+
+static void check_planned (struct again *again, const struct fact_retry_planned *planned)
+{
+    struct world *world = again->world;
+    uint32_t n = ++again->planned[planned->key.rung][planned->key.pass];
+    PROMISE (world, n <= world->options.retries, "retry %u of rung %u, of %u", n, planned->key.rung, world->options.retries);
+    PROMISE (world, planned->left == world->options.retries - n, "%u retries left after %u of %u", planned->left, n, world->options.retries);
+    again->due = planned->key;
+    again->due_ms = planned->due_ms;
+    again->awaited = true;
+    world->report->retries++;
+}
+
+static void check_named (struct again *again, const struct fact_suspects_named *named)
+{
+    struct world *world = again->world;
+    struct world_report *report = world->report;
+    PROMISE (world, !report->suspects_named, "suspects were named twice");
+    PROMISE (world, named->passes == report->parts, "%u parts were run, %u are told of", report->parts, named->passes);
+    report->suspects_named = true;
+    report->suspects_n = named->suspects.n;
+    report->culprits_suspected = culprits_in (world, named->suspects.items, named->suspects.n) == world->culprits_n;
+}
+
+static void check_again (struct world *world)
+{
+    struct again again = { .world = world };
+    struct arena arena = { 0 };
+    for (uint64_t i = 0; i < world->recorded; i++) {
+        struct fact fact;
+        struct err err = { 0 };
+        int rc = wire_get_fact (world->facts[i].bytes, &fact, &arena, &err);
+        PROMISE (world, rc == 0, "fact %" PRIu64 " does not decode: %s", i + 1, err.text);
+        if (fact.kind == FACT_PASS_BEGAN)
+            check_began (&again, &fact);
+        else if (fact.kind == FACT_RETRY_PLANNED)
+            check_planned (&again, &fact.of.retry_planned);
+        else if (fact.kind == FACT_SUSPECTS_NAMED)
+            check_named (&again, &fact.of.suspects_named);
+        arena_reset (&arena);
+    }
     arena_release (&arena);
 }
 
@@ -668,11 +805,23 @@ static bool serve_deadlines (struct world *world, uint64_t until)
 static void plan_faults (struct world *world)
 {
     for (uint32_t i = 0; i < world->options.coordinator_kills; i++)
-        event_add (world, rng_below (&world->rng, 60000), EV_KILL_COORD);
+        event_add (world, rng_below (&world->rng, world->options.kills_until_ms ? world->options.kills_until_ms : 60000), EV_KILL_COORD);
     for (uint32_t i = 0; i < world->options.worker_kills; i++) {
-        uint64_t after_ms = 500 + rng_below (&world->rng, 30000);
+        uint64_t after_ms = 500 + rng_below (&world->rng, world->options.kills_until_ms ? world->options.kills_until_ms : 30000);
         event_add (world, after_ms, EV_KILL_WORKER)->host = (uint32_t) rng_below (&world->rng, world->options.hosts);
     }
+}
+
+static void plant (struct world *world)
+{
+    uint32_t hosts = world->options.hosts, first = (uint32_t) rng_below (&world->rng, hosts);
+    if (!world->options.silent)
+        return;
+    world->culprits[world->culprits_n++] = first;
+    if (hosts > 2 && chance (world, 30))
+        world->culprits[world->culprits_n++] = (first + 1 + (uint32_t) rng_below (&world->rng, hosts - 1)) % hosts;
+    world->shy = chance (world, 50);
+    world->noticed = chance (world, 50);
 }
 
 static void world_release (struct world *world)
@@ -707,6 +856,10 @@ void world_run (const struct world_options *options, struct world_report *report
     sample_plan (&world->plan, options->hosts, &world->arena);
     for (uint32_t i = 0; i < world->plan.rungs.n && options->slow; i++)
         world->plan.rungs.items[i].timeout_ms = 600000;
+    world->plan.limits.retries = options->retries;
+    world->plan.limits.retry_wait_ms = 2000;
+    world->plan.profile.splits = options->silent;
+    plant (world);
     outbox_init (&world->outbox);
     world->next_token = 1;
     if (options->rival) {
@@ -730,6 +883,7 @@ void world_run (const struct world_options *options, struct world_report *report
         happen (world, &event);
     }
     check_once (world);
+    check_again (world);
     report->ended_ms = world->now_ms;
     report->facts = (uint32_t) world->recorded;
     world_release (world);

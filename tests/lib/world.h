@@ -15,9 +15,13 @@ struct world_options {
     uint32_t hosts;
     uint32_t loss_percent, repeat_percent;
     uint32_t delay_max_ms;
-    uint32_t coordinator_kills;     /* at random moments of the first two minutes; each is resumed a little later */
+    uint32_t coordinator_kills;     /* at random moments of the first minute; each is resumed a little later */
     uint32_t worker_kills;
+    uint64_t kills_until_ms;        /* within which the coordinator is killed instead; 0: the minute above */
     bool fall;                      /* one host's program fails on rung `all` */
+    uint32_t retries;               /* limits.retries */
+    uint32_t transients;            /* so many attempts at each pass of each rung fall, on one host, for a transient reason */
+    bool silent;                    /* one host, or one pair, makes rung `all` hang; nobody says which */
     bool rival;                     /* another run holds the cache's lease for a while, and may die with it */
     bool tampered;                  /* the first look over the root after a warm pass finds a changed file */
     bool slow;                      /* programs run for longer than a worker bears a silent coordinator */
@@ -30,6 +34,11 @@ struct world_report {
     char sentence[1024];
     uint64_t ended_ms;
     uint32_t facts, epochs, messages, lost, programs_started;
+    uint32_t retries;               /* planned */
+    uint32_t parts;                 /* passes of isolation */
+    bool suspects_named;
+    uint32_t suspects_n;            /* 0: none stands out */
+    bool culprits_suspected;        /* all that were planted are among the suspects */
 };
 
 /* Runs to the end and checks everything; prints and aborts on a broken promise. */

@@ -93,12 +93,13 @@ static void one_fell (const struct world_options *options, const struct world_re
     if (report->outcome != OUTCOME_FAILED || strstr (report->sentence, culprit) == NULL)
         fail_msg ("seed %llu, %u hosts: %s", (unsigned long long) options->seed, options->hosts, report->sentence);
     assert_int_equal (report->exit_status, 1);
+    assert_int_equal (report->retries, 0); /* it is of no class that passes by itself */
 }
 
 static void one_failing_host_is_the_cause_and_its_peers_are_not (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .fall = true, .bound_ms = 900000 };
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .fall = true, .retries = 2, .bound_ms = 900000 };
     every_seed (options, 60, one_fell);
 }
 
@@ -122,6 +123,98 @@ static void a_changed_generation_is_dropped_warmed_anew_and_ends_with_4 (void **
     every_seed (options, 60, violated);
 }
 
+static void recovered (const struct world_options *options, const struct world_report *report)
+{
+    top_reached (options, report);
+    if (report->retries == 0 || strstr (report->sentence, "passed after ") == NULL || strstr (report->sentence, "(metadata on host") == NULL)
+        fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
+}
+
+static void what_passes_by_itself_is_run_again_and_told (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .retries = 2, .transients = 2,
+                                     .coordinator_kills = 3, .kills_until_ms = 90000, .bound_ms = 900000 };
+    every_seed (options, 60, recovered);
+}
+
+static void recovered_and_violated (const struct world_options *options, const struct world_report *report)
+{
+    violated (options, report);
+    assert_true (report->retries > 0);
+}
+
+static void retries_and_violations_have_rules_of_their_own (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .tampered = true, .retries = 1, .transients = 1,
+                                     .coordinator_kills = 2, .kills_until_ms = 90000, .bound_ms = 900000 };
+    every_seed (options, 60, recovered_and_violated);
+}
+
+static void a_retry_takes_its_turn_behind_another_run_s_lease (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .rival = true, .retries = 1, .transients = 1,
+                                     .coordinator_kills = 2, .bound_ms = 1500000 };
+    every_seed (options, 60, recovered);
+}
+
+static void exhausted (const struct world_options *options, const struct world_report *report)
+{
+    if (report->outcome != OUTCOME_FAILED || report->retries != 2 || strstr (report->sentence, "after 2 retries (metadata on host") == NULL)
+        fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
+    assert_int_equal (report->exit_status, 1);
+    assert_int_equal (report->parts, 0);
+}
+
+static void a_budget_that_is_spent_ends_the_climb (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .retries = 2, .transients = 1000,
+                                     .coordinator_kills = 3, .kills_until_ms = 30000, .bound_ms = 900000 };
+    every_seed (options, 60, exhausted);
+}
+
+static void isolated (const struct world_options *options, const struct world_report *report)
+{
+    bool alone = options->hosts == 1; /* nothing hangs that has no company, or it fails by itself */
+    if (alone ? report->parts != 0 : !report->suspects_named || report->outcome == OUTCOME_PASSED)
+        fail_msg ("seed %llu, %u hosts: %u parts, %s", (unsigned long long) options->seed, options->hosts, report->parts, report->sentence);
+    if (!alone && !(report->culprits_suspected && report->suspects_n <= 2))
+        fail_msg ("seed %llu, %u hosts: %u suspects after %u parts, %s", (unsigned long long) options->seed, options->hosts,
+                  report->suspects_n, report->parts, report->sentence);
+}
+
+static void a_silent_host_or_pair_is_among_the_suspects (void **state)
+{
+    (void) state;
+    struct world_options options = { .delay_max_ms = 300, .silent = true, .bound_ms = 3000000 };
+    every_seed (options, 60, isolated);
+}
+
+static void isolation_lives_through_the_deaths_of_coordinators (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .silent = true, .retries = 1,
+                                     .transients = 1, .coordinator_kills = 5, .kills_until_ms = 400000, .bound_ms = 3000000 };
+    every_seed (options, 60, isolated);
+}
+
+static void bounded (const struct world_options *options, const struct world_report *report)
+{
+    ended_somehow (options, report);
+    assert_in_range (report->parts, 0, 10);
+}
+
+static void isolation_ends_when_a_worker_dies (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .silent = true, .worker_kills = 2, .coordinator_kills = 2,
+                                     .kills_until_ms = 300000, .bound_ms = 3000000 };
+    every_seed (options, 60, bounded);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +226,13 @@ int main (void)
         cmocka_unit_test (one_failing_host_is_the_cause_and_its_peers_are_not),
         cmocka_unit_test (another_run_s_lease_is_waited_for_and_taken_over_in_time),
         cmocka_unit_test (a_changed_generation_is_dropped_warmed_anew_and_ends_with_4),
+        cmocka_unit_test (what_passes_by_itself_is_run_again_and_told),
+        cmocka_unit_test (retries_and_violations_have_rules_of_their_own),
+        cmocka_unit_test (a_retry_takes_its_turn_behind_another_run_s_lease),
+        cmocka_unit_test (a_budget_that_is_spent_ends_the_climb),
+        cmocka_unit_test (a_silent_host_or_pair_is_among_the_suspects),
+        cmocka_unit_test (isolation_lives_through_the_deaths_of_coordinators),
+        cmocka_unit_test (isolation_ends_when_a_worker_dies),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

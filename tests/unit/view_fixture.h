@@ -310,6 +310,7 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
     case FACT_PASS_BEGAN:
         fact.of.pass_began.key = chaos_key (rng);
         fact.of.pass_began.hosts.items = chaos_hosts (rng, arena, &fact.of.pass_began.hosts.n);
+        fact.of.pass_began.purpose = (enum purpose) rng_below (rng, 5);
         break;
     case FACT_PASS_SKIPPED:
         fact.of.pass_skipped = (struct fact_pass_skipped){chaos_key (rng), chaos_text (rng)};
@@ -350,6 +351,15 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
         break;
     case FACT_GENERATION_DROPPED:
         fact.of.generation_dropped = (struct fact_generation_dropped) { rng_below (rng, 4), chaos_text (rng) };
+        break;
+    case FACT_RETRY_PLANNED:
+        fact.of.retry_planned = (struct fact_retry_planned) { chaos_key (rng), rng_next (rng), chaos_number (rng), chaos_text (rng),
+                                                              chaos_text (rng) };
+        break;
+    case FACT_SUSPECTS_NAMED:
+        fact.of.suspects_named = (struct fact_suspects_named) { .key = chaos_key (rng), .passes = chaos_number (rng),
+                                                                .why = chaos_text (rng) };
+        fact.of.suspects_named.suspects.items = chaos_hosts (rng, arena, &fact.of.suspects_named.suspects.n);
         break;
     case FACT_HOST_HEARD: chaos_heard (rng, arena, &fact.of.host_heard); break;
     case FACT_HOST_SUSPECTED:

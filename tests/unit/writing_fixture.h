@@ -8,7 +8,7 @@
 #include "coordinator/core/coord.h"
 #include "sample.h"
 
-enum { HOSTS = 3, FACTS_MAX = 512, EFFECTS_MAX = 512, TERM_MS = 15000, DELAY_MS = 15000 };
+enum { HOSTS = 3, FACTS_MAX = 512, EFFECTS_MAX = 512, TERM_MS = 15000, DELAY_MS = 15000, RETRY_WAIT_MS = 2000 };
 
 struct bench {
     struct arena arena;
@@ -97,6 +97,8 @@ static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mo
     bench->plan.limits.lost_ms = 600000; /* leases are about silence that is shorter than that */
     bench->plan.limits.suspect_ms = 300000;
     bench->plan.limits.lease_ms = term_ms;
+    bench->plan.limits.retries = 1;
+    bench->plan.limits.retry_wait_ms = RETRY_WAIT_MS;
     bench->plan.rungs.items += rung;
     bench->plan.rungs.n = 1;
     bench->coord = coord_create ();

@@ -1,0 +1,23 @@
+/* plain_private.h - what the files that make plain lines share. */
+#ifndef SLICEUP_VIEW_PLAIN_PRIVATE_H
+#define SLICEUP_VIEW_PLAIN_PRIVATE_H
+
+#include "coordinator/view/plain.h"
+
+struct teller {
+    const struct board *board;
+    const struct style *style;
+    struct buf *out;
+    struct buf words;   /* of the line being made */
+};
+
+void plain_say (struct teller *teller, uint64_t at_ms); /* the words, as a line */
+void plain_add_key (struct teller *teller, const struct attempt_key *key);
+
+/* plain_again.c */
+void plain_part_began (struct teller *teller, const struct fact *fact); /* the words before its hosts */
+void plain_part_ended (struct teller *teller, const struct fact *fact);
+void plain_retry (struct teller *teller, const struct fact *fact);
+void plain_suspects (struct teller *teller, const struct fact *fact);
+
+#endif

@@ -1,0 +1,493 @@
+/* links: conf coordinator_core signature */
+/* Who failed, and who only fell with it: by what each host says of itself and what the others say of it. */
+#include "signature_lists.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "coordinator/core/blame.h"
+#include "coordinator/core/judge.h"
+#include "coordinator/core/naming.h"
+#include "coordinator/core/reading.h"
+
+enum { HOSTS = 8 };
+
+struct part { enum ending ending; uint32_t code; uint32_t order; const char *log; };
+struct slice {
+    struct arena arena;
+    struct plan plan;
+    struct signature_set *set;
+    struct part parts[HOSTS];
+    struct verdict verdicts[HOSTS];
+};
+
+#define DIED "F1121 15:16:28.7 1 client.h:80] Terminating process because the JAX distributed service detected fatal errors.\n"
+#define HEARTBEAT(N) DIED "INTERNAL: Barrier failed because: task is set to ERROR: UNAVAILABLE: Task " #N " heartbeat timeout. " \
+                     "This indicates that the remote task has failed, got preempted, or crashed unexpectedly.\n"
+#define BARRIER(ID, FIRST, NAMES) "DEADLINE_EXCEEDED: Barrier timed out. Id: " ID ". This usually happens.\n" \
+    "# of tasks that reached the barrier: 7/8.\nThe first task at the barrier: " FIRST ". Some timed out task names:\n" NAMES "\n"
+#define DISK "OSError: [Errno 28] No space left on device\n"
+
+/* All parts say `log` and came in the order of their rank. */
+static void slice_open (struct slice *slice, const char *log)
+{
+    memset (slice, 0, sizeof *slice);
+    signature_lists_load (&slice->arena, &slice->plan);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        slice->plan.hosts.items[i].address = text_format (&slice->arena, "10.0.0.%u", i + 1);
+        slice->parts[i] = (struct part) { ENDING_SIGNALLED, SIGABRT, i, log };
+    }
+    slice->set = signature_set_build (slice->plan.signatures.items, slice->plan.signatures.n);
+}
+
+static void slice_close (struct slice *slice)
+{
+    signature_set_free (slice->set);
+    arena_release (&slice->arena);
+}
+
+static void read_part (struct slice *slice, uint32_t i, struct blame_host *host)
+{
+    const struct part *part = &slice->parts[i];
+    struct signature_seen seen;
+    struct reading reading;
+    struct result *result = arena_alloc (&slice->arena, sizeof *result);
+    signature_scan_text (slice->set, text_of (part->log), &slice->arena, &seen);
+    *result = (struct result) { .ending = part->ending, .code = part->code, .done = true, .phase = TEXT_LIT ("run"),
+                                .sightings = { seen.sightings, seen.sightings_n }, .shown = { seen.shown, seen.shown_n } };
+    struct judge_case of = { .plan = &slice->plan, .rung = &slice->plan.rungs.items[0], .host = i, .world = HOSTS,
+                             .result = result, .signatures = slice->set };
+    judge_result (&of, &slice->arena, &slice->verdicts[i]);
+    reading_of (&slice->plan, slice->set, result, &slice->arena, &reading);
+    *host = (struct blame_host) { .verdict = &slice->verdicts[i], .ending = part->ending, .order = part->order,
+                                  .peers = reading.peers };
+}
+
+static void blame (struct slice *slice)
+{
+    struct blame_host hosts[HOSTS];
+    for (uint32_t i = 0; i < HOSTS; i++)
+        read_part (slice, i, &hosts[i]);
+    blame_slice (&slice->plan, hosts, HOSTS, &slice->arena);
+}
+
+static void expect_only (struct slice *slice, uint32_t initiator)
+{
+    blame (slice);
+    for (uint32_t i = 0; i < HOSTS; i++)
+        if ((slice->verdicts[i].outcome == OUTCOME_CASCADE) == (i == initiator))
+            fail_msg ("rank %u: %s (%.*s), the initiator is %u", i, names_of (&outcome_names, slice->verdicts[i].outcome),
+                      TEXT_ARG (slice->verdicts[i].cause), initiator);
+    uint32_t other = initiator == 0;
+    char sentence[64];
+    snprintf (sentence, sizeof sentence, "fell because h%u did", initiator);
+    assert_true (text_is (slice->verdicts[other].cause, sentence));
+    assert_false (slice->verdicts[other].transient);
+}
+
+static void one_aborts_and_seven_follow (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, HEARTBEAT (3));
+    slice.parts[3] = (struct part) { ENDING_EXITED, 1, 0, DISK DIED };
+    slice.parts[0].order = 3;
+    expect_only (&slice, 3);
+    assert_true (text_is (slice.verdicts[3].signature, "disk-full"));
+    assert_true (text_find (slice.verdicts[3].evidence, TEXT_LIT ("Errno 28"), NULL));
+    assert_int_equal (slice.verdicts[3].layer, LAYER_HOST);
+    slice_close (&slice);
+}
+
+static void the_last_to_report_is_the_cause_when_it_alone_confesses (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, DIED);
+    slice.parts[5] = (struct part) { ENDING_EXITED, 1, 9, DIED DISK };
+    expect_only (&slice, 5);
+    slice_close (&slice);
+}
+
+static void an_unknown_failure_that_the_others_name_is_the_cause (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, HEARTBEAT (6));
+    slice.parts[6] = (struct part) { ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED };
+    expect_only (&slice, 6);
+    assert_int_equal (slice.verdicts[6].layer, LAYER_UNKNOWN);
+    assert_true (text_find (slice.verdicts[6].evidence, TEXT_LIT ("ZeroDivisionError"), NULL));
+    slice_close (&slice);
+}
+
+static void one_that_was_stopped_and_is_named_by_several_is_the_cause (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, BARRIER ("step_12::0", "0", "2"));
+    slice.parts[2] = (struct part) { ENDING_CANCELLED, 0, 9, "step 11\n" };
+    expect_only (&slice, 2);
+    assert_int_equal (slice.verdicts[2].layer, LAYER_UNKNOWN);
+    assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the others name it"), NULL));
+    assert_true (slice.verdicts[2].next.len > 0);
+    slice_close (&slice);
+}
+
+static void addresses_name_hosts_too (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, "ValueError: UNKNOWN: Gloo all-reduce failed: [gloo/transport/tcp/pair.cc:547] Connection closed by peer "
+                        "[10.0.0.5]:11178\n");
+    slice.parts[4] = (struct part) { ENDING_SIGNALLED, SIGSEGV, 9, "" };
+    expect_only (&slice, 4);
+    slice_close (&slice);
+}
+
+static void who_confesses_is_not_outvoted (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, HEARTBEAT (6));
+    slice.parts[1] = (struct part) { ENDING_EXITED, 1, 9, DISK };
+    expect_only (&slice, 1);
+    slice_close (&slice);
+}
+
+static void one_voice_is_not_enough (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, DIED);
+    slice.parts[0].log = HEARTBEAT (6);
+    slice.parts[0].order = 5;
+    slice.parts[4].order = 0;
+    expect_only (&slice, 4); /* nobody has a cause of its own: the first to report */
+    slice_close (&slice);
+}
+
+/* Everywhere the metadata server was slow; one host fell, in words that nobody knows; the others are silent about it. */
+static void what_working_programs_print_is_no_confession (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, "Failed to get TPU metadata (tpu-env): INTERNAL: Couldn't connect to server\n");
+    slice.parts[0].order = 6;
+    slice.parts[6] = (struct part) { ENDING_EXITED, 1, 0, "ZeroDivisionError: division by zero\n" };
+    expect_only (&slice, 6);
+    assert_int_equal (slice.verdicts[6].layer, LAYER_UNKNOWN);
+    slice_close (&slice);
+}
+
+static void a_voice_for_itself_does_not_count (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, DIED);
+    slice.parts[0] = (struct part) { ENDING_SIGNALLED, SIGABRT, 5, HEARTBEAT (6) };
+    slice.parts[6] = (struct part) { ENDING_SIGNALLED, SIGABRT, 7, HEARTBEAT (6) };
+    slice.parts[4].order = 0;
+    expect_only (&slice, 4);
+    slice_close (&slice);
+}
+
+/* It was done when the others lost it. */
+static void who_passed_is_not_accused_by_the_others (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, HEARTBEAT (6));
+    slice.parts[6] = (struct part) { ENDING_EXITED, 0, 0, "" };
+    blame (&slice);
+    assert_int_equal (slice.verdicts[6].outcome, OUTCOME_PASSED);
+    assert_int_equal (slice.verdicts[6].cause.len, 0);
+    assert_true (text_is (slice.verdicts[1].cause, "fell because h0 did"));
+    slice_close (&slice);
+}
+
+static void who_is_accused_does_not_pass_by_itself (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, "waited too long for some tasks to show up. " BARRIER ("register", "0", "3"));
+    slice.parts[3].log = "waited too long for some tasks to show up. ";
+    expect_only (&slice, 3);
+    assert_false (slice.verdicts[3].transient);
+    slice_close (&slice);
+}
+
+static void of_two_the_one_that_is_left_is_believed (void **state)
+{
+    struct slice slice;
+    struct blame_host hosts[2];
+    (void) state;
+    slice_open (&slice, HEARTBEAT (1));
+    slice.parts[1] = (struct part) { ENDING_CANCELLED, 0, 9, "step 11\n" };
+    read_part (&slice, 0, &hosts[0]);
+    read_part (&slice, 1, &hosts[1]);
+    blame_slice (&slice.plan, hosts, 2, &slice.arena);
+    assert_int_equal (slice.verdicts[0].outcome, OUTCOME_CASCADE);
+    assert_true (text_is (slice.verdicts[0].cause, "fell because h1 did"));
+    assert_int_not_equal (slice.verdicts[1].outcome, OUTCOME_CASCADE);
+    slice_close (&slice);
+}
+
+static void who_is_late_for_a_shutdown_is_not_to_blame (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, DIED BARRIER ("Shutdown::113::0", "1", "2"));
+    slice.parts[1] = (struct part) { ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED
+                                     BARRIER ("Shutdown::113::0", "1", "2") };
+    expect_only (&slice, 1);
+    slice_close (&slice);
+}
+
+static void many_named_alike_name_nobody (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, BARRIER ("step_12::0", "0", "4\n5\n6\n7"));
+    expect_only (&slice, 0);
+    slice_close (&slice);
+}
+
+/* ---- what a text names ---- */
+
+static void expect_named (struct slice *slice, const char *text, const char *expected)
+{
+    bool named[HOSTS] = { false };
+    char got[2 * HOSTS + 1] = "";
+    uint32_t hosts[HOSTS];
+    for (uint32_t i = 0; i < HOSTS; i++)
+        hosts[i] = i;
+    naming_read (naming_make (&slice->plan, hosts, HOSTS, &slice->arena), text_of (text), named);
+    for (uint32_t i = 0; i < HOSTS; i++)
+        if (named[i])
+            snprintf (got + strlen (got), sizeof got - strlen (got), "%u", i);
+    if (strcmp (got, expected) != 0)
+        fail_msg ("'%s' names '%s', expected '%s'", text, got, expected);
+}
+
+static void texts_name_tasks_addresses_and_hosts (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, "");
+    expect_named (&slice, "/job:jax_worker/replica:0/task:3 heartbeat timeout.", "3");
+    expect_named (&slice, "Timed out task names: /job:jax_worker/replica:0/task:1 /job:jax_worker/replica:0/task:7", "17");
+    expect_named (&slice, "The first task at the barrier: /job:jax_worker/replica:0/task:0. Some timed out task names: "
+                          "/job:jax_worker/replica:0/task:6", "6");
+    expect_named (&slice, "unhealthy (stopped sending heartbeats): 1 2\n3 is not in the list", "12");
+    expect_named (&slice, "Barrier timed out. Id: Shutdown::1::0. Some timed out task names: /job:jax_worker/replica:0/task:2 3", "");
+    expect_named (&slice, "Task 5 heartbeat timeout; Task 6 is fine; 7", "5");
+    expect_named (&slice, "/task:8 /task:99999999999999999999 /task: /task:x", "");
+    expect_named (&slice, "closed by peer [10.0.0.2]:8476, and 10.0.0.3:99, and 10.0.0.4.", "123");
+    expect_named (&slice, "110.0.0.2 10.0.0.22 10.0.0", "");
+    expect_named (&slice, "h1: lost h7, h70 and xh2", "17");
+    expect_named (&slice, "", "");
+    slice.plan.hosts.items[1].address = slice.plan.hosts.items[2].address;
+    expect_named (&slice, "closed by peer [10.0.0.3]:8476", ""); /* whose is it? */
+    slice_close (&slice);
+}
+
+/* ---- what a result says of itself ---- */
+
+static void expect_reading (struct slice *slice, enum layer layer, const char *failure, const char *tail, const char *id,
+                            enum layer owner, bool transient)
+{
+    struct result result = { .ending = ENDING_EXITED, .code = 1, .layer = layer, .failure = text_of (failure),
+                             .tail = text_of (tail), .phase = TEXT_LIT ("run") };
+    struct judge_case of = { .plan = &slice->plan, .rung = &slice->plan.rungs.items[0], .result = &result, .world = 1 };
+    struct verdict verdict;
+    of.rung = &(struct rung) { .id = TEXT_LIT ("x"), .kind = PROGRAM_CANARY, .timeout_ms = 1000 };
+    judge_result (&of, &slice->arena, &verdict);
+    if (!text_is (verdict.signature, id) || verdict.layer != owner || verdict.transient != transient)
+        fail_msg ("'%s', '%s': %.*s, %s%s", failure, tail, TEXT_ARG (verdict.signature), names_of (&layer_names, verdict.layer),
+                  verdict.transient ? ", passes" : "");
+}
+
+static void known_text_goes_before_what_the_program_says_of_its_layer (void **state)
+{
+    struct slice slice;
+    const char *busy = "open(/dev/vfio/0): Device or resource busy";
+    (void) state;
+    slice_open (&slice, "");
+    expect_reading (&slice, LAYER_PROGRAM, busy, "", "vfio-busy", LAYER_DEVICE, true);
+    expect_reading (&slice, LAYER_PROGRAM, "it failed", busy, "vfio-busy", LAYER_DEVICE, true);
+    expect_reading (&slice, LAYER_PROGRAM, "no go", busy, "vfio-busy", LAYER_DEVICE, true);
+    expect_reading (&slice, LAYER_PROGRAM, "ValueError: no go", busy, "vfio-busy", LAYER_DEVICE, false);
+    expect_reading (&slice, LAYER_PROGRAM, busy, DISK, "vfio-busy", LAYER_DEVICE, false);
+    expect_reading (&slice, LAYER_PROGRAM, busy, "ValueError: of a new kind", "vfio-busy", LAYER_DEVICE, false);
+    expect_reading (&slice, LAYER_PROGRAM, DISK, busy, "disk-full", LAYER_HOST, false);
+    expect_reading (&slice, LAYER_DEVICE, "it failed", DIED, "", LAYER_DEVICE, false);
+    expect_reading (&slice, LAYER_NONE, "it failed", DIED, "peer-died", LAYER_COLLECTIVE, false);
+    expect_reading (&slice, LAYER_DEVICE, DIED, "", "peer-died", LAYER_COLLECTIVE, false);
+    expect_reading (&slice, LAYER_NONE, "it failed", "of a new kind", "", LAYER_UNKNOWN, false);
+    slice_close (&slice);
+}
+
+static bool passes (struct slice *slice, const struct result *result)
+{
+    struct verdict verdict;
+    struct rung rung = { .id = TEXT_LIT ("x"), .kind = PROGRAM_CANARY, .timeout_ms = 1000 };
+    struct judge_case of = { .plan = &slice->plan, .rung = &rung, .result = result, .world = 1, .signatures = slice->set };
+    judge_result (&of, &slice->arena, &verdict);
+    return verdict.transient;
+}
+
+static void nothing_passes_by_itself_once_a_program_computed (void **state)
+{
+    struct slice slice;
+    struct result result = { .ending = ENDING_EXITED, .code = 1, .failure = TEXT_LIT ("open(/dev/vfio/0): Device or resource busy") };
+    struct number executions = { .name = TEXT_LIT ("executions"), .value = 0 };
+    struct check check = { .name = TEXT_LIT ("sum") };
+    struct metric metric = { .name = TEXT_LIT ("devices") };
+    (void) state;
+    slice_open (&slice, "");
+    result.counters.items = &executions;
+    result.counters.n = 1;
+    assert_true (passes (&slice, &result));
+    executions.value = 1;
+    assert_false (passes (&slice, &result));
+    executions.value = 0;
+    result.checks.items = &check;
+    result.checks.n = 1;
+    assert_false (passes (&slice, &result));
+    result.checks.n = 0;
+    result.metrics.items = &metric;
+    result.metrics.n = 1;
+    assert_false (passes (&slice, &result));
+    result.metrics.n = 0;
+    result.ending = ENDING_SIGNALLED;
+    result.code = SIGABRT;
+    assert_true (passes (&slice, &result));
+    result.code = SIGKILL;
+    assert_false (passes (&slice, &result));
+    result.code = SIGSEGV;
+    assert_false (passes (&slice, &result));
+    slice_close (&slice);
+}
+
+/* The bound is that of a verdict: hosts say as much as they like. */
+static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
+{
+    struct slice slice;
+    struct reading reading;
+    struct result result = { .ending = ENDING_EXITED, .code = 1 };
+    struct sighting sightings[SIGHTINGS_MAX];
+    char line[SHOWN_LINE_BYTES + 1];
+    (void) state;
+    slice_open (&slice, "");
+    memset (line, 'x', SHOWN_LINE_BYTES);
+    line[SHOWN_LINE_BYTES] = '\0';
+    for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
+        sightings[i] = (struct sighting) { .signature = TEXT_LIT ("peer-died"), .line = i, .offset = i, .text = text_of (line) };
+    sightings[SIGHTINGS_MAX - 1].text = TEXT_LIT ("Task 3 heartbeat timeout.");
+    result.sightings.items = sightings;
+    result.sightings.n = SIGHTINGS_MAX;
+    reading_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    assert_true (text_find (reading.peers, TEXT_LIT ("Task 3"), NULL));
+    struct text shown[SHOWN_MAX];
+    for (uint32_t i = 0; i < SHOWN_MAX; i++)
+        shown[i] = text_of (line);
+    result.sightings.n = 0;
+    result.shown.items = shown;
+    result.shown.n = SHOWN_MAX;
+    reading_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    assert_true (reading.evidence.len > SHOWN_LINE_BYTES && reading.evidence.len <= 1024);
+    slice_close (&slice);
+}
+
+static void a_hang_keeps_what_it_printed (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, DIED);
+    slice.parts[4] = (struct part) { ENDING_TIMEOUT, 0, 9, "open(/dev/vfio/0): Device or resource busy\n" };
+    expect_only (&slice, 4);
+    assert_int_equal (slice.verdicts[4].outcome, OUTCOME_NO_REPORT);
+    assert_true (text_is (slice.verdicts[4].signature, "vfio-busy"));
+    assert_false (slice.verdicts[4].transient);
+    slice_close (&slice);
+    slice_open (&slice, DIED);
+    slice.parts[4] = (struct part) { ENDING_TIMEOUT, 0, 9, "Failed to get TPU metadata\n" };
+    expect_only (&slice, 4);
+    assert_int_equal (slice.verdicts[4].signature.len, 0);
+    assert_int_equal (slice.verdicts[4].layer, LAYER_UNKNOWN);
+    slice_close (&slice);
+}
+
+/* But for the probe, which repeats what somebody else's library said. */
+static void our_own_programs_are_believed (void **state)
+{
+    struct slice slice;
+    struct verdict verdict;
+    struct result result = { .ending = ENDING_EXITED, .code = 1, .layer = LAYER_CACHE, .failure = TEXT_LIT (DISK) };
+    struct rung rung = { .id = TEXT_LIT ("x"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("cache"), .timeout_ms = 1000 };
+    (void) state;
+    slice_open (&slice, "");
+    struct judge_case of = { .plan = &slice.plan, .rung = &rung, .result = &result, .world = 1, .signatures = slice.set };
+    judge_result (&of, &slice.arena, &verdict);
+    assert_true (verdict.layer == LAYER_CACHE && verdict.signature.len == 0);
+    rung.builtin = TEXT_LIT ("probe");
+    judge_result (&of, &slice.arena, &verdict);
+    assert_true (verdict.layer == LAYER_HOST && text_is (verdict.signature, "disk-full"));
+    slice_close (&slice);
+}
+
+static void noise_is_quoted_with_what_else_there_was (void **state)
+{
+    struct slice slice;
+    struct reading reading;
+    struct result result = { .ending = ENDING_EXITED, .code = 1 };
+    (void) state;
+    slice_open (&slice, "");
+    result.tail = TEXT_LIT ("Failed to get TPU metadata\nthe shard failed\n");
+    reading_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    assert_int_equal (reading.of.weight, SIGNATURE_NOISE);
+    assert_true (text_is (reading.evidence, "Failed to get TPU metadata\nthe shard failed"));
+    slice_close (&slice);
+}
+
+static void unknown_quotes_the_lines_that_look_like_errors (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, HEARTBEAT (1));
+    slice.parts[1] = (struct part) { ENDING_EXITED, 1, 0, "step 1\nValueError: of a new kind\n" };
+    expect_only (&slice, 1);
+    assert_true (text_is (slice.verdicts[1].evidence, "ValueError: of a new kind"));
+    assert_int_equal (slice.verdicts[1].signature.len, 0);
+    slice_close (&slice);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (one_aborts_and_seven_follow),
+        cmocka_unit_test (the_last_to_report_is_the_cause_when_it_alone_confesses),
+        cmocka_unit_test (an_unknown_failure_that_the_others_name_is_the_cause),
+        cmocka_unit_test (one_that_was_stopped_and_is_named_by_several_is_the_cause),
+        cmocka_unit_test (addresses_name_hosts_too),
+        cmocka_unit_test (who_confesses_is_not_outvoted),
+        cmocka_unit_test (one_voice_is_not_enough),
+        cmocka_unit_test (what_working_programs_print_is_no_confession),
+        cmocka_unit_test (a_voice_for_itself_does_not_count),
+        cmocka_unit_test (who_passed_is_not_accused_by_the_others),
+        cmocka_unit_test (who_is_accused_does_not_pass_by_itself),
+        cmocka_unit_test (of_two_the_one_that_is_left_is_believed),
+        cmocka_unit_test (who_is_late_for_a_shutdown_is_not_to_blame),
+        cmocka_unit_test (many_named_alike_name_nobody),
+        cmocka_unit_test (texts_name_tasks_addresses_and_hosts),
+        cmocka_unit_test (known_text_goes_before_what_the_program_says_of_its_layer),
+        cmocka_unit_test (nothing_passes_by_itself_once_a_program_computed),
+        cmocka_unit_test (evidence_is_bounded_and_names_are_not_cut_off),
+        cmocka_unit_test (a_hang_keeps_what_it_printed),
+        cmocka_unit_test (our_own_programs_are_believed),
+        cmocka_unit_test (noise_is_quoted_with_what_else_there_was),
+        cmocka_unit_test (unknown_quotes_the_lines_that_look_like_errors),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,520 @@
+/* links: coordinator_core */
+/* Isolation by halves against slices in which something is planted: who is named, in how few passes, whatever the size. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/rng.h"
+#include "coordinator/core/isolate.h"
+
+enum { HOSTS_TRIED_MAX = 66, PAIR_SPARES = 3 };
+
+/* ---- a slice with a fault in it ---- */
+
+struct fault {
+    bool bad[HOSTS_MAX];        /* makes every group that it is in fail */
+    bool shy;                   /* but works when it is alone */
+    int pair[2];                /* fail together; -1: none */
+    uint32_t size;              /* groups larger than this fail; 0: none do */
+};
+struct found { struct isolate_step step; uint32_t trials_n; struct isolate_trial trials[ISOLATE_TRIALS_MAX]; };
+
+static bool in (const struct isolate_set *set, int host)
+{
+    for (uint32_t i = 0; i < set->n; i++)
+        if ((int) set->items[i] == host)
+            return true;
+    return false;
+}
+
+static bool fails (const struct fault *fault, const struct isolate_set *set)
+{
+    for (uint32_t i = 0; i < set->n; i++)
+        if (fault->bad[set->items[i]] && !(fault->shy && set->n == 1))
+            return true;
+    if (fault->size && set->n > fault->size)
+        return true;
+    return fault->pair[0] >= 0 && in (set, fault->pair[0]) && in (set, fault->pair[1]);
+}
+
+static void check_group (const struct isolate_set *set, uint32_t hosts, uint32_t unit)
+{
+    assert_int_equal (set->n % unit, 0);
+    assert_in_range (set->n, 1, hosts - 1);
+    for (uint32_t i = 0; i < set->n; i++) {
+        assert_true (set->items[i] < hosts);
+        assert_true (i == 0 || set->items[i - 1] < set->items[i]);
+    }
+}
+
+static void isolate (const struct fault *fault, uint32_t hosts, uint32_t unit, struct arena *arena, struct found *out)
+{
+    *out = (struct found) { 0 };
+    for (;;) {
+        struct isolate_case of = { hosts, unit, out->trials, out->trials_n };
+        isolate_next (&of, arena, &out->step);
+        if (out->step.kind != ISOLATE_RUN)
+            return;
+        assert_true (out->trials_n < isolate_trials_max (hosts));
+        check_group (&out->step.hosts, hosts, unit);
+        out->trials[out->trials_n++] = (struct isolate_trial) {
+            out->step.hosts, fails (fault, &out->step.hosts) ? ISOLATE_FELL : ISOLATE_WORKS, 1000,
+        };
+    }
+}
+
+static struct fault nothing (void)
+{
+    return (struct fault) { .pair = { -1, -1 } };
+}
+
+/* ---- hosts ---- */
+
+static void a_bad_host_is_named_alone_in_every_slice_and_place (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    for (uint32_t hosts = 3; hosts <= HOSTS_TRIED_MAX; hosts++)
+        for (uint32_t bad = 0; bad < hosts; bad++)
+            for (uint32_t shy = 0; shy < 2; shy++) {
+                struct fault fault = nothing ();
+                struct found found;
+                fault.bad[bad] = true;
+                fault.shy = shy;
+                isolate (&fault, hosts, 1, &arena, &found);
+                if (found.step.kind != ISOLATE_HOSTS || found.step.hosts.n != 1 || found.step.hosts.items[0] != bad)
+                    fail_msg ("host %u of %u: kind %u, %u suspects after %u passes", bad, hosts, found.step.kind, found.step.hosts.n,
+                              found.trials_n);
+                arena_reset (&arena);
+            }
+    arena_release (&arena);
+}
+
+static void of_two_hosts_the_one_that_fails_alone_is_named (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct fault fault = nothing ();
+    struct found found;
+    fault.bad[1] = true;
+    isolate (&fault, 2, 1, &arena, &found);
+    assert_int_equal (found.step.kind, ISOLATE_HOSTS);
+    assert_int_equal (found.step.hosts.n, 1);
+    assert_int_equal (found.step.hosts.items[0], 1);
+    assert_int_equal (found.trials_n, 2);
+    fault.shy = true; /* then nobody can say which */
+    isolate (&fault, 2, 1, &arena, &found);
+    assert_int_equal (found.step.kind, ISOLATE_LINK);
+    assert_int_equal (found.step.hosts.n, 2);
+    arena_release (&arena);
+}
+
+static void a_bad_host_is_among_the_suspects_where_groups_have_a_least_size (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    for (uint32_t unit = 2; unit <= 4; unit++)
+        for (uint32_t groups = 2; groups <= 16; groups++)
+            for (uint32_t bad = 0; bad < unit * groups; bad++) {
+                struct fault fault = nothing ();
+                struct found found;
+                fault.bad[bad] = true;
+                isolate (&fault, unit * groups, unit, &arena, &found);
+                assert_int_equal (found.step.kind, ISOLATE_HOSTS);
+                assert_true (in (&found.step.hosts, (int) bad));
+                assert_int_equal (found.step.hosts.n, 1);
+                arena_reset (&arena);
+            }
+    arena_release (&arena);
+}
+
+static void two_bad_hosts_are_both_among_the_suspects (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct rng rng = rng_seed (5);
+    for (uint32_t round = 0; round < 2000; round++) {
+        struct fault fault = nothing ();
+        struct found found;
+        uint32_t hosts = 4 + (uint32_t) rng_below (&rng, HOSTS_TRIED_MAX - 4);
+        uint32_t a = (uint32_t) rng_below (&rng, hosts), b = (uint32_t) rng_below (&rng, hosts);
+        fault.bad[a] = fault.bad[b] = true;
+        isolate (&fault, hosts, 1, &arena, &found);
+        if (found.step.kind == ISOLATE_EVERYWHERE) /* a small slice with a bad host in each half */
+            assert_true (hosts <= 4);
+        else if (found.step.kind != ISOLATE_HOSTS || !in (&found.step.hosts, (int) a) || !in (&found.step.hosts, (int) b))
+            fail_msg ("hosts %u and %u of %u: kind %u, %u suspects after %u passes", a, b, hosts, found.step.kind,
+                      found.step.hosts.n, found.trials_n);
+        else if (found.trials_n < isolate_trials_max (hosts)) /* then nothing was left unsaid */
+            assert_int_equal (found.step.hosts.n, a == b ? 1 : 2);
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
+/* ---- pairs and sizes ---- */
+
+static void a_bad_link_is_told_from_a_bad_host (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    for (uint32_t hosts = 3; hosts <= 24; hosts++)
+        for (int a = 0; a < (int) hosts; a++)
+            for (int b = a + 1; b < (int) hosts; b++) {
+                struct fault fault = nothing ();
+                struct found found;
+                fault.pair[0] = a;
+                fault.pair[1] = b;
+                isolate (&fault, hosts, 1, &arena, &found);
+                if (found.step.kind != ISOLATE_LINK || found.step.hosts.n != 2 || !in (&found.step.hosts, a) || !in (&found.step.hosts, b))
+                    fail_msg ("hosts %d and %d of %u: kind %u, %u suspects after %u passes", a, b, hosts, found.step.kind,
+                              found.step.hosts.n, found.trials_n);
+                assert_in_range (found.trials_n, 2, isolate_trials_max (hosts) - PAIR_SPARES);
+                arena_reset (&arena);
+            }
+    arena_release (&arena);
+}
+
+static void what_only_the_whole_slice_shows_is_no_hosts_fault (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    for (uint32_t hosts = 3; hosts <= HOSTS_TRIED_MAX; hosts++) {
+        struct fault fault = nothing ();
+        struct found found;
+        fault.size = hosts - 1;
+        isolate (&fault, hosts, 1, &arena, &found);
+        assert_int_equal (found.step.kind, ISOLATE_TOGETHER);
+        assert_int_equal (found.step.hosts.n, 0);
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
+static void what_fails_in_every_part_blames_nobody_and_is_given_up_early (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    for (uint32_t hosts = 2; hosts <= HOSTS_TRIED_MAX; hosts++) {
+        struct fault fault = nothing ();
+        struct found found;
+        memset (fault.bad, true, sizeof (fault.bad));
+        isolate (&fault, hosts, 1, &arena, &found);
+        assert_int_equal (found.step.kind, ISOLATE_EVERYWHERE);
+        assert_int_equal (found.step.hosts.n, 0);
+        assert_in_range (found.trials_n, 1, 7);
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
+static void whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_same (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct rng rng = rng_seed (11);
+    for (uint32_t round = 0; round < 3000; round++) {
+        uint32_t unit = 1 + (uint32_t) rng_below (&rng, 3), hosts = unit * (2 + (uint32_t) rng_below (&rng, 20));
+        struct isolate_trial trials[ISOLATE_TRIALS_MAX];
+        struct isolate_case of = { hosts, unit, trials, 0 };
+        struct isolate_step step, again;
+        for (;;) {
+            isolate_next (&of, &arena, &step);
+            isolate_next (&of, &arena, &again);
+            assert_int_equal (step.kind, again.kind);
+            assert_int_equal (step.hosts.n, again.hosts.n);
+            if (step.hosts.n)
+                assert_memory_equal (step.hosts.items, again.hosts.items, step.hosts.n * sizeof (uint32_t));
+            if (step.kind != ISOLATE_RUN)
+                break;
+            assert_true (of.trials_n < isolate_trials_max (hosts));
+            check_group (&step.hosts, hosts, unit);
+            trials[of.trials_n++] = (struct isolate_trial) { step.hosts, (enum isolate_answer) rng_below (&rng, 3), 1 };
+        }
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
+static void trials_that_say_nothing_are_no_evidence (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct isolate_trial trials[ISOLATE_TRIALS_MAX];
+    struct isolate_case of = { 8, 1, trials, 0 };
+    struct isolate_step step;
+    for (isolate_next (&of, &arena, &step); step.kind == ISOLATE_RUN; isolate_next (&of, &arena, &step)) {
+        assert_true (of.trials_n < 3);
+        trials[of.trials_n++] = (struct isolate_trial) { step.hosts, ISOLATE_VOID, 1 };
+    }
+    assert_int_equal (step.kind, ISOLATE_UNTOLD);
+    assert_int_equal (step.hosts.n, 0);
+    arena_release (&arena);
+}
+
+static void four_thousand_hosts_take_no_more_than_their_passes (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct fault fault = nothing ();
+    struct found found;
+    fault.bad[4011] = true;
+    isolate (&fault, HOSTS_MAX, 1, &arena, &found);
+    assert_int_equal (found.step.hosts.n, 1);
+    assert_int_equal (found.step.hosts.items[0], 4011);
+    assert_int_equal (isolate_trials_max (HOSTS_MAX), ISOLATE_TRIALS_MAX);
+    arena_release (&arena);
+}
+
+/* ---- groups, time ---- */
+
+static void a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct axis axes[] = { { TEXT_LIT ("data"), 8 }, { TEXT_LIT ("model"), 4 } };
+    struct mesh whole = { axes, 2 }, part;
+    assert_int_equal (isolate_unit (&whole, 4), 1);
+    assert_true (isolate_mesh (&whole, 4, 3, &arena, &part));
+    assert_int_equal (part.n, 2);
+    assert_int_equal (part.items[0].size, 3);
+    assert_int_equal (part.items[1].size, 4);
+    assert_true (text_is (part.items[1].axis, "model"));
+    assert_int_equal (isolate_unit (&whole, 1), 4);
+    assert_false (isolate_mesh (&whole, 1, 3, &arena, &part));
+    assert_true (isolate_mesh (&whole, 1, 8, &arena, &part));
+    assert_int_equal (part.items[0].size, 2);
+    assert_int_equal (isolate_unit (&(struct mesh) { axes + 1, 1 }, 3), 1);
+    assert_int_equal (isolate_unit (&(struct mesh) { NULL, 0 }, 4), 0);
+    arena_release (&arena);
+}
+
+static void a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung (void **state)
+{
+    (void) state;
+    struct isolate_trial trials[] = { { .answer = ISOLATE_FELL, .duration_ms = 600000 },
+                                      { .answer = ISOLATE_WORKS, .duration_ms = 10000 },
+                                      { .answer = ISOLATE_WORKS, .duration_ms = 5000 } };
+    assert_int_equal (isolate_timeout_ms (600000, trials, 0), 600000);
+    assert_int_equal (isolate_timeout_ms (600000, trials, 1), 600000);
+    assert_int_equal (isolate_timeout_ms (600000, trials, 3), 70000);
+    assert_int_equal (isolate_timeout_ms (20000, trials, 3), 20000);
+}
+
+/* ---- who has confessed ---- */
+
+enum { SEEN = 4 };
+struct seen { struct verdict verdicts[SEEN]; struct isolate_host hosts[SEEN]; struct plan plan; struct signature signatures[2]; };
+
+/* All still run when their time is over: the first is blamed, for want of better. */
+static void hang (struct seen *seen)
+{
+    *seen = (struct seen) { .signatures = { { .id = TEXT_LIT ("peer"), .peer = true }, { .id = TEXT_LIT ("disk") } } };
+    seen->plan.signatures.items = seen->signatures;
+    seen->plan.signatures.n = 2;
+    for (uint32_t i = 0; i < SEEN; i++) {
+        seen->verdicts[i] = (struct verdict) { .host = i, .outcome = i ? OUTCOME_CASCADE : OUTCOME_NO_REPORT,
+                                               .layer = i ? LAYER_COLLECTIVE : LAYER_UNKNOWN };
+        seen->hosts[i] = (struct isolate_host) { .verdict = &seen->verdicts[i], .ending = ENDING_TIMEOUT };
+    }
+}
+
+static bool unconfessed (const struct seen *seen)
+{
+    return isolate_unconfessed (&seen->plan, seen->hosts, SEEN, true);
+}
+
+/* Host `at` ended by itself with status 1, and is not called a cascade. */
+static void falls (struct seen *seen, uint32_t at, enum layer layer, const char *signature)
+{
+    seen->hosts[at].ending = ENDING_EXITED;
+    seen->hosts[at].code = 1;
+    seen->verdicts[at].outcome = OUTCOME_FAILED;
+    seen->verdicts[at].layer = layer;
+    seen->verdicts[at].signature = text_of (signature);
+}
+
+static void a_hang_of_all_is_unconfessed (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    assert_true (unconfessed (&seen));
+}
+
+static void whoever_did_not_come_to_the_gate_is_named_already (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    seen.hosts[2].at_gate = true;
+    assert_false (unconfessed (&seen));
+}
+
+static void whoever_fell_while_another_passed_is_named_already (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    seen.hosts[3].verdict = NULL;
+    assert_false (unconfessed (&seen));
+}
+
+static void complaints_and_peer_texts_are_no_confession (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    falls (&seen, 0, LAYER_COLLECTIVE, "");
+    falls (&seen, 1, LAYER_COLLECTIVE, "peer");
+    falls (&seen, 2, LAYER_UNKNOWN, "");
+    assert_true (unconfessed (&seen));
+}
+
+static void a_recognised_cause_is_a_confession (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    falls (&seen, 1, LAYER_HOST, "disk");
+    assert_false (unconfessed (&seen));
+    falls (&seen, 1, LAYER_DEVICE, "");
+    assert_false (unconfessed (&seen));
+    hang (&seen);
+    falls (&seen, 2, LAYER_UNKNOWN, "");
+    seen.verdicts[2].outcome = OUTCOME_COULD_NOT_RUN;
+    assert_false (unconfessed (&seen));
+}
+
+static void a_group_of_one_has_nobody_else_to_ask (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    assert_true (isolate_unconfessed (&seen.plan, seen.hosts, 2, true));
+    assert_false (isolate_unconfessed (&seen.plan, seen.hosts, 1, true));
+}
+
+static void a_mesh_that_is_too_small_is_a_confession (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    falls (&seen, 1, LAYER_COLLECTIVE, "");
+    seen.hosts[1].code = 0; /* it ended well, and says so itself */
+    assert_false (unconfessed (&seen));
+}
+
+/* In words that nobody knows, and all the others noticed. */
+static void one_that_went_down_while_all_others_complain_is_named_already (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    for (uint32_t i = 1; i < SEEN; i++)
+        seen.hosts[i] = (struct isolate_host) { .verdict = &seen.verdicts[i], .ending = ENDING_EXITED, .code = 1 };
+    falls (&seen, 0, LAYER_UNKNOWN, "");
+    assert_false (unconfessed (&seen));
+    seen.hosts[2].ending = ENDING_CANCELLED; /* but this one did not move: it may be why */
+    assert_true (unconfessed (&seen));
+    assert_false (isolate_unconfessed (&seen.plan, seen.hosts, SEEN, false)); /* not when they had not met */
+}
+
+/* ---- what it means ---- */
+
+static const struct plan *named_plan (void)
+{
+    static struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") }, { .name = TEXT_LIT ("h2") } };
+    static struct plan plan;
+    plan.hosts.items = hosts;
+    plan.hosts.n = 3;
+    return &plan;
+}
+
+static void rule (const struct fact_suspects_named *named, enum outcome outcome, const struct verdict *before, struct arena *arena,
+                  struct verdict *after)
+{
+    struct isolate_ruling ruling;
+    isolate_rule (named_plan (), named, outcome, arena, &ruling);
+    isolate_verdict (&ruling, before, arena, after);
+}
+
+static void a_suspect_keeps_the_failure_and_all_others_fell_with_it (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    uint32_t suspects[] = { 2 };
+    struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the others"), .suspects = { suspects, 1 } };
+    struct verdict first = { .host = 0, .outcome = OUTCOME_NO_REPORT, .cause = TEXT_LIT ("still in phase run") };
+    struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("fell because h0 did") }, after;
+    rule (&named, OUTCOME_NO_REPORT, &first, &arena, &after);
+    assert_int_equal (after.outcome, OUTCOME_CASCADE);
+    assert_true (text_is (after.cause, "fell because h2 did"));
+    rule (&named, OUTCOME_NO_REPORT, &other, &arena, &after);
+    assert_int_equal (after.outcome, OUTCOME_NO_REPORT);
+    assert_true (text_is (after.cause, "fails also without the others"));
+    arena_release (&arena);
+}
+
+static void without_suspects_verdicts_stay_and_say_what_was_tried (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct fact_suspects_named named = { .why = TEXT_LIT ("no host stands out") };
+    struct verdict first = { .host = 0, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("exit status 1") };
+    struct verdict other = { .host = 1, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("fell because h0 did") }, after;
+    rule (&named, OUTCOME_FAILED, &first, &arena, &after);
+    assert_int_equal (after.outcome, OUTCOME_FAILED);
+    assert_true (text_is (after.cause, "exit status 1; no host stands out"));
+    rule (&named, OUTCOME_FAILED, &other, &arena, &after);
+    assert_int_equal (after.outcome, OUTCOME_CASCADE);
+    assert_true (text_is (after.cause, "fell because h0 did"));
+    arena_release (&arena);
+}
+
+static void two_halves_that_work_alone_are_named (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    uint32_t left[] = { 0 }, right[] = { 1, 2 };
+    struct isolate_trial trials[] = { { { left, 1 }, ISOLATE_WORKS, 1 }, { { right, 2 }, ISOLATE_WORKS, 1 } };
+    struct isolate_case of = { 3, 1, trials, 2 };
+    struct isolate_step found = { .kind = ISOLATE_TOGETHER };
+    struct text why = isolate_why (named_plan (), &of, &found, &arena);
+    assert_true (text_find (why, TEXT_LIT ("h0 and h[1-2] each work alone (2 passes)"), &(uint32_t) { 0 }));
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_bad_host_is_named_alone_in_every_slice_and_place),
+        cmocka_unit_test (of_two_hosts_the_one_that_fails_alone_is_named),
+        cmocka_unit_test (a_bad_host_is_among_the_suspects_where_groups_have_a_least_size),
+        cmocka_unit_test (two_bad_hosts_are_both_among_the_suspects),
+        cmocka_unit_test (a_bad_link_is_told_from_a_bad_host),
+        cmocka_unit_test (what_only_the_whole_slice_shows_is_no_hosts_fault),
+        cmocka_unit_test (what_fails_in_every_part_blames_nobody_and_is_given_up_early),
+        cmocka_unit_test (whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_same),
+        cmocka_unit_test (trials_that_say_nothing_are_no_evidence),
+        cmocka_unit_test (four_thousand_hosts_take_no_more_than_their_passes),
+        cmocka_unit_test (a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis),
+        cmocka_unit_test (a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung),
+        cmocka_unit_test (a_hang_of_all_is_unconfessed),
+        cmocka_unit_test (whoever_did_not_come_to_the_gate_is_named_already),
+        cmocka_unit_test (whoever_fell_while_another_passed_is_named_already),
+        cmocka_unit_test (complaints_and_peer_texts_are_no_confession),
+        cmocka_unit_test (a_recognised_cause_is_a_confession),
+        cmocka_unit_test (a_group_of_one_has_nobody_else_to_ask),
+        cmocka_unit_test (a_mesh_that_is_too_small_is_a_confession),
+        cmocka_unit_test (one_that_went_down_while_all_others_complain_is_named_already),
+        cmocka_unit_test (a_suspect_keeps_the_failure_and_all_others_fell_with_it),
+        cmocka_unit_test (without_suspects_verdicts_stay_and_say_what_was_tried),
+        cmocka_unit_test (two_halves_that_work_alone_are_named),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,440 @@
+/* links: simulated */
+/* The climb through parts of the slice that are run by themselves: over deaths of the coordinator at every point,
+ * cancellations and lost hosts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "retry_fixture.h"
+#include "coordinator/core/state.h"
+
+static void a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    hang (&bench);
+    hang (&bench); /* the first part, hosts 0 and 1 */
+    const struct fact_pass_began *began = &last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+    assert_int_equal (began->purpose, PURPOSE_ISOLATION);
+    assert_int_equal (began->key.attempt, 3);
+    assert_int_equal (began->hosts.n, 2);
+    assert_int_equal (began->mesh.items[0].size, 2);
+    for (uint32_t i = 0; i < began->hosts.n; i++) {
+        const struct msg_run *run = &bench.runs[began->hosts.items[i]];
+        assert_int_equal (began->hosts.items[i], 2 + i);
+        assert_int_equal (run->rank, i);
+        assert_int_equal (run->world, 2);
+        assert_int_equal (mesh_devices (&run->mesh), 4);
+        assert_int_equal (run->cache.role, CACHE_ROLE_NONE);
+    }
+    bench_close (&bench);
+}
+
+/* By a coordinator that knows it from the journal alone. */
+static void a_part_is_ordered_again_as_it_was (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    hang (&bench);
+    struct msg_run before = bench.runs[1];
+    assert_int_equal (before.world, 2);
+    die_unheard (&bench, FACT_PASS_BEGAN);
+    bench.runs[1] = (struct msg_run) { 0 };
+    bench.now_ms += 10000; /* longer than an order may take to show */
+    all_join (&bench);
+    assert_true (record_equal (msg_body (MSG_RUN), &before, &bench.runs[1]));
+    bench_close (&bench);
+}
+
+/* Or what one part had been told would prove something of another. */
+static void each_part_has_numbers_of_its_own (void **state)
+{
+    (void) state;
+    struct bench bench;
+    uint64_t seeds[3];
+    bench_open (&bench);
+    for (uint32_t i = 0; i < 3; i++) {
+        seeds[i] = last (&bench, FACT_PASS_BEGAN)->of.pass_began.seed;
+        hang (&bench);
+    }
+    assert_true (seeds[0] != seeds[1] && seeds[1] != seeds[2] && seeds[0] != seeds[2]);
+    bench_close (&bench);
+}
+
+static void a_death_at_any_point_of_it_changes_nothing (void **state)
+{
+    (void) state;
+    static const enum fact_kind moments[] = { FACT_ATTEMPT_ENDED, FACT_PASS_ENDED, FACT_PASS_BEGAN, FACT_SUSPECTS_NAMED };
+    for (size_t i = 0; i < 4; i++) {
+        struct bench bench;
+        bench_open (&bench);
+        hang (&bench);
+        uint32_t passes = 0;
+        for (; passes < 20 && !coord_ended (bench.coord, NULL); passes++) { /* every part fails */
+            hang (&bench);
+            bool over = coord_ended (bench.coord, NULL);
+            if (moments[i] == FACT_SUSPECTS_NAMED ? over : moments[i] != FACT_PASS_BEGAN || !over)
+                die_after (&bench, moments[i]);
+        }
+        assert_int_equal (passes, 6);
+        assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 1);
+        assert_int_equal (last (&bench, FACT_SUSPECTS_NAMED)->of.suspects_named.passes, 6);
+        assert_int_equal (count (&bench, FACT_PASS_BEGAN), 7);
+        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_NO_REPORT);
+        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
+        bench_close (&bench);
+    }
+}
+
+static void a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays (void **state)
+{
+    (void) state;
+    static const struct input ways[] = { { .kind = IN_WORKER_EXITED, .host = 3, .text = { "killed", 6 } }, { .kind = IN_CANCEL, .level = 1 } };
+    for (size_t i = 0; i < 2; i++) {
+        struct bench bench;
+        bench_open (&bench);
+        hang (&bench);
+        step (&bench, &ways[i]);
+        hang (&bench);
+        const struct fact *ended = last (&bench, FACT_RUN_ENDED);
+        assert_non_null (ended);
+        assert_int_equal (ended->of.run_ended.outcome, OUTCOME_NO_REPORT);
+        assert_int_equal (ended->of.run_ended.exit_status, i ? 130 : 1);
+        assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 0);
+        assert_int_equal (count (&bench, FACT_PASS_BEGAN), 2);
+        bench_close (&bench);
+    }
+}
+
+static void a_part_of_another_size_than_its_mesh_is_not_followed (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct digest before, after;
+    struct axis axes[] = { { TEXT_LIT ("data"), 9 } };
+    uint32_t hosts[] = { 0, 1 };
+    bench_open (&bench);
+    coord_digest (bench.coord, &before);
+    struct fact fact = { .kind = FACT_PASS_BEGAN, .index = bench.facts_n, .of.pass_began = {
+        .key = { 0, PASS_ONCE, 9 }, .purpose = PURPOSE_ISOLATION, .hosts = { hosts, 2 }, .mesh = { axes, 1 } } };
+    coord_apply (bench.coord, &fact);
+    coord_digest (bench.coord, &after);
+    assert_true (digest_equal (&before, &after));
+    bench_close (&bench);
+}
+
+/* A part of the hosts cannot form a group, or the coordinator was told to leave it, or what fell was no group. */
+static void whole_only (struct plan *plan)
+{
+    plan->profile.splits = false;
+}
+
+static void hosts_alone (struct plan *plan)
+{
+    plan->rungs.items[0].scope = SCOPE_HOST;
+}
+
+static void one_group (struct plan *plan)
+{
+    plan->mesh.items[0].size = 1;
+    plan->mesh.items[1].size = 2 * HOSTS;
+}
+
+static void what_cannot_be_split_is_not (void **state)
+{
+    (void) state;
+    void (*const plans[]) (struct plan *) = { whole_only, hosts_alone, one_group };
+    for (size_t i = 0; i < 3; i++) {
+        struct bench bench;
+        bench_open_with (&bench, plans[i]);
+        hang (&bench);
+        assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+        assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 0);
+        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_NO_REPORT);
+        bench_close (&bench);
+    }
+}
+
+/* What the coordinator stopped, or dropped, is explained. */
+static void what_is_explained_is_not_looked_into (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < 2; i++) {
+        struct bench bench;
+        bench_open (&bench);
+        bench.coord->pass.stopped = i == 0; /* before anybody had come to a gate */
+        bench.coord->pass.dropped = i == 1;
+        hang (&bench);
+        assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+        assert_non_null (last (&bench, FACT_RUN_ENDED));
+        bench_close (&bench);
+    }
+}
+
+static void after_a_cancellation_nothing_is_begun_and_nothing_else_is_told (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    cancel (&bench);
+    hang (&bench);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
+    assert_int_equal (ended->exit_status, 130);
+    assert_false (text_find (ended->sentence, TEXT_LIT ("by themselves"), NULL));
+    bench_close (&bench);
+}
+
+/* Not even by a coordinator that finds the host back. */
+static void after_a_lost_host_nothing_is_begun (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    end (&bench, 3, ENDING_TIMEOUT, 0, "");
+    lose (&bench, 3); /* its part had ended */
+    for (uint32_t host = 0; host < 3; host++)
+        end (&bench, host, ENDING_TIMEOUT, 0, "");
+    die_after (&bench, FACT_PASS_ENDED);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    assert_non_null (last (&bench, FACT_RUN_ENDED));
+    bench_close (&bench);
+}
+
+static void nothing_begins_before_everybody_is_back (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100, .pid_start = 1 } };
+    bench_open (&bench);
+    hang (&bench);
+    die_unheard (&bench, FACT_PASS_ENDED);
+    tick_at (&bench, bench.now_ms + 100);
+    tell (&bench, 0, &msg);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    all_join (&bench);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 2);
+    bench_close (&bench);
+}
+
+static bool same_hosts (const struct fact_pass_began *a, const struct fact_pass_began *b)
+{
+    return a->hosts.n == b->hosts.n && memcmp (a->hosts.items, b->hosts.items, a->hosts.n * sizeof (uint32_t)) == 0;
+}
+
+static void a_part_that_fell_for_what_passes_by_itself_is_run_once_more (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    hang (&bench);
+    struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+    end_all (&bench, ENDING_EXITED, 1, "metadata server: 503");
+    struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+    assert_true (same_hosts (&first, &second));
+    assert_int_equal (second.key.attempt, first.key.attempt + 1);
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
+    hang (&bench);
+    struct fact_pass_began third = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+    assert_false (same_hosts (&second, &third));
+    bench_close (&bench);
+}
+
+/* Its worker was killed in a part; the coordinator died before it said that this is the end. */
+static void a_part_that_lost_a_host_says_nothing_of_the_program (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    hang (&bench);
+    struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+    end (&bench, 0, ENDING_TIMEOUT, 0, "");
+    lose (&bench, 1);
+    assert_int_equal (count (&bench, FACT_PASS_ENDED), 2);
+    die_after (&bench, FACT_PASS_ENDED);
+    struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+    assert_int_equal (second.key.attempt, first.key.attempt + 1);
+    assert_true (same_hosts (&first, &second));
+    bench_close (&bench);
+}
+
+static void late_peers (struct plan *plan)
+{
+    plan->limits.retries = 0;
+    plan->signatures.items[0].transient = true;
+}
+
+/* The program could not be started, or one who had to wait complains that another is late: both may pass. */
+static void a_part_that_was_hindered_says_nothing_of_the_program (void **state)
+{
+    (void) state;
+    for (int late = 0; late < 2; late++) {
+        struct bench bench;
+        bench_open_with (&bench, late_peers);
+        hang (&bench);
+        struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        end (&bench, 0, late ? ENDING_EXITED : ENDING_NOT_STARTED, late, late ? "metadata server: 503" : "");
+        end (&bench, 1, late ? ENDING_EXITED : ENDING_CANCELLED, late, late ? "Connection closed by peer" : "");
+        assert_int_equal (count (&bench, FACT_PASS_ENDED), 2);
+        struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        assert_true (same_hosts (&first, &second));
+        bench_close (&bench);
+    }
+}
+
+/* Killed and started again, for want of memory say, before the part was over. */
+static void a_part_whose_worker_was_started_again_says_nothing_of_the_program (void **state)
+{
+    (void) state;
+    for (int dies = 0; dies < 2; dies++) {
+        struct bench bench;
+        bench_open (&bench);
+        hang (&bench);
+        struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 999, .pid_start = 2 } };
+        tell (&bench, 1, &msg);
+        assert_int_equal (last (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
+        if (dies)
+            die_after (&bench, FACT_ATTEMPT_ENDED);
+        end (&bench, 0, ENDING_TIMEOUT, 0, "");
+        assert_int_equal (count (&bench, FACT_PASS_ENDED), 2);
+        struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        assert_int_equal (second.key.attempt, first.key.attempt + 1);
+        assert_true (same_hosts (&first, &second));
+        bench_close (&bench);
+    }
+}
+
+/* Host 0 never comes to where the others wait, and says nothing else than they do. */
+static void peers_that_are_late_in_each_part_are_found (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, late_peers);
+    end_all (&bench, ENDING_EXITED, 1, "Connection closed by peer");
+    const struct verdict *verdict = &last (&bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items[0];
+    assert_int_equal (verdict->host, 0);
+    assert_true (verdict->transient);
+    for (uint32_t i = 0; i < ISOLATE_TRIALS_MAX && !coord_ended (bench.coord, NULL); i++)
+        if (last (&bench, FACT_PASS_BEGAN)->of.pass_began.hosts.items[0] == 0)
+            end_all (&bench, ENDING_EXITED, 1, "Connection closed by peer");
+        else
+            pass (&bench);
+    const struct fact_suspects_named *named = &last (&bench, FACT_SUSPECTS_NAMED)->of.suspects_named;
+    assert_int_equal (named->suspects.n, 1);
+    assert_int_equal (named->suspects.items[0], 0);
+    assert_false (bench.coord->isolation.fell.verdicts.items[0].transient);
+    bench_close (&bench);
+}
+
+/* All live; `running` still has its program. */
+static void beat_all (struct bench *bench, uint32_t running)
+{
+    struct holding held = { .key = bench->runs[running].key, .state = ATTEMPT_RUNNING };
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct msg msg = { .kind = MSG_HEARTBEAT };
+        msg.of.heartbeat.holdings.items = &held;
+        msg.of.heartbeat.holdings.n = host == running;
+        tell (bench, host, &msg);
+    }
+}
+
+/* Its worker lives, and cannot end the program even by force: that is the program's doing. A coordinator that takes over hears
+ * of the same worker. */
+static void a_part_that_nobody_can_end_fell (void **state)
+{
+    (void) state;
+    for (int dies = 0; dies < 2; dies++) {
+        struct bench bench;
+        bench_open (&bench);
+        hang (&bench);
+        struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        end (&bench, 0, ENDING_TIMEOUT, 0, "");
+        if (dies)
+            die_after (&bench, FACT_ATTEMPT_ENDED);
+        for (uint32_t i = 0; i < 200 && count (&bench, FACT_PASS_ENDED) < 2; i++) {
+            uint64_t next_ms = coord_deadline_ms (bench.coord);
+            tick_at (&bench, next_ms > bench.now_ms ? next_ms : bench.now_ms + 1);
+            beat_all (&bench, 1);
+        }
+        assert_int_equal (count (&bench, FACT_PASS_ENDED), 2);
+        assert_int_equal (last (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
+        struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        assert_false (same_hosts (&first, &second));
+        bench_close (&bench);
+    }
+}
+
+/* Its metrics are proved over its own mesh, count for nothing else, and its time is bounded by what worked. */
+static void a_part_is_judged_by_its_own_mesh_and_time (void **state)
+{
+    (void) state;
+    struct bench bench;
+    char late[] = "still in phase start after 30 s; killed";
+    bench_open (&bench);
+    hang (&bench);
+    assert_int_equal (bench.runs[0].rung.timeout_ms, 60000);
+    pass (&bench);
+    assert_int_equal (last (&bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_PASSED);
+    assert_int_equal (count (&bench, FACT_METRIC_JUDGED), 0);
+    uint64_t timeout_ms = bench.runs[2].rung.timeout_ms;
+    assert_in_range (timeout_ms, 30000, 31000);
+    hang (&bench);
+    struct text cause = last (&bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items[0].cause;
+    assert_true (text_find (cause, text_clip (text_of (late), 29), NULL));
+    bench_close (&bench);
+}
+
+/* Host 3 is named; it alone keeps the failure. */
+static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    hang (&bench);
+    while (!coord_ended (bench.coord, NULL)) {
+        const struct fact_pass_began *began = &last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        if (began->hosts.items[began->hosts.n - 1] == 3)
+            hang (&bench);
+        else
+            pass (&bench);
+    }
+    const struct fact_suspects_named *named = &last (&bench, FACT_SUSPECTS_NAMED)->of.suspects_named;
+    assert_int_equal (named->suspects.n, 1);
+    assert_int_equal (named->suspects.items[0], 3);
+    assert_int_equal (named->passes, 4);
+    struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
+    assert_true (text_find (sentence, TEXT_LIT ("host3 no-report: fails also without the others (isolated in 4 passes)"), NULL));
+    bench_close (&bench);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache),
+        cmocka_unit_test (a_part_is_ordered_again_as_it_was),
+        cmocka_unit_test (each_part_has_numbers_of_its_own),
+        cmocka_unit_test (a_death_at_any_point_of_it_changes_nothing),
+        cmocka_unit_test (a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays),
+        cmocka_unit_test (a_part_of_another_size_than_its_mesh_is_not_followed),
+        cmocka_unit_test (what_cannot_be_split_is_not),
+        cmocka_unit_test (what_is_explained_is_not_looked_into),
+        cmocka_unit_test (after_a_cancellation_nothing_is_begun_and_nothing_else_is_told),
+        cmocka_unit_test (after_a_lost_host_nothing_is_begun),
+        cmocka_unit_test (nothing_begins_before_everybody_is_back),
+        cmocka_unit_test (a_part_that_fell_for_what_passes_by_itself_is_run_once_more),
+        cmocka_unit_test (a_part_that_lost_a_host_says_nothing_of_the_program),
+        cmocka_unit_test (a_part_that_was_hindered_says_nothing_of_the_program),
+        cmocka_unit_test (a_part_whose_worker_was_started_again_says_nothing_of_the_program),
+        cmocka_unit_test (peers_that_are_late_in_each_part_are_found),
+        cmocka_unit_test (a_part_that_nobody_can_end_fell),
+        cmocka_unit_test (a_part_is_judged_by_its_own_mesh_and_time),
+        cmocka_unit_test (who_is_named_keeps_the_failure_in_the_closing_sentence),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

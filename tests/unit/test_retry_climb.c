@@ -1,0 +1,305 @@
+/* links: simulated */
+/* The climb between a pass that fell for a transient reason and the one that follows it: over deaths of the coordinator,
+ * cancellations and lost hosts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "retry_fixture.h"
+#include "coordinator/core/state.h"
+
+static void the_second_attempt_begins_when_its_moment_has_come (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    fall_for_a_while (&bench);
+    const struct fact *planned = last (&bench, FACT_RETRY_PLANNED);
+    assert_non_null (planned);
+    assert_int_equal (planned->of.retry_planned.due_ms, planned->at_ms + WAIT_MS);
+    assert_int_equal (planned->of.retry_planned.left, 0);
+    assert_true (text_is (planned->of.retry_planned.why, "metadata on host0"));
+    uint64_t due_ms = planned->of.retry_planned.due_ms + 1000;
+    assert_int_equal (coord_deadline_ms (bench.coord), due_ms);
+    tick_at (&bench, due_ms - 1);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    tick_at (&bench, due_ms);
+    const struct fact_pass_began *began = &last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+    assert_int_equal (began->key.attempt, 2);
+    assert_int_equal (began->purpose, PURPOSE_RETRY);
+    assert_int_equal (bench.said[MSG_RUN], 2 * HOSTS);
+    fall_for_a_while (&bench); /* the budget is spent */
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 1);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    bench_close (&bench);
+}
+
+static void a_death_before_or_after_it_is_planned_changes_nothing (void **state)
+{
+    (void) state;
+    static const enum fact_kind moments[] = { FACT_ATTEMPT_ENDED, FACT_PASS_ENDED, FACT_RETRY_PLANNED };
+    for (size_t i = 0; i < 3; i++) {
+        struct bench bench;
+        bench_open (&bench);
+        fall_for_a_while (&bench);
+        die_after (&bench, moments[i]);
+        assert_int_equal (count (&bench, FACT_PASS_ENDED), 1);
+        assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 1);
+        assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+        tick_at (&bench, bench.now_ms + WAIT_MS);
+        assert_int_equal (count (&bench, FACT_PASS_BEGAN), 2);
+        assert_int_equal (last (&bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_RETRY);
+        bench_close (&bench);
+    }
+}
+
+static void a_cancellation_while_it_waits_ends_the_run (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    fall_for_a_while (&bench);
+    cancel (&bench);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 130);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    bench_close (&bench);
+}
+
+static void what_the_user_cancelled_is_not_run_again (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    cancel (&bench);
+    fall_for_a_while (&bench);
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
+    assert_true (coord_ended (bench.coord, NULL));
+    bench_close (&bench);
+}
+
+static void a_host_that_is_lost_while_it_waits_ends_the_run (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    fall_for_a_while (&bench);
+    lose (&bench, 2);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_NO_REPORT);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    bench_close (&bench);
+}
+
+static void nothing_is_run_again_when_a_host_is_gone (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    end (&bench, 0, ENDING_EXITED, 1, "metadata server: 503");
+    end (&bench, 3, ENDING_CANCELLED, 0, "");
+    lose (&bench, 3); /* its part had ended: what fell is transient all the same */
+    for (uint32_t host = 1; host < 3; host++)
+        end (&bench, host, ENDING_CANCELLED, 0, "");
+    assert_int_equal (count (&bench, FACT_PASS_ENDED), 1);
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    bench_close (&bench);
+}
+
+static void at_gate (struct bench *bench, uint32_t host, const char *value)
+{
+    struct holding held = { .key = bench->runs[host].key, .state = ATTEMPT_AT_GATE, .gate = TEXT_LIT ("program"),
+                            .gate_mode = GATE_AGREE, .gate_value = text_of (value) };
+    struct msg msg = { .kind = MSG_HEARTBEAT, .of.heartbeat.holdings = { &held, 1 } };
+    tell (bench, host, &msg);
+}
+
+/* Whatever the one that differs printed as it was stopped. */
+static void hosts_that_differ_at_a_gate_are_not_run_again (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        at_gate (&bench, host, host == 2 ? "other" : "same");
+    assert_int_equal (count (&bench, FACT_PASS_STOPPED), 1);
+    end_all (&bench, ENDING_EXITED, 1, "metadata server: 503");
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    bench_close (&bench);
+}
+
+/* It speaks of its peers, or of what passes by itself, as it is stopped; the gate said why it was. */
+static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state)
+{
+    (void) state;
+    static const char *const printed[] = { "Connection closed by peer", "metadata server: 503", "" };
+    for (size_t i = 0; i < 3; i++) {
+        struct bench bench;
+        bench_open (&bench);
+        for (uint32_t host = 0; host < HOSTS; host++)
+            at_gate (&bench, host, host == 2 ? "other" : "same");
+        end_all (&bench, ENDING_EXITED, 1, printed[i]);
+        const struct fact_pass_ended *ended = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+        const struct verdict *verdict = &ended->verdicts.items[2];
+        assert_int_equal (verdict->host, 2);
+        assert_int_equal (verdict->outcome, OUTCOME_FAILED);
+        assert_int_equal (verdict->layer, LAYER_PROGRAM);
+        assert_true (text_starts (verdict->cause, "at gate program it would run another program"));
+        assert_int_equal (verdict->signature.len, 0);
+        assert_false (verdict->transient);
+        for (uint32_t host = 0; i == 0 && host < HOSTS; host++)
+            assert_int_equal (ended->verdicts.items[host].outcome, host == 2 ? OUTCOME_FAILED : OUTCOME_CASCADE);
+        bench_close (&bench);
+    }
+}
+
+/* All are stopped, and the first to end is not at fault. */
+static void who_differs_at_a_gate_is_told_by_what_and_the_others_fell_with_it (void **state)
+{
+    (void) state;
+    struct var flags[] = { { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a") }, { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--b") } };
+    struct bench bench;
+    bench_open (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        at_gate (&bench, host, host == 2 ? "other" : "same");
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench.runs[host].key, .ending = ENDING_CANCELLED } };
+        msg.of.result.policy.items = &flags[host == 2];
+        msg.of.result.policy.n = 1;
+        tell (&bench, host, &msg);
+    }
+    const struct verdict *verdicts = last (&bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items;
+    for (uint32_t host = 0; host < HOSTS; host++)
+        assert_int_equal (verdicts[host].outcome, host == 2 ? OUTCOME_FAILED : OUTCOME_CASCADE);
+    assert_true (text_find (verdicts[2].cause, TEXT_LIT ("XLA_FLAGS has --b, the others have not"), NULL));
+    bench_close (&bench);
+}
+
+static void what_was_dropped_from_the_cache_is_not_run_again (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    bench.coord->pass.dropped = true;
+    fall_for_a_while (&bench);
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
+    assert_non_null (last (&bench, FACT_RUN_ENDED));
+    bench_close (&bench);
+}
+
+/* A journal of a version that knew neither retries nor parts. */
+static void of_older (struct plan *plan)
+{
+    plan->limits.retries = 0;
+    plan->limits.retry_wait_ms = 0;
+    plan->profile.splits = false;
+}
+
+static void a_plan_that_knows_no_budget_has_none (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, of_older);
+    fall_for_a_while (&bench);
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    bench_close (&bench);
+}
+
+static void at_once (struct plan *plan)
+{
+    plan->limits.retry_wait_ms = 0;
+}
+
+static void without_a_wait_it_begins_at_once (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, at_once);
+    fall_for_a_while (&bench);
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 1);
+    assert_int_equal (last (&bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_RETRY);
+    bench_close (&bench);
+}
+
+static void nothing_begins_before_everybody_is_back (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    fall_for_a_while (&bench);
+    die_unheard (&bench, FACT_RETRY_PLANNED);
+    tick_at (&bench, bench.now_ms + WAIT_MS);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    all_join (&bench);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 2);
+    bench_close (&bench);
+}
+
+static void long_names (struct plan *plan)
+{
+    static char names[HOSTS][HOST_NAME_MAX_BYTES];
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        memset (names[i], 'p' + (int) i, HOST_NAME_MAX_BYTES);
+        plan->hosts.items[i].name = (struct text) { names[i], HOST_NAME_MAX_BYTES };
+    }
+    plan->profile.splits = false;
+}
+
+/* Also where names do not fold: the sentence is about what happened. */
+static void names_leave_room_for_what_is_said (void **state)
+{
+    (void) state;
+    for (int passes = 0; passes < 2; passes++) {
+        struct bench bench;
+        bench_open_with (&bench, long_names);
+        if (passes)
+            pass (&bench);
+        else
+            end_all (&bench, ENDING_EXITED, 1, "No space left on device");
+        struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
+        assert_true (text_find (sentence, TEXT_LIT (" 4 hosts, pppp"), NULL));
+        assert_true (text_find (sentence, passes ? TEXT_LIT ("sss... in ") : TEXT_LIT ("sss... failed: exit status 1"), NULL));
+        bench_close (&bench);
+    }
+}
+
+static void one_that_passes_then_says_so (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    fall_for_a_while (&bench);
+    tick_at (&bench, bench.now_ms + WAIT_MS);
+    pass (&bench);
+    const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
+    assert_int_equal (ended->outcome, OUTCOME_PASSED);
+    assert_true (text_find (ended->sentence, TEXT_LIT ("rung all passed after 1 retry (metadata on host0)"), NULL));
+    assert_int_equal (count (&bench, FACT_METRIC_JUDGED), 1);
+    bench_close (&bench);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (the_second_attempt_begins_when_its_moment_has_come),
+        cmocka_unit_test (a_death_before_or_after_it_is_planned_changes_nothing),
+        cmocka_unit_test (a_cancellation_while_it_waits_ends_the_run),
+        cmocka_unit_test (what_the_user_cancelled_is_not_run_again),
+        cmocka_unit_test (a_host_that_is_lost_while_it_waits_ends_the_run),
+        cmocka_unit_test (nothing_is_run_again_when_a_host_is_gone),
+        cmocka_unit_test (hosts_that_differ_at_a_gate_are_not_run_again),
+        cmocka_unit_test (who_differs_at_a_gate_is_the_cause_whatever_it_printed),
+        cmocka_unit_test (who_differs_at_a_gate_is_told_by_what_and_the_others_fell_with_it),
+        cmocka_unit_test (what_was_dropped_from_the_cache_is_not_run_again),
+        cmocka_unit_test (a_plan_that_knows_no_budget_has_none),
+        cmocka_unit_test (without_a_wait_it_begins_at_once),
+        cmocka_unit_test (nothing_begins_before_everybody_is_back),
+        cmocka_unit_test (names_leave_room_for_what_is_said),
+        cmocka_unit_test (one_that_passes_then_says_so),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
