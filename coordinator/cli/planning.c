@@ -7,6 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/duration.h"
+#include "common/model/secret.h"
 #include "coordinator/io/host_source_io.h"
 
 static void print_problems (const struct cli *cli, const struct conf_report *report)
@@ -33,8 +34,9 @@ static uint32_t count_errors (const struct conf_report *report)
 
 static int take_arguments (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct conf_options *options)
 {
-    static const char *const known[] = { "--profile", "--ladder", "--pins", "--hosts", "--exclude", NULL };
-    const char **const values[] = { &options->profile, &options->ladder, &options->pins, &options->hosts, &options->exclude };
+    static const char *const known[] = { "--profile", "--ladder", "--pins", "--hosts", "--exclude", "--wheels", NULL };
+    const char **const values[] = { &options->profile, &options->ladder, &options->pins, &options->hosts, &options->exclude,
+                                    &options->wheels };
     for (int i = 1; i < argc; i++) {
         bool taken = false;
         for (int k = 0; known[k] && !taken; k++)
@@ -304,6 +306,15 @@ static void print_cache (const struct plan *plan, FILE *to)
         fprintf (to, "  programs may write %.*s\n", TEXT_ARG (cache->writable.items[i]));
 }
 
+static void print_known_bad (const struct rung *rung, FILE *to)
+{
+    struct buf line;
+    buf_init (&line, 4 * SENTENCE_MAX_BYTES);
+    buf_escaped (&line, rung->known_bad, 0); /* it quotes hosts */
+    fprintf (to, "     known bad: %s\n", buf_c (&line));
+    buf_release (&line);
+}
+
 static void print_rungs (const struct plan *plan, FILE *to)
 {
     fprintf (to, "ladder  %.*s\n", TEXT_ARG (plan->ladder));
@@ -319,7 +330,18 @@ static void print_rungs (const struct plan *plan, FILE *to)
         for (uint32_t k = 0; k < rung->metrics.n; k++)
             fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
         fputc ('\n', to);
+        if (rung->known_bad.len)
+            print_known_bad (rung, to);
     }
+}
+
+static void print_variables (const var_list *vars, FILE *to)
+{
+    struct arena arena = { 0 };
+    var_list shown = secret_hidden_all (&arena, vars);
+    for (uint32_t i = 0; i < shown.n; i++)
+        fprintf (to, "  %.*s=%.*s\n", TEXT_ARG (shown.items[i].name), TEXT_ARG (shown.items[i].value));
+    arena_release (&arena);
 }
 
 void planning_print (const struct plan *plan, FILE *to)
@@ -329,10 +351,10 @@ void planning_print (const struct plan *plan, FILE *to)
     print_launch (plan, to);
     fprintf (to, "policy  profile %.*s: frontend %.*s, backend %.*s\n", TEXT_ARG (plan->profile.name), TEXT_ARG (plan->profile.frontend),
              TEXT_ARG (plan->profile.backend));
-    for (uint32_t i = 0; i < plan->profile.env.n; i++)
-        fprintf (to, "  %.*s=%.*s\n", TEXT_ARG (plan->profile.env.items[i].name), TEXT_ARG (plan->profile.env.items[i].value));
+    print_variables (&plan->profile.env, to);
     if (plan->pins.file.path.len)
-        fprintf (to, "pins    %.*s (sha256 %.12s...)\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr);
+        fprintf (to, "pins    %.*s (sha256 %.12s...)%s\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr,
+                 plan->pins.wheels.n ? ", from wheels carried over" : "");
     print_cache (plan, to);
     print_rungs (plan, to);
 }

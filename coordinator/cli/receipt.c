@@ -87,14 +87,14 @@ static int status_of (const struct slice_receipt *receipt)
     return receipt->headers.n ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
-static int show (const struct request *request, const struct slice_receipt *receipt)
+static int show (const struct request *request, const struct slice_receipt *receipt, const struct plan *plan)
 {
     struct buf out;
     buf_init (&out, RECEIPT_MAX_BYTES);
     if (request->json)
-        receipt_json (receipt, &out);
+        receipt_json_by (receipt, plan->drift.items, plan->drift.n, &out);
     else
-        receipt_text (receipt, &out);
+        receipt_text_by (receipt, plan->drift.items, plan->drift.n, &out);
     fwrite (out.ptr, 1, out.len, stdout);
     buf_release (&out);
     return status_of (receipt);
@@ -125,7 +125,7 @@ static int receipt_run (struct cli *cli, int argc, char **argv)
         (!host_choice_is_default (&request.hosts) && keep_hosts (&receipt, &request.hosts, &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
-        status = show (&request, &receipt);
+        status = show (&request, &receipt, receipt_fold_plan (fold));
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/core/premapped.h"
+#include "coordinator/core/topology.h"
+
 enum { TOKENS_MAX = 256 };
 
 static int by_text (const void *a, const void *b)
@@ -25,7 +28,7 @@ static uint32_t split (struct text flags, struct text tokens[])
 
 struct text agree_tokens (struct text flags, struct arena *arena)
 {
-    struct text *tokens = arena_array (arena, TOKENS_MAX, sizeof (*tokens));
+    struct text tokens[TOKENS_MAX];
     uint32_t n = split (flags, tokens);
     qsort (tokens, n, sizeof (*tokens), by_text);
     struct buf joined;
@@ -140,5 +143,37 @@ void agree_storage (const struct coord *coord, struct verdict *verdicts, struct 
                                          majority ? "that of most hosts is " : "and no storage is that of most hosts",
                                          TEXT_ARG (others));
         verdicts[i].next = TEXT_LIT ("mount one storage there on all hosts, or use cache mode per-host");
+    }
+}
+
+static void fail_by_topology (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->pass;
+    struct topology_host *hosts = arena_array (arena, coord->plan.hosts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < pass->n; i++)
+        hosts[pass->parts[i].host] = (struct topology_host) { pass->parts[i].result.facts.items, pass->parts[i].result.facts.n };
+    struct topology_findings found;
+    topology_judge (&coord->plan, hosts, arena, &found);
+    for (uint32_t i = 0; i < found.n; i++) {
+        struct verdict *verdict = &verdicts[pass->part_of_host[found.items[i].host]];
+        verdict->outcome = OUTCOME_FAILED;
+        verdict->layer = found.items[i].layer;
+        verdict->cause = found.items[i].what;
+        verdict->next = found.items[i].next;
+    }
+}
+
+void agree_machines (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->pass;
+    if (pass->n == coord->plan.hosts.n)
+        fail_by_topology (coord, verdicts, arena);
+    for (uint32_t i = 0; i < pass->n; i++) {
+        const struct result *result = &pass->parts[i].result;
+        if (premapped_fits (&coord->plan.profile, result->facts.items, result->facts.n, arena, &verdicts[i].cause))
+            continue;
+        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
+        verdicts[i].layer = LAYER_POLICY;
+        verdicts[i].next = TEXT_LIT ("lower premapped_buffer_bytes in the profile");
     }
 }

@@ -9,6 +9,8 @@
 void agree_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena);
 /* A survey of the cache: all hosts have to see one and the same storage. */
 void agree_storage (const struct coord *coord, struct verdict *verdicts, struct arena *arena);
+/* The facts rung: the arithmetic of the slice (topology.h), and whether each host has room for what the profile sets aside. */
+void agree_machines (const struct coord *coord, struct verdict *verdicts, struct arena *arena);
 /* The tokens of `flags` sorted, each once, joined by one space: equal sets give equal texts. */
 struct text agree_tokens (struct text flags, struct arena *arena);
 

@@ -1,8 +1,10 @@
 #include "coordinator/core/blame.h"
+#include "coordinator/core/bundle_rules.h"
 #include "coordinator/view/receipt_fold_private.h"
 
 #include <string.h>
 
+#include "common/model/secret.h"
 #include "coordinator/core/merge.h"
 
 enum { EVIDENCE_BYTES = 1024 };
@@ -25,7 +27,8 @@ void receipt_fold_destroy (struct receipt_fold *fold)
         return;
     for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
-    struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries, &fold->violations };
+    struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries, &fold->violations,
+                                &fold->retries };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
     arena_release (&fold->arena);
@@ -132,6 +135,13 @@ static struct text bundle_value (const struct result *result, const char *name)
     return (struct text) { 0 };
 }
 
+static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    struct note note;
+    if (result->done && bundle_rules_note (&fold->plan, &result->bundle, &fold->arena, &note))
+        *(struct note *) receipt_grow (&host->notes, sizeof note) = note;
+}
+
 static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
     const struct pins *pins = &fold->plan.pins;
@@ -143,14 +153,16 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
         .restore_method = receipt_keep (fold, restore_method (result)), .python = receipt_keep (fold, bundle_value (result, "python")),
         .environment = receipt_keep (fold, bundle_value (result, "fingerprint")),
     };
+    note_bundle (fold, host, result);
 }
 
 static void fold_evidence (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
+    var_list seen = secret_hidden_all (&fold->arena, &result->policy);
     for (uint32_t i = 0; i < result->bundle.n; i++)
         keep_var (fold, &host->bundle, &result->bundle.items[i]);
-    for (uint32_t i = 0; i < result->policy.n; i++)
-        keep_var (fold, &host->observed, &result->policy.items[i]);
+    for (uint32_t i = 0; i < seen.n; i++)
+        keep_var (fold, &host->observed, &seen.items[i]);
     for (uint32_t i = 0; i < result->facts.n; i++)
         keep_var (fold, &host->facts, &result->facts.items[i]);
     for (uint32_t i = 0; i < result->notes.n; i++)
@@ -173,17 +185,6 @@ static struct text last_bytes (struct text text, uint32_t bytes)
     return text;
 }
 
-static void add_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
-{
-    const struct rung_receipt *before = host->rungs.items;
-    rung->recovered.items = arena_array (&fold->arena, host->rungs.n, sizeof (struct text));
-    for (uint32_t i = 0; i + 1 < host->rungs.n; i++)
-        if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED)
-            rung->recovered.items[rung->recovered.n++] =
-                text_format (&fold->arena, "%s attempt %u %s: %.*s", names_of (&pass_names, before[i].pass), before[i].attempt,
-                             names_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text));
-}
-
 static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
 {
     *(struct attempt_key *) receipt_grow (&host->open, sizeof (*key)) = *key;
@@ -197,7 +198,7 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     struct rung_receipt *rung = add_rung (host, &result->key);
     *rung = (struct rung_receipt) {
         .rung = fold->plan.rungs.items[result->key.rung].id, .pass = result->key.pass, .attempt = result->key.attempt,
-        .duration_ms = result->duration_ms, .phase = receipt_keep (fold, result->phase), .memory.peak_bytes = result->peak_bytes,
+        .duration_ms = result->duration_ms, .phase = receipt_keep (fold, result->phase),
         .output_bytes = result->output_bytes, .dropped_bytes = result->dropped_bytes, .strays = result->strays,
         .bad_lines = result->bad_lines, .cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
     };
@@ -206,11 +207,14 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
     receipt_fold_view (fold, rung, result);
-    add_history (fold, host, rung);
-    fold_evidence (fold, host, result);
+    rung->purpose = receipt_fold_purpose (fold, &result->key);
+    receipt_fold_history (fold, host, rung);
+    receipt_fold_measured (fold, rung, result);
+    if (rung->purpose != PURPOSE_ISOLATION) /* what a part of the slice shows is about that part */
+        fold_evidence (fold, host, result);
 }
 
-static struct rung_receipt *rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
+struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
 {
     const struct attempt_key *keys = fold->hosts[host].open.items;
     struct rung_receipt *rungs = fold->hosts[host].rungs.items;
@@ -229,7 +233,7 @@ static void pass_rung (struct rung_receipt *rung)
 
 static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
 {
-    struct rung_receipt *rung = verdict->host < fold->plan.hosts.n ? rung_of (fold, verdict->host, key) : NULL;
+    struct rung_receipt *rung = verdict->host < fold->plan.hosts.n ? receipt_rung_of (fold, verdict->host, key) : NULL;
     if (rung == NULL)
         return;
     rung->outcome = verdict->outcome;
@@ -238,12 +242,14 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
     rung->cause.signature = receipt_keep (fold, verdict->signature);
     rung->cause.text = receipt_keep (fold, verdict->cause);
     rung->cause.next = receipt_keep (fold, verdict->next);
+    if (verdict->evidence.len)
+        rung->cause.evidence = receipt_keep (fold, verdict->evidence);
 }
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
-        struct rung_receipt *rung = rung_of (fold, i, &ended->key);
+        struct rung_receipt *rung = receipt_rung_of (fold, i, &ended->key);
         if (rung)
             pass_rung (rung);
     }
@@ -252,7 +258,7 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
     struct rung_time *time = receipt_grow (&fold->times, sizeof (*time));
     *time = (struct rung_time) { fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass, ended->key.attempt,
                                  ended->duration_ms };
-    if (ended->outcome == OUTCOME_PASSED)
+    if (ended->outcome == OUTCOME_PASSED && receipt_fold_purpose (fold, &ended->key) != PURPOSE_ISOLATION)
         fold->next_rung = ended->key.rung + (ended->key.pass != PASS_COLD);
 }
 
@@ -279,9 +285,8 @@ static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict
                                 seen->key.attempt, receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
 }
 
-/* Hosts that were lost before a rung began have no attempt at it, and yet they are why the run ends: each stands there as the
- * run does, with its own cause. */
-static void fold_missing (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome)
+/* Who has no attempt at the rung that the run ends for stands there as the run does, with the reason. */
+static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome, const struct cause *cause)
 {
     struct attempt_key key = { fold->next_rung, PASS_ONCE, 0 };
     struct text id = fold->plan.rungs.items[key.rung].id;
@@ -289,19 +294,31 @@ static void fold_missing (struct receipt_fold *fold, struct host_fold *host, enu
     for (uint32_t i = 0; i < host->rungs.n; i++)
         if (text_equal (tried[i].rung, id))
             return;
-    *add_rung (host, &key) = (struct rung_receipt) {
-        .rung = id, .pass = key.pass, .outcome = outcome,
-        .cause = { .layer = LAYER_HOST, .text = host->lost_why, .next = blame_next_of_lost (fold->plan.launcher) },
-    };
+    *add_rung (host, &key) = (struct rung_receipt) { .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
 }
+
+/* Hosts that were lost before the rung began, or a launch that is known bad: why the run ends, and nothing ran. */
+static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, bool cancelled)
+{
+    struct text known_bad = cancelled ? (struct text) { 0 } : fold->plan.rungs.items[fold->next_rung].known_bad;
+    struct cause launch = { .layer = LAYER_PROGRAM, .text = known_bad, .next = TEXT_LIT ("change what failed there, or run with --again") };
+    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+        struct cause lost = { .layer = LAYER_HOST, .text = fold->hosts[i].lost_why, .next = blame_next_of_lost (fold->plan.launcher) };
+        if (fold->hosts[i].lost)
+            fold_untried (fold, &fold->hosts[i], outcome, &lost);
+        else if (known_bad.len)
+            fold_untried (fold, &fold->hosts[i], outcome, &launch);
+    }
+}
+
+enum { EXIT_STATUS_CANCELLED = 130 };
 
 static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
 {
     enum outcome outcome = fact->of.run_ended.outcome;
     bool unheard = outcome == OUTCOME_COULD_NOT_RUN || outcome == OUTCOME_NO_REPORT;
-    for (uint32_t i = 0; i < fold->plan.hosts.n && unheard && fold->next_rung < fold->plan.rungs.n; i++)
-        if (fold->hosts[i].lost)
-            fold_missing (fold, &fold->hosts[i], outcome);
+    if (unheard && fold->next_rung < fold->plan.rungs.n)
+        fold_all_untried (fold, outcome, fact->of.run_ended.exit_status == EXIT_STATUS_CANCELLED);
     fold->header.sentence = receipt_keep (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
     fold->header.ended_wall_ms = fact->wall_ms;
@@ -323,6 +340,9 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_GENERATION_DROPPED: receipt_fold_dropped (fold, &fact->of.generation_dropped); break;
     case FACT_LEASE_LOST: receipt_fold_lease_lost (fold, &fact->of.lease_lost); break;
     case FACT_CACHE_VIOLATED: receipt_fold_violated (fold, fact); break;
+    case FACT_PASS_BEGAN: receipt_fold_began (fold, &fact->of.pass_began); break;
+    case FACT_RETRY_PLANNED: receipt_fold_retry (fold, fact); break;
+    case FACT_SUSPECTS_NAMED: receipt_fold_suspects (fold, &fact->of.suspects_named); break;
     case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
     case FACT_METRIC_JUDGED: fold_metric (fold, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
@@ -334,6 +354,11 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
 
 /* ---- taking the receipt ---- */
 
+const struct plan *receipt_fold_plan (const struct receipt_fold *fold)
+{
+    return &fold->plan;
+}
+
 static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena *arena, struct host_receipt *out)
 {
     const struct host_fold *host = &fold->hosts[i];
@@ -342,7 +367,7 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
     out->bundle.items = host->bundle.items;
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
-    out->policy.launched = profile->env;
+    out->policy.launched = secret_hidden_all (arena, &profile->env); /* receipts are handed on */
     out->policy.observed.items = host->observed.items;
     out->policy.observed.n = host->observed.n;
     out->backend.requested = profile->backend;

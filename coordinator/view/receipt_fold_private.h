@@ -1,5 +1,6 @@
-/* receipt_fold_private.h - the parts of a receipt's fold, for the files that make it up: receipt_fold.c, and
- * receipt_fold_cache.c for what concerns the compile cache. */
+/* receipt_fold_private.h - the parts of a receipt's fold, for the files that make it up: receipt_fold.c,
+ * receipt_fold_cache.c for what concerns the compile cache, receipt_fold_again.c for what was run again,
+ * receipt_fold_evidence.c for what an attempt measured. */
 #ifndef SLICEUP_VIEW_RECEIPT_FOLD_PRIVATE_H
 #define SLICEUP_VIEW_RECEIPT_FOLD_PRIVATE_H
 
@@ -24,6 +25,9 @@ struct receipt_fold {
     struct header header;
     struct host_fold *hosts;
     uint32_t next_rung;             /* the first that has not passed */
+    struct attempt_key key;         /* of the pass that was begun last */
+    enum purpose purpose;           /* of it */
+    struct growing retries;         /* retry_fold */
     struct growing times, reductions, generations, recoveries, violations;
 };
 
@@ -42,6 +46,18 @@ struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung);
             record_copy (record, &(to).items[at], &(from).items[at], arena);                                             \
     } while (0)
 
+/* A pass that was run again, and what for. */
+struct retry_fold { struct attempt_key key; struct text what; };
+
+struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key); /* NULL: none */
+/* receipt_fold_again.c */
+void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began *began);
+enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key);
+void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
+void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact);
+void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named);
+/* receipt_fold_evidence.c; after the history */
+void receipt_fold_measured (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result);
 /* receipt_fold_cache.c */
 void receipt_fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted);
 void receipt_fold_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped);

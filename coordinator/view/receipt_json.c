@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
 #include "coordinator/core/merge.h"
+#include "coordinator/view/drift_json.h"
 #include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/record_json.h"
 
@@ -162,27 +162,7 @@ static json_t *cache_json (const struct slice_receipt *receipt, const struct hea
                       enforcement_json (receipt, header->run), "violations", violations_json (receipt, header->run));
 }
 
-/* ---- drift, conflicts ---- */
-
-static json_t *drift_json (const struct slice_receipt *receipt)
-{
-    struct arena arena = { 0 };
-    struct drift drift;
-    json_t *array = json_array ();
-    drift_find (receipt, &arena, &drift);
-    for (uint32_t i = 0; i < drift.n; i++) {
-        json_t *groups = json_array ();
-        for (uint32_t g = 0; g < drift.items[i].groups_n; g++) {
-            const struct drift_group *group = &drift.items[i].groups[g];
-            json_array_append_new (groups, json_pack ("{s:o, s:o}", "value", group->absent ? json_null () : text_json (group->value),
-                                                      "hosts", folded (group->hosts, group->hosts_n)));
-        }
-        json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "fact", text_json (drift.items[i].fact), "groups", groups, "verdict",
-                                                 drift.items[i].expected ? "expected" : "differs"));
-    }
-    arena_release (&arena);
-    return array;
-}
+/* ---- conflicts ---- */
 
 static json_t *conflicts_json (const struct slice_receipt *receipt)
 {
@@ -252,6 +232,11 @@ static const char *const stored[] = { "headers", "hosts", "times", "reductions",
 
 void receipt_json (const struct slice_receipt *receipt, struct buf *out)
 {
+    receipt_json_by (receipt, NULL, 0, out);
+}
+
+void receipt_json_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out)
+{
     static const struct header none;
     const struct header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
     json_t *json = record_to_json (&slice_receipt_record, receipt);
@@ -265,7 +250,7 @@ void receipt_json (const struct slice_receipt *receipt, struct buf *out)
     json_object_set_new (json, "mesh", mesh_json (header));
     json_object_set_new (json, "ladder", ladder_json (receipt, header));
     json_object_set_new (json, "cache", cache_json (receipt, header));
-    json_object_set_new (json, "drift", drift_json (receipt));
+    json_object_set_new (json, "drift", drift_json_of_receipt (receipt, rules, rules_n));
     json_object_set_new (json, "conflicts", conflicts_json (receipt));
     dump (json, out);
 }

@@ -7,6 +7,7 @@
 #include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
 #include "coordinator/core/merge.h"
+#include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/receipt_cache.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
@@ -58,8 +59,16 @@ static void add_frontier (const struct slice_receipt *receipt, const struct head
 
 struct line { const struct rung_receipt *rung; struct text *hosts; uint32_t hosts_n; };
 
+static bool is_part (const struct rung_receipt *rung)
+{
+    return rung->purpose == PURPOSE_ISOLATION;
+}
+
+/* Of a part of the slice by itself only whether it works is told: who fell with whom in it is beside the point. */
 static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
 {
+    if (is_part (a) || is_part (b))
+        return is_part (a) && is_part (b) && a->attempt == b->attempt;
     return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt && text_equal (a->cache, b->cache) &&
            a->cause.layer == b->cause.layer && text_equal (a->cause.text, b->cause.text);
 }
@@ -85,6 +94,8 @@ static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text 
             if (!text_equal (at->rung, rung))
                 continue;
             struct line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
+            if (is_part (at) && at->outcome != OUTCOME_PASSED)
+                line->rung = at; /* one that fell says it for all */
             line->hosts[line->hosts_n++] = receipt->hosts.items[i].host;
         }
     return n;
@@ -100,6 +111,22 @@ static uint64_t time_of (const struct slice_receipt *receipt, const struct rung_
     return 0;
 }
 
+/* The line by which the cause was recognised. */
+static void add_sighting (const struct rung_receipt *rung, struct buf *out)
+{
+    for (uint32_t i = 0; i < rung->sightings.n; i++) {
+        const struct sighting *sighting = &rung->sightings.items[i];
+        if (!text_equal (sighting->signature, rung->cause.signature))
+            continue;
+        if (sighting->line)
+            buf_printf (out, "\n             line %u: ", sighting->line);
+        else
+            buf_puts (out, "\n             at the end: ");
+        buf_escaped (out, sighting->text, CAUSE_COLUMNS);
+        return;
+    }
+}
+
 static void add_cause (const struct rung_receipt *rung, struct buf *out)
 {
     if (rung->outcome == OUTCOME_PASSED || rung->cause.text.len == 0)
@@ -108,10 +135,20 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
     buf_printf (out, "  [%s%s%.*s]", names_of (&layer_names, rung->cause.layer), rung->cause.signature.len ? ", " : "",
                 TEXT_ARG (rung->cause.signature));
+    add_sighting (rung, out);
     if (rung->cause.next.len) {
         buf_puts (out, "\n             next: ");
         buf_escaped (out, rung->cause.next, CAUSE_COLUMNS);
     }
+}
+
+static void add_part (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    duration_print (time_of (receipt, line->rung), span);
+    buf_printf (out, "    %-9s%-14s ", "in parts", line->rung->outcome == OUTCOME_PASSED ? "works" : "fails");
+    hostset_fold (line->hosts, line->hosts_n, out);
+    buf_printf (out, "  (%s)\n", span);
 }
 
 static void add_line (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
@@ -139,7 +176,11 @@ static void add_ladder (const struct slice_receipt *receipt, const struct header
         buf_escaped (out, header->rungs.items[i], COLUMNS);
         buf_puts (out, n ? "\n" : "   not reached\n");
         for (uint32_t k = 0; k < n; k++)
-            add_line (receipt, &lines[k], out);
+            if (!is_part (lines[k].rung))
+                add_line (receipt, &lines[k], out);
+        for (uint32_t k = 0; k < n; k++)
+            if (is_part (lines[k].rung))
+                add_part (receipt, &lines[k], out);
         arena_reset (&arena);
     }
     arena_release (&arena);
@@ -177,34 +218,28 @@ static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
     }
 }
 
-static void add_drift (const struct slice_receipt *receipt, struct buf *out)
+static void add_drift (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out)
 {
+    static const struct drift_manner manner = { .value_bytes = 60, .hosts_bytes = 60 };
+    const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
     struct arena arena = { 0 };
     struct drift drift;
-    uint32_t shown = 0, expected = 0;
-    drift_find (receipt, &arena, &drift);
-    for (uint32_t i = 0; i < drift.n; i++) {
-        const struct drift_item *item = &drift.items[i];
-        expected += item->expected;
-        if (item->expected || shown++ >= DRIFT_SHOWN)
-            continue;
-        buf_puts (out, shown == 1 ? "drift    " : "         ");
-        buf_escaped (out, item->fact, COLUMNS);
-        for (uint32_t g = 0; g < item->groups_n && g < 4; g++) {
-            buf_puts (out, g ? " | " : ": ");
-            hostset_fold (item->groups[g].hosts, item->groups[g].hosts_n, out);
-            buf_puts (out, " ");
-            if (item->groups[g].absent)
-                buf_puts (out, "(absent)");
-            else
-                buf_escaped (out, item->groups[g].value, 60);
-        }
+    struct buf sentence;
+    buf_init (&sentence, 64 << 10);
+    drift_find (receipt, &query, &arena, &drift);
+    for (uint32_t i = 0; i < drift.findings && i < DRIFT_SHOWN; i++) {
+        uint32_t at = 0;
+        buf_clear (&sentence);
+        drift_sentence (&drift, &drift.items[i], drift_minority_next (&drift.items[i], &at), &manner, &sentence);
+        buf_puts (out, i == 0 ? "drift    " : "         ");
+        buf_escaped (out, buf_as_text (&sentence), CAUSE_COLUMNS);
         buf_byte (out, '\n');
     }
-    if (shown > DRIFT_SHOWN)
-        buf_printf (out, "         ... and %u more\n", shown - DRIFT_SHOWN);
-    if (shown == 0 && receipt->hosts.n > 1)
-        buf_printf (out, "drift    none (%u facts differ as they should: names, ids, free space)\n", expected);
+    if (drift.findings + drift.left_out > DRIFT_SHOWN)
+        buf_printf (out, "         ... and %u more: sliceup drift\n", drift.findings + drift.left_out - DRIFT_SHOWN);
+    if (drift.findings == 0 && receipt->hosts.n > 1)
+        buf_printf (out, "drift    none (%u facts differ as they should: names, ids, free space)\n", drift.expected);
+    buf_release (&sentence);
     arena_release (&arena);
 }
 
@@ -314,6 +349,11 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
 
 void receipt_text (const struct slice_receipt *receipt, struct buf *out)
 {
+    receipt_text_by (receipt, NULL, 0, out);
+}
+
+void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out)
+{
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct header *header = &receipt->headers.items[i];
         add_header (header, out);
@@ -324,7 +364,7 @@ void receipt_text (const struct slice_receipt *receipt, struct buf *out)
     add_metrics (receipt, out);
     add_backend (receipt, out);
     add_setup (receipt, out);
-    add_drift (receipt, out);
+    add_drift (receipt, rules, rules_n, out);
     add_recoveries (receipt, out);
     add_notes (receipt, out);
 }

@@ -1,0 +1,220 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/conf/conf.h"
+#include "common/io/atomic_file.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/drift_side.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/core/drift.h"
+#include "coordinator/view/drift_json.h"
+
+enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
+struct request {
+    const char *run, *against, *policy, *save, *rung;
+    struct host_choice hosts;
+    enum form form;
+    bool all;
+};
+struct answer {
+    struct arena arena;
+    struct drift_side now, before;
+    struct drift_rules rules;
+    var_list pins;
+    struct topology_findings topology;
+    struct drift drift;
+    struct drift_subject subject;
+};
+
+static int take_form (const struct cli *cli, struct request *request, enum form form)
+{
+    if (request->form != FORM_TEXT && request->form != form) {
+        fprintf (cli->log.to, "sliceup drift: --json and --markdown: expected one of them; see sliceup drift --help\n");
+        return EXIT_USAGE;
+    }
+    request->form = form;
+    return EXIT_HOLDS;
+}
+
+static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
+{
+    static const char *const known[] = {"--against", "--hosts", "--exclude",  "--policy", "--save",
+                                        "--rung",    "--json",  "--markdown", "--all",    NULL};
+    int status = EXIT_HOLDS;
+    for (int i = 1; i < argc && status == EXIT_HOLDS; i++) {
+        if (strcmp (argv[i], "--json") == 0)
+            status = take_form (cli, request, FORM_JSON);
+        else if (strcmp (argv[i], "--markdown") == 0)
+            status = take_form (cli, request, FORM_MARKDOWN);
+        else if (strcmp (argv[i], "--all") == 0)
+            request->all = true;
+        else if (host_choice_option (&request->hosts, argc, argv, &i) ||
+                 cli_option (argc, argv, &i, "--against", &request->against) ||
+                 cli_option (argc, argv, &i, "--policy", &request->policy) ||
+                 cli_option (argc, argv, &i, "--save", &request->save) ||
+                 cli_option (argc, argv, &i, "--rung", &request->rung))
+            continue;
+        else if (argv[i][0] == '-' || request->run)
+            return cli_unknown (cli, &drift_command, argv[i], known);
+        else
+            request->run = argv[i];
+    }
+    return status;
+}
+
+/* The command's, the run's, or the shipped ones: a file says nothing of how its hosts are to be compared. */
+static int choose_rules (const struct cli *cli, const struct request *request, struct answer *answer, struct err *err)
+{
+    struct conf_report report;
+    const struct plan *plan = answer->now.plan;
+    if (!request->policy && plan && plan->drift.n) {
+        answer->rules = (struct drift_rules){plan->drift.items, plan->drift.n};
+        answer->subject.policy = "of the run";
+        return 0;
+    }
+    answer->subject.policy = request->policy ? request->policy : "default";
+    return conf_load_drift (cli->share_dir, answer->subject.policy, &answer->arena, &answer->rules, &report, err);
+}
+
+static bool has_rung (const struct slice_receipt *receipt, struct text rung)
+{
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++)
+            if (text_equal (receipt->hosts.items[i].rungs.items[k].rung, rung))
+                return true;
+    return false;
+}
+
+/* -1: `status` is what to leave with. */
+static int open_sides (const struct cli *cli, const struct request *request, struct answer *answer, int *status,
+                       struct err *err)
+{
+    const char *run = request->run ? request->run : "last";
+    *status = EXIT_COULD_NOT;
+    if (drift_side_open (&answer->now, cli, run, &answer->arena, err) < 0 ||
+        (request->against && drift_side_open (&answer->before, cli, request->against, &answer->arena, err) < 0)) {
+        bool file = answer->before.name.len ? answer->before.file : answer->now.file;
+        *status = err->code == ERR_DAMAGE && !file ? EXIT_DAMAGED : EXIT_COULD_NOT;
+        return -1;
+    }
+    if (request->rung && !has_rung (&answer->now.receipt, text_of (request->rung)))
+        return err_set (err, ERR_STATE, "--rung %s: no host of %.*s came to a rung of that name", request->rung,
+                        TEXT_ARG (answer->now.name));
+    *status = EXIT_USAGE;
+    if (!host_choice_is_default (&request->hosts)) {
+        if (drift_side_choose (&answer->now, &request->hosts, &answer->arena, err) < 0)
+            return -1;
+        if (request->against)
+            drift_side_keep_common (&answer->before, &answer->now, &answer->arena);
+    }
+    return 0;
+}
+
+static void compare (const struct request *request, struct answer *answer)
+{
+    struct drift_query query = {
+        .rules = answer->rules.items,
+        .rules_n = answer->rules.n,
+        .pins = answer->pins.items,
+        .pins_n = answer->pins.n,
+        .topology = &answer->topology,
+        .rung = text_of (request->rung),
+        .all = request->all || request->form == FORM_JSON,
+    };
+    if (request->against)
+        drift_against (&answer->now.receipt, &answer->before.receipt, &query, &answer->arena, &answer->drift);
+    else
+        drift_find (&answer->now.receipt, &query, &answer->arena, &answer->drift);
+}
+
+static int save (const struct request *request, const struct answer *answer, struct err *err)
+{
+    struct buf bytes;
+    int rc;
+    buf_init (&bytes, DRIFT_FILE_MAX_BYTES);
+    drift_baseline (&answer->now.receipt, &bytes);
+    if (bytes.overflow)
+        rc = err_set (err, ERR_LIMIT, "--save %s: the baseline would be larger than %d MiB", request->save,
+                      DRIFT_FILE_MAX_BYTES >> 20);
+    else
+        rc = atomic_file_write (request->save, bytes.ptr, bytes.len, 0644, err);
+    buf_release (&bytes);
+    return rc;
+}
+
+static int show (const struct cli *cli, const struct request *request, const struct answer *answer)
+{
+    struct style style = terminal_style (cli);
+    struct buf out;
+    buf_init (&out, DRIFT_FILE_MAX_BYTES);
+    if (request->form == FORM_JSON)
+        drift_json (&answer->drift, &answer->subject, &out);
+    else if (request->form == FORM_MARKDOWN)
+        drift_markdown (&answer->drift, &answer->subject, request->all, &out);
+    else
+        drift_text (&answer->drift, &answer->subject, request->all, &style, &out);
+    if (request->form == FORM_TEXT && request->save)
+        buf_printf (&out, "baseline written: %s (later: sliceup drift --against %s)\n", request->save, request->save);
+    int status = terminal_write (cli, &out);
+    buf_release (&out);
+    if (status != EXIT_HOLDS)
+        return status;
+    return answer->drift.findings || answer->drift.left_out ? EXIT_BROKEN
+           : drift_is_incomplete (&answer->drift)           ? EXIT_COULD_NOT
+                                                            : EXIT_HOLDS;
+}
+
+static int drift_run (struct cli *cli, int argc, char **argv)
+{
+    struct request request = {0};
+    struct answer answer = {0};
+    struct err err = {0};
+    int status = take_arguments (cli, argc, argv, &request);
+    if (status != EXIT_HOLDS)
+        return status;
+    if (open_sides (cli, &request, &answer, &status, &err) < 0)
+        cli_fail (cli, &err);
+    else if (choose_rules (cli, &request, &answer, &err) < 0 || (request.save && save (&request, &answer, &err) < 0))
+        status = cli_fail (cli, &err);
+    else {
+        answer.subject.name = answer.now.name;
+        answer.subject.slice = answer.now.slice;
+        answer.subject.against = request.against;
+        answer.subject.pins_missing =
+            !request.rung && !request.against && !drift_side_pins (&answer.now, &answer.arena, &answer.pins);
+        if (host_choice_is_default (&request.hosts)) /* the arithmetic is that of the whole slice */
+            drift_side_topology (&answer.now, &answer.arena, &answer.topology);
+        compare (&request, &answer);
+        status = show (cli, &request, &answer);
+    }
+    drift_side_release (&answer.now);
+    drift_side_release (&answer.before);
+    arena_release (&answer.arena);
+    return status;
+}
+
+const struct cli_command drift_command = {
+    .name = "drift",
+    .usage =
+        "drift [RUN|FILE] [--against RUN|FILE] " HOST_CHOICE_USAGE "\n"
+        "              [--rung RUNG] [--policy NAME|FILE] [--save FILE] [--all] [--json | --markdown]",
+    .summary = "how hosts that should be the same differ: from one another, from an earlier run, from a baseline",
+    .help =
+        "Compares facts, versions, observed flags, backend, programs, durations and memory of a run's hosts. The\n"
+        "largest group of hosts that agree is the reference; who differs is named, the worst first: the first line says\n"
+        "what breaks the mesh before what slows it. Numbers are judged by median and MAD, from 4 hosts on. Hosts without\n"
+        "a report are never counted as equal.\n\n"
+        "  --against WHAT   what changed since that run, baseline or receipt, host by host\n"
+        "  --save FILE      write a baseline of this run for later --against\n"
+        "  --policy NAME    how facts are compared: a file of configs/drift, by name or path (default: the run's)\n"
+        "  --rung RUNG      only durations, memory and programs of that rung\n" HOST_CHOICE_HELP
+        "  --all            everything, with the reasons, also what differs as expected\n"
+        "  --json           docs/spec/drift.md\n"
+        "  --markdown       a table to paste into a ticket\n\n"
+        "RUN is an id, the beginning of one, or 'last' (the default); FILE has a '/' or ends in .json.\n\n"
+        "Examples:\n  sliceup drift\n  sliceup drift --save good.json\n  sliceup drift last --against good.json\n"
+        "  sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n\n"
+        "Exit status: 0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 could not: no such run, a file that is\n"
+        "no receipt or was damaged, or nothing differs but not all hosts could be compared; 5 the journal is damaged.\n",
+    .run = drift_run,
+};

@@ -1,0 +1,176 @@
+#include "coordinator/view/drift_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "coordinator/view/drift_sentence.h"
+
+enum { FOLDED_BYTES_MAX = 1 << 20 };
+static const char schema[] = "sliceup.drift/1";
+static const struct drift_manner whole = {0};
+
+static json_t *text_json (struct text text)
+{
+    return json_stringn (text.len ? text.ptr : "", text.len);
+}
+
+static json_t *folded (const struct text *names, uint32_t n)
+{
+    struct buf buf;
+    buf_init (&buf, FOLDED_BYTES_MAX);
+    hostset_fold (names, n, &buf);
+    json_t *json = text_json (buf_as_text (&buf));
+    buf_release (&buf);
+    return json;
+}
+
+static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uint32_t n)
+{
+    struct buf buf;
+    buf_init (&buf, FOLDED_BYTES_MAX);
+    drift_sentence_hosts (drift, hosts, n, &whole, &buf);
+    json_t *json = text_json (buf_as_text (&buf));
+    buf_release (&buf);
+    return json;
+}
+
+static json_t *group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
+{
+    struct arena arena = {0};
+    json_t *json = folded (drift_group_hosts (drift, item, group, &arena), group->hosts_n);
+    arena_release (&arena);
+    return json;
+}
+
+static json_t *group_json (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
+{
+    json_t *json =
+        json_pack ("{s:o, s:o, s:i, s:b}", "value", group->absent ? json_null () : text_json (group->value), "hosts",
+                   group_hosts (drift, item, group), "count", (int)group->hosts_n, "reference", group->reference);
+    if (item->verdict == DRIFT_CHANGED)
+        json_object_set_new (json, "before", group->before_absent ? json_null () : text_json (group->before));
+    return json;
+}
+
+static json_t *sentences_json (const struct drift *drift, const struct drift_item *item)
+{
+    json_t *array = json_array ();
+    const struct drift_group *group;
+    struct buf sentence;
+    buf_init (&sentence, FOLDED_BYTES_MAX);
+    for (uint32_t at = 0; (group = drift_minority_next (item, &at));) {
+        buf_clear (&sentence);
+        drift_sentence (drift, item, group, &whole, &sentence);
+        json_array_append_new (array, text_json (buf_as_text (&sentence)));
+    }
+    buf_release (&sentence);
+    return array;
+}
+
+static json_t *item_json (const struct drift *drift, const struct drift_item *item)
+{
+    json_t *groups = json_array ();
+    for (uint32_t i = 0; i < item->groups_n; i++)
+        json_array_append_new (groups, group_json (drift, item, &item->groups[i]));
+    bool finding = item < drift->items + drift->findings;
+    json_t *json = json_pack (
+        "{s:o, s:s, s:s, s:s, s:o, s:o}", "fact", text_json (item->fact), "compared",
+        names_of (&drift_kind_names, item->kind), "verdict", names_of (&drift_verdict_names, item->verdict), "severity",
+        names_of (&drift_severity_names, item->severity), "groups", groups, "why", text_json (item->why));
+    if (finding)
+        json_object_set_new (json, "sentences", sentences_json (drift, item));
+    if (item->pinned.len)
+        json_object_set_new (json, "pinned", text_json (item->pinned));
+    if (item->next.len)
+        json_object_set_new (json, "next", text_json (item->next));
+    if (item->measured && item->verdict != DRIFT_CHANGED) {
+        json_object_set_new (json, "median", json_real (item->median));
+        json_object_set_new (json, "mad", json_real (item->spread));
+        json_object_set_new (json, "measured", json_integer (item->measured));
+    }
+    return json;
+}
+
+static json_t *silences_json (const struct drift *drift)
+{
+    json_t *array = json_array ();
+    if (drift->silent_n)
+        json_array_append_new (array, json_pack ("{s:s, s:o}", "what", "everything", "hosts",
+                                                 hosts_json (drift, drift->silent, drift->silent_n)));
+    for (uint32_t i = 0; i < drift->silences_n; i++)
+        json_array_append_new (array,
+                               json_pack ("{s:s, s:o}", "what", drift->silences[i].what, "hosts",
+                                          hosts_json (drift, drift->silences[i].hosts, drift->silences[i].hosts_n)));
+    return array;
+}
+
+static void dump (json_t *json, struct buf *out)
+{
+    char *text = json_dumps (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (15) | JSON_ENSURE_ASCII);
+    buf_puts (out, text ? text : "{}");
+    buf_byte (out, '\n');
+    free (text);
+    json_decref (json);
+}
+
+static json_t *first_sentence (const struct drift *drift)
+{
+    struct buf sentence;
+    buf_init (&sentence, FOLDED_BYTES_MAX);
+    drift_sentence_first (drift, &whole, &sentence);
+    json_t *json = text_json (buf_as_text (&sentence));
+    buf_release (&sentence);
+    return json;
+}
+
+static json_t *counts_json (const struct drift *drift)
+{
+    return json_pack ("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "hosts", (int)drift->hosts_n, "compared",
+                      (int)drift->compared, "findings", (int)drift->findings, "left_out", (int)drift->left_out,
+                      "expected", (int)drift->expected, "ignored", (int)drift->ignored, "too_few", (int)drift->too_few);
+}
+
+void drift_json (const struct drift *drift, const struct drift_subject *subject, struct buf *out)
+{
+    json_t *findings = json_array (), *others = json_array ();
+    for (uint32_t i = 0; i < drift->n; i++)
+        json_array_append_new (i < drift->findings ? findings : others, item_json (drift, &drift->items[i]));
+    const char *verdict = drift->findings ? "drift" : drift_is_incomplete (drift) ? "incomplete" : "none";
+    json_t *json = json_pack ("{s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", schema, "run",
+                              text_json (subject->name), "slice", text_json (subject->slice), "policy", subject->policy,
+                              "verdict", verdict, "sentence", first_sentence (drift), "counts", counts_json (drift),
+                              "findings", findings, "not_findings", others, "unreported", silences_json (drift));
+    json_object_set_new (json, "against", subject->against ? json_string (subject->against) : json_null ());
+    json_object_set_new (json, "reference",
+                         drift->reference_n ? hosts_json (drift, drift->reference, drift->reference_n) : json_null ());
+    json_object_set_new (json, "reference_tie", json_boolean (drift->tie));
+    json_object_set_new (json, "by_group", json_boolean (drift->by_group));
+    json_object_set_new (json, "pins_missing", json_boolean (subject->pins_missing));
+    json_object_set_new (json, "only_here", hosts_json (drift, drift->only_now, drift->only_now_n));
+    json_object_set_new (json, "only_before", folded (drift->only_before, drift->only_before_n));
+    dump (json, out);
+}
+
+json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n)
+{
+    struct drift_query query = {.rules = rules, .rules_n = rules_n, .all = true, .said_only = true};
+    struct arena arena = {0};
+    struct drift drift;
+    json_t *array = json_array ();
+    drift_find (receipt, &query, &arena, &drift);
+    for (uint32_t i = 0; i < drift.n; i++) {
+        const struct drift_item *item = &drift.items[i];
+        if (item->verdict == DRIFT_TOO_FEW)
+            continue;
+        json_t *groups = json_array ();
+        for (uint32_t g = 0; g < item->groups_n; g++)
+            json_array_append_new (groups,
+                                   json_pack ("{s:o, s:o}", "value",
+                                              item->groups[g].absent ? json_null () : text_json (item->groups[g].value),
+                                              "hosts", group_hosts (&drift, item, &item->groups[g])));
+        json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "fact", text_json (item->fact), "groups", groups,
+                                                 "verdict", names_of (&drift_verdict_names, item->verdict)));
+    }
+    arena_release (&arena);
+    return array;
+}

@@ -1,0 +1,324 @@
+#include "coordinator/view/drift_sentence.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "coordinator/view/size.h"
+
+enum { HOSTS_TEXT_MAX_BYTES = 1 << 20, WORDS_MAX = 64, LEAD_BYTES = 12 };
+
+const struct drift_group *drift_reference_group (const struct drift_item *item)
+{
+    for (uint32_t i = 0; i < item->groups_n; i++)
+        if (item->groups[i].reference)
+            return &item->groups[i];
+    return NULL;
+}
+
+const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at)
+{
+    while (*at < item->groups_n) {
+        /* Outliers stand farthest first; everything else largest first. */
+        uint32_t index = item->verdict == DRIFT_OUTLIER ? *at : item->groups_n - 1 - *at;
+        (*at)++;
+        if (!item->groups[index].reference)
+            return &item->groups[index];
+    }
+    return NULL;
+}
+
+/* ---- pieces ---- */
+
+static void add_hosts (const struct text *names, uint32_t n, const struct drift_manner *manner, struct buf *out)
+{
+    struct buf folded;
+    buf_init (&folded, HOSTS_TEXT_MAX_BYTES);
+    hostset_fold (names, n, &folded);
+    if (manner->hosts_bytes && (folded.overflow || folded.len > manner->hosts_bytes))
+        buf_printf (out, "%u hosts (%.*s ...)", n, TEXT_ARG (names[0]));
+    else
+        buf_text (out, buf_as_text (&folded));
+    buf_release (&folded);
+}
+
+void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
+                           const struct drift_manner *manner, struct buf *out)
+{
+    struct text *names = mem_array (n, sizeof (*names));
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = drift->names[hosts[i]];
+    if (n)
+        add_hosts (names, n, manner, out);
+    mem_free (names);
+}
+
+static void add_group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
+                             const struct drift_manner *manner, struct buf *out)
+{
+    struct arena arena = {0};
+    if (group->hosts_n)
+        add_hosts (drift_group_hosts (drift, item, group, &arena), group->hosts_n, manner, out);
+    arena_release (&arena);
+}
+
+/* "7 others have", "h0 has" */
+static void add_others (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
+                        const char *many, const char *one, struct buf *out)
+{
+    static const struct drift_manner whole = {0};
+    if (group->hosts_n == 1) {
+        add_group_hosts (drift, item, group, &whole, out);
+        buf_printf (out, " %s", one);
+    } else
+        buf_printf (out, "%u others %s", group->hosts_n, many);
+}
+
+static uint32_t common_bytes (struct text a, struct text b)
+{
+    uint32_t n = 0;
+    while (n < a.len && n < b.len && a.ptr[n] == b.ptr[n])
+        n++;
+    return n;
+}
+
+static void add_value (struct text value, struct text beside, const struct drift_manner *manner, struct buf *out)
+{
+    if (value.len == 0) {
+        buf_puts (out, "empty");
+        return;
+    }
+    if (manner->value_bytes == 0 || value.len <= manner->value_bytes) {
+        buf_text (out, value);
+        return;
+    }
+    uint32_t from = common_bytes (value, beside);
+    from = from + LEAD_BYTES < manner->value_bytes ? 0 : from - LEAD_BYTES;
+    while (from > 0 && ((unsigned char)value.ptr[from] & 0xC0) == 0x80) /* not into the middle of a character */
+        from--;
+    struct text shown = text_clip ((struct text){value.ptr + from, value.len - from}, manner->value_bytes);
+    buf_printf (out, "%s%.*s%s", from ? "..." : "", TEXT_ARG (shown), from + shown.len < value.len ? "..." : "");
+}
+
+void drift_sentence_number (const struct drift_item *item, double number, struct buf *out)
+{
+    char time[DURATION_TEXT_BYTES], size[SIZE_TEXT_BYTES];
+    if (item->rung.len && number >= 0 && number < 9e18)
+        buf_puts (out, text_starts (item->fact, "duration ") ? duration_print ((uint64_t)number, time)
+                                                             : size_print ((uint64_t)number, size));
+    else
+        buf_printf (out, "%.15g", number);
+}
+
+/* "phase compile of rung dense (cold)" */
+static void add_place (const struct drift_item *item, struct buf *out)
+{
+    if (item->phase.len)
+        buf_printf (out, "phase %.*s of ", TEXT_ARG (item->phase));
+    buf_printf (out, "rung %.*s", TEXT_ARG (item->rung));
+    if (item->pass == PASS_COLD || item->pass == PASS_RESTORED)
+        buf_printf (out, " (%s)", names_of (&pass_names, item->pass));
+}
+
+/* ---- words of flags ---- */
+
+struct words {
+    struct text items[WORDS_MAX];
+    uint32_t n;
+};
+
+static void split (struct text text, struct words *words)
+{
+    uint32_t from = 0;
+    words->n = 0;
+    for (uint32_t i = 0; i <= text.len; i++) {
+        if (i < text.len && text.ptr[i] != ' ' && text.ptr[i] != '\n')
+            continue;
+        if (i > from && words->n < WORDS_MAX)
+            words->items[words->n++] = (struct text){text.ptr + from, i - from};
+        from = i + 1;
+    }
+}
+
+static uint32_t add_words_without (struct text text, struct text without, const char *lead,
+                                   const struct drift_manner *manner, struct buf *out)
+{
+    struct words words, others;
+    uint32_t n = 0;
+    split (text, &words);
+    split (without, &others);
+    for (uint32_t i = 0; i < words.n; i++) {
+        bool there = false;
+        for (uint32_t k = 0; k < others.n && !there; k++)
+            there = text_equal (words.items[i], others.items[k]);
+        if (there)
+            continue;
+        buf_puts (out, n++ ? " " : lead);
+        add_value (words.items[i], (struct text){0}, manner, out);
+    }
+    return n;
+}
+
+/* "lacks --a and has --b"; false: it cannot be told so. */
+static bool add_words (struct text value, struct text reference, const struct drift_manner *manner, struct buf *out)
+{
+    size_t before = out->len;
+    uint32_t lacks = add_words_without (reference, value, " lacks ", manner, out);
+    return lacks + add_words_without (value, reference, lacks ? " and has " : " has ", manner, out) > 0 ||
+           out->len > before;
+}
+
+/* ---- sentences ---- */
+
+static void say_difference (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
+                            const struct drift_manner *manner, struct buf *out)
+{
+    const struct drift_group *reference = drift_reference_group (item);
+    struct text beside = reference ? reference->value : (struct text){0};
+    if (group->absent)
+        buf_printf (out, ": no %.*s", TEXT_ARG (item->fact));
+    else {
+        buf_printf (out, ": %.*s", TEXT_ARG (item->fact));
+        if (item->kind == DRIFT_TOKENS && reference && !reference->absent && group->value.len && beside.len &&
+            add_words (group->value, beside, manner, out)) {
+            buf_puts (out, ", unlike ");
+            add_others (drift, item, reference, "", "", out);
+            out->len -= out->len && out->ptr[out->len - 1] == ' ';
+            return;
+        }
+        buf_puts (out, " is ");
+        add_value (group->value, beside, manner, out);
+    }
+    if (!reference)
+        return;
+    buf_puts (out, ", ");
+    add_others (drift, item, reference, reference->absent ? "have none" : "have ",
+                reference->absent ? "has none" : "has ", out);
+    if (!reference->absent)
+        add_value (reference->value, group->value, manner, out);
+}
+
+static void say_not_pinned (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
+                            const struct drift_manner *manner, struct buf *out)
+{
+    const struct drift_group *reference = drift_reference_group (item);
+    buf_printf (out, group->absent ? ": no %.*s" : ": %.*s is ", TEXT_ARG (item->fact));
+    if (!group->absent)
+        add_value (group->value, item->pinned, manner, out);
+    buf_puts (out, ", pinned is ");
+    add_value (item->pinned, group->value, manner, out);
+    if (reference) {
+        buf_puts (out, ", as ");
+        add_others (drift, item, reference, "have", "has", out);
+    }
+}
+
+static void say_outlier (const struct drift_item *item, const struct drift_group *group, struct buf *out)
+{
+    if (item->rung.len) {
+        buf_puts (out, text_starts (item->fact, "duration ") ? " took " : " used ");
+        drift_sentence_number (item, group->number, out);
+        buf_puts (out, text_starts (item->fact, "duration ")        ? " in "
+                       : text_starts (item->fact, "memory device ") ? " of device memory in "
+                                                                    : " of memory in ");
+        add_place (item, out);
+    } else {
+        buf_printf (out, ": %.*s is ", TEXT_ARG (item->fact));
+        drift_sentence_number (item, group->number, out);
+    }
+    buf_puts (out, ", median ");
+    drift_sentence_number (item, item->median, out);
+    buf_printf (out, " of %u hosts", item->measured);
+}
+
+static void say_changed (const struct drift_item *item, const struct drift_group *group,
+                         const struct drift_manner *manner, struct buf *out)
+{
+    if (item->rung.len) {
+        bool time = text_starts (item->fact, "duration ");
+        buf_puts (out, ": ");
+        add_place (item, out);
+        buf_puts (out, time ? " took " : " used ");
+        drift_sentence_number (item, group->number, out);
+        buf_puts (out, ", before ");
+        drift_sentence_number (item, group->before_number, out);
+        if (group->before_number > 0)
+            buf_printf (out, " (%.2f times)", group->number / group->before_number);
+        return;
+    }
+    buf_printf (out, ": %.*s ", TEXT_ARG (item->fact));
+    if (group->before_absent) {
+        buf_puts (out, "is new: ");
+        add_value (group->value, group->before, manner, out);
+        return;
+    }
+    if (item->kind == DRIFT_TOKENS && !group->absent && group->value.len && group->before.len) {
+        out->len--;
+        add_words (group->value, group->before, manner, out);
+        buf_puts (out, ", unlike before");
+        return;
+    }
+    buf_puts (out, "was ");
+    add_value (group->before, group->value, manner, out);
+    buf_puts (out, group->absent ? ", is gone" : ", is ");
+    if (!group->absent)
+        add_value (group->value, group->before, manner, out);
+}
+
+void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
+                     const struct drift_manner *manner, struct buf *out)
+{
+    add_group_hosts (drift, item, group, manner, out);
+    switch (item->verdict) {
+    case DRIFT_NOT_PINNED:
+        say_not_pinned (drift, item, group, manner, out);
+        break;
+    case DRIFT_OUTLIER:
+        say_outlier (item, group, out);
+        break;
+    case DRIFT_CHANGED:
+        say_changed (item, group, manner, out);
+        break;
+    case DRIFT_IMPOSSIBLE:
+        buf_puts (out, ": ");
+        buf_text (out, group->value);
+        break;
+    default:
+        say_difference (drift, item, group, manner, out);
+    }
+}
+
+void drift_sentence_listed (const struct drift *drift, const struct drift_item *item, const struct drift_manner *manner,
+                            struct buf *out)
+{
+    enum { SHOWN = 4 };
+    buf_printf (out, "%.*s: ", TEXT_ARG (item->fact));
+    for (uint32_t i = 0; i < item->groups_n && i < SHOWN; i++) {
+        const struct drift_group *group = &item->groups[i];
+        buf_puts (out, i ? " | " : "");
+        add_group_hosts (drift, item, group, manner, out);
+        buf_byte (out, ' ');
+        if (item->verdict == DRIFT_TOO_FEW)
+            drift_sentence_number (item, group->number, out);
+        else if (group->absent)
+            buf_puts (out, "none");
+        else
+            add_value (group->value, (struct text){0}, manner, out);
+    }
+    if (item->groups_n > SHOWN)
+        buf_printf (out, " | %u more", item->groups_n - SHOWN);
+}
+
+/* Hosts without a report stand before everything: nobody knows what they would have said. */
+void drift_sentence_first (const struct drift *drift, const struct drift_manner *manner, struct buf *out)
+{
+    uint32_t at = 0;
+    if (drift->silent_n) {
+        buf_puts (out, "no report of ");
+        drift_sentence_hosts (drift, drift->silent, drift->silent_n, manner, out);
+    } else if (drift->findings)
+        drift_sentence (drift, &drift->items[0], drift_minority_next (&drift->items[0], &at), manner, out);
+    else
+        buf_printf (out, "no drift: %u host%s, %u facts compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
+                    drift->compared);
+}

@@ -1,0 +1,35 @@
+/* drift_sentence.h - one difference as one sentence, the same in every output.
+ *
+ *   h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2
+ *   h3: policy XLA_FLAGS lacks --a and has --b, unlike 7 others
+ *   h5 took 41 s in phase compile of rung dense, median 12 s of 8 hosts
+ *
+ * What hosts said stands in it as they said it: whoever prints it escapes it. Pure. */
+#ifndef SLICEUP_VIEW_DRIFT_SENTENCE_H
+#define SLICEUP_VIEW_DRIFT_SENTENCE_H
+
+#include "coordinator/core/drift.h"
+
+/* In bytes; 0: any length. Of two long values that are held against one another the part is shown where they part. */
+struct drift_manner {
+    uint32_t value_bytes, hosts_bytes;
+};
+
+/* Appends the sentence about one group of a finding that is not its reference; of a CHANGED item, about any group. */
+void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
+                     const struct drift_manner *manner, struct buf *out);
+/* An item that is no finding, with all its values. */
+void drift_sentence_listed (const struct drift *drift, const struct drift_item *item, const struct drift_manner *manner,
+                            struct buf *out);
+/* What the answer comes to: the worst finding, or that there is none, and of how many hosts and facts. */
+void drift_sentence_first (const struct drift *drift, const struct drift_manner *manner, struct buf *out);
+/* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
+void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
+                           const struct drift_manner *manner, struct buf *out);
+/* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
+void drift_sentence_number (const struct drift_item *item, double number, struct buf *out);
+const struct drift_group *drift_reference_group (const struct drift_item *item); /* NULL: there is none */
+/* The groups a sentence is made for, fewest hosts first: *at counts on from 0; NULL: no more. */
+const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);
+
+#endif

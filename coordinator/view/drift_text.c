@@ -1,0 +1,181 @@
+#include "coordinator/view/drift_text.h"
+
+#include "coordinator/view/drift_sentence.h"
+
+enum { SENTENCE_BYTES_MAX = 1 << 20 };
+static const struct drift_manner manner = {.value_bytes = 40, .hosts_bytes = 40};
+
+struct page {
+    const struct drift *drift;
+    struct style style;
+    struct buf *out;
+    uint32_t findings, shown;
+    bool all;
+};
+
+static void put_line (struct page *page, enum paint paint, const char *indent, const struct buf *sentence)
+{
+    struct line line = line_begin (page->out, &page->style);
+    line_puts (&line, indent);
+    line_paint (&line, paint);
+    line_text (&line, buf_as_text (sentence));
+    line_end (&line);
+}
+
+static enum paint paint_of (const struct drift_item *item)
+{
+    return item->severity == DRIFT_BREAKS ? PAINT_BAD : PAINT_WARN;
+}
+
+static void put_finding (struct page *page, const struct drift_item *item)
+{
+    enum { GROUPS_SHOWN = 4 };
+    const struct drift_group *group;
+    struct buf sentence;
+    uint32_t told = 0;
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
+    for (uint32_t at = 0; (group = drift_minority_next (item, &at)) && (told < GROUPS_SHOWN || page->all); told++) {
+        buf_clear (&sentence);
+        drift_sentence (page->drift, item, group, &manner, &sentence);
+        put_line (page, paint_of (item), "", &sentence);
+        if (page->all && item->why.len && told == 0) {
+            buf_clear (&sentence);
+            buf_text (&sentence, item->why);
+            put_line (page, PAINT_FAINT, "    ", &sentence);
+        }
+    }
+    if (group && !page->all) {
+        buf_clear (&sentence);
+        buf_printf (&sentence, "%.*s: %u more values; --all lists them", TEXT_ARG (item->fact),
+                    item->groups_n - told - (drift_reference_group (item) != NULL));
+        put_line (page, PAINT_FAINT, "    ", &sentence);
+    }
+    if (item->next.len) {
+        buf_clear (&sentence);
+        buf_printf (&sentence, "next: %.*s", TEXT_ARG (item->next));
+        put_line (page, PAINT_NONE, "    ", &sentence);
+    }
+    buf_release (&sentence);
+}
+
+static void put_findings (struct page *page)
+{
+    const struct drift *drift = page->drift;
+    struct buf sentence;
+    uint32_t most = page->all ? drift->findings : DRIFT_TEXT_FINDINGS;
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
+    if (drift->silent_n || !drift->findings) {
+        drift_sentence_first (drift, &manner, &sentence);
+        put_line (page,
+                  drift->silent_n               ? PAINT_BAD
+                  : drift_is_incomplete (drift) ? PAINT_NONE
+                                                : PAINT_GOOD,
+                  "", &sentence);
+    }
+    for (uint32_t i = 0; i < drift->findings && i < most; i++)
+        put_finding (page, &drift->items[i]);
+    uint32_t more = drift->findings - (drift->findings < most ? drift->findings : most);
+    if (more + drift->left_out) {
+        buf_clear (&sentence);
+        buf_printf (&sentence, "... and %u more%s", more + drift->left_out,
+                    more ? "; --all lists them" : " that are not kept");
+        put_line (page, PAINT_FAINT, "", &sentence);
+    }
+    buf_release (&sentence);
+}
+
+static void put_silences (struct page *page)
+{
+    const struct drift *drift = page->drift;
+    struct buf sentence;
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
+    for (uint32_t i = 0; i < drift->silences_n; i++) {
+        const struct drift_silence *silence = &drift->silences[i];
+        buf_clear (&sentence);
+        buf_puts (&sentence, "not compared: ");
+        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &manner, &sentence);
+        if (silence->told)
+            buf_printf (&sentence, " said nothing of %s, %u hosts did", silence->what, silence->told);
+        else
+            buf_printf (&sentence, ": only one of the two runs has %s", silence->what);
+        put_line (page, PAINT_WARN, "", &sentence);
+    }
+    buf_release (&sentence);
+}
+
+static void put_others (struct page *page)
+{
+    const struct drift *drift = page->drift;
+    struct buf sentence;
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
+    if (drift->only_now_n) {
+        buf_puts (&sentence, "only here: ");
+        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &manner, &sentence);
+        put_line (page, PAINT_WARN, "", &sentence);
+    }
+    if (drift->only_before_n) {
+        buf_clear (&sentence);
+        buf_puts (&sentence, "only before: ");
+        hostset_fold (drift->only_before, drift->only_before_n, &sentence);
+        put_line (page, PAINT_WARN, "", &sentence);
+    }
+    buf_release (&sentence);
+}
+
+static void put_subject (struct page *page, const struct drift_subject *subject)
+{
+    const struct drift *drift = page->drift;
+    struct buf sentence;
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
+    buf_printf (&sentence, "slice %.*s, %.*s: %u hosts, %u facts compared", TEXT_ARG (subject->slice),
+                TEXT_ARG (subject->name), drift->hosts_n, drift->compared);
+    if (subject->against)
+        buf_printf (&sentence, ", against %s%s", subject->against,
+                    drift->by_group ? " (no host in common: what most hosts say was compared)" : "");
+    put_line (page, PAINT_NONE, "", &sentence);
+    buf_clear (&sentence);
+    if (!subject->against && drift->findings && drift->reference_n) {
+        buf_puts (&sentence, "reference: ");
+        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &manner, &sentence);
+        buf_printf (&sentence, ", %s%s", drift->reference_n == 1 ? "by itself" : "which agree in everything",
+                    drift->tie ? "; another group is as large, this one has the lowest rank" : "");
+        put_line (page, PAINT_FAINT, "", &sentence);
+    }
+    buf_release (&sentence);
+}
+
+static void put_rest (struct page *page, const struct drift_subject *subject)
+{
+    const struct drift *drift = page->drift;
+    struct buf sentence;
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
+    buf_printf (&sentence, "policy %s: %u differ%s as expected, %u not looked at, %u of too few hosts to judge%s",
+                subject->policy, drift->expected, drift->expected == 1 ? "s" : "", drift->ignored, drift->too_few,
+                drift->expected + drift->too_few && !page->all ? "; --all lists them" : "");
+    put_line (page, PAINT_FAINT, "", &sentence);
+    if (subject->pins_missing) {
+        buf_clear (&sentence);
+        buf_puts (&sentence, "pins: the pin file is not at hand as the run had it, so versions had to agree only");
+        put_line (page, PAINT_WARN, "", &sentence);
+    }
+    for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {
+        buf_clear (&sentence);
+        drift_sentence_listed (drift, &drift->items[i], &manner, &sentence);
+        put_line (page, PAINT_NONE,
+                  drift->items[i].verdict == DRIFT_TOO_FEW ? "  too few: " : "  expected: ", &sentence);
+    }
+    buf_release (&sentence);
+}
+
+void drift_text (const struct drift *drift, const struct drift_subject *subject, bool all, const struct style *style,
+                 struct buf *out)
+{
+    struct page page = {.drift = drift, .style = *style, .out = out, .all = all};
+    if (page.style.columns == 0 || page.style.columns > DRIFT_TEXT_COLUMNS)
+        page.style.columns = DRIFT_TEXT_COLUMNS;
+    put_findings (&page);
+    put_silences (&page);
+    put_others (&page);
+    put_subject (&page, subject);
+    put_rest (&page, subject);
+}

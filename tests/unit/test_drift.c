@@ -1,0 +1,712 @@
+/* links: coordinator_view */
+/* Drift: the minority is named, the order of hosts decides nothing, what is planted is found, absence is no evidence.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/rng.h"
+#include "coordinator/core/drift.h"
+#include "coordinator/core/drift_pins.h"
+#include "coordinator/core/drift_rules.h"
+#include "coordinator/view/drift_json.h"
+#include "coordinator/view/drift_sentence.h"
+
+enum { FACTS = 12, HOSTS_MOST = 64 };
+
+/* A slice whose hosts are all the same; each host's lists are its own, to be changed. */
+struct slice {
+    struct arena arena;
+    struct slice_receipt receipt;
+    struct drift drift;
+};
+
+static struct var *list (struct arena *arena, const struct var *from, uint32_t n)
+{
+    return arena_copy (arena, from, n * sizeof (*from));
+}
+
+static void add_rung (struct slice *slice, struct host_receipt *host, const char *rung, enum pass pass,
+                      uint64_t compile_ms)
+{
+    struct rung_receipt *items = arena_array (&slice->arena, host->rungs.n + 1, sizeof (*items));
+    if (host->rungs.n)
+        memcpy (items, host->rungs.items, host->rungs.n * sizeof (*items));
+    struct number *phases = arena_array (&slice->arena, 2, sizeof (*phases));
+    phases[0] = (struct number){TEXT_LIT ("init"), 900};
+    phases[1] = (struct number){TEXT_LIT ("compile"), compile_ms};
+    items[host->rungs.n] = (struct rung_receipt){
+        .rung = text_of (rung), .pass = pass, .attempt = 1, .outcome = OUTCOME_PASSED, .duration_ms = compile_ms + 900};
+    items[host->rungs.n].phases.items = phases;
+    items[host->rungs.n].phases.n = 2;
+    host->rungs.items = items;
+    host->rungs.n++;
+}
+
+static void make (struct slice *slice, uint32_t hosts)
+{
+    *slice = (struct slice){0};
+    slice->receipt.hosts.items = arena_array (&slice->arena, hosts, sizeof (struct host_receipt));
+    slice->receipt.hosts.n = hosts;
+    for (uint32_t i = 0; i < hosts; i++) {
+        struct host_receipt *host = &slice->receipt.hosts.items[i];
+        struct var facts[FACTS],
+            bundle[] = {{TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2")}, {TEXT_LIT ("numpy"), TEXT_LIT ("2.0")}};
+        struct var policy[] = {{TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a=1 --b=2")}};
+        for (uint32_t f = 0; f < FACTS; f++)
+            facts[f] = (struct var){text_format (&slice->arena, "f%u", f), text_format (&slice->arena, "v%u", f)};
+        *host =
+            (struct host_receipt){.run = TEXT_LIT ("run"), .host = text_format (&slice->arena, "h%u", i), .rank = i};
+        host->facts.items = list (&slice->arena, facts, FACTS);
+        host->facts.n = FACTS;
+        host->facts.items[0] = (struct var){TEXT_LIT ("hostname"), host->host};
+        host->facts.items[1] = (struct var){TEXT_LIT ("hugepages.transparent"), TEXT_LIT ("always")};
+        host->bundle.items = list (&slice->arena, bundle, 2);
+        host->bundle.n = 2;
+        host->policy.observed.items = list (&slice->arena, policy, 1);
+        host->policy.observed.n = 1;
+        add_rung (slice, host, "dense", PASS_COLD, 12000 + i);
+    }
+}
+
+static void done (struct slice *slice)
+{
+    arena_release (&slice->arena);
+}
+
+static struct host_receipt *host (struct slice *slice, uint32_t i)
+{
+    return &slice->receipt.hosts.items[i];
+}
+
+static const char *first_line (struct slice *slice, const struct drift_query *query)
+{
+    static const struct drift_manner whole = {0};
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    drift_find (&slice->receipt, query, &slice->arena, &slice->drift);
+    drift_sentence_first (&slice->drift, &whole, &out);
+    const char *line = text_copy (&slice->arena, buf_as_text (&out)).ptr;
+    buf_release (&out);
+    return line;
+}
+
+static const struct drift_query plain;
+
+/* ---- what is said ---- */
+
+static void equal_hosts_have_no_drift (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
+    assert_int_equal (slice.drift.n, 0);
+    assert_int_equal (slice.drift.expected, 1);
+    assert_int_equal (slice.drift.reference_n, 8);
+    assert_false (drift_is_incomplete (&slice.drift));
+    done (&slice);
+}
+
+static void the_minority_is_named_in_the_first_line (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &plain), "h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
+    assert_int_equal (slice.drift.findings, 1);
+    assert_int_equal (slice.drift.reference_n, 7);
+    done (&slice);
+}
+
+/* The odd host is the one by which the table begins. */
+static void the_first_host_may_be_the_odd_one (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
+    assert_false (slice.drift.tie);
+    done (&slice);
+}
+
+static void flags_are_sets_of_words (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 4);
+    host (&slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2  --a=1");
+    assert_string_equal (first_line (&slice, &plain), "no drift: 4 hosts, 18 facts compared");
+    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("--b=3 --a=1");
+    assert_string_equal (first_line (&slice, &plain),
+                         "h2: policy XLA_FLAGS lacks --b=2 and has --b=3, unlike 3 others");
+    done (&slice);
+}
+
+/* The value by which the table begins is the minority's, and is spelled in two ways. */
+static void two_spellings_of_one_set_are_one_group (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 6);
+    for (uint32_t i = 2; i < 6; i++)
+        host (&slice, i)->policy.observed.items[0].value = TEXT_LIT ("--a=1 --b=3");
+    host (&slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2 --a=1");
+    assert_string_equal (first_line (&slice, &plain),
+                         "h[0-1]: policy XLA_FLAGS lacks --b=3 and has --b=2, unlike 4 others");
+    assert_int_equal (slice.drift.items[0].groups_n, 2);
+    done (&slice);
+}
+
+static void what_breaks_the_program_stands_before_what_slows_it (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    host (&slice, 1)->facts.items[1].value = TEXT_LIT ("never");
+    host (&slice, 2)->facts.items[5].value = TEXT_LIT ("other");
+    host (&slice, 4)->bundle.items[1].value = TEXT_LIT ("2.1");
+    host (&slice, 5)->policy.observed.items[0].value = TEXT_LIT ("--a=1");
+    assert_string_equal (first_line (&slice, &plain), "h5: policy XLA_FLAGS lacks --b=2, unlike 7 others");
+    assert_int_equal (slice.drift.findings, 4);
+    assert_true (text_is (slice.drift.items[1].fact, "bundle numpy"));
+    assert_true (text_is (slice.drift.items[2].fact, "fact hugepages.transparent"));
+    assert_int_equal (slice.drift.items[2].severity, DRIFT_SLOWS);
+    assert_true (text_is (slice.drift.items[3].fact, "fact f5"));
+    done (&slice);
+}
+
+static void a_tie_goes_to_the_lowest_rank_and_is_said (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 4);
+    for (uint32_t i = 2; i < 4; i++)
+        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &plain), "h[2-3]: bundle jaxlib is 0.10.1, 2 others have 0.10.2");
+    assert_true (slice.drift.tie);
+    assert_int_equal (slice.drift.reference[0], 0);
+    done (&slice);
+}
+
+/* The majority of one fact is not the largest group of hosts that agree in all. */
+static void the_reference_agrees_in_everything (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    for (uint32_t i = 5; i < 8; i++)
+        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("b");
+    for (uint32_t i = 3; i < 8; i++)
+        host (&slice, i)->bundle.items[1].value = TEXT_LIT ("y");
+    assert_string_equal (first_line (&slice, &plain), "h[5-7]: bundle jaxlib is b, 5 others have 0.10.2");
+    assert_int_equal (slice.drift.reference_n, 3);
+    assert_int_equal (slice.drift.reference[0], 0);
+    done (&slice);
+}
+
+/* A serial number makes no host a group of its own. */
+static void a_fact_without_a_majority_decides_no_reference (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    for (uint32_t i = 0; i < 8; i++)
+        host (&slice, i)->facts.items[7].value = text_format (&slice.arena, "serial %u", i);
+    host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
+    assert_int_equal (slice.drift.reference_n, 7);
+    done (&slice);
+}
+
+/* ---- absence ---- */
+
+static void what_a_host_does_not_say_differs (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    host (&slice, 6)->facts.items[9] = host (&slice, 6)->facts.items[11];
+    host (&slice, 6)->facts.n = 11;
+    assert_string_equal (first_line (&slice, &plain), "h6: no fact f9, 7 others have v9");
+    assert_int_equal (slice.drift.reference_n, 7);
+    done (&slice);
+    make (&slice, 8);
+    host (&slice, 6)->facts.items[9].name = TEXT_LIT ("only here");
+    first_line (&slice, &plain);
+    assert_int_equal (slice.drift.findings, 2);
+    assert_int_equal (slice.drift.items[1].deviating, 1);
+    done (&slice);
+}
+
+static void a_host_without_report_is_said_first_and_equals_nobody (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 4);
+    struct host_receipt silent = {.run = TEXT_LIT ("run"), .host = TEXT_LIT ("h2"), .rank = 2};
+    *host (&slice, 2) = silent;
+    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &plain), "no report of h2");
+    assert_int_equal (slice.drift.findings, 1);
+    assert_int_equal (slice.drift.reference_n, 2);
+    assert_true (drift_is_incomplete (&slice.drift));
+    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.2");
+    host (&slice, 3)->bundle.n = 0; /* its environment was never built */
+    assert_string_equal (first_line (&slice, &plain), "no report of h2");
+    assert_int_equal (slice.drift.findings, 0);
+    assert_int_equal (slice.drift.silences_n, 1);
+    assert_string_equal (slice.drift.silences[0].what, "bundle");
+    assert_int_equal (slice.drift.silences[0].hosts[0], 3);
+    done (&slice);
+}
+
+static void silent_hosts_swell_no_group (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 5);
+    for (uint32_t i = 3; i < 5; i++)
+        *host (&slice, i) = (struct host_receipt){.run = TEXT_LIT ("run"), .host = host (&slice, i)->host, .rank = i};
+    for (uint32_t i = 1; i < 3; i++)
+        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &plain), "no report of h[3-4]");
+    assert_int_equal (slice.drift.reference_n, 2);
+    assert_int_equal (slice.drift.reference[0], 1);
+    done (&slice);
+}
+
+/* Compiling ahead of time runs on one host: that the others have no bundle says nothing of them. */
+static void what_few_tell_is_no_duty_of_the_others (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 4);
+    for (uint32_t i = 1; i < 4; i++)
+        host (&slice, i)->bundle.n = 0;
+    assert_string_equal (first_line (&slice, &plain), "no drift: 4 hosts, 18 facts compared");
+    assert_int_equal (slice.drift.silences_n, 0);
+    done (&slice);
+}
+
+static void who_tells_no_bundle_lacks_no_package (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 6);
+    host (&slice, 3)->bundle.n = 0;
+    host (&slice, 2)->bundle.n = 1;
+    assert_string_equal (first_line (&slice, &plain), "h2: no bundle numpy, 4 others have 2.0");
+    assert_int_equal (slice.drift.silences_n, 1);
+    done (&slice);
+}
+
+/* A program told its backend, so it told its policy: there was nothing to name. */
+static void a_variable_that_only_one_host_has_differs (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        host (&slice, i)->policy.observed.n = i == 2;
+        host (&slice, i)->backend.observed = (struct backend){.platform = TEXT_LIT ("cpu"), .process_index = i};
+    }
+    assert_string_equal (first_line (&slice, &plain), "h2: policy XLA_FLAGS is --a=1 --b=2, 3 others have none");
+    done (&slice);
+}
+
+static void a_host_that_only_the_header_names_is_silent (void **state)
+{
+    struct slice slice;
+    struct text names[] = {TEXT_LIT ("h0"), TEXT_LIT ("h1"), TEXT_LIT ("h2")};
+    struct header header = {.run = TEXT_LIT ("run")};
+    (void)state;
+    make (&slice, 2);
+    header.hosts.items = names;
+    header.hosts.n = 3;
+    slice.receipt.headers.items = &header;
+    slice.receipt.headers.n = 1;
+    assert_string_equal (first_line (&slice, &plain), "no report of h2");
+    done (&slice);
+}
+
+/* ---- rules ---- */
+
+static void the_first_rule_that_matches_counts (void **state)
+{
+    struct slice slice;
+    const struct drift_rule rules[] = {
+        {.fact = TEXT_LIT ("bundle numpy"), .kind = DRIFT_IGNORED},
+        {.fact = TEXT_LIT ("bundle *"), .kind = DRIFT_AGREE},
+        {.fact = TEXT_LIT ("fact host*"), .kind = DRIFT_EXPECTED},
+    };
+    const struct drift_query query = {.rules = rules, .rules_n = 3};
+    (void)state;
+    make (&slice, 4);
+    host (&slice, 1)->bundle.items[1].value = TEXT_LIT ("2.1");
+    assert_string_equal (first_line (&slice, &query), "no drift: 4 hosts, 18 facts compared");
+    assert_int_equal (slice.drift.ignored, 1);
+    assert_true (drift_pattern_matches (TEXT_LIT ("*a*b"), TEXT_LIT ("xaybzab")));
+    assert_false (drift_pattern_matches (TEXT_LIT ("*a*b"), TEXT_LIT ("xaybz")));
+    assert_true (drift_pattern_matches (TEXT_LIT ("*"), TEXT_LIT ("")));
+    done (&slice);
+}
+
+static void all_hosts_may_differ_from_their_pins (void **state)
+{
+    struct slice slice;
+    var_list pins;
+    const struct drift_rule rules[] = {
+        {.fact = TEXT_LIT ("bundle *"), .kind = DRIFT_PINNED},
+        {.fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED},
+    };
+    (void)state;
+    make (&slice, 4);
+    drift_pins_read (TEXT_LIT ("# c\n--no-index\nJaxlib==0.10.3 \\\n    --hash=sha256:aa==bb\nnumpy==2.0\n"),
+                     &slice.arena, &pins);
+    assert_int_equal (pins.n, 2);
+    const struct drift_query query = {.rules = rules, .rules_n = 2, .pins = pins.items, .pins_n = pins.n};
+    assert_string_equal (first_line (&slice, &query), "h[0-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3");
+    host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.3"); /* the only one that is right */
+    assert_string_equal (first_line (&slice, &query), "h[1-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3, as h0 has");
+    assert_int_equal (slice.drift.findings, 1);
+    done (&slice);
+}
+
+/* ---- numbers ---- */
+
+static void slow (struct slice *slice, uint32_t i, uint64_t compile_ms)
+{
+    host (slice, i)->rungs.n = 0;
+    add_rung (slice, host (slice, i), "dense", PASS_COLD, compile_ms);
+}
+
+static void a_slow_host_is_named_with_rung_and_phase (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    slow (&slice, 5, 41000);
+    assert_string_equal (first_line (&slice, &plain),
+                         "h5 took 41 s in phase compile of rung dense (cold), median 12 s of 8 hosts");
+    assert_int_equal (slice.drift.findings, 1); /* that the whole rung took longer is no second finding */
+    done (&slice);
+}
+
+static void small_effects_are_no_outliers (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 8);
+    slow (&slice, 5, 17000); /* a hundred times the spread, and not half as much again */
+    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
+    for (uint32_t i = 0; i < 8; i++)
+        slow (&slice, i, i == 5 ? 1100 : 100); /* eleven times, and one second */
+    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
+    done (&slice);
+}
+
+/* Where all scatter, much more than that is asked of one: 0.6745 * distance / MAD is 3.0 at 30 s, and 4.7 at 40 s. */
+static void what_scatters_has_farther_outliers (void **state)
+{
+    static const uint64_t compile_ms[] = {4000, 8000, 8000, 12000, 12000, 16000, 16000};
+    (void)state;
+    for (int far = 0; far < 2; far++) {
+        struct slice slice;
+        make (&slice, 8);
+        for (uint32_t i = 0; i < 7; i++)
+            slow (&slice, i, compile_ms[i]);
+        slow (&slice, 7, far ? 40000 : 30000);
+        first_line (&slice, &plain);
+        assert_int_equal (slice.drift.findings, far);
+        done (&slice);
+    }
+}
+
+static void three_hosts_are_too_few_to_judge (void **state)
+{
+    struct slice slice;
+    (void)state;
+    make (&slice, 3);
+    slow (&slice, 1, 60000);
+    assert_string_equal (first_line (&slice, &plain), "no drift: 3 hosts, 18 facts compared");
+    assert_true (slice.drift.too_few > 0);
+    done (&slice);
+}
+
+/* A receipt from a file may name as many phases as it likes: what is measured once for each must not add up. */
+static void measures_that_no_two_hosts_share_cost_no_memory (void **state)
+{
+    enum { HOSTS = 4000, PHASES = 4, BOUND_BYTES = 64 << 20 };
+    struct slice slice;
+    (void)state;
+    make (&slice, HOSTS);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        struct rung_receipt *rung = &host (&slice, i)->rungs.items[0];
+        rung->phases.items = arena_array (&slice.arena, PHASES, sizeof (struct number));
+        rung->phases.n = PHASES;
+        for (uint32_t k = 0; k < PHASES; k++) /* of two hosts each */
+            rung->phases.items[k] = (struct number){text_format (&slice.arena, "p%u-%u", i / 2, k), 1};
+    }
+    size_t before = slice.arena.used_bytes;
+    assert_string_equal (first_line (&slice, &plain), "no drift: 4000 hosts, 8016 facts compared");
+    assert_true (slice.arena.used_bytes - before < BOUND_BYTES);
+    done (&slice);
+}
+
+static void add_build (struct slice *slice, uint32_t i, uint64_t build_ms, uint64_t compile_ms)
+{
+    struct rung_receipt *rung = &host (slice, i)->rungs.items[0];
+    rung->phases.items[0] = (struct number){TEXT_LIT ("build"), build_ms};
+    rung->phases.items[1] = (struct number){TEXT_LIT ("compile"), compile_ms};
+    rung->duration_ms = build_ms + compile_ms;
+}
+
+static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **state)
+{
+    struct slice slice;
+    const struct drift_rule rules[] = {
+        {.fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED},
+        {.fact = TEXT_LIT ("duration */build"), .kind = DRIFT_EXPECTED},
+        {.fact = TEXT_LIT ("duration *"), .kind = DRIFT_TOLERANCE, .tolerance = 0.5, .least = 3000},
+    };
+    const struct drift_query query = {.rules = rules, .rules_n = 3};
+    (void)state;
+    make (&slice, 6);
+    for (uint32_t i = 0; i < 6; i++)
+        add_build (&slice, i, i == 4 ? 60000 : 0, 1000);
+    assert_string_equal (first_line (&slice, &query), "no drift: 6 hosts, 17 facts compared");
+    add_build (&slice, 1, 0, 9000);
+    assert_string_equal (first_line (&slice, &query),
+                         "h1 took 9 s in phase compile of rung dense (cold), median 1 s of 6 hosts");
+    done (&slice);
+}
+
+static void the_cache_writer_is_not_compared_with_readers (void **state)
+{
+    struct slice slice;
+    struct header header = {.run = TEXT_LIT ("run"), .cache_writer = TEXT_LIT ("h0")};
+    (void)state;
+    make (&slice, 8);
+    slice.receipt.headers.items = &header;
+    slice.receipt.headers.n = 1;
+    slow (&slice, 0, 60000);
+    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 21 facts compared");
+    slow (&slice, 1, 60000);
+    assert_string_equal (first_line (&slice, &plain),
+                         "h1 took 1 min in phase compile of rung dense (cold), median 12 s of 7 hosts");
+    done (&slice);
+}
+
+static void a_number_with_a_tolerance_may_differ_a_little (void **state)
+{
+    struct slice slice;
+    const struct drift_rule rules[] = {
+        {.fact = TEXT_LIT ("fact f3"), .kind = DRIFT_TOLERANCE, .tolerance = 0.1, .least = 10},
+        {.fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED},
+    };
+    const struct drift_query query = {.rules = rules, .rules_n = 2};
+    (void)state;
+    make (&slice, 6);
+    for (uint32_t i = 0; i < 6; i++)
+        host (&slice, i)->facts.items[3].value = text_format (&slice.arena, "%u", 1000 + i);
+    assert_string_equal (first_line (&slice, &query), "no drift: 6 hosts, 18 facts compared");
+    host (&slice, 4)->facts.items[3].value = TEXT_LIT ("2000");
+    assert_string_equal (first_line (&slice, &query), "h4: fact f3 is 2000, median 1002.5 of 6 hosts");
+    host (&slice, 4)->facts.items[3].value = TEXT_LIT ("absent"); /* no number: then it has to agree */
+    first_line (&slice, &query);
+    assert_int_equal (slice.drift.findings, 1);
+    assert_int_equal (slice.drift.items[0].verdict, DRIFT_DIFFERS);
+    done (&slice);
+}
+
+/* ---- arithmetic ---- */
+
+static void what_the_topology_does_not_allow_comes_first (void **state)
+{
+    struct slice slice;
+    struct topology_finding found[] = {
+        {.host = 6,
+         .layer = LAYER_PLATFORM,
+         .fact = TEXT_LIT ("tpu.worker_id"),
+         .what = TEXT_LIT ("its worker number is taken")},
+        {.host = 2,
+         .layer = LAYER_PLATFORM,
+         .fact = TEXT_LIT ("tpu.worker_id"),
+         .what = TEXT_LIT ("its worker number is taken")},
+    };
+    const struct topology_findings findings = {found, 2};
+    const struct drift_query query = {.topology = &findings};
+    (void)state;
+    make (&slice, 8);
+    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &query), "h[2,6]: its worker number is taken");
+    assert_int_equal (slice.drift.findings, 2);
+    done (&slice);
+}
+
+/* ---- laws ---- */
+
+static void shuffle (struct slice *slice, struct rng *rng)
+{
+    struct host_receipt *hosts = slice->receipt.hosts.items;
+    for (uint32_t i = slice->receipt.hosts.n; i > 1; i--) {
+        uint32_t k = (uint32_t)rng_below (rng, i);
+        struct host_receipt kept = hosts[i - 1];
+        hosts[i - 1] = hosts[k];
+        hosts[k] = kept;
+    }
+}
+
+static void shuffle_vars (struct var *vars, uint32_t n, struct rng *rng)
+{
+    for (uint32_t i = n; i > 1; i--) {
+        uint32_t k = (uint32_t)rng_below (rng, i);
+        struct var kept = vars[i - 1];
+        vars[i - 1] = vars[k];
+        vars[k] = kept;
+    }
+}
+
+/* One difference somewhere; how the first line begins. */
+static struct text plant (struct slice *slice, struct rng *rng)
+{
+    uint32_t at = (uint32_t)rng_below (rng, slice->receipt.hosts.n);
+    struct host_receipt *odd = host (slice, at);
+    const char *what = NULL;
+    switch (rng_below (rng, 5)) {
+    case 0:
+        odd->bundle.items[rng_below (rng, 2)].value = TEXT_LIT ("other");
+        what = "bundle ";
+        break;
+    case 1:
+        odd->facts.items[2 + rng_below (rng, FACTS - 2)].value = TEXT_LIT ("other");
+        what = "fact f";
+        break;
+    case 2:
+        odd->policy.observed.items[0].value = TEXT_LIT ("--a=1");
+        what = "policy XLA_FLAGS lacks --b=2";
+        break;
+    case 3:
+        odd->facts.n--;
+        what = "no fact f11";
+        break;
+    default:
+        slow (slice, at, 90000);
+        return text_format (&slice->arena, "%.*s took ", TEXT_ARG (odd->host));
+    }
+    return text_format (&slice->arena, "%.*s: %s", TEXT_ARG (odd->host), what);
+}
+
+static struct text whole_json (struct slice *slice)
+{
+    struct drift_query query = {.all = true};
+    struct drift_subject subject = {.name = TEXT_LIT ("x"), .policy = "built in"};
+    struct buf out;
+    buf_init (&out, 16 << 20);
+    drift_find (&slice->receipt, &query, &slice->arena, &slice->drift);
+    drift_json (&slice->drift, &subject, &out);
+    struct text text = text_copy (&slice->arena, buf_as_text (&out));
+    buf_release (&out);
+    return text;
+}
+
+static void what_is_planted_is_found_in_any_order (void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct slice slice;
+        struct rng rng = rng_seed (seed);
+        make (&slice, DRIFT_FEW + (uint32_t)rng_below (&rng, HOSTS_MOST - DRIFT_FEW));
+        struct text begins = plant (&slice, &rng);
+        const char *line = first_line (&slice, &plain);
+        if (!text_starts (text_of (line), begins.ptr))
+            fail_msg ("seed %llu: '%s', expected '%s...'", (unsigned long long)seed, line, begins.ptr);
+        assert_int_equal (slice.drift.findings, 1);
+        struct text before = whole_json (&slice);
+        shuffle (&slice, &rng);
+        for (uint32_t i = 0; i < slice.receipt.hosts.n; i++)
+            shuffle_vars (host (&slice, i)->facts.items, host (&slice, i)->facts.n, &rng);
+        struct text after = whole_json (&slice);
+        assert_true (text_equal (before, after));
+        done (&slice);
+    }
+}
+
+/* Random sets of few values against the plainest count there is. */
+static void groups_are_what_counting_by_hand_gives (void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct slice slice;
+        struct rng rng = rng_seed (seed);
+        struct drift_query query = {.all = true};
+        make (&slice, 4 + (uint32_t)rng_below (&rng, 40));
+        for (uint32_t i = 0; i < slice.receipt.hosts.n; i++)
+            for (uint32_t f = 2; f < FACTS; f++)
+                host (&slice, i)->facts.items[f].value =
+                    text_format (&slice.arena, "%c", 'a' + (int)rng_below (&rng, 3));
+        drift_find (&slice.receipt, &query, &slice.arena, &slice.drift);
+        for (uint32_t n = 0; n < slice.drift.n; n++) {
+            const struct drift_item *item = &slice.drift.items[n];
+            uint32_t f = 2, all = 0;
+            while (f < FACTS && !text_equal (item->fact, text_format (&slice.arena, "fact f%u", f)))
+                f++;
+            for (uint32_t g = 0; g < item->groups_n && f < FACTS; g++) {
+                const struct text *names = drift_group_hosts (&slice.drift, item, &item->groups[g], &slice.arena);
+                uint32_t count = 0;
+                for (uint32_t i = 0; i < slice.receipt.hosts.n; i++)
+                    count += text_equal (host (&slice, i)->facts.items[f].value, item->groups[g].value);
+                assert_int_equal (count, item->groups[g].hosts_n);
+                for (uint32_t i = 0; i < item->groups[g].hosts_n; i++)
+                    assert_true (names[i].len > 0);
+                all += count;
+            }
+            assert_true (f == FACTS || all == slice.receipt.hosts.n);
+        }
+        done (&slice);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (equal_hosts_have_no_drift),
+        cmocka_unit_test (the_minority_is_named_in_the_first_line),
+        cmocka_unit_test (the_first_host_may_be_the_odd_one),
+        cmocka_unit_test (flags_are_sets_of_words),
+        cmocka_unit_test (two_spellings_of_one_set_are_one_group),
+        cmocka_unit_test (silent_hosts_swell_no_group),
+        cmocka_unit_test (what_few_tell_is_no_duty_of_the_others),
+        cmocka_unit_test (who_tells_no_bundle_lacks_no_package),
+        cmocka_unit_test (a_variable_that_only_one_host_has_differs),
+        cmocka_unit_test (what_breaks_the_program_stands_before_what_slows_it),
+        cmocka_unit_test (a_tie_goes_to_the_lowest_rank_and_is_said),
+        cmocka_unit_test (the_reference_agrees_in_everything),
+        cmocka_unit_test (a_fact_without_a_majority_decides_no_reference),
+        cmocka_unit_test (what_a_host_does_not_say_differs),
+        cmocka_unit_test (a_host_without_report_is_said_first_and_equals_nobody),
+        cmocka_unit_test (a_host_that_only_the_header_names_is_silent),
+        cmocka_unit_test (the_first_rule_that_matches_counts),
+        cmocka_unit_test (all_hosts_may_differ_from_their_pins),
+        cmocka_unit_test (a_slow_host_is_named_with_rung_and_phase),
+        cmocka_unit_test (small_effects_are_no_outliers),
+        cmocka_unit_test (what_scatters_has_farther_outliers),
+        cmocka_unit_test (three_hosts_are_too_few_to_judge),
+        cmocka_unit_test (measures_that_no_two_hosts_share_cost_no_memory),
+        cmocka_unit_test (a_phase_that_one_host_goes_through_for_all_makes_none_slow),
+        cmocka_unit_test (the_cache_writer_is_not_compared_with_readers),
+        cmocka_unit_test (a_number_with_a_tolerance_may_differ_a_little),
+        cmocka_unit_test (what_the_topology_does_not_allow_comes_first),
+        cmocka_unit_test (what_is_planted_is_found_in_any_order),
+        cmocka_unit_test (groups_are_what_counting_by_hand_gives),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

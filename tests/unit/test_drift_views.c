@@ -1,0 +1,373 @@
+/* links: coordinator_view */
+/* Drift against an earlier receipt, and what is printed: no host's word leaves its place, damaged baselines are
+ * refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coordinator/view/drift_json.h"
+#include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/receipt_json.h"
+
+enum { HOSTS = 4 };
+
+struct slice {
+    struct slice_receipt receipt;
+    struct header header;
+};
+
+static void make (struct slice *slice, const char *prefix, struct arena *arena)
+{
+    *slice = (struct slice){.header = {.run = TEXT_LIT ("run"), .slice = TEXT_LIT ("s")}};
+    slice->receipt.headers.items = &slice->header;
+    slice->receipt.headers.n = 1;
+    slice->receipt.hosts.items = arena_array (arena, HOSTS, sizeof (struct host_receipt));
+    slice->receipt.hosts.n = HOSTS;
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        struct host_receipt *host = &slice->receipt.hosts.items[i];
+        struct var facts[] = {{TEXT_LIT ("boot_id"), text_format (arena, "boot %u", i)},
+                              {TEXT_LIT ("kernel"), TEXT_LIT ("6.1")}};
+        struct rung_receipt rung = {.rung = TEXT_LIT ("dense"),
+                                    .pass = PASS_ONCE,
+                                    .attempt = 1,
+                                    .outcome = OUTCOME_PASSED,
+                                    .duration_ms = 10000 + i};
+        *host =
+            (struct host_receipt){.run = TEXT_LIT ("run"), .host = text_format (arena, "%s%u", prefix, i), .rank = i};
+        host->facts.items = arena_copy (arena, facts, sizeof (facts));
+        host->facts.n = 2;
+        host->policy.observed.items =
+            arena_copy (arena, &(struct var){TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a --b")}, sizeof (struct var));
+        host->policy.observed.n = 1;
+        host->rungs.items = arena_copy (arena, &rung, sizeof (rung));
+        host->rungs.n = 1;
+    }
+}
+
+static const struct drift_query plain;
+static const struct drift_manner whole;
+
+static const char *first_against (const struct slice *now, const struct slice *before, struct drift *drift,
+                                  struct arena *arena)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    drift_against (&now->receipt, &before->receipt, &plain, arena, drift);
+    drift_sentence_first (drift, &whole, &out);
+    const char *line = text_copy (arena, buf_as_text (&out)).ptr;
+    buf_release (&out);
+    return line;
+}
+
+/* ---- against ---- */
+
+static void nothing_changes_against_itself (void **state)
+{
+    struct arena arena = {0};
+    struct slice a;
+    struct drift drift;
+    (void)state;
+    make (&a, "h", &arena);
+    first_against (&a, &a, &drift, &arena);
+    assert_int_equal (drift.n, 0);
+    assert_false (drift_is_incomplete (&drift));
+    arena_release (&arena);
+}
+
+static void what_changed_is_folded_over_hosts (void **state)
+{
+    struct arena arena = {0};
+    struct slice now, before;
+    struct drift drift;
+    (void)state;
+    make (&now, "h", &arena);
+    make (&before, "h", &arena);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        now.receipt.hosts.items[i].facts.items[0].value = TEXT_LIT ("booted again"); /* expected */
+        now.receipt.hosts.items[i].facts.items[1].value = i == 2 ? TEXT_LIT ("6.3") : TEXT_LIT ("6.2");
+    }
+    first_against (&now, &before, &drift, &arena);
+    assert_int_equal (drift.findings, 1);
+    assert_int_equal (drift.expected, 1);
+    assert_int_equal (drift.items[0].groups_n, 2);
+    assert_true (text_is (drift.items[0].groups[0].before, "6.1") && text_is (drift.items[0].groups[0].value, "6.2"));
+    assert_int_equal (drift.items[0].groups[0].hosts_n, 3);
+    arena_release (&arena);
+}
+
+static void flags_that_changed_are_told_as_words (void **state)
+{
+    struct arena arena = {0};
+    struct slice now, before;
+    struct drift drift;
+    (void)state;
+    make (&now, "h", &arena);
+    make (&before, "h", &arena);
+    now.receipt.hosts.items[1].policy.observed.items[0].value = TEXT_LIT ("--b --a");
+    first_against (&now, &before, &drift, &arena);
+    assert_int_equal (drift.findings, 0);
+    now.receipt.hosts.items[1].policy.observed.items[0].value = TEXT_LIT ("--b --c");
+    assert_string_equal (first_against (&now, &before, &drift, &arena),
+                         "h1: policy XLA_FLAGS lacks --a and has --c, unlike before");
+    arena_release (&arena);
+}
+
+static void what_is_new_and_what_is_gone_are_told (void **state)
+{
+    struct arena arena = {0};
+    struct slice now, before;
+    struct drift drift;
+    (void)state;
+    make (&now, "h", &arena);
+    make (&before, "h", &arena);
+    now.receipt.hosts.items[0].facts.n = 1;
+    assert_string_equal (first_against (&now, &before, &drift, &arena), "h0: fact kernel was 6.1, is gone");
+    assert_string_equal (first_against (&before, &now, &drift, &arena), "h0: fact kernel is new: 6.1");
+    arena_release (&arena);
+}
+
+static void a_slower_rung_is_told_with_its_ratio (void **state)
+{
+    struct arena arena = {0};
+    struct slice now, before;
+    struct drift drift;
+    (void)state;
+    make (&now, "h", &arena);
+    make (&before, "h", &arena);
+    for (uint32_t i = 0; i < HOSTS; i++)
+        now.receipt.hosts.items[i].rungs.items[0].duration_ms = 14000; /* not half as much again */
+    first_against (&now, &before, &drift, &arena);
+    assert_int_equal (drift.findings, 0);
+    for (uint32_t i = 0; i < HOSTS; i++)
+        now.receipt.hosts.items[i].rungs.items[0].duration_ms = 41000;
+    assert_string_equal (first_against (&now, &before, &drift, &arena),
+                         "h[0-3]: rung dense took 41 s, before 10 s (4.10 times)");
+    arena_release (&arena);
+}
+
+static void hosts_of_one_side_only_are_not_compared (void **state)
+{
+    struct arena arena = {0};
+    struct slice now, before;
+    struct drift drift;
+    (void)state;
+    make (&now, "h", &arena);
+    make (&before, "h", &arena);
+    now.receipt.hosts.n = 3;
+    before.receipt.hosts.items[0].policy.observed.n = 0;
+    before.receipt.hosts.items[1].host = TEXT_LIT ("x");
+    first_against (&now, &before, &drift, &arena);
+    assert_int_equal (drift.findings, 0);
+    assert_int_equal (drift.only_now_n, 1);
+    assert_int_equal (drift.only_before_n, 2);
+    assert_int_equal (drift.silences_n, 1); /* h0's policy is known now only */
+    assert_true (drift_is_incomplete (&drift));
+    arena_release (&arena);
+}
+
+static void slices_without_a_common_host_are_compared_by_their_majorities (void **state)
+{
+    struct arena arena = {0};
+    struct slice now, before;
+    struct drift drift;
+    (void)state;
+    make (&now, "h", &arena);
+    make (&before, "old", &arena);
+    for (uint32_t i = 1; i < HOSTS; i++)
+        now.receipt.hosts.items[i].facts.items[1].value = TEXT_LIT ("6.2");
+    assert_string_equal (first_against (&now, &before, &drift, &arena), "h1: fact kernel was 6.1, is 6.2");
+    assert_true (drift.by_group);
+    assert_int_equal (drift.reference_n, 3);
+    arena_release (&arena);
+}
+
+/* ---- baselines ---- */
+
+static int read_back (struct buf *file, struct slice_receipt *out, struct arena *arena, struct err *err)
+{
+    return drift_baseline_read (buf_as_text (file), out, arena, err);
+}
+
+static void a_baseline_comes_back_as_it_went (void **state)
+{
+    struct arena arena = {0};
+    struct slice a, back = {0};
+    struct drift drift;
+    struct buf file, again;
+    struct err err = {0};
+    (void)state;
+    make (&a, "h", &arena);
+    buf_init (&file, 1 << 20);
+    buf_init (&again, 1 << 20);
+    drift_baseline (&a.receipt, &file);
+    if (read_back (&file, &back.receipt, &arena, &err) < 0)
+        fail_msg ("%s", err.text);
+    first_against (&a, &back, &drift, &arena);
+    assert_int_equal (drift.n, 0);
+    assert_int_equal (drift.only_now_n + drift.only_before_n, 0);
+    drift_baseline (&back.receipt, &again);
+    assert_int_equal (file.len, again.len);
+    assert_memory_equal (file.ptr, again.ptr, file.len);
+    buf_clear (&file); /* and a receipt will do */
+    receipt_json (&a.receipt, &file);
+    assert_int_equal (read_back (&file, &back.receipt, &arena, &err), 0);
+    buf_release (&file);
+    buf_release (&again);
+    arena_release (&arena);
+}
+
+static void every_damage_of_a_baseline_is_refused (void **state)
+{
+    struct arena arena = {0};
+    struct slice a;
+    struct buf file, damaged;
+    struct err err = {0};
+    struct slice_receipt out;
+    (void)state;
+    make (&a, "h", &arena);
+    buf_init (&file, 1 << 20);
+    buf_init (&damaged, 1 << 20);
+    drift_baseline (&a.receipt, &file);
+    for (size_t at = 0; at < file.len; at += 7) {
+        buf_clear (&damaged);
+        buf_add (&damaged, file.ptr, file.len);
+        if (damaged.ptr[at] == ' ' || damaged.ptr[at] == '\n') /* no part of what it says */
+            continue;
+        damaged.ptr[at] ^= 1;
+        if (read_back (&damaged, &out, &arena, &err) == 0)
+            fail_msg ("byte %zu may be '%c' instead of '%c'", at, damaged.ptr[at], file.ptr[at]);
+    }
+    for (size_t len = 0; len + 2 < file.len; len += 13) {
+        buf_clear (&damaged);
+        buf_add (&damaged, file.ptr, len);
+        assert_int_equal (read_back (&damaged, &out, &arena, &err), -1);
+    }
+    buf_clear (&damaged);
+    buf_puts (&damaged, "{\"schema\": \"sliceup.drift-baseline/2\", \"sha256\": \"\", \"receipt\": {}}");
+    assert_int_equal (read_back (&damaged, &out, &arena, &err), -1);
+    assert_non_null (strstr (err.text, "another version"));
+    buf_release (&file);
+    buf_release (&damaged);
+    arena_release (&arena);
+}
+
+/* ---- what is printed ---- */
+
+static const char hostile[] = "6\x1b[31m|<b>\n`x` https://e";
+
+static void print_hostile (struct buf *text, struct buf *markdown, struct buf *json, struct arena *arena)
+{
+    struct drift_subject subject = {.name = TEXT_LIT ("run x"), .slice = TEXT_LIT ("s"), .policy = "default"};
+    struct style style = {.columns = 0};
+    struct slice a;
+    struct drift drift;
+    make (&a, "h", arena);
+    a.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT ("6\x1b[31m|<b>\n`x` https://e");
+    a.receipt.hosts.items[3].policy.observed.items[0].value =
+        TEXT_LIT ("--a --b --xla_a_flag_with_a_long_name=1 --xla_another_flag_with_a_long_name=2 "
+                  "--xla_a_third_one_that_is_long=3");
+    drift_find (&a.receipt, &plain, arena, &drift);
+    drift_text (&drift, &subject, true, &style, text);
+    drift_markdown (&drift, &subject, true, markdown);
+    drift_json (&drift, &subject, json);
+}
+
+static void nothing_a_host_said_leaves_its_place (void **state)
+{
+    struct arena arena = {0};
+    struct buf text, markdown, json;
+    json_error_t where;
+    (void)state;
+    buf_init (&text, 1 << 20);
+    buf_init (&markdown, 1 << 20);
+    buf_init (&json, 1 << 20);
+    print_hostile (&text, &markdown, &json, &arena);
+    assert_null (strchr (buf_c (&text), 0x1b));
+    assert_null (strchr (buf_c (&markdown), 0x1b));
+    assert_null (strstr (markdown.ptr ? (char *)markdown.ptr : "", "<b>"));
+    for (char *line = strtok ((char *)markdown.ptr, "\n"); line; line = strtok (NULL, "\n")) {
+        uint32_t cells = 0;
+        for (const char *c = line; *c; c++)
+            cells += *c == '|';
+        assert_true (line[0] != '|' || cells == 6);
+    }
+    json_t *read = json_loads (buf_c (&json), 0, &where);
+    assert_non_null (read);
+    const json_t *finding = json_array_get (json_object_get (read, "findings"), 1);
+    assert_string_equal (
+        json_string_value (json_object_get (json_array_get (json_object_get (finding, "groups"), 1), "value")),
+        hostile);
+    json_decref (read);
+    buf_release (&text);
+    buf_release (&markdown);
+    buf_release (&json);
+    arena_release (&arena);
+}
+
+static void no_line_of_the_text_is_wider_than_120 (void **state)
+{
+    struct arena arena = {0};
+    struct buf text, markdown, json;
+    (void)state;
+    buf_init (&text, 1 << 20);
+    buf_init (&markdown, 1 << 20);
+    buf_init (&json, 1 << 20);
+    print_hostile (&text, &markdown, &json, &arena);
+    uint32_t lines = 0;
+    for (char *line = strtok (buf_c (&text), "\n"); line; line = strtok (NULL, "\n"), lines++)
+        assert_true (text_columns (text_of (line)) <= DRIFT_TEXT_COLUMNS);
+    assert_true (lines > 3);
+    buf_release (&text);
+    buf_release (&markdown);
+    buf_release (&json);
+    arena_release (&arena);
+}
+
+/* Two long values that differ at their ends. */
+static void long_values_are_shown_where_they_part (void **state)
+{
+    static const struct drift_manner narrow = {.value_bytes = 40};
+    struct arena arena = {0};
+    struct slice a;
+    struct drift drift;
+    struct buf out;
+    char value[512];
+    (void)state;
+    make (&a, "h", &arena);
+    memset (value, 'x', sizeof (value));
+    memcpy (value + 500, "old", 4);
+    for (uint32_t i = 0; i < HOSTS; i++)
+        a.receipt.hosts.items[i].facts.items[1].value = text_copy (&arena, text_of (value));
+    memcpy (value + 500, "new", 4);
+    a.receipt.hosts.items[1].facts.items[1].value = text_of (value);
+    buf_init (&out, 1 << 20);
+    drift_find (&a.receipt, &plain, &arena, &drift);
+    drift_sentence_first (&drift, &narrow, &out);
+    assert_string_equal (buf_c (&out), "h1: fact kernel is ...xxxxxxxxxxxxnew, 3 others have ...xxxxxxxxxxxxold");
+    buf_release (&out);
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (nothing_changes_against_itself),
+        cmocka_unit_test (what_changed_is_folded_over_hosts),
+        cmocka_unit_test (flags_that_changed_are_told_as_words),
+        cmocka_unit_test (what_is_new_and_what_is_gone_are_told),
+        cmocka_unit_test (a_slower_rung_is_told_with_its_ratio),
+        cmocka_unit_test (hosts_of_one_side_only_are_not_compared),
+        cmocka_unit_test (slices_without_a_common_host_are_compared_by_their_majorities),
+        cmocka_unit_test (a_baseline_comes_back_as_it_went),
+        cmocka_unit_test (every_damage_of_a_baseline_is_refused),
+        cmocka_unit_test (nothing_a_host_said_leaves_its_place),
+        cmocka_unit_test (no_line_of_the_text_is_wider_than_120),
+        cmocka_unit_test (long_values_are_shown_where_they_part),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,274 @@
+/* links: coordinator_core */
+#include "coordinator/core/topology.h"
+#include "coordinator/core/premapped.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+enum { HOSTS = 4, FACTS = 7 };
+
+/* A v6e-16 as facts/tpu-runtime 7.1 has it: 4x4, four hosts of four chips. */
+struct slice {
+    struct arena arena;
+    struct plan_host names[HOSTS];
+    struct var facts[HOSTS][FACTS];
+    struct topology_host hosts[HOSTS];
+    struct plan plan;
+    struct topology_findings found;
+};
+
+static struct var fact (struct slice *slice, const char *name, const char *value)
+{
+    return (struct var) { text_of (name), text_copy (&slice->arena, text_of (value)) };
+}
+
+static int set_up (void **state)
+{
+    struct slice *slice = mem_alloc (sizeof *slice);
+    *slice = (struct slice) { .arena = { 0 } };
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        slice->names[i].name = text_format (&slice->arena, "v6e-%u", i);
+        struct text number = text_format (&slice->arena, "%u", i);
+        slice->facts[i][0] = fact (slice, "pci.google", "4 x 0x006f (vfio-pci)");
+        slice->facts[i][1] = fact (slice, "tpu.accelerator_type", "v6e-16");
+        slice->facts[i][2] = fact (slice, "tpu.topology", "4x4");
+        slice->facts[i][3] = fact (slice, "tpu.chips_per_host_bounds", "2,2,1");
+        slice->facts[i][4] = fact (slice, "tpu.host_bounds", "2,2,1");
+        slice->facts[i][5] = (struct var) { TEXT_LIT ("tpu.worker_id"), number };
+        slice->facts[i][6] = fact (slice, "tpu.worker_hostnames", "t-0,t-1,t-2,t-3");
+        slice->hosts[i] = (struct topology_host) { slice->facts[i], FACTS };
+    }
+    slice->plan.hosts.items = slice->names;
+    slice->plan.hosts.n = HOSTS;
+    slice->plan.profile = (struct profile) { .backend = TEXT_LIT ("tpu"), .devices_per_host = 4, .accelerator = TEXT_LIT ("v6e-16"),
+                                             .topology = TEXT_LIT ("4x4") };
+    *state = slice;
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    struct slice *slice = *state;
+    arena_release (&slice->arena);
+    mem_free (slice);
+    return 0;
+}
+
+static void judge (struct slice *slice)
+{
+    topology_judge (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+}
+
+/* One fact of one host is another one: exactly that host is found, by that fact, and the sentence has the words. */
+static void expect_one (void **state, uint32_t host, uint32_t at, const char *value, enum layer layer, const char *words)
+{
+    struct slice *slice = *state;
+    slice->facts[host][at].value = text_of (value);
+    judge (slice);
+    assert_int_equal (slice->found.n, 1);
+    assert_int_equal (slice->found.items[0].host, host);
+    assert_int_equal (slice->found.items[0].layer, layer);
+    assert_true (text_equal (slice->found.items[0].fact, slice->facts[host][at].name));
+    if (!text_find (slice->found.items[0].what, text_of (words), NULL))
+        fail_msg ("'%.*s' has no '%s'", TEXT_ARG (slice->found.items[0].what), words);
+    assert_true (slice->found.items[0].next.len > 0);
+}
+
+static void a_whole_slice_holds (void **state)
+{
+    struct slice *slice = *state;
+    judge (slice);
+    assert_int_equal (slice->found.n, 0);
+}
+
+static void a_missing_chip_is_the_hosts (void **state)
+{
+    expect_one (state, 2, 0, "3 x 0x006f (vfio-pci)", LAYER_HOST, "shows 3 TPU chips on its PCI bus, the profile says 4");
+}
+
+static void chips_of_two_kinds_are_added (void **state)
+{
+    struct slice *slice = *state;
+    slice->facts[1][0].value = TEXT_LIT ("3 x 0x006f (vfio-pci), 1 x 0x006f (no driver)");
+    judge (slice);
+    assert_int_equal (slice->found.n, 0);
+}
+
+static void another_accelerator_is_named (void **state)
+{
+    expect_one (state, 3, 1, "v6e-32", LAYER_PLATFORM, "is v6e-32, the profile says v6e-16");
+}
+
+static void another_topology_is_named (void **state)
+{
+    expect_one (state, 0, 2, "4x8", LAYER_PLATFORM, "is 4x8, the profile says 4x4");
+}
+
+static void a_topology_must_have_all_chips (void **state)
+{
+    struct slice *slice = *state;
+    slice->plan.profile.topology = (struct text) { 0 };
+    expect_one (state, 0, 2, "4x8", LAYER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts of 4");
+}
+
+static void bounds_must_multiply (void **state)
+{
+    expect_one (state, 1, 3, "2,4,1", LAYER_POLICY, "make 8 chips, the profile says 4");
+}
+
+/* What a host says is quoted, and must still fit a verdict. */
+static void a_finding_is_a_sentence_however_long_the_fact_is (void **state)
+{
+    static const uint32_t facts[] = { 2, 3, 4 };
+    static char grid[TEXT_MAX_BYTES];
+    struct slice *slice = *state;
+    for (uint32_t i = 0; i < sizeof grid; i++)
+        grid[i] = i % 2 ? ',' : '1';
+    grid[sizeof grid - 1] = '7';
+    slice->plan.profile.topology = (struct text) { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        slice->facts[i][facts[i]].value = (struct text) { grid, sizeof grid };
+        judge (slice);
+        assert_int_equal (slice->found.n, i + 1);
+        assert_in_range (slice->found.items[i].what.len, 100, SENTENCE_MAX_BYTES);
+    }
+}
+
+static void host_bounds_must_multiply (void **state)
+{
+    expect_one (state, 1, 4, "1,2,1", LAYER_POLICY, "make 2 hosts, the slice file has 4");
+}
+
+static void two_hosts_of_one_number_are_both_found (void **state)
+{
+    struct slice *slice = *state;
+    slice->facts[3][5].value = TEXT_LIT ("1");
+    judge (slice);
+    assert_int_equal (slice->found.n, 2);
+    assert_int_equal (slice->found.items[0].host, 1);
+    assert_int_equal (slice->found.items[1].host, 3);
+    assert_true (text_equal (slice->found.items[0].what, slice->found.items[1].what)); /* so that they fold */
+}
+
+static void worker_order_must_be_rank_order (void **state)
+{
+    struct slice *slice = *state;
+    slice->facts[1][5].value = TEXT_LIT ("2");
+    slice->facts[2][5].value = TEXT_LIT ("1");
+    judge (slice);
+    assert_int_equal (slice->found.n, 2);
+    assert_true (text_is (slice->found.items[0].what, "is worker 2 of its slice, but rank 1 here"));
+}
+
+static void a_short_worker_list_is_stale (void **state)
+{
+    expect_one (state, 2, 6, "t-0", LAYER_POLICY, "has 1 names, the slice file has 4 hosts");
+}
+
+/* Which hosts have a list that is not that of most, when they say `lists`; a bit each. */
+static unsigned other_lists (struct slice *slice, const char *const lists[HOSTS])
+{
+    unsigned hosts = 0;
+    for (uint32_t i = 0; i < HOSTS; i++)
+        slice->facts[i][6].value = text_of (lists[i]);
+    judge (slice);
+    for (uint32_t i = 0; i < slice->found.n; i++)
+        hosts |= 1u << slice->found.items[i].host;
+    return hosts;
+}
+
+static void the_list_of_most_is_the_one_that_counts (void **state)
+{
+    static const char a[] = "t-0,t-1,t-2,t-3", b[] = "t-1,t-0,t-2,t-3", c[] = "t-2,t-1,t-0,t-3", none[] = "absent";
+    assert_int_equal (other_lists (*state, (const char *const[]) { a, b, b, b }), 1);
+    assert_int_equal (other_lists (*state, (const char *const[]) { a, b, c, b }), 0xf);
+    assert_int_equal (other_lists (*state, (const char *const[]) { a, none, b, b }), 1);
+    assert_int_equal (other_lists (*state, (const char *const[]) { none, a, none, none }), 0);
+    assert_int_equal (other_lists (*state, (const char *const[]) { none, a, b, none }), 6);
+    assert_int_equal (other_lists (*state, (const char *const[]) { none, none, none, none }), 0);
+}
+
+static void lists_in_another_order_are_found (void **state)
+{
+    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", LAYER_POLICY, "not in their order: t-0,t-2,t-1,t-3");
+}
+
+static void who_says_nothing_is_not_judged (void **state)
+{
+    struct slice *slice = *state;
+    for (uint32_t i = 0; i < HOSTS; i++)
+        for (uint32_t k = 0; k < FACTS; k++)
+            slice->facts[i][k].value = TEXT_LIT ("absent");
+    judge (slice);
+    assert_int_equal (slice->found.n, 0);
+}
+
+static void other_backends_have_no_such_arithmetic (void **state)
+{
+    struct slice *slice = *state;
+    slice->plan.profile.backend = TEXT_LIT ("cpu");
+    slice->facts[1][5].value = TEXT_LIT ("2");
+    judge (slice);
+    assert_int_equal (slice->found.n, 0);
+}
+
+static void grids_are_read_strictly (void **state)
+{
+    (void) state;
+    uint32_t product = 0;
+    assert_true (grid_product (TEXT_LIT ("16x16"), &product) && product == 256);
+    assert_true (grid_product (TEXT_LIT ("2,2,1"), &product) && product == 4);
+    static const char *const bad[] = { "", "x", "4x", "x4", "4x0", "-4x4", "4 x4", "1048577", "1048576x2", "99999999999999999999" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false (grid_product (text_of (bad[i]), &product));
+    assert_true (accelerator_chips (TEXT_LIT ("v6e-16"), &product) && product == 16);
+    assert_false (accelerator_chips (TEXT_LIT ("v4-16"), &product)); /* counts cores */
+    assert_false (accelerator_chips (TEXT_LIT ("v6e-"), &product));
+}
+
+/* ---- premapped buffer ---- */
+
+static bool fits (const char *asked, const char *total, const char *limit, struct text *why)
+{
+    static struct arena arena;
+    struct var env = { TEXT_LIT (PREMAPPED_VAR), text_of (asked) };
+    struct var facts[] = { { TEXT_LIT ("memory.total_bytes"), text_of (total) }, { TEXT_LIT ("memory.cgroup_max"), text_of (limit) } };
+    struct profile profile = { 0 };
+    profile.env.items = &env;
+    profile.env.n = 1;
+    arena_release (&arena);
+    arena = (struct arena) { 0 };
+    return premapped_fits (&profile, facts, 2, &arena, why);
+}
+
+static void a_premapped_buffer_must_leave_room (void **state)
+{
+    (void) state;
+    struct text why = { 0 };
+    assert_true (fits ("4294967296", "17179869184", "max", &why));      /* 4 of 16 GiB */
+    assert_true (fits ("12884901888", "17179869184", "max", &why));     /* exactly three quarters */
+    assert_false (fits ("12884905984", "17179869184", "max", &why));    /* a page more */
+    assert_true (text_find (why, TEXT_LIT ("12.0 GiB would leave 4.0 of its 16.0 GiB"), NULL));
+    assert_false (fits ("4294967296", "17179869184", "5368709120", &why)); /* the group's limit binds: 5 GiB leaves 1 */
+    assert_false (fits ("4294967296", "5368709120", "max", &why));      /* less than 2 GiB left */
+    assert_false (fits ("34359738368", "17179869184", "max", &why));    /* more than there is */
+    assert_true (fits ("34359738368", "absent", "max", &why));          /* nobody knows */
+    (void) fits ("1", "absent", "max", &why);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+        T (a_whole_slice_holds), T (a_missing_chip_is_the_hosts), T (chips_of_two_kinds_are_added), T (another_accelerator_is_named),
+        T (another_topology_is_named), T (a_topology_must_have_all_chips), T (bounds_must_multiply), T (host_bounds_must_multiply),
+        T (a_finding_is_a_sentence_however_long_the_fact_is),
+        T (two_hosts_of_one_number_are_both_found), T (worker_order_must_be_rank_order), T (a_short_worker_list_is_stale),
+        T (lists_in_another_order_are_found), T (the_list_of_most_is_the_one_that_counts), T (who_says_nothing_is_not_judged), T (other_backends_have_no_such_arithmetic),
+        T (grids_are_read_strictly), T (a_premapped_buffer_must_leave_room),
+#undef T
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
