@@ -29,7 +29,7 @@ struct cli_command {
     int (*run) (struct cli *cli, int argc, char **argv); /* argv[0] is the command's name; returns the exit status */
 };
 extern const struct cli_command check_command, run_command, resume_command, status_command, watch_command, receipt_command,
-    logs_command, runs_command, hosts_command, ticket_command, monitor_key_command, cache_command;
+    logs_command, runs_command, hosts_command, ticket_command, monitor_key_command, cache_command, drift_command, env_command, calibration_command, explain_command;
 
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */
 int cli_fail (const struct cli *cli, const struct err *err);

@@ -11,6 +11,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/io/driver.h"
+#include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
 
@@ -99,6 +100,8 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     climber->driver = NULL;
     bool unfinished = problem.code || climber->sentence[0] == '\0';
     int written = unfinished ? 0 : receipt_write_files (dir, err);
+    if (!unfinished)
+        known_launches_keep (climber->cli, dir);
     viewer_close (climber->viewer);
     climber->viewer = NULL;
     if (problem.code) {

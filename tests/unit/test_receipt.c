@@ -12,7 +12,6 @@
 #include <jansson.h>
 
 #include "../wire/generate.h"
-#include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
 #include "coordinator/core/merge.h"
 #include "coordinator/view/receipt_cache.h"
@@ -98,24 +97,31 @@ static void contradicting_receipts_of_one_host_both_stay (void **state)
     arena_release (&arena);
 }
 
-static void drift_names_the_minority_and_forgives_names (void **state)
+static void the_drift_of_a_receipt_goes_by_the_rules_it_is_given (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
     struct host_receipt hosts[3] = { one_host ("h0", "6.1", &arena), one_host ("h1", "6.1", &arena), one_host ("h2", "6.2", &arena) };
+    const struct drift_rule ignored = { .fact = TEXT_LIT ("fact kernel.*"), .kind = DRIFT_IGNORED };
     struct slice_receipt receipt = { 0 };
-    struct drift drift;
+    struct buf json, text;
+    buf_init (&json, 1 << 20);
+    buf_init (&text, 1 << 20);
     receipt.hosts.items = hosts;
     receipt.hosts.n = 3;
-    drift_find (&receipt, &arena, &drift);
-    assert_int_equal (drift.n, 2);
-    assert_true (text_is (drift.items[0].fact, "fact hostname") && drift.items[0].expected);
-    assert_true (text_is (drift.items[1].fact, "fact kernel.release") && !drift.items[1].expected);
-    assert_int_equal (drift.items[1].groups[0].hosts_n, 2);
-    assert_true (text_is (drift.items[1].groups[1].hosts[0], "h2"));
-    hosts[1].facts.n = 0; /* says nothing of its kernel: a difference as well */
-    drift_find (&receipt, &arena, &drift);
-    assert_int_equal (drift.items[1].groups_n, 3);
+    receipt_json (&receipt, &json);
+    receipt_text (&receipt, &text);
+    assert_non_null (strstr (buf_c (&json), "\"fact kernel.release\""));
+    assert_non_null (strstr (buf_c (&json), "\"expected\"")); /* their names */
+    assert_non_null (strstr (buf_c (&text), "h2: fact kernel.release is 6.2, 2 others have 6.1"));
+    buf_clear (&json);
+    buf_clear (&text);
+    receipt_json_by (&receipt, &ignored, 1, &json);
+    receipt_text_by (&receipt, &ignored, 1, &text);
+    assert_null (strstr (buf_c (&json), "\"fact kernel.release\""));
+    assert_null (strstr (buf_c (&text), "kernel.release is"));
+    buf_release (&json);
+    buf_release (&text);
     arena_release (&arena);
 }
 
@@ -180,7 +186,7 @@ static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
 /* ---- the fold ---- */
 
 static struct plan_host plan_hosts[2] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
-static struct rung plan_rungs[3] = { { .id = TEXT_LIT ("one") }, { .id = TEXT_LIT ("two") }, { .id = TEXT_LIT ("three") } };
+static struct rung plan_rungs[3] = { { .id = TEXT_LIT ("one"), .launch = TEXT_LIT ("00000000deadbeef") }, { .id = TEXT_LIT ("two") }, { .id = TEXT_LIT ("three") } };
 
 static void open_run (struct receipt_fold *fold)
 {
@@ -264,6 +270,59 @@ static void a_later_attempt_counts_and_keeps_its_history (void **state)
     assert_int_equal (latest->recovered.n, 1);
     assert_true (text_find (latest->recovered.items[0], TEXT_LIT ("exit status 3"), NULL));
     assert_int_equal (frontier_outcome (&receipt.headers.items[0], &receipt), OUTCOME_PASSED);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+/* What h1 measured and saw when it fell, as its receipt has it. */
+static void measure (struct receipt_fold *fold, struct attempt_key key)
+{
+    static struct number phases[] = { { TEXT_LIT ("start"), 5 }, { TEXT_LIT ("compile"), 7 } };
+    static struct sighting seen[] = { { TEXT_LIT ("hbm"), 12, 345, TEXT_LIT ("out of memory in hbm") } };
+    static struct note notes[] = { { TEXT_LIT ("/dev/accel0 was held by pid 7 (x) for 2 s"), TEXT_LIT ("device"),
+                                     DURABILITY_RECHECK } };
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    struct result *result = &fact.of.attempt_ended.result;
+    fact.of.attempt_ended.host = 1;
+    *result = (struct result) { .key = key, .ending = ENDING_EXITED, .code = 1, .peak_bytes = 1, .predicted_bytes = 2,
+                                .device_peak_bytes = 3, .tail = TEXT_LIT ("the end") };
+    result->phases.items = phases, result->phases.n = 2;
+    result->sightings.items = seen, result->sightings.n = 1;
+    result->notes.items = notes, result->notes.n = 1;
+    receipt_fold_apply (fold, &fact);
+}
+
+static void what_an_attempt_measured_and_saw_is_kept (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt, back;
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct attempt_key one = { 0, PASS_ONCE, 1 };
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .cause = TEXT_LIT ("full"),
+                               .signature = TEXT_LIT ("hbm"), .evidence = TEXT_LIT ("out of memory in hbm") };
+    struct buf out;
+    open_run (fold);
+    measure (fold, one);
+    end_pass (fold, one, &verdict, 1);
+    receipt_fold_take (fold, &arena, &receipt);
+    const struct rung_receipt *rung = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
+    assert_int_equal (rung->phases.n, 2);
+    assert_true (text_is (rung->phases.items[0].name, "start") && rung->phases.items[1].value == 7);
+    assert_true (rung->memory.peak_bytes == 1 && rung->memory.predicted_bytes == 2 && rung->memory.device_peak_bytes == 3);
+    assert_int_equal (rung->sightings.items[0].offset, 345);
+    assert_int_equal (rung->recovered.n, 1);
+    assert_true (text_starts (rung->recovered.items[0], "/dev/accel0 was held by"));
+    assert_true (text_is (rung->cause.evidence, "out of memory in hbm"));
+    assert_true (text_is (rung->launch, "00000000deadbeef"));
+    buf_init (&out, 1 << 20);
+    receipt_text (&receipt, &out);
+    assert_true (text_find (buf_as_text (&out), TEXT_LIT ("line 12: out of memory in hbm"), NULL));
+    buf_clear (&out);
+    receipt_json (&receipt, &out);
+    read_back (&out, &back, &arena);
+    assert_int_equal (frontier_latest (&back.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE)->phases.n, 2);
+    buf_release (&out);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -596,11 +655,12 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (merging_is_commutative_associative_and_idempotent),
         cmocka_unit_test (contradicting_receipts_of_one_host_both_stay),
-        cmocka_unit_test (drift_names_the_minority_and_forgives_names),
+        cmocka_unit_test (the_drift_of_a_receipt_goes_by_the_rules_it_is_given),
         cmocka_unit_test (json_comes_back_as_it_went),
         cmocka_unit_test (what_is_not_a_receipt_is_refused_with_its_place),
         cmocka_unit_test (the_fold_tells_where_each_host_stands),
         cmocka_unit_test (a_later_attempt_counts_and_keeps_its_history),
+        cmocka_unit_test (what_an_attempt_measured_and_saw_is_kept),
         cmocka_unit_test (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached),
         cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
         cmocka_unit_test (a_host_that_came_back_is_not_missing),

@@ -1,0 +1,213 @@
+/* calibration.c - what launches took in memory and time, over all runs; what is known bad; forgetting it. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/buf.h"
+#include "common/base/duration.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/io/calibration_store.h"
+#include "coordinator/view/size.h"
+
+enum { LINE_BYTES = 4096, SIGNATURE_COLUMNS = 16, RUNG_COLUMNS = 18, CAUSE_COLUMNS = 240, RUN_COLUMNS = 8, LAUNCHES_SHOWN_MAX = 10000 };
+
+struct question { const char *of; const char *forget; bool json, history; };
+
+static int take_arguments (struct cli *cli, int argc, char **argv, struct question *question)
+{
+    static const char *const known[] = { "--json", "--history", "--forget", NULL };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--json") == 0)
+            question->json = true;
+        else if (strcmp (argv[i], "--history") == 0)
+            question->history = true;
+        else if (cli_option (argc, argv, &i, "--forget", &question->forget))
+            continue;
+        else if (argv[i][0] == '-' || question->of)
+            return cli_unknown (cli, &calibration_command, argv[i], known);
+        else
+            question->of = argv[i];
+    }
+    return EXIT_HOLDS;
+}
+
+/* A rung by its name, or launches whose signature begins so. */
+static bool asked_for (const struct question *question, const struct measure *measure)
+{
+    return !question->of || text_is (measure->rung, question->of) || text_starts (measure->signature, question->of);
+}
+
+static bool same_launch (const struct measure *a, const struct measure *b)
+{
+    return text_equal (a->signature, b->signature) && text_equal (a->rung, b->rung) && a->pass == b->pass;
+}
+
+/* The list is newest first: the first of a launch is the last word on it. */
+static bool is_latest (const struct measure_list *all, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (same_launch (&all->items[i], &all->items[at]))
+            return false;
+    return true;
+}
+
+/* The same launch was measured since with another bundle: these figures are of the old one. */
+static bool is_outdated (const struct measure_list *all, uint32_t at)
+{
+    const struct measure *measure = &all->items[at];
+    for (uint32_t i = 0; i < at; i++)
+        if (text_equal (all->items[i].shape, measure->shape) && !text_equal (all->items[i].signature, measure->signature))
+            return true;
+    return false;
+}
+
+static const char *word_of (const struct measure_list *all, uint32_t at)
+{
+    const struct measure *measure = &all->items[at];
+    if (is_outdated (all, at))
+        return "outdated";
+    return measure->bad ? "known-bad" : names_of (&outcome_names, measure->outcome);
+}
+
+static void print_size (struct buf *line, uint64_t bytes)
+{
+    char size[SIZE_TEXT_BYTES];
+    buf_printf (line, " %10s", bytes ? size_print (bytes, size) : "-");
+}
+
+/* The file may be anybody's: what it says goes to a terminal. */
+static void print_word (struct buf *line, struct text word, uint32_t columns)
+{
+    size_t from = line->len;
+    buf_escaped (line, word, columns);
+    uint32_t used = text_columns ((struct text) { (const char *) line->ptr + from, (uint32_t) (line->len - from) });
+    for (; used < columns + 1; used++)
+        buf_byte (line, ' ');
+}
+
+static void print_launch (const struct measure_list *all, uint32_t at)
+{
+    const struct measure *measure = &all->items[at];
+    char start[DURATION_TEXT_BYTES];
+    struct buf line;
+    buf_init (&line, LINE_BYTES);
+    print_word (&line, measure->signature, SIGNATURE_COLUMNS);
+    print_word (&line, measure->rung, RUNG_COLUMNS);
+    buf_printf (&line, " %-8s %-13s", names_of (&pass_names, measure->pass), word_of (all, at));
+    print_size (&line, measure->predicted_bytes);
+    print_size (&line, measure->device_peak_bytes);
+    print_size (&line, measure->host_peak_bytes);
+    buf_printf (&line, " %8s  ", duration_print (measure->start_ms, start));
+    print_word (&line, measure->run.len ? text_clip (measure->run, RUN_COLUMNS) : TEXT_LIT ("-"), RUN_COLUMNS);
+    buf_byte (&line, ' ');
+    buf_escaped (&line, measure->pins, 40);
+    if (measure->cause.len) {
+        buf_puts (&line, "\n    ");
+        buf_escaped (&line, measure->cause, CAUSE_COLUMNS);
+    }
+    printf ("%s\n", buf_c (&line));
+    buf_release (&line);
+}
+
+static json_t *json_text (struct text text)
+{
+    json_t *value = json_stringn (text.len ? text.ptr : "", text.len);
+    return value ? value : json_string ("");
+}
+
+static json_t *json_launch (const struct measure_list *all, uint32_t at)
+{
+    const struct measure *measure = &all->items[at];
+    json_t *launch = json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", json_text (measure->signature), "shape",
+                                json_text (measure->shape), "rung", json_text (measure->rung), "slice", json_text (measure->slice), "run",
+                                json_text (measure->run), "pins", json_text (measure->pins), "pass", names_of (&pass_names, measure->pass),
+                                "outcome", names_of (&outcome_names, measure->outcome), "layer", names_of (&layer_names, measure->layer));
+    json_t *rest = json_pack ("{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", json_text (measure->failure), "cause",
+                              json_text (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",
+                              (int) is_outdated (all, at), "hosts", (json_int_t) measure->hosts, "predicted_bytes",
+                              (json_int_t) measure->predicted_bytes, "device_peak_bytes", (json_int_t) measure->device_peak_bytes,
+                              "host_peak_bytes", (json_int_t) measure->host_peak_bytes, "start_ms", (json_int_t) measure->start_ms,
+                              "duration_ms", (json_int_t) measure->duration_ms, "ended_wall_ms", (json_int_t) measure->wall_ms);
+    json_object_update (launch, rest);
+    json_decref (rest);
+    return launch;
+}
+
+static void show_json (const struct question *question, const struct measure_list *all)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < all->n; i++)
+        if (asked_for (question, &all->items[i]) && (question->history || is_latest (all, i)))
+            json_array_append_new (list, json_launch (all, i));
+    json_t *answer = json_pack ("{s:s, s:o}", "schema", "sliceup.calibration/1", "launches", list);
+    json_dumpf (answer, stdout, JSON_INDENT (2));
+    putchar ('\n');
+    json_decref (answer);
+}
+
+static void show_text (const struct question *question, const struct measure_list *all)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < all->n && shown < LAUNCHES_SHOWN_MAX; i++) {
+        if (!asked_for (question, &all->items[i]) || (!question->history && !is_latest (all, i)))
+            continue;
+        if (shown++ == 0)
+            printf ("%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "SIGNATURE", "RUNG", "PASS", "OUTCOME", "PREDICTED",
+                    "DEVICE", "HOST", "START", "RUN", "PINS");
+        print_launch (all, i);
+    }
+    if (shown == 0)
+        printf ("%s\n", all->n ? "no launch of a rung of that name, or of a signature that begins so, was measured; sliceup calibration shows all" : "no launch was measured yet: canaries are, in every run");
+}
+
+static int forget (struct cli *cli, const char *signature)
+{
+    struct err err = { 0 };
+    uint32_t n;
+    if (calibration_forget (cli->home, text_of (signature), &n, &err) < 0)
+        return cli_fail (cli, &err);
+    if (n == 0) {
+        printf ("nothing was measured of that signature: give the whole one, as sliceup calibration shows it\n");
+        return EXIT_BROKEN;
+    }
+    printf ("forgot %u measure%s\n", n, n == 1 ? "" : "s");
+    return EXIT_HOLDS;
+}
+
+static int calibration_run (struct cli *cli, int argc, char **argv)
+{
+    struct question question = { 0 };
+    struct arena arena = { 0 };
+    struct measure_list all;
+    struct err err = { 0 };
+    int status = take_arguments (cli, argc, argv, &question);
+    if (status != EXIT_HOLDS || question.forget)
+        return status != EXIT_HOLDS ? status : forget (cli, question.forget);
+    if (calibration_read (cli->home, (struct text) { 0 }, &arena, &all, &err) < 0)
+        status = cli_fail (cli, &err);
+    else if (question.json)
+        show_json (&question, &all);
+    else
+        show_text (&question, &all);
+    arena_release (&arena);
+    return status;
+}
+
+const struct cli_command calibration_command = {
+    .name = "calibration",
+    .usage = "calibration [RUNG|SIGNATURE] [--history] [--json] | calibration --forget SIGNATURE",
+    .summary = "what launches took in memory and time, and which are known bad",
+    .help = "Every canary that ran is a launch with a signature: its code, bundle, hardware, arguments, mesh and variables. What it\n"
+            "took is kept over all runs of this home: device memory as the compiler predicted it and as the runtime counted\n"
+            "it, memory of the host's process, the time until it ran first, and how it ended. A launch that failed in a way\n"
+            "that it would fail again is known bad, and sliceup run does not pay for it twice (--again does). Another bundle\n"
+            "is another launch: figures of the old one are shown as outdated.\n\n"
+            "  --history            every measure, not only the last of each launch\n"
+            "  --forget SIGNATURE   forget all measures of a launch (the whole signature)\n"
+            "  --json               docs/spec/calibration.md\n\n"
+            "Examples:\n  sliceup calibration\n  sliceup calibration dense --history\n  sliceup run slice.yaml --again\n\n"
+            "Exit status: 0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 it could not be read, 5 it is damaged.\n",
+    .run = calibration_run,
+};

@@ -1,0 +1,82 @@
+#include <string.h>
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/receipt_files.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/view/explain_print.h"
+
+enum { EXPLAIN_MAX_BYTES = 64 << 20 };
+
+static int take_arguments (struct cli *cli, int argc, char **argv, const char **run, bool *json)
+{
+    static const char *const known[] = { "--json", NULL };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--json") == 0)
+            *json = true;
+        else if (argv[i][0] == '-' || *run)
+            return cli_unknown (cli, &explain_command, argv[i], known);
+        else
+            *run = argv[i];
+    }
+    return EXIT_HOLDS;
+}
+
+/* The run's own word: what did not hold there does not hold here. */
+static int status_of (const struct explanation *explanation)
+{
+    if (!explanation->header || explanation->header->ended_wall_ms == 0)
+        return EXIT_COULD_NOT;
+    return (int) explanation->header->exit_status;
+}
+
+static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct plan *plan, bool json, struct arena *arena)
+{
+    struct explanation explanation;
+    struct buf out;
+    explain_make (receipt, plan->drift.items, plan->drift.n, arena, &explanation);
+    buf_init (&out, EXPLAIN_MAX_BYTES);
+    if (json)
+        explain_json (&explanation, &out);
+    else
+        explain_text (&explanation, &out);
+    int status = terminal_write (cli, &out);
+    buf_release (&out);
+    return status != EXIT_HOLDS ? status : status_of (&explanation);
+}
+
+static int explain_run (struct cli *cli, int argc, char **argv)
+{
+    const char *run = NULL;
+    bool json = false;
+    struct run_dir dir;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct err err = { 0 };
+    int status = take_arguments (cli, argc, argv, &run, &json);
+    if (status != EXIT_HOLDS)
+        return status;
+    struct receipt_fold *fold = receipt_fold_create ();
+    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0 || receipt_build (&dir, fold, &arena, &receipt, &err) < 0)
+        status = cli_fail (cli, &err);
+    else
+        status = show (cli, &receipt, receipt_fold_plan (fold), json, &arena);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+    return status;
+}
+
+const struct cli_command explain_command = {
+    .name = "explain",
+    .usage = "explain [RUN] [--json]",
+    .summary = "whose fault it was, and the five questions one asks, answered with this run's evidence",
+    .help = "Names the hosts that failed for a reason of their own, whose affair that is (host, device, launch-policy, bundle,\n"
+            "frontend, cache, compiler, collective, program, platform), the line that decided it and what to look at next; who fell\n"
+            "with them is a cascade. Then the questions in the order in which one debugs: which frontend owned the path; is the\n"
+            "device held by another process; which launch policy was set before the imports; which backend really ran; where did it\n"
+            "end. Hosts with the same answer are folded. What nobody said is 'not known', never 'clear'. Last: how the hosts differ.\n\n"
+            "  --json   docs/spec/explain.md\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default). What differs between the hosts: sliceup drift RUN.\n\n"
+            "Examples:\n  sliceup explain\n  sliceup explain 3fa9 --json | jq '.causes[0]'\n\n"
+            "Exit status: that of the run; 3 while it has not ended; 2 usage; 5 the journal is damaged.\n",
+    .run = explain_run,
+};

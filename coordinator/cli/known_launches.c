@@ -1,0 +1,65 @@
+#include "coordinator/cli/known_launches.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "coordinator/core/launch_signature.h"
+#include "coordinator/io/calibration_store.h"
+#include "coordinator/io/run_facts.h"
+#include "coordinator/view/measures.h"
+
+enum { DAY_BYTES = 16, RUN_SHOWN = 8 };
+
+static const char *day_of (uint64_t wall_ms, char out[DAY_BYTES])
+{
+    time_t seconds = (time_t) (wall_ms / 1000);
+    struct tm day;
+    if (!gmtime_r (&seconds, &day) || strftime (out, DAY_BYTES, "%Y-%m-%d", &day) == 0)
+        return "an unknown day";
+    return out;
+}
+
+/* The last word on a launch counts: what failed and then passed is not bad any more. */
+static struct text objection (const struct measure *last, struct arena *arena)
+{
+    char day[DAY_BYTES];
+    if (!last->bad)
+        return (struct text) { 0 };
+    struct text run = text_clip (last->run, RUN_SHOWN), cause = text_clip (last->cause, SENTENCE_MAX_BYTES / 2);
+    return text_format (arena, "the same launch failed in run %.*s (%s, %.*s): %.*s", TEXT_ARG (run), day_of (last->wall_ms, day),
+                        TEXT_ARG (last->failure), TEXT_ARG (cause));
+}
+
+void known_launches_note (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)
+{
+    struct err err = { 0 };
+    for (uint32_t i = 0; i < plan->rungs.n; i++) {
+        struct rung *rung = &plan->rungs.items[i];
+        struct measure_list known;
+        rung->launch = launch_signature (plan, rung, arena);
+        if (!rung->launch.len || again)
+            continue;
+        if (calibration_read (cli->home, rung->launch, arena, &known, &err) < 0) {
+            log_say (&cli->log, "warning: what earlier launches took is not known: %s", err.text);
+            again = true; /* said once */
+        } else if (known.n > 0) {
+            rung->known_bad = objection (&known.items[0], arena);
+        }
+    }
+}
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    measures_apply (owner, fact);
+}
+
+void known_launches_keep (const struct cli *cli, const struct run_dir *dir)
+{
+    struct measures *measures = measures_create ();
+    struct err err = { 0 };
+    int rc = run_facts (dir, on_fact, measures, &err);
+    struct measure_list list = measures_take (measures);
+    if (rc < 0 || calibration_add (cli->home, &list, &err) < 0)
+        log_say (&cli->log, "warning: what the launches of this run took was not kept: %s", err.text);
+    measures_destroy (measures);
+}

@@ -1,0 +1,354 @@
+#include "coordinator/view/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "coordinator/core/agree.h"
+#include "coordinator/core/drift.h"
+#include "coordinator/core/frontier.h"
+#include "coordinator/view/drift_sentence.h"
+
+static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
+const struct names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };
+
+enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4 };
+
+/* ---- what is said of whom ---- */
+
+struct asked {
+    const struct slice_receipt *receipt;
+    const struct header *header;
+    struct text rung;           /* where it ended */
+    struct arena *arena;
+};
+typedef enum explain_mark answer_fn (const struct asked *asked, const struct host_receipt *host, struct text *answer);
+
+static struct text value_of (const struct var *items, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (text_is (items[i].name, name))
+            return items[i].value;
+    return (struct text) { 0 };
+}
+
+static struct text fact_of (const struct host_receipt *host, const char *name)
+{
+    return value_of (host->facts.items, host->facts.n, name);
+}
+
+/* 1. Which frontend owned the path? */
+static enum explain_mark answer_frontend (const struct asked *asked, const struct host_receipt *host, struct text *answer)
+{
+    static const char *const frontends[] = { "jax", "torch_xla", "torch-xla", "torch_tpu", "torch-tpu" };
+    struct text said = { 0 };
+    for (size_t i = 0; i < sizeof frontends / sizeof frontends[0]; i++) {
+        struct text version = value_of (host->bundle.items, host->bundle.n, frontends[i]);
+        if (version.len)
+            said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", frontends[i], TEXT_ARG (version));
+    }
+    struct text jaxlib = value_of (host->bundle.items, host->bundle.n, "jaxlib"), libtpu = value_of (host->bundle.items, host->bundle.n, "libtpu");
+    *answer = said.len ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "", TEXT_ARG (jaxlib),
+                                      libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
+                       : TEXT_LIT ("said no version of any frontend: it never came past its imports, or needs none");
+    return said.len ? EXPLAIN_CLEAR : EXPLAIN_UNKNOWN;
+}
+
+/* 2. Is the device held by another process? As of the facts rung, before anything of ours ran. */
+static enum explain_mark answer_device (const struct asked *asked, const struct host_receipt *host, struct text *answer)
+{
+    struct text holders = fact_of (host, "device.holders"), lock = fact_of (host, "libtpu.lockfile");
+    if (text_find (lock, TEXT_LIT ("locked by process"), NULL)) {
+        *answer = text_format (asked->arena, "libtpu's lock file: %.*s", TEXT_ARG (lock));
+        return EXPLAIN_SUSPECT;
+    }
+    *answer = !holders.len ? TEXT_LIT ("nobody looked: no facts rung ran there")
+              : text_starts (holders, "none") ? text_format (asked->arena, "held by %.*s", TEXT_ARG (holders)) : holders;
+    if (!holders.len || text_starts (holders, "none seen"))
+        return EXPLAIN_UNKNOWN;
+    return text_is (holders, "none") ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
+}
+
+/* Words that the imports put in or took out; which of the two, the drift of the policy says. */
+static struct text edited_vars (const struct asked *asked, const struct host_receipt *host)
+{
+    struct text said = { 0 };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < host->policy.launched.n; i++) {
+        const struct var *launched = &host->policy.launched.items[i];
+        struct text seen = value_of (host->policy.observed.items, host->policy.observed.n, launched->name.ptr);
+        bool reported = false;
+        for (uint32_t k = 0; k < host->policy.observed.n; k++)
+            reported |= text_equal (host->policy.observed.items[k].name, launched->name);
+        if (!reported || text_equal (agree_tokens (launched->value, asked->arena), agree_tokens (seen, asked->arena)) || ++n > VARS_SHOWN)
+            continue;
+        struct text is = text_clip (seen, CLIPPED_BYTES), was = text_clip (launched->value, CLIPPED_BYTES);
+        said = text_format (asked->arena, "%.*s%s%.*s is '%.*s' after the imports, launched as '%.*s'", TEXT_ARG (said), said.len ? "; " : "",
+                            TEXT_ARG (launched->name), TEXT_ARG (is), TEXT_ARG (was));
+    }
+    return said;
+}
+
+/* 3. Which policy was set before import? */
+static enum explain_mark answer_policy (const struct asked *asked, const struct host_receipt *host, struct text *answer)
+{
+    if (!host->policy.observed.n) {
+        *answer = text_format (asked->arena, "profile %.*s, %u variables launched; it never said what it saw after its imports",
+                               TEXT_ARG (host->policy.profile), host->policy.launched.n);
+        return EXPLAIN_UNKNOWN;
+    }
+    struct text edited = edited_vars (asked, host);
+    *answer = edited.len ? text_format (asked->arena, "profile %.*s; %.*s", TEXT_ARG (host->policy.profile), TEXT_ARG (edited))
+                         : text_format (asked->arena, "profile %.*s, all %u variables after the imports as they were launched",
+                                        TEXT_ARG (host->policy.profile), host->policy.launched.n);
+    return EXPLAIN_CLEAR;
+}
+
+/* 4. Which backend really ran? */
+static enum explain_mark answer_backend (const struct asked *asked, const struct host_receipt *host, struct text *answer)
+{
+    const struct backend *seen = &host->backend.observed;
+    struct text asked_for = host->backend.requested;
+    if (!seen->platform.len) {
+        *answer = text_format (asked->arena, "asked for %.*s, and never said which one it got", TEXT_ARG (asked_for));
+        return EXPLAIN_UNKNOWN;
+    }
+    *answer = text_format (asked->arena, "asked for %.*s, ran on %.*s: %u of %u devices are its own (%.*s), kernel path %.*s", TEXT_ARG (asked_for),
+                           TEXT_ARG (seen->platform), seen->local_devices, seen->devices, TEXT_ARG (seen->device_kind),
+                           TEXT_ARG (seen->kernel_path));
+    return text_equal (asked_for, seen->platform) ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
+}
+
+static const struct rung_receipt *last_at (const struct asked *asked, const struct host_receipt *host)
+{
+    const struct rung_receipt *last = NULL;
+    for (uint32_t i = 0; i < host->rungs.n; i++) {
+        const struct rung_receipt *rung = &host->rungs.items[i];
+        if (rung->purpose != PURPOSE_ISOLATION && (!asked->rung.len || text_equal (rung->rung, asked->rung)))
+            last = rung;
+    }
+    return last;
+}
+
+/* 5. Where did it end? */
+static enum explain_mark answer_end (const struct asked *asked, const struct host_receipt *host, struct text *answer)
+{
+    const struct rung_receipt *last = last_at (asked, host);
+    if (!last) {
+        *answer = asked->rung.len ? text_format (asked->arena, "never came to rung %.*s", TEXT_ARG (asked->rung))
+                                  : TEXT_LIT ("no rung has ended there");
+        return EXPLAIN_UNKNOWN;
+    }
+    const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : names_of (&pass_names, last->pass);
+    struct text phase = last->phase.len ? last->phase : TEXT_LIT ("start");
+    *answer = text_format (asked->arena, "rung %.*s%s%s: %s, last in phase %.*s", TEXT_ARG (last->rung), *pass ? " " : "", pass,
+                           names_of (&outcome_names, last->outcome), TEXT_ARG (phase));
+    if (last->outcome == OUTCOME_PASSED)
+        return EXPLAIN_CLEAR;
+    return last->outcome == OUTCOME_CASCADE ? EXPLAIN_UNKNOWN : EXPLAIN_SUSPECT;
+}
+
+static const struct { const char *id, *question; answer_fn *answer; bool alike; enum layer layers[2]; } questions[EXPLAIN_STEPS] = {
+    { "frontend", "which frontend owned the path?", answer_frontend, true, { LAYER_FRONTEND, LAYER_BUNDLE } },
+    { "device", "is the device held by another process?", answer_device, false, { LAYER_DEVICE } },
+    { "policy", "which launch policy was set before the imports?", answer_policy, true, { LAYER_POLICY } },
+    { "backend", "which backend really ran?", answer_backend, true, { LAYER_BACKEND } },
+    { "end", "where did it end?", answer_end, false, { LAYER_NONE } },
+};
+
+/* Facts were taken before the failure: a failure of the layer that the question asks about says more than they do. */
+static enum explain_mark answer_with_cause (const struct asked *asked, const struct host_receipt *host, size_t at, struct text *answer)
+{
+    enum explain_mark mark = questions[at].answer (asked, host, answer);
+    const struct rung_receipt *last = asked->rung.len ? last_at (asked, host) : NULL;
+    enum layer layer = last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE ? last->cause.layer : LAYER_NONE;
+    if (layer == LAYER_NONE || (layer != questions[at].layers[0] && layer != questions[at].layers[1]))
+        return mark;
+    struct text known = last->cause.signature.len ? last->cause.signature : text_clip (last->cause.text, CLIPPED_BYTES);
+    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s is of this layer: %.*s", TEXT_ARG (*answer), TEXT_ARG (last->rung),
+                           TEXT_ARG (known));
+    return EXPLAIN_SUSPECT;
+}
+
+/* ---- folding ---- */
+
+static bool is_of_run (const struct asked *asked, const struct host_receipt *host)
+{
+    return text_equal (host->run, asked->header->run);
+}
+
+static void add_host (struct explain_hosts *hosts, struct text name, uint32_t most, struct arena *arena)
+{
+    if (!hosts->items)
+        hosts->items = arena_array (arena, most, sizeof (*hosts->items));
+    hosts->items[hosts->n++] = name;
+}
+
+static struct explain_answer *answer_for (struct explain_step *step, enum explain_mark mark, struct text text)
+{
+    for (uint32_t i = 0; i < step->answers_n; i++)
+        if (step->answers[i].mark == mark && text_equal (step->answers[i].text, text))
+            return &step->answers[i];
+    step->answers[step->answers_n] = (struct explain_answer) { .mark = mark, .text = text };
+    return &step->answers[step->answers_n++];
+}
+
+static int suspects_first (const void *a, const void *b)
+{
+    const struct explain_answer *x = a, *y = b;
+    if (x->mark != y->mark)
+        return x->mark > y->mark ? -1 : 1;
+    if (x->hosts.n != y->hosts.n)
+        return x->hosts.n < y->hosts.n ? -1 : 1; /* the minority is what one looks for */
+    return text_compare (x->text, y->text);
+}
+
+/* Hosts that should be alike and are not make the smaller groups suspect. */
+static void suspect_minority (struct explain_step *step)
+{
+    uint32_t largest = 0, clear = 0;
+    for (uint32_t i = 0; i < step->answers_n; i++) {
+        clear += step->answers[i].mark == EXPLAIN_CLEAR;
+        if (step->answers[i].mark == EXPLAIN_CLEAR && step->answers[i].hosts.n > largest)
+            largest = step->answers[i].hosts.n;
+    }
+    for (uint32_t i = 0; i < step->answers_n && clear > 1; i++)
+        if (step->answers[i].mark == EXPLAIN_CLEAR && step->answers[i].hosts.n < largest)
+            step->answers[i].mark = EXPLAIN_SUSPECT;
+}
+
+static void ask (const struct asked *asked, size_t at, struct explain_step *step)
+{
+    const struct slice_receipt *receipt = asked->receipt;
+    *step = (struct explain_step) { .id = questions[at].id, .question = questions[at].question };
+    step->answers = arena_array (asked->arena, receipt->hosts.n, sizeof (*step->answers));
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        struct text text = { 0 };
+        if (!is_of_run (asked, &receipt->hosts.items[i]))
+            continue;
+        enum explain_mark mark = answer_with_cause (asked, &receipt->hosts.items[i], at, &text);
+        add_host (&answer_for (step, mark, text)->hosts, receipt->hosts.items[i].host, receipt->hosts.n, asked->arena);
+    }
+    if (questions[at].alike)
+        suspect_minority (step);
+    if (step->answers_n)
+        qsort (step->answers, step->answers_n, sizeof (*step->answers), suspects_first);
+    step->mark = step->answers_n ? step->answers[0].mark : EXPLAIN_UNKNOWN;
+}
+
+/* ---- causes ---- */
+
+static bool same_cause (const struct explain_cause *a, const struct rung_receipt *b)
+{
+    return a->outcome == b->outcome && a->cause.layer == b->cause.layer && text_equal (a->cause.signature, b->cause.signature) &&
+           text_equal (a->cause.text, b->cause.text);
+}
+
+static struct explain_cause *cause_for (struct explanation *out, const struct rung_receipt *rung)
+{
+    for (uint32_t i = 0; i < out->causes_n; i++)
+        if (same_cause (&out->causes[i], rung))
+            return &out->causes[i];
+    out->causes[out->causes_n] = (struct explain_cause) {
+        .outcome = rung->outcome, .pass = rung->pass, .cause = rung->cause,
+        .recognised = rung->cause.signature.len > 0 || (rung->cause.layer != LAYER_UNKNOWN && rung->cause.layer != LAYER_NONE),
+    };
+    return &out->causes[out->causes_n++];
+}
+
+/* The deciding line may name a pid or a time, so it does not part causes: but no host's words are given as another's. */
+static void add_printed (const struct asked *asked, struct explain_cause *cause, const struct host_receipt *host, struct text evidence)
+{
+    uint32_t i = 0;
+    while (i < cause->printed_n && !text_equal (cause->printed[i].text, evidence))
+        i++;
+    if (!evidence.len)
+        return;
+    if (i == EXPLAIN_PRINTED_MAX) {
+        cause->printed_more++;
+        return;
+    }
+    if (i == cause->printed_n)
+        cause->printed[cause->printed_n++].text = evidence;
+    add_host (&cause->printed[i].hosts, host->host, asked->receipt->hosts.n, asked->arena);
+}
+
+static void add_fallen (const struct asked *asked, struct explanation *out, const struct host_receipt *host, const struct rung_receipt *rung)
+{
+    struct explain_cause *cause = cause_for (out, rung);
+    add_host (&cause->hosts, host->host, asked->receipt->hosts.n, asked->arena);
+    add_printed (asked, cause, host, rung->cause.evidence);
+}
+
+static int larger_first (const void *a, const void *b)
+{
+    const struct explain_cause *x = a, *y = b;
+    if (x->hosts.n != y->hosts.n)
+        return x->hosts.n > y->hosts.n ? -1 : 1;
+    return text_compare (x->cause.text, y->cause.text);
+}
+
+static void find_causes (const struct asked *asked, struct explanation *out)
+{
+    const struct slice_receipt *receipt = asked->receipt;
+    out->causes = arena_array (asked->arena, receipt->hosts.n, sizeof (*out->causes));
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct host_receipt *host = &receipt->hosts.items[i];
+        const struct rung_receipt *rung = is_of_run (asked, host) ? last_at (asked, host) : NULL;
+        if (!rung || rung->outcome == OUTCOME_NONE || rung->outcome == OUTCOME_NOT_REACHED)
+            continue;
+        if (rung->outcome == OUTCOME_PASSED || rung->outcome == OUTCOME_CASCADE)
+            add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host, receipt->hosts.n, asked->arena);
+        else
+            add_fallen (asked, out, host, rung);
+    }
+    if (out->causes_n)
+        qsort (out->causes, out->causes_n, sizeof (*out->causes), larger_first);
+}
+
+static void take_history (const struct asked *asked, struct explanation *out)
+{
+    out->history = arena_array (asked->arena, EXPLAIN_HISTORY_MAX, sizeof (*out->history));
+    for (uint32_t i = 0; i < asked->receipt->recoveries.n && out->history_n < EXPLAIN_HISTORY_MAX; i++)
+        if (text_equal (asked->receipt->recoveries.items[i].run, asked->header->run))
+            out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
+}
+
+static void find_differences (const struct asked *asked, const struct drift_rule *rules, uint32_t rules_n, struct explanation *out)
+{
+    static const struct drift_manner manner = { .value_bytes = 60, .hosts_bytes = 60 };
+    const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
+    struct drift drift;
+    struct buf sentence;
+    buf_init (&sentence, CLIPPED_BYTES);
+    drift_find (asked->receipt, &query, asked->arena, &drift);
+    out->differences = arena_array (asked->arena, EXPLAIN_DIFFERENCES_MAX, sizeof (*out->differences));
+    for (; out->differences_n < drift.findings && out->differences_n < EXPLAIN_DIFFERENCES_MAX; out->differences_n++) {
+        const struct drift_item *item = &drift.items[out->differences_n];
+        uint32_t at = 0;
+        buf_clear (&sentence);
+        drift_sentence (&drift, item, drift_minority_next (item, &at), &manner, &sentence);
+        out->differences[out->differences_n] = text_copy (asked->arena, buf_as_text (&sentence));
+    }
+    out->differences_more = drift.findings - out->differences_n + drift.left_out;
+    buf_release (&sentence);
+}
+
+void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct arena *arena,
+                   struct explanation *out)
+{
+    *out = (struct explanation) { 0 };
+    if (receipt->headers.n == 0)
+        return;
+    out->header = &receipt->headers.items[0];
+    struct frontier frontier = frontier_of_slice (out->header, receipt);
+    if (frontier.next_failing >= 0)
+        out->rung = out->header->rungs.items[frontier.next_failing];
+    struct asked asked = { receipt, out->header, out->rung, arena };
+    if (out->rung.len)
+        find_causes (&asked, out);
+    for (size_t i = 0; i < EXPLAIN_STEPS; i++)
+        ask (&asked, i, &out->steps[i]);
+    find_differences (&asked, rules, rules_n, out);
+    take_history (&asked, out);
+}

@@ -1,0 +1,213 @@
+#include "coordinator/view/explain_print.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "common/model/hostset.h"
+
+enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, FOLDED_BYTES = 1 << 20 };
+
+/* ---- text ---- */
+
+static void add_hosts (const struct explain_hosts *hosts, struct buf *out)
+{
+    struct buf folded;
+    buf_init (&folded, FOLDED_BYTES);
+    hostset_fold (hosts->items, hosts->n, &folded);
+    buf_escaped (out, buf_as_text (&folded), SENTENCE_COLUMNS);
+    buf_release (&folded);
+}
+
+static void add_line (const char *label, struct text text, uint32_t columns, struct buf *out)
+{
+    if (!text.len)
+        return;
+    buf_puts (out, label);
+    buf_escaped (out, text, columns);
+    buf_byte (out, '\n');
+}
+
+/* Several lines as printed; each gets its own. */
+static void add_evidence (const char *label, struct text evidence, struct buf *out)
+{
+    uint32_t from = 0;
+    for (uint32_t i = 0; i <= evidence.len; i++) {
+        if (i < evidence.len && evidence.ptr[i] != '\n')
+            continue;
+        add_line (from == 0 ? label : "             ", (struct text) { evidence.ptr + from, i - from }, EVIDENCE_COLUMNS, out);
+        from = i + 1;
+    }
+}
+
+static void add_printed (const struct explain_cause *cause, struct buf *out)
+{
+    for (uint32_t i = 0; i < cause->printed_n; i++) {
+        buf_puts (out, "    printed");
+        if (cause->printed_n > 1 || cause->printed[i].hosts.n < cause->hosts.n) {
+            buf_puts (out, " by ");
+            add_hosts (&cause->printed[i].hosts, out);
+        }
+        add_evidence (": ", cause->printed[i].text, out);
+    }
+    if (cause->printed_more)
+        buf_printf (out, "    and other lines by %u more (sliceup logs)\n", cause->printed_more);
+}
+
+static void add_cause (const struct explain_cause *cause, struct buf *out)
+{
+    buf_puts (out, "  ");
+    add_hosts (&cause->hosts, out);
+    buf_printf (out, "  %s, owner: %s%s%.*s\n", names_of (&outcome_names, cause->outcome), names_of (&layer_names, cause->cause.layer),
+                cause->cause.signature.len ? ", recognised as " : cause->recognised ? "" : " (no known text: nobody is blamed by guessing)",
+                TEXT_ARG (cause->cause.signature));
+    add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
+    add_printed (cause, out);
+    add_line ("    next:    ", cause->cause.next, SENTENCE_COLUMNS, out);
+}
+
+static void add_causes (const struct explanation *explanation, struct buf *out)
+{
+    if (!explanation->rung.len)
+        return;
+    buf_puts (out, "\nwhose fault\n");
+    for (uint32_t i = 0; i < explanation->causes_n; i++)
+        add_cause (&explanation->causes[i], out);
+    if (!explanation->causes_n)
+        buf_puts (out, "  nobody: no host that came to this rung ended badly by itself\n");
+    if (explanation->cascades.n) {
+        buf_puts (out, "  ");
+        add_hosts (&explanation->cascades, out);
+        buf_puts (out, "  fell with it (cascade)\n");
+    }
+    if (explanation->passed.n) {
+        buf_puts (out, "  ");
+        add_hosts (&explanation->passed, out);
+        buf_puts (out, "  passed it\n");
+    }
+}
+
+static void add_step (uint32_t number, const struct explain_step *step, struct buf *out)
+{
+    static const char *const shown[] = { "", "clear", "not known", "look here" };
+    buf_printf (out, "\n%u. %-52s %s\n", number, step->question, shown[step->mark]);
+    for (uint32_t i = 0; i < step->answers_n && i < ANSWERS_SHOWN; i++) {
+        const struct explain_answer *answer = &step->answers[i];
+        buf_printf (out, "   %s ", answer->mark == EXPLAIN_SUSPECT ? "!" : answer->mark == EXPLAIN_UNKNOWN ? "?" : " ");
+        add_hosts (&answer->hosts, out);
+        buf_puts (out, ": ");
+        buf_escaped (out, answer->text, SENTENCE_COLUMNS);
+        buf_byte (out, '\n');
+    }
+    if (step->answers_n > ANSWERS_SHOWN)
+        buf_printf (out, "     ... and %u other answers (--json has them all)\n", step->answers_n - ANSWERS_SHOWN);
+}
+
+void explain_text (const struct explanation *explanation, struct buf *out)
+{
+    const struct header *header = explanation->header;
+    if (!header) {
+        buf_puts (out, "nothing was begun: there is nothing to explain\n");
+        return;
+    }
+    struct text run = text_clip (header->run, 8);
+    buf_printf (out, "run %.*s: ", TEXT_ARG (run));
+    buf_escaped (out, header->sentence.len ? header->sentence
+                                           : TEXT_LIT ("not ended; this is as far as it has come (what is waited for: sliceup status)"),
+                 SENTENCE_COLUMNS);
+    buf_byte (out, '\n');
+    add_causes (explanation, out);
+    for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
+        add_step (i + 1, &explanation->steps[i], out);
+    for (uint32_t i = 0; i < explanation->differences_n; i++) {
+        if (i == 0)
+            buf_puts (out, "\nhow the hosts differ\n");
+        add_line ("  ", explanation->differences[i], SENTENCE_COLUMNS, out);
+    }
+    if (explanation->differences_more)
+        buf_printf (out, "  ... and in %u other ways: sliceup drift %.*s\n", explanation->differences_more, TEXT_ARG (run));
+    for (uint32_t i = 0; i < explanation->history_n; i++) {
+        if (i == 0)
+            buf_puts (out, "\nwhat went before\n");
+        add_line ("  ", explanation->history[i], SENTENCE_COLUMNS, out);
+    }
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_text (struct text text)
+{
+    json_t *value = json_stringn (text.len ? text.ptr : "", text.len);
+    return value ? value : json_string (""); /* records hold UTF-8 only */
+}
+
+static json_t *json_hosts (const struct explain_hosts *hosts)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < hosts->n; i++)
+        json_array_append_new (list, json_text (hosts->items[i]));
+    return list;
+}
+
+static json_t *json_printed (const struct explain_cause *cause)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < cause->printed_n; i++)
+        json_array_append_new (list, json_pack ("{s:o, s:o}", "text", json_text (cause->printed[i].text), "hosts",
+                                                json_hosts (&cause->printed[i].hosts)));
+    return list;
+}
+
+static json_t *json_causes (const struct explanation *explanation)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < explanation->causes_n; i++) {
+        const struct explain_cause *cause = &explanation->causes[i];
+        json_array_append_new (list, json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
+                                                names_of (&outcome_names, cause->outcome), "layer",
+                                                names_of (&layer_names, cause->cause.layer), "signature", json_text (cause->cause.signature),
+                                                "recognised", (int) cause->recognised, "text", json_text (cause->cause.text), "printed",
+                                                json_printed (cause), "next", json_text (cause->cause.next)));
+    }
+    return list;
+}
+
+static json_t *json_steps (const struct explanation *explanation)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < EXPLAIN_STEPS; i++) {
+        const struct explain_step *step = &explanation->steps[i];
+        json_t *answers = json_array ();
+        for (uint32_t k = 0; k < step->answers_n; k++)
+            json_array_append_new (answers, json_pack ("{s:s, s:o, s:o}", "mark", names_of (&explain_mark_names, step->answers[k].mark), "text",
+                                                       json_text (step->answers[k].text), "hosts", json_hosts (&step->answers[k].hosts)));
+        json_array_append_new (list, json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question, "mark",
+                                                names_of (&explain_mark_names, step->mark), "answers", answers));
+    }
+    return list;
+}
+
+static json_t *json_texts (const struct text *items, uint32_t n)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new (list, json_text (items[i]));
+    return list;
+}
+
+void explain_json (const struct explanation *explanation, struct buf *out)
+{
+    static const struct header nobody;
+    const struct header *header = explanation->header ? explanation->header : &nobody;
+    json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "sliceup.explain/1", "run", json_text (header->run),
+                             "slice", json_text (header->slice), "sentence", json_text (header->sentence), "rung",
+                             json_text (explanation->rung), "causes", json_causes (explanation), "cascades",
+                             json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "steps",
+                             header == &nobody ? json_array () : json_steps (explanation), "differences",
+                             json_texts (explanation->differences, explanation->differences_n), "history",
+                             json_texts (explanation->history, explanation->history_n));
+    char *text = json_dumps (all, JSON_INDENT (2));
+    buf_puts (out, text);
+    buf_byte (out, '\n');
+    free (text);
+    json_decref (all);
+}

@@ -1,0 +1,193 @@
+/* links: coordinator_io */
+#include "coordinator/io/calibration_store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+
+struct place { char home[64], path[96]; struct arena arena; struct err err; };
+
+static int set_up (void **state)
+{
+    static struct place place;
+    place = (struct place) { .home = "/tmp/calibration-test-XXXXXX" };
+    if (!mkdtemp (place.home))
+        return -1;
+    snprintf (place.path, sizeof place.path, "%s/calibration.db", place.home);
+    *state = &place;
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    struct place *place = *state;
+    arena_release (&place->arena);
+    place->arena = (struct arena) { 0 };
+    return folder_remove (place->home, NULL);
+}
+
+static struct measure sample (uint64_t wall_ms)
+{
+    return (struct measure) {
+        .signature = TEXT_LIT ("0123456789abcdef"), .shape = TEXT_LIT ("fedcba9876543210"), .rung = TEXT_LIT ("dense"),
+        .slice = TEXT_LIT ("v6e"), .run = TEXT_LIT ("11112222333344445555666677778888"), .pins = TEXT_LIT ("jax-tpu 0011"),
+        .pass = PASS_COLD, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .failure = TEXT_LIT ("hbm-compile"),
+        .cause = TEXT_LIT ("Ran out of memory"), .bad = true, .hosts = 4, .predicted_bytes = UINT64_C (49) << 30,
+        .device_peak_bytes = 7, .host_peak_bytes = 8, .start_ms = 9, .duration_ms = 10, .wall_ms = wall_ms,
+    };
+}
+
+static void add (struct place *place, struct measure measure)
+{
+    struct measure_list one = { &measure, 1 };
+    if (calibration_add (place->home, &one, &place->err) < 0)
+        fail_msg ("%s", place->err.text);
+}
+
+static struct measure_list all (struct place *place, const char *signature)
+{
+    struct measure_list found;
+    if (calibration_read (place->home, text_of (signature), &place->arena, &found, &place->err) < 0)
+        fail_msg ("%s", place->err.text);
+    return found;
+}
+
+static void nothing_was_measured_yet (void **state)
+{
+    uint32_t forgotten = 1;
+    assert_int_equal (all (*state, "").n, 0);
+    assert_int_equal (calibration_forget (((struct place *) *state)->home, TEXT_LIT ("x"), &forgotten, NULL), 0);
+    assert_int_equal (forgotten, 0);
+    assert_int_not_equal (access (((struct place *) *state)->path, F_OK), 0); /* asking makes no file */
+}
+
+static void what_was_added_is_read_as_it_was (void **state)
+{
+    struct measure wanted = sample (1000);
+    add (*state, wanted);
+    struct measure_list found = all (*state, "0123456789abcdef");
+    assert_int_equal (found.n, 1);
+    const struct measure *m = &found.items[0];
+    assert_true (text_equal (m->signature, wanted.signature) && text_equal (m->shape, wanted.shape) && text_equal (m->rung, wanted.rung));
+    assert_true (text_equal (m->slice, wanted.slice) && text_equal (m->run, wanted.run) && text_equal (m->pins, wanted.pins));
+    assert_true (text_equal (m->failure, wanted.failure) && text_equal (m->cause, wanted.cause) && m->bad);
+    assert_int_equal (m->pass, PASS_COLD);
+    assert_int_equal (m->outcome, OUTCOME_FAILED);
+    assert_int_equal (m->layer, LAYER_PROGRAM);
+    assert_int_equal (m->hosts, 4);
+    assert_int_equal (m->predicted_bytes, UINT64_C (49) << 30);
+    assert_true (m->device_peak_bytes == 7 && m->host_peak_bytes == 8 && m->start_ms == 9 && m->duration_ms == 10 && m->wall_ms == 1000);
+    assert_int_equal (all (*state, "another").n, 0);
+    struct stat st;
+    assert_int_equal (stat (((struct place *) *state)->path, &st), 0);
+    assert_int_equal (st.st_mode & 0777, 0600);
+}
+
+static void a_resumed_run_adds_nothing_twice (void **state)
+{
+    add (*state, sample (1000));
+    add (*state, sample (1000));
+    assert_int_equal (all (*state, "").n, 1);
+}
+
+static void the_newest_stands_first_and_the_oldest_goes (void **state)
+{
+    for (uint32_t i = 1; i <= CALIBRATION_KEPT + 6; i++)
+        add (*state, sample (i));
+    struct measure_list found = all (*state, "");
+    assert_int_equal (found.n, CALIBRATION_KEPT);
+    assert_int_equal (found.items[0].wall_ms, CALIBRATION_KEPT + 6);
+    assert_int_equal (found.items[found.n - 1].wall_ms, 7);
+}
+
+static void a_launch_can_be_forgotten (void **state)
+{
+    struct place *place = *state;
+    struct measure other = sample (3);
+    uint32_t forgotten;
+    other.signature = TEXT_LIT ("aaaaaaaaaaaaaaaa");
+    add (place, sample (1));
+    add (place, sample (2));
+    add (place, other);
+    assert_int_equal (calibration_forget (place->home, sample (1).signature, &forgotten, &place->err), 0);
+    assert_int_equal (forgotten, 2);
+    assert_int_equal (all (place, "").n, 1);
+}
+
+static void run_sql (const char *path, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_close (db), SQLITE_OK);
+}
+
+static void another_versions_file_is_left_alone (void **state)
+{
+    struct place *place = *state;
+    struct measure measure = sample (5);
+    struct measure_list one = { &measure, 1 }, found;
+    add (place, sample (1));
+    run_sql (place->path, "PRAGMA user_version = 2");
+    assert_int_equal (calibration_add (place->home, &one, &place->err), -1);
+    assert_non_null (strstr (place->err.text, "has format 2, expected 1"));
+    assert_int_equal (calibration_read (place->home, TEXT_LIT (""), &place->arena, &found, &place->err), -1);
+    run_sql (place->path, "PRAGMA user_version = 1");
+    assert_int_equal (all (place, "").n, 1);
+}
+
+/* As a process leaves it that was killed right after it made the file. */
+static void an_empty_file_is_no_measure_and_is_finished_later (void **state)
+{
+    struct place *place = *state;
+    close (open (place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    assert_int_equal (all (place, "").n, 0);
+    add (place, sample (1));
+    assert_int_equal (all (place, "").n, 1);
+}
+
+static void a_damaged_file_is_said (void **state)
+{
+    struct place *place = *state;
+    struct measure_list found;
+    FILE *file = fopen (place->path, "we");
+    assert_non_null (file);
+    for (int i = 0; i < 1000; i++)
+        fputs ("no database at all\n", file);
+    assert_int_equal (fclose (file), 0);
+    assert_int_equal (chmod (place->path, 0600), 0);
+    assert_int_equal (calibration_read (place->home, TEXT_LIT (""), &place->arena, &found, &place->err), -1);
+    assert_int_equal (place->err.code, ERR_DAMAGE);
+}
+
+static void words_of_a_stranger_are_no_words_of_ours (void **state)
+{
+    struct place *place = *state;
+    add (place, sample (1));
+    run_sql (place->path, "UPDATE measure SET pass = 'nonsense', outcome = '', cause = CAST (x'ff' AS TEXT), hosts = -3");
+    struct measure_list found = all (place, "");
+    assert_int_equal (found.items[0].pass, PASS_NONE);
+    assert_int_equal (found.items[0].outcome, OUTCOME_NONE);
+    assert_int_equal (found.items[0].hosts, 0);
+    assert_true (text_is (found.items[0].cause, "(not readable)"));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+        T (nothing_was_measured_yet), T (what_was_added_is_read_as_it_was), T (a_resumed_run_adds_nothing_twice),
+        T (the_newest_stands_first_and_the_oldest_goes), T (a_launch_can_be_forgotten), T (another_versions_file_is_left_alone),
+        T (an_empty_file_is_no_measure_and_is_finished_later), T (a_damaged_file_is_said), T (words_of_a_stranger_are_no_words_of_ours),
+#undef T
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* links: coordinator_view */
+#include "coordinator/view/explain_print.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HOSTS = 8 };
+
+struct story {
+    struct arena arena;
+    struct header header;
+    struct text rungs[2], names[HOSTS];
+    struct host_receipt hosts[HOSTS];
+    struct rung_receipt attempts[HOSTS][2];
+    struct var bundle[HOSTS][2], facts[HOSTS][2], observed[HOSTS][1], launched[HOSTS][1];
+    struct slice_receipt receipt;
+    struct explanation told;
+};
+
+static void fill_host (struct story *story, uint32_t i)
+{
+    struct host_receipt *host = &story->hosts[i];
+    story->names[i] = text_format (&story->arena, "v6e-%u", i);
+    story->bundle[i][0] = (struct var) { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") };
+    story->bundle[i][1] = (struct var) { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2") };
+    story->facts[i][0] = (struct var) { TEXT_LIT ("device.holders"), TEXT_LIT ("none") };
+    story->facts[i][1] = (struct var) { TEXT_LIT ("libtpu.lockfile"), TEXT_LIT ("absent") };
+    story->launched[i][0] = (struct var) { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_b") };
+    story->observed[i][0] = (struct var) { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_b --xla_a") };
+    story->attempts[i][0] = (struct rung_receipt) { .rung = TEXT_LIT ("probe"), .pass = PASS_ONCE, .attempt = 1, .outcome = OUTCOME_PASSED };
+    story->attempts[i][1] = (struct rung_receipt) { .rung = TEXT_LIT ("dense"), .pass = PASS_ONCE, .attempt = 1,
+                                                    .outcome = OUTCOME_CASCADE, .phase = TEXT_LIT ("run"),
+                                                    .cause = { .layer = LAYER_COLLECTIVE, .text = TEXT_LIT ("fell because v6e-3 did") } };
+    *host = (struct host_receipt) { .run = story->header.run, .host = story->names[i], .rank = i };
+    host->bundle = (var_list) { story->bundle[i], 2 };
+    host->facts = (var_list) { story->facts[i], 2 };
+    host->policy.profile = TEXT_LIT ("tpu-v6e");
+    host->policy.launched = (var_list) { story->launched[i], 1 };
+    host->policy.observed = (var_list) { story->observed[i], 1 };
+    host->backend.requested = TEXT_LIT ("tpu");
+    host->backend.observed = (struct backend) { .platform = TEXT_LIT ("tpu"), .device_kind = TEXT_LIT ("TPU v6 lite"),
+                                                .kernel_path = TEXT_LIT ("reference"), .devices = 32, .local_devices = 4 };
+    host->rungs.items = story->attempts[i];
+    host->rungs.n = 2;
+}
+
+/* Eight hosts; v6e-3's device was busy and the others fell with it. */
+static int set_up (void **state)
+{
+    struct story *story = mem_alloc (sizeof *story);
+    memset (story, 0, sizeof *story);
+    story->rungs[0] = TEXT_LIT ("probe");
+    story->rungs[1] = TEXT_LIT ("dense");
+    story->header = (struct header) { .run = TEXT_LIT ("0123456789abcdef"), .slice = TEXT_LIT ("v6e"), .sentence = TEXT_LIT ("slice v6e: stopped at rung dense") };
+    story->header.rungs.items = story->rungs;
+    story->header.rungs.n = 2;
+    for (uint32_t i = 0; i < HOSTS; i++)
+        fill_host (story, i);
+    struct rung_receipt *culprit = &story->attempts[3][1];
+    culprit->outcome = OUTCOME_FAILED;
+    culprit->phase = TEXT_LIT ("init");
+    culprit->cause = (struct cause) { LAYER_DEVICE, TEXT_LIT ("vfio-busy"), TEXT_LIT ("exit status 1 in phase init"),
+                                      TEXT_LIT ("open(/dev/vfio/0): Device or resource busy\n\x1b[31msecond line"), TEXT_LIT ("find the holder") };
+    story->receipt.headers.items = &story->header;
+    story->receipt.headers.n = 1;
+    story->receipt.hosts.items = story->hosts;
+    story->receipt.hosts.n = HOSTS;
+    *state = story;
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    struct story *story = *state;
+    arena_release (&story->arena);
+    mem_free (story);
+    return 0;
+}
+
+static void explain (struct story *story)
+{
+    explain_make (&story->receipt, NULL, 0, &story->arena, &story->told);
+}
+
+static const struct explain_step *step (struct story *story, const char *id)
+{
+    for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
+        if (strcmp (story->told.steps[i].id, id) == 0)
+            return &story->told.steps[i];
+    fail_msg ("no step %s", id);
+    return NULL;
+}
+
+static void one_cause_and_seven_cascades (void **state)
+{
+    struct story *story = *state;
+    explain (story);
+    assert_true (text_is (story->told.rung, "dense"));
+    assert_int_equal (story->told.causes_n, 1);
+    assert_int_equal (story->told.causes[0].hosts.n, 1);
+    assert_true (text_is (story->told.causes[0].hosts.items[0], "v6e-3"));
+    assert_true (story->told.causes[0].recognised);
+    assert_int_equal (story->told.cascades.n, 7);
+    assert_int_equal (story->told.passed.n, 0);
+}
+
+static void equal_answers_fold_and_are_clear (void **state)
+{
+    struct story *story = *state;
+    story->attempts[3][1].cause.layer = LAYER_COLLECTIVE;
+    explain (story);
+    assert_int_equal (step (story, "frontend")->answers_n, 1);
+    assert_int_equal (step (story, "frontend")->answers[0].hosts.n, HOSTS);
+    assert_int_equal (step (story, "frontend")->mark, EXPLAIN_CLEAR);
+    assert_int_equal (step (story, "policy")->mark, EXPLAIN_CLEAR); /* the words of a flag have no order */
+    assert_int_equal (step (story, "device")->mark, EXPLAIN_CLEAR);
+    assert_int_equal (step (story, "backend")->mark, EXPLAIN_CLEAR);
+    assert_int_equal (step (story, "end")->mark, EXPLAIN_SUSPECT);
+    assert_true (text_is (step (story, "end")->answers[0].hosts.items[0], "v6e-3"));
+}
+
+static void a_holder_is_where_to_look (void **state)
+{
+    struct story *story = *state;
+    story->facts[3][0].value = TEXT_LIT ("/dev/vfio/0 by process 4711 (python)");
+    story->attempts[3][1].cause.layer = LAYER_COLLECTIVE;
+    explain (story);
+    const struct explain_step *device = step (story, "device");
+    assert_int_equal (device->mark, EXPLAIN_SUSPECT);
+    assert_true (text_is (device->answers[0].text, "/dev/vfio/0 by process 4711 (python)"));
+    assert_int_equal (device->answers[0].hosts.n, 1);
+}
+
+static void a_failure_of_its_layer_outweighs_a_fact_from_before (void **state)
+{
+    struct story *story = *state;
+    explain (story);
+    const struct explain_step *device = step (story, "device");
+    assert_int_equal (device->mark, EXPLAIN_SUSPECT);
+    assert_true (text_is (device->answers[0].text, "held by none; but what failed at rung dense is of this layer: vfio-busy"));
+    assert_int_equal (device->answers[0].hosts.n, 1);
+    assert_int_equal (device->answers[1].mark, EXPLAIN_CLEAR);
+}
+
+static void causes_of_different_signatures_stay_apart (void **state)
+{
+    struct story *story = *state;
+    story->attempts[5][1].outcome = OUTCOME_FAILED;
+    story->attempts[5][1].cause = story->attempts[3][1].cause;
+    story->attempts[5][1].cause.signature = TEXT_LIT ("tpu-in-use");
+    explain (story);
+    assert_int_equal (story->told.causes_n, 2);
+}
+
+static void what_nobody_said_is_not_clear (void **state)
+{
+    struct story *story = *state;
+    story->attempts[3][1].cause.layer = LAYER_COLLECTIVE;
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->hosts[i].facts.n = 0;
+        story->hosts[i].bundle.n = 0;
+        story->hosts[i].policy.observed.n = 0;
+        story->hosts[i].backend.observed = (struct backend) { 0 };
+    }
+    story->facts[0][0].value = TEXT_LIT ("none seen; not every process could be looked at");
+    story->hosts[0].facts.n = 1;
+    explain (story);
+    static const char *const asked[] = { "frontend", "device", "policy", "backend" };
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal (step (story, asked[i])->mark, EXPLAIN_UNKNOWN);
+}
+
+static void the_minority_is_suspect (void **state)
+{
+    struct story *story = *state;
+    story->bundle[5][1].value = TEXT_LIT ("0.10.1");
+    story->observed[2][0].value = TEXT_LIT ("--xla_a");
+    explain (story);
+    assert_int_equal (step (story, "frontend")->mark, EXPLAIN_SUSPECT);
+    assert_true (text_is (step (story, "frontend")->answers[0].hosts.items[0], "v6e-5"));
+    assert_int_equal (step (story, "policy")->mark, EXPLAIN_SUSPECT);
+    assert_true (text_find (step (story, "policy")->answers[0].text, TEXT_LIT ("'--xla_a' after the imports, launched as '--xla_a --xla_b'"), NULL));
+}
+
+static void another_backend_is_suspect_on_all (void **state)
+{
+    struct story *story = *state;
+    for (uint32_t i = 0; i < HOSTS; i++)
+        story->hosts[i].backend.observed.platform = TEXT_LIT ("cpu");
+    explain (story);
+    assert_int_equal (step (story, "backend")->mark, EXPLAIN_SUSPECT);
+    assert_int_equal (step (story, "backend")->answers_n, 1);
+}
+
+static void passes_in_parts_are_not_where_it_ended (void **state)
+{
+    struct story *story = *state;
+    struct rung_receipt more[3] = { story->attempts[3][0], story->attempts[3][1], story->attempts[3][1] };
+    more[2].purpose = PURPOSE_ISOLATION;
+    more[2].outcome = OUTCOME_PASSED;
+    story->hosts[3].rungs.items = more;
+    story->hosts[3].rungs.n = 3;
+    explain (story);
+    assert_int_equal (story->told.causes_n, 1);
+    assert_int_equal (story->told.passed.n, 0);
+}
+
+static struct text printed (struct story *story, bool json)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    if (json)
+        explain_json (&story->told, &out);
+    else
+        explain_text (&story->told, &out);
+    struct text text = text_copy (&story->arena, buf_as_text (&out));
+    buf_release (&out);
+    return text;
+}
+
+static void expect (struct text text, const char *words)
+{
+    if (!text_find (text, text_of (words), NULL))
+        fail_msg ("no '%s' in:\n%.*s", words, TEXT_ARG (text));
+}
+
+static void words_of_one_host_are_not_given_as_anothers (void **state)
+{
+    struct story *story = *state;
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->attempts[i][1].outcome = OUTCOME_FAILED;
+        story->attempts[i][1].cause = story->attempts[3][1].cause;
+        story->attempts[i][1].cause.evidence = text_format (&story->arena, "line %u", i < 4 ? 0 : i);
+    }
+    explain (story);
+    const struct explain_cause *cause = &story->told.causes[0];
+    assert_int_equal (cause->hosts.n, HOSTS);
+    assert_int_equal (cause->printed_n, 3);
+    assert_int_equal (cause->printed[0].hosts.n, 4);
+    assert_int_equal (cause->printed[1].hosts.n, 1);
+    assert_int_equal (cause->printed_more, HOSTS - 6);
+    expect (printed (story, false), "    printed by v6e-[0-3]: line 0\n    printed by v6e-4: line 4\n");
+}
+
+static void a_person_reads_the_fault_first (void **state)
+{
+    struct story *story = *state;
+    explain (story);
+    struct text text = printed (story, false);
+    expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device, recognised as vfio-busy\n");
+    expect (text, "    printed: open(/dev/vfio/0): Device or resource busy\n");
+    expect (text, "  v6e-[0-2,4-7]  fell with it (cascade)\n");
+    expect (text, "1. which frontend owned the path?");
+    assert_false (text_find (text, TEXT_LIT ("\x1b"), NULL)); /* nothing that a host said drives the terminal */
+}
+
+static bool says (struct story *story, const char *id, const char *text)
+{
+    const struct explain_step *asked = step (story, id);
+    for (uint32_t i = 0; i < asked->answers_n; i++)
+        if (text_is (asked->answers[i].text, text))
+            return true;
+    return false;
+}
+
+static void who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung (void **state)
+{
+    struct story *story = *state;
+    story->hosts[5].rungs.n = 0;
+    explain (story);
+    assert_true (says (story, "end", text_format (&story->arena, "never came to rung %.*s", TEXT_ARG (story->told.rung)).ptr));
+    for (uint32_t i = 0; i < HOSTS; i++)
+        story->hosts[i].rungs.n = 0;
+    explain (story);
+    assert_true (says (story, "end", "no rung has ended there"));
+}
+
+static void an_unknown_failure_blames_nobody (void **state)
+{
+    struct story *story = *state;
+    story->attempts[3][1].cause.layer = LAYER_UNKNOWN;
+    story->attempts[3][1].cause.signature = (struct text) { 0 };
+    explain (story);
+    expect (printed (story, false), "owner: unknown (no known text: nobody is blamed by guessing)");
+    expect (printed (story, true), "\"recognised\": false");
+}
+
+static void json_has_every_host_by_name (void **state)
+{
+    struct story *story = *state;
+    explain (story);
+    struct text text = printed (story, true);
+    expect (text, "\"schema\": \"sliceup.explain/1\"");
+    expect (text, "\"v6e-7\"");
+    expect (text, "\"id\": \"end\"");
+}
+
+static void a_run_that_reached_the_top_has_no_culprit (void **state)
+{
+    struct story *story = *state;
+    for (uint32_t i = 0; i < HOSTS; i++)
+        story->attempts[i][1].outcome = OUTCOME_PASSED;
+    explain (story);
+    assert_int_equal (story->told.rung.len, 0);
+    assert_int_equal (story->told.causes_n, 0);
+    assert_int_equal (step (story, "end")->mark, EXPLAIN_CLEAR);
+    assert_false (text_find (printed (story, false), TEXT_LIT ("whose fault"), NULL));
+    story->receipt.headers.n = 0;
+    explain (story);
+    expect (printed (story, false), "nothing to explain");
+    expect (printed (story, true), "\"steps\": []");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+        T (one_cause_and_seven_cascades), T (equal_answers_fold_and_are_clear), T (a_holder_is_where_to_look), T (a_failure_of_its_layer_outweighs_a_fact_from_before),
+        T (words_of_one_host_are_not_given_as_anothers), T (causes_of_different_signatures_stay_apart),
+        T (what_nobody_said_is_not_clear), T (the_minority_is_suspect), T (another_backend_is_suspect_on_all),
+        T (passes_in_parts_are_not_where_it_ended), T (a_person_reads_the_fault_first), T (an_unknown_failure_blames_nobody),
+        T (who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung),
+        T (json_has_every_host_by_name), T (a_run_that_reached_the_top_has_no_culprit),
+#undef T
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
