@@ -67,7 +67,7 @@ def tell(canary, found):
     canary.backend(
         platform=found[0].platform, platform_version=sliceup_canary.clean(client.platform_version),
         device_kind=found[0].device_kind, devices=len(found), local_devices=0,
-        process_count=len({device.process_index for device in found}), process_index=0, kernel_path="reference")
+        process_count=len({device.process_index for device in found}), process_index=0, kernel_path="native")
 
 
 def product(sizes):

@@ -5,13 +5,7 @@ args: batch (64), width (128); each a multiple of the mesh axis that splits it.
 """
 
 import sliceup_jax
-
-
-def small_integers(numpy, shape, salt):
-    """float32 of -1, 0 and 1: exact in every precision that a matrix unit may choose."""
-    size = int(numpy.prod(shape))
-    numbers = (numpy.arange(size, dtype=numpy.int64) * 7919 + salt) % 1009 % 3 - 1
-    return numbers.reshape(shape).astype(numpy.float32)
+from sliceup_blocks import small_integers
 
 
 def two_layers(x, w1, w2):

@@ -21,18 +21,15 @@ import aot_topology  # noqa: E402
 sys.path.remove(PARENT)
 
 from sliceup_canary import Failure  # noqa: E402
+from sliceup_jax_counting import Counting  # noqa: E402
 from sliceup_jax_keys import Keys  # noqa: E402
+import sliceup_jax_memory  # noqa: E402
 
 PACKAGES = ("jax", "jaxlib", "libtpu", "numpy", "scipy", "ml_dtypes", "opt_einsum")
+FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 INIT_TIMEOUT_S = 60
 HEARTBEAT_TIMEOUT_S = 20
 SHUTDOWN_TIMEOUT_S = 20
-
-REQUEST = "/jax/core/compile/backend_compile_duration"
-CONSULTED = "/jax/compilation_cache/compile_requests_use_cache"
-HIT = "/jax/compilation_cache/cache_hits"
-SAVED = "/jax/compilation_cache/compile_time_saved_sec"
-RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
 
 TEXTS = (
     ("collective", ("gloo", "coordination service", "coordination_service", "connection closed by peer",
@@ -41,45 +38,6 @@ TEXTS = (
     ("device", ("already in use", "device or resource busy", "unable to initialize backend")),
     ("compiler", ("resource_exhausted", "mosaic", "hlo")),
 )
-
-
-class Counting:
-    """Listens to jax.monitoring and keeps the canary's counters; must exist before the first compile."""
-
-    def __init__(self, jax, counted):
-        self.counted = counted
-        self.counted["cache_requests"] = 0
-        self.hit = False
-        self.seconds = {"compile_ms": 0.0, "retrieval_ms": 0.0, "saved_ms": 0.0}
-        jax.monitoring.register_event_listener(self.on_event)
-        jax.monitoring.register_event_duration_secs_listener(self.on_duration)
-
-    def on_event(self, event, **_):
-        if event == HIT:
-            self.hit = True
-            self.counted["cache_hits"] += 1
-        elif event == CONSULTED:
-            self.counted["cache_requests"] += 1
-
-    def on_duration(self, event, seconds, **_):
-        if event == SAVED:
-            self.add("saved_ms", max(seconds, 0.0))
-        elif event == RETRIEVAL:
-            self.add("retrieval_ms", seconds)
-        elif event == REQUEST:
-            self.on_request(seconds)
-
-    def on_request(self, seconds):
-        """Comes once after each compile or retrieval; after a retrieval its time is no compile time."""
-        self.counted["compile_requests"] += 1
-        if not self.hit:
-            self.add("compile_ms", seconds)
-        self.hit = False
-        self.counted["cache_misses"] = self.counted["compile_requests"] - self.counted["cache_hits"]
-
-    def add(self, counter, seconds):
-        self.seconds[counter] += seconds
-        self.counted[counter] = round(self.seconds[counter] * 1000)
 
 
 class Session:
@@ -94,6 +52,7 @@ class Session:
         self.jax, self.numpy = jax, numpy
         Counting(jax, canary.counted)
         self.keys = Keys(canary)
+        self.backend, self.programs, self.predicted_bytes = {}, 0, 0
         canary.bundle(versions())
         canary.policy()
         tell_arguments(canary)
@@ -130,16 +89,31 @@ class Session:
     def report_backend(self):
         jax, canary = self.jax, self.canary
         local = jax.local_devices()
-        canary.backend(
+        self.backend = dict(
             platform=local[0].platform, platform_version=sliceup_canary.clean(platform_version(local[0])),
             device_kind=local[0].device_kind, devices=jax.device_count(), local_devices=len(local),
-            process_count=jax.process_count(), process_index=jax.process_index(), kernel_path="reference")
+            process_count=jax.process_count(), process_index=jax.process_index())
+        self.tell_backend("native")
         wanted = canary.attempt["backend"]
         expect("launch-policy", "backend", wanted, local[0].platform)
         expect("platform", "devices of this host", canary.devices_per_host, len(local))
         expect("collective", "processes", canary.world, jax.process_count())
         # The mesh is laid out by rank; a runtime that numbers hosts otherwise would prove the wrong thing.
         expect("platform", "process index", canary.rank, jax.process_index())
+
+    @property
+    def platform(self):
+        """That of the devices in the mesh, which with compile_only are not here."""
+        return self.mesh.devices.flat[0].platform
+
+    def tell_backend(self, kernel_path):
+        self.canary.backend(**self.backend, kernel_path=kernel_path)
+
+    def tell_kernel(self, path):
+        """The backend once more, now that it is known which kernels run on it; docs/guide/ladder.md has the words."""
+        self.tell_backend(path)
+        # A receipt has one backend a host, the latest: a fact of its own name stays, and is compared between hosts.
+        self.canary.fact(f"kernel_path.{self.canary.attempt['rung']}", path)
 
     def make_mesh(self, devices):
         devices = sorted(devices, key=lambda device: (device.process_index, device.id))
@@ -175,6 +149,20 @@ class Session:
         shards = sorted(array.addressable_shards, key=lambda shard: [part.start or 0 for part in shard.index])
         return [self.numpy.asarray(shard.data) for shard in shards]
 
+    def largest_error(self, array, expected):
+        """Over all elements of local devices, in parts of the largest right value.
+
+        expected(index): the right values of one device's part, float64.
+        """
+        numpy, errors, sizes = self.numpy, [], []
+        for shard in array.addressable_shards:
+            right = expected(shard.index)
+            errors.append(numpy.abs(numpy.asarray(shard.data, numpy.float64) - right).max())
+            sizes.append(numpy.abs(right).max())
+        if max(sizes) == 0:
+            raise Failure("program", "all right values are 0, which proves nothing: choose other sizes")
+        return float(numpy.max(errors) / max(sizes))
+
     def scalar(self, array):
         """The value of a replicated array of shape (), read from the first local device."""
         return float(self.numpy.asarray(array.addressable_data(0)))
@@ -182,7 +170,8 @@ class Session:
     def finish(self):
         """Leaves the group before the canary says done: an exit handler would wait for peers later."""
         self.tell_cache()
-        self.canary.memory()
+        peak = 0 if self.compile_only else sliceup_jax_memory.peak_bytes(self.jax.local_devices())
+        self.canary.memory(self.predicted_bytes, peak)
         self.canary.counters()
         if self.canary.world > 1 and not self.compile_only:
             self.jax.distributed.shutdown()
@@ -208,17 +197,24 @@ class Program:
         canary = session.canary
         self.session = session
         canary.phase("trace")
-        lowered = jitted.lower(*args)
-        fingerprint = hashlib.sha256(lowered.as_text().encode()).hexdigest()
+        traced = jitted.trace(*args)
+        lowered = traced.lower()
+        self.jaxpr, self.text = traced.jaxpr, lowered.as_text()
+        fingerprint = hashlib.sha256(self.text.encode()).hexdigest()
         canary.program(name, fingerprint)
         canary.phase("compile")
         self.compiled = lowered.compile()
         session.keys.tell()
+        # The largest one: when the next program runs, the temporary memory of this one is free again.
+        session.predicted_bytes = max(session.predicted_bytes, sliceup_jax_memory.predicted_bytes(self.compiled))
+        session.programs += 1
         if session.compile_only:
             return
         # Last before execution: all hosts have compiled, none waits on a device for another's compiler.
         if canary.world > 1:
-            canary.gate("program", "agree", fingerprint)
+            # A gate opens once in an attempt, so each program has one of its own.
+            gate = "program" if session.programs == 1 else f"program {session.programs}"
+            canary.gate(gate, "agree", identity(fingerprint))
         canary.phase("run")
 
     def __call__(self, *args):
@@ -226,6 +222,13 @@ class Program:
         result = self.session.jax.block_until_ready(self.compiled(*args))
         self.session.canary.counted["executions"] += 1
         return result
+
+
+def identity(fingerprint):
+    """What the gate compares: the program, and the flags by which the same program becomes another executable."""
+    words = [word for name in FLAGS for word in os.environ.get(name, "").split()]
+    words += [word for word in sys.argv if word.startswith("--xla")]
+    return hashlib.sha256("\n".join([fingerprint, *sorted(set(words))]).encode()).hexdigest()
 
 
 class Metric:
@@ -243,20 +246,23 @@ def proved_metrics(session, name, metrics, *arrays):
     program, secret = trace_metrics(session, name, metrics, arrays)
     if session.compile_only:
         return
-    seen = session.blocks(program(secret, *arrays))
-    for number, metric in enumerate(metrics):
-        rows = [block.reshape(len(metrics), 5)[number] for block in seen]
-        send_metric(session.canary, metric, rows)
+    send_metrics(session, metrics, program(secret, *arrays))
 
 
 def proved_metric(session, metric, *arrays):
     proved_metrics(session, metric.name, [metric], *arrays)
 
 
-def trace_metrics(session, name, metrics, arrays):
+def secrets(session):
+    """(mesh sizes...): what was dealt to each device."""
     canary = session.canary
     first = canary.rank * canary.devices_per_host
-    secret = session.per_device(lambda number: canary.attempt["secret"] + number - first)
+    return session.per_device(lambda number: canary.attempt["secret"] + number - first)
+
+
+def trace_metrics(session, name, metrics, arrays):
+    canary = session.canary
+    secret = secrets(session)
     spec = session.jax.sharding.PartitionSpec(*canary.axes)
     # No replication is assumed of the outputs: each device shows what it has seen itself.
     mapped = session.jax.shard_map(
@@ -270,10 +276,18 @@ def metrics_body(jax, dims, metrics):
 
     def body(secret, *blocks):
         own = [block.reshape(block.shape[dims:]) for block in blocks]
-        rows = [reduce_one(jax, metric, secret.reshape(()), own) for metric in metrics]
-        return jax.numpy.stack(rows).reshape((1,) * dims + (len(metrics), 5))
+        return reduced(jax, dims, secret, metrics, own)
 
     return body
+
+
+def reduced(jax, dims, secret, metrics, blocks):
+    """(1..., metrics, 5) of one device of a mesh with so many dims.
+
+    A program that measures what it computes calls this within its own shard_map; send_metrics takes the result.
+    """
+    rows = [reduce_one(jax, metric, secret.reshape(()), blocks) for metric in metrics]
+    return jax.numpy.stack(rows).reshape((1,) * dims + (len(rows), 5))
 
 
 def reduce_one(jax, metric, secret, blocks):
@@ -284,9 +298,17 @@ def reduce_one(jax, metric, secret, blocks):
     return jax.numpy.concatenate([jax.numpy.stack([local, weight]), seen])
 
 
+def send_metrics(session, metrics, rows):
+    """rows: (mesh sizes..., metrics, 5), as reduced() made them; returns the values, by name."""
+    seen = [block.reshape(len(metrics), 5) for block in session.blocks(rows)]
+    return {metric.name: send_metric(session.canary, metric, [block[number] for block in seen])
+            for number, metric in enumerate(metrics)}
+
+
 def send_metric(canary, metric, rows):
     shards = [shard(metric, [float(number) for number in row]) for row in rows]
     canary.metric(metric.name, metric.reduction, metric.axes, shards[0]["value"], shards)
+    return shards[0]["value"]
 
 
 def shard(metric, row):

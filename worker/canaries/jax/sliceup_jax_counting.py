@@ -1,0 +1,46 @@
+"""The counters of the canary protocol, from the events that jax sends."""
+
+REQUEST = "/jax/core/compile/backend_compile_duration"
+CONSULTED = "/jax/compilation_cache/compile_requests_use_cache"
+HIT = "/jax/compilation_cache/cache_hits"
+SAVED = "/jax/compilation_cache/compile_time_saved_sec"
+RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
+
+
+class Counting:
+    """Listens to jax.monitoring and keeps the canary's counters; must exist before the first compile."""
+
+    def __init__(self, jax, counted):
+        self.counted = counted
+        self.counted["cache_requests"] = 0
+        self.hit = False
+        self.seconds = {"compile_ms": 0.0, "retrieval_ms": 0.0, "saved_ms": 0.0}
+        jax.monitoring.register_event_listener(self.on_event)
+        jax.monitoring.register_event_duration_secs_listener(self.on_duration)
+
+    def on_event(self, event, **_):
+        if event == HIT:
+            self.hit = True
+            self.counted["cache_hits"] += 1
+        elif event == CONSULTED:
+            self.counted["cache_requests"] += 1
+
+    def on_duration(self, event, seconds, **_):
+        if event == SAVED:
+            self.add("saved_ms", max(seconds, 0.0))
+        elif event == RETRIEVAL:
+            self.add("retrieval_ms", seconds)
+        elif event == REQUEST:
+            self.on_request(seconds)
+
+    def on_request(self, seconds):
+        """Comes once after each compile or retrieval; after a retrieval its time is no compile time."""
+        self.counted["compile_requests"] += 1
+        if not self.hit:
+            self.add("compile_ms", seconds)
+        self.hit = False
+        self.counted["cache_misses"] = self.counted["compile_requests"] - self.counted["cache_hits"]
+
+    def add(self, counter, seconds):
+        self.seconds[counter] += seconds
+        self.counted[counter] = round(self.seconds[counter] * 1000)

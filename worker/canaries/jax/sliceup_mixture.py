@@ -1,0 +1,48 @@
+"""Tokens, a router and experts that each host can make by itself, one device's at a time; and what comes out."""
+
+import sliceup_blocks
+import sliceup_expected
+
+
+class Mixture:
+    """One expert on each device of the mesh. args: width (32), hidden (64), capacity (tokens of one device that one
+    expert takes: as many as it would get if all got the same, so that some are dropped)."""
+
+    def __init__(self, session, tokens):
+        args = session.canary.args
+        self.numpy, self.devices, self.tokens = session.numpy, session.mesh.size, tokens
+        self.width, self.hidden = args.get("width", 32), args.get("hidden", 64)
+        self.capacity = args.get("capacity", -(-tokens // self.devices))
+
+    def x(self, device):
+        """(tokens, width)."""
+        return sliceup_blocks.noise(self.numpy, (self.tokens, self.width), [device, 1])
+
+    def logits(self, device):
+        """(tokens, devices): what a router would have said, in sixteenths: no rounding sends a token elsewhere."""
+        dice = self.numpy.random.default_rng(device)
+        return dice.integers(0, 64, (self.tokens, self.devices)).astype(self.numpy.float32) / 16
+
+    def w1(self, device):
+        """(width, hidden)."""
+        return sliceup_blocks.noise(self.numpy, (self.width, self.hidden), [device, 2], 3 / self.width**0.5)
+
+    def w2(self, device):
+        """(hidden, width)."""
+        return sliceup_blocks.noise(self.numpy, (self.hidden, self.width), [device, 3], 3 / self.hidden**0.5)
+
+    def kept(self):
+        """Of all devices."""
+        return sum(len(sliceup_expected.routes(self.logits(device), self.capacity)) for device in range(self.devices))
+
+    def expected(self, device, x):
+        """(tokens, width) of x: (tokens, width) of this device."""
+        return sliceup_expected.experts(self.numpy, x, self.logits(device),
+                                        lambda expert: (self.w1(expert), self.w2(expert)), self.capacity)
+
+
+def stacked(session, make):
+    """(devices, ...): make(number) for each local device, its number in mesh order."""
+    sharding = session.sharding(tuple(session.canary.axes))
+    return session.array((session.mesh.size, *make(0).shape), session.numpy.float32, sharding,
+                         lambda index: make(index[0].start or 0)[None])
