@@ -207,11 +207,19 @@ static bool same_change (const struct change *a, const struct change *b)
            a->before_absent == b->before_absent && a->now_absent == b->now_absent;
 }
 
+static bool is_heard (const struct change *change)
+{
+    return change->section != SECTION_FACT ||
+           (!text_is (change->before, FACT_NOT_HEARD) && !text_is (change->now, FACT_NOT_HEARD));
+}
+
 static bool is_change (const struct change *change, const struct drift_rule *rule, struct arena *scratch)
 {
     double before, now;
     if (change->before_absent || change->now_absent)
         return true;
+    if (!is_heard (change))
+        return false;
     if (rule->kind == DRIFT_TOKENS)
         return !text_equal (agree_tokens (change->before, scratch), agree_tokens (change->now, scratch));
     if (rule->kind == DRIFT_TOLERANCE && drift_number (change->before, &before) && drift_number (change->now, &now))

@@ -266,6 +266,21 @@ static void list_expected (struct drift_work *work, const struct drift_fact *fac
     make_groups (work, fact, DRIFT_NONE_AT, item);
 }
 
+/* How many values there are, without that of hosts whose question was not answered. */
+static uint32_t values_heard (const struct drift_table *table, const struct drift_fact *fact)
+{
+    uint32_t heard = fact->values_n;
+    for (uint32_t v = fact->first; v != DRIFT_NONE_AT && fact->section == SECTION_FACT; v = table->values[v].next)
+        heard -= text_is (table->values[v].text, FACT_NOT_HEARD);
+    return heard;
+}
+
+/* What a host did not hear is no value that it has; that it did not, another fact tells. */
+static bool only_unheard (const struct drift_table *table, const struct drift_fact *fact)
+{
+    return fact->values_n > 1 && fact->missing == DRIFT_NONE_AT && values_heard (table, fact) < 2;
+}
+
 /* Some say no number, or nothing: then a number cannot be judged as one. */
 static bool judge_number (struct drift_work *work, const struct drift_fact *fact, const struct drift_rule *rule)
 {
@@ -315,6 +330,7 @@ static void add_candidate (struct drift_work *work, struct candidates *list, uin
 /* Most facts are the same everywhere: for these not even the rule is looked up, unless a pin has to hold as well. */
 static void sort_out (struct drift_work *work, uint32_t at, struct candidates *list)
 {
+    const struct drift_rule unheard = {.kind = DRIFT_EXPECTED, .why = TEXT_LIT ("not heard in time: nobody knows whether it differs")};
     struct drift_fact *fact = &work->table.facts[at];
     bool equal = fact->values_n == 1 && fact->missing == DRIFT_NONE_AT;
     struct text pinned = pin_of (work, fact);
@@ -327,6 +343,8 @@ static void sort_out (struct drift_work *work, uint32_t at, struct candidates *l
         work->out->ignored++;
     else if (rule->kind == DRIFT_EXPECTED && !equal)
         list_expected (work, fact, rule);
+    else if (only_unheard (&work->table, fact))
+        list_expected (work, fact, &unheard);
     else if (rule->kind != DRIFT_TOLERANCE || !judge_number (work, fact, rule)) {
         if (rule->kind == DRIFT_TOKENS)
             join_equal_sets (work, fact);

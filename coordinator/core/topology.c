@@ -2,6 +2,8 @@
 
 #include <ctype.h>
 
+#include "common/model/result.h"
+
 enum { CHIPS_MAX = 1 << 20 };
 
 /* Everything that one host is asked about. */
@@ -18,7 +20,7 @@ struct asked {
 /* Empty: the host does not say it. */
 static struct text said (const struct topology_host *host, const char *fact)
 {
-    static const char *const unsaid[] = { "absent", "unreadable", "slow", "not asked", "none" };
+    static const char *const unsaid[] = { "absent", "unreadable", FACT_NOT_HEARD, "not asked", "none" };
     for (uint32_t i = 0; i < host->facts_n; i++) {
         if (!text_is (host->facts[i].name, fact))
             continue;

@@ -125,6 +125,26 @@ static void the_minority_is_named_in_the_first_line (void **state)
     done (&slice);
 }
 
+/* Nobody knows whether it differs; that it was not heard is a fact of its own. */
+static void what_a_host_did_not_hear_is_no_difference (void **state)
+{
+    struct slice slice;
+    (void)state;
+    for (uint32_t odd = 0; odd < 8; odd += 3) {
+        make (&slice, 8);
+        host (&slice, odd)->facts.items[2].value = TEXT_LIT (FACT_NOT_HEARD);
+        assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
+        assert_int_equal (slice.drift.expected, 2);
+        host (&slice, odd)->facts.items[3].value = TEXT_LIT ("slow");
+        assert_non_null (strstr (first_line (&slice, &plain), "fact f3 is slow, 7 others have v3"));
+        assert_int_equal (slice.drift.findings, 1);
+        host (&slice, odd + 1)->facts.items[2].value = TEXT_LIT ("another");
+        first_line (&slice, &plain);
+        assert_int_equal (slice.drift.findings, 2); /* others were heard, and they do differ */
+        done (&slice);
+    }
+}
+
 /* The odd host is the one by which the table begins. */
 static void the_first_host_may_be_the_odd_one (void **state)
 {
@@ -680,6 +700,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (equal_hosts_have_no_drift),
         cmocka_unit_test (the_minority_is_named_in_the_first_line),
+        cmocka_unit_test (what_a_host_did_not_hear_is_no_difference),
         cmocka_unit_test (the_first_host_may_be_the_odd_one),
         cmocka_unit_test (flags_are_sets_of_words),
         cmocka_unit_test (two_spellings_of_one_set_are_one_group),

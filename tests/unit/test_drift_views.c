@@ -100,6 +100,21 @@ static void what_changed_is_folded_over_hosts (void **state)
     arena_release (&arena);
 }
 
+static void what_was_not_heard_did_not_change (void **state)
+{
+    struct arena arena = {0};
+    struct slice now, before;
+    struct drift drift;
+    (void)state;
+    make (&now, "h", &arena);
+    make (&before, "h", &arena);
+    now.receipt.hosts.items[1].facts.items[1].value = TEXT_LIT (FACT_NOT_HEARD);
+    before.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT (FACT_NOT_HEARD);
+    first_against (&now, &before, &drift, &arena);
+    assert_int_equal (drift.findings, 0);
+    arena_release (&arena);
+}
+
 static void flags_that_changed_are_told_as_words (void **state)
 {
     struct arena arena = {0};
@@ -358,6 +373,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (nothing_changes_against_itself),
         cmocka_unit_test (what_changed_is_folded_over_hosts),
+        cmocka_unit_test (what_was_not_heard_did_not_change),
         cmocka_unit_test (flags_that_changed_are_told_as_words),
         cmocka_unit_test (what_is_new_and_what_is_gone_are_told),
         cmocka_unit_test (a_slower_rung_is_told_with_its_ratio),
