@@ -57,6 +57,14 @@ def alive(pid):
         return False
 
 
+def parent_of(pid):
+    """0 when it is gone."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 def end_by_pid(pid):
     """SIGKILL; one that ended by itself meanwhile is as gone as it was to be."""
     try:
@@ -226,9 +234,11 @@ class Lab:
     # ---- processes ----
 
     def worker_pids(self, run="last"):
-        """host -> pid, of worker processes that live, found by their working files under the run's folder."""
+        """host -> pid, of worker processes that live, found by their working files under the run's folder.
+
+        What a worker has forked looks like it until it executes its program: it is the one whose parent is none."""
         folder = str(self.run_folder(run) / "hosts")
-        pids = {}
+        found = {}
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
@@ -238,8 +248,8 @@ class Lab:
             except OSError:
                 continue
             if log.startswith(folder) and words[1:2] == [b"join"]:
-                pids[pathlib.Path(log).parent.name] = int(entry.name)
-        return pids
+                found[int(entry.name)] = pathlib.Path(log).parent.name
+        return {host: pid for pid, host in found.items() if parent_of(pid) not in found}
 
     def processes_under(self, run="last"):
         """pids that work or write below the run's folder: programs of rungs, and what workers started."""
