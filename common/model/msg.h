@@ -44,7 +44,7 @@ struct holding {
     enum attempt_state state;
     struct text phase;
     uint64_t phase_ms;      /* since the phase began */
-    struct text gate;       /* AT_GATE: its name, mode and this host's value */
+    struct text gate;       /* AT_GATE, and STOPPING there: its name, mode and this host's value */
     enum gate_mode gate_mode;
     struct text gate_value;
 };

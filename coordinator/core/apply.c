@@ -109,7 +109,7 @@ static void apply_pass_began (struct coord *coord, const struct fact *fact)
         uint32_t host = began->hosts.items[i];
         pass->parts[i].host = host;
         pass->part_of_host[host] = i;
-        coord->hosts[host].state = ATTEMPT_NONE;
+        coord->hosts[host].at_gate = false;
         coord->hosts[host].run_said_ms = coord->hosts[host].go_said_ms = coord->hosts[host].stop_said_ms = 0;
     }
     if (coord->plan.rungs.items[pass->key.rung].scope == SCOPE_SLICE)
@@ -294,16 +294,22 @@ static void apply_pass_ended (struct coord *coord, const struct fact *fact)
     }
 }
 
+/* A program that is stopped at a gate has not left it. */
+static bool waits_at_gate (const struct holding *held)
+{
+    return held->state == ATTEMPT_AT_GATE || (held->state == ATTEMPT_STOPPING && held->gate.len > 0);
+}
+
 static void apply_host_heard (struct coord *coord, const struct fact *fact)
 {
     const struct fact_host_heard *heard = &fact->of.host_heard;
     struct host *host = &coord->hosts[heard->host];
     host->heard_ms = fact->at_ms;
     host->suspected = false;
-    host->state = ATTEMPT_NONE;
+    host->at_gate = false;
     for (uint32_t i = 0; i < heard->holdings.n; i++)
         if (coord->pass.active && attempt_key_equal (&heard->holdings.items[i].key, &coord->pass.key))
-            host->state = heard->holdings.items[i].state;
+            host->at_gate = waits_at_gate (&heard->holdings.items[i]);
 }
 
 /* Replay must not trust the disk more than the wire: a fact whose indices are out of range is not followed. */

@@ -26,6 +26,8 @@ static bool says_peer_failed (const struct plan *plan, struct text id)
 
 static bool follows (const struct plan *plan, const struct blame_host *host)
 {
+    if (host->awaited)
+        return false;
     return host->ending == ENDING_CANCELLED || says_peer_failed (plan, host->verdict->signature) ||
            (host->ending == ENDING_TIMEOUT && host->at_gate);
 }
@@ -40,6 +42,27 @@ static bool recognised (const struct plan *plan, const struct blame_host *host)
 static bool confesses (const struct plan *plan, const struct blame_host *host)
 {
     return fell (host) && !follows (plan, host) && recognised (plan, host) && !host->complains;
+}
+
+static bool was_made_to_end (const struct blame_host *host)
+{
+    return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
+}
+
+/* Returns how many there are. */
+static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts, uint32_t n)
+{
+    bool waited = false, confessed = false;
+    uint32_t awaited = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        waited |= fell (&hosts[i]) && hosts[i].at_gate && hosts[i].ending == ENDING_TIMEOUT;
+        confessed |= confesses (plan, &hosts[i]);
+    }
+    for (uint32_t i = 0; i < n && waited && !confessed; i++) {
+        hosts[i].awaited = fell (&hosts[i]) && !hosts[i].at_gate && was_made_to_end (&hosts[i]);
+        awaited += hosts[i].awaited;
+    }
+    return awaited;
 }
 
 /* Reasons that are recognised come first; then those that say nothing; then complaints of the others. */
@@ -126,23 +149,24 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
 }
 
 /* What was only a cascade so far is now a cause without a name. */
-static void accuse (const struct plan *plan, struct blame_host *host, struct arena *arena)
+static void accuse (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
 {
     struct verdict *verdict = host->verdict;
-    if (follows (plan, host) || host->complains)
+    if (follows (plan, host) || host->complains || host->awaited)
         verdict->layer = LAYER_UNKNOWN;
-    if (says_peer_failed (plan, verdict->signature))
+    if (says_peer_failed (plan, verdict->signature)) {
         verdict->signature = (struct text) { 0 };
+        verdict->next = (struct text) { 0 };
+    }
     verdict->transient = false;
-    verdict->cause = text_clip (text_format (arena, "%.*s; the others name it as the one that failed them",
-                                             TEXT_ARG (verdict->cause)), TEXT_MAX_BYTES);
+    verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
     if (!verdict->next.len)
         verdict->next = TEXT_LIT ("see what it did last: its log, its phase, and whether the host was reachable");
 }
 
 static bool keeps_its_cause (const struct plan *plan, const struct blame_host *host, const struct blame_host *cause, bool named)
 {
-    if (host == cause)
+    if (host == cause || host->awaited)
         return true;
     if (follows (plan, host) || (host->complains && !cause->complains))
         return false;
@@ -151,7 +175,8 @@ static bool keeps_its_cause (const struct plan *plan, const struct blame_host *h
 
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena)
 {
-    int first = named_by_others (plan, hosts, n, arena);
+    uint32_t awaited = mark_awaited (plan, hosts, n);
+    int first = awaited ? -1 : named_by_others (plan, hosts, n, arena);
     bool named = first >= 0;
     if (!named)
         first = initiator (plan, hosts, n);
@@ -160,7 +185,10 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (first < 0)
         return;
     if (named)
-        accuse (plan, &hosts[first], arena);
+        accuse (plan, &hosts[first], "the others name it as the one that failed them", arena);
+    for (uint32_t i = 0; i < n && awaited; i++)
+        if (hosts[i].awaited)
+            accuse (plan, &hosts[i], "the others waited for it at a gate", arena);
     struct text name = plan->hosts.items[hosts[first].verdict->host].name;
     struct text cause = text_format (arena, "fell because %.*s did", TEXT_ARG (name));
     for (uint32_t i = 0; i < n; i++) {

@@ -60,7 +60,7 @@ static void lose_attempt (struct coord *coord, uint32_t host, struct text why, u
         return;
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended = (struct fact_attempt_ended) {
-        .host = host, .at_gate = coord->hosts[host].state == ATTEMPT_AT_GATE,
+        .host = host, .at_gate = coord->hosts[host].at_gate,
         .result = { .key = pass->key, .ending = ENDING_LOST, .problem = why },
     };
     coord_commit (coord, fact, now_ms);
@@ -166,7 +166,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     struct part *part = &coord->pass.parts[at];
     struct host *host = &coord->hosts[part->host];
     uint64_t now = coord_clock (coord, now_ms);
-    part->at_gate = held != NULL && held->state == ATTEMPT_AT_GATE;
+    part->at_gate = host->at_gate;
     bool stop = wants_stop (coord, part);
     if (held == NULL && now < host->run_said_ms + (stop ? SAY_AGAIN_MS : run_again_ms (coord)))
         return;
@@ -230,7 +230,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
     if (!part->ended) {
         struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
         fact->of.attempt_ended = (struct fact_attempt_ended) {
-            .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->hosts[host].state == ATTEMPT_AT_GATE,
+            .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->hosts[host].at_gate,
         };
         writing_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);

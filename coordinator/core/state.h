@@ -35,7 +35,7 @@ struct host {
     uint64_t seen_seq;              /* highest taken in this session */
     uint64_t said_ms;               /* when it was last told anything */
     bool suspected;
-    enum attempt_state state;       /* of the running pass's attempt, as last heard */
+    bool at_gate;                   /* its attempt of the running pass waits at one, or is stopped there, as last heard */
     uint64_t run_said_ms, go_said_ms, stop_said_ms;
 };
 

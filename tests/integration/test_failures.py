@@ -222,6 +222,18 @@ class Slices(Failing):
                           for name in ("highest_passing", "next_failing")})
 
 
+    def test_who_does_not_come_to_a_gate_is_the_cause_whatever_it_prints_when_it_is_stopped(self):
+        rungs = [self.lab.rung("gate", "awaited.py", scope="slice", timeout="6s", args={"host": "h2"})]
+        ladder = self.lab.ladder("ladder.yaml", rungs)
+        path = self.lab.slice(hosts=4, ladder=str(ladder), cache={"mode": "off"}, limits={"stop": "2500ms"})
+        ended = self.lab.sliceup("run", path)
+        self.assertEqual(1, ended.status, ended)
+        receipt = self.lab.receipt()
+        outcomes = {host["host"]: host["rungs"][-1]["outcome"] for host in receipt["hosts"]}
+        self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "no-report", "h3": "cascade"}, outcomes, ended)
+        self.assertRegex(ended.out, r"h2 no-report: still in phase init after 6 s; killed; the others waited for it at a gate \[unknown\]")
+
+
 class Liars(Failing):
     """Metrics that are not what they claim are named for what they are."""
 

@@ -251,6 +251,32 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
     arena_release (&arena);
 }
 
+/* Whatever is printed by those that are made to end comes later than why they are. */
+static void those_for_whom_the_others_waited_are_the_cause (void **state)
+{
+    (void) state;
+    static const char peers[] = "Gloo: Connection closed by peer";
+    const struct fallen out_of_time[] = {
+        { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
+        { ENDING_TIMEOUT, 0, peers, 2, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, peers, 1, true, OUTCOME_CASCADE },
+    };
+    const struct fallen stopped_in_time[] = {
+        { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
+        { ENDING_CANCELLED, 0, peers, 1, false, OUTCOME_NO_REPORT },
+        { ENDING_CANCELLED, 0, "", 2, true, OUTCOME_CASCADE },
+        { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_NO_REPORT },
+    };
+    const struct fallen one_confesses[] = {
+        { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
+        { ENDING_CANCELLED, 0, "", 2, false, OUTCOME_CASCADE },
+        { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
+    };
+    blame_case (out_of_time, 3);
+    blame_case (stopped_in_time, 4);
+    blame_case (one_confesses, 3);
+}
+
 static void the_cause_is_told_from_the_cascade (void **state)
 {
     (void) state;
@@ -324,6 +350,7 @@ int main (void)
         cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
         cmocka_unit_test (our_own_programs_name_their_failures_themselves),
         cmocka_unit_test (the_cause_is_told_from_the_cascade),
+        cmocka_unit_test (those_for_whom_the_others_waited_are_the_cause),
         cmocka_unit_test (flags_compare_as_sets_of_tokens),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

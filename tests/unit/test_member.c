@@ -354,6 +354,21 @@ static void a_gate_reached_while_stopping_stays_shut (void **state)
     assert_null (effect_of (b, MEMBER_GO, 0));
 }
 
+/* Why it did not end: who is to blame depends on it. */
+static void a_program_stopped_at_a_gate_has_not_left_it (void **state)
+{
+    struct bench *b = *state;
+    join (b);
+    run (b, 1);
+    reach_gate (b, "start");
+    hear_cancel (b, 1, false);
+    tick (b, 1000);
+    assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
+    assert_true (text_is (held (b, 0)->gate, "start"));
+    hear_go (b, "start");
+    assert_null (effect_of (b, MEMBER_GO, 0));
+}
+
 static void shutdown_kills_then_says_bye_and_leaves (void **state)
 {
     struct bench *b = *state;
@@ -679,7 +694,7 @@ int main (void)
         T (cancel_is_polite_once_and_then_hard_once),
         T (cancel_of_what_is_not_held_is_answered_by_heartbeat),
         T (cancel_of_a_waiting_run_removes_it),
-        T (a_gate_reached_while_stopping_stays_shut),
+        T (a_gate_reached_while_stopping_stays_shut), T (a_program_stopped_at_a_gate_has_not_left_it),
         T (shutdown_kills_then_says_bye_and_leaves),
         T (shutdown_is_heard_by_who_only_came_to_join),
         T (shutdown_does_not_wait_for_ever),

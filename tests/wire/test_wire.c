@@ -380,8 +380,8 @@ static void fill_plan (struct plan *plan, struct arena *arena)
     plan->hosts.n = HOSTS_MAX;
     plan->hosts.items = arena_array (arena, HOSTS_MAX, sizeof *plan->hosts.items);
     for (uint32_t i = 0; i < HOSTS_MAX; i++)
-        plan->hosts.items[i] = (struct plan_host) { text_format (arena, "v6e%u", i), TEXT_LIT ("10.0.0.1"),
-                                                    TEXT_LIT ("/srv/env") };
+        plan->hosts.items[i] = (struct plan_host) { .name = text_format (arena, "v6e%u", i),
+                                                    .address = TEXT_LIT ("10.0.0.1"), .env_dir = TEXT_LIT ("/srv/env") };
     plan->rungs.n = RUNGS_MAX;
     plan->rungs.items = arena_array (arena, RUNGS_MAX, sizeof *plan->rungs.items);
     for (uint32_t i = 0; i < RUNGS_MAX; i++) {

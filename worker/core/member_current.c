@@ -105,10 +105,8 @@ void current_stop (struct member *member, bool hard, enum ending ending, struct 
     bool stopping = member->current.holding.state == ATTEMPT_STOPPING;
     if (stopping && (member->current.hard || !hard))
         return;
-    if (!stopping) {
-        current_move (member, ATTEMPT_STOPPING);
-        forget_gate (member);
-    }
+    if (!stopping)
+        current_move (member, ATTEMPT_STOPPING); /* it keeps the gate at which it waits: that is why it did not end */
     member->current.hard = hard;
     struct text reason = text_copy (&out->arena, why);
     struct member_effect *effect = member_outbox_add (out, MEMBER_STOP);
