@@ -2,6 +2,7 @@
 import contextlib
 import json
 import sqlite3
+import subprocess
 import unittest
 
 import lab
@@ -74,6 +75,15 @@ class Calibration(lab.LabTest):
         self.passes(ended)
         self.assertIn("warning: what earlier launches took is not known", ended.err)
         self.assertEqual(5, self.lab.sliceup("calibration").status)
+
+    def test_an_explanation_that_cannot_be_written_is_no_success(self):
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "host-facts", "builtin": "facts"}])
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=1, ladder=str(ladder), cache={"mode": "off"})))
+        self.passes(self.lab.sliceup("explain"))
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([str(lab.SLICEUP), "explain"], env=self.lab.env(), stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(3, ended.returncode, ended.stderr)
+        self.assertIn("No space left on device", ended.stderr)
 
     def test_what_a_strange_history_says_moves_no_terminal(self):
         self.climb(host="nobody")

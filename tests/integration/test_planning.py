@@ -32,6 +32,14 @@ class Planning(lab.LabTest):
         self.assertIn("listens at 0.0.0.0, control port 7001, bulk any free port", ended.out)
         self.assertIn("hosts reach it at 10.0.0.1\n", ended.out)
 
+    def test_no_secret_of_the_profile_is_printed(self):
+        profile = self.lab.write("profile.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"
+                                                 "env: {MY_TOKEN: tvalue, https_proxy: 'http://me:pvalue@proxy:8080', SHOWN: svalue}\n")
+        ended = self.passes(self.check(f"slice: s\nhosts: h[0-1]\nprofile: {profile}\ncache: {{mode: off}}\nladder: plain\n"))
+        self.assertNotRegex(ended.out + ended.err, "tvalue|pvalue")
+        for shown in ("MY_TOKEN=present", "https_proxy=http://***@proxy:8080", "SHOWN=svalue"):
+            self.assertIn(shown, ended.out)
+
     def test_other_launchers_say_how_they_start(self):
         local = self.passes(self.check(f"slice: s\nhosts: h[0-1]\n{REST}"))
         self.assertIn("launch  local: processes of this machine\n  listens at 127.0.0.1, control any free port", local.out)
