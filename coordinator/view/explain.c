@@ -5,9 +5,8 @@
 
 #include "common/base/duration.h"
 #include "coordinator/core/agree.h"
-#include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
-#include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/drift_brief.h"
 
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
 const struct names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };
@@ -314,26 +313,6 @@ static void take_history (const struct asked *asked, struct explanation *out)
             out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
 }
 
-static void find_differences (const struct asked *asked, const struct drift_rule *rules, uint32_t rules_n, struct explanation *out)
-{
-    static const struct drift_manner manner = { .value_bytes = 60, .hosts_bytes = 60 };
-    const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
-    struct drift drift;
-    struct buf sentence;
-    buf_init (&sentence, CLIPPED_BYTES);
-    drift_find (asked->receipt, &query, asked->arena, &drift);
-    out->differences = arena_array (asked->arena, EXPLAIN_DIFFERENCES_MAX, sizeof (*out->differences));
-    for (; out->differences_n < drift.findings && out->differences_n < EXPLAIN_DIFFERENCES_MAX; out->differences_n++) {
-        const struct drift_item *item = &drift.items[out->differences_n];
-        uint32_t at = 0;
-        buf_clear (&sentence);
-        drift_sentence (&drift, item, drift_minority_next (item, &at), &manner, &sentence);
-        out->differences[out->differences_n] = text_copy (asked->arena, buf_as_text (&sentence));
-    }
-    out->differences_more = drift.findings - out->differences_n + drift.left_out;
-    buf_release (&sentence);
-}
-
 void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct arena *arena,
                    struct explanation *out)
 {
@@ -349,6 +328,6 @@ void explain_make (const struct slice_receipt *receipt, const struct drift_rule 
         find_causes (&asked, out);
     for (size_t i = 0; i < EXPLAIN_STEPS; i++)
         ask (&asked, i, &out->steps[i]);
-    find_differences (&asked, rules, rules_n, out);
+    drift_brief_make (receipt, rules, rules_n, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_history (&asked, out);
 }

@@ -7,8 +7,7 @@
 #ifndef SLICEUP_VIEW_EXPLAIN_H
 #define SLICEUP_VIEW_EXPLAIN_H
 
-#include "common/model/plan.h"
-#include "common/model/receipt.h"
+#include "coordinator/view/drift_brief.h"
 
 enum explain_mark { EXPLAIN_NONE = 0, EXPLAIN_CLEAR, EXPLAIN_UNKNOWN, EXPLAIN_SUSPECT };   /* the worst of the answers is the step's */
 extern const struct names explain_mark_names;
@@ -39,8 +38,7 @@ struct explanation {
     uint32_t causes_n;
     struct explain_hosts cascades, passed; /* at that rung */
     struct explain_step steps[EXPLAIN_STEPS];
-    struct text *differences;   /* of the hosts at that, one sentence each, the worst first */
-    uint32_t differences_n, differences_more;
+    struct drift_brief differences;     /* of the hosts, by what they said */
     struct text *history;       /* recoveries: what went before */
     uint32_t history_n;
 };

@@ -118,13 +118,13 @@ void explain_text (const struct explanation *explanation, struct buf *out)
     add_causes (explanation, out);
     for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
         add_step (i + 1, &explanation->steps[i], out);
-    for (uint32_t i = 0; i < explanation->differences_n; i++) {
+    for (uint32_t i = 0; i < explanation->differences.n; i++) {
         if (i == 0)
             buf_puts (out, "\nhow the hosts differ\n");
-        add_line ("  ", explanation->differences[i], SENTENCE_COLUMNS, out);
+        add_line ("  ", explanation->differences.sentences[i], SENTENCE_COLUMNS, out);
     }
-    if (explanation->differences_more)
-        buf_printf (out, "  ... and in %u other ways: sliceup drift %.*s\n", explanation->differences_more, TEXT_ARG (run));
+    if (explanation->differences.more)
+        buf_printf (out, "  ... and in %u other ways: sliceup drift %.*s\n", explanation->differences.more, TEXT_ARG (run));
     for (uint32_t i = 0; i < explanation->history_n; i++) {
         if (i == 0)
             buf_puts (out, "\nwhat went before\n");
@@ -203,7 +203,7 @@ void explain_json (const struct explanation *explanation, struct buf *out)
                              json_text (explanation->rung), "causes", json_causes (explanation), "cascades",
                              json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "steps",
                              header == &nobody ? json_array () : json_steps (explanation), "differences",
-                             json_texts (explanation->differences, explanation->differences_n), "history",
+                             json_texts (explanation->differences.sentences, explanation->differences.n), "history",
                              json_texts (explanation->history, explanation->history_n));
     char *text = json_dumps (all, JSON_INDENT (2));
     buf_puts (out, text);

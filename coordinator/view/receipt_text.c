@@ -4,10 +4,9 @@
 #include <time.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/drift.h"
 #include "coordinator/core/frontier.h"
 #include "coordinator/core/merge.h"
-#include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/drift_brief.h"
 #include "coordinator/view/receipt_cache.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
@@ -220,26 +219,18 @@ static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
 
 static void add_drift (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out)
 {
-    static const struct drift_manner manner = { .value_bytes = 60, .hosts_bytes = 60 };
-    const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
     struct arena arena = { 0 };
-    struct drift drift;
-    struct buf sentence;
-    buf_init (&sentence, 64 << 10);
-    drift_find (receipt, &query, &arena, &drift);
-    for (uint32_t i = 0; i < drift.findings && i < DRIFT_SHOWN; i++) {
-        uint32_t at = 0;
-        buf_clear (&sentence);
-        drift_sentence (&drift, &drift.items[i], drift_minority_next (&drift.items[i], &at), &manner, &sentence);
+    struct drift_brief brief;
+    drift_brief_make (receipt, rules, rules_n, DRIFT_SHOWN, &arena, &brief);
+    for (uint32_t i = 0; i < brief.n; i++) {
         buf_puts (out, i == 0 ? "drift    " : "         ");
-        buf_escaped (out, buf_as_text (&sentence), CAUSE_COLUMNS);
+        buf_escaped (out, brief.sentences[i], CAUSE_COLUMNS);
         buf_byte (out, '\n');
     }
-    if (drift.findings + drift.left_out > DRIFT_SHOWN)
-        buf_printf (out, "         ... and %u more: sliceup drift\n", drift.findings + drift.left_out - DRIFT_SHOWN);
-    if (drift.findings == 0 && receipt->hosts.n > 1)
-        buf_printf (out, "drift    none (%u facts differ as they should: names, ids, free space)\n", drift.expected);
-    buf_release (&sentence);
+    if (brief.more)
+        buf_printf (out, "         ... and %u more: sliceup drift\n", brief.more);
+    if (brief.n == 0 && receipt->hosts.n > 1)
+        buf_printf (out, "drift    none (%u facts differ as they should: names, ids, free space)\n", brief.expected);
     arena_release (&arena);
 }
 

@@ -278,6 +278,31 @@ static void who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung (void **
     assert_true (says (story, "end", "no rung has ended there"));
 }
 
+static void the_worst_differences_of_the_hosts_come_last (void **state)
+{
+    enum { ODD = 7 };
+    struct story *story = *state;
+    explain (story);
+    assert_int_equal (story->told.differences.n, 0);
+    assert_false (text_find (printed (story, false), TEXT_LIT ("how the hosts differ"), NULL));
+    struct var *bundle = arena_array (&story->arena, ODD, sizeof (*bundle));
+    for (uint32_t i = 0; i < ODD; i++)
+        bundle[i] = (struct var) { text_format (&story->arena, "package-%u", i), TEXT_LIT ("1.0") };
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->hosts[i].bundle.items = bundle;
+        story->hosts[i].bundle.n = ODD;
+    }
+    story->hosts[5].bundle.items = arena_copy (&story->arena, bundle, ODD * sizeof (*bundle));
+    for (uint32_t i = 0; i < ODD; i++)
+        story->hosts[5].bundle.items[i].value = TEXT_LIT ("2.0");
+    explain (story);
+    assert_int_equal (story->told.differences.n, EXPLAIN_DIFFERENCES_MAX);
+    assert_int_equal (story->told.differences.more, ODD - EXPLAIN_DIFFERENCES_MAX);
+    expect (printed (story, false), "\nhow the hosts differ\n  v6e-5: bundle package-0 is 2.0, 7 others have 1.0\n");
+    expect (printed (story, false), "  ... and in 2 other ways: sliceup drift 01234567\n");
+    expect (printed (story, true), "\"v6e-5: bundle package-0 is 2.0, 7 others have 1.0\"");
+}
+
 static void an_unknown_failure_blames_nobody (void **state)
 {
     struct story *story = *state;
@@ -321,7 +346,7 @@ int main (void)
         T (one_cause_and_seven_cascades), T (equal_answers_fold_and_are_clear), T (a_holder_is_where_to_look), T (a_failure_of_its_layer_outweighs_a_fact_from_before),
         T (words_of_one_host_are_not_given_as_anothers), T (causes_of_different_signatures_stay_apart),
         T (what_nobody_said_is_not_clear), T (the_minority_is_suspect), T (another_backend_is_suspect_on_all),
-        T (passes_in_parts_are_not_where_it_ended), T (a_person_reads_the_fault_first), T (an_unknown_failure_blames_nobody),
+        T (passes_in_parts_are_not_where_it_ended), T (a_person_reads_the_fault_first), T (an_unknown_failure_blames_nobody), T (the_worst_differences_of_the_hosts_come_last),
         T (who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung),
         T (json_has_every_host_by_name), T (a_run_that_reached_the_top_has_no_culprit),
 #undef T
