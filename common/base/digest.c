@@ -1,108 +1,48 @@
-/* libcrypto has a type of the name of one of our error codes; this file is the only one that sees both. */
-#define ERR_STATE OPENSSL_ERR_STATE
-#include <openssl/evp.h>
-#undef ERR_STATE
-
 #include "common/base/digest.h"
-#include "common/base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+/* The functions of one algorithm, which OpenSSL 3 calls deprecated. Its newer ones, SHA256 () among them, look algorithms
+ * up among providers: that reads the host's openssl.cnf, and needs all of libcrypto where these need 20 KB of it. */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+#include "common/base/mem.h"
 
 enum { READ_BYTES = 64 * 1024 };
 
-struct digest_state {
-    EVP_MD_CTX *evp;
-};
-
-/* libcrypto looks an algorithm up by name at each use; fetched once, a small digest costs a third. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t state_key; /* one state a thread, for digest_of */
-static EVP_MD *sha256;
-
-static void demand (bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf (stderr, "sliceup: sha256 of libcrypto failed (%s): no seal or identity can be trusted\n", what);
-    abort ();
-}
-
-static void state_free (void *p)
-{
-    struct digest_state *state = p;
-    EVP_MD_CTX_free (state->evp);
-    mem_free (state);
-}
-
-static void prepare (void)
-{
-    /* A host's openssl.cnf may name providers that a libcrypto out of a bundle cannot load: then there is no sha256. */
-    demand (OPENSSL_init_crypto (OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1, "init");
-    sha256 = EVP_MD_fetch (NULL, "SHA256", NULL);
-    demand (sha256 != NULL, "fetch");
-    demand (pthread_key_create (&state_key, state_free) == 0, "key");
-}
-
-static struct digest_state *state_new (void)
-{
-    struct digest_state *state = mem_alloc (sizeof *state);
-    state->evp = EVP_MD_CTX_new ();
-    demand (state->evp != NULL, "new");
-    return state;
-}
-
-static struct digest finish (struct digest_state *state)
-{
-    struct digest digest;
-    demand (EVP_DigestFinal_ex (state->evp, digest.bytes, NULL) == 1, "final");
-    return digest;
-}
+struct digest_state { SHA256_CTX sha256; };
 
 struct digest_state *digest_begin (void)
 {
-    demand (pthread_once (&once, prepare) == 0, "once");
-    struct digest_state *state = state_new ();
-    demand (EVP_DigestInit_ex2 (state->evp, sha256, NULL) == 1, "init");
+    struct digest_state *state = mem_alloc (sizeof *state);
+    SHA256_Init (&state->sha256); /* these three cannot fail: there is nothing that they ask for */
     return state;
 }
 
 void digest_add (struct digest_state *state, const void *bytes, size_t len)
 {
-    if (len > 0)
-        demand (EVP_DigestUpdate (state->evp, bytes, len) == 1, "update");
+    SHA256_Update (&state->sha256, bytes, len);
 }
 
 struct digest digest_end (struct digest_state *state)
 {
-    struct digest digest = finish (state);
-    state_free (state);
+    struct digest digest;
+    SHA256_Final (digest.bytes, &state->sha256);
+    mem_free (state);
     return digest;
-}
-
-static struct digest_state *state_of_thread (void)
-{
-    demand (pthread_once (&once, prepare) == 0, "once");
-    struct digest_state *state = pthread_getspecific (state_key);
-    if (!state) {
-        state = state_new ();
-        demand (pthread_setspecific (state_key, state) == 0, "thread");
-    }
-    return state;
 }
 
 struct digest digest_of (const void *bytes, size_t len)
 {
-    struct digest_state *state = state_of_thread ();
-    demand (EVP_DigestInit_ex2 (state->evp, sha256, NULL) == 1, "init");
-    digest_add (state, bytes, len);
-    return finish (state);
+    struct digest_state state;
+    struct digest digest;
+    SHA256_Init (&state.sha256);
+    SHA256_Update (&state.sha256, bytes, len);
+    SHA256_Final (digest.bytes, &state.sha256);
+    return digest;
 }
 
 int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err)
