@@ -10,8 +10,8 @@ static const char answer[] = "{\"sliceup-worker\"";
 void dialogue_begin (struct dialogue *dialogue, const struct dialogue_terms *terms, struct buf *to_send)
 {
     *dialogue = (struct dialogue) { .terms = terms, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE };
-    buf_printf (to_send, "%s %s %" PRIu64 " %s\n", terms->nonce, terms->bundle_sha256, terms->bundle_bytes,
-                terms->directory);
+    buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s\n", terms->nonce, terms->bundle_sha256,
+                terms->bundle_head_bytes, terms->bundle_bytes, terms->directory);
 }
 
 static enum dialogue_event refuse (struct dialogue *dialogue, enum step step)
@@ -104,6 +104,7 @@ static enum dialogue_event take_ours (struct dialogue *dialogue, struct text wor
     if (dialogue->state == AWAITS_BUNDLE && text_is (word, "have"))
         return take_place (dialogue, DIALOGUE_HAVE);
     if (dialogue->state == AWAITS_BUNDLE && text_is (word, "want")) {
+        dialogue->changed = text_is (words, "changed");
         dialogue->state = UPLOADS;
         return DIALOGUE_WANT;
     }

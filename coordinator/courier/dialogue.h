@@ -17,14 +17,15 @@ enum { DIALOGUE_NOISE_MAX_BYTES = 64 * 1024, DIALOGUE_LINE_MAX_BYTES = 4096, DIA
 
 struct dialogue_terms {         /* borrowed for as long as the dialogue lasts; words without blanks */
     const char *nonce, *bundle_sha256, *directory, *machine, *launch_line;
-    uint64_t bundle_bytes;
+    uint64_t bundle_head_bytes, bundle_bytes;
 };
 
 enum dialogue_event {
     DIALOGUE_NOTHING,           /* all bytes were used up */
     DIALOGUE_HOST,              /* it is of the right architecture */
     DIALOGUE_HAVE,              /* the bundle is there already */
-    DIALOGUE_WANT,              /* its bytes are to be sent now: then dialogue_sent */
+    DIALOGUE_WANT,              /* its bytes are to be sent now: then dialogue_sent. `changed` says that something else lies
+                                 * in its place */
     DIALOGUE_PLACED,            /* it has arrived whole and lies in its place */
     DIALOGUE_READY,             /* the worker is being started; the launch line was added to what is to be sent */
     DIALOGUE_ANSWER,            /* `line` is the worker's answer */
@@ -39,7 +40,7 @@ struct dialogue {
     enum step step;             /* of a refusal */
     char line[DIALOGUE_LINE_MAX_BYTES + 1];
     size_t line_len;
-    bool too_long;
+    bool too_long, changed;
     size_t noise_bytes;
     char remark[DIALOGUE_REMARK_MAX_BYTES + 1]; /* the last noise, as it came: often tells what is wrong */
 };

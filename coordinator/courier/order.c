@@ -201,6 +201,7 @@ static int take_order (struct order *order, const json_t *line, struct err *err)
     take_directory (&reader, order);
     order->bundle = take_path (&reader, "bundle");
     order->bundle_sha256 = take_hex (&reader, "bundle_sha256", ORDER_SHA256_BYTES);
+    order->bundle_head_bytes = take_number (&reader, "bundle_head_bytes", 1, ORDER_BUNDLE_MAX_BYTES);
     order->bundle_bytes = take_number (&reader, "bundle_bytes", 1, ORDER_BUNDLE_MAX_BYTES);
     take_way (&reader, order);
     return reader.failed ? -1 : 0;

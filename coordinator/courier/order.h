@@ -38,7 +38,7 @@ struct order_slurm {
 struct order {
     enum order_by by;
     char *host, *nonce, *directory, *bundle, *bundle_sha256;
-    uint64_t bundle_bytes, deadline_ms;
+    uint64_t bundle_head_bytes, bundle_bytes, deadline_ms;
     bool tied;
     struct order_ssh ssh;
     struct order_slurm slurm;

@@ -123,6 +123,9 @@ static void send_more (struct visit *visit)
 static void begin_upload (struct visit *visit)
 {
     struct err err;
+    if (visit->dialogue.changed)
+        voice_found (visit->voice, "the worker's file that lay on the host was not what it is named after; it is replaced. "
+                     "Who could write there? A damaged disk is the harmless cause");
     voice_waits (visit->voice, "the bundle to arrive");
     if (open_bundle (visit, &err) < 0)
         refuse (visit, STEP_UPLOAD, &err);
@@ -334,7 +337,8 @@ void visit_run (const struct order *order, struct voice *voice, struct input *in
 {
     const struct dialogue_terms terms = { .nonce = order->nonce, .bundle_sha256 = order->bundle_sha256,
                                           .directory = order->directory, .machine = bootstrap_machine,
-                                          .launch_line = order->launch, .bundle_bytes = order->bundle_bytes };
+                                          .launch_line = order->launch, .bundle_bytes = order->bundle_bytes,
+                                          .bundle_head_bytes = order->bundle_head_bytes };
     struct visit visit = { .order = order, .voice = voice, .input = input, .way = way, .until_ms = until_ms,
                            .tied = order->tied || order->by == BY_SLURM, .bundle_fd = -1, .end.status = -1 };
     buf_init (&visit.to_send, PIECE_BYTES + ORDER_LAUNCH_MAX_BYTES + ORDER_PATH_MAX_BYTES + 256);

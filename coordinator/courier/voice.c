@@ -62,6 +62,14 @@ void voice_waits (struct voice *voice, const char *awaited)
     pthread_mutex_unlock (&voice->lock);
 }
 
+void voice_found (struct voice *voice, const char *sentence)
+{
+    pthread_mutex_lock (&voice->lock);
+    if (!voice->over)
+        say (voice, json_pack ("{s:i, s:s}", "sliceup-courier", VOICE_PROTOCOL, "found", sentence));
+    pthread_mutex_unlock (&voice->lock);
+}
+
 void voice_through (struct voice *voice, const char *jump)
 {
     pthread_mutex_lock (&voice->lock);

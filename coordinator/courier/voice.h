@@ -26,6 +26,7 @@ void voice_init (struct voice *voice, int fd);
 void voice_step (struct voice *voice, enum step step, const char *awaited);
 void voice_waits (struct voice *voice, const char *awaited);            /* something else, in the same step */
 void voice_through (struct voice *voice, const char *jump);             /* until it is set to "" again */
+void voice_found (struct voice *voice, const char *sentence);          /* what somebody should know; nothing ends */
 void voice_worker (struct voice *voice, struct text answer);            /* the worker's own line, without its newline */
 void voice_refused (struct voice *voice, const char *why);              /* in the step where it is */
 void voice_refused_in (struct voice *voice, enum step step, const char *why);

@@ -188,6 +188,13 @@ void driver_worker_stepped (void *owner, uint32_t rank, struct text step)
     driver_step (driver, &in);
 }
 
+void driver_worker_found (void *owner, uint32_t rank, struct text sentence)
+{
+    struct driver *driver = owner;
+    log_say (driver->options.log, "%.*s: %.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[rank].name),
+             TEXT_ARG (sentence));
+}
+
 /* The end of every pass of the loop: time is an input too, and sends may have left frames to receive (ZMQ_FD is edged).
  */
 void driver_each_pass (void *owner)

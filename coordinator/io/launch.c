@@ -27,6 +27,7 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     launch->bulk_port = options->bulk_port;
     launch->keyed = options->keyed;
     launch->step = options->step;
+    launch->found = options->found;
     launch->exited = options->exited;
     launch->owner = options->owner;
     launch->awaited_max = local ? HOSTS_MAX : options->start->at_once;

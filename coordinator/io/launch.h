@@ -18,6 +18,7 @@
 
 typedef void launch_keyed_fn (void *owner, uint32_t rank, struct text public_key);
 typedef void launch_step_fn (void *owner, uint32_t rank, struct text step); /* what its courier does now */
+typedef void launch_found_fn (void *owner, uint32_t rank, struct text sentence); /* by its courier, on the host */
 /* It could not be started, or its worker ended; once per start. One that stands on its own is not heard of here. */
 typedef void launch_exited_fn (void *owner, uint32_t rank, struct text why);
 struct launch_options {
@@ -31,6 +32,7 @@ struct launch_options {
     const char *hub_public_key;
     launch_keyed_fn *keyed;
     launch_step_fn *step;           /* may be NULL */
+    launch_found_fn *found;         /* may be NULL */
     launch_exited_fn *exited;
     void *owner;
 };

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 
 enum { NONCE_BYTES = 16 };
@@ -27,22 +28,38 @@ static int start_process (struct start *start, const char *directory, struct err
     return rc;
 }
 
+#define BUILD_IT "(build it: cmake --build build --target bundle)"
+
+/* <bundle>.head, which deploy/bundle writes: "<sha256> <bytes>" of what a host knows the bundle by. */
+static int read_head (struct launch *launch, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct digest digest;
+    struct buf line;
+    char hex[DIGEST_HEX_BYTES];
+    const char *path = text_format (&arena, "%s.head", launch->bundle).ptr;
+    buf_init (&line, 256);
+    int rc = file_read (path, &line, err);
+    if (rc == 0 && (sscanf (buf_c (&line), "%64s %" SCNu64, hex, &launch->bundle_head_bytes) != 2
+                    || !digest_parse (text_of (hex), &digest) || launch->bundle_head_bytes == 0))
+        rc = err_set (err, ERR_DAMAGE, "%s does not hold a sha256 and a length " BUILD_IT, path);
+    else if (rc == 0)
+        digest_hex (&digest, launch->bundle_sha256);
+    buf_release (&line);
+    arena_release (&arena);
+    return rc;
+}
+
 /* Once a launch: all hosts get the same one. */
 static int read_bundle (struct launch *launch, struct err *err)
 {
-    struct digest digest;
     struct stat st;
     if (launch->bundle_sha256[0] != '\0')
         return 0;
     if (stat (launch->bundle, &st) != 0)
-        return err_errno (err, ERR_IO,
-                          "%s, which takes the worker to other hosts (build it: cmake --build build --target bundle)",
-                          launch->bundle);
-    if (digest_of_file (launch->bundle, &digest, err) != 0)
-        return -1;
+        return err_errno (err, ERR_IO, "%s, which takes the worker to other hosts " BUILD_IT, launch->bundle);
     launch->bundle_bytes = (uint64_t) st.st_size;
-    digest_hex (&digest, launch->bundle_sha256);
-    return 0;
+    return read_head (launch, err);
 }
 
 static int courier_words (struct launch *launch, const struct plan_host *host, struct buf *words, struct err *err)
@@ -58,6 +75,7 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
     struct courier_order order = {
         .launcher = launch->launcher, .host = host, .start = launch->start, .nonce = nonce, .bundle = launch->bundle,
         .bundle_sha256 = launch->bundle_sha256, .bundle_bytes = launch->bundle_bytes,
+        .bundle_head_bytes = launch->bundle_head_bytes,
     };
     return launch_words_courier (words, &order, err);
 }

@@ -63,6 +63,18 @@ static void take_step (const struct start *start, const struct launch_said *said
         launch->step (launch->owner, start->rank, text_of (said->step));
 }
 
+/* Nothing follows from it: who launches says it to people. */
+static void take_found (const struct start *start, const struct launch_said *said)
+{
+    struct launch *launch = start->launch;
+    struct buf sentence;
+    buf_init (&sentence, LAUNCH_WHY_MAX_BYTES);
+    buf_escaped (&sentence, text_of (said->why), 0);
+    if (launch->found)
+        launch->found (launch->owner, start->rank, buf_as_text (&sentence));
+    buf_release (&sentence);
+}
+
 static void take_word (struct start *start, const struct launch_said *said)
 {
     bool before_go = start->state == START_AWAITED || start->state == START_KEYED;
@@ -72,6 +84,7 @@ static void take_word (struct start *start, const struct launch_said *said)
             take_answer (start, said);
         break;
     case WORD_STEP: take_step (start, said); break;
+    case WORD_FOUND: take_found (start, said); break;
     case WORD_REFUSED:
         if (before_go)
             take_refusal (start, said);

@@ -41,10 +41,11 @@ struct launch {
     const struct start_plan *start;
     char *program, *bundle, *run_id_hex, *hub_address, *hub_public_key;
     char bundle_sha256[DIGEST_HEX_BYTES]; /* empty: not read yet */
-    uint64_t bundle_bytes;
+    uint64_t bundle_head_bytes, bundle_bytes;
     uint16_t control_port, bulk_port;
     launch_keyed_fn *keyed;
     launch_step_fn *step;
+    launch_found_fn *found;
     launch_exited_fn *exited;
     void *owner;
     uint32_t awaited_n, awaited_max; /* starts that are AWAITED */

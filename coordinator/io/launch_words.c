@@ -79,6 +79,8 @@ int launch_words_courier (struct buf *out, const struct courier_order *order, st
                               order->bundle, "bundle_sha256", order->bundle_sha256, "bundle_bytes",
                               (json_int_t) order->bundle_bytes);
     if (line)
+        json_object_set_new (line, "bundle_head_bytes", json_integer ((json_int_t) order->bundle_head_bytes));
+    if (line)
         json_object_set_new (line, ssh ? "ssh" : "slurm", ssh ? json_ssh (order) : json_slurm (&order->start->slurm));
     return tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer identities or options", err);
 }
@@ -122,6 +124,7 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
     const char *step = json_string_value (json_object_get (words, "step"));
     const char *refused = json_string_value (json_object_get (words, "refused"));
     const char *ended = json_string_value (json_object_get (words, "ended"));
+    const char *found = json_string_value (json_object_get (words, "found"));
     if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
                         "its courier speaks another protocol than %d: use one build's programs together",
@@ -132,12 +135,14 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
         said->word = WORD_REFUSED;
     else if (ended)
         said->word = WORD_ENDED;
+    else if (found)
+        said->word = WORD_FOUND;
     else if (step)
         said->word = WORD_STEP;
     else
         return err_set (err, ERR_PARSE, "its courier said what is no word of the protocol");
     snprintf (said->step, sizeof said->step, "%s", refused ? refused : step ? step : "");
-    snprintf (said->why, sizeof said->why, "%s", refused ? json_string_value (why) : ended ? ended : "");
+    snprintf (said->why, sizeof said->why, "%s", refused ? json_string_value (why) : ended ? ended : found ? found : "");
     return 1;
 }
 

@@ -28,16 +28,16 @@ struct courier_order { /* the line before it, for a courier */
     const struct plan_host *host;
     const struct start_plan *start;
     const char *nonce, *bundle, *bundle_sha256;
-    uint64_t bundle_bytes;
+    uint64_t bundle_head_bytes, bundle_bytes;
 };
 
-enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED };
+enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND };
 struct launch_said {
     enum launch_word word;
     char public_key[LAUNCH_KEY_BYTES];                      /* ANSWER: the worker's */
     int64_t pid, pid_start;
     char step[LAUNCH_STEP_BYTES];                           /* STEP, REFUSED */
-    char why[LAUNCH_WHY_BYTES];                             /* REFUSED, ENDED; cut when longer */
+    char why[LAUNCH_WHY_BYTES];                             /* REFUSED, ENDED, FOUND; cut when longer */
 };
 /* Output is fed as it comes, in pieces of any size. {0} is a fresh one. */
 struct launch_ear {

@@ -1,9 +1,12 @@
 """The bundle: a worker on a host that has nothing of ours, the oldest Debian that its archive still serves, bare."""
+import errno
 import fcntl
+import gzip
 import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -15,7 +18,8 @@ import lab
 import plugins
 
 BUNDLE = lab.BUILD / "bin" / "sliceup-worker.bundle"
-BUNDLE_MAX_BYTES = 8 * 1000 * 1000
+HEAD = lab.BUILD / "bin" / "sliceup-worker.bundle.head"
+BUNDLE_MAX_BYTES = 5 * 1000 * 1000
 SUITE = "bullseye"                    # Debian 11: glibc 2.31; 9 and 10 have left the archive's servers
 ROOT = lab.BUILD / f"bare-{SUITE}"    # made once per checkout; every process sees it read-only
 KEY = "abcdefghij" * 4                # of a coordinator that only listens; any Z85 will do
@@ -83,12 +87,27 @@ def make_root():
 
 
 def unpack(folder):
-    subprocess.run(["tar", "-xzf", str(BUNDLE), "-C", str(folder)], check=True, timeout=60)
+    """The image, as a host has it."""
+    worker = folder / "worker"
+    worker.write_bytes(gzip.decompress(BUNDLE.read_bytes()))
+    worker.chmod(0o755)
+    return worker
 
 
-def foreign(mapped, bundle):
-    """What is mapped and does not lie in the bundle: all of it is read from files there."""
-    return [path for path in mapped if f"{bundle}/" not in path]
+def foreign(mapped):
+    """What is mapped and is no memory of the image's."""
+    return [path for path in mapped if not re.fullmatch(r"/memfd:\S+ \(deleted\)", path)]
+
+
+def pieces():
+    """name -> (offset, bytes) of what the image holds."""
+    image, (_, head) = gzip.decompress(BUNDLE.read_bytes()), HEAD.read_text().split()
+    lines = image[:int(head)].rpartition(b"sliceup-image-1 ")[2].decode().splitlines()[1:]
+    found, offset = {}, int(head)
+    for size, _, name in (line.split() for line in lines):
+        found[name] = (offset, int(size))
+        offset += int(size)
+    return found
 
 
 class Joining:
@@ -96,7 +115,7 @@ class Joining:
 
     def __init__(self, argv, directory, port, env=None):
         self.process = subprocess.Popen([*argv, "join"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
-                                        stderr=subprocess.DEVNULL)
+                                        stderr=subprocess.DEVNULL, cwd=pathlib.Path(directory).parent)
         launch = {"protocol": 1, "run": "0" * 32, "host": "bare", "rank": 0, "address": "localhost",
                   "control_port": port, "bulk_port": port, "key": KEY, "directory": str(directory)}
         self._say(json.dumps(launch))
@@ -132,11 +151,12 @@ class BundleTest(lab.LabTest):
         self.addCleanup(self.nobody_runs_the_bundle)
 
     def running(self):
-        """pids of workers out of the bundle: the loader in it is what they execute, wherever they see it."""
+        """pids of workers out of the bundle: they execute the loader's memory, somewhere in the lab's folder."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             try:
-                if entry.name.isdigit() and f"{self.bundle}/lib/" in os.readlink(entry / "exe"):
+                if entry.name.isdigit() and os.readlink(entry / "exe").startswith("/memfd:ld-") \
+                        and str(self.lab.root) in os.readlink(entry / "cwd"):
                     found.append(int(entry.name))
             except OSError:
                 continue
@@ -169,7 +189,8 @@ class File(BundleTest):
         return plain if plain.exists() else lab.BUILD / "bin" / "sliceup-worker"
 
     def make(self, worker, out, **more):
-        return subprocess.run([str(lab.TOP / "deploy" / "bundle"), str(worker), str(out)], stdin=subprocess.DEVNULL,
+        start = self.plain_worker().parent.parent / "image-start"
+        return subprocess.run([str(lab.TOP / "deploy" / "bundle"), str(start), str(worker), str(out)], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120, cwd="/", **more)
 
     def test_it_is_small_and_the_same_inputs_give_the_same_bytes(self):
@@ -179,6 +200,29 @@ class File(BundleTest):
         self.assertLess(BUNDLE.stat().st_size, BUNDLE_MAX_BYTES)
         one, other = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (BUNDLE, again))
         self.assertEqual(one, other)
+
+    def test_its_head_names_all_that_follows(self):
+        image, (name, head) = gzip.decompress(BUNDLE.read_bytes()), HEAD.read_text().split()
+        self.assertEqual(name, hashlib.sha256(image[:int(head)]).hexdigest())
+        found = pieces()
+        self.assertEqual(len(image), sum(max(found.values())))
+        for piece, (offset, size) in found.items():
+            self.assertIn(f"{size} {hashlib.sha256(image[offset:offset + size]).hexdigest()} {piece}\n".encode(), image[:int(head)])
+
+    def test_one_that_is_not_whole_does_not_run(self):
+        worker = unpack(self.bundle)
+        image, head = worker.read_bytes(), int(HEAD.read_text().split()[1])
+        offset, size = pieces()["libzmq.so.5"]
+        flipped = lambda at: image[:at] + bytes([image[at] ^ 1]) + image[at + 1:]
+        for what, content in {"a bit of a library": flipped(offset + size // 2), "its first bit": flipped(offset),
+                              "a bit of the loader": flipped(head + 100), "its end": image[:-1], "all but the head": image[:head],
+                              "the list": flipped(image.index(hashlib.sha256(image[offset:offset + size]).hexdigest().encode())), "half the list": image[:head - 700]}.items():
+            with self.subTest(what):
+                worker.write_bytes(content)
+                done = subprocess.run([str(worker), "preflight", "--brief"], stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True, timeout=60)
+                self.assertEqual((4, ""), (done.returncode, done.stderr), done.stdout)
+                self.assertRegex(done.stdout, rf"\Athe worker's file in {self.bundle} is damaged \(.*\): bring it there again\n\Z")
 
     def test_what_is_no_worker_makes_no_bundle(self):
         out = self.lab.root / "none.bundle"
@@ -209,12 +253,12 @@ class Anywhere(BundleTest):
         odd = self.lab.root / "a folder's $(name) \\ -x"
         odd.mkdir()
         unpack(odd)
+        self.bundle.rmdir()
         link = self.lab.root / "link"
         link.symlink_to(odd / "worker")
         self.version(odd / "worker")
         self.version(link)
         self.version("./worker", cwd=odd)
-        self.version("sh", "worker", cwd=odd)
         self.version(f"{odd.name}/worker", cwd=odd.parent, env={**os.environ, "CDPATH": str(odd.parent)})
         self.version("worker", env={**os.environ, "PATH": f"{odd}:{os.environ['PATH']}"})
 
@@ -225,17 +269,49 @@ class Anywhere(BundleTest):
         for name in ("libzmq.so.5", "libcrypto.so.3"):      # whoever takes them falls; a shell needs neither
             (others / name).write_text("no library\n")
         preloaded = others / "preloaded.so"
-        shutil.copy(self.bundle / "lib" / "libjansson.so.4", preloaded)
+        shutil.copy(plugins.LIAR, preloaded)
         worker = Joining([str(self.bundle / "worker")], self.lab.root / "own", port=1,
                          env={**os.environ, "LD_LIBRARY_PATH": str(others), "LD_PRELOAD": str(preloaded)})
         self.addCleanup(worker.end)
-        self.assertEqual([], foreign(worker.mapped(), self.bundle))
+        self.assertEqual([], foreign(worker.mapped()))
+
+    def test_its_memory_cannot_be_changed_and_its_file_does_not_matter_once_it_runs(self):
+        path = unpack(self.bundle)
+        worker = Joining([str(path)], self.lab.root / "own", port=1)
+        self.addCleanup(worker.end)
+        path.write_bytes(b"something else")
+        sealed = 0
+        for entry in pathlib.Path(f"/proc/{worker.pid}/fd").iterdir():
+            if not os.readlink(entry).startswith("/memfd:"):
+                continue
+            with open(entry, "rb") as memory:
+                self.assertEqual(0xf, fcntl.fcntl(memory, fcntl.F_GET_SEALS))   # SEAL, SHRINK, GROW, WRITE
+            with self.assertRaises(OSError) as refused, open(entry, "r+b", buffering=0) as memory:
+                memory.write(b"x")
+            self.assertIn(refused.exception.errno, (errno.EPERM, errno.ETXTBSY))
+            sealed += 1
+        self.assertEqual(len(pieces()), sealed)
+
+    def test_where_memory_may_not_be_executed_a_file_without_a_name_will_do(self):
+        needs_root()
+        worker = unpack(self.bundle)
+        apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec", "echo 2 >/proc/sys/vm/memfd_noexec; exec \"$@\"", "sh"]
+        if not pathlib.Path("/proc/sys/vm/memfd_noexec").exists():
+            self.skipTest("this kernel has no vm.memfd_noexec")
+        self.version(*apart, worker)
+        self.assertEqual(["worker"], [path.name for path in self.bundle.iterdir()])
+
+    def test_too_few_descriptors_are_a_sentence(self):
+        done = subprocess.run(["sh", "-c", 'ulimit -n 40; exec "$0" --version', str(unpack(self.bundle))], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual((3, ""), (done.returncode, done.stdout))
+        self.assertRegex(done.stderr, r"\Asliceup-worker: the worker needs \d+ descriptors \(.*\): raise ulimit -n\n\Z")
 
     def test_a_worker_starts_itself_again_for_errands_and_builtins(self):
-        """Through the start script: /proc/self/exe is the loader here. A cold pass needs its cache prepared, a restored
-        one its cache sealed."""
-        unpack(self.bundle)
-        start = self.lab.write("start", f'#!/bin/sh\nexec {self.bundle}/worker "$@"\n')
+        """Through its memory: /proc/self/exe is the loader here, and the file is gone. A cold pass needs its cache
+        prepared, a restored one its cache sealed."""
+        path = unpack(self.bundle)
+        start = self.lab.write("start", f'#!/bin/sh\n{{ sleep 0.3; echo >{path}; }} &\nexec {path} "$@"\n')
         start.chmod(0o755)
         marks = self.lab.files / "marks"
         rungs = [{"id": "facts", "builtin": "facts"},
@@ -250,7 +326,7 @@ class Anywhere(BundleTest):
 
 
 class Bare(BundleTest):
-    """In the bare root: its own shell, tar and gzip unpack the bundle, and nothing else of it is used."""
+    """In the bare root: its own shell and gzip unpack the bundle, and nothing else of it is used."""
 
     @classmethod
     def setUpClass(cls):
@@ -260,9 +336,9 @@ class Bare(BundleTest):
     def setUp(self):
         super().setUp()
         self.lab.root.joinpath("travelled").write_bytes(BUNDLE.read_bytes())
-        said = self.inside("sh", "-c", f"cd {self.bundle} && tar -xzf ../travelled && cat VERSION /etc/debian_version")
-        self.assertRegex(said, r"^sliceup-worker 0\.1\.0\nmachine \S+\nloader lib/ld-\S+\n11\.")
         self.worker = str(self.bundle / "worker")
+        said = self.inside("sh", "-c", f"gzip -dc {self.lab.root}/travelled >{self.worker} && chmod 755 {self.worker} && cat /etc/debian_version")
+        self.assertRegex(said, r"^11\.")
 
     def entering(self, program="", way=PIVOTED):
         """A program that enters the bare root and runs `program` there; without one, what its arguments say."""
@@ -316,12 +392,12 @@ class Bare(BundleTest):
         hub.settimeout(60)
         worker = Joining([self.entering(self.worker)], self.lab.root / "own", port=hub.getsockname()[1])
         self.addCleanup(worker.end)
-        self.assertEqual([], foreign(worker.mapped(), self.bundle))
+        self.assertEqual([], foreign(worker.mapped()))
         worker.go()
         hub.accept()[0].close()         # it found the name and came
         mapped = worker.mapped()
         self.assertTrue(any("libzmq" in path for path in mapped), mapped)
-        self.assertEqual([], foreign(mapped, self.bundle))
+        self.assertEqual([], foreign(mapped))
 
     def climb(self, way):
         """A real coordinator: the program it takes for the worker beside it enters the bare root first."""

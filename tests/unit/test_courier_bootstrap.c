@@ -27,7 +27,7 @@ static const struct { const char *path, *argv[4]; } shells[] = {
 };
 enum { SHELLS = sizeof shells / sizeof shells[0] };
 
-struct scene { char folder[64], input[96], output[96], bundle[96], directory[96]; struct buf said; };
+struct scene { char folder[64], input[96], output[96], worker[96], bundle[96], directory[96]; struct buf said; };
 
 static void run_words (const char *const argv[], const char *in, const char *out)
 {
@@ -71,11 +71,10 @@ static int setup (void **state)
     snprintf (scene->bundle, sizeof scene->bundle, "%s/bundle", scene->folder);
     snprintf (scene->directory, sizeof scene->directory, "%s/host", scene->folder);
     buf_init (&scene->said, 1 << 20);
-    char path[128];
     static const char worker[] = "#!/bin/sh\ncase $1 in preflight) exit 0;; join) echo \"joined $(umask)\";; esac\n";
-    snprintf (path, sizeof path, "%s/worker", scene->folder);
-    assert_int_equal (atomic_file_write (path, worker, sizeof worker - 1, 0755, &err), 0);
-    run_words ((const char *const[]) { "tar", "-C", scene->folder, "-czf", scene->bundle, "worker", NULL }, "/dev/null", "/dev/null");
+    snprintf (scene->worker, sizeof scene->worker, "%s/worker", scene->folder);
+    assert_int_equal (atomic_file_write (scene->worker, worker, sizeof worker - 1, 0755, &err), 0);
+    run_words ((const char *const[]) { "gzip", "-nc", scene->worker, NULL }, "/dev/null", scene->bundle);
     *state = scene;
     return 0;
 }
@@ -89,6 +88,14 @@ static int teardown (void **state)
     return 0;
 }
 
+/* All of it is its head. */
+static const char *name_of (const struct scene *scene, char hex[DIGEST_HEX_BYTES])
+{
+    struct digest digest;
+    assert_int_equal (digest_of_file (scene->worker, &digest, NULL), 0);
+    return digest_hex (&digest, hex);
+}
+
 /* The first line and the bundle cut or padded to `sent` bytes, as they go to a host's input; then what it says. */
 static const char *visit (struct scene *scene, size_t shell, const char *sha256, int cut_bytes)
 {
@@ -97,9 +104,10 @@ static const char *visit (struct scene *scene, size_t shell, const char *sha256,
     buf_init (&bundle, 1 << 20);
     buf_init (&input, 1 << 20);
     assert_int_equal (file_read (scene->bundle, &bundle, &err), 0);
-    struct digest digest = digest_of (bundle.ptr, bundle.len);
     char hex[DIGEST_HEX_BYTES];
-    buf_printf (&input, "%s %s %zu %s\n", NONCE, sha256 ? sha256 : digest_hex (&digest, hex), bundle.len, scene->directory);
+    struct stat worker;
+    buf_printf (&input, "%s %s %d %zu %s\n", NONCE, sha256 ? sha256 : name_of (scene, hex), stat (scene->worker, &worker) == 0 ? (int) worker.st_size : 0,
+                bundle.len, scene->directory);
     buf_add (&input, bundle.ptr, bundle.len - (size_t) cut_bytes);
     assert_int_equal (atomic_file_write (scene->input, input.ptr, input.len, 0600, &err), 0);
     run_shell (scene, shell);
@@ -158,6 +166,32 @@ static void every_shell_refuses_what_is_not_right (void **state)
     }
 }
 
+/* In its place, by whoever may write there: it is not run, and said to be changed. */
+static void every_shell_runs_nothing_that_was_put_in_the_bundles_place (void **state)
+{
+    static const char evil[] = "#!/bin/sh\necho evil\n";
+    struct scene *scene = *state;
+    char hex[DIGEST_HEX_BYTES], place[256];
+    snprintf (place, sizeof place, "%s/bundles/%s", scene->directory, name_of (scene, hex));
+    for (size_t i = 0; i < SHELLS; i++) {
+        if (access (shells[i].path, X_OK) != 0)
+            continue;
+        says (visit (scene, i, NULL, 0), SAID "want\n");
+        assert_int_equal (atomic_file_write (place, evil, sizeof evil - 1, 0700, NULL), 0);
+        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n" SAID "ready\njoined");
+        assert_null (strstr (buf_c (&scene->said), "evil"));
+        assert_int_equal (unlink (place), 0);
+        assert_int_equal (mkdir (place, 0700), 0);
+        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
+        assert_int_equal (unlink (place), 0);
+        assert_int_equal (symlink (scene->worker, place), 0); /* the right program, by a name of somebody else's */
+        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
+        assert_int_equal (chmod (place, 0722), 0);
+        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
+        assert_int_equal (folder_remove (scene->directory, NULL), 0);
+    }
+}
+
 /* Quotes would end it, newlines break csh, '!' and '\' mean something to csh and fish even between quotes. */
 static void the_command_is_one_line_that_every_login_shell_passes_on (void **state)
 {
@@ -175,6 +209,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (every_shell_takes_the_bundle_and_becomes_the_worker, setup, teardown),
         cmocka_unit_test_setup_teardown (every_shell_refuses_what_is_not_right, setup, teardown),
+        cmocka_unit_test_setup_teardown (every_shell_runs_nothing_that_was_put_in_the_bundles_place, setup, teardown),
         cmocka_unit_test (the_command_is_one_line_that_every_login_shell_passes_on),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #define ANSWER "{\"sliceup-worker\":1,\"key\":\"k\"}"
 
 static const struct dialogue_terms terms = { .nonce = NONCE, .bundle_sha256 = "abc", .directory = "/d", .machine = "x86_64",
-                                             .launch_line = "{launch}", .bundle_bytes = 77 };
+                                             .launch_line = "{launch}", .bundle_head_bytes = 33, .bundle_bytes = 77 };
 
 struct scene {
     struct dialogue dialogue;
@@ -73,7 +73,7 @@ static void any_splits_of_the_bytes_mean_the_same (void **state)
         hear (&scene, said, sizeof said - 1, &rng, 1 + seed % 40);
         expect (&scene, 5, whole);
         assert_string_equal (scene.dialogue.line, ANSWER);
-        assert_string_equal (buf_c (&scene.sent), NONCE " abc 77 /d\n{launch}\n");
+        assert_string_equal (buf_c (&scene.sent), NONCE " abc 33 77 /d\n{launch}\n");
         buf_release (&scene.sent);
     }
 }
@@ -86,6 +86,21 @@ static void a_host_that_has_the_bundle_is_sent_nothing_more (void **state)
     hear_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" OURS "ready\n" ANSWER "\n");
     expect (&scene, 4, (enum dialogue_event[]) { DIALOGUE_HOST, DIALOGUE_HAVE, DIALOGUE_READY, DIALOGUE_ANSWER });
     buf_release (&scene.sent);
+}
+
+static void what_lies_in_the_bundles_place_and_is_another_is_told (void **state)
+{
+    static const struct { const char *said; bool changed; } cases[] = { { "want\n", false }, { "want changed\n", true } };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene scene;
+        begin (&scene);
+        hear_text (&scene, OURS "host x86_64 6.1\n" OURS);
+        hear_text (&scene, cases[i].said);
+        expect (&scene, 2, (enum dialogue_event[]) { DIALOGUE_HOST, DIALOGUE_WANT });
+        assert_int_equal (scene.dialogue.changed, cases[i].changed);
+        buf_release (&scene.sent);
+    }
 }
 
 static void refusals_have_their_step_and_words (void **state)
@@ -206,6 +221,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (any_splits_of_the_bytes_mean_the_same),
         cmocka_unit_test (a_host_that_has_the_bundle_is_sent_nothing_more),
+        cmocka_unit_test (what_lies_in_the_bundles_place_and_is_another_is_told),
         cmocka_unit_test (refusals_have_their_step_and_words),
         cmocka_unit_test (what_lacks_the_nonce_is_noise),
         cmocka_unit_test (noise_has_a_bound_in_lines_and_without_any),

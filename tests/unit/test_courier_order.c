@@ -17,7 +17,7 @@
 #define SLURM "\"slurm\":{\"account\":\"a\",\"partition\":\"p\",\"options\":[\"--mem=0\"]}"
 #define ORDER(by, rest)                                                                                                       \
     "{\"sliceup-courier\":1,\"by\":\"" by "\",\"host\":\"v6e-3\",\"nonce\":\"" NONCE "\",\"deadline_ms\":60000,\"tied\":true,"  \
-    "\"directory\":\"/var/tmp/sliceup\",\"bundle\":\"/b\",\"bundle_sha256\":\"" SHA256 "\",\"bundle_bytes\":5," rest "}"
+    "\"directory\":\"/var/tmp/sliceup\",\"bundle\":\"/b\",\"bundle_sha256\":\"" SHA256 "\",\"bundle_head_bytes\":4,\"bundle_bytes\":5," rest "}"
 #define LAUNCH "{\"protocol\":1,\"run\":\"r\",\"address\":\"\",\"key\":\"k\"}"
 
 static int parse (struct order *order, const char *line, const char *launch, struct err *err)
@@ -37,6 +37,7 @@ static void a_whole_order_is_read (void **state)
     assert_int_equal (order.ssh.identities_n, 2);
     assert_string_equal (order.ssh.identities[1], "/b");
     assert_true (order.tied && order.ssh.agent && order.needs_address);
+    assert_int_equal (order.bundle_head_bytes, 4);
     assert_int_equal (order.bundle_bytes, 5);
     order_release (&order);
     assert_int_equal (parse (&order, ORDER ("slurm", SLURM), LAUNCH, &err), 0);
@@ -103,6 +104,7 @@ static void numbers_and_lists_have_bounds (void **state)
     assert_int_equal (parse_with ("", "deadline_ms", json_integer (0), &err), -1);
     assert_int_equal (parse_with ("", "deadline_ms", json_integer (INT64_MAX), &err), -1);
     assert_int_equal (parse_with ("", "bundle_bytes", json_integer (ORDER_BUNDLE_MAX_BYTES + 1), &err), -1);
+    assert_int_equal (parse_with ("", "bundle_head_bytes", json_integer (0), &err), -1);
     assert_int_equal (parse_with ("", "tied", json_integer (1), &err), -1);
     assert_int_equal (parse_with ("", "sliceup-courier", json_integer (2), &err), -1);
     assert_int_equal (parse_with ("", "host", json_stringn ("a\0b", 3), &err), -1);

@@ -65,7 +65,7 @@ static struct visit_end visit (const char *script, enum way_stream endless, bool
 {
     struct chatter chatter = { .way.ops = &ops, .script = script, .endless = endless };
     char nonce[] = NONCE, directory[] = "/d", sha256[] = "ab", launch[] = "{}";
-    struct order order = { .nonce = nonce, .directory = directory, .bundle_sha256 = sha256, .bundle_bytes = 1,
+    struct order order = { .nonce = nonce, .directory = directory, .bundle_sha256 = sha256, .bundle_head_bytes = 1, .bundle_bytes = 1,
                            .launch = launch, .deadline_ms = PATIENCE_MS };
     struct visit_end end = { 0 };
     struct voice voice;

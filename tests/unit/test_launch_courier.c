@@ -19,14 +19,17 @@ enum { WAIT_MS = 20 * 1000, RANKS = 24, AT_ONCE = 3 };
 
 /* ---- a scene: a launch whose courier is a shell script ---- */
 
+#define SHA256 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define HEAD SHA256 " 4321\n"
+
 struct scene {
     struct loop *loop;
     struct launch *launch;
     struct start_plan start;
     struct text identity;
-    char folder[64], courier[96], bundle[96];
+    char folder[64], courier[96], bundle[96], head[112];
     int keyed[RANKS], exited[RANKS], not_started;
-    char steps[256], why[2048];
+    char steps[256], found[256], why[2048];
     bool admit;
     bool (*done) (struct scene *scene);
     uint64_t give_up_ms;
@@ -54,6 +57,13 @@ static void on_step (void *owner, uint32_t rank, struct text step)
     snprintf (scene->steps + len, sizeof scene->steps - len, "%.*s ", TEXT_ARG (step));
 }
 
+static void on_found (void *owner, uint32_t rank, struct text sentence)
+{
+    struct scene *scene = owner;
+    assert_int_equal (rank, 0);
+    assert_true (text_to_c (sentence, scene->found, sizeof scene->found));
+}
+
 static void on_exited (void *owner, uint32_t rank, struct text why)
 {
     struct scene *scene = owner;
@@ -67,7 +77,7 @@ static void open_launch (struct scene *scene)
     struct launch_options options = {
         .launcher = LAUNCHER_SSH, .start = &scene->start, .courier_path = scene->courier, .bundle_path = scene->bundle,
         .run_id_hex = RUN_ID, .hub_address = "", .control_port = 4001, .bulk_port = 4002, .hub_public_key = KEY,
-        .keyed = on_keyed, .step = on_step, .exited = on_exited, .owner = scene,
+        .keyed = on_keyed, .step = on_step, .found = on_found, .exited = on_exited, .owner = scene,
     };
     scene->launch = launch_open (scene->loop, &options);
 }
@@ -80,6 +90,7 @@ static int scene_open (void **state)
         return -1;
     snprintf (scene->courier, sizeof scene->courier, "%s/courier", scene->folder);
     snprintf (scene->bundle, sizeof scene->bundle, "%s/bundle", scene->folder);
+    snprintf (scene->head, sizeof scene->head, "%s.head", scene->bundle);
     scene->identity = TEXT_LIT ("/keys/id");
     scene->start = (struct start_plan) {
         .directory = TEXT_LIT ("/var/tmp/sliceup"), .deadline_ms = 15000, .at_once = AT_ONCE,
@@ -88,6 +99,8 @@ static int scene_open (void **state)
     scene->loop = loop_open (NULL);
     open_launch (scene);
     *state = scene;
+    if (atomic_file_write (scene->head, HEAD, sizeof HEAD - 1, 0600, NULL) < 0)
+        return -1;
     return atomic_file_write (scene->bundle, "bundle", 6, 0600, NULL);
 }
 
@@ -195,7 +208,8 @@ static void a_courier_is_told_how_to_get_there_and_what_to_take (void **state)
     has_text (order, "directory", "/var/tmp/sliceup");
     has_text (order, "bundle", scene->bundle);
     assert_int_equal (json_string_length (json_object_get (order, "nonce")), 32);
-    assert_int_equal (json_string_length (json_object_get (order, "bundle_sha256")), 64);
+    has_text (order, "bundle_sha256", SHA256);
+    assert_int_equal (json_integer_value (json_object_get (order, "bundle_head_bytes")), 4321);
     assert_int_equal (json_integer_value (json_object_get (order, "bundle_bytes")), 6);
     assert_int_equal (json_integer_value (json_object_get (order, "deadline_ms")), 15000);
     assert_true (json_is_false (json_object_get (order, "tied")));
@@ -225,7 +239,36 @@ static void a_missing_bundle_is_refused_with_the_command_that_makes_it (void **s
     assert_null (scene->launch->starts);
 }
 
+static void a_bundle_whose_head_is_not_told_is_refused (void **state)
+{
+    static const char *const heads[] = { "", "no digest 5\n", SHA256 "\n", SHA256 " 0\n", SHA256 "f 5\n" };
+    struct scene *scene = *state;
+    write_courier (scene, "exit 0");
+    for (size_t i = 0; i <= sizeof heads / sizeof heads[0]; i++) {
+        struct err err = { 0 };
+        if (i == sizeof heads / sizeof heads[0])
+            assert_int_equal (unlink (scene->head), 0);
+        else
+            assert_int_equal (atomic_file_write (scene->head, heads[i], strlen (heads[i]), 0600, NULL), 0);
+        assert_int_equal (launch_start (scene->launch, 0, &host, scene->folder, &err), -1);
+        assert_non_null (strstr (err.text, scene->head));
+        assert_null (scene->launch->starts);
+    }
+}
+
 /* ---- what it says ---- */
+
+static void what_a_courier_finds_is_passed_on_and_ends_nothing (void **state)
+{
+    struct scene *scene = *state;
+    write_courier (scene, "say '\"found\":\"the file was \\u001bchanged\"'; answer; read -r go; say '\"left\":true'");
+    scene->admit = true;
+    start (scene, 0);
+    run_until (scene, has_no_starts);
+    assert_string_equal (scene->found, "the file was \\x1bchanged");
+    assert_int_equal (scene->keyed[0], 1);
+    assert_int_equal (scene->exited[0], 0);
+}
 
 static void a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends (void **state)
 {
@@ -382,6 +425,8 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, scene_open, scene_close)
     const struct CMUnitTest tests[] = {
         TEST (a_courier_is_told_how_to_get_there_and_what_to_take),
+        TEST (a_bundle_whose_head_is_not_told_is_refused),
+        TEST (what_a_courier_finds_is_passed_on_and_ends_nothing),
         TEST (a_missing_bundle_is_refused_with_the_command_that_makes_it),
         TEST (a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends),
         TEST (a_refusal_names_its_step_and_shows_no_control_characters),

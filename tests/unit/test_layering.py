@@ -23,9 +23,10 @@ MAY_USE = {
     "coordinator/cli": {"common/base", "common/model", "common/wire", "common/conf", "common/io", "common/frontend", "common/signature",
                         "common/cache", "coordinator/core", "coordinator/io", "coordinator/view"},
     "worker/core": {"common/base", "common/model"},
-    "worker/probe": {"common/base", "common/model", "common/io"},
+    "worker/image": {"common/base"},
+    "worker/probe": {"common/base", "common/model", "common/io", "worker/image"},
     "worker/io": {"common/base", "common/model", "common/wire", "common/io", "common/frontend", "common/cache",
-                  "common/signature", "worker/core", "worker/probe"},
+                  "common/signature", "worker/core", "worker/probe", "worker/image"},
 }
 
 # foreign header -> rooms that may include it
@@ -39,7 +40,7 @@ FENCED = {
     r"dlfcn": {"worker/probe"},
     r"libssh": {"coordinator/courier"},
     r"sys/epoll|sys/socket|pthread|fcntl|unistd": {"common/base", "common/io", "common/cache", "common/conf", "coordinator/io",
-                                                   "coordinator/courier", "coordinator/cli", "worker/io", "worker/probe"},
+                                                   "coordinator/courier", "coordinator/cli", "worker/io", "worker/probe", "worker/image"},
     r"time|sys/ioctl": {"common/base", "common/io", "common/conf", "coordinator/io", "coordinator/courier", "coordinator/cli",
                         "coordinator/view", "worker/io"},
 }

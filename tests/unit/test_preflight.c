@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "worker/io/preflight.h"
-#include "worker/io/self.h"
 
 /* ---- hosts that are shown ---- */
 
@@ -371,33 +370,6 @@ static void wrong_words_are_usage (void **state)
     assert_non_null (strstr (out, "usage: "));
 }
 
-/* ---- self ---- */
-
-static void a_program_is_itself_by_argv0_only_below_a_loader (void **state)
-{
-    (void) state;
-    char path[128], folder[128];
-    script ("exit 0");
-    in_top ("python", path);
-    assert_false (self_by_loader ());
-    self_set (path, false);
-    assert_string_equal (self_program (), "/proc/self/exe");
-    self_set (NULL, true);
-    assert_int_equal (chdir (top), 0);
-    self_set ("python", true);          /* there it is, but not for ever */
-    assert_int_equal (chdir ("/"), 0);
-    self_set (in_top ("", folder), true);
-    self_set ("/nowhere/at/all", true);
-    assert_string_equal (self_program (), "/proc/self/exe");
-    assert_int_equal (chmod (path, 0600), 0);
-    self_set (path, true); /* not even root may start a file that nobody may start */
-    assert_string_equal (self_program (), "/proc/self/exe");
-    assert_int_equal (chmod (path, 0700), 0);
-    self_set (path, true);
-    assert_string_equal (self_program (), path);
-    self_set ("/proc/self/exe", true); /* `path` ends with this test */
-}
-
 #define SHOWN(test) cmocka_unit_test_setup_teardown (test, good_host, release)
 #define HERE(test) cmocka_unit_test_setup_teardown (test, make_top, remove_top)
 
@@ -424,7 +396,6 @@ int main (void)
         HERE (json_says_the_same),
         HERE (lines_begin_with_their_state),
         HERE (wrong_words_are_usage),
-        HERE (a_program_is_itself_by_argv0_only_below_a_loader),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

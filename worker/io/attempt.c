@@ -41,7 +41,7 @@ static struct exec *spawn_program (struct attempt *attempt, const struct order *
     int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
     struct spawn_order spawn = { .program = order->program, .argv = order->argv, .envp = order->envp,
                                  .directory = attempt->scratch.ptr, .channel_fd = peer_fd, .report_fd = report_fd,
-                                 .output_fd = output_write_fd (attempt->output), };
+                                 .output_fd = output_write_fd (attempt->output), .again = order->again };
     bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
     struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
     if (peer_fd >= 0)

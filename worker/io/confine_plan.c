@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "worker/io/self.h"
+#include "worker/image/self.h"
 
 /* What the dynamic loader reads (ld.so(8)) would make another program of ours, too. */
 #define LOADER_PREFIX "LD_"
@@ -189,7 +189,8 @@ int confine_plan_write (const struct msg_run *run, const struct order_place *pla
     add_rights (&words, run, place, report_fd);
     add (&words, "--", text_of (order->program));
     memcpy (words.items + words.n, order->argv, argc * sizeof *order->argv);
-    *out = (struct order) { .program = self_program (), .argv = words.items, .speaks = order->speaks,
+    struct self_start start = self_again (words.items, arena);
+    *out = (struct order) { .program = start.program, .argv = start.argv, .again = true, .speaks = order->speaks,
                             .line = order->line, .envp = keep_environment (order->envp, arena) };
     return 0;
 }

@@ -18,8 +18,8 @@
 #include "worker/io/environment.h"
 #include "worker/io/kit.h"
 #include "worker/io/log_reader.h"
-#include "worker/io/self.h"
 #include "worker/io/wheels.h"
+#include "worker/image/self.h"
 
 /* FINDINGS_MAX findings of a path and a sentence each, and what else it says. */
 enum { ANSWER_MAX_BYTES = 128 * 1024 };
@@ -121,7 +121,8 @@ static struct exec *start_process (enum errand_kind kind, struct text host, cons
     char *argv[] = { (char *) "sliceup-worker", (char *) "errand", (char *) names_of (&kind_names, kind),
                      (char *) directory, (char *) text_copy (&arena, host).ptr, NULL };
     environ_begin (&list, &arena);
-    struct spawn_order order = { .program = self_program (), .argv = argv, .envp = environ_block (&list),
+    struct self_start start = self_again (argv, &arena);
+    struct spawn_order order = { .program = start.program, .argv = start.argv, .envp = environ_block (&list), .again = true,
                                  .directory = directory, .output_fd = report_fd, .channel_fd = channel_fd };
     /* Who has a device open is not seen from inside a pid namespace. */
     struct exec *exec = kind == ERRAND_DEVICE ? exec_start_outside (&order, err) : exec_start (&order, err);

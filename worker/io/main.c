@@ -15,9 +15,9 @@
 #include "worker/io/probe.h"
 #include "worker/io/restore.h"
 #include "worker/io/seat.h"
-#include "worker/io/self.h"
 #include "worker/io/survey.h"
 #include "worker/io/volunteer.h"
+#include "worker/image/self.h"
 
 static const char help[] =
     "usage: sliceup-worker COMMAND\n"
@@ -96,7 +96,7 @@ static const struct { const char *name; int (*run) (int argc, char **argv); } co
 int main (int argc, char **argv)
 {
     standard_fds_keep ();
-    self_set (argv[0], self_by_loader ());
+    self_begin ();
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp (word, "--help") == 0)
         return fputs (help, stdout) < 0;

@@ -8,9 +8,9 @@
 #include "worker/io/environ.h"
 #include "worker/io/kit.h"
 #include "worker/io/parse.h"
-#include "worker/io/self.h"
 #include "worker/io/spawn.h"
 #include "worker/io/wheels.h"
+#include "worker/image/self.h"
 
 struct text order_cache_path (const struct order_place *place, struct arena *arena)
 {
@@ -103,8 +103,10 @@ static char **words (struct arena *arena, const struct text *items, uint32_t n)
 static int make_builtin (const struct msg_run *run, struct arena *arena, struct order *out)
 {
     const struct text argv[] = { TEXT_LIT ("sliceup-worker"), run->rung.builtin };
-    out->argv = words (arena, argv, 2);
-    out->program = self_program ();
+    struct self_start start = self_again (words (arena, argv, 2), arena);
+    out->program = start.program;
+    out->argv = start.argv;
+    out->again = true;
     return 0;
 }
 

@@ -20,6 +20,7 @@ struct order_place {
 struct order {
     const char *program;
     char **argv, **envp;
+    bool again;                 /* it is this program, started again (self.h) */
     bool speaks;                /* it gets a channel, and `line` as the first thing on it */
     struct text line;
 };

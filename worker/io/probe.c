@@ -7,7 +7,6 @@
 #include "common/base/duration.h"
 #include "worker/io/probe_print.h"
 #include "worker/io/probe_rung.h"
-#include "worker/io/self.h"
 #include "worker/probe/child.h"
 #include "worker/probe/option.h"
 #include "worker/probe/watch.h"
@@ -103,7 +102,7 @@ static int probe_by_hand (const struct wish *wish)
     struct probe_report report;
     struct arena arena = { 0 };
     struct err err = { 0 };
-    struct probe_order order = { .program = self_program (), .plugin = path_of (wish->plugin, &arena),
+    struct probe_order order = { .plugin = path_of (wish->plugin, &arena),
                                  .options = wish->options, .options_n = wish->options_n, .client = wish->client,
                                  .limit_ms = wish->limit_ms, .echo_fd = -1 };
     probe_report_init (&report);

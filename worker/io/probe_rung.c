@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "worker/io/probe_print.h"
-#include "worker/io/self.h"
 #include "worker/io/speaker.h"
 #include "worker/probe/option.h"
 #include "worker/probe/watch.h"
@@ -112,7 +111,7 @@ static int read_order (struct probe *probe, struct err *err)
     const json_t *args = speaker_args (probe->speaker), *limit = json_object_get (args, "limit_ms");
     json_int_t limit_ms = json_integer_value (limit);
     probe->order = (struct probe_order) {
-        .program = self_program (), .options = probe->options,
+        .options = probe->options,
         .client = !json_is_false (json_object_get (args, "client")),
         .limit_ms = limit_ms > 0 && limit_ms <= LIMIT_MAX_MS ? (uint64_t) limit_ms : LIMIT_MS,
         .echo_fd = STDOUT_FILENO, .begins = begins, .listener = probe->speaker,

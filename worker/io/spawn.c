@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "worker/image/self.h"
 
 /* Descriptors are first moved out of the way of their destinations. */
 enum { PARKED_FD_MIN = 16, SIGNALS_N = 64, STACK_BYTES = 64 * 1024,
@@ -67,6 +68,15 @@ static NEW_PROCESS int park (int fd)
     return fcntl (fd, F_DUPFD_CLOEXEC, PARKED_FD_MIN);
 }
 
+static NEW_PROCESS int close_others (unsigned from, bool again)
+{
+    int first, n;
+    if (!again || !self_image (&first, &n))
+        return close_range (from, ~0U, 0);
+    self_keep ();
+    return close_range (from, (unsigned) first - 1, 0) < 0 ? -1 : close_range ((unsigned) (first + n), ~0U, 0);
+}
+
 static NEW_PROCESS int arrange_descriptors (const struct spawn_order *order)
 {
     int null_fd = park (open ("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -82,7 +92,7 @@ static NEW_PROCESS int arrange_descriptors (const struct spawn_order *order)
         return -1;
     if (report_fd > 0 && dup2 (report_fd, SPAWN_REPORT_FD) < 0)
         return -1;
-    return close_range (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, ~0U, 0);
+    return close_others (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, order->again);
 }
 
 static NEW_PROCESS int set_limits (void)

@@ -20,6 +20,7 @@ struct spawn_order {
     int output_fd;              /* becomes standard output and standard error */
     int channel_fd;             /* becomes SPAWN_CHANNEL_FD; -1: none */
     int report_fd;              /* becomes SPAWN_REPORT_FD; 0: none */
+    bool again;                 /* the program is this one, started again (self.h) */
 };
 
 /* Where a program is started, beyond its session. */

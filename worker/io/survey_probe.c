@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/io/clock.h"
-#include "worker/io/self.h"
+#include "worker/image/self.h"
 
 enum { ANSWER_MAX_MS = 45 * 1000 };
 
@@ -19,13 +19,16 @@ struct probe { const char *root, *folder, *least; char here[PATH_MAX], report[16
 
 static _Noreturn void become_stage (const struct probe *probe, int report_fd)
 {
+    struct arena arena = { 0 };
     char *const argv[] = { (char *) "sliceup-worker", (char *) "confine", (char *) "--root", (char *) probe->root,
                            (char *) "--bundle", (char *) probe->root, (char *) "--generation", (char *) probe->folder,
                            (char *) "--scratch", (char *) probe->here, (char *) "--role", (char *) "reader",
                            (char *) "--least", (char *) probe->least, (char *) "--report",
                            (char *) probe->report, NULL };
+    struct self_start start = self_again (argv, &arena);
+    self_keep ();
     if (fcntl (report_fd, F_SETFD, 0) == 0 && prctl (PR_SET_PDEATHSIG, SIGKILL) == 0)
-        execve (self_program (), argv, environ);
+        execve (start.program, start.argv, environ);
     _exit (127);
 }
 

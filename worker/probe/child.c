@@ -11,7 +11,8 @@
 
 enum { EXIT_SAID = 0, EXIT_WRONG = 1, EXIT_NOT_READY = 3 };
 
-/* A crash must end it by the signal: a handler that came with us would hide which one it was. */
+/* A crash must end it by the signal: a handler that came with us would hide which one it was. Descriptors that came with us
+ * are not the plugin's: a lock that it took along would stay held. */
 static bool prepare (void)
 {
     static const int deadly[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
@@ -20,7 +21,7 @@ static bool prepare (void)
         if (signal (deadly[i], SIG_DFL) == SIG_ERR)
             return false;
     return prctl (PR_SET_PDEATHSIG, SIGKILL) == 0 && setrlimit (RLIMIT_CORE, &none) == 0 &&
-           fcntl (VOICE_FD, F_SETFD, FD_CLOEXEC) == 0;
+           fcntl (VOICE_FD, F_SETFD, FD_CLOEXEC) == 0 && close_range (VOICE_FD + 1, ~0U, 0) == 0;
 }
 
 static int tell_memory (struct program *program)

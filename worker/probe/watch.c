@@ -14,6 +14,7 @@
 #include "common/io/clock.h"
 #include "worker/probe/option.h"
 #include "worker/probe/strays.h"
+#include "worker/image/self.h"
 
 extern char **environ;
 
@@ -47,6 +48,16 @@ static int plain_signals (posix_spawnattr_t *how)
                                                | POSIX_SPAWN_SETPGROUP);
 }
 
+/* dup2 on itself takes close-on-exec away (posix_spawn_file_actions_adddup2(3)). */
+static int keep_image (posix_spawn_file_actions_t *actions)
+{
+    int first, n, rc = 0;
+    bool image = self_image (&first, &n);
+    for (int fd = first; image && fd < first + n && rc == 0; fd++)
+        rc = posix_spawn_file_actions_adddup2 (actions, fd, fd);
+    return rc;
+}
+
 static int descriptors (posix_spawn_file_actions_t *actions, int voice, int output)
 {
     int rc = posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
@@ -56,14 +67,15 @@ static int descriptors (posix_spawn_file_actions_t *actions, int voice, int outp
         rc = posix_spawn_file_actions_adddup2 (actions, output, 2);
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2 (actions, voice, VOICE_FD);
-    /* What we were given by whoever started us is not the plugin's: a lock that it took along would stay held. */
-    return rc ? rc : posix_spawn_file_actions_addclosefrom_np (actions, VOICE_FD + 1);
+    return rc ? rc : keep_image (actions);
 }
 
 static int spawn (struct watch *watch, char *const *argv, int voice, int output, struct err *err)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t how;
+    struct arena arena = { 0 };
+    struct self_start start = self_again (argv, &arena);
     int rc = posix_spawn_file_actions_init (&actions);
     assert (rc == 0); /* glibc fails here only for want of memory */
     rc = posix_spawnattr_init (&how);
@@ -72,11 +84,12 @@ static int spawn (struct watch *watch, char *const *argv, int voice, int output,
     if (rc == 0)
         rc = descriptors (&actions, voice, output);
     if (rc == 0)
-        rc = posix_spawn (&watch->pid, watch->order->program, &actions, &how, argv, environ);
+        rc = posix_spawn (&watch->pid, start.program, &actions, &how, start.argv, environ);
     posix_spawnattr_destroy (&how);
     posix_spawn_file_actions_destroy (&actions);
     errno = rc;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "%.200s cannot be started", watch->order->program);
+    arena_release (&arena);
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "the process that tries the plugin cannot be started");
 }
 
 static int start_child (struct watch *watch, int voice, int output, struct err *err)

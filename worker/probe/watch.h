@@ -10,7 +10,6 @@
 #include "worker/probe/report.h"
 
 struct probe_order {
-    const char *program;        /* this one, to be started again: self.h */
     const char *plugin;         /* a path */
     const char *const *options; /* as option.h reads them; checked */
     uint32_t options_n;

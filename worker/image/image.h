@@ -1,0 +1,23 @@
+/* image.h - the worker as one file that needs nothing of its host: a small static program (main.c), a list, and what the
+ * list names: the loader, the worker's program and every library.
+ *
+ *   <start> <list> <loader> <program> <library>...
+ *   list: IMAGE_MARK, a blank, how many there are, a newline; a line "<bytes> <sha256> <name>" for each, in their order
+ *
+ * deploy/bundle writes it. <start> and <list> are its head, whose sha256 is the image's name; so one short digest says
+ * what all of it must be. <start> copies each piece into memory, seals that (memfd_create(2): nobody can write it, not
+ * even its owner), compares it with its digest, and executes the loader from there. A process that runs stays what was
+ * compared, whatever happens to the file. */
+#ifndef SLICEUP_WORKER_IMAGE_H
+#define SLICEUP_WORKER_IMAGE_H
+
+#define IMAGE_MARK "sliceup-image-1"
+
+/* The copies are at descriptors IMAGE_FD_FIRST and up without a gap, in the order of the list. The one behind the last
+ * is closed. */
+enum { IMAGE_FD_FIRST = 64, IMAGE_PIECES_MAX = 64, IMAGE_NAME_BYTES = 64, IMAGE_LOADER = 0, IMAGE_PROGRAM = 1,
+       IMAGE_LIBRARIES = 2 };
+/* What <start> ends with when it cannot become the worker; both are told in one sentence. */
+enum { IMAGE_EXIT_UNFIT = 3, IMAGE_EXIT_DAMAGED = 4 };
+
+#endif

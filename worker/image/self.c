@@ -1,0 +1,58 @@
+#include "worker/image/self.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include "worker/image/loader.h"
+
+static int pieces_n; /* 0: no image */
+
+/* The kernel gives the address of the loader that it mapped beside a program; one that was executed itself has none
+ * beside it (getauxval(3), AT_BASE). */
+static bool is_image (void)
+{
+    struct stat first, executed;
+    return getauxval (AT_BASE) == 0 && fstat (IMAGE_FD_FIRST + IMAGE_LOADER, &first) == 0
+           && stat ("/proc/self/exe", &executed) == 0 && first.st_dev == executed.st_dev
+           && first.st_ino == executed.st_ino;
+}
+
+void self_begin (void)
+{
+    if (!is_image ())
+        return;
+    while (pieces_n < IMAGE_PIECES_MAX && fcntl (IMAGE_FD_FIRST + pieces_n, F_SETFD, FD_CLOEXEC) == 0)
+        pieces_n++;
+    (void) prctl (PR_SET_NAME, "sliceup-worker"); /* the kernel knows the number of a descriptor */
+}
+
+bool self_image (int *first, int *n)
+{
+    *first = IMAGE_FD_FIRST;
+    *n = pieces_n;
+    return pieces_n > 0;
+}
+
+void self_keep (void)
+{
+    for (int i = 0; i < pieces_n; i++)
+        (void) fcntl (IMAGE_FD_FIRST + i, F_SETFD, 0); /* open descriptors have flags */
+}
+
+struct self_start self_again (char *const *argv, struct arena *arena)
+{
+    size_t argc = 0;
+    while (argv[argc])
+        argc++;
+    char **words = arena_array (arena, argc + LOADER_LEAD_WORDS + 1, sizeof *words);
+    if (!pieces_n) {
+        memcpy (words, argv, argc * sizeof *argv);
+        return (struct self_start) { "/proc/self/exe", words };
+    }
+    struct loader_words *lead = arena_alloc (arena, sizeof *lead);
+    loader_lead (lead, pieces_n, argv[0], words);
+    memcpy (words + LOADER_LEAD_WORDS, argv + 1, (argc - 1) * sizeof *argv);
+    return (struct self_start) { lead->loader, words };
+}

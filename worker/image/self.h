@@ -1,0 +1,24 @@
+/* self.h - this program, to be started again: errands and builtin programs are the worker itself once more.
+ *
+ * A worker out of an image (image.h) runs the sealed memory that it came from; another one /proc/self/exe, which stays the
+ * same program when its file is replaced. */
+#ifndef SLICEUP_WORKER_SELF_H
+#define SLICEUP_WORKER_SELF_H
+
+#include <stdbool.h>
+#include "common/base/mem.h"
+
+/* What execve(2) takes. Out of an image its descriptors have to stay open as well: self_keep. */
+struct self_start { const char *program; char **argv; };
+
+/* In main, before anything else opens or starts anything: finds out which it is. What is executed from then on gets no
+ * descriptor of the image. */
+void self_begin (void);
+/* `argv`, argv[0] included and NULL at its end, is borrowed; what is made lives in the arena. */
+struct self_start self_again (char *const *argv, struct arena *arena);
+/* The image's descriptors; false: there is none. */
+bool self_image (int *first, int *n);
+/* In a new process that executes what self_again gave. Async-signal-safe. */
+void self_keep (void);
+
+#endif
