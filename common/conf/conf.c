@@ -33,6 +33,7 @@ static void fill (struct draft *draft)
     draft_bundles (draft);
     draft_drift (draft);
     draft_limits (draft);
+    draft_protected (draft);
     check_bounds (draft);
     /* Nothing is left out without a problem that says why. */
     const struct plan *plan = &draft->plan;

@@ -12,6 +12,7 @@ struct conf_report { struct conf_problem *items; uint32_t n; }; /* in the plan's
 struct conf_options {
     const char *slice_path;     /* as the user gave it */
     const char *share_dir;      /* where the shipped configs/ and canaries are */
+    const char *program;        /* path of this executable, beside which its worker lies; NULL: not known */
     const char *home;           /* SLICEUP_HOME, absolute */
     const char *profile;        /* override by name or path; NULL: as the slice says. Same for the next two */
     const char *ladder;

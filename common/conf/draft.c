@@ -5,10 +5,24 @@
 
 #include "common/conf/json.h"
 
+int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source)
+{
+    if (source_read (source, kind, draft->options->share_dir, at, draft->problems) != 0)
+        return -1;
+    if (draft->read.n == draft->read.room) {
+        struct text *more = arena_array (draft->arena, draft->read.room = 2 * draft->read.room + 8, sizeof *more);
+        if (draft->read.n)
+            memcpy (more, draft->read.items, draft->read.n * sizeof *more);
+        draft->read.items = more;
+    }
+    draft->read.items[draft->read.n++] = source->ref.path;
+    return 0;
+}
+
 const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
                                     const struct yaml_node *reference, struct source *source)
 {
-    if (source_read (source, kind, draft->options->share_dir, reference, draft->problems) != 0)
+    if (draft_read (draft, kind, reference, source) != 0)
         return NULL;
     return yaml_parse (source->shown, source->bytes, draft->problems);
 }

@@ -22,6 +22,7 @@ struct draft {
     bool reduced;                       /* hosts were taken out: by `exclude`, --hosts or --exclude */
     const struct frontend *frontend;    /* NULL: not known */
     var_list profile_args;
+    struct { struct text *items; uint32_t n, room; } read; /* paths of the configuration files that were read */
     bool needs_pins;                    /* some rung wants the environment */
     bool ladder_good, profile_good;
 };
@@ -40,6 +41,7 @@ void draft_signatures (struct draft *draft);
 void draft_bundles (struct draft *draft);
 void draft_drift (struct draft *draft);
 void draft_limits (struct draft *draft);
+void draft_protected (struct draft *draft);
 
 /* One rung of the ladder file. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
@@ -65,6 +67,8 @@ int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once
 /* Every group must be a host set, whether it is used or not. */
 void draft_groups (struct draft *draft);
 
+/* source_read, for a file of the configuration: it is noted in `read`. */
+int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source);
 /* Reads and parses the file that a reference names; NULL: reported. */
 const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
                                     const struct yaml_node *reference, struct source *source);

@@ -54,7 +54,7 @@ static void add_map (struct host_list *list, const struct yaml_node *node)
 static void add_file (struct host_list *list, const struct value *file)
 {
     struct source source;
-    if (source_read (&source, &file_kind, list->draft->options->share_dir, file->node, list->draft->problems) != 0)
+    if (draft_read (list->draft, &file_kind, file->node, &source) != 0)
         return;
     uint32_t at = 0, seen = 0, line = 1, line_from = 0;
     struct text word;

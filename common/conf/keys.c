@@ -171,8 +171,8 @@ static const struct key cache_keys[CACHE_KEYS] = {
         .help = "Readers get a scratch layer above the generation, for programs that insist on writing; it is thrown "
                 "away." },
     [CACHE_WRITABLE] = { "writable", KEY_LIST,
-        .help = "Absolute paths that programs may write besides their scratch folder, `/tmp` and `/dev`; at most 16, "
-                "none in or around `root`." },
+        .help = "Absolute paths that programs may write besides their scratch folder, `/tmp`, `/var/tmp` and `/dev`; at "
+                "most 16, none in or around `root`. What sliceup itself uses stays closed." },
 };
 
 static const struct key limits_keys[LIMIT_KEYS] = {

@@ -30,7 +30,7 @@ static void set_env_dir (struct draft *draft)
 static int read_file (struct draft *draft, const struct yaml_node *reference, struct text *bytes)
 {
     struct source source;
-    if (source_read (&source, &pins_kind, draft->options->share_dir, reference, draft->problems) != 0)
+    if (draft_read (draft, &pins_kind, reference, &source) != 0)
         return -1;
     struct text name = source_stem (source.ref.path, pins_kind.extension);
     if (!name_is_good (name))
@@ -64,7 +64,7 @@ static void read_map (struct draft *draft, const struct yaml_node *map)
     if (section_read (&pins_section, map, pins, draft->problems) != 0)
         return;
     if (pins[PINS_SETUP].given && pins[PINS_SETUP].good
-        && source_read (&setup, &setup_kind, draft->options->share_dir, pins[PINS_SETUP].node, draft->problems) == 0)
+        && draft_read (draft, &setup_kind, pins[PINS_SETUP].node, &setup) == 0)
         draft->plan.pins.setup = setup.ref;
     if (pins[PINS_PYTHON].good && !python_is_good (pins[PINS_PYTHON].text))
         problem_at (draft->problems, pins[PINS_PYTHON].node,

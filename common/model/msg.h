@@ -78,7 +78,9 @@ enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER, CAC
 extern const struct names cache_role_names;
 struct cache_order {
     enum cache_role role;
-    struct text frontend_root; /* <root>/<frontend>/<bundle fingerprint> */
+    /* <root>/<frontend>/<bundle fingerprint>. NONE: the root alone, which the program must not write; empty: it may do what
+     * its user may. */
+    struct text frontend_root;
     uint64_t token;         /* WRITER: the new generation. READER: the published one, 0 when there is none yet */
     struct text sha256;     /* READER: of its MANIFEST */
     uint64_t base;          /* WRITER: the generation to start from, 0: empty */
@@ -86,7 +88,8 @@ struct cache_order {
     enum enforcement least; /* less is refused before the program starts */
     bool overlay;
     uint64_t lease_ms;      /* WRITER: term; the program starts when the lease is held, and is dead before it ends */
-    LIST_OF (struct text) writable;
+    LIST_OF (struct text) writable, protected; /* struct cache_plan */
+    struct text hidden;     /* a folder that the program should not even see, but what is its worker's; empty: none */
 };
 
 struct msg_run {

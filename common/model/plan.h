@@ -13,7 +13,7 @@
 enum { RUNGS_MAX = 64, ID_MAX_BYTES = 63, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096, ARGV_MAX = 32, VARS_MAX = 128,
        SIGNATURES_MAX = 256, AXIS_NAMES_MAX = MESH_AXES_MAX, NAME_MAX_BYTES = 255, WORD_MAX_BYTES = 127,
        SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20,
-       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, SIGNATURE_TEXTS_MAX = 4,
+       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, SIGNATURE_TEXTS_MAX = 4,
        BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff,
        DRIFT_RULES_MAX = 128, RETRIES_MAX = 5 };
 
@@ -152,6 +152,9 @@ struct cache_plan {
     enum enforcement least;     /* a host on which less is possible does not run; COOPERATIVE only when asked for in words */
     bool overlay;               /* readers whose program insists on writing get a scratch layer above the generation */
     LIST_OF (struct text) writable; /* absolute paths that programs may write besides scratch, /tmp and /dev */
+    /* Absolute paths of what sliceup executes, imports, reads as configuration or trusts: no program may write in them. They
+     * are of this machine or of the hosts; who does not have one passes it over. */
+    LIST_OF (struct text) protected;
 };
 
 struct pins {

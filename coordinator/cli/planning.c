@@ -68,6 +68,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     struct conf_report report = { 0 };
     struct err err = { 0 };
     options->share_dir = cli->share_dir;
+    options->program = cli->program;
     options->home = cli->home;
     options->user_home = user_home ();
     options->host_source = host_source_read;
@@ -304,6 +305,9 @@ static void print_cache (const struct plan *plan, FILE *to)
              cache->overlay ? "; readers get an overlay" : "");
     for (uint32_t i = 0; i < cache->writable.n; i++)
         fprintf (to, "  programs may write %.*s\n", TEXT_ARG (cache->writable.items[i]));
+    for (uint32_t i = 0; i < cache->protected.n; i++)
+        fprintf (to, "%s%.*s%s", i ? ", " : "  programs may not write what sliceup uses: ",
+                 TEXT_ARG (cache->protected.items[i]), i + 1 < cache->protected.n ? "" : "\n");
 }
 
 static void print_known_bad (const struct rung *rung, FILE *to)

@@ -18,6 +18,15 @@ static enum cache_role surveyor (const struct cache_plan *plan, struct text host
     return writes ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
 }
 
+/* Some rung compiles into it: then no program of the run may write it but its writer's. */
+static bool cache_is_used (const struct plan *plan)
+{
+    bool used = false;
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        used = used || plan->rungs.items[i].warm != WARM_NONE;
+    return used && plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_NONE;
+}
+
 static struct cache_order order_cache (const struct coord *coord, uint32_t host, struct arena *arena)
 {
     const struct pass_state *pass = &coord->pass;
@@ -25,15 +34,21 @@ static struct cache_order order_cache (const struct coord *coord, uint32_t host,
     const struct cache_plan *plan = &coord->plan.cache;
     const struct rung *rung = &coord->plan.rungs.items[pass->key.rung];
     bool surveys = rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
-    if (pass->key.pass == PASS_ONCE && !surveys)
+    if (!cache_is_used (&coord->plan))
         return order;
     order.least = plan->least;
     order.overlay = plan->overlay;
     order.writable.items = plan->writable.items;
     order.writable.n = plan->writable.n;
+    order.protected.items = plan->protected.items;
+    order.protected.n = plan->protected.n;
+    if (coord->plan.home.len) /* keys, journals, and the folders of other hosts and runs */
+        order.hidden = text_format (arena, "%.*s/runs", TEXT_ARG (coord->plan.home));
+    order.frontend_root = plan->root;
+    if (pass->key.pass == PASS_ONCE && !surveys)
+        return order;
     order.role = surveys ? surveyor (plan, coord->plan.hosts.items[host].name)
                          : plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
-    order.frontend_root = plan->root; /* of a survey */
     if (surveys)
         return order;
     order.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->root), TEXT_ARG (coord->bundle));

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import uuid
@@ -26,7 +27,7 @@ SetEnv PATH={path}
 MaxStartups 64:30:128
 """
 # The account must not be locked, whatever this machine's own file says; sshd reads no password here.
-SHADOW = "root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n"
+SHADOW = "".join(f"{name}:*:19000:0:99999:7:::\n" for name in ("root", "sshd", "nobody"))
 
 
 def key_pair(path, comment):
@@ -73,7 +74,9 @@ class Host(Faults):
         say(self.process, json.dumps(self._order()))
 
     def _order(self):
-        lab_files = {"hosts": self.netlab.hosts_file(), "boot_id": f"{uuid.uuid4()}\n", "shadow": SHADOW,
+        # Its shell is a shell: an ordinary user who may log in.
+        passwd = re.sub(r"(?m)^nobody:.*$", "nobody:x:65534:65534:nobody:/nonexistent:/bin/sh", pathlib.Path("/etc/passwd").read_text())
+        lab_files = {"passwd": passwd, "hosts": self.netlab.hosts_file(), "boot_id": f"{uuid.uuid4()}\n", "shadow": SHADOW,
                      "sshd_config": SSHD.format(address=self.address, path=self.netlab.path),
                      "host_key": (self.folder / "host_key").read_text(), "authorized_keys": self.netlab.user_key + "\n"}
         shared = [(str(path), str(path)) for path in self.netlab.shared]
@@ -82,7 +85,8 @@ class Host(Faults):
         return {"name": self.name, "address": self.address, "links": links, "files": lab_files,
                 "hidden": sorted(hidden),
                 "binds": [(str(self.folder / "var-tmp"), "/var/tmp"), *shared],
-                "over": {"hosts": "/etc/hosts", "boot_id": "/proc/sys/kernel/random/boot_id", "shadow": "/etc/shadow"}}
+                "over": {"hosts": "/etc/hosts", "boot_id": "/proc/sys/kernel/random/boot_id", "shadow": "/etc/shadow",
+                         "passwd": "/etc/passwd"}}
 
     def link(self):
         """A cable to the bridge; the end in the host is eth0."""

@@ -55,6 +55,7 @@ class NetLab(lab.Lab):
         self.home, self.files = self.root / "home", self.root / "files"
         self.files.mkdir()
         self.running, self.hosts, self.node, self.others = [], [], None, []
+        self.user, self.user_keys = [], {}
         self.shared, self.path = [self.files, *map(pathlib.Path, shared)], path
         try:
             self._begin(count)
@@ -89,7 +90,20 @@ class NetLab(lab.Lab):
     def enter(self, node=None):
         """A command's own pid is that of the process that runs it: nsenter becomes it."""
         target = f"--target={(node or self.node).pid}"
-        return ["setpriv", "--pdeathsig", "KILL", "nsenter", target, "--mount", "--uts", "--net", "--"]
+        return ["setpriv", "--pdeathsig", "KILL", "nsenter", target, "--mount", "--uts", "--net", "--", *self.user]
+
+    def become(self, uid):
+        """What runs on the node from now on is this user's, and so is the home; 0 is root."""
+        words = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--pdeathsig", "KILL"]
+        self.user = words if uid else []
+        if uid and not self.user_keys.get(uid):
+            self.root.chmod(0o711)
+            self.user_keys[uid] = self.root / f"user_key.{uid}"
+            shutil.copy(self.root / "user_key", self.user_keys[uid])
+            os.chown(self.user_keys[uid], uid, uid)
+        if uid:
+            self.home.mkdir(mode=0o700, exist_ok=True)
+            os.chown(self.home, uid, uid)
 
     def node_run(self, *argv, text="", check=True):
         done = subprocess.run([*self.enter(), *map(str, argv)], input=text, capture_output=True, text=True, cwd="/",

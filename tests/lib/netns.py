@@ -51,11 +51,12 @@ def private_files(order):
     for descriptor, target in opened:
         bind(descriptor, target)
         os.close(descriptor)
-    os.makedirs("/run/lab", mode=0o700)
+    os.makedirs("/run/lab", mode=0o711)
     for name, text in order["files"].items():
         descriptor = os.open(f"/run/lab/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         os.write(descriptor, text.encode())
         os.close(descriptor)
+    os.chmod("/run/lab/authorized_keys", 0o644)     # sshd reads it as the user who logs in
     for name, target in order["over"].items():
         os.chmod(f"/run/lab/{name}", 0o644)
         mount(f"/run/lab/{name}", target, flags=MS_BIND)

@@ -59,10 +59,10 @@ def needs_slurm():
 class SlurmLab(netlab.NetLab):
     """A netlab whose hosts are Slurm's nodes."""
 
-    def __init__(self, count=3):
+    def __init__(self, count=3, shared=()):
         needs_slurm()
         self.daemons = []
-        super().__init__(count)
+        super().__init__(count, shared)
         try:
             self._begin_slurm()
         except BaseException:

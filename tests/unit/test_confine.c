@@ -26,7 +26,7 @@
 
 #define RIGHT(name) LANDLOCK_ACCESS_FS_##name
 #define RIGHT_TRUNCATE (UINT64_C (1) << 14)
-#define MODES (WAY_BIT (WAY_CHMOD) | WAY_BIT (WAY_UTIMES) | WAY_BIT (WAY_SETXATTR))
+#define MODES (WAY_BIT (WAY_CHMOD) | WAY_BIT (WAY_UTIMES) | WAY_BIT (WAY_SETXATTR) | WAY_BIT (WAY_SETFLAGS))
 
 /* A cache of one generation, and a child in a sandbox around it. */
 struct yard { char top[64], root[96], bundle[128], generation[160], scratch[96]; struct arena arena; };
@@ -248,7 +248,8 @@ static int write_plan (struct yard *yard, struct msg_run *run, char *const *envp
     static char *argv[] = { (char *) "prog", (char *) "--role", NULL };
     struct order order = { .program = "/bin/prog", .argv = argv, .envp = (char **) envp };
     struct order_place place = { .directory = TEXT_LIT ("/w"), .scratch = TEXT_LIT ("/w/scratch/a") };
-    return confine_plan_write (run, &place, &order, 4, &yard->arena, out, err);
+    const struct confine_more more = { .protected = { "/more/of/ours" }, .n = 1 };
+    return confine_plan_write (run, &place, &more, &order, 4, &yard->arena, out, err);
 }
 
 static uint32_t count (char *const *words)
@@ -262,7 +263,7 @@ static uint32_t count (char *const *words)
 static void an_order_comes_out_as_it_went_in (void **state)
 {
     struct yard *yard = *state;
-    struct text writable[] = { TEXT_LIT ("/more"), TEXT_LIT ("/most") };
+    struct text writable[] = { TEXT_LIT ("/more"), TEXT_LIT ("/most") }, protected[] = { TEXT_LIT ("/ours") };
     struct msg_run run = { .cache = { .role = CACHE_ROLE_WRITER, .frontend_root = TEXT_LIT ("/c/jax/f00d"), .base = 7,
                                       .least = ENFORCEMENT_LANDLOCK, .overlay = true } };
     char *envp[] = { (char *) "LD_PRELOAD=/p.so", (char *) "HOME=/h", NULL };
@@ -270,6 +271,8 @@ static void an_order_comes_out_as_it_went_in (void **state)
     struct confine_plan plan;
     run.cache.writable.items = writable;
     run.cache.writable.n = 2;
+    run.cache.protected.items = protected;
+    run.cache.protected.n = 1;
     assert_int_equal (write_plan (yard, &run, envp, &out, NULL), 0);
     assert_int_equal (confine_plan_read ((int) count (out.argv) - 1, out.argv + 1, &plan, NULL), 0);
     assert_string_equal (plan.root, "/c");
@@ -277,6 +280,9 @@ static void an_order_comes_out_as_it_went_in (void **state)
     assert_string_equal (plan.base, "/c/jax/f00d/gen-7");
     assert_string_equal (plan.place, "/w/cache");
     assert_string_equal (plan.writable[1], "/most");
+    assert_int_equal (plan.protected_n, 2);
+    assert_string_equal (plan.protected[0], "/ours");
+    assert_string_equal (plan.protected[1], "/more/of/ours");
     assert_int_equal (plan.least, ENFORCEMENT_LANDLOCK);
     assert_int_equal (plan.report_fd, 4);
     assert_false (plan.overlay); /* a writer writes the generation itself */

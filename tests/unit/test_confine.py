@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -19,7 +20,40 @@ IS_ROOT = os.geteuid() == 0
 # worker/io/confine_caps.c, as far as this process may give them on
 BOUNDING = re.search(r"CapBnd:\t(\w+)", pathlib.Path("/proc/self/status").read_text())[1]
 KEPT_CAPS = f"{0x180c0fb & int(BOUNDING, 16):016x}"
+# Who takes requests at a socket is out of reach only where Landlock knows of abstract names (ABI 6).
+DEPUTIES = ["path-socket", "abstract-socket"]
 NO_MODES = {"chmod", "chmod_folder", "chown", "utimes", "setxattr"}  # what Landlock knows nothing of
+
+
+ESCAPES = TOP / "tests" / "canaries" / "escapes.py"
+ASK = """
+import socket, sys
+for kind, name in (("path", sys.argv[1]), ("abstract", chr(0) + sys.argv[2])):
+    try:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.settimeout(5)
+            one.connect(name)
+            one.sendall(b"x")
+        print(kind)
+    except OSError:
+        pass
+"""
+
+
+class Deputy:
+    """A process outside that takes whoever comes."""
+
+    def __init__(self, folder, uid):
+        self.path, self.name = str(folder / "deputy"), f"sliceup-test-{os.getpid()}-{uid}"
+        self.sockets = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+        for one, name in zip(self.sockets, (self.path, "\0" + self.name)):
+            one.bind(name)
+            one.listen(8)
+        os.chmod(self.path, 0o777)
+
+    def stop(self):
+        for one in self.sockets:
+            one.close()
 
 
 def as_user(uid):
@@ -108,8 +142,9 @@ class Confine(unittest.TestCase):
 
     def confine(self, *options, role="reader", program=(), before=(), env=None):
         yard = self.yard
-        words = [*before, *as_user(self.uid), str(WORKER), "confine", "--root", yard.root, "--bundle", yard.bundle,
-                 "--scratch", yard.scratch, "--place", yard.place, "--role", role, *options]
+        part = ["--bundle", yard.bundle, "--place", yard.place, "--role", role] if role else ["--bundle", yard.root]
+        words = [*before, *as_user(self.uid), str(WORKER), "confine", "--root", yard.root, "--scratch", yard.scratch,
+                 *part, *options]
         if program:
             words += ["--", program[0], *program]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=90,
@@ -138,20 +173,20 @@ class Confine(unittest.TestCase):
         before = self.yard.listing()
         told = self.attack()
         self.assertEqual("namespace+landlock", told.level, told.text)
-        self.assertEqual([], told.said("open"))
+        self.assertEqual(DEPUTIES[:1], told.said("open"))
         self.assertEqual(set(), self.open_ways(told), told.text)
         self.assertEqual(before, self.yard.listing())
 
     def test_the_namespace_alone_refuses_every_way(self):
         before = self.yard.listing()
         told = self.attack("--most", "namespace")
-        self.assertEqual(("namespace", [], set()), (told.level, told.said("open"), self.open_ways(told)), told.text)
+        self.assertEqual(("namespace", DEPUTIES, set()), (told.level, told.said("open"), self.open_ways(told)), told.text)
         self.assertEqual(before, self.yard.listing())
 
     def test_landlock_alone_refuses_all_but_modes_times_and_attributes(self):
         told = self.attack("--most", "landlock")
         self.assertEqual("landlock", told.level, told.text)
-        self.assertTrue(set(told.said("open")) <= {"chmod", "utimes", "setxattr"}, told.text)
+        self.assertTrue(set(told.said("open")) <= {"chmod", "utimes", "setxattr", "setflags", "path-socket"}, told.text)
         self.assertTrue(self.open_ways(told) <= NO_MODES, told.text)
         self.assertIn("chmod", told.said("open"))
 
@@ -293,11 +328,142 @@ class Confine(unittest.TestCase):
         self.assertNotIn("started", told.lines)
         self.assertRegex(told.said("problem")[0], "cache.overlay needs a mount namespace")
 
+    # ---- what is sliceup's own ----
+
+    def ours(self):
+        """Folders like those of a start directory, in a place where programs may write, and one file of a configuration."""
+        ours = self.yard.top / "start" / "ours"
+        for folder in (ours / "bundles" / "sub", ours / "envs", ours / "runs" / "r" / "h1"):
+            folder.mkdir(parents=True)
+        for name in ("bundles/worker", "bundles/sub/library", "envs/python", "runs/r/h1/result"):
+            (ours / name).write_text("#!/bin/sh\nexit 0\n")
+            (ours / name).chmod(0o755)
+        slice_file = self.yard.top / "settings" / "slice.yaml"
+        slice_file.parent.mkdir()
+        slice_file.write_text("slice: s\n")
+        for path in [self.yard.top / "start", *(self.yard.top / "start").rglob("*"), slice_file.parent, slice_file]:
+            os.chown(path, self.uid, self.uid)
+        shutil.copy(ESCAPES, self.yard.top / "escapes.py")
+        return ours, slice_file
+
+    def escape(self, *options, ours, **more):
+        mark = self.yard.top / "MARK"
+        program = ["/usr/bin/python3", "-B", str(self.yard.top / "escapes.py"), str(mark), *map(str, ours)]
+        words = [word for path in ours for word in ("--protected", path)]
+        told = self.confine(*options, *words, program=program, **more)
+        return told, {way: paths for way, paths in told.came().items() if paths}
+
+    def test_what_is_sliceups_own_cannot_be_changed_or_moved_away_at_any_level(self):
+        ours = self.ours()
+        def listing():
+            return {path: (path.lstat().st_mode, path.lstat().st_ino, path.is_file() and path.read_bytes())
+                    for path in [self.yard.top / "start", *(self.yard.top / "start").rglob("*"), ours[1]]}
+        before = listing()
+        for most in ("storage", "namespace", "landlock"):
+            for role in ("reader", ""):
+                told, opened = self.escape("--most", most, ours=ours, role=role)
+                self.assertEqual({}, opened, told.text)
+                self.assertEqual([], [way for way in told.said("open") if way.startswith("own-")], told.text)
+                self.assertEqual(before, listing(), f"{most} {role}")
+
+    def test_where_nothing_keeps_it_that_is_named(self):
+        told = self.confine("--most", "cooperative", "--protected", self.ours()[0])
+        self.assertEqual(("cooperative", ["own-create", "own-write"]),
+                         (told.level, [way for way in told.said("open") if way.startswith("own-")]), told.text)
+        self.assertRegex(" ".join(told.said("note")), "programs can change what sliceup itself uses: .*start/ours")
+
+    def test_beside_a_file_of_ours_others_can_be_made_where_mounts_keep_it(self):
+        _, slice_file = self.ours()
+        told = self.shell(f"echo a > {slice_file.parent}/a; echo b >> {slice_file}; cat {slice_file.parent}/a",
+                          "--protected", slice_file)
+        self.assertIn("a", told.lines, told.text)
+        self.assertEqual("slice: s\n", slice_file.read_text())
+
+    def test_closed_wins_over_writable(self):
+        ours, _ = self.ours()
+        for most in ("storage", "namespace", "landlock"):
+            told = self.shell(f"echo a > {ours}/envs/a", "--protected", ours, "--writable", ours / "envs", "--most", most)
+            self.assertFalse((ours / "envs" / "a").exists(), told.text)
+
+    def test_scratch_in_what_is_ours_stays_writable(self):
+        for most in ("storage", "namespace", "landlock"):
+            told = self.shell("echo a > mine && mkdir folder && mv mine folder/ && cat folder/mine && rm -r folder",
+                              "--protected", self.yard.top, "--most", most)
+            self.assertIn("a", told.lines, told.text)
+
+    def test_what_is_not_there_is_passed_over(self):
+        told = self.shell("echo fine", "--protected", self.yard.top / "nowhere" / "at" / "all")
+        self.assertIn("fine", told.lines, told.text)
+
+    def test_without_a_part_in_the_cache_a_program_cannot_write_it_either(self):
+        before = self.yard.listing()
+        for most in ("storage", "namespace", "landlock"):
+            told = self.attack("--most", most, folders=[self.yard.generation], role="")
+            self.assertTrue(self.open_ways(told) <= (NO_MODES if most == "landlock" else set()), told.text)
+        after = self.yard.listing()
+        self.assertEqual({path: what[3] for path, what in before.items()}, {path: what[3] for path, what in after.items()})
+
+    def test_in_a_namespace_nothing_of_the_host_is_writable_but_the_usual_places(self):
+        home = pathlib.Path(tempfile.mkdtemp(dir=os.path.expanduser("~"))) if IS_ROOT else pathlib.Path(os.path.expanduser("~"))
+        if IS_ROOT:
+            self.addCleanup(shutil.rmtree, home)
+            home.chmod(0o777)
+        told = self.shell(f"echo a > {home}/.profile-evil; echo b > /tmp/tried-$$ && rm /tmp/tried-$$ && echo fine", "--most", "namespace")
+        self.assertIn("fine", told.lines, told.text)
+        self.assertFalse((home / ".profile-evil").exists(), told.text)
+
+    def test_the_catalogue_can_be_locked_only_where_it_is_in_sight(self):
+        for name in ("catalogue.db", "catalogue.db-shm"):
+            (self.yard.root / name).write_bytes(b"SQLite")
+            os.chown(self.yard.root / name, self.uid, self.uid)
+        lock = ("/usr/bin/python3", "-c", "import fcntl, sys\nwith open(sys.argv[1], 'rb') as one:\n"
+                " fcntl.lockf(one, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 1 << 30)\n"
+                " print('bytes', len(one.read()))", str(self.yard.root / "catalogue.db"))
+        for most, sees, named in (("storage", "bytes 0", False), ("namespace", "bytes 0", False), ("landlock", "bytes 6", True)):
+            told = self.confine("--most", most, program=lock)
+            self.assertIn(sees, told.lines, told.text)
+            self.assertEqual(named, "catalogue-lock" in told.said("open"), told.text)
+
+    def test_what_is_hidden_is_out_of_sight_but_the_workers_own_folder(self):
+        runs = self.yard.top / "home" / "runs"
+        own = runs / "r" / "hosts" / "h1"
+        for folder in (own / "scratch", own / "cache", runs / "r" / "hosts" / "h2"):
+            folder.mkdir(parents=True)
+        for name in ("r/coordinator.key", "r/hosts/h2/result", "r/hosts/h1/worker.log"):
+            (runs / name).write_text("secret\n")
+        ticket = self.yard.top / "ticket"
+        ticket.write_text("secret\n")
+        (own / "cache" / "generation").symlink_to(self.yard.generation)
+        for path in [runs.parent, *runs.parent.rglob("*"), ticket]:
+            os.chown(path, self.uid, self.uid, follow_symlinks=False)
+        self.yard.scratch, self.yard.place = own / "scratch", own / "cache"
+        look = f"cd {runs}; find . -type f | sort; cat {ticket} | wc -c; cat {self.yard.place}/generation/entry; echo a > {own}/scratch/a && echo fine"
+        options = ["--protected", runs.parent, "--hidden", runs, "--hidden", ticket, "--directory", own]
+        for most in ("storage", "namespace"):
+            told = self.shell(look, *options, "--most", most)
+            self.assertEqual([], [line for line in told.lines if "key" in line or "h2" in line], told.text)
+            self.assertEqual(["0", "entry", "fine"], told.lines[-3:], told.text)
+            self.assertIn("./r/hosts/h1/worker.log", told.lines, told.text)
+            (own / "scratch" / "a").unlink()
+        told = self.shell(look, *options, "--most", "landlock")
+        self.assertIn("./r/coordinator.key", told.lines, "Landlock alone hides nothing: " + told.text)
+
+    def test_who_takes_requests_outside_is_reached_only_by_path(self):
+        """The deputy writes what it is sent into the cache."""
+        deputy = Deputy(self.yard.top, self.uid)
+        self.addCleanup(deputy.stop)
+        ask = "/usr/bin/python3", "-c", ASK, deputy.path, deputy.name
+        for most, reached in (("storage", ["path"]), ("namespace", ["path", "abstract"]), ("landlock", ["path"])):
+            told = self.confine("--most", most, program=ask)
+            self.assertEqual(reached, told.lines[-len(reached):], told.text)
+            self.assertEqual([f"{kind}-socket" for kind in reached], [way for way in told.said("open") if "socket" in way])
+
     # ---- bad orders ----
 
     def test_words_that_are_not_its_own_are_refused(self):
         for words in (["--least", "much"], ["--writable", "relative"], ["--writable", "/a/../b"], ["--nothing", "1"],
-                      ["--writable"], ["--report", "x"], ["--report", "999"], ["--role", "none"]):
+                      ["--writable"], ["--report", "x"], ["--report", "999"], ["--role", "none"],
+                      ["--protected", "relative"]):
             self.assertEqual(2, self.confine(*words).status, words)
 
     def test_a_generation_outside_of_the_bundle_is_refused(self):
@@ -350,7 +516,7 @@ class Mounted(Confine):
         self.yard.generation.chmod(0o755)
         script = f"mount --bind {self.yard.root} {self.yard.root}; mount -o remount,bind,ro {self.yard.root}"
         told = self.confine("--least", "storage", before=self.before(script))
-        self.assertEqual(("storage", []), (told.level, told.said("open")), told.text)
+        self.assertEqual(("storage", DEPUTIES[:1]), (told.level, told.said("open")), told.text)
         self.assertRegex(told.said("mount")[0], r" ro,")
 
     def test_another_uid_when_nothing_better_works(self):
@@ -405,7 +571,7 @@ class Survey(unittest.TestCase):
         self.assertEqual([], failures)
         self.assertEqual(["storage"], os.listdir(self.root))
         self.assertEqual((self.root / "storage").read_text().strip(), facts["cache.storage"])
-        self.assertEqual(("namespace+landlock", "none"), (facts["cache.enforcement"], facts["cache.open_ways"]))
+        self.assertEqual(("namespace+landlock", "path-socket"), (facts["cache.enforcement"], facts["cache.open_ways"]))
         self.assertGreater(int(facts["cache.free_bytes"]), 0)
         self.assertEqual(facts["cache.storage"], self.survey()[0]["cache.storage"], "it is made once")
 

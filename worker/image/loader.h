@@ -1,6 +1,6 @@
 /* loader.h - the words that make the loader of an image run its program with its libraries: argv of ld.so(8).
  *
- *   <name> --inhibit-cache --preload <library>:<library>... --argv0 <name> <program> <argument>...
+ *   sliceup-worker --inhibit-cache --preload <library>:<library>... --argv0 <argv0> <program> <argument>...
  *
  * Every library is loaded from its descriptor before the program asks for it by name, so none is looked for in a file. */
 #ifndef SLICEUP_WORKER_LOADER_H
@@ -16,6 +16,6 @@ struct loader_words {
 
 /* Fills `out` with LOADER_LEAD_WORDS words, which live in `words`, and `words->loader` with what is executed; the
  * arguments follow. `n`: pieces of the image. */
-void loader_lead (struct loader_words *words, int n, const char *name, char **out);
+void loader_lead (struct loader_words *words, int n, const char *argv0, char **out);
 
 #endif

@@ -26,7 +26,7 @@
 enum { LIST_BYTES_MAX = IMAGE_PIECES_MAX * 160, PIECE_BYTES_MAX = 1 << 30, WORDS_MAX = 1024 };
 
 struct piece { uint64_t offset, bytes; struct digest digest; char name[IMAGE_NAME_BYTES]; };
-struct image { int fd; char folder[PATH_MAX]; struct piece pieces[IMAGE_PIECES_MAX]; int n; };
+struct image { int fd; char path[PATH_MAX], folder[PATH_MAX]; struct piece pieces[IMAGE_PIECES_MAX]; int n; };
 
 static FILE *listener;
 
@@ -53,10 +53,11 @@ static _Noreturn void refuse_file (const struct image *image, const char *what)
 static void open_image (struct image *image)
 {
     image->fd = open ("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    ssize_t len = image->fd < 0 ? -1 : readlink ("/proc/self/exe", image->folder, sizeof image->folder - 1);
+    ssize_t len = image->fd < 0 ? -1 : readlink ("/proc/self/exe", image->path, sizeof image->path - 1);
     if (len < 0)
         refuse (IMAGE_EXIT_UNFIT, "/proc is not there (%s): mount -t proc proc /proc", strerror (errno));
-    image->folder[len] = '\0';
+    image->path[len] = '\0';
+    memcpy (image->folder, image->path, (size_t) len + 1);
     char *slash = strrchr (image->folder, '/');
     if (slash)
         *slash = '\0';
@@ -210,7 +211,7 @@ static _Noreturn void become_worker (const struct image *image, int argc, char *
     char *words[WORDS_MAX + LOADER_LEAD_WORDS] = { NULL };
     if (argc > WORDS_MAX)
         refuse (IMAGE_EXIT_UNFIT, "there are more than %d arguments", WORDS_MAX);
-    loader_lead (&lead, image->n, argv[0], words);
+    loader_lead (&lead, image->n, image->path, words);
     for (int i = 1; i < argc; i++)
         words[LOADER_LEAD_WORDS + i - 1] = argv[i];
     clear_environment (environ);

@@ -1,13 +1,16 @@
 #include "worker/image/self.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "worker/image/loader.h"
 
 static int pieces_n; /* 0: no image */
+static const char *image_file;
 
 /* The kernel gives the address of the loader that it mapped beside a program; one that was executed itself has none
  * beside it (getauxval(3), AT_BASE). */
@@ -19,13 +22,26 @@ static bool is_image (void)
            && first.st_ino == executed.st_ino;
 }
 
-void self_begin (void)
+void self_begin (const char *argv0)
 {
     if (!is_image ())
         return;
     while (pieces_n < IMAGE_PIECES_MAX && fcntl (IMAGE_FD_FIRST + pieces_n, F_SETFD, FD_CLOEXEC) == 0)
         pieces_n++;
+    image_file = argv0;
     (void) prctl (PR_SET_NAME, "sliceup-worker"); /* the kernel knows the number of a descriptor */
+}
+
+const char *self_file (struct arena *arena)
+{
+    char path[PATH_MAX];
+    if (pieces_n)
+        return image_file && image_file[0] == '/' ? image_file : NULL;
+    ssize_t len = readlink ("/proc/self/exe", path, sizeof path - 1);
+    if (len <= 0)
+        return NULL;
+    path[len] = '\0';
+    return arena_copy (arena, path, (size_t) len + 1);
 }
 
 bool self_image (int *first, int *n)

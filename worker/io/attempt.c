@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
@@ -10,6 +11,7 @@
 #include "worker/io/confine_plan.h"
 #include "worker/io/device_wait.h"
 #include "worker/io/order.h"
+#include "worker/io/protected.h"
 
 enum {
     DRAIN_MS = 2000,            /* a stray may hold the pipe; by then all of them are dead */
@@ -54,9 +56,11 @@ static struct exec *spawn_program (struct attempt *attempt, const struct order *
 static struct exec *spawn_confined (struct attempt *attempt, const struct order_place *place, const struct order *order,
                                     struct err *err)
 {
+    struct confine_more more;
     struct order stage;
     int report_fd;
-    if (confine_plan_write (&attempt->run, place, order, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0
+    protected_find (&attempt->run, place, order->program, &attempt->arena, &more);
+    if (confine_plan_write (&attempt->run, place, &more, order, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0
         || attempt_open_stage (attempt, &report_fd, err) < 0)
         return NULL;
     struct exec *exec = spawn_program (attempt, &stage, report_fd, err);
@@ -72,6 +76,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
                                        .directory = text_of (place->directory), .python = attempt->python,
                                        .kit = attempt->kit };
+    memcpy (order_place.trusted, place->trusted, sizeof place->trusted);
     if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
         return -1;
     attempt->exec = confined ? spawn_confined (attempt, &order_place, &order, err)

@@ -13,11 +13,13 @@
 #include "common/io/loop.h"
 #include "common/model/msg.h"
 #include "worker/io/fetch.h"
+#include "worker/io/join.h"
 #include "worker/io/output.h"
 
 struct attempt_place {
     struct text host, run_hex;
     const char *directory;      /* of the worker: scratch/, logs/ and the cache link are in it */
+    const char *trusted[JOIN_TRUSTED_MAX]; /* struct join */
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
     output_fn *output;          /* where chunks of output go */
     fetch_fn *fetch;            /* asks the coordinator for a piece of a file */

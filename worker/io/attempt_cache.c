@@ -49,7 +49,7 @@ void attempt_add_findings (struct attempt *attempt, const struct finding *items,
 bool attempt_is_confined (const struct attempt *attempt)
 {
     enum program_kind kind = attempt->run.rung.kind;
-    return attempt->run.cache.role != CACHE_ROLE_NONE && (kind == PROGRAM_CANARY || kind == PROGRAM_COMMAND);
+    return attempt->run.cache.frontend_root.len && (kind == PROGRAM_CANARY || kind == PROGRAM_COMMAND);
 }
 
 static void on_report (void *owner, int fd, uint32_t events)

@@ -6,6 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/path.h"
+#include "common/io/atomic_file.h"
+#include "worker/io/confine_deputy.h"
+#include "worker/io/confine_own.h"
 #include "worker/io/confine_report.h"
 #include "worker/io/confine_sandbox.h"
 #include "worker/io/confine_ways.h"
@@ -18,6 +22,7 @@ struct stage {
     struct confine_site site;
     struct confine_sandbox sandbox;
     struct arena arena;
+    struct deputy deputy;
     struct confine_report report;
     uint32_t open_ways;
     struct text ways[WAYS_N];
@@ -40,7 +45,7 @@ static uint32_t try_in (struct stage *stage, const char *folder)
     target.mounts[0] = site->root;
     if (stage->sandbox.own_mounts && site->place && !stage->plan.overlay && !site->own)
         target.mounts[1] = text_format (&stage->arena, "%s/generation", site->place).ptr;
-    if (!target.witness && confine_is_below (folder, site->bundle) && strcmp (folder, site->bundle) != 0)
+    if (!target.witness && path_is_below (folder, site->bundle) && strcmp (folder, site->bundle) != 0)
         confine_sandbox_note (&stage->sandbox, &stage->arena, "ways to write a file were not tried",
                               text_format (&stage->arena, "there is no " WITNESS_NAME " in %.300s", folder).ptr);
     return ways_try (&target);
@@ -61,16 +66,32 @@ static uint32_t try_in_yard (struct stage *stage)
 }
 
 /* A writer must not be able to make another generation, nor to change the one that it began with. */
-static void try_ways (struct stage *stage)
+static uint32_t try_in_cache (struct stage *stage)
 {
     const struct confine_site *site = &stage->site;
-    bool below = confine_is_below (site->generation, site->root);
-    if (stage->sandbox.levels == UINT32_C (1) << ENFORCEMENT_COOPERATIVE)
-        stage->open_ways = try_in_yard (stage);
-    else if (site->own)
-        stage->open_ways = try_in (stage, site->bundle) | (site->base ? try_in (stage, site->base) : 0);
-    else
-        stage->open_ways = try_in (stage, below ? site->generation : site->bundle);
+    bool below = site->generation && path_is_below (site->generation, site->root);
+    if (site->own)
+        return try_in (stage, site->bundle) | (site->base ? try_in (stage, site->base) : 0);
+    return try_in (stage, below ? site->generation : site->bundle);
+}
+
+static uint32_t try_own (struct stage *stage, bool moves)
+{
+    const char *where;
+    uint32_t open_ways = own_ways_try (&stage->site.places, stage->site.place, moves, &where);
+    if (where)
+        confine_sandbox_note (&stage->sandbox, &stage->arena, "programs can change what sliceup itself uses", where);
+    return open_ways;
+}
+
+static void try_ways (struct stage *stage)
+{
+    bool manners = stage->sandbox.levels == UINT32_C (1) << ENFORCEMENT_COOPERATIVE;
+    stage->open_ways = manners ? try_in_yard (stage) : try_in_cache (stage);
+    stage->open_ways |= try_own (stage, !manners);
+    stage->open_ways |= deputy_ways_try (&stage->deputy);
+    stage->open_ways |= ways_lock_catalogue (stage->site.root) ? WAY_BIT (WAY_CATALOGUE_LOCK) : 0;
+    deputy_close (&stage->deputy);
 }
 
 static bool own_is_writable (const struct stage *stage)
@@ -175,12 +196,16 @@ static int prepare (struct stage *stage, int argc, char **argv, struct err *err)
         stage->plan.report_fd = -1;
         return EXIT_USAGE;
     }
+    /* Who has no part in the cache may come before anybody made it, and must not be the one who does. */
+    if (stage->plan.role == CACHE_ROLE_NONE && folder_make (stage->plan.root, 0755, err) < 0)
+        return EXIT_COULD_NOT;
     return confine_site_find (&stage->plan, &stage->arena, &stage->site, err) < 0 ? EXIT_COULD_NOT : EXIT_TOLD;
 }
 
 static void enter (struct stage *stage)
 {
     struct confine_measures measures = confine_measures_of (&stage->plan);
+    deputy_open (&stage->deputy, stage->site.scratch);
     confine_sandbox_enter (&stage->plan, &stage->site, &measures, &stage->arena, &stage->sandbox);
     try_ways (stage);
     judge (stage);

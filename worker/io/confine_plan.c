@@ -9,7 +9,7 @@
 #define LOADER_PREFIX "LD_"
 #define KEPT_PREFIX "SLICEUP_KEPT_"
 
-enum { WORDS_MAX = 48 + 2 * WRITABLE_MAX, ABI_ANY = INT32_MAX, DESCRIPTOR_MAX = 1 << 20 };
+enum { WORDS_MAX = 64 + 2 * WRITABLE_MAX + 2 * CONFINE_PROTECTED_MAX, ABI_ANY = INT32_MAX, DESCRIPTOR_MAX = 1 << 20 };
 
 /* ---- reading ---- */
 
@@ -51,11 +51,26 @@ static int take_writable (struct confine_plan *plan, const char *value, struct e
     return take_path ("--writable", value, &plan->writable[plan->writable_n++], err);
 }
 
+static int take_hidden (struct confine_plan *plan, const char *value, struct err *err)
+{
+    if (plan->hidden_n == CONFINE_HIDDEN_MAX)
+        return err_set (err, ERR_USAGE, "--hidden is there more than %d times", CONFINE_HIDDEN_MAX);
+    return take_path ("--hidden", value, &plan->hidden[plan->hidden_n++], err);
+}
+
+static int take_protected (struct confine_plan *plan, const char *value, struct err *err)
+{
+    if (plan->protected_n == CONFINE_PROTECTED_MAX)
+        return err_set (err, ERR_USAGE, "--protected is there more than %d times", CONFINE_PROTECTED_MAX);
+    return take_path ("--protected", value, &plan->protected[plan->protected_n++], err);
+}
+
 static int take_option (struct confine_plan *plan, const char *name, const char *value, struct err *err)
 {
     const struct { const char *name; const char **at; } paths[] = {
         { "--root", &plan->root }, { "--bundle", &plan->bundle }, { "--scratch", &plan->scratch },
         { "--place", &plan->place }, { "--generation", &plan->generation }, { "--base", &plan->base },
+        { "--directory", &plan->directory },
     };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         if (strcmp (name, paths[i].name) == 0)
@@ -72,14 +87,21 @@ static int take_option (struct confine_plan *plan, const char *name, const char 
         return take_number (name, value, &plan->report_fd, err);
     if (strcmp (name, "--writable") == 0)
         return take_writable (plan, value, err);
+    if (strcmp (name, "--protected") == 0)
+        return take_protected (plan, value, err);
+    if (strcmp (name, "--hidden") == 0)
+        return take_hidden (plan, value, err);
     return err_set (err, ERR_USAGE, "%.40s is not an option of confine", name);
 }
 
 static int check (const struct confine_plan *plan, struct err *err)
 {
-    if (!plan->root || !plan->bundle || !plan->scratch || plan->role == CACHE_ROLE_NONE)
-        return err_set (err, ERR_USAGE, "confine needs --root, --bundle, --scratch and --role");
-    if (!plan->place && !plan->generation)
+    bool apart = plan->role == CACHE_ROLE_NONE;
+    if (!plan->root || !plan->bundle || !plan->scratch)
+        return err_set (err, ERR_USAGE, "confine needs --root, --bundle and --scratch");
+    if (apart && (plan->place || plan->generation || plan->base || plan->overlay))
+        return err_set (err, ERR_USAGE, "without --role a program is shown no generation");
+    if (!apart && !plan->place && !plan->generation)
         return err_set (err, ERR_USAGE, "confine needs --place or --generation");
     if (plan->overlay && !plan->place)
         return err_set (err, ERR_USAGE, "--overlay needs --place, where programs find it");
@@ -135,13 +157,21 @@ static void add (struct words *words, const char *name, struct text value)
     words->items[words->n++] = (char *) text_copy (words->arena, value).ptr;
 }
 
-static void add_rights (struct words *words, const struct msg_run *run, const struct order_place *place, int report_fd)
+static void add_rights (struct words *words, const struct msg_run *run, const struct order_place *place,
+                        const struct confine_more *more, int report_fd)
 {
     const struct cache_order *cache = &run->cache;
-    add (words, "--role", text_of (names_of (&cache_role_names, cache->role)));
     add (words, "--scratch", place->scratch);
-    add (words, "--place", text_format (words->arena, "%.*s/cache", TEXT_ARG (place->directory)));
     add (words, "--report", text_format (words->arena, "%d", report_fd));
+    add (words, "--directory", place->directory);
+    if (cache->hidden.len)
+        add (words, "--hidden", cache->hidden);
+    if (place->trusted[JOIN_TICKET])
+        add (words, "--hidden", text_of (place->trusted[JOIN_TICKET]));
+    if (cache->role != CACHE_ROLE_NONE)
+        add (words, "--role", text_of (names_of (&cache_role_names, cache->role)));
+    if (cache->role != CACHE_ROLE_NONE)
+        add (words, "--place", text_format (words->arena, "%.*s/cache", TEXT_ARG (place->directory)));
     if (cache->least != ENFORCEMENT_NONE)
         add (words, "--least", text_of (names_of (&enforcement_names, cache->least)));
     if (cache->role == CACHE_ROLE_WRITER && cache->base)
@@ -149,6 +179,10 @@ static void add_rights (struct words *words, const struct msg_run *run, const st
                                            cache->base));
     for (uint32_t i = 0; i < cache->writable.n; i++)
         add (words, "--writable", cache->writable.items[i]);
+    for (uint32_t i = 0; i < cache->protected.n; i++)
+        add (words, "--protected", cache->protected.items[i]);
+    for (uint32_t i = 0; i < more->n; i++)
+        add (words, "--protected", text_of (more->protected[i]));
     if (cache->overlay && cache->role == CACHE_ROLE_READER)
         words->items[words->n++] = (char *) "--overlay";
 }
@@ -173,12 +207,16 @@ void confine_plan_free_environment (char **envp)
             *envp += strlen (KEPT_PREFIX);
 }
 
-int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct order *order,
-                        int report_fd, struct arena *arena, struct order *out, struct err *err)
+int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct confine_more *more,
+                        const struct order *order, int report_fd, struct arena *arena, struct order *out,
+                        struct err *err)
 {
-    struct text root;
+    struct text root = run->cache.frontend_root;
     uint32_t argc = 0;
-    if (confine_plan_root (run->cache.frontend_root, arena, &root, err) < 0)
+    if (more->overflow)
+        return err_set (err, ERR_LIMIT, "more than %d paths of this host have to be kept from the program",
+                        CONFINE_MORE_MAX);
+    if (run->cache.role != CACHE_ROLE_NONE && confine_plan_root (run->cache.frontend_root, arena, &root, err) < 0)
         return -1;
     while (order->argv[argc])
         argc++;
@@ -186,7 +224,7 @@ int confine_plan_write (const struct msg_run *run, const struct order_place *pla
     add (&words, "sliceup-worker", TEXT_LIT ("confine"));
     add (&words, "--root", root);
     add (&words, "--bundle", run->cache.frontend_root);
-    add_rights (&words, run, place, report_fd);
+    add_rights (&words, run, place, more, report_fd);
     add (&words, "--", text_of (order->program));
     memcpy (words.items + words.n, order->argv, argc * sizeof *order->argv);
     struct self_start start = self_again (words.items, arena);

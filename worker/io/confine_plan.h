@@ -1,7 +1,7 @@
 /* confine_plan.h - what the stage between spawn and a program is told: its command line, both ways.
  *
- *   sliceup-worker confine --root R --bundle B --role reader|writer|own --scratch S --least LEVEL [--place P]
- *       [--generation G] [--base D] [--writable W]... [--overlay] [--most LEVEL] [--landlock-abi N] [--report FD]
+ *   sliceup-worker confine --root R --bundle B --scratch S --least LEVEL [--role reader|writer|own] [--place P]
+ *       [--generation G] [--base D] [--writable W]... [--protected P]... [--hidden H]... [--directory D] [--overlay] [--most LEVEL] [--landlock-abi N] [--report FD]
  *       [-- PROGRAM ARGV0 ARGV...]
  *
  * Without a program it only tells; without --report it tells on standard output. --most and --landlock-abi make a host
@@ -12,16 +12,25 @@
 
 #include "worker/io/order.h"
 
+enum { CONFINE_MORE_MAX = 64, CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX, CONFINE_HIDDEN_MAX = 4 };
+
+/* What a worker protects besides what it is told to (protected.h). */
+struct confine_more { const char *protected[CONFINE_MORE_MAX]; uint32_t n; bool overflow; };
+
 struct confine_plan {
-    const char *root;           /* of the whole cache: nothing in it may be written but the own generation */
+    const char *root;           /* of the whole cache: nothing in it may be written but the own generation. Without a role
+                                 * the program has no part in it, and there is no place and no generation */
     const char *bundle;         /* <root>/<frontend>/<bundle>: where a reader looks, a writer makes its generation */
     enum cache_role role;
     const char *scratch;        /* of the attempt: always writable */
     const char *place;          /* <worker directory>/cache; `generation` in it is the constant path; NULL: none */
-    const char *generation;     /* NULL: what the link `generation` in `place` leads to */
+    const char *generation;     /* NULL: none, or what the link `generation` in `place` leads to */
     const char *base;           /* WRITER: a generation it must not change; NULL: there is none */
     const char *writable[WRITABLE_MAX];
-    uint32_t writable_n;
+    const char *protected[CONFINE_PROTECTED_MAX]; /* what sliceup runs, reads or trusts, where it is there */
+    const char *hidden[CONFINE_HIDDEN_MAX]; /* files and folders that mounts keep out of sight, where there are some */
+    uint32_t writable_n, protected_n, hidden_n;
+    const char *directory;      /* of the worker, which stays in sight; NULL: that of `place`, or none */
     bool overlay;
     enum enforcement least, most;
     int landlock_abi;           /* at most; more than any: all that there is */
@@ -32,9 +41,11 @@ struct confine_plan {
 /* argv[0] is "confine". ERR_USAGE. */
 int confine_plan_read (int argc, char **argv, struct confine_plan *out, struct err *err);
 /* The command line that runs `order` confined, and its environment: the loader's variables are meant for the program,
- * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle. */
-int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct order *order,
-                        int report_fd, struct arena *arena, struct order *out, struct err *err);
+ * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle; `more` is
+ * protected besides what the RUN names. */
+int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct confine_more *more,
+                        const struct order *order, int report_fd, struct arena *arena, struct order *out,
+                        struct err *err);
 /* In the stage, just before the program is executed: gives those variables their names back. */
 void confine_plan_free_environment (char **envp);
 /* <root> of <root>/<frontend>/<bundle>. */

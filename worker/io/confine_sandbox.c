@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +36,8 @@ struct confine_measures confine_measures_of (const struct confine_plan *plan)
     int abi = landlock_abi ();
     abi = abi < plan->landlock_abi ? abi : plan->landlock_abi;
     return (struct confine_measures) { .caps_kept = geteuid () == 0 ? confine_caps_kept : 0, .landlock_abi = abi,
-                                       .landlock_rights = landlock_write_rights (abi) };
+                                       .landlock_rights = landlock_write_rights (abi),
+                                       .landlock_scopes = landlock_scopes (abi) };
 }
 
 /* ---- mounts ---- */
@@ -68,7 +68,7 @@ static _Noreturn void try_uid (const struct making *making)
     const char *program = making->plan->program ? making->plan->program[0] : site->scratch;
     bool reaches = setgroups (0, NULL) == 0 && setresgid (NOBODY, NOBODY, NOBODY) == 0
                    && setresuid (NOBODY, NOBODY, NOBODY) == 0 && access (site->scratch, W_OK | X_OK) == 0
-                   && access (site->generation, R_OK | X_OK) == 0 && access (program, X_OK) == 0;
+                   && (!site->generation || access (site->generation, R_OK | X_OK) == 0) && access (program, X_OK) == 0;
     _exit (reaches ? 0 : 1);
 }
 
@@ -117,50 +117,42 @@ static bool take_uid (const struct making *making)
 
 /* ---- Landlock ---- */
 
-static void add (const char **list, uint32_t *n, const char *path)
+/* A generation shown through an overlay is written in the layer above it. */
+static void list_own (const struct making *making, const char *out[], uint32_t *n)
 {
-    if (path && *n < LANDLOCK_PATHS_MAX)
-        list[(*n)++] = path;
-}
-
-static const char *real (const char *path, struct arena *arena)
-{
-    char resolved[PATH_MAX];
-    return realpath (path, resolved) ? text_copy (arena, text_of (resolved)).ptr : NULL;
-}
-
-static void list_paths (const struct making *making, struct landlock_paths *out)
-{
-    const struct confine_site *site = making->site;
-    const char *run = text_format (making->arena, "/run/user/%u", geteuid ()).ptr;
-    const char *const open[] = { "/tmp", "/var/tmp", "/dev", run };
-    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
-        add (out->open, &out->open_n, real (open[i], making->arena));
-    for (uint32_t i = 0; i < making->plan->writable_n; i++)
-        add (out->open, &out->open_n, real (making->plan->writable[i], making->arena));
-    add (out->closed, &out->closed_n, site->root);
-    add (out->closed, &out->closed_n, site->directory);
-    for (uint32_t i = 0; i < site->aliases_n; i++)
-        add (out->closed, &out->closed_n, site->aliases[i]);
-    add (out->own, &out->own_n, site->scratch);
-    add (out->own, &out->own_n, site->own);
-    add (out->own, &out->own_n, "/proc/self");
+    const struct confine_places *places = &making->site->places;
+    for (uint32_t i = 0; i < places->own_n; i++)
+        out[(*n)++] = places->own[i];
+    out[(*n)++] = "/proc/self";
     if (making->plan->overlay && making->out->own_mounts)
-        add (out->own, &out->own_n, text_format (making->arena, "%s/generation", site->place).ptr);
+        out[(*n)++] = text_format (making->arena, "%s/generation", making->site->place).ptr;
+}
+
+/* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid. */
+static void list_closed (const struct making *making, const char *out[], uint32_t *n)
+{
+    const struct confine_places *places = &making->site->places;
+    for (uint32_t i = 0; i < places->closed_n; i++)
+        out[(*n)++] = places->closed[i];
+    for (uint32_t i = 0; !making->out->own_mounts && i < places->closed_files_n; i++)
+        out[(*n)++] = places->closed_files[i];
 }
 
 static bool take_landlock (const struct making *making)
 {
     struct err err = { 0 };
-    struct landlock_paths paths = { .open_n = 0 };
+    const char *own[PLACES_OWN_MAX + 2], *closed[2 * PLACES_CLOSED_MAX];
+    struct landlock_paths paths = { .open = making->site->places.open, .open_n = making->site->places.open_n,
+                                    .closed = closed, .own = own };
     if (!wants (making->plan, ENFORCEMENT_LANDLOCK))
         return false;
-    list_paths (making, &paths);
+    list_own (making, own, &paths.own_n);
+    list_closed (making, closed, &paths.closed_n);
     int rc = making->measures->landlock_abi > 0 ? 0 : err_set (&err, ERR_STATE, "this kernel has none, or it is off");
     if (rc == 0 && making->measures->landlock_abi < LANDLOCK_ABI_TRUNCATE)
         rc = truncation_refuse (&err);
     if (rc == 0)
-        rc = landlock_restrict (&paths, making->measures->landlock_rights, &err);
+        rc = landlock_restrict (&paths, making->measures->landlock_rights, making->measures->landlock_scopes, &err);
     if (rc < 0)
         confine_sandbox_note (making->out, making->arena, "no Landlock", err.text);
     return rc == 0;

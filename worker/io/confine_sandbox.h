@@ -9,7 +9,7 @@
 #include "worker/io/confine_site.h"
 
 /* What is taken; tests leave out one at a time and see a way open. */
-struct confine_measures { uint64_t caps_kept, landlock_rights; int landlock_abi; };
+struct confine_measures { uint64_t caps_kept, landlock_rights, landlock_scopes; int landlock_abi; };
 
 struct confine_sandbox {
     uint32_t levels;            /* bits 1 << enum enforcement: all that hold by themselves */

@@ -1,23 +1,27 @@
-/* confine_ways.c - see confine_ways.h. Ways through other processes and mounts are in confine_doors.c. */
+/* confine_ways.c - see confine_ways.h. Ways through mounts are in confine_doors.c. */
 #include "worker/io/confine_ways.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include "worker/io/confine_doors.h"
+#include "worker/io/uring.h"
 
 enum { WITNESS_BYTES_MAX = 4096 };
 
 static const char *const names[WAYS_N] = {
     "create", "tmpfile", "append", "overwrite", "truncate", "rename", "unlink", "chmod", "utimes", "setxattr",
-    "symlink", "link", "mkdir", "mkfifo", "proc-root", "worker-root", "remount", "umount",
+    "symlink", "link", "mkdir", "mkfifo", "proc-root", "worker-root", "remount", "umount", "setflags", "io-uring",
+    "catalogue-lock", "own-create", "own-write", "own-rename", "path-socket", "abstract-socket",
 };
 
 const char *way_name (enum way way)
@@ -167,6 +171,22 @@ static bool setxattr_way (const struct trial *trial)
     return true;
 }
 
+/* Flags of the inode, such as the one that keeps it from being removed (FS_IOC_GETFLAGS(2const)): a descriptor that reads is
+ * enough for its owner. The value it has. */
+static bool setflags_way (const struct trial *trial)
+{
+    int flags, fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool set = fd >= 0 && ioctl (fd, FS_IOC_GETFLAGS, &flags) == 0 && ioctl (fd, FS_IOC_SETFLAGS, &flags) == 0;
+    if (fd >= 0)
+        close (fd);
+    return set;
+}
+
+static bool io_uring_way (const struct trial *trial)
+{
+    return uring_opens (trial->witness, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 /* ---- new names ---- */
 
 static bool undone (const struct trial *trial, int rc)
@@ -252,6 +272,7 @@ static const struct { bool (*open_way) (const struct trial *trial); bool on_witn
     [WAY_SETXATTR] = { setxattr_way, true }, [WAY_SYMLINK] = { symlink_way, false }, [WAY_LINK] = { link_way, true },
     [WAY_MKDIR] = { mkdir_way, false }, [WAY_MKFIFO] = { mkfifo_way, false }, [WAY_PROC_ROOT] = { proc_root, false },
     [WAY_WORKER_ROOT] = { worker_root, false }, [WAY_REMOUNT] = { remount, false }, [WAY_UMOUNT] = { unmount, false },
+    [WAY_SETFLAGS] = { setflags_way, true }, [WAY_IO_URING] = { io_uring_way, true },
 };
 
 uint32_t ways_try (const struct ways_target *target)
@@ -263,21 +284,52 @@ uint32_t ways_try (const struct ways_target *target)
     assert (fresh < PATH_MAX && witness < PATH_MAX); /* the folder is at most PATH_MAX_BYTES long */
     trial.doors = doors_open (target->mounts, target->own_mounts);
     for (int way = 0; way < WAYS_N; way++)
-        if ((target->witness || !ways[way].on_witness) && ways[way].open_way (&trial))
+        if (ways[way].open_way && (target->witness || !ways[way].on_witness) && ways[way].open_way (&trial))
             open_ways |= WAY_BIT (way);
     return open_ways;
 }
 
+/* ---- the catalogue ---- */
+
+/* Byte by byte as SQLite does (its locks of the database file begin at 2^30, those of the log are at 120 in its index). */
+static bool locks (const char *path, off_t at)
+{
+    struct stat is;
+    struct flock one = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool locked = fd >= 0 && fstat (fd, &is) == 0 && S_ISREG (is.st_mode) && fcntl (fd, F_SETLK, &one) == 0;
+    if (fd >= 0)
+        close (fd); /* gives it back */
+    return locked;
+}
+
+bool ways_lock_catalogue (const char *root)
+{
+    static const struct { const char *name; off_t at; } files[] = { { "catalogue.db", 1 << 30 },
+                                                                    { "catalogue.db-shm", 120 } };
+    char path[PATH_MAX];
+    bool locked = false;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (snprintf (path, sizeof path, "%s/%s", root, files[i].name) < (int) sizeof path)
+            locked = locked || locks (path, files[i].at);
+    return locked;
+}
+
 /* ---- what the levels promise ---- */
 
-#define ALL (WAY_BIT (WAYS_N) - 1)
+/* Whom another process takes requests from is that process's affair: no level promises anything about it. */
+#define DEPUTIES (WAY_BIT (WAY_PATH_SOCKET) | WAY_BIT (WAY_ABSTRACT_SOCKET))
+#define ALL (WAY_BIT (WAYS_N) - 1 - DEPUTIES)
+#define OWN (WAY_BIT (WAY_OWN_CREATE) | WAY_BIT (WAY_OWN_WRITE) | WAY_BIT (WAY_OWN_RENAME))
 static const uint32_t promised[ENFORCEMENT_N] = {
-    [ENFORCEMENT_OTHER_UID] = ALL,
-    /* landlock(7), BUGS: chmod, utime and setxattr cannot be restricted */
-    [ENFORCEMENT_LANDLOCK] = ALL & ~(WAY_BIT (WAY_CHMOD) | WAY_BIT (WAY_UTIMES) | WAY_BIT (WAY_SETXATTR)),
+    [ENFORCEMENT_OTHER_UID] = ALL & ~WAY_BIT (WAY_CATALOGUE_LOCK),
+    /* landlock(7), BUGS: chmod, utime and setxattr cannot be restricted, nor the ioctl of flags; reading is not */
+    [ENFORCEMENT_LANDLOCK] = ALL & ~(WAY_BIT (WAY_CHMOD) | WAY_BIT (WAY_UTIMES) | WAY_BIT (WAY_SETXATTR)
+                                     | WAY_BIT (WAY_SETFLAGS) | WAY_BIT (WAY_CATALOGUE_LOCK)),
     [ENFORCEMENT_NAMESPACE] = ALL,
     [ENFORCEMENT_NAMESPACE_LANDLOCK] = ALL,
-    [ENFORCEMENT_STORAGE] = ALL,
+    /* It refuses to have the cache written, whoever asks; what is sliceup's own lies elsewhere. */
+    [ENFORCEMENT_STORAGE] = ALL & ~(OWN | WAY_BIT (WAY_CATALOGUE_LOCK)),
 };
 
 bool way_is_promised (enum enforcement level, enum way way)

@@ -357,6 +357,7 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     driver->place = (struct attempt_place) { .host = text_of (join->host), .run_hex = text_of (join->run_hex),
                                              .directory = join->directory, .output = send_output, .fetch = send_fetch,
                                              .owner = driver };
+    memcpy (driver->place.trusted, join->trusted, sizeof join->trusted);
     loop_each_pass (driver->loop, pass, driver);
     return 0;
 }

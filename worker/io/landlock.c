@@ -14,10 +14,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "worker/io/confine_site.h"
+#include "common/base/path.h"
 
 #define RIGHT_REFER (UINT64_C (1) << 13)    /* ABI 2 */
 #define RIGHT_TRUNCATE (UINT64_C (1) << 14) /* ABI 3 */
+#define SCOPE_ABSTRACT_SOCKETS (UINT64_C (1) << 0) /* ABI 6 */
+#define SCOPE_SIGNALS (UINT64_C (1) << 1)
 #define RIGHTS_OF_FILES (LANDLOCK_ACCESS_FS_WRITE_FILE | RIGHT_TRUNCATE)
 
 enum { ENTRIES_MAX = 65536, DEPTH_MAX = 32 };
@@ -39,6 +41,11 @@ uint64_t landlock_write_rights (int abi)
     if (abi >= LANDLOCK_ABI_REFER)
         rights |= RIGHT_REFER;
     return abi >= LANDLOCK_ABI_TRUNCATE ? rights | RIGHT_TRUNCATE : rights;
+}
+
+uint64_t landlock_scopes (int abi)
+{
+    return abi >= LANDLOCK_ABI_SCOPE ? SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS : 0;
 }
 
 /* ---- one rule ---- */
@@ -79,7 +86,7 @@ static int open_whole (const struct grant *grant, const char *path, int flags, s
 static bool is_closed (const struct grant *grant, const char *path)
 {
     for (uint32_t i = 0; i < grant->paths->closed_n; i++)
-        if (confine_is_below (path, grant->paths->closed[i]))
+        if (path_is_below (path, grant->paths->closed[i]))
             return true;
     return false;
 }
@@ -100,9 +107,9 @@ static bool holds_block_device (const char *path)
 static bool is_divided (const struct grant *grant, const char *path)
 {
     for (uint32_t i = 0; i < grant->paths->closed_n; i++)
-        if (confine_is_below (grant->paths->closed[i], path))
+        if (path_is_below (grant->paths->closed[i], path))
             return true;
-    return strcmp (path, "/dev") == 0 || (confine_is_below (path, "/dev") && holds_block_device (path));
+    return strcmp (path, "/dev") == 0 || (path_is_below (path, "/dev") && holds_block_device (path));
 }
 
 static int open_path (struct grant *grant, const char *path, int depth, struct err *err);
@@ -150,10 +157,14 @@ static int open_all (struct grant *grant, struct err *err)
     return 0;
 }
 
-int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, struct err *err)
+/* linux/landlock.h may be older here than the kernel. */
+struct ruleset_attr { uint64_t files, network, scopes; };
+
+int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err)
 {
-    struct landlock_ruleset_attr attr = { .handled_access_fs = rights };
-    int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+    struct ruleset_attr attr = { .files = rights, .scopes = scopes };
+    size_t known_bytes = scopes ? sizeof attr : sizeof attr.files; /* a kernel refuses members that it does not know */
+    int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);
     if (ruleset < 0)
         return err_errno (err, ERR_IO, "Landlock is not there");
     struct grant grant = { .paths = paths, .ruleset = ruleset, .rights = rights };

@@ -96,7 +96,7 @@ static const struct { const char *name; int (*run) (int argc, char **argv); } co
 int main (int argc, char **argv)
 {
     standard_fds_keep ();
-    self_begin ();
+    self_begin (argv[0]);
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp (word, "--help") == 0)
         return fputs (help, stdout) < 0;

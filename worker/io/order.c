@@ -8,6 +8,7 @@
 #include "worker/io/environ.h"
 #include "worker/io/kit.h"
 #include "worker/io/parse.h"
+#include "worker/io/protected.h"
 #include "worker/io/spawn.h"
 #include "worker/io/wheels.h"
 #include "worker/image/self.h"
@@ -74,6 +75,8 @@ static int set_launch_policy (struct environ_list *list, const struct msg_run *r
 static int set_environment (struct environ_list *list, const struct msg_run *run, const struct order_place *place,
                             struct err *err)
 {
+    if (run->rung.kind == PROGRAM_BUILTIN) /* what pip unpacks is not for programs of other runs to change */
+        environ_set (list, TEXT_LIT ("TMPDIR"), place->scratch);
     if (run->rung.kind == PROGRAM_BUILTIN && !is_builtin (run, "probe"))
         environ_add_network (list); /* ours, and pip below it has to reach its index */
     else if (set_launch_policy (list, run, place, err) < 0)
@@ -195,8 +198,16 @@ static void add_profile (json_t *args, const struct msg_run *run)
 }
 
 /* For the survey: its order names the whole cache. */
-static void add_cache (json_t *args, const struct msg_run *run)
+static void add_cache (json_t *args, const struct msg_run *run, const struct order_place *place, struct arena *arena)
 {
+    struct confine_more more;
+    json_t *protected = json_array ();
+    protected_find (run, place, NULL, arena, &more);
+    for (uint32_t i = 0; i < run->cache.protected.n; i++)
+        json_array_append_new (protected, json_text (run->cache.protected.items[i]));
+    for (uint32_t i = 0; i < more.n; i++)
+        json_array_append_new (protected, json_string (more.protected[i]));
+    json_object_set_new (args, "protected", protected);
     if (run->cache.role == CACHE_ROLE_NONE)
         return;
     json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));
@@ -248,7 +259,7 @@ static int make_line (const struct msg_run *run, const struct order_place *place
     if (is_builtin (run, "probe"))
         add_probe (args, run, place);
     if (is_builtin (run, "cache"))
-        add_cache (args, run);
+        add_cache (args, run, place, arena);
     if (is_builtin (run, "facts"))
         add_profile (args, run);
     json_object_set_new (line, "args", args);

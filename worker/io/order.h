@@ -7,6 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/model/msg.h"
+#include "worker/io/join.h"
 
 /* What this worker knows and the message does not. */
 struct order_place {
@@ -15,6 +16,7 @@ struct order_place {
     struct text scratch;        /* of this attempt: working directory and HOME */
     struct text python;         /* of the restored environment; empty: none is needed */
     struct text kit;            /* folder of the program's files; empty: they lie where the plan has them */
+    const char *trusted[JOIN_TRUSTED_MAX]; /* struct join */
 };
 
 struct order {

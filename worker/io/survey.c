@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct survey {
     const char *root, *least;
     bool writable;
     bool reads;                 /* this host never writes in this run: room is not needed */
+    struct survey_protected protected;
     enum layer layer;           /* of a failure */
     struct arena arena;
 };
@@ -152,7 +154,8 @@ static int probe_level (struct survey *survey, struct err *err)
     if (survey->writable && !apart)
         return err_prefix (err, "what keeps programs from writing is tried out in a small folder in the cache root, which "
                            "cannot be made");
-    int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->arena, &report, err);
+    int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->protected, &survey->arena, &report,
+                           err);
     if (apart && confine_yard_remove (&yard, rc == 0 ? err : NULL) < 0)
         rc = -1;
     if (rc < 0)
@@ -199,6 +202,14 @@ static int read_line (struct survey *survey, int argc, char **argv)
     return 0;
 }
 
+static void read_protected (struct survey *survey)
+{
+    const json_t *list = json_object_get (speaker_args (survey->speaker), "protected");
+    for (size_t i = 0; i < json_array_size (list) && i < SURVEY_PROTECTED_MAX; i++)
+        if (json_is_string (json_array_get (list, i)))
+            survey->protected.items[survey->protected.n++] = json_string_value (json_array_get (list, i));
+}
+
 static int check_orders (struct survey *survey, struct err *err)
 {
     uint32_t level;
@@ -207,6 +218,7 @@ static int check_orders (struct survey *survey, struct err *err)
         survey->least = speaker_arg (survey->speaker, "least");
         const char *room = speaker_arg (survey->speaker, "room");
         survey->reads = room && strcmp (room, "any") == 0;
+        read_protected (survey);
     }
     if (!survey->least)
         survey->least = names_of (&enforcement_names, ENFORCEMENT_COOPERATIVE);

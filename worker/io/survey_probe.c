@@ -15,17 +15,24 @@
 
 enum { ANSWER_MAX_MS = 45 * 1000 };
 
-struct probe { const char *root, *folder, *least; char here[PATH_MAX], report[16]; };
+struct probe {
+    const char *root, *folder, *least;
+    const struct survey_protected *protected;
+    char here[PATH_MAX], report[16];
+};
 
 static _Noreturn void become_stage (const struct probe *probe, int report_fd)
 {
     struct arena arena = { 0 };
-    char *const argv[] = { (char *) "sliceup-worker", (char *) "confine", (char *) "--root", (char *) probe->root,
-                           (char *) "--bundle", (char *) probe->root, (char *) "--generation", (char *) probe->folder,
-                           (char *) "--scratch", (char *) probe->here, (char *) "--role", (char *) "reader",
-                           (char *) "--least", (char *) probe->least, (char *) "--report",
-                           (char *) probe->report, NULL };
-    struct self_start start = self_again (argv, &arena);
+    const char *argv[20 + 2 * SURVEY_PROTECTED_MAX] = {
+        "sliceup-worker", "confine", "--root", probe->root, "--bundle", probe->root, "--generation", probe->folder,
+        "--scratch", probe->here, "--role", "reader", "--least", probe->least, "--report", probe->report };
+    uint32_t n = 16;
+    for (uint32_t i = 0; i < probe->protected->n; i++) {
+        argv[n++] = "--protected";
+        argv[n++] = probe->protected->items[i];
+    }
+    struct self_start start = self_again ((char *const *) (uintptr_t) argv, &arena);
     self_keep ();
     if (fcntl (report_fd, F_SETFD, 0) == 0 && prctl (PR_SET_PDEATHSIG, SIGKILL) == 0)
         execve (start.program, start.argv, environ);
@@ -66,10 +73,10 @@ static int run (const struct probe *probe, int pair[2], struct arena *arena, str
     return rc;
 }
 
-int survey_probe (const char *root, const char *folder, const char *least, struct arena *arena,
-                  struct confine_report *report, struct err *err)
+int survey_probe (const char *root, const char *folder, const char *least, const struct survey_protected *protected,
+                  struct arena *arena, struct confine_report *report, struct err *err)
 {
-    struct probe probe = { .root = root, .folder = folder, .least = least };
+    struct probe probe = { .root = root, .folder = folder, .least = least, .protected = protected };
     int pair[2];
     if (!getcwd (probe.here, sizeof probe.here))
         return err_errno (err, ERR_IO, "finding the current folder");

@@ -2,6 +2,7 @@
 #include "worker/io/volunteer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct volunteer {
     bool stay;
     struct log log;
     struct ticket ticket;
+    char ticket_file[PATH_MAX];             /* `file` as it was found from where this began; empty: not known */
 };
 
 static const char usage[] =
@@ -89,6 +91,8 @@ static int place (const struct volunteer *volunteer, const char *kind, const cha
 static int get_ready (struct volunteer *volunteer, struct err *err)
 {
     char seat[PATH_MAX_BYTES + 1];
+    if (!realpath (volunteer->file, volunteer->ticket_file))
+        volunteer->ticket_file[0] = '\0'; /* ticket_load says why */
     if (ticket_load (&volunteer->ticket, volunteer->file, err) < 0 || join_enter (volunteer->directory, err) < 0)
         return -1;
     if (place (volunteer, "seats", volunteer->ticket.slice, seat, sizeof seat, err) < 0)
@@ -107,6 +111,8 @@ static int fill_join (const struct volunteer *volunteer, struct join *join, stru
     join->control_port = ticket->control_port;
     join->bulk_port = ticket->bulk_port;
     join->keys = ticket->keys;
+    join->trusted[JOIN_DIRECTORY] = volunteer->directory;
+    join->trusted[JOIN_TICKET] = volunteer->ticket_file;
     return join_know_self (join, err);
 }
 

@@ -1,0 +1,116 @@
+/* protected.c - what of this machine and of the hosts sliceup executes, imports, reads as configuration or trusts: no
+ * program of a rung may write it, or the next process of ours would do as the program likes. */
+#include <string.h>
+
+#include "common/base/path.h"
+#include "common/conf/draft.h"
+
+/* They travel in every RUN, which is one message. */
+enum { PROTECTED_BYTES_MAX = 16 * 1024 };
+
+static void add (struct draft *draft, struct text path)
+{
+    struct cache_plan *plan = &draft->plan.cache;
+    const char *whole = text_copy (draft->arena, path).ptr;
+    if (path.len < 2 || whole[0] != '/')
+        return;
+    for (uint32_t i = 0; i < plan->protected.n; i++)
+        if (path_is_below (whole, plan->protected.items[i].ptr))
+            return;
+    if (plan->protected.n < PROTECTED_MAX)
+        plan->protected.items[plan->protected.n] = text_of (whole);
+    plan->protected.n++;
+}
+
+static struct text folder_of (struct text path)
+{
+    while (path.len > 0 && path.ptr[path.len - 1] != '/')
+        path.len--;
+    path.len -= path.len > 0;
+    return path;
+}
+
+/* Where everybody may write, such as /tmp, the file alone. */
+static void add_with_folder (struct draft *draft, struct text path)
+{
+    static const char *const for_all[] = { "/tmp", "/var/tmp", "/dev/shm" };
+    struct text folder = folder_of (path);
+    bool alone = folder.len < 2;
+    for (size_t i = 0; i < sizeof for_all / sizeof for_all[0]; i++)
+        alone = alone || text_is (folder, for_all[i]);
+    for (uint32_t i = 0; i < draft->plan.cache.writable.n; i++)
+        alone = alone || text_equal (folder, draft->plan.cache.writable.items[i]);
+    add (draft, alone ? path : folder);
+}
+
+static void add_environments (struct draft *draft)
+{
+    if (draft->plan.pins.env_dir.len)
+        add_with_folder (draft, draft->plan.pins.env_dir);
+    for (uint32_t i = 0; i < draft->plan.hosts.n; i++)
+        if (draft->plan.hosts.items[i].env_dir.len)
+            add_with_folder (draft, draft->plan.hosts.items[i].env_dir);
+}
+
+static void add_plugin (struct draft *draft, const struct rung *rung)
+{
+    for (uint32_t i = 0; i < rung->args.n; i++) {
+        struct text value = rung->args.items[i].value; /* JSON */
+        if (text_is (rung->args.items[i].name, "plugin") && value.len > 2 && value.ptr[0] == '"')
+            add_with_folder (draft, (struct text) { value.ptr + 1, value.len - 2 });
+    }
+}
+
+static void add_programs (struct draft *draft)
+{
+    for (uint32_t i = 0; i < draft->plan.rungs.n; i++) {
+        const struct rung *rung = &draft->plan.rungs.items[i];
+        add_with_folder (draft, rung->program.path);
+        for (uint32_t k = 0; k < rung->files.n; k++)
+            add_with_folder (draft, rung->files.items[k].file.path);
+        if (rung->argv.n)
+            add_with_folder (draft, rung->argv.items[0]);
+        if (rung->kind == PROGRAM_BUILTIN)
+            add_plugin (draft, rung);
+    }
+}
+
+static void add_ssh (struct draft *draft)
+{
+    const struct ssh_plan *ssh = &draft->plan.start.ssh;
+    add (draft, ssh->known_hosts);
+    for (uint32_t i = 0; i < ssh->identities.n; i++)
+        add (draft, ssh->identities.items[i]);
+}
+
+static void check_room (struct draft *draft)
+{
+    struct cache_plan *plan = &draft->plan.cache;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < plan->protected.n && i < PROTECTED_MAX; i++)
+        bytes += plan->protected.items[i].len;
+    if (plan->protected.n > PROTECTED_MAX || bytes > PROTECTED_BYTES_MAX)
+        problem_at (draft->problems, draft->root, "%u folders with programs, environments and configuration, expected at "
+                    "most %d with %d bytes of paths: put canaries and files of the slice into fewer folders",
+                    plan->protected.n, PROTECTED_MAX, PROTECTED_BYTES_MAX);
+}
+
+void draft_protected (struct draft *draft)
+{
+    struct cache_plan *plan = &draft->plan.cache;
+    if (plan->mode == CACHE_OFF || plan->mode == CACHE_NONE)
+        return;
+    plan->protected.items = arena_array (draft->arena, PROTECTED_MAX, sizeof *plan->protected.items);
+    add (draft, text_of (draft->options->home));
+    add (draft, text_of (draft->options->share_dir));
+    add_with_folder (draft, text_of (draft->options->program));
+    add (draft, draft->plan.start.directory);
+    add_environments (draft);
+    add_programs (draft);
+    if (draft->plan.pins.wheels.n)
+        add_with_folder (draft, draft->plan.pins.wheels.items[0].file.path);
+    add_ssh (draft);
+    for (uint32_t i = 0; i < draft->read.n; i++)
+        add (draft, draft->read.items[i]);
+    check_room (draft);
+}
