@@ -168,6 +168,8 @@ static const struct field result_fields[] = {
     F_U64 (33, struct result, device_peak_bytes, COUNT_MAX),
     F_LIST (34, struct result, sightings, SIGHTINGS_MAX, &sighting_record),
     F_TEXTS (35, struct result, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
+    F_TEXT (36, struct result, bad_line, BAD_LINE_MAX_BYTES),
+    F_LIST (37, struct result, left_out, LEFT_OUT_MAX, &number_record),
 };
 const struct record result_record = RECORD ("result", struct result, result_fields);
 

@@ -81,6 +81,18 @@ static const struct fact_generation *sealed_in (const struct judge_case *of)
     return of->sealed ? of->sealed : &nothing;
 }
 
+/* `how` it ended; empty: as it should. */
+static bool broke_protocol (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
+{
+    const struct result *result = of->result;
+    struct text first = result->bad_line.len ? result->bad_line : result->problem;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                        text_format (arena, "%.*s%sbroke the canary protocol with %u line%s: %.*s", TEXT_ARG (how),
+                                     how.len ? "; " : "", result->bad_lines, result->bad_lines == 1 ? "" : "s",
+                                     TEXT_ARG (first)),
+                        "an attempt with a line that breaks the protocol never passes: docs/spec/canary.md");
+}
+
 static bool ended_well (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
@@ -90,6 +102,8 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
                           ? text_format (arena, "killed by signal %u (%s)", result->code, strsignal ((int) result->code))
                           : text_format (arena, "exit status %u", result->code);
     failure_of (of, arena, how, out);
+    if (out->layer == LAYER_UNKNOWN && result->bad_lines) /* nobody knows more of it */
+        broke_protocol (of, arena, how, out);
     if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
         out->cache = TEXT_LIT ("torn");
     if (failure_is_a_kill (result)) {
@@ -99,6 +113,15 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     }
     if (precondition_missing (of))
         out->outcome = OUTCOME_COULD_NOT_RUN;
+    return false;
+}
+
+/* Who says itself that it failed has failed, whatever else it says and however it ends. */
+static bool said_no_failure (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->result->failure.len == 0)
+        return true;
+    failure_of (of, arena, TEXT_LIT ("said failure, and ended with status 0"), out);
     return false;
 }
 
@@ -116,13 +139,7 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
 /* Also beside good evidence: who breaks the protocol once may have meant something else with the rest. */
 static bool kept_to_protocol (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    const struct result *result = of->result;
-    if (result->bad_lines == 0)
-        return true;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
-                        text_format (arena, "broke the canary protocol with %u line%s: %.*s", result->bad_lines,
-                                     result->bad_lines == 1 ? "" : "s", TEXT_ARG (result->problem)),
-                        "an attempt with a line that breaks the protocol never passes: docs/spec/canary.md");
+    return of->result->bad_lines == 0 || broke_protocol (of, arena, (struct text) { 0 }, out);
 }
 
 /* Compiled for devices that need not be there. */
@@ -207,6 +224,20 @@ static struct cache_counts cache_counts (const struct judge_case *of)
                       result_counter (of->result, frontend_hits_counter (frontend), &counts.hits) &&
                       result_counter (of->result, "executions", &counts.executions);
     return counts;
+}
+
+/* Compiling ahead is for devices that others hold: an execution is one too many, and nothing compiled proves nothing. */
+static bool only_compiled (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (!compiles_only (of))
+        return true;
+    struct cache_counts counts = cache_counts (of);
+    if (counts.executions == 0 && counts.requests > 0)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                        text_format (arena, "a pass that only compiles asked for %" PRIu64 " programs and executed %" PRIu64
+                                     ", expected some and none", counts.requests, counts.executions),
+                        "with warm: aot a canary compiles its programs and executes none: docs/spec/canary.md");
 }
 
 static bool cache_failed (struct verdict *out, struct text cause)
@@ -357,8 +388,8 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_heard, same_storage, untouched, could_start, was_let_run, ended_well, gave_evidence, kept_to_protocol, ran_where_asked, probe_showed, values_right,
-    protected_enough, not_known_bad, bundle_serves, sealed, restored,
+    was_heard, same_storage, untouched, could_start, was_let_run, ended_well, said_no_failure, kept_to_protocol, gave_evidence,
+    ran_where_asked, only_compiled, probe_showed, values_right, protected_enough, not_known_bad, bundle_serves, sealed, restored,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

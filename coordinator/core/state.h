@@ -11,7 +11,7 @@
 
 /* A catalogue that answers no sooner hangs with its storage; looking over a large root on a slow one is part of an answer. */
 enum { ANSWER_MS = 10 * 60 * 1000, RUN_SHOWN_BYTES = 8 };
-enum { GATES_MAX = 8, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
+enum { GATES_MAX = ATTEMPT_GATES_MAX, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
 
 /*  expected --key--> keyed --HELLO--> joined --silence, exit--> lost
  *                      ^                ^------- HELLO ----------'|

@@ -276,6 +276,8 @@ static void add_fallen (const struct asked *asked, struct explanation *out, cons
 {
     struct explain_cause *cause = cause_for (out, rung);
     add_host (&cause->hosts, host->host, asked->receipt->hosts.n, asked->arena);
+    if (!cause->bad_line.len && !text_find (rung->cause.text, rung->bad_line, NULL))
+        cause->bad_line = rung->bad_line;
     add_printed (asked, cause, host, rung->cause.evidence);
 }
 

@@ -22,6 +22,7 @@ struct explain_cause {
     enum outcome outcome;
     enum pass pass;
     struct cause cause;         /* layer, signature, sentence, evidence, next */
+    struct text bad_line;       /* of the first of them that broke the canary protocol besides: the rule and the line */
     bool recognised;            /* its text is known, or it was told by something that knows */
 };
 struct explain_step {

@@ -62,6 +62,7 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
                 TEXT_ARG (cause->cause.signature));
     add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
     add_printed (cause, out);
+    add_line ("    broke the canary protocol: ", cause->bad_line, SENTENCE_COLUMNS, out);
     add_line ("    next:    ", cause->cause.next, SENTENCE_COLUMNS, out);
 }
 
@@ -162,11 +163,12 @@ static json_t *json_causes (const struct explanation *explanation)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
-        json_array_append_new (list, json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
+        json_array_append_new (list, json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
                                                 names_of (&outcome_names, cause->outcome), "layer",
                                                 names_of (&layer_names, cause->cause.layer), "signature", json_text (cause->cause.signature),
                                                 "recognised", (int) cause->recognised, "text", json_text (cause->cause.text), "printed",
-                                                json_printed (cause), "next", json_text (cause->cause.next)));
+                                                json_printed (cause), "bad_line", json_text (cause->bad_line), "next",
+                                                json_text (cause->cause.next)));
     }
     return list;
 }

@@ -29,6 +29,8 @@ void receipt_fold_measured (struct receipt_fold *fold, struct rung_receipt *rung
 {
     rung->memory = (struct memory) { result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->plan.rungs.items[result->key.rung].launch;
+    rung->bad_line = receipt_keep (fold, result->bad_line);
+    RECEIPT_KEEP_LIST (rung->left_out, result->left_out, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->phases, result->phases, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->sightings, result->sightings, &sighting_record, &fold->arena);
     keep_waiting (rung, result, &fold->arena);

@@ -126,6 +126,15 @@ static void add_sighting (const struct rung_receipt *rung, struct buf *out)
     }
 }
 
+/* Of an attempt that fell for another reason as well. */
+static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
+{
+    if (rung->bad_lines == 0 || text_find (rung->cause.text, rung->bad_line, NULL))
+        return;
+    buf_printf (out, "\n             %u line%s broke the canary protocol: ", rung->bad_lines, rung->bad_lines == 1 ? "" : "s");
+    buf_escaped (out, rung->bad_line, CAUSE_COLUMNS);
+}
+
 static void add_cause (const struct rung_receipt *rung, struct buf *out)
 {
     if (rung->outcome == OUTCOME_PASSED || rung->cause.text.len == 0)
@@ -135,6 +144,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     buf_printf (out, "  [%s%s%.*s]", names_of (&layer_names, rung->cause.layer), rung->cause.signature.len ? ", " : "",
                 TEXT_ARG (rung->cause.signature));
     add_sighting (rung, out);
+    add_bad_line (rung, out);
     if (rung->cause.next.len) {
         buf_puts (out, "\n             next: ");
         buf_escaped (out, rung->cause.next, CAUSE_COLUMNS);

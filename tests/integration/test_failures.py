@@ -85,13 +85,27 @@ class Canaries(Failing):
                 attempt = self.attempt(self.lab.receipt(), "h0", "talks")
                 self.assertEqual("failed", attempt["outcome"])
                 self.assertGreater(attempt["bad_lines"], 0)
-                self.assertRegex(attempt["cause"]["text"], r"line")
+                self.assertIn("broke the canary protocol with ", attempt["cause"]["text"])
+                self.assertTrue(attempt["bad_line"] and attempt["bad_line"] in attempt["cause"]["text"], attempt)
 
     def test_a_silent_exit_0_is_not_a_pass(self):
         self.fails(self.lab.rung("silent", "silent_exit0.py"), "failed", "program", "never said that it was done")
 
     def test_another_nonce_is_not_a_pass(self):
-        self.fails(self.lab.rung("replays", "wrong_nonce.py", backend="any"), "failed", "program", "never said that it was done")
+        self.fails(self.lab.rung("replays", "wrong_nonce.py", backend="any"), "failed", "program",
+                   "broke the canary protocol with 1 line: done: nonce: not that of this attempt")
+
+    def test_what_is_said_after_done_or_failure_is_not_a_pass(self):
+        for lines, layer, words in (("canary.done()\n    canary.fact('late', '1')", "program", "said after done, which is the last line"),
+                                    ("canary.failure('device', 'the chip is busy')\n    canary.failed = False", "device",
+                                     "the chip is busy (said failure, and ended with status 0)")):
+            with self.subTest(words):
+                self.lab.write("says.py", f"import sliceup_canary\n\n\ndef body(canary):\n    {lines}\n\n\nsliceup_canary.run(body)\n")
+                rung = {"id": "says", "canary": str(self.lab.files / "says.py"), "timeout": "30s", "backend": "any"}
+                self.assertEqual(1, self.climb([rung], hosts=1).status)
+                cause = self.attempt(self.lab.receipt(), "h0", "says")["cause"]
+                self.assertEqual(layer, cause["layer"])
+                self.assertIn(words, cause["text"])
 
     def test_printing_pass_is_not_a_pass(self):
         self.fails(self.lab.rung("boasts", "pass_text.py"), "failed", "unknown", "exit status 1 in phase PASS")

@@ -229,6 +229,17 @@ class Ends(unittest.TestCase):
         process.socket.settimeout(2)
         self.assertEqual(process.end(), 0)
 
+    def test_a_copy_of_the_canary_does_not_hold_the_descriptor(self):
+        process = Process("import os, time\nif os.fork() == 0:\n    for stream in (1, 2):\n        os.close(stream)\n"
+                          "    time.sleep(3)\n    os._exit(0)")
+        process.socket.settimeout(2)
+        self.assertEqual(process.end(), 0)
+
+    def test_a_canary_that_said_failure_is_not_done(self):
+        process = Process("canary.failure('host', 'no room')")
+        self.assertEqual(process.end(), 1)
+        self.assertEqual([line["type"] for line in process.said], ["failure"])
+
     def test_by_hand_the_lines_come_out_and_gates_open(self):
         source = "import sliceup_canary as s\n" \
                  "s.run(lambda c: c.note(c.gate('g', 'share', 'v') + str(c.args['n'])))"

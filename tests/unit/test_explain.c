@@ -1,5 +1,6 @@
 /* links: coordinator_view */
 #include "coordinator/view/explain_print.h"
+#include "coordinator/view/receipt_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,6 +86,16 @@ static void explain (struct story *story)
     explain_make (&story->receipt, NULL, 0, &story->arena, &story->told);
 }
 
+static void print_explanation (struct story *story, struct buf *out)
+{
+    explain_text (&story->told, out);
+}
+
+static void print_receipt (struct story *story, struct buf *out)
+{
+    receipt_text (&story->receipt, out);
+}
+
 static const struct explain_step *step (struct story *story, const char *id)
 {
     for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
@@ -105,6 +116,35 @@ static void one_cause_and_seven_cascades (void **state)
     assert_true (story->told.causes[0].recognised);
     assert_int_equal (story->told.cascades.n, 7);
     assert_int_equal (story->told.passed.n, 0);
+}
+
+/* How often a person who reads both is told of it. */
+static uint32_t told_in_both (struct story *story, const char *what)
+{
+    void (*const views[]) (struct story *, struct buf *) = { print_explanation, print_receipt };
+    uint32_t n = 0;
+    for (size_t i = 0; i < 2; i++) {
+        struct buf text;
+        buf_init (&text, 1 << 20);
+        views[i](story, &text);
+        for (const char *at = buf_c (&text); (at = strstr (at, what)); at++)
+            n++;
+        buf_release (&text);
+    }
+    return n;
+}
+
+static void a_broken_rule_is_told_beside_another_cause_and_once (void **state)
+{
+    struct story *story = *state;
+    struct rung_receipt *culprit = &story->attempts[3][1];
+    culprit->bad_lines = 2;
+    culprit->bad_line = TEXT_LIT ("done: said after failure: {}\x1b[31m");
+    explain (story);
+    assert_int_equal (told_in_both (story, "broke the canary protocol: done: said after failure: {}\\x1b[31m"), 2);
+    culprit->cause.text = text_format (&story->arena, "broke the canary protocol with 2 lines: %.*s", TEXT_ARG (culprit->bad_line));
+    explain (story);
+    assert_int_equal (told_in_both (story, "said after failure"), 2);
 }
 
 static void equal_answers_fold_and_are_clear (void **state)
@@ -343,7 +383,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (one_cause_and_seven_cascades), T (equal_answers_fold_and_are_clear), T (a_holder_is_where_to_look), T (a_failure_of_its_layer_outweighs_a_fact_from_before),
+        T (one_cause_and_seven_cascades), T (a_broken_rule_is_told_beside_another_cause_and_once), T (equal_answers_fold_and_are_clear), T (a_holder_is_where_to_look), T (a_failure_of_its_layer_outweighs_a_fact_from_before),
         T (words_of_one_host_are_not_given_as_anothers), T (causes_of_different_signatures_stay_apart),
         T (what_nobody_said_is_not_clear), T (the_minority_is_suspect), T (another_backend_is_suspect_on_all),
         T (passes_in_parts_are_not_where_it_ended), T (a_person_reads_the_fault_first), T (an_unknown_failure_blames_nobody), T (the_worst_differences_of_the_hosts_come_last),

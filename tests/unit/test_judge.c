@@ -99,6 +99,44 @@ static void silence_and_exit_0_is_no_evidence (void **state)
     arena_release (&bench.arena);
 }
 
+static void who_says_failure_fails_whatever_else_it_says (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_make (&bench, TINY, PASS_ONCE);
+    bench.result.layer = LAYER_DEVICE;
+    bench.result.failure = TEXT_LIT ("the chip is busy");
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    assert_int_equal (bench.verdict.layer, LAYER_DEVICE);
+    assert_true (cause_has (&bench, "the chip is busy (said failure, and ended with status 0)"));
+    arena_release (&bench.arena);
+}
+
+static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **state)
+{
+    (void) state;
+    static const struct { uint32_t code; bool done; const char *tail; enum layer layer; const char *words; } cases[] = {
+        { 0, true, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines: done: said after failure: {}" },
+        { 0, false, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines" },
+        { 1, false, "", LAYER_PROGRAM, "exit status 1; broke the canary protocol with 2 lines" },
+        { 1, false, "No space left on device", LAYER_HOST, "exit status 1 in phase run" },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_ONCE);
+        bench.result.bad_lines = 2;
+        bench.result.bad_line = TEXT_LIT ("done: said after failure: {}");
+        bench.result.code = cases[i].code;
+        bench.result.done = cases[i].done;
+        bench.result.tail = text_of (cases[i].tail);
+        assert_int_equal (judge (&bench), OUTCOME_FAILED);
+        assert_int_equal (bench.verdict.layer, cases[i].layer);
+        if (!cause_has (&bench, cases[i].words))
+            fail_msg ("case %zu: %.*s", i, TEXT_ARG (bench.verdict.cause));
+        arena_release (&bench.arena);
+    }
+}
+
 static void another_backend_than_asked_fails_whatever_the_exit_status (void **state)
 {
     (void) state;
@@ -171,6 +209,24 @@ static void restored_needs_every_piece_of_evidence (void **state)
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     assert_true (cause_has (&bench, "did not report its compile counters"));
     arena_release (&bench.arena);
+}
+
+static void compiling_ahead_compiles_and_executes_nothing (void **state)
+{
+    (void) state;
+    static const struct { uint64_t requests, executions; enum outcome outcome; } cases[] = {
+        { 3, 0, OUTCOME_PASSED }, { 3, 1, OUTCOME_FAILED }, { 0, 0, OUTCOME_FAILED },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_COLD);
+        bench.plan.rungs.items[TINY].warm = WARM_AOT;
+        set_counter (&bench, "compile_requests", cases[i].requests);
+        set_counter (&bench, "executions", cases[i].executions);
+        assert_int_equal (judge (&bench), cases[i].outcome);
+        assert_true (cases[i].outcome == OUTCOME_PASSED || cause_has (&bench, "a pass that only compiles asked for"));
+        arena_release (&bench.arena);
+    }
 }
 
 static void a_writer_that_did_not_seal_fails (void **state)
@@ -342,10 +398,13 @@ int main (void)
         cmocka_unit_test (good_results_pass),
         cmocka_unit_test (how_it_ended_decides),
         cmocka_unit_test (silence_and_exit_0_is_no_evidence),
+        cmocka_unit_test (who_says_failure_fails_whatever_else_it_says),
+        cmocka_unit_test (a_broken_rule_is_the_cause_when_nobody_knows_a_better_one),
         cmocka_unit_test (another_backend_than_asked_fails_whatever_the_exit_status),
         cmocka_unit_test (a_rank_that_initialised_alone_fails),
         cmocka_unit_test (wrong_values_fail_and_nan_is_wrong),
         cmocka_unit_test (restored_needs_every_piece_of_evidence),
+        cmocka_unit_test (compiling_ahead_compiles_and_executes_nothing),
         cmocka_unit_test (a_writer_that_did_not_seal_fails),
         cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
         cmocka_unit_test (our_own_programs_name_their_failures_themselves),

@@ -88,11 +88,17 @@ class Descriptor:
     """The socket to the worker."""
 
     def __init__(self, number):
-        # Children of the canary must not keep the channel open after the canary is gone.
+        # Children of the canary must not keep the channel open after the canary is gone, whether they run another
+        # program or are copies of this one.
         os.set_inheritable(number, False)
         self.socket = socket.socket(fileno=number)
+        os.register_at_fork(after_in_child=self.forget)
         # One reader for the whole life: what it buffered must not be lost between two lines.
         self.lines = self.socket.makefile("rb")
+
+    def forget(self):
+        if self.socket.fileno() >= 0:
+            os.close(self.socket.detach())
 
     def send(self, message):
         self.socket.sendall(encode(message))
@@ -150,6 +156,7 @@ class Canary:
         self.attempt = self.first_line()
         self.args = self.attempt.get("args") or {}
         self.counted = dict.fromkeys(COUNTERS, 0)
+        self.failed = False
 
     def first_line(self):
         attempt = self.channel.receive()
@@ -245,6 +252,7 @@ class Canary:
         self.say("fact", name=name, value=clean(value))
 
     def failure(self, layer, text):
+        self.failed = True
         self.say("failure", layer=layer, text=clean(text))
 
     def done(self):
@@ -267,6 +275,8 @@ def run(body, classify=None):
     try:
         canary = connect()
         body(canary)
+        if canary.failed:
+            leave("failed")
         canary.done()
     except Stopped as stop:
         leave(f"stopped: {stop}")

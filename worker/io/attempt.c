@@ -158,6 +158,7 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_place *pl
     attempt->read_until_ms = UINT64_MAX;
     record_copy (msg_body (MSG_RUN), &attempt->run, run, &attempt->arena);
     evidence_init (&attempt->evidence, attempt->run.nonce);
+    evidence_ask (&attempt->evidence, &attempt->run);
     attempt_result (attempt)->key = attempt->run.key;
     attempt->began_ms = now_ms;
     attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
@@ -191,6 +192,8 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
     if (!attempt->stopping) {
         attempt->stopping = true;
         attempt->stop_ending = ending;
+        if (attempt->channel)
+            channel_cut_short (attempt->channel);
         attempt_set_problem (attempt, LAYER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
         /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
         if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
@@ -305,17 +308,18 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
     attempt->step = STEP_DRAINING;
     attempt->drain_until_ms = now_ms + DRAIN_MS;
     /* What it said before it ended is still in the sockets, and decides how the end is read. */
-    attempt_hear (attempt);
+    attempt_hear_out (attempt);
     attempt_note_end (attempt, end, now_ms);
     attempt_end_stage (attempt);
 }
 
 static void drain (struct attempt *attempt, uint64_t now_ms)
 {
-    if (now_ms >= attempt->drain_until_ms || (!attempt->output_watched && !attempt->channel_watched)) {
-        attempt_forget_ends (attempt);
-        attempt_begin_closing (attempt, now_ms);
-    }
+    if (now_ms < attempt->drain_until_ms && (attempt->output_watched || attempt->channel_watched))
+        return;
+    attempt_look_for_holder (attempt);
+    attempt_forget_ends (attempt);
+    attempt_begin_closing (attempt, now_ms);
 }
 
 static void turn_exec (struct attempt *attempt, uint64_t now_ms)

@@ -12,7 +12,7 @@
 #include "worker/io/survey.h"
 
 /* A result travels in one message, of which evidence.h leaves some 25 KiB. */
-enum { FINDINGS_MAX_BYTES = 6 * 1024, FINDING_TEXT_BYTES = 255, STAGE_NOTES_MAX = 3 };
+enum { FINDINGS_MAX_BYTES = 5 * 1024 + 512, FINDING_TEXT_BYTES = 255, STAGE_NOTES_MAX = 3 };
 #define STAGE_SOURCE "confine"
 
 /* ---- findings ---- */

@@ -4,6 +4,8 @@
 #include <sys/epoll.h>
 #include "common/io/clock.h"
 
+enum { HEARS_MAX = 64 }; /* a socket holds no more than so many reads of a channel */
+
 void attempt_forget_ends (struct attempt *attempt)
 {
     attempt_forget_stage (attempt);
@@ -30,6 +32,20 @@ void attempt_hear (struct attempt *attempt)
         return;
     loop_forget (attempt->loop, channel_fd (attempt->channel));
     attempt->channel_watched = false;
+}
+
+void attempt_hear_out (struct attempt *attempt)
+{
+    for (int i = 0; i < HEARS_MAX; i++)
+        attempt_hear (attempt);
+}
+
+/* All that the worker could end is gone: whoever holds the channel was started by the program and got away. */
+void attempt_look_for_holder (struct attempt *attempt)
+{
+    attempt_hear (attempt);
+    if (attempt->channel_watched)
+        evidence_refuse (&attempt->evidence, "the descriptor was left open in a process that outlived the program");
 }
 
 static void on_channel (void *owner, int fd, uint32_t events)

@@ -25,20 +25,50 @@ void attempt_enter_phase (struct attempt *attempt, const char *name)
     attempt_note_event (attempt, &(struct attempt_event) { .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
 }
 
+/* NULL: nothing. At most one gate is open to be answered, so a second one cannot queue behind it. */
+static const char *gate_problem (const struct attempt *attempt, struct text name)
+{
+    if (attempt->gate_open)
+        return "gate: the program waits at another one already";
+    for (uint32_t i = 0; i < attempt->gates_n; i++)
+        if (text_equal (attempt->gates[i], name))
+            return "gate: it was opened before, and a gate opens once in an attempt";
+    return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: more gates than an attempt may have" : NULL;
+}
+
+/* It waits for an answer that never comes. */
+static void dismiss (struct attempt *attempt, struct text why)
+{
+    if (!attempt->dismissed)
+        attempt->dismissed = channel_send_stop (attempt->channel, why);
+}
+
+static bool comes_to_gate (struct attempt *attempt, const struct saying *saying)
+{
+    const char *problem = gate_problem (attempt, saying->name);
+    if (problem) {
+        evidence_refuse (&attempt->evidence, problem);
+        dismiss (attempt, text_of (problem));
+        return false;
+    }
+    attempt->gates[attempt->gates_n++] = text_copy (&attempt->arena, saying->name);
+    attempt->gate_open = true;
+    attempt_time_gate (attempt, saying->name, clock_boot_ms ());
+    return true;
+}
+
 void attempt_take_saying (void *owner, const struct saying *saying)
 {
     struct attempt *attempt = owner;
     struct attempt_event event = { .name = saying->name, .mode = saying->mode, .value = saying->value };
     event.kind = saying->kind == SAYING_GATE ? ATTEMPT_EVENT_GATE : ATTEMPT_EVENT_PHASE;
-    /* At most one gate is open to be answered, so a second one cannot queue behind it. */
-    if (saying->kind == SAYING_GATE && attempt->gate_open) {
-        evidence_refuse (&attempt->evidence, "gate: the program waits at another one already");
+    if (saying->kind == SAYING_BAD_GATE) {
+        dismiss (attempt, saying->value);
         return;
     }
-    attempt->gate_open |= saying->kind == SAYING_GATE;
-    if (saying->kind == SAYING_GATE)
-        attempt_time_gate (attempt, saying->name, clock_boot_ms ());
-    else
+    if (saying->kind == SAYING_GATE && !comes_to_gate (attempt, saying))
+        return;
+    if (saying->kind == SAYING_PHASE)
         attempt_time_phase (attempt, saying->name, true, clock_boot_ms ());
     attempt_note_event (attempt, &event);
 }

@@ -48,6 +48,9 @@ struct attempt {
 
     uint64_t began_ms, deadline_ms, drain_until_ms, read_until_ms;
     bool stopping, hard, gate_open;
+    struct text gates[ATTEMPT_GATES_MAX]; /* at which the program waits, or has waited */
+    uint32_t gates_n;
+    bool dismissed;             /* told to leave, for what it did */
     enum ending stop_ending;
 
     struct evidence evidence;   /* its result becomes the attempt's */
@@ -78,6 +81,8 @@ channel_fn attempt_take_saying;
 int attempt_open_ends (struct attempt *attempt, struct err *err);
 void attempt_forget_ends (struct attempt *attempt);
 void attempt_hear (struct attempt *attempt);            /* what is on the channel now */
+void attempt_hear_out (struct attempt *attempt);        /* all of it: the program is gone */
+void attempt_look_for_holder (struct attempt *attempt); /* time is up: is the channel still held? */
 void attempt_ask_for_writing (struct attempt *attempt);
 
 /* attempt_cache.c */

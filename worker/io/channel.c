@@ -19,6 +19,7 @@ struct channel {
     channel_fn *fn;
     void *owner;
     bool too_long;          /* the rest of a line that was refused is skipped up to its newline */
+    bool cut_short;
     uint32_t len;
     char line[LINE_MAX_BYTES];
     struct buf queue;
@@ -170,9 +171,14 @@ static void take_bytes (struct channel *channel, const char *bytes, size_t len)
     }
 }
 
+void channel_cut_short (struct channel *channel)
+{
+    channel->cut_short = true;
+}
+
 static bool end_of_channel (struct channel *channel)
 {
-    if (channel->len)
+    if (channel->len && !channel->cut_short)
         evidence_refuse (channel->evidence, "the program ended in the middle of it");
     channel->len = 0;
     return false;

@@ -27,6 +27,8 @@ bool channel_send_go (struct channel *channel, struct text gate, struct text val
 bool channel_send_stop (struct channel *channel, struct text reason);
 bool channel_wants_write (const struct channel *channel);
 void channel_write (struct channel *channel);
+/* The program is being ended: that a line of it stays half is not its doing. */
+void channel_cut_short (struct channel *channel);
 /* False: the other end is closed, or broken; there will be nothing more. */
 bool channel_read (struct channel *channel);
 

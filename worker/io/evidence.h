@@ -1,8 +1,9 @@
 /* evidence.h - what a program says on its channel, line by line, made into the pieces of a result.
  *
- * Nothing a program says is fatal: a line that is not understood is counted and the first one is described. Whatever it
- * sends, memory and the size of the result stay within bounds. It judges nothing. It knows nothing of descriptors or
- * processes. Not thread-safe. Spec: docs/spec/canary.md. */
+ * The one place where the rules for lines are kept. Nothing a program says is fatal: a line that breaks a rule counts
+ * for nothing but as broken, and the first one is described. Whatever it sends, memory and the size of the result stay
+ * within bounds. It judges nothing else. It knows nothing of descriptors or processes. Not thread-safe. Spec:
+ * docs/spec/canary.md. */
 #ifndef SLICEUP_WORKER_EVIDENCE_H
 #define SLICEUP_WORKER_EVIDENCE_H
 
@@ -20,19 +21,25 @@ struct evidence {
     struct result result;       /* the pieces that come from the program; `problem` is not among them */
     struct text complaint;      /* about the first line that was refused */
     struct text nonce;
+    const struct msg_run *asked; /* NULL: nobody knows what the program was asked to do */
+    bool failed;                /* it said failure */
+    bool saw_backend, saw_program_gate;
     size_t left_bytes, keys_left_bytes;
     struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
 };
 
 /* What the worker has to act on at once. Texts live until the next line. */
 struct saying {
-    enum { SAYING_NOTHING = 0, SAYING_PHASE, SAYING_GATE } kind;
+    enum { SAYING_NOTHING = 0, SAYING_PHASE, SAYING_GATE,
+           SAYING_BAD_GATE } kind; /* it waits at a gate that nobody will open; `value` says why */
     struct text name;
     enum gate_mode mode;
     struct text value;
 };
 
 void evidence_init (struct evidence *evidence, struct text nonce);
+/* What the attempt asks of its program, and so which order its lines must have. Borrowed. */
+void evidence_ask (struct evidence *evidence, const struct msg_run *run);
 void evidence_release (struct evidence *evidence);
 void evidence_take (struct evidence *evidence, struct text line, struct saying *saying);
 /* A line that could not even be taken. */

@@ -7,9 +7,6 @@
 #include <string.h>
 #include "worker/io/clean.h"
 
-/* MessagePack heads and the key of a field: more than any of them takes (spec: msgpack, formats). */
-enum { FIELD_COST_BYTES = 10, ITEM_COST_BYTES = 8 };
-
 static int spend (struct json_purse *purse, size_t bytes, struct err *err)
 {
     if (purse->left_bytes < bytes)
@@ -26,7 +23,7 @@ int json_read_text (const json_t *value, const char *name, uint32_t max_bytes, b
     size_t len = json_string_length (value);
     if (whole && len > max_bytes)
         return err_set (err, ERR_LIMIT, "%s: %zu bytes, expected at most %" PRIu32, name, len, max_bytes);
-    if (spend (purse, (len < max_bytes ? len : max_bytes) + FIELD_COST_BYTES, err) < 0)
+    if (spend (purse, (len < max_bytes ? len : max_bytes) + JSON_FIELD_COST_BYTES, err) < 0)
         return -1;
     struct text raw = { json_string_value (value), (uint32_t) len }; /* lines are bounded, so it fits */
     *out = text_clean (purse->arena, raw, max_bytes);
@@ -104,17 +101,17 @@ static int read_field (const json_t *value, const struct field *field, void *at,
             *(uint32_t *) at = (uint32_t) count;
         else
             *(uint64_t *) at = count;
-        return spend (purse, FIELD_COST_BYTES, err);
+        return spend (purse, JSON_FIELD_COST_BYTES, err);
     case FIELD_F64:
-        return read_real (value, field, at, err) < 0 ? -1 : spend (purse, FIELD_COST_BYTES, err);
+        return read_real (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
     case FIELD_ENUM:
-        return read_enum (value, field, at, err) < 0 ? -1 : spend (purse, FIELD_COST_BYTES, err);
+        return read_enum (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
     case FIELD_LIST:
         return read_list (value, field, at, purse, err);
     default:
         *(bool *) at = false; /* the only FIELD_BOOL, a metric's scope, has a word of its own in JSON */
         assert (field->kind == FIELD_BOOL);
-        return spend (purse, FIELD_COST_BYTES, err);
+        return spend (purse, JSON_FIELD_COST_BYTES, err);
     }
 }
 
@@ -136,7 +133,7 @@ static int read_list (const json_t *value, const struct field *field, void *at, 
     size_t item_bytes = field->item == FIELD_RECORD ? field->of->bytes : sizeof (struct text);
     if (n > field->max)
         return err_set (err, ERR_LIMIT, "%s: %zu items, expected at most %" PRIu64, field->name, n, field->max);
-    if (spend (purse, FIELD_COST_BYTES, err) < 0)
+    if (spend (purse, JSON_FIELD_COST_BYTES, err) < 0)
         return -1;
     char *items = n ? arena_array (purse->arena, n, item_bytes) : NULL;
     for (size_t i = 0; i < n; i++) {
@@ -152,7 +149,7 @@ int json_read_record (const json_t *object, const struct record *record, void *o
 {
     if (!json_is_object (object))
         return err_set (err, ERR_PARSE, "%s: expected an object", record->name);
-    if (spend (purse, ITEM_COST_BYTES, err) < 0)
+    if (spend (purse, JSON_ITEM_COST_BYTES, err) < 0)
         return -1;
     for (uint32_t i = 0; i < record->fields_n; i++) {
         const struct field *field = &record->fields[i];
@@ -160,4 +157,37 @@ int json_read_record (const json_t *object, const struct record *record, void *o
             return err_prefix (err, "%s", record->name);
     }
     return 0;
+}
+
+static size_t value_cost (const struct field *field, const void *at);
+
+static size_t list_cost (const struct field *field, const struct any_list *list)
+{
+    struct field item = field_item (field);
+    size_t bytes = JSON_FIELD_COST_BYTES, item_bytes = field_item_bytes (field);
+    for (uint32_t i = 0; i < list->n; i++)
+        bytes += value_cost (&item, (const char *) list->items + i * item_bytes);
+    return bytes;
+}
+
+static size_t value_cost (const struct field *field, const void *at)
+{
+    switch (field->kind) {
+    case FIELD_TEXT:
+        return JSON_FIELD_COST_BYTES + ((const struct text *) at)->len;
+    case FIELD_RECORD:
+        return json_record_cost (field->of, at);
+    case FIELD_LIST:
+        return list_cost (field, at);
+    default:
+        return JSON_FIELD_COST_BYTES;
+    }
+}
+
+size_t json_record_cost (const struct record *record, const void *value)
+{
+    size_t bytes = JSON_ITEM_COST_BYTES;
+    for (uint32_t i = 0; i < record->fields_n; i++)
+        bytes += value_cost (&record->fields[i], (const char *) value + record->fields[i].offset);
+    return bytes;
 }
