@@ -43,6 +43,14 @@ static const struct field shard_fields[] = {
 };
 static const struct record shard_record = RECORD ("shard", struct shard, shard_fields);
 
+static const struct field earlier_fields[] = {
+    F_U64 (1, struct earlier, count, COUNT_MAX),
+    F_F64 (2, struct earlier, first),
+    F_F64 (3, struct earlier, last),
+    F_U64 (4, struct earlier, alike, COUNT_MAX),
+};
+static const struct record earlier_record = RECORD ("earlier", struct earlier, earlier_fields);
+
 static const struct field metric_fields[] = {
     F_TEXT (1, struct metric, name, WORD_MAX_BYTES),
     F_ENUM (2, struct metric, reduction, &reduction_names),
@@ -50,6 +58,7 @@ static const struct field metric_fields[] = {
     F_TEXTS (4, struct metric, axes, AXIS_NAMES_MAX, AXIS_NAME_MAX_BYTES),
     F_F64 (5, struct metric, value),
     F_LIST (6, struct metric, shards, RESULT_SHARDS_MAX, &shard_record),
+    F_RECORD (7, struct metric, earlier, &earlier_record),
 };
 const struct record metric_record = RECORD ("metric", struct metric, metric_fields);
 

@@ -38,6 +38,14 @@ struct check { struct text name; double expected, observed, tolerance; };
 struct shard { double value, proof, local, weight; };       /* see docs/spec/canary.md, metric */
 enum reduction { REDUCTION_NONE = 0, REDUCTION_SUM, REDUCTION_MEAN };
 extern const struct names reduction_names;
+/* A metric may be said often; the last value is judged. This is what went before it. */
+struct earlier {
+    uint64_t count;         /* 0: nothing */
+    double first, last;     /* values: of the first time, and of the one before the last */
+    uint64_t alike;         /* of `count`, how many had the sums of secrets that the last value has */
+};
+/* METRIC_SAID_FIELDS: the first fields of its table are what a canary says. */
+enum { METRIC_SAID_FIELDS = 6 };
 struct metric {
     struct text name;
     enum reduction reduction;
@@ -45,6 +53,7 @@ struct metric {
     LIST_OF (struct text) axes;
     double value;
     LIST_OF (struct shard) shards; /* one per local device, in mesh order */
+    struct earlier earlier;
 };
 struct backend {
     struct text platform, platform_version, device_kind, kernel_path;

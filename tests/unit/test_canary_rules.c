@@ -98,6 +98,11 @@ static const struct row rows[] = {
     { "a metric before backend", SLICE, GATE ("program", "agree") METRIC BACKEND RAN DONE, "before backend was said" },
     { "where none is asked for nobody looks", ALONE, METRIC RAN DONE, NULL },
 
+    /* a metric said again */
+    { "the same claim", ALONE, METRIC METRIC METRIC DONE, NULL },
+    { "another claim", ALONE, METRIC "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],"
+      "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE, "said before with another reduction, scope or axes" },
+
     /* gates */
     { "a program of the slice that passes no gate", SLICE, BACKEND RAN DONE, "did not pass the gate program" },
     { "a program of the slice that shares its gate", SLICE, GATE ("program", "share") BACKEND RAN DONE, "did not pass the gate program" },

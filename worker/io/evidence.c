@@ -9,6 +9,7 @@
 
 enum { SHOWN_BYTES = 120 };
 enum { KEYS_MAX_BYTES = 19 * 1024 }; /* the keys' share of EVIDENCE_MAX_BYTES */
+enum { MEMORY_MAX_BYTES = 1 << 20 }; /* several times what a result holds at most */
 
 /* ---- what was asked ---- */
 
@@ -35,16 +36,6 @@ bool evidence_lacks_program_gate (const struct evidence *evidence)
 }
 
 /* ---- lists and their cost ---- */
-
-static struct json_purse purse_of (struct evidence *evidence)
-{
-    return (struct json_purse) { &evidence->arena, evidence->left_bytes };
-}
-
-static void pay (struct evidence *evidence, const struct json_purse *purse)
-{
-    evidence->left_bytes = purse->left_bytes;
-}
 
 int evidence_pay (struct evidence *evidence, size_t cost_bytes, size_t freed_bytes, struct err *err)
 {
@@ -74,18 +65,6 @@ void *evidence_room (struct evidence *evidence, size_t offset, struct err *err)
     if (!list->items)
         list->items = arena_array (&evidence->arena, field->max, field->of->bytes);
     return (char *) list->items + list->n * field->of->bytes;
-}
-
-static int take_item (struct evidence *evidence, const json_t *line, size_t offset, struct err *err)
-{
-    void *room = evidence_room (evidence, offset, err);
-    const struct field *field = evidence_field (offset);
-    struct json_purse purse = purse_of (evidence);
-    int rc = room ? json_read_record (line, field->of, room, &purse, err) : -1;
-    pay (evidence, &purse); /* also for what was refused half way: its memory is gone */
-    if (rc == 0)
-        ((struct any_list *) ((char *) &evidence->result + offset))->n++;
-    return rc;
 }
 
 static int read_word (const json_t *line, const char *member, uint32_t min_bytes, uint32_t max_bytes, struct text *out,
@@ -139,60 +118,13 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct sayi
     return 0;
 }
 
-static int take_backend (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
-{
-    (void) saying;
-    struct backend backend;
-    struct json_purse purse = purse_of (evidence);
-    int rc = json_read_record (line, &backend_record, &backend, &purse, err);
-    pay (evidence, &purse);
-    if (rc == 0)
-        evidence->result.backend = backend;
-    evidence->saw_backend |= rc == 0;
-    return rc;
-}
-
-static int take_program (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
-{
-    (void) saying;
-    return take_item (evidence, line, offsetof (struct result, programs), err);
-}
-
-static int take_check (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
-{
-    (void) saying;
-    return take_item (evidence, line, offsetof (struct result, checks), err);
-}
-
-static int take_note (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
-{
-    (void) saying;
-    return take_item (evidence, line, offsetof (struct result, notes), err);
-}
-
-static int take_metric (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
-{
-    struct text scope;
-    (void) saying;
-    if (need_word (line, "scope", WORD_MAX_BYTES, &scope, err) < 0)
-        return -1;
-    bool global = text_is (scope, "global");
-    if (!global && !text_is (scope, "local"))
-        return err_set (err, ERR_PARSE, "scope: expected global or local");
-    if (evidence_lacks_backend (evidence))
-        return err_set (err, ERR_REFUSED, "before backend was said");
-    if (take_item (evidence, line, offsetof (struct result, metrics), err) < 0)
-        return -1;
-    evidence->result.metrics.items[evidence->result.metrics.n - 1].global = global;
-    return 0;
-}
-
 /* How many keys are missing stands beside those that are there. */
-static int leave_out_key (struct evidence *evidence, struct err *err)
+static void leave_out_key (struct evidence *evidence)
 {
     uint64_t n = 0;
     result_counter (&evidence->result, EVIDENCE_KEYS_LEFT_OUT, &n);
-    return evidence_count (evidence, EVIDENCE_KEYS_LEFT_OUT, n + 1, err);
+    (void) evidence_count (evidence, EVIDENCE_KEYS_LEFT_OUT, n + 1, NULL); /* there may be too many counters */
+    evidence_leave_out (evidence, "keys");
 }
 
 static int take_cache (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
@@ -205,7 +137,9 @@ static int take_cache (struct evidence *evidence, const json_t *line, struct say
     int rc = key_line_take (line, &evidence->result, &purse, &left_out, err);
     evidence->left_bytes -= had_bytes - purse.left_bytes;
     evidence->keys_left_bytes -= had_bytes - purse.left_bytes;
-    return rc == 0 && left_out ? leave_out_key (evidence, err) : rc;
+    if (rc == 0 && left_out)
+        leave_out_key (evidence);
+    return rc;
 }
 
 static int take_memory (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
@@ -251,11 +185,21 @@ static int take_done (struct evidence *evidence, const json_t *line, struct sayi
 }
 
 static const struct { const char *type; take_fn *take; } line_types[] = {
-    { "phase", take_phase },     { "gate", take_gate },       { "bundle", evidence_take_bundle },
-    { "backend", take_backend }, { "program", take_program }, { "policy", evidence_take_policy },
-    { "check", take_check },     { "metric", take_metric },   { "counters", evidence_take_counters },
-    { "memory", take_memory },   { "note", take_note },       { "fact", evidence_take_fact },
-    { "failure", take_failure }, { "done", take_done },       { "cache", take_cache },
+    { "phase", take_phase },
+    { "gate", take_gate },
+    { "bundle", evidence_take_bundle },
+    { "policy", evidence_take_policy },
+    { "backend", evidence_take_backend },
+    { "program", evidence_take_program },
+    { "check", evidence_take_check },
+    { "counters", evidence_take_counters },
+    { "metric", evidence_take_metric },
+    { "memory", take_memory },
+    { "note", evidence_take_note },
+    { "fact", evidence_take_fact },
+    { "failure", take_failure },
+    { "done", take_done },
+    { "cache", take_cache },
 };
 
 /* ---- lines ---- */
@@ -351,6 +295,44 @@ static json_t *parse (struct text line, struct err *err)
     return json;
 }
 
+/* ---- memory: what is said anew leaves its old words behind ---- */
+
+static const size_t own_lists[] = {
+    offsetof (struct result, policy),   offsetof (struct result, bundle),  offsetof (struct result, facts),
+    offsetof (struct result, counters), offsetof (struct result, checks),  offsetof (struct result, programs),
+    offsetof (struct result, metrics),  offsetof (struct result, notes),   offsetof (struct result, keys),
+    offsetof (struct result, left_out),
+};
+
+static void move_list (struct evidence *evidence, size_t offset, struct arena *to)
+{
+    const struct field *field = evidence_field (offset);
+    struct any_list *list = (struct any_list *) ((char *) &evidence->result + offset);
+    size_t item_bytes = field->of->bytes;
+    if (!list->items)
+        return;
+    char *items = arena_array (to, field->max, item_bytes);
+    for (uint32_t i = 0; i < list->n; i++)
+        record_copy (field->of, items + i * item_bytes, (char *) list->items + i * item_bytes, to);
+    list->items = items;
+}
+
+static void keep_within_bounds (struct evidence *evidence)
+{
+    struct arena fresh = { 0 };
+    struct text *texts[] = { &evidence->nonce, &evidence->complaint, &evidence->result.bad_line,
+                             &evidence->result.failure };
+    if (evidence->arena.used_bytes < MEMORY_MAX_BYTES)
+        return;
+    for (size_t i = 0; i < sizeof own_lists / sizeof own_lists[0]; i++)
+        move_list (evidence, own_lists[i], &fresh);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = text_copy (&fresh, *texts[i]);
+    record_copy (&backend_record, &evidence->result.backend, &evidence->result.backend, &fresh);
+    arena_release (&evidence->arena);
+    evidence->arena = fresh;
+}
+
 void evidence_take (struct evidence *evidence, struct text line, struct saying *saying)
 {
     assert (line.len <= LINE_MAX_BYTES);
@@ -361,6 +343,8 @@ void evidence_take (struct evidence *evidence, struct text line, struct saying *
     if (!json || take_line (evidence, json, saying, &err) < 0)
         describe (evidence, err.text, line);
     json_decref (json);
+    arena_reset (&evidence->scratch);
+    keep_within_bounds (evidence);
 }
 
 void evidence_init (struct evidence *evidence, struct text nonce)
@@ -374,4 +358,5 @@ void evidence_release (struct evidence *evidence)
     arena_release (&evidence->arena);
     arena_release (&evidence->phase_arena);
     arena_release (&evidence->gate_arena);
+    arena_release (&evidence->scratch);
 }

@@ -7,7 +7,7 @@
 #ifndef SLICEUP_WORKER_EVIDENCE_H
 #define SLICEUP_WORKER_EVIDENCE_H
 
-#include "common/base/err.h"
+#include "common/base/digest.h"
 #include "common/model/msg.h"
 
 /* What the lists of a result may cost on the wire: with its single texts and with what the worker itself adds (findings,
@@ -17,6 +17,11 @@ enum { EVIDENCE_MAX_BYTES = 39 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
 #define EVIDENCE_KEYS_LEFT_OUT "cache_keys_left_out"
 enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
 
+/* Sums of secrets under which a metric was said, and how often; of the rarest of too many only the number stays. */
+enum { METRIC_SUMS_MAX = 8 };
+struct sums_seen { struct digest sums; uint64_t times; };
+struct metric_past { struct sums_seen seen[METRIC_SUMS_MAX]; uint32_t n; uint64_t forgotten; };
+
 struct evidence {
     struct result result;       /* the pieces that come from the program; `problem` is not among them */
     struct text complaint;      /* about the first line that was refused */
@@ -24,8 +29,10 @@ struct evidence {
     const struct msg_run *asked; /* NULL: nobody knows what the program was asked to do */
     bool failed;                /* it said failure */
     bool saw_backend, saw_program_gate;
+    struct metric_past pasts[RESULT_METRICS_MAX]; /* of result.metrics */
     size_t left_bytes, keys_left_bytes;
     struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
+    struct arena scratch;       /* of the line that is being taken */
 };
 
 /* What the worker has to act on at once. Texts live until the next line. */

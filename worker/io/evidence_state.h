@@ -16,6 +16,19 @@ void *evidence_room (struct evidence *evidence, size_t offset, struct err *err);
 /* Pays `cost_bytes` out of what a result may carry, after `freed_bytes` were given back. */
 int evidence_pay (struct evidence *evidence, size_t cost_bytes, size_t freed_bytes, struct err *err);
 
+/* evidence_lists.c. A record from a line, whatever it costs; what it points at lives until the next line. */
+int evidence_read (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
+                   struct err *err);
+/* A copy of it, behind the others; there is room, and it is paid. */
+void evidence_put (struct evidence *evidence, size_t offset, const void *item);
+/* The same for what decides nothing: left out where the list has `places` items already, or there is no room to spare. */
+void evidence_put_unjudged (struct evidence *evidence, size_t offset, uint32_t places, const void *item);
+void evidence_leave_out (struct evidence *evidence, const char *list);
+take_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;
+
+/* evidence_metrics.c */
+take_fn evidence_take_metric;
+
 /* The program has to say it, and has not. */
 bool evidence_lacks_backend (const struct evidence *evidence);
 /* It has to pass the gate `program`, and has not come to it. */
