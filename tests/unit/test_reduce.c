@@ -217,6 +217,225 @@ static void what_cannot_be_read_is_unproved (void **state)
     assert_int_equal (scene_judge (&scene), PROOF_UNPROVED);
 }
 
+/* ---- who is at fault ---- */
+
+/* Host `host` reports what its devices had before the collective. */
+static void report_local (struct scene *scene, uint32_t host)
+{
+    for (uint32_t device = host * PER_HOST; device < (host + 1) * PER_HOST; device++) {
+        scene->shards[device].value = local (device);
+        scene->shards[device].proof = number (scene, device);
+    }
+    scene->metrics[host].value = scene->shards[host * PER_HOST].value;
+}
+
+/* `hosts` as bits; all of them reported `proof`. */
+static void blames (struct scene *scene, uint32_t hosts, enum proof proof)
+{
+    uint32_t named = 0;
+    scene_judge (scene);
+    for (uint32_t i = 0; i < scene->verdict.culprits_n; i++) {
+        named |= 1u << scene->verdict.culprits[i].host;
+        assert_int_equal (scene->verdict.culprits[i].proof, proof);
+        assert_true (strlen (scene->verdict.culprits[i].why) > 0);
+    }
+    assert_int_equal (named, hosts);
+}
+
+static void who_alone_reports_a_local_value_is_named_alone (void **state)
+{
+    (void) state;
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct scene scene;
+        scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+        double right = scene.metrics[0].value;
+        report_local (&scene, host);
+        blames (&scene, 1u << host, PROOF_LOCAL);
+        assert_int_equal (scene.verdict.proof, PROOF_LOCAL);
+        assert_true (scene.verdict.value == right); /* also when it is the first host that lies */
+    }
+}
+
+static void several_liars_are_all_named (void **state)
+{
+    (void) state;
+    struct scene scene;
+    for (uint32_t liars = 1; liars < (1u << HOSTS) - 1; liars++) {
+        scene_make (&scene, REDUCTION_MEAN, BOTH, BOTH);
+        for (uint32_t host = 0; host < HOSTS; host++)
+            if (liars & 1u << host)
+                report_local (&scene, host);
+        blames (&scene, liars, PROOF_LOCAL);
+    }
+}
+
+static void each_liar_has_the_word_for_its_own_lie (void **state)
+{
+    (void) state;
+    struct scene scene, other;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene_make (&other, REDUCTION_SUM, BOTH, DATA);
+    report_local (&scene, 0);
+    for (uint32_t device = 2 * PER_HOST; device < 3 * PER_HOST; device++)
+        scene.shards[device] = other.shards[device];
+    scene.metrics[2].value = scene.shards[2 * PER_HOST].value;
+    scene_judge (&scene);
+    assert_int_equal (scene.verdict.culprits_n, 2);
+    assert_int_equal (scene.verdict.culprits[0].proof, PROOF_LOCAL);
+    assert_int_equal (scene.verdict.culprits[1].host, 2);
+    assert_int_equal (scene.verdict.culprits[1].proof, PROOF_WRONG_AXIS);
+}
+
+/* Not in the collective at all: the sums of the others lack just them. */
+static void who_took_no_part_is_named_and_not_those_who_missed_it (void **state)
+{
+    (void) state;
+    for (uint32_t absent = 1; absent < (1u << HOSTS) - 1; absent++) {
+        struct scene scene;
+        uint32_t here = 0;
+        scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+        for (uint32_t host = 0; host < HOSTS; host++) {
+            if (absent & 1u << host)
+                leave_out (&scene, host);
+            else
+                here++;
+        }
+        for (uint32_t host = 0; host < HOSTS; host++)
+            if (absent & 1u << host)
+                report_local (&scene, host);
+        if (here > 1) {
+            blames (&scene, absent, PROOF_LOCAL);
+            assert_int_equal (scene.verdict.proof, PROOF_LOCAL);
+            assert_int_equal (scene.verdict.missing_n, HOSTS - here);
+        } else {
+            blames (&scene, 0, PROOF_LOCAL); /* each has its own only */
+        }
+    }
+}
+
+static void what_is_wrong_in_the_same_way_everywhere_blames_nobody (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, 0);
+    blames (&scene, 0, PROOF_LOCAL);
+    scene_make (&scene, REDUCTION_SUM, BOTH, DATA);
+    blames (&scene, 0, PROOF_WRONG_AXIS);
+    report_local (&scene, 1); /* one lies in another way: the others are wrong besides */
+    blames (&scene, 0, PROOF_WRONG_AXIS);
+    scene_make (&scene, REDUCTION_MEAN, BOTH, BOTH);
+    leave_out (&scene, 3);
+    blames (&scene, 0, PROOF_PARTIAL); /* zeros of host 3, or a group without it? */
+    assert_int_equal (scene.verdict.missing[0], 3);
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.shards[3].local += 100; /* it says that it put in something else */
+    blames (&scene, 0, PROOF_DISAGREE);
+    assert_int_equal (scene.verdict.proof, PROOF_DISAGREE);
+}
+
+static void who_alone_reports_another_value_is_named (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.shards[5].value += 1;
+    blames (&scene, 1u << 2, PROOF_DISAGREE);
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.metrics[1].value = 999; /* beside its own shards */
+    blames (&scene, 1u << 1, PROOF_DISAGREE);
+    scene_make (&scene, REDUCTION_MEAN, BOTH, BOTH);
+    scene.shards[0].value = scene.shards[1].value = 4.5;
+    scene.metrics[0].value = 4.5;
+    blames (&scene, 1u << 0, PROOF_MEAN_OF_MEANS);
+}
+
+static void who_lacks_it_or_has_it_in_another_form_is_named (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.pointers[0] = scene.pointers[2] = NULL;
+    blames (&scene, 1u << 0 | 1u << 2, PROOF_UNPROVED);
+    assert_int_equal (scene.verdict.missing_n, 2);
+    assert_true (scene.verdict.value == scene.metrics[1].value);
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.metrics[3].global = false;
+    blames (&scene, 1u << 3, PROOF_UNPROVED);
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.metrics[1].shards.n = 1;
+    blames (&scene, 1u << 1, PROOF_UNPROVED);
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.metrics[1].reduction = REDUCTION_MEAN; /* nobody knows whose claim is the right one */
+    blames (&scene, 0, PROOF_UNPROVED);
+    assert_true (strlen (scene.verdict.why) > 0);
+}
+
+static void many_hosts_and_many_liars_are_told_apart (void **state)
+{
+    (void) state;
+    enum { MANY = 512, LIAR = 7 };
+    struct axis data = { TEXT_LIT ("data"), MANY };
+    const struct mesh line = { &data, 1 };
+    struct text axis = TEXT_LIT ("data");
+    static struct shard shards[MANY];
+    static struct metric metrics[MANY];
+    static const struct metric *pointers[MANY];
+    static struct reduce_verdict verdict;
+    uint64_t secrets[MANY];
+    double proof = 0;
+    assert_true (deal_secrets (7, MANY, 1, secrets));
+    for (uint32_t host = 0; host < MANY; host++)
+        proof += (double) secrets[host];
+    for (uint32_t host = 0; host < MANY; host++) {
+        bool lies = host % LIAR == 3;
+        shards[host] = (struct shard) { lies ? 1 : MANY, lies ? (double) secrets[host] : proof, 1, 1 };
+        metrics[host] = (struct metric) { .name = TEXT_LIT ("loss"), .reduction = REDUCTION_SUM, .global = true, .value = shards[host].value };
+        metrics[host].axes.items = &axis;
+        metrics[host].shards.items = &shards[host];
+        metrics[host].axes.n = metrics[host].shards.n = 1;
+        pointers[host] = &metrics[host];
+    }
+    struct reduce_input in = { &line, MANY, 1, secrets, pointers };
+    reduce_judge (&in, &verdict);
+    assert_int_equal (verdict.culprits_n, (MANY - 4) / LIAR + 1);
+    for (uint32_t i = 0; i < verdict.culprits_n; i++)
+        assert_true (verdict.culprits[i].host == 3 + i * LIAR && verdict.culprits[i].proof == PROOF_LOCAL);
+}
+
+/* ---- what was said before ---- */
+
+static void earlier_values_are_held_against_the_sums_that_are_right (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        scene.metrics[host].earlier = (struct earlier) { .count = 10, .alike = 10 - host };
+    assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* they are told, and fail nobody */
+    for (uint32_t host = 0; host < HOSTS; host++)
+        assert_int_equal (scene.verdict.contradicted[host], host);
+    report_local (&scene, 1);
+    assert_int_equal (scene_judge (&scene), PROOF_LOCAL);
+    assert_int_equal (scene.verdict.contradicted[1], 9); /* those that were as wrong as the last one, at least */
+    assert_int_equal (scene.verdict.contradicted[3], 3);
+    scene.metrics[0].earlier = (struct earlier) { .count = 1, .alike = 99 }; /* a worker lies */
+    scene_judge (&scene);
+    assert_int_equal (scene.verdict.contradicted[0], 0);
+}
+
+static void last_values_of_different_steps_are_told_by_their_number (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    scene.metrics[2].earlier = (struct earlier) { .count = 8, .alike = 8 };
+    assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* said more often, and yet at last the same */
+    for (uint32_t device = 2 * PER_HOST; device < 3 * PER_HOST; device++)
+        scene.shards[device].local += 1;
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+    assert_non_null (strstr (scene.verdict.why, "hosts said it 1 to 9 times"));
+}
+
 static void dealt_numbers_are_distinct_and_exact_in_float32 (void **state)
 {
     (void) state;
@@ -268,6 +487,16 @@ int main (void)
         cmocka_unit_test (a_value_beside_its_proved_shards_disagrees),
         cmocka_unit_test (small_values_are_not_lost_in_the_tolerance),
         cmocka_unit_test (what_cannot_be_read_is_unproved),
+        cmocka_unit_test (who_alone_reports_a_local_value_is_named_alone),
+        cmocka_unit_test (several_liars_are_all_named),
+        cmocka_unit_test (each_liar_has_the_word_for_its_own_lie),
+        cmocka_unit_test (who_took_no_part_is_named_and_not_those_who_missed_it),
+        cmocka_unit_test (what_is_wrong_in_the_same_way_everywhere_blames_nobody),
+        cmocka_unit_test (who_alone_reports_another_value_is_named),
+        cmocka_unit_test (who_lacks_it_or_has_it_in_another_form_is_named),
+        cmocka_unit_test (many_hosts_and_many_liars_are_told_apart),
+        cmocka_unit_test (earlier_values_are_held_against_the_sums_that_are_right),
+        cmocka_unit_test (last_values_of_different_steps_are_told_by_their_number),
         cmocka_unit_test (dealt_numbers_are_distinct_and_exact_in_float32),
         cmocka_unit_test (nonces_differ_by_host_and_seed),
     };

@@ -1,0 +1,29 @@
+/* reduce_device.h - what the sums that one device holds say; private to reduce*.c. */
+#ifndef SLICEUP_CORE_REDUCE_DEVICE_H
+#define SLICEUP_CORE_REDUCE_DEVICE_H
+
+#include "coordinator/core/reduce.h"
+
+struct reading {
+    enum proof proof;
+    int missing[2]; /* hosts, -1: none */
+};
+
+/* The devices that meet in one reduction, and what they put in. Computed once: sums are asked for every device. */
+struct group { double numbers, sum, weight, mean_sum, magnitude; uint32_t n; };
+struct groups { uint32_t *of_device; struct group *items; };
+
+/* Explanations cost much: what was found for the last one explained stands for the rest. */
+struct explained { uint32_t n; struct reading last; };
+enum { EXPLAINED_KINDS = 2 };   /* sums, and values under right sums */
+
+/* The number that was dealt to a device. */
+double reduce_number (const struct reduce_input *in, uint32_t device);
+uint32_t reduce_devices (const struct reduce_input *in);
+const struct shard *reduce_shard (const struct reduce_input *in, uint32_t device);
+/* Of metrics that all hosts reported, with a shard for each device. */
+struct groups reduce_groups (const struct reduce_input *in, uint32_t axes, struct arena *arena);
+struct reading reduce_read (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes,
+                            struct explained explained[EXPLAINED_KINDS]);
+
+#endif
