@@ -106,6 +106,12 @@ static const struct field attempt_ended_fields[] = {
 static const struct record attempt_ended_record =
     RECORD ("attempt-ended", struct fact_attempt_ended, attempt_ended_fields);
 
+static const struct field contradicted_fields[] = {
+    F_U32 (1, struct contradicted, host, HOSTS_MAX - 1),
+    F_U64 (2, struct contradicted, count, COUNT_MAX),
+};
+static const struct record contradicted_record = RECORD ("contradicted", struct contradicted, contradicted_fields);
+
 static const struct field metric_judged_fields[] = {
     F_RECORD (1, struct fact_metric_judged, key, &attempt_key_record),
     F_TEXT (2, struct fact_metric_judged, metric, WORD_MAX_BYTES),
@@ -114,6 +120,8 @@ static const struct field metric_judged_fields[] = {
     F_ENUM (5, struct fact_metric_judged, proof, &proof_names),
     F_U32S (6, struct fact_metric_judged, missing, HOSTS_MAX, HOSTS_MAX - 1),
     F_TEXT (7, struct fact_metric_judged, why, TEXT_MAX_BYTES),
+    F_U32S (8, struct fact_metric_judged, culprits, HOSTS_MAX, HOSTS_MAX - 1),
+    F_LIST (9, struct fact_metric_judged, contradicted, HOSTS_MAX, &contradicted_record),
 };
 static const struct record metric_judged_record =
     RECORD ("metric-judged", struct fact_metric_judged, metric_judged_fields);

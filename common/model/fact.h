@@ -67,8 +67,13 @@ struct fact_attempt_ended { uint32_t host; struct result result; struct text sha
 enum proof { PROOF_NONE = 0, PROOF_PROVED, PROOF_LOCAL, PROOF_PARTIAL, PROOF_WRONG_AXIS, PROOF_DOUBLE_COUNTED,
              PROOF_MEAN_OF_MEANS, PROOF_DISAGREE, PROOF_UNPROVED };
 extern const struct names proof_names;
+/* Of the values that a host said of a metric before its last one, how many its own sums of secrets contradict. */
+struct contradicted { uint32_t host; uint64_t count; };
+/* `missing`: whose contribution is not in it. `culprits`: whose own report is why it is not proved; nobody: it is, or nobody
+ * stands out. */
 struct fact_metric_judged { struct attempt_key key; struct text metric; LIST_OF (struct text) axes; double value;
-                            enum proof proof; LIST_OF (uint32_t) missing; struct text why; };
+                            enum proof proof; LIST_OF (uint32_t) missing; struct text why; LIST_OF (uint32_t) culprits;
+                            LIST_OF (struct contradicted) contradicted; };
 
 /* One host's verdict, with the one sentence a person reads. PASS_ENDED lists the hosts that did not pass. */
 struct verdict {

@@ -1,4 +1,4 @@
-/* close.c - all parts have ended: judge each, compare them, prove the metrics, find the cause, say it. */
+/* close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "coordinator/core/difference.h"
 #include "coordinator/core/judge.h"
 #include "coordinator/core/reading.h"
-#include "coordinator/core/reduce.h"
 #include "coordinator/core/state.h"
 
 static const struct rung *closing_rung (const struct coord *coord)
@@ -158,120 +157,6 @@ static bool all_passed (const struct verdict *verdicts, uint32_t n)
     return true;
 }
 
-static const struct metric *metric_named (const struct result *result, struct text name)
-{
-    for (uint32_t i = 0; i < result->metrics.n; i++)
-        if (text_equal (result->metrics.items[i].name, name))
-            return &result->metrics.items[i];
-    return NULL;
-}
-
-static struct text axes_text (const struct metric *metric, struct arena *arena)
-{
-    struct text all = { 0 };
-    for (uint32_t i = 0; metric && i < metric->axes.n; i++)
-        all = text_format (arena, "%.*s%s%.*s", TEXT_ARG (all), i ? ", " : "", TEXT_ARG (metric->axes.items[i]));
-    return all;
-}
-
-static struct text missing_text (const struct coord *coord, const struct reduce_verdict *verdict, struct arena *arena)
-{
-    if (verdict->missing_n == 0)
-        return (struct text) { 0 };
-    struct text *names = arena_array (arena, verdict->missing_n, sizeof (*names));
-    for (uint32_t i = 0; i < verdict->missing_n; i++)
-        names[i] = coord->plan.hosts.items[coord->pass.parts[verdict->missing[i]].host].name;
-    struct buf folded;
-    buf_init (&folded, 1024);
-    hostset_fold (names, verdict->missing_n, &folded);
-    struct text text = text_format (arena, ": missing %.*s", TEXT_ARG (buf_as_text (&folded)));
-    buf_release (&folded);
-    return text;
-}
-
-static void record_metric (struct coord *coord, struct text name, const struct metric *first, const struct reduce_verdict *verdict,
-                           uint64_t now_ms, struct outbox *out)
-{
-    struct fact *fact = outbox_fact (out, FACT_METRIC_JUDGED);
-    struct fact_metric_judged *judged = &fact->of.metric_judged;
-    judged->key = coord->pass.key;
-    judged->metric = name;
-    if (first) {
-        judged->axes.items = first->axes.items;
-        judged->axes.n = first->axes.n;
-    }
-    judged->value = verdict->value;
-    judged->proof = verdict->proof;
-    uint32_t *missing = arena_array (&out->arena, verdict->missing_n, sizeof (*missing));
-    for (uint32_t i = 0; i < verdict->missing_n; i++)
-        missing[i] = coord->pass.parts[verdict->missing[i]].host;
-    judged->missing.items = missing;
-    judged->missing.n = verdict->missing_n;
-    judged->why = text_copy (&out->arena, text_of (verdict->why));
-    coord_commit (coord, fact, now_ms);
-}
-
-static bool required (const struct rung *rung, struct text name)
-{
-    for (uint32_t i = 0; i < rung->metrics.n; i++)
-        if (text_equal (rung->metrics.items[i], name))
-            return true;
-    return false;
-}
-
-static const struct metric *first_of (const struct reduce_input *in)
-{
-    for (uint32_t i = 0; i < in->hosts; i++)
-        if (in->metrics[i])
-            return in->metrics[i];
-    return NULL;
-}
-
-/* False, with the same cause on every host (so that it folds into one line), when a required metric is not proved. */
-static bool prove_metric (struct coord *coord, struct text name, struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
-{
-    struct pass_state *pass = &coord->pass;
-    const struct metric **metrics = arena_array (&out->arena, pass->n, sizeof (*metrics));
-    for (uint32_t i = 0; i < pass->n; i++)
-        metrics[i] = metric_named (&pass->parts[i].result, name);
-    struct reduce_input in = {
-        .mesh = &pass->mesh, .hosts = pass->n, .devices_per_host = coord->plan.profile.devices_per_host,
-        .secrets = pass->secrets, .metrics = metrics,
-    };
-    struct reduce_verdict *verdict = arena_alloc (&out->arena, sizeof (*verdict));
-    reduce_judge (&in, verdict);
-    if (!pass->dealt) { /* without numbers of its own per device no sum says anything */
-        verdict->proof = PROOF_UNPROVED;
-        snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
-    }
-    if (pass->purpose != PURPOSE_ISOLATION) /* a part of the slice proves nothing about the rung */
-        record_metric (coord, name, first_of (&in), verdict, now_ms, out);
-    if (verdict->proof == PROOF_PROVED || !required (closing_rung (coord), name))
-        return true;
-    struct text cause = text_format (&out->arena, "metric %.*s is %s, not proved over %.*s: %s%.*s", TEXT_ARG (name),
-                                     names_of (&proof_names, verdict->proof), TEXT_ARG (axes_text (first_of (&in), &out->arena)),
-                                     verdict->why, TEXT_ARG (missing_text (coord, verdict, &out->arena)));
-    for (uint32_t i = 0; i < pass->n; i++) {
-        verdicts[i].outcome = OUTCOME_FAILED;
-        verdicts[i].layer = LAYER_PROGRAM;
-        verdicts[i].cause = text_clip (cause, SENTENCE_MAX_BYTES);
-        verdicts[i].next = TEXT_LIT ("the receipt has every host's value, contribution and proof");
-    }
-    return false;
-}
-
-static void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
-{
-    const struct rung *rung = closing_rung (coord);
-    const struct result *first = &coord->pass.parts[0].result;
-    bool good = true;
-    for (uint32_t i = 0; i < rung->metrics.n; i++)
-        good = prove_metric (coord, rung->metrics.items[i], verdicts, now_ms, out) && good;
-    for (uint32_t i = 0; i < first->metrics.n && good; i++)
-        if (!required (rung, first->metrics.items[i].name))
-            prove_metric (coord, first->metrics.items[i].name, verdicts, now_ms, out);
-}
-
 /* Only the hosts that did not pass are listed. */
 static void record_pass (struct coord *coord, const struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
 {
@@ -363,10 +248,10 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     if (is_survey (closing_rung (coord)))
         agree_storage (coord, verdicts, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT && key.pass == PASS_COLD; /* nothing ran that could be reduced */
-    if (all_passed (verdicts, pass->n) && !part_is_alone (coord) && !compiled_only)
-        prove_metrics (coord, verdicts, now_ms, out);
     if (!part_is_alone (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
+    if (!part_is_alone (coord) && !compiled_only) /* last: what is not proved has made no program fall */
+        prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);
     violation_of_pass (coord, now_ms, out);
     bool good = all_passed (verdicts, pass->n), warmed = key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode);

@@ -53,11 +53,17 @@ static bool fell_for_no_reason (const struct isolate_host *host)
            !host->verdict->signature.len;
 }
 
+/* It may not have passed for what was not proved: it points at the others none the less. */
+static bool came_to_its_end (const struct isolate_host *host)
+{
+    return host->ending == ENDING_EXITED && host->code == 0;
+}
+
 bool isolate_unconfessed (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
 {
     uint32_t fell_n = 0, silent_n = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (!hosts[i].verdict || hosts[i].at_gate || speaks_of_itself (plan, &hosts[i]))
+        if (!hosts[i].verdict || came_to_its_end (&hosts[i]) || hosts[i].at_gate || speaks_of_itself (plan, &hosts[i]))
             return false;
         fell_n += fell_for_no_reason (&hosts[i]);
         silent_n += was_silent (&hosts[i]);

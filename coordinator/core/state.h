@@ -245,6 +245,8 @@ void order_all (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void order_run (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
 /* close.c: verdicts of a pass whose parts have all ended */
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
+/* prove.c: what the metrics of such a pass prove, after everything else was judged */
+void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out);
 /* watch.c: silence, time limits, gates, peers of the fallen */
 void watch_awake (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
 void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out);

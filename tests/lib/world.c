@@ -607,6 +607,36 @@ static void check_once (struct world *world)
     arena_release (&arena);
 }
 
+/* What a rung requires and was not proved nobody has passed. */
+struct proofs { struct world *world; bool counts; uint32_t hosts_n, proved_n; };
+
+static void check_passed (const struct proofs *proofs, const struct fact_pass_ended *ended)
+{
+    uint32_t required = proofs->world->plan.rungs.items[ended->key.rung].metrics.n;
+    uint32_t passed = proofs->hosts_n - ended->verdicts.n;
+    PROMISE (proofs->world, !proofs->counts || passed == 0 || proofs->proved_n >= required,
+             "%u of %u hosts passed rung %u, %u of %u metrics are proved", passed, proofs->hosts_n, ended->key.rung, proofs->proved_n, required);
+}
+
+static void check_proofs (struct world *world)
+{
+    struct proofs proofs = { .world = world };
+    struct arena arena = { 0 };
+    for (uint64_t i = 0; i < world->recorded; i++) {
+        struct fact fact;
+        struct err err = { 0 };
+        PROMISE (world, wire_get_fact (world->facts[i].bytes, &fact, &arena, &err) == 0, "fact does not decode: %s", err.text);
+        if (fact.kind == FACT_PASS_BEGAN)
+            proofs = (struct proofs) { world, fact.of.pass_began.purpose != PURPOSE_ISOLATION, fact.of.pass_began.hosts.n, 0 };
+        if (fact.kind == FACT_METRIC_JUDGED)
+            proofs.proved_n += fact.of.metric_judged.proof == PROOF_PROVED;
+        if (fact.kind == FACT_PASS_ENDED)
+            check_passed (&proofs, &fact.of.pass_ended);
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
 /* What was run again: never more than the budget, nor before its time; and parts of the slice within theirs. */
 struct again { struct world *world; uint32_t planned[8][PASS_RESTORED + 1]; struct attempt_key due; uint64_t due_ms; bool awaited; };
 
@@ -883,6 +913,7 @@ void world_run (const struct world_options *options, struct world_report *report
         happen (world, &event);
     }
     check_once (world);
+    check_proofs (world);
     check_again (world);
     report->ended_ms = world->now_ms;
     report->facts = (uint32_t) world->recorded;

@@ -1,0 +1,278 @@
+/* prove.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the hosts. What a rung
+ * requires and was not proved nobody has passed: those whose report is at fault failed, the others fell with them. */
+#include <stdio.h>
+
+#include "coordinator/core/reduce.h"
+#include "coordinator/core/state.h"
+
+/* Names that the rung does not require, over all hosts: a slice of liars must not fill the journal. */
+enum { OTHERS_MAX = 64, FOLDED_BYTES = 1 << 20 };
+
+struct proving {
+    struct coord *coord;
+    const struct rung *rung;
+    struct verdict *verdicts;
+    struct text *unproved;          /* names of required metrics */
+    uint32_t unproved_n;
+    struct reduce_verdict *found;   /* of the metric that is being judged */
+    uint64_t now_ms;
+    struct outbox *out;
+};
+
+/* ---- whose word counts ---- */
+
+static bool passed (const struct verdict *verdict)
+{
+    return verdict->outcome == OUTCOME_PASSED;
+}
+
+static bool all_passed (const struct proving *proving)
+{
+    for (uint32_t i = 0; i < proving->coord->pass.n; i++)
+        if (!passed (&proving->verdicts[i]))
+            return false;
+    return true;
+}
+
+/* Of a program that did not come to its end, or broke a rule on the way, nobody knows the last value. */
+static bool came_to_its_end (const struct result *result)
+{
+    return result->ending == ENDING_EXITED && result->code == 0 && result->done && result->bad_lines == 0;
+}
+
+static const struct metric *metric_named (const struct result *result, struct text name)
+{
+    for (uint32_t i = 0; i < result->metrics.n && came_to_its_end (result); i++)
+        if (text_equal (result->metrics.items[i].name, name))
+            return &result->metrics.items[i];
+    return NULL;
+}
+
+static bool anybody_came_to_its_end (const struct pass_state *pass)
+{
+    for (uint32_t i = 0; i < pass->n; i++)
+        if (came_to_its_end (&pass->parts[i].result))
+            return true;
+    return false;
+}
+
+/* ---- words ---- */
+
+static struct text axes_text (const struct metric *metric, struct arena *arena)
+{
+    struct text all = { 0 };
+    for (uint32_t i = 0; metric && i < metric->axes.n; i++)
+        all = text_format (arena, "%.*s%s%.*s", TEXT_ARG (all), i ? ", " : "", TEXT_ARG (metric->axes.items[i]));
+    return all;
+}
+
+static struct text fold (const struct text *names, uint32_t n, struct arena *arena)
+{
+    struct buf folded;
+    buf_init (&folded, FOLDED_BYTES);
+    hostset_fold (names, n, &folded);
+    struct text text = text_copy (arena, text_clip (buf_as_text (&folded), NAME_MAX_BYTES));
+    buf_release (&folded);
+    return text;
+}
+
+static struct text missing_text (const struct coord *coord, const struct reduce_verdict *verdict, struct arena *arena)
+{
+    if (verdict->missing_n == 0)
+        return (struct text) { 0 };
+    struct text *names = arena_array (arena, verdict->missing_n, sizeof (*names));
+    for (uint32_t i = 0; i < verdict->missing_n; i++)
+        names[i] = coord->plan.hosts.items[coord->pass.parts[verdict->missing[i]].host].name;
+    return text_format (arena, ": missing %.*s", TEXT_ARG (fold (names, verdict->missing_n, arena)));
+}
+
+/* Those that did not pass for a reason of their own. */
+static struct text causes_text (const struct proving *proving)
+{
+    const struct coord *coord = proving->coord;
+    struct text *names = arena_array (&proving->out->arena, coord->pass.n, sizeof (*names));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (!passed (&proving->verdicts[i]) && proving->verdicts[i].outcome != OUTCOME_CASCADE)
+            names[n++] = coord->plan.hosts.items[proving->verdicts[i].host].name;
+    return fold (names, n, &proving->out->arena);
+}
+
+static struct text names_text (const struct text *names, uint32_t n, struct arena *arena)
+{
+    struct text all = text_format (arena, n > 1 ? "metrics %.*s" : "metric %.*s", TEXT_ARG (names[0]));
+    for (uint32_t i = 1; i < n; i++)
+        all = text_format (arena, "%.*s, %.*s", TEXT_ARG (all), TEXT_ARG (names[i]));
+    return text_format (arena, "%.*s %s not proved", TEXT_ARG (text_clip (all, NAME_MAX_BYTES)), n > 1 ? "are" : "is");
+}
+
+/* ---- the record ---- */
+
+static uint32_t host_of (const struct proving *proving, uint32_t part)
+{
+    return proving->coord->pass.parts[part].host;
+}
+
+static void record_hosts (const struct proving *proving, const struct reduce_verdict *verdict, struct fact_metric_judged *judged)
+{
+    struct arena *arena = &proving->out->arena;
+    uint32_t n = proving->coord->pass.n;
+    judged->missing.items = arena_array (arena, verdict->missing_n, sizeof (uint32_t));
+    judged->culprits.items = arena_array (arena, verdict->culprits_n, sizeof (uint32_t));
+    judged->contradicted.items = arena_array (arena, n, sizeof (struct contradicted));
+    while (judged->missing.n < verdict->missing_n) {
+        judged->missing.items[judged->missing.n] = host_of (proving, verdict->missing[judged->missing.n]);
+        judged->missing.n++;
+    }
+    while (judged->culprits.n < verdict->culprits_n) {
+        judged->culprits.items[judged->culprits.n] = host_of (proving, verdict->culprits[judged->culprits.n].host);
+        judged->culprits.n++;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (verdict->contradicted[i])
+            judged->contradicted.items[judged->contradicted.n++] =
+                (struct contradicted) { host_of (proving, i), verdict->contradicted[i] };
+}
+
+static void record_metric (const struct proving *proving, struct text name, const struct metric *first,
+                           const struct reduce_verdict *verdict)
+{
+    struct fact *fact = outbox_fact (proving->out, FACT_METRIC_JUDGED);
+    struct fact_metric_judged *judged = &fact->of.metric_judged;
+    judged->key = proving->coord->pass.key;
+    judged->metric = name;
+    if (first) {
+        judged->axes.items = first->axes.items;
+        judged->axes.n = first->axes.n;
+    }
+    judged->value = verdict->value;
+    judged->proof = verdict->proof;
+    judged->why = text_copy (&proving->out->arena, text_of (verdict->why));
+    record_hosts (proving, verdict, judged);
+    coord_commit (proving->coord, fact, proving->now_ms);
+}
+
+/* ---- one metric ---- */
+
+static const struct metric *first_of (const struct reduce_input *in)
+{
+    for (uint32_t i = 0; i < in->hosts; i++)
+        if (in->metrics[i])
+            return in->metrics[i];
+    return NULL;
+}
+
+static void judge_metric (const struct proving *proving, const struct reduce_input *in, struct reduce_verdict *verdict)
+{
+    reduce_judge (in, verdict);
+    if (proving->coord->pass.dealt)
+        return;
+    *verdict = (struct reduce_verdict) { .proof = PROOF_UNPROVED, .value = verdict->value };
+    snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
+}
+
+/* The same words for all with the same report, so that they fold into one line. */
+static void fail (const struct proving *proving, uint32_t at, struct text name, const struct metric *first, enum proof proof,
+                  const char *why, struct text missing)
+{
+    struct verdict *verdict = &proving->verdicts[at];
+    struct arena *arena = &proving->out->arena;
+    if (!passed (verdict))
+        return; /* what it fell for is there already */
+    struct text axes = axes_text (first, arena);
+    struct text cause = text_format (arena, "metric %.*s is %s, not proved%s%.*s: %s%.*s", TEXT_ARG (name), names_of (&proof_names, proof),
+                                     axes.len ? " over " : "", TEXT_ARG (axes), why, TEXT_ARG (missing));
+    verdict->outcome = OUTCOME_FAILED;
+    verdict->layer = LAYER_PROGRAM;
+    verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
+    verdict->next = TEXT_LIT ("the receipt has every host's value, contribution and proof");
+}
+
+static void fail_those_at_fault (const struct proving *proving, struct text name, const struct metric *first,
+                                 const struct reduce_verdict *verdict)
+{
+    struct text missing = missing_text (proving->coord, verdict, &proving->out->arena);
+    for (uint32_t i = 0; i < verdict->culprits_n; i++)
+        fail (proving, verdict->culprits[i].host, name, first, verdict->culprits[i].proof, verdict->culprits[i].why,
+              (struct text) { 0 });
+    for (uint32_t i = 0; i < proving->coord->pass.n && verdict->culprits_n == 0; i++)
+        fail (proving, i, name, first, verdict->proof, verdict->why, missing);
+}
+
+static void prove_metric (struct proving *proving, struct text name, bool required)
+{
+    const struct pass_state *pass = &proving->coord->pass;
+    const struct metric **metrics = arena_array (&proving->out->arena, pass->n, sizeof (*metrics));
+    for (uint32_t i = 0; i < pass->n; i++)
+        metrics[i] = metric_named (&pass->parts[i].result, name);
+    struct reduce_input in = {
+        .mesh = &pass->mesh, .hosts = pass->n, .devices_per_host = proving->coord->plan.profile.devices_per_host,
+        .secrets = pass->secrets, .metrics = metrics,
+    };
+    judge_metric (proving, &in, proving->found);
+    if (pass->purpose != PURPOSE_ISOLATION) /* a part of the slice proves nothing about the rung */
+        record_metric (proving, name, first_of (&in), proving->found);
+    if (proving->found->proof == PROOF_PROVED || !required)
+        return;
+    proving->unproved[proving->unproved_n++] = name;
+    fail_those_at_fault (proving, name, first_of (&in), proving->found);
+}
+
+/* ---- all metrics ---- */
+
+static bool is_among (const struct text *names, uint32_t n, struct text name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (text_equal (names[i], name))
+            return true;
+    return false;
+}
+
+/* Whoever said it: one that only some hosts report must not look as if nobody had. */
+static void prove_others (struct proving *proving)
+{
+    const struct pass_state *pass = &proving->coord->pass;
+    struct text names[OTHERS_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < pass->n; i++)
+        for (uint32_t k = 0; k < pass->parts[i].result.metrics.n && n < OTHERS_MAX; k++) {
+            struct text name = pass->parts[i].result.metrics.items[k].name;
+            if (!is_among (proving->rung->metrics.items, proving->rung->metrics.n, name) && !is_among (names, n, name))
+                names[n++] = name;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        prove_metric (proving, names[i], false);
+}
+
+/* They did all that they were to do, and yet it is not shown that the slice does. */
+static void cascade_the_rest (const struct proving *proving)
+{
+    struct arena *arena = &proving->out->arena;
+    if (proving->unproved_n == 0)
+        return;
+    struct text cause = text_format (arena, "%.*s, because %.*s did not pass",
+                                     TEXT_ARG (names_text (proving->unproved, proving->unproved_n, arena)),
+                                     TEXT_ARG (causes_text (proving)));
+    for (uint32_t i = 0; i < proving->coord->pass.n; i++)
+        if (passed (&proving->verdicts[i])) {
+            proving->verdicts[i].outcome = OUTCOME_CASCADE;
+            proving->verdicts[i].layer = LAYER_COLLECTIVE;
+            proving->verdicts[i].cause = text_clip (cause, SENTENCE_MAX_BYTES);
+        }
+}
+
+void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
+{
+    const struct rung *rung = &coord->plan.rungs.items[coord->pass.key.rung];
+    struct proving proving = { .coord = coord, .rung = rung, .verdicts = verdicts, .now_ms = now_ms, .out = out };
+    bool well = all_passed (&proving);
+    if (!anybody_came_to_its_end (&coord->pass))
+        return; /* nobody is left who could pass */
+    proving.unproved = arena_array (&out->arena, rung->metrics.n, sizeof (*proving.unproved));
+    proving.found = arena_alloc (&out->arena, sizeof (*proving.found));
+    for (uint32_t i = 0; i < rung->metrics.n; i++)
+        prove_metric (&proving, rung->metrics.items[i], true);
+    if (well && coord->pass.purpose != PURPOSE_ISOLATION)
+        prove_others (&proving);
+    cascade_the_rest (&proving);
+}
