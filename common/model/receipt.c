@@ -106,6 +106,12 @@ static const struct field rung_time_fields[] = {
 };
 static const struct record rung_time_record = RECORD ("time", struct rung_time, rung_time_fields);
 
+static const struct field contradicted_fields[] = {
+    F_TEXT (1, struct contradicted_receipt, host, HOST_NAME_MAX_BYTES),
+    F_U64 (2, struct contradicted_receipt, count, COUNT_MAX),
+};
+static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_receipt, contradicted_fields);
+
 static const struct field reduction_fields[] = {
     F_TEXT (1, struct reduction_receipt, run, RUN_BYTES),
     F_TEXT (2, struct reduction_receipt, rung, ID_MAX_BYTES),
@@ -115,6 +121,8 @@ static const struct field reduction_fields[] = {
     F_ENUM (6, struct reduction_receipt, proof, &proof_names),
     F_TEXTS (7, struct reduction_receipt, missing, HOSTS_MAX, HOST_NAME_MAX_BYTES),
     F_TEXT (8, struct reduction_receipt, why, TEXT_BYTES),
+    F_TEXTS (9, struct reduction_receipt, culprits, HOSTS_MAX, HOST_NAME_MAX_BYTES),
+    F_LIST (10, struct reduction_receipt, contradicted, HOSTS_MAX, &contradicted_record),
 };
 static const struct record reduction_record = RECORD ("reduction", struct reduction_receipt, reduction_fields);
 

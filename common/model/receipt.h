@@ -64,8 +64,10 @@ struct header {
     uint32_t exit_status;
 };
 struct rung_time { struct text run, rung; enum pass pass; uint32_t attempt; uint64_t duration_ms; };
+struct contradicted_receipt { struct text host; uint64_t count; };
 struct reduction_receipt { struct text run, rung, metric; LIST_OF (struct text) axes; double value; enum proof proof;
-                           LIST_OF (struct text) missing; struct text why; };
+                           LIST_OF (struct text) missing; struct text why; LIST_OF (struct text) culprits;
+                           LIST_OF (struct contradicted_receipt) contradicted; }; /* as in struct fact_metric_judged */
 struct generation_receipt { struct text run; bool adopted; uint64_t token; struct text sha256, bundle, writer, from_run;
                             uint32_t entries; uint64_t bytes, compile_ms;
                             struct text dropped; /* why it is not used any more; empty: it is */ };

@@ -1,6 +1,9 @@
 #include "coordinator/view/board.h"
 
+#include "common/model/hostset.h"
 #include "coordinator/view/board_private.h"
+
+enum { FOLDED_BYTES = 1 << 20 };
 
 static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };
 const struct names board_life_names = { life_words, sizeof (life_words) / sizeof (life_words[0]) };
@@ -16,6 +19,7 @@ static void forget_metrics (struct board *board)
         kept_forget (&board->metrics.items[i].name);
         kept_forget (&board->metrics.items[i].axes);
         kept_forget (&board->metrics.items[i].why);
+        kept_forget (&board->metrics.items[i].culprits);
     }
     mem_free (board->metrics.items);
 }
@@ -162,6 +166,22 @@ static struct board_metric *metric_for (struct board *board, const struct fact_m
     return &board->metrics.items[board->metrics.n++];
 }
 
+static void keep_culprits (struct board *board, const struct fact_metric_judged *judged, struct board_metric *metric)
+{
+    struct text *names = mem_array (judged->culprits.n, sizeof (*names));
+    struct buf folded;
+    buf_init (&folded, FOLDED_BYTES);
+    for (uint32_t i = 0; i < judged->culprits.n; i++)
+        names[i] = board_host_name (board, judged->culprits.items[i]);
+    hostset_fold (names, judged->culprits.n, &folded);
+    kept_set (&metric->culprits, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
+    buf_release (&folded);
+    mem_free (names);
+    metric->contradicted = 0;
+    for (uint32_t i = 0; i < judged->contradicted.n; i++)
+        metric->contradicted += judged->contradicted.items[i].count;
+}
+
 static void apply_metric (struct board *board, const struct fact_metric_judged *judged)
 {
     struct board_metric *metric = judged->key.rung < board->plan.rungs.n ? metric_for (board, judged) : NULL;
@@ -181,6 +201,7 @@ static void apply_metric (struct board *board, const struct fact_metric_judged *
     metric->value = judged->value;
     metric->proof = judged->proof;
     metric->missing_n = judged->missing.n;
+    keep_culprits (board, judged, metric);
 }
 
 static void apply_generation (struct board *board, const struct fact *fact)

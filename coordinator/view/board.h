@@ -71,6 +71,8 @@ struct board_metric {
     double value;
     enum proof proof;
     uint32_t missing_n;
+    struct text culprits;       /* folded; empty: it is proved, or nobody stands out */
+    uint64_t contradicted;      /* earlier values of all hosts that their own proofs contradict */
 };
 
 /* A pass that fell for a transient reason and is run again. */

@@ -307,6 +307,18 @@ static void find_causes (const struct asked *asked, struct explanation *out)
         qsort (out->causes, out->causes_n, sizeof (*out->causes), larger_first);
 }
 
+static void take_metrics (const struct asked *asked, struct explanation *out)
+{
+    const struct slice_receipt *receipt = asked->receipt;
+    out->metrics = arena_array (asked->arena, receipt->reductions.n, sizeof (*out->metrics));
+    for (uint32_t i = 0; i < receipt->reductions.n; i++) {
+        const struct reduction_receipt *metric = &receipt->reductions.items[i];
+        bool fell = metric->proof != PROOF_PROVED && text_equal (metric->rung, asked->rung);
+        if (text_equal (metric->run, asked->header->run) && (fell || metric->contradicted.n))
+            out->metrics[out->metrics_n++] = metric;
+    }
+}
+
 static void take_history (const struct asked *asked, struct explanation *out)
 {
     out->history = arena_array (asked->arena, EXPLAIN_HISTORY_MAX, sizeof (*out->history));
@@ -331,5 +343,6 @@ void explain_make (const struct slice_receipt *receipt, const struct drift_rule 
     for (size_t i = 0; i < EXPLAIN_STEPS; i++)
         ask (&asked, i, &out->steps[i]);
     drift_brief_make (receipt, rules, rules_n, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
+    take_metrics (&asked, out);
     take_history (&asked, out);
 }

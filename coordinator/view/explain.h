@@ -38,6 +38,8 @@ struct explanation {
     struct explain_cause *causes;       /* the largest group first */
     uint32_t causes_n;
     struct explain_hosts cascades, passed; /* at that rung */
+    const struct reduction_receipt **metrics; /* that are not proved there, or have earlier values that are contradicted */
+    uint32_t metrics_n;
     struct explain_step steps[EXPLAIN_STEPS];
     struct drift_brief differences;     /* of the hosts, by what they said */
     struct text *history;       /* recoveries: what went before */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/model/hostset.h"
+#include "coordinator/view/reduction_text.h"
 
 enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, FOLDED_BYTES = 1 << 20 };
 
@@ -87,6 +88,15 @@ static void add_causes (const struct explanation *explanation, struct buf *out)
     }
 }
 
+static void add_metrics (const struct explanation *explanation, struct buf *out)
+{
+    for (uint32_t i = 0; i < explanation->metrics_n; i++) {
+        buf_puts (out, i ? "  " : "\nmetrics\n  ");
+        reduction_text (explanation->metrics[i], out);
+        buf_byte (out, '\n');
+    }
+}
+
 static void add_step (uint32_t number, const struct explain_step *step, struct buf *out)
 {
     static const char *const shown[] = { "", "clear", "not known", "look here" };
@@ -117,6 +127,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
                  SENTENCE_COLUMNS);
     buf_byte (out, '\n');
     add_causes (explanation, out);
+    add_metrics (explanation, out);
     for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
         add_step (i + 1, &explanation->steps[i], out);
     for (uint32_t i = 0; i < explanation->differences.n; i++) {
@@ -188,6 +199,19 @@ static json_t *json_steps (const struct explanation *explanation)
     return list;
 }
 
+static json_t *json_metrics (const struct explanation *explanation)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < explanation->metrics_n; i++) {
+        struct buf line;
+        buf_init (&line, FOLDED_BYTES);
+        reduction_text (explanation->metrics[i], &line);
+        json_array_append_new (list, json_text (buf_as_text (&line)));
+        buf_release (&line);
+    }
+    return list;
+}
+
 static json_t *json_texts (const struct text *items, uint32_t n)
 {
     json_t *list = json_array ();
@@ -200,10 +224,11 @@ void explain_json (const struct explanation *explanation, struct buf *out)
 {
     static const struct header nobody;
     const struct header *header = explanation->header ? explanation->header : &nobody;
-    json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "sliceup.explain/1", "run", json_text (header->run),
+    json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "sliceup.explain/1", "run", json_text (header->run),
                              "slice", json_text (header->slice), "sentence", json_text (header->sentence), "rung",
                              json_text (explanation->rung), "causes", json_causes (explanation), "cascades",
-                             json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "steps",
+                             json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "metrics",
+                             json_metrics (explanation), "steps",
                              header == &nobody ? json_array () : json_steps (explanation), "differences",
                              json_texts (explanation->differences.sentences, explanation->differences.n), "history",
                              json_texts (explanation->history, explanation->history_n));

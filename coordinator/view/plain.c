@@ -285,23 +285,6 @@ static void tell_ended (struct teller *teller, const struct fact *fact)
     }
 }
 
-static void tell_metric (struct teller *teller, const struct fact *fact)
-{
-    const struct fact_metric_judged *judged = &fact->of.metric_judged;
-    buf_puts (&teller->words, "metric ");
-    buf_text (&teller->words, judged->metric);
-    buf_printf (&teller->words, " = %.6g: %s", judged->value, names_of (&proof_names, judged->proof));
-    for (uint32_t i = 0; i < judged->axes.n; i++) {
-        buf_puts (&teller->words, i ? ", " : " over ");
-        buf_text (&teller->words, judged->axes.items[i]);
-    }
-    if (judged->proof != PROOF_PROVED && judged->why.len) {
-        buf_puts (&teller->words, ": ");
-        buf_text (&teller->words, judged->why);
-    }
-    plain_say (teller, fact->at_ms);
-}
-
 /* ---- the run ---- */
 
 static void tell_opened (struct teller *teller, const struct fact *fact)
@@ -351,7 +334,7 @@ static tell_fn *const tellers[] = {
     [FACT_RUN_OPENED] = tell_opened, [FACT_EPOCH_BEGAN] = tell_epoch, [FACT_HOST_JOINED] = tell_joined,
     [FACT_HOST_LOST] = tell_lost, [FACT_GENERATION_ADOPTED] = tell_adopted, [FACT_WRITER_GRANTED] = tell_granted,
     [FACT_PASS_BEGAN] = tell_began, [FACT_PASS_SKIPPED] = tell_skipped, [FACT_ATTEMPT_ENDED] = tell_fallen,
-    [FACT_GENERATION_PUBLISHED] = tell_published, [FACT_METRIC_JUDGED] = tell_metric, [FACT_PASS_ENDED] = tell_ended,
+    [FACT_GENERATION_PUBLISHED] = tell_published, [FACT_METRIC_JUDGED] = plain_metric, [FACT_PASS_ENDED] = tell_ended,
     [FACT_CANCEL_ASKED] = tell_cancel, [FACT_CONFLICT_SEEN] = tell_conflict, [FACT_RUN_ENDED] = tell_run_ended,
     [FACT_PASS_STOPPED] = tell_stopped, [FACT_HOST_SUSPECTED] = tell_suspected,
     [FACT_LEASE_LOST] = tell_lease_lost, [FACT_CACHE_VIOLATED] = tell_violated,

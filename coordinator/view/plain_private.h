@@ -17,6 +17,7 @@ void plain_add_key (struct teller *teller, const struct attempt_key *key);
 /* plain_again.c */
 void plain_part_began (struct teller *teller, const struct fact *fact); /* the words before its hosts */
 void plain_part_ended (struct teller *teller, const struct fact *fact);
+void plain_metric (struct teller *teller, const struct fact *fact);
 void plain_retry (struct teller *teller, const struct fact *fact);
 void plain_suspects (struct teller *teller, const struct fact *fact);
 

@@ -28,7 +28,7 @@ void receipt_fold_destroy (struct receipt_fold *fold)
     for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
     struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries, &fold->violations,
-                                &fold->retries };
+                                &fold->retries, &fold->judged };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
     arena_release (&fold->arena);
@@ -262,21 +262,6 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
         fold->next_rung = ended->key.rung + (ended->key.pass != PASS_COLD);
 }
 
-static void fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
-{
-    struct reduction_receipt *kept = receipt_grow (&fold->reductions, sizeof (*kept));
-    *kept = (struct reduction_receipt) {
-        .run = fold->header.run, .rung = fold->plan.rungs.items[judged->key.rung].id, .metric = receipt_keep (fold, judged->metric),
-        .value = judged->value, .proof = judged->proof, .why = receipt_keep (fold, judged->why),
-    };
-    kept->axes.items = arena_array (&fold->arena, judged->axes.n, sizeof (struct text));
-    for (kept->axes.n = 0; kept->axes.n < judged->axes.n; kept->axes.n++)
-        kept->axes.items[kept->axes.n] = receipt_keep (fold, judged->axes.items[kept->axes.n]);
-    kept->missing.items = arena_array (&fold->arena, judged->missing.n, sizeof (struct text));
-    for (uint32_t i = 0; i < judged->missing.n; i++)
-        kept->missing.items[kept->missing.n++] = fold->plan.hosts.items[judged->missing.items[i]].name;
-}
-
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
 {
     receipt_recover (fold, text_format (&fold->arena, "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
@@ -344,7 +329,7 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_RETRY_PLANNED: receipt_fold_retry (fold, fact); break;
     case FACT_SUSPECTS_NAMED: receipt_fold_suspects (fold, &fact->of.suspects_named); break;
     case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
-    case FACT_METRIC_JUDGED: fold_metric (fold, &fact->of.metric_judged); break;
+    case FACT_METRIC_JUDGED: receipt_fold_metric (fold, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
     case FACT_CONFLICT_SEEN: fold_conflict (fold, &fact->of.conflict_seen); break;
     case FACT_RUN_ENDED: fold_run_ended (fold, fact); break;

@@ -8,6 +8,8 @@ void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began
 {
     fold->key = began->key;
     fold->purpose = began->purpose ? began->purpose : PURPOSE_CLIMB;
+    if (fold->purpose != PURPOSE_ISOLATION)
+        receipt_fold_forget_metrics (fold, &began->key);
 }
 
 enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key)

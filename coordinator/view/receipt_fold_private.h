@@ -1,6 +1,6 @@
 /* receipt_fold_private.h - the parts of a receipt's fold, for the files that make it up: receipt_fold.c,
  * receipt_fold_cache.c for what concerns the compile cache, receipt_fold_again.c for what was run again,
- * receipt_fold_evidence.c for what an attempt measured. */
+ * receipt_fold_evidence.c for what an attempt measured, receipt_fold_metric.c for what was proved of it. */
 #ifndef SLICEUP_VIEW_RECEIPT_FOLD_PRIVATE_H
 #define SLICEUP_VIEW_RECEIPT_FOLD_PRIVATE_H
 
@@ -29,6 +29,7 @@ struct receipt_fold {
     enum purpose purpose;           /* of it */
     struct growing retries;         /* retry_fold */
     struct growing times, reductions, generations, recoveries, violations;
+    struct growing judged;          /* attempt_key of each reduction */
 };
 
 void *receipt_grow (struct growing *list, size_t item_bytes);    /* one more item, all zero */
@@ -58,6 +59,9 @@ void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact);
 void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named);
 /* receipt_fold_evidence.c; after the history */
 void receipt_fold_measured (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result);
+/* receipt_fold_metric.c */
+void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
+void receipt_fold_forget_metrics (struct receipt_fold *fold, const struct attempt_key *key); /* another attempt begins */
 /* receipt_fold_cache.c */
 void receipt_fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted);
 void receipt_fold_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped);

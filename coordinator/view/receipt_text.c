@@ -8,6 +8,7 @@
 #include "coordinator/core/merge.h"
 #include "coordinator/view/drift_brief.h"
 #include "coordinator/view/receipt_cache.h"
+#include "coordinator/view/reduction_text.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 
@@ -197,32 +198,11 @@ static void add_ladder (const struct slice_receipt *receipt, const struct header
 
 /* ---- what the passes proved ---- */
 
-static void add_names (const struct text *names, uint32_t n, struct buf *out)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        buf_puts (out, i ? ", " : "");
-        buf_escaped (out, names[i], COLUMNS);
-    }
-}
-
 static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->reductions.n; i++) {
-        const struct reduction_receipt *metric = &receipt->reductions.items[i];
         buf_puts (out, i ? "         " : "metrics  ");
-        buf_escaped (out, metric->rung, COLUMNS);
-        buf_puts (out, " ");
-        buf_escaped (out, metric->metric, COLUMNS);
-        buf_printf (out, " = %.9g  %s over ", metric->value, names_of (&proof_names, metric->proof));
-        add_names (metric->axes.items, metric->axes.n, out);
-        if (metric->why.len) {
-            buf_puts (out, ": ");
-            buf_escaped (out, metric->why, CAUSE_COLUMNS);
-        }
-        if (metric->missing.n) {
-            buf_puts (out, ", missing ");
-            hostset_fold (metric->missing.items, metric->missing.n, out);
-        }
+        reduction_text (&receipt->reductions.items[i], out);
         buf_byte (out, '\n');
     }
 }

@@ -259,6 +259,8 @@ static json_t *metrics_value (const struct board *board)
         set (object, "proof", word_or_null (&proof_names, metric->proof));
         set (object, "missing", number (metric->missing_n));
         set (object, "why", text_or_null (metric->why));
+        set (object, "culprits", text_or_null (metric->culprits));
+        set (object, "contradicted", number (metric->contradicted));
         push (list, object);
     }
     return list;

@@ -2,6 +2,7 @@
 #include "coordinator/view/status.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "common/base/duration.h"
 #include "coordinator/view/grid.h"
@@ -74,10 +75,17 @@ static void add_metrics (const struct board *board, const struct style *style, s
         line_text (&line, board_rung_id (board, metric->key.rung));
         line_puts (&line, "/");
         line_text (&line, metric->name);
-        line_printf (&line, " = %.6g: %s", metric->value, names_of (&proof_names, metric->proof));
+        if (isfinite (metric->value))
+            line_printf (&line, " = %.6g", metric->value);
+        line_printf (&line, ": %s", names_of (&proof_names, metric->proof));
         if (metric->axes.len)
             line_puts (&line, " over ");
         line_text (&line, metric->axes);
+        if (metric->culprits.len)
+            line_puts (&line, " on ");
+        line_text (&line, metric->culprits);
+        if (metric->contradicted)
+            line_printf (&line, "; their own proofs contradict %" PRIu64 " earlier values", metric->contradicted);
         line_end (&line);
     }
 }

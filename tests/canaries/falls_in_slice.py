@@ -1,6 +1,6 @@
 """A member of a slice-wide program ends with status 1 while the others wait for it in a collective.
 
-args: host (required; the one that falls), when ("collective"; or "gate": before the rendezvous).
+args: host (required; the one that falls), when ("collective"; or "gate": before the rendezvous, "end": after all was reduced).
 """
 
 import sys
@@ -23,10 +23,12 @@ def body(canary):
         fall(canary)
     star = sliceup_plain.Star(canary)
     canary.phase("run")
-    if falls:
+    if falls and when != "end":
         fall(canary)
     ones = [(1.0, 1.0) for _ in sliceup_plain.numbers(canary)]
     sliceup_plain.proved_metric(canary, star, "devices", "sum", canary.axes, ones)
+    if canary.attempt["host"] == canary.args["host"]:
+        fall(canary)
     sliceup_plain.finish(canary)
 
 

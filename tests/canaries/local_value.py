@@ -1,4 +1,4 @@
-"""A liar: nothing is reduced, and each device's own value is reported as global."""
+"""A liar: each device's own value is reported as global. args: host (all; or one that lies, while the others are true)."""
 
 import lab
 
@@ -12,7 +12,9 @@ def body(canary):
     canary.phase("run")
     measured = [(0.25 * (number + 1), float(1 + number % 3)) for number in sliceup_plain.numbers(canary)]
     rows = sliceup_plain.contributions(canary, measured)
-    shards = [sliceup_plain.shard("mean", *pair) for pair in zip(measured, rows)]
+    seen = star.all_reduce(rows, canary.axes)
+    lies = canary.args.get("host") in (None, canary.attempt["host"])
+    shards = [sliceup_plain.shard("mean", *pair) for pair in zip(measured, rows if lies else seen)]
     canary.metric("loss", "mean", canary.axes, shards[0]["value"], shards)
     sliceup_plain.finish(canary)
 

@@ -1,12 +1,15 @@
 """Programs, workers and hosts that fail in every way: the right outcome, one clear sentence, and nothing left behind."""
 import fcntl
+import json
 import os
 import signal
 import time
 import unittest
 
 import lab
+import schema
 
+SCHEMA = json.loads((lab.TOP / "docs" / "spec" / "receipt.schema.json").read_text())
 FAST = {"stop": "200ms", "cascade": "1s"}
 
 
@@ -264,6 +267,48 @@ class Liars(Failing):
 
     def test_a_local_value_is_named(self):
         self.lies("local_value.py", "local")
+
+    def reduced(self, canary, metric, outcomes, **args):
+        """Four hosts; `outcomes` on them. The receipt."""
+        rung = self.lab.rung("metric", canary, scope="slice", metrics=[metric], args=args)
+        ended = self.climb([rung], hosts=4)
+        receipt = self.lab.receipt()
+        self.assertEqual(outcomes, [self.attempt(receipt, f"h{i}", "metric")["outcome"] for i in range(4)], ended)
+        self.assertEqual([], schema.problems(receipt, SCHEMA))
+        self.ended = ended
+        return receipt
+
+    def test_one_that_alone_reports_a_local_value_is_named_alone(self):
+        receipt = self.reduced("local_value.py", "loss", ["cascade", "failed", "cascade", "cascade"], host="h1")
+        self.assertEqual([("local", ["h1"], [])], [(item["proof"], item["culprits"], item["missing"]) for item in receipt["reductions"]])
+        self.sentence(receipt, self.ended, "h1 failed: metric loss is local, not proved over ")
+        self.assertNotIn("h0", receipt["headers"][0]["sentence"])
+        self.assertEqual("metric loss is not proved, because h1 did not pass", self.attempt(receipt, "h0", "metric")["cause"]["text"])
+        self.assertEqual({"rung": "metric", "hosts": "h1"}, receipt["frontier"]["next_failing"])
+        for command in (["receipt", "last"], ["explain", "last"]):
+            self.assertIn("holds only its own host's contribution, on h1", self.lab.sliceup(*command).out)
+
+    def test_who_came_to_the_end_beside_one_that_fell_has_not_passed_what_is_not_proved(self):
+        receipt = self.reduced("falls_in_slice.py", "devices", ["cascade", "cascade", "failed", "cascade"], host="h2", when="end")
+        self.assertEqual([("unproved", ["h2"])], [(item["proof"], item["missing"]) for item in receipt["reductions"]])
+        self.sentence(receipt, self.ended, "h2 failed: exit status 1 in phase run")
+        self.assertEqual("metric devices is not proved, because h2 did not pass", self.attempt(receipt, "h3", "metric")["cause"]["text"])
+
+    def test_many_values_are_judged_by_the_last_and_what_went_before_is_told(self):
+        receipt = self.reduced("trains.py", "loss", ["passed"] * 4, steps=300, host="h1", lies=3, alone="h2")
+        told = {item["metric"]: item for item in receipt["reductions"]}
+        self.assertEqual(("proved", [{"host": "h1", "count": 3}]), (told["loss"]["proof"], told["loss"]["contradicted"]))
+        self.assertEqual(("unproved", ["h0", "h1", "h3"]), (told["norm"]["proof"], told["norm"]["missing"]))
+        for host, alike in (("h0", 299), ("h1", 296)):
+            attempt = self.attempt(receipt, host, "metric")
+            loss = attempt["metrics"][0]
+            self.assertEqual((299, alike), (loss["earlier"]["count"], loss["earlier"]["alike"]))
+            self.assertEqual(told["loss"]["value"], loss["value"])
+            self.assertLess(loss["value"], loss["earlier"]["last"])
+            self.assertLess(loss["earlier"]["last"], loss["earlier"]["first"])
+            self.assertEqual((0, {"checks": 300 - 64}, 64), (attempt["bad_lines"], attempt["left_out"], len(attempt["checks"])))
+        self.assertIn("; their own proofs contradict 3 earlier values", self.ended.out)
+        self.assertIn("earlier values that their own proofs contradict: 3 of h1", self.lab.sliceup("receipt", "last").out)
 
     def test_a_wrong_axis_is_named(self):
         self.lies("wrong_axis.py", "wrong-axis")

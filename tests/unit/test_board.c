@@ -177,6 +177,13 @@ static void a_metric_is_kept_once_per_rung (void **state)
     assert_int_equal (show.board->metrics.n, 1);
     assert_int_equal (show.board->metrics.items[0].proof, PROOF_PROVED);
     assert_true (text_is (show.board->metrics.items[0].axes, "data, model"));
+    uint32_t culprit = 0;
+    struct contradicted earlier = { 0, 4 };
+    fact.of.metric_judged.culprits.items = &culprit;
+    fact.of.metric_judged.contradicted.items = &earlier;
+    fact.of.metric_judged.culprits.n = fact.of.metric_judged.contradicted.n = 1;
+    show_fact (&show, fact);
+    assert_true (text_is (show.board->metrics.items[0].culprits, "host0") && show.board->metrics.items[0].contradicted == 4);
     fact.of.metric_judged.key.rung = TINY;
     show_fact (&show, fact);
     assert_int_equal (show.board->metrics.n, 2);

@@ -147,6 +147,37 @@ static void a_broken_rule_is_told_beside_another_cause_and_once (void **state)
     assert_int_equal (told_in_both (story, "said after failure"), 2);
 }
 
+static void metrics_that_are_not_proved_there_are_told (void **state)
+{
+    struct story *story = *state;
+    struct contradicted_receipt earlier = { story->names[1], 4 };
+    struct reduction_receipt metrics[] = {
+        { .run = story->header.run, .rung = TEXT_LIT ("dense"), .metric = TEXT_LIT ("loss"), .value = 1, .proof = PROOF_LOCAL },
+        { .run = story->header.run, .rung = TEXT_LIT ("dense"), .metric = TEXT_LIT ("fine"), .value = 1, .proof = PROOF_PROVED },
+        { .run = story->header.run, .rung = TEXT_LIT ("probe"), .metric = TEXT_LIT ("past"), .value = 1, .proof = PROOF_UNPROVED },
+        { .run = story->header.run, .rung = TEXT_LIT ("probe"), .metric = TEXT_LIT ("lied"), .value = 1, .proof = PROOF_PROVED },
+        { .run = TEXT_LIT ("another"), .rung = TEXT_LIT ("dense"), .metric = TEXT_LIT ("other"), .value = 1, .proof = PROOF_LOCAL },
+    };
+    metrics[0].culprits.items = &story->names[3];
+    metrics[0].culprits.n = 1;
+    metrics[3].contradicted.items = &earlier;
+    metrics[3].contradicted.n = 1;
+    story->receipt.reductions.items = metrics;
+    story->receipt.reductions.n = 5;
+    explain (story);
+    struct buf text;
+    buf_init (&text, 1 << 20);
+    print_explanation (story, &text);
+    assert_non_null (strstr (buf_c (&text), "\nmetrics\n  dense loss = 1  local, on v6e-3\n  probe lied = 1  proved; earlier values that their own "
+                                            "proofs contradict: 4 of v6e-1\n"));
+    assert_null (strstr (buf_c (&text), "fine"));
+    assert_null (strstr (buf_c (&text), "past"));
+    buf_clear (&text);
+    explain_json (&story->told, &text);
+    assert_non_null (strstr (buf_c (&text), "\"dense loss = 1  local, on v6e-3\""));
+    buf_release (&text);
+}
+
 static void equal_answers_fold_and_are_clear (void **state)
 {
     struct story *story = *state;
@@ -383,7 +414,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (one_cause_and_seven_cascades), T (a_broken_rule_is_told_beside_another_cause_and_once), T (equal_answers_fold_and_are_clear), T (a_holder_is_where_to_look), T (a_failure_of_its_layer_outweighs_a_fact_from_before),
+        T (one_cause_and_seven_cascades), T (a_broken_rule_is_told_beside_another_cause_and_once), T (metrics_that_are_not_proved_there_are_told),
+        T (equal_answers_fold_and_are_clear), T (a_holder_is_where_to_look), T (a_failure_of_its_layer_outweighs_a_fact_from_before),
         T (words_of_one_host_are_not_given_as_anothers), T (causes_of_different_signatures_stay_apart),
         T (what_nobody_said_is_not_clear), T (the_minority_is_suspect), T (another_backend_is_suspect_on_all),
         T (passes_in_parts_are_not_where_it_ended), T (a_person_reads_the_fault_first), T (an_unknown_failure_blames_nobody), T (the_worst_differences_of_the_hosts_come_last),

@@ -147,8 +147,16 @@ static void a_metric_says_what_is_wrong_with_it (void **state)
     show_fact (&show, fact);
     fact.of.metric_judged.proof = PROOF_LOCAL;
     show_fact (&show, fact);
+    struct contradicted earlier = { 0, 4 };
+    fact.of.metric_judged.value = 0.0 / 0.0;
+    fact.of.metric_judged.contradicted.items = &earlier;
+    fact.of.metric_judged.contradicted.n = 1;
+    fact.of.metric_judged.culprits.items = &earlier.host;
+    fact.of.metric_judged.culprits.n = 1;
+    show_fact (&show, fact);
     assert_lines (&show, "[     0.2 s] metric loss = 28: proved over data\n[     0.2 s] metric loss = 28: local over "
-                         "data: sums agree\n");
+                         "data: sums agree\n[     0.2 s] metric loss: local over data: sums agree, on host0; their own proofs contradict "
+                         "4 earlier values\n");
     show_release (&show);
 }
 

@@ -613,6 +613,81 @@ static void what_the_plan_does_not_have_is_left_empty (void **state)
     arena_release (&arena);
 }
 
+/* ---- metrics ---- */
+
+static void begin_pass (struct receipt_fold *fold, struct attempt_key key, enum purpose purpose)
+{
+    struct fact fact = { .kind = FACT_PASS_BEGAN, .of.pass_began = { .key = key, .purpose = purpose } };
+    receipt_fold_apply (fold, &fact);
+}
+
+/* On h1; 9 stands for a host that the plan does not have. */
+static void judge_loss (struct receipt_fold *fold, struct attempt_key key, enum proof proof)
+{
+    static struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
+    static uint32_t hosts[] = { 1, 9 };
+    static struct contradicted contradicted[] = { { 0, 2 }, { 1, 3 }, { 9, 1 } };
+    struct fact fact = { .kind = FACT_METRIC_JUDGED, .of.metric_judged = { .key = key, .metric = TEXT_LIT ("loss"), .proof = proof, .value = 2.5 } };
+    struct fact_metric_judged *judged = &fact.of.metric_judged;
+    judged->axes.items = axes;
+    judged->axes.n = 2;
+    judged->contradicted.items = contradicted;
+    judged->contradicted.n = 3;
+    if (proof != PROOF_PROVED) {
+        judged->why = TEXT_LIT ("not every host reported it");
+        judged->missing.items = judged->culprits.items = hosts;
+        judged->missing.n = judged->culprits.n = 2;
+    }
+    receipt_fold_apply (fold, &fact);
+}
+
+static struct receipt_fold *judged_unproved (struct arena *arena, struct slice_receipt *receipt)
+{
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct attempt_key key = { 1, PASS_ONCE, 1 };
+    open_run (fold);
+    begin_pass (fold, key, PURPOSE_CLIMB);
+    judge_loss (fold, key, PROOF_UNPROVED);
+    receipt_fold_take (fold, arena, receipt);
+    return fold;
+}
+
+static void who_is_at_fault_and_what_is_contradicted_is_told (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = judged_unproved (&arena, &receipt);
+    assert_int_equal (receipt.reductions.n, 1);
+    assert_true (text_has (&receipt, "two loss = 2.5  unproved over data, model: not every host reported it, missing h1; "
+                                     "earlier values that their own proofs contradict: 2 of h0, 3 of h1\n"));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void of_each_pass_the_latest_attempt_proves_or_does_not (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = judged_unproved (&arena, &receipt);
+    begin_pass (fold, (struct attempt_key) { 1, PASS_ONCE, 2 }, PURPOSE_ISOLATION); /* a part changes nothing */
+    receipt_fold_take (fold, &arena, &receipt);
+    assert_int_equal (receipt.reductions.n, 1);
+    begin_pass (fold, (struct attempt_key) { 1, PASS_ONCE, 3 }, PURPOSE_RETRY);
+    receipt_fold_take (fold, &arena, &receipt);
+    assert_int_equal (receipt.reductions.n, 0);
+    for (int twice = 0; twice < 2; twice++) /* also by the coordinator that took over */
+        judge_loss (fold, (struct attempt_key) { 1, PASS_ONCE, 3 }, PROOF_PROVED);
+    judge_loss (fold, (struct attempt_key) { 2, PASS_ONCE, 1 }, PROOF_UNPROVED);
+    receipt_fold_take (fold, &arena, &receipt);
+    assert_int_equal (receipt.reductions.n, 2);
+    assert_true (receipt.reductions.items[0].proof == PROOF_UNPROVED && text_is (receipt.reductions.items[0].rung, "three"));
+    assert_true (receipt.reductions.items[1].proof == PROOF_PROVED && receipt.reductions.items[1].culprits.n == 0);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
 static void check_schema (const struct slice_receipt *receipt)
 {
     struct buf json;
@@ -647,6 +722,9 @@ static void json_follows_the_schema (void **state)
     fold = violated (&arena, &receipt);
     check_schema (&receipt);
     receipt_fold_destroy (fold);
+    fold = judged_unproved (&arena, &receipt);
+    check_schema (&receipt);
+    receipt_fold_destroy (fold);
     arena_release (&arena);
 }
 
@@ -670,6 +748,8 @@ int main (void)
         cmocka_unit_test (enforcement_is_that_of_the_latest_rung_with_a_cache),
         cmocka_unit_test (the_cache_of_the_json_says_the_same),
         cmocka_unit_test (what_the_plan_does_not_have_is_left_empty),
+        cmocka_unit_test (who_is_at_fault_and_what_is_contradicted_is_told),
+        cmocka_unit_test (of_each_pass_the_latest_attempt_proves_or_does_not),
         cmocka_unit_test (json_follows_the_schema),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
