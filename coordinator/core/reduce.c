@@ -229,7 +229,8 @@ static void count_contradicted (const struct reduce_input *in, const struct repo
     for (uint32_t host = 0; host < in->hosts; host++) {
         const struct earlier *earlier = &in->metrics[host]->earlier;
         uint64_t alike = earlier->alike < earlier->count ? earlier->alike : earlier->count;
-        out->contradicted[host] = reports[host].sums ? earlier->count - alike : alike;
+        uint64_t count = reports[host].sums ? earlier->count - alike : alike;
+        out->contradicted[host] = count < UINT32_MAX ? count : UINT32_MAX; /* a worker may lie; views add them up */
     }
 }
 

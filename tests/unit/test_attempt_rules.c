@@ -54,6 +54,17 @@ static void who_waits_at_no_gate_is_told_to_leave (void **state)
     assert_int_equal (r->code, 7);
 }
 
+/* Both lines may still be in the socket when the program is gone. */
+static void what_comes_after_done_counts_also_when_the_program_has_ended (void **state)
+{
+    struct bench *b = *state;
+    use_canary (b, "done()\nsay(type='fact', name='late', value='1')\nos._exit(0)\n");
+    const struct result *r = run (b);
+    assert_true (r->done && r->code == 0 && r->facts.n == 0);
+    assert_int_equal (r->bad_lines, 1);
+    has (r->bad_line, "fact: said after done, which is the last line");
+}
+
 /* What is on its way to somebody is held, though nobody has taken it yet. */
 static void a_descriptor_that_outlives_the_program_is_seen (void **state)
 {
@@ -93,6 +104,7 @@ int main (int argc, char **argv)
         T (a_gate_that_was_opened_is_not_opened_again),
         T (the_ninth_gate_is_one_too_many),
         T (who_waits_at_no_gate_is_told_to_leave),
+        T (what_comes_after_done_counts_also_when_the_program_has_ended),
         T (a_descriptor_that_outlives_the_program_is_seen),
         T (half_a_line_of_a_program_that_was_stopped_is_no_violation),
     };

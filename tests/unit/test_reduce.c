@@ -421,6 +421,9 @@ static void earlier_values_are_held_against_the_sums_that_are_right (void **stat
     scene.metrics[0].earlier = (struct earlier) { .count = 1, .alike = 99 }; /* a worker lies */
     scene_judge (&scene);
     assert_int_equal (scene.verdict.contradicted[0], 0);
+    scene.metrics[0].earlier = (struct earlier) { .count = INT64_MAX };
+    scene_judge (&scene);
+    assert_int_equal (scene.verdict.contradicted[0], UINT32_MAX);
 }
 
 static void last_values_of_different_steps_are_told_by_their_number (void **state)
