@@ -28,7 +28,7 @@ struct viewer {
 static struct parcel *take_all (struct viewer *viewer, bool *closing)
 {
     struct timespec until;
-    clock_gettime (CLOCK_REALTIME, &until);
+    clock_gettime (CLOCK_MONOTONIC, &until);
     until.tv_nsec += REDRAW_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
@@ -51,7 +51,7 @@ static void show_all (struct live *live, struct parcel *parcel, struct arena *ar
         struct fact fact;
         arena_reset (arena);
         if (wire_get_fact (parcel->bytes, &fact, arena, NULL) == 0)
-            live_fact (live, &fact);
+            live_fact (live, &fact, (struct live_now) { clock_boot_ms (), clock_wall_ms () });
         mem_free (parcel);
         parcel = next;
     }
@@ -64,7 +64,7 @@ static void *viewer_run (void *owner)
     struct arena arena = { 0 };
     for (bool closing = false; !closing;) {
         show_all (live, take_all (viewer, &closing), &arena);
-        live_tick (live, clock_wall_ms ());
+        live_tick (live, clock_boot_ms ());
     }
     live_close (live);
     arena_release (&arena);
@@ -74,11 +74,15 @@ static void *viewer_run (void *owner)
 struct viewer *viewer_open (const struct live_options *look, struct err *err)
 {
     struct viewer *viewer = mem_alloc (sizeof (*viewer));
+    pthread_condattr_t monotonic;
     viewer->look = *look;
     viewer->end = &viewer->first;
     buf_init (&viewer->frame, QUEUED_MAX_BYTES);
     pthread_mutex_init (&viewer->lock, NULL);
-    pthread_cond_init (&viewer->given, NULL);
+    pthread_condattr_init (&monotonic);
+    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init (&viewer->given, &monotonic);
+    pthread_condattr_destroy (&monotonic);
     if (pthread_create (&viewer->thread, NULL, viewer_run, viewer) == 0)
         return viewer;
     err_set (err, ERR_IO, "could not start the thread of the live view");

@@ -35,7 +35,7 @@ struct watcher {
 static void on_fact (void *owner, const struct fact *fact)
 {
     struct watcher *watcher = owner;
-    live_fact (watcher->live, fact);
+    live_fact (watcher->live, fact, (struct live_now) { clock_boot_ms (), clock_wall_ms () });
 }
 
 static void leave (struct watcher *watcher, int status)
@@ -162,7 +162,7 @@ static void each_pass (void *owner)
     }
     if (watcher->err.code)
         return; /* the end of it is told, and nothing that was not read */
-    live_tick (watcher->live, clock_wall_ms ());
+    live_tick (watcher->live, now_ms);
     if (live_board (watcher->live)->ended)
         leave (watcher, (int) live_board (watcher->live)->exit_status);
     loop_deadline (watcher->loop, now_ms + REDRAW_MS);

@@ -199,9 +199,9 @@ struct jump *jump_open (const struct login *login, const char *address, uint16_t
 void jump_close (struct jump *jump)
 {
     struct timespec until;
-    if (write (jump->wake_fd, &(uint64_t) { 1 }, sizeof (uint64_t)) < 0 || clock_gettime (CLOCK_REALTIME, &until) != 0)
+    if (write (jump->wake_fd, &(uint64_t) { 1 }, sizeof (uint64_t)) < 0 || clock_gettime (CLOCK_MONOTONIC, &until) != 0)
         return; /* the process ends soon, and with it the thread */
     until.tv_sec += END_WAIT_S;
-    if (pthread_timedjoin_np (jump->thread, NULL, &until) == 0)
+    if (pthread_clockjoin_np (jump->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
         jump_free (jump);
 }

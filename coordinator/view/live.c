@@ -10,7 +10,6 @@
 #include "coordinator/view/plain.h"
 
 enum {
-    REDRAW_MS = 200,
     REDRAW_LEAST_MS = 100,
     QUIET_MS = 10000,
     QUIET_AGAIN_MS = 30000,
@@ -29,12 +28,13 @@ struct live {
     struct buf screen, shown;       /* the grid being drawn, and the one that is on the screen */
     struct text notable[NOTABLE_KEPT]; /* the newest last; owned */
     uint32_t notable_n;
-    uint64_t wall_ms;               /* as last told */
+    uint64_t now_ms;                /* boot clock, as last told; 0: it was not */
+    uint64_t heard_ms, lag_ms;      /* of the newest fact: when it was heard, and how old it was then */
     uint64_t frozen_ms;             /* run clock; UINT64_MAX: it runs */
-    uint64_t said_ms;               /* plain: wall clock of the last line */
+    uint64_t said_ms;               /* plain: when the last line was */
     bool remarked;                  /* plain: what is waited for was said since */
     bool drawn;
-    uint64_t drawn_ms;              /* wall clock of the last redraw */
+    uint64_t drawn_ms;              /* when it was redrawn last */
 };
 
 struct live *live_open (const struct live_options *options)
@@ -67,7 +67,18 @@ static void print (struct live *live, const struct buf *bytes)
 
 static uint64_t run_now_ms (const struct live *live)
 {
-    return live->frozen_ms != UINT64_MAX ? live->frozen_ms : board_now_ms (live->board, live->wall_ms);
+    if (live->frozen_ms != UINT64_MAX)
+        return live->frozen_ms;
+    return live->board->clock_ms + (live->board->ended ? 0 : live->lag_ms + (live->now_ms - live->heard_ms));
+}
+
+/* Before it is told for the first time, nothing was quiet. */
+static void take_time (struct live *live, uint64_t boot_ms)
+{
+    if (live->now_ms == 0)
+        live->said_ms = live->heard_ms = boot_ms;
+    if (boot_ms > live->now_ms)
+        live->now_ms = boot_ms;
 }
 
 /* ---- lines ---- */
@@ -102,15 +113,24 @@ static void tell_lines (struct live *live)
         print (live, &live->lines);
     else
         keep_lines (live);
-    live->said_ms = live->wall_ms;
+    live->said_ms = live->now_ms;
     live->remarked = false;
 }
 
-void live_fact (struct live *live, const struct fact *fact)
+/* How old it is, only the wall clocks of two processes tell; how time goes on from there is not for them to say. */
+static void take_age (struct live *live, const struct fact *fact, uint64_t wall_ms)
+{
+    if (fact->at_ms < live->board->clock_ms)
+        return;
+    live->heard_ms = live->now_ms;
+    live->lag_ms = wall_ms > fact->wall_ms ? wall_ms - fact->wall_ms : 0;
+}
+
+void live_fact (struct live *live, const struct fact *fact, struct live_now now)
 {
     struct style uncut = { .unicode = live->style.unicode };
-    if (fact->wall_ms > live->wall_ms)
-        live->wall_ms = fact->wall_ms;
+    take_time (live, now.boot_ms);
+    take_age (live, fact, now.wall_ms);
     board_apply (live->board, fact);
     buf_clear (&live->lines);
     plain_fact (live->board, fact, &uncut, &live->lines);
@@ -208,30 +228,25 @@ static uint64_t quiet_until_ms (const struct live *live)
 static void remark_waiting (struct live *live)
 {
     struct style uncut = { .unicode = live->style.unicode };
-    if (live->wall_ms < quiet_until_ms (live) || live->frozen_ms != UINT64_MAX)
+    if (live->now_ms < quiet_until_ms (live) || live->frozen_ms != UINT64_MAX)
         return;
     buf_clear (&live->lines);
     plain_waiting (live->board, run_now_ms (live), &uncut, &live->lines);
     tell_lines (live);
-    live->said_ms = live->wall_ms;
+    live->said_ms = live->now_ms;
     live->remarked = true;
 }
 
-void live_tick (struct live *live, uint64_t now_wall_ms)
+void live_tick (struct live *live, uint64_t boot_ms)
 {
-    live->wall_ms = now_wall_ms;
-    bool due = now_wall_ms < live->drawn_ms || now_wall_ms >= live->drawn_ms + REDRAW_LEAST_MS;
+    take_time (live, boot_ms);
     if (live->options.plain) {
         remark_waiting (live);
-    } else if (due) { /* whoever ticks with every fact must not draw with every heartbeat */
+    } else if (live->now_ms >= live->drawn_ms + REDRAW_LEAST_MS) {
+        /* whoever ticks with every fact must not draw with every heartbeat */
         redraw (live);
-        live->drawn_ms = now_wall_ms;
+        live->drawn_ms = live->now_ms;
     }
-}
-
-uint64_t live_deadline_ms (const struct live *live)
-{
-    return live->options.plain ? quiet_until_ms (live) : live->wall_ms + REDRAW_MS;
 }
 
 /* The end of it goes into the scrollback: every rung, however many lines that takes. */

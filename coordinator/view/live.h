@@ -2,9 +2,9 @@
  *
  * The grid lies below the cursor, which rests on an empty line above it: what others print (a log line, an echoed ^C)
  * lands there and stays, and the grid moves down. The cursor is hidden only while drawing, so whatever ends this
- * process leaves a usable terminal. The size is asked anew for each redraw. Knows no clock: it is told the wall clock.
- * Does not own the stream. One thread. A stream that can no longer be written is noticed by its owner; nothing here
- * fails. */
+ * process leaves a usable terminal. The size is asked anew for each redraw. Knows no clock: it is told the time, and
+ * waits by the boot clock, which never jumps; the wall clock says only how old a fact was when it came. Does not own the
+ * stream. One thread. A stream that can no longer be written is noticed by its owner; nothing here fails. */
 #ifndef SLICEUP_VIEW_LIVE_H
 #define SLICEUP_VIEW_LIVE_H
 
@@ -19,14 +19,14 @@ struct live_options {
     FILE *out;
 };
 
+struct live_now { uint64_t boot_ms, wall_ms; };
+
 struct live;
 struct live *live_open (const struct live_options *options);
-void live_fact (struct live *live, const struct fact *fact);
+void live_fact (struct live *live, const struct fact *fact, struct live_now now);
 /* Redraws, when there is something new to see; a plain view says now and then what is waited for. Some five times a
  * second. */
-void live_tick (struct live *live, uint64_t now_wall_ms);
-/* When live_tick is wanted next, by the wall clock it was told last. */
-uint64_t live_deadline_ms (const struct live *live);
+void live_tick (struct live *live, uint64_t boot_ms);
 /* A remark that is no fact, e.g. "the coordinator is gone"; one line, escaped. */
 void live_say (struct live *live, const char *remark);
 /* While nothing can be heard of the run, its clock stands still. */
