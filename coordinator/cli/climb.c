@@ -9,7 +9,7 @@
 
 #include "common/base/buf.h"
 #include "common/io/atomic_file.h"
-#include "common/io/clock.h"
+#include "common/wire/wire.h"
 #include "coordinator/io/driver.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/receipt_files.h"
@@ -22,15 +22,23 @@ struct climber {
     struct loop *loop;
     uint32_t interrupts;
     char sentence[4096];            /* of RUN_ENDED */
-    bool replaying;
 };
 
-static void on_fact (void *owner, const struct fact *fact)
+static void take_sentence (struct climber *climber, struct text bytes)
+{
+    struct arena arena = { 0 };
+    struct fact fact;
+    if (wire_get_fact (bytes, &fact, &arena, NULL) == 0)
+        snprintf (climber->sentence, sizeof (climber->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
+    arena_release (&arena);
+}
+
+static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
 {
     struct climber *climber = owner;
-    if (fact->kind == FACT_RUN_ENDED)
-        snprintf (climber->sentence, sizeof (climber->sentence), "%.*s", TEXT_ARG (fact->of.run_ended.sentence));
-    viewer_fact (climber->viewer, fact);
+    if (kind == FACT_RUN_ENDED)
+        take_sentence (climber, bytes);
+    viewer_fact (climber->viewer, kind, bytes);
 }
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. */

@@ -21,7 +21,6 @@ struct viewer {
     size_t queued_bytes;
     uint64_t left_out;          /* facts that the view never got */
     bool closing;
-    struct buf frame;           /* the handing thread's alone */
 };
 
 /* Everything that waits, or NULL after one redraw's time. */
@@ -77,7 +76,6 @@ struct viewer *viewer_open (const struct live_options *look, struct err *err)
     pthread_condattr_t monotonic;
     viewer->look = *look;
     viewer->end = &viewer->first;
-    buf_init (&viewer->frame, QUEUED_MAX_BYTES);
     pthread_mutex_init (&viewer->lock, NULL);
     pthread_condattr_init (&monotonic);
     pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
@@ -90,34 +88,32 @@ struct viewer *viewer_open (const struct live_options *look, struct err *err)
     return NULL;
 }
 
-static bool has_room (struct viewer *viewer, enum fact_kind kind)
+static bool has_room (struct viewer *viewer, enum fact_kind kind, size_t len)
 {
     size_t most = fact_is_soft (kind) ? SOFT_MAX_BYTES : QUEUED_MAX_BYTES;
-    if (viewer->queued_bytes + viewer->frame.len <= most)
+    if (viewer->queued_bytes + len <= most)
         return true;
     viewer->left_out++;
     return false;
 }
 
-static struct parcel *wrap (const struct buf *frame)
+static struct parcel *wrap (struct text fact)
 {
-    struct parcel *parcel = mem_alloc (sizeof (*parcel) + frame->len);
+    struct parcel *parcel = mem_alloc (sizeof (*parcel) + fact.len);
     char *bytes = (char *) (parcel + 1);
-    memcpy (bytes, frame->ptr, frame->len);
-    parcel->bytes = (struct text) { bytes, (uint32_t) frame->len };
+    memcpy (bytes, fact.ptr, fact.len);
+    parcel->bytes = (struct text) { bytes, fact.len };
     return parcel;
 }
 
-void viewer_fact (struct viewer *viewer, const struct fact *fact)
+void viewer_fact (struct viewer *viewer, enum fact_kind kind, struct text bytes)
 {
-    buf_clear (&viewer->frame);
-    wire_put_fact (&viewer->frame, fact);
     pthread_mutex_lock (&viewer->lock);
-    if (!viewer->frame.overflow && has_room (viewer, fact->kind)) {
-        struct parcel *parcel = wrap (&viewer->frame);
+    if (has_room (viewer, kind, bytes.len)) {
+        struct parcel *parcel = wrap (bytes);
         *viewer->end = parcel;
         viewer->end = &parcel->next;
-        viewer->queued_bytes += viewer->frame.len;
+        viewer->queued_bytes += bytes.len;
         pthread_cond_signal (&viewer->given);
     }
     pthread_mutex_unlock (&viewer->lock);
@@ -134,6 +130,5 @@ void viewer_close (struct viewer *viewer)
     pthread_join (viewer->thread, NULL);
     pthread_cond_destroy (&viewer->given);
     pthread_mutex_destroy (&viewer->lock);
-    buf_release (&viewer->frame);
     mem_free (viewer);
 }

@@ -11,7 +11,8 @@
 
 struct viewer;
 struct viewer *viewer_open (const struct live_options *look, struct err *err);
-void viewer_fact (struct viewer *viewer, const struct fact *fact);  /* never blocks */
+/* `bytes`: the fact's wire encoding; copied. Never blocks. */
+void viewer_fact (struct viewer *viewer, enum fact_kind kind, struct text bytes);
 void viewer_close (struct viewer *viewer);                          /* shows what was handed over, then ends */
 
 #endif

@@ -210,7 +210,7 @@ static int replay_fact (void *owner, uint64_t index, struct text bytes, struct e
     }
     coord_apply (replay->driver->coord, &fact);
     if (replay->driver->options.watch)
-        replay->driver->options.watch (replay->driver->options.owner, &fact);
+        replay->driver->options.watch (replay->driver->options.owner, fact.kind, bytes);
     replay->driver->recorded_index = index;
     return 0;
 }

@@ -11,7 +11,8 @@
 #include "coordinator/core/coord.h"
 #include "coordinator/io/run_dir.h"
 
-typedef void driver_fact_fn (void *owner, const struct fact *fact); /* every fact, soft ones too, as it is applied */
+/* Every fact as the journal has it, soft ones too, once it and all before it are durable. `bytes`: its wire encoding. */
+typedef void driver_fact_fn (void *owner, enum fact_kind kind, struct text bytes);
 struct driver_options {
     const struct run_dir *dir;
     const struct log *log;

@@ -23,8 +23,6 @@ static void fail_stop (struct driver *driver, const struct fact *fact)
 static void driver_record (struct driver *driver, struct fact *fact)
 {
     fact->wall_ms = clock_wall_ms ();
-    if (driver->options.watch)
-        driver->options.watch (driver->options.owner, fact);
     buf_clear (&driver->frame);
     wire_put_fact (&driver->frame, fact);
     if (driver->frame.overflow || !record_check (fact_body (fact->kind), &fact->of, NULL)) {
@@ -40,6 +38,7 @@ static void driver_record (struct driver *driver, struct fact *fact)
         return; /* a disk that stalls must not fill memory with heartbeats; monitors learn from the next ones */
     struct held *held = held_add (&driver->held, driver->recorded_index);
     held->kind = HELD_PUBLISH;
+    held->fact = fact->kind;
     held_own (held, buf_as_text (&driver->frame));
 }
 
@@ -233,6 +232,14 @@ static void driver_perform (struct driver *driver, const struct held *held)
     }
 }
 
+/* The view here and the monitors elsewhere are shown the same, at the same moment. */
+static void driver_publish (struct driver *driver, const struct held *held)
+{
+    if (driver->options.watch)
+        driver->options.watch (driver->options.owner, held->fact, held->bytes);
+    hub_publish (driver->hub, held->bytes.ptr, held->bytes.len);
+}
+
 /* An effect may lead to a step, and that to further effects: they queue behind, and this loop goes on to them. */
 void driver_release_held (struct driver *driver)
 {
@@ -245,7 +252,7 @@ void driver_release_held (struct driver *driver)
         *held = (struct held) { 0 };
         held_done (&driver->held);
         if (taken.kind == HELD_PUBLISH)
-            hub_publish (driver->hub, taken.bytes.ptr, taken.bytes.len);
+            driver_publish (driver, &taken);
         else
             driver_perform (driver, &taken);
         mem_free ((void *) taken.bytes.ptr);

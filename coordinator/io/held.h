@@ -9,6 +9,7 @@ struct held {
     enum held_kind kind;
     uint64_t after_index;       /* the last durable fact before it */
     enum effect_kind effect;
+    enum fact_kind fact;        /* PUBLISH */
     uint32_t host;
     uint32_t exit_status;
     struct text bytes;          /* SEND, PUBLISH: the frame; ADMIT, FIND, TOKEN: the text. Owned */

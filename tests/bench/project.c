@@ -5,6 +5,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "common/wire/wire.h"
 #include "coordinator/io/driver.h"
 #include "usage.h"
 
@@ -104,13 +105,23 @@ static void note_ended (struct project *project, const struct fact_pass_ended *e
     figures->rss_peak_kib = usage_rss_peak_kib ();
 }
 
-static void on_fact (void *owner, const struct fact *fact)
+static void read_ended (struct project *project, struct text bytes)
+{
+    struct arena arena = { 0 };
+    struct fact fact;
+    if (wire_get_fact (bytes, &fact, &arena, NULL) < 0)
+        bench_die ("a fact cannot be read");
+    note_ended (project, &fact.of.pass_ended);
+    arena_release (&arena);
+}
+
+static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
 {
     struct project *project = owner;
-    switch (fact->kind) {
+    switch (kind) {
     case FACT_HOST_JOINED: note_joined (project); break;
     case FACT_PASS_BEGAN: note_began (project); break;
-    case FACT_PASS_ENDED: note_ended (project, &fact->of.pass_ended); break;
+    case FACT_PASS_ENDED: read_ended (project, bytes); break;
     default: break;
     }
 }

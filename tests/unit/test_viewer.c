@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
+#include "common/wire/wire.h"
 #include "coordinator/cli/viewer.h"
 #include "coordinator/view/live.h"
 #include "view_fixture.h"
@@ -83,7 +84,11 @@ static void a_grid_is_redrawn_whatever_becomes_of_the_wall_clock (void **state)
         atomic_store (&wall_set_ms, 0);
         struct viewer *viewer = viewer_open (&look, NULL);
         struct fact fact = opened (&show);
-        viewer_fact (viewer, &fact);
+        struct buf bytes;
+        buf_init (&bytes, 1 << 20);
+        wire_put_fact (&bytes, &fact);
+        viewer_fact (viewer, fact.kind, buf_as_text (&bytes));
+        buf_release (&bytes);
         assert_true (drawings (stream, 2) >= 2);
         atomic_store (&wall_set_ms, sets[i]);
         assert_true (drawings (stream, 8) >= 8);

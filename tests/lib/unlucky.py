@@ -1,0 +1,15 @@
+"""unlucky.py - a `sliceup` whose machine dies or stalls at a chosen moment (tests/plugins/unlucky.c)."""
+import lab
+
+LIBRARY = lab.BUILD / "tests" / "unlucky.so"
+
+
+def env(lab_, die=None, gate=None):
+    """The environment of such a process: SIGKILL before its `die`-th change of a file; nothing durable while `gate` exists."""
+    more = {"LD_PRELOAD": str(LIBRARY)}
+    more["ASAN_OPTIONS"] = lab_.env()["ASAN_OPTIONS"] + ":verify_asan_link_order=0"
+    if die is not None:
+        more["UNLUCKY_DIE"] = str(die)
+    if gate is not None:
+        more["UNLUCKY_GATE"] = str(gate)
+    return lab_.env(**more)
