@@ -5,6 +5,7 @@
 #include "coordinator/cli/terminal.h"
 #include "coordinator/core/key_causes.h"
 #include "coordinator/core/recompiled.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/io/run_facts.h"
 
 /* One host of one run: the last result of each rung, one that told keys before one that did not. */
@@ -111,7 +112,7 @@ static int read_side (struct explanation *all, struct side *side, const char *op
     struct text host = at ? (struct text) { operand, (uint32_t) (at - operand) } : text_of (operand);
     side->operand = operand;
     side->arena = &all->arena;
-    if (run_dir_find (&side->dir, all->cli->home, at ? at + 1 : run ? run : "last", err) != 0 ||
+    if (run_begun_find (&side->dir, all->cli->home, at ? at + 1 : run ? run : "last", err) != 0 ||
         cache_plan_of_run (&side->dir, side->arena, &side->plan, err) != 0 || take_host (side, host, err) != 0)
         return -1;
     side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);

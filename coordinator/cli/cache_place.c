@@ -9,6 +9,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/terminal.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/io/run_facts.h"
 
 /* ---- of a run ---- */
@@ -75,7 +76,7 @@ static int take_folder (const char *root, bool make, struct cache_place *place, 
 static int take_run (struct cli *cli, const char *run, struct cache_place *place, struct err *err)
 {
     char whose[64];
-    if (run_dir_find (&place->dir, cli->home, run ? run : "last", err) != 0)
+    if (run_begun_find (&place->dir, cli->home, run ? run : "last", err) != 0)
         return run ? -1 : err_prefix (err, "no cache root named (--root DIR, --slice SLICE.yaml), and");
     if (cache_plan_of_run (&place->dir, &place->arena, &place->plan, err) != 0)
         return -1;

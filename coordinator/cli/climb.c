@@ -11,6 +11,7 @@
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
 #include "coordinator/io/driver.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
@@ -98,6 +99,16 @@ static void say_end (const struct climber *climber, const struct run_dir *dir, b
     fflush (stdout);
 }
 
+/* Without a fact there is nothing to look at, to resume or to remember. */
+static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
+{
+    struct err err = { 0 };
+    bool stays = run_begun_or_remove (dir, &err) == 0 || err.code != ERR_USAGE;
+    if (err.code && stays)
+        log_say (&cli->log, "the folder of a run that was not begun stays: %s", err.text);
+    return !stays;
+}
+
 /* The receipt is on disk before anything waits for a terminal. */
 static int finish (struct climber *climber, const struct run_dir *dir, struct err *err)
 {
@@ -116,6 +127,10 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
         cli_fail (climber->cli, &problem);
         log_say (&climber->cli->log, "its workers go on for a while and keep their results: make it possible to write, then resume");
     }
+    if (unfinished && forget_unbegun (climber->cli, dir)) {
+        printf ("run %.8s was never begun, and is removed\n", dir->id);
+        return ended ? (int) exit_status : EXIT_COULD_NOT;
+    }
     if (unfinished) {
         printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
@@ -127,26 +142,18 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     return exit_status ? (int) exit_status : failed;
 }
 
-/* Without a journal there is nothing to look at, to resume or to remember. */
-static void forget_unbegun (const struct cli *cli, const struct run_dir *dir)
-{
-    char path[RUN_PATH_BYTES];
-    struct err err = { 0 };
-    if (access (run_dir_path (dir, "journal.db", path), F_OK) == 0 || errno != ENOENT)
-        return;
-    if (folder_remove (run_dir_path (dir, "", path), &err) < 0)
-        log_say (&cli->log, "the folder of a run that was not begun stays: %s", err.text);
-}
-
-int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan)
+int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
     struct climber climber = { .cli = cli };
     struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
-    if ((climber.loop = loop_open (&err)) == NULL || loop_signals (climber.loop, signals, on_signal, &climber, &err) < 0 ||
-        (climber.viewer = viewer_open (&look, &err)) == NULL || open_driver (&climber, dir, plan, &err) < 0) {
+    bool open = (climber.loop = loop_open (&err)) != NULL && loop_signals (climber.loop, signals, on_signal, &climber, &err) == 0 &&
+                (climber.viewer = viewer_open (&look, &err)) != NULL && open_driver (&climber, dir, plan, &err) == 0;
+    if (making_fd >= 0)
+        close (making_fd); /* the journal's lock says from here on that somebody holds the run */
+    if (!open) {
         viewer_close (climber.viewer);
         status = cli_fail (cli, &err);
         if (plan)

@@ -6,7 +6,8 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/io/run_dir.h"
 
-/* `plan`: a new run; NULL: resume what the folder holds. Returns the exit status. */
-int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan);
+/* `plan`: a new run, and `making_fd` is from run_begun_make, closed here; NULL: resume what the folder holds. Returns
+ * the exit status. */
+int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/core/drift_pins.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/view/drift_json.h"
 
 enum { PINS_MAX_BYTES = 4 << 20 };
@@ -34,7 +35,7 @@ static int open_run (struct drift_side *side, const struct cli *cli, const char 
                      struct err *err)
 {
     struct run_dir dir;
-    if (run_dir_find (&dir, cli->home, word, err) < 0)
+    if (run_begun_find (&dir, cli->home, word, err) < 0)
         return -1;
     side->fold = receipt_fold_create ();
     if (receipt_build (&dir, side->fold, arena, &side->receipt, err) < 0)

@@ -1,6 +1,7 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/env.h"
 #include "coordinator/cli/planning.h"
+#include "coordinator/io/run_begun.h"
 
 /* The rung of a slice whose ladder has none. */
 enum { RESTORE_TIMEOUT_MS = 60 * 60 * 1000 };
@@ -54,13 +55,14 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, struct aren
 {
     struct run_dir dir;
     struct err err = { 0 };
-    if (reduce (plan, build, arena, &err) < 0 || run_dir_create (&dir, cli->home, &err) < 0)
+    int making_fd = reduce (plan, build, arena, &err) < 0 ? -1 : run_begun_make (&dir, cli->home, &err);
+    if (making_fd < 0)
         return cli_fail (cli, &err);
     printf ("run %.8s: environment %.*s %s on %u host%s (from another terminal: sliceup watch %.8s)\n", dir.id,
             TEXT_ARG (plan->pins.name), build ? "restored" : "checked", plan->hosts.n, plan->hosts.n == 1 ? "" : "s",
             dir.id);
     fflush (stdout);
-    return climb (cli, &dir, plan);
+    return climb (cli, &dir, plan, making_fd);
 }
 
 static int restore (struct cli *cli, int argc, char **argv, bool build)

@@ -3,6 +3,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/terminal.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/view/explain_print.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
@@ -56,7 +57,7 @@ static int explain_run (struct cli *cli, int argc, char **argv)
     if (status != EXIT_HOLDS)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();
-    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0 || receipt_build (&dir, fold, &arena, &receipt, &err) < 0)
+    if (run_begun_find (&dir, cli->home, run ? run : "last", &err) < 0 || receipt_build (&dir, fold, &arena, &receipt, &err) < 0)
         status = cli_fail (cli, &err);
     else
         status = show (cli, &receipt, receipt_fold_plan (fold), json, &arena);

@@ -10,6 +10,7 @@
 #include "coordinator/cli/log_follow.h"
 #include "coordinator/cli/log_output.h"
 #include "coordinator/cli/terminal.h"
+#include "coordinator/io/run_begun.h"
 
 /* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */
 enum { LOG_MAX_BYTES = 256 << 20, LINES_OF_FAILED = 200, LINES_OF_ANY = 20 };
@@ -221,7 +222,7 @@ static int logs_run (struct cli *cli, int argc, char **argv)
     int status = take_arguments (&logs, argc, argv);
     if (status != EXIT_HOLDS)
         return status;
-    if (run_dir_find (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
+    if (run_begun_find (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
         return cli_fail (cli, &err);
     logs.board = board_create ();
     struct follow *follow = follow_open (&logs.dir, on_fact, logs.board);
@@ -253,7 +254,7 @@ const struct cli_command logs_command = {
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
             "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  "
             "sliceup logs --follow --hosts v6e-[0-3]\n\n"
-            "Exit status: 0 shown; 2 usage, no such run, host or rung; 3 it was never begun, or --follow and no\n"
+            "Exit status: 0 shown; 2 usage, no such run, host or rung, or it was never begun; 3 --follow and no\n"
             "coordinator holds it; 5 its journal is damaged.\n",
     .run = logs_run,
 };

@@ -7,6 +7,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/io/journal.h"
+#include "coordinator/io/run_begun.h"
 
 enum { NAME_BYTES = 32 };
 
@@ -80,7 +81,7 @@ static int monitor_key_run (struct cli *cli, int argc, char **argv)
             return cli_unknown (cli, &monitor_key_command, argv[i], known);
         run = argv[i];
     }
-    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0)
+    if (run_begun_find (&dir, cli->home, run ? run : "last", &err) < 0)
         return cli_fail (cli, &err);
     return make (cli, &dir, name, address);
 }

@@ -6,6 +6,7 @@
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/core/merge.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 
@@ -106,7 +107,7 @@ static int build (struct cli *cli, const struct request *request, char **argv, s
     struct run_dir dir;
     if (request->merge_from)
         return merge_files (argv + request->merge_from, arena, receipt, err);
-    if (run_dir_find (&dir, cli->home, request->run ? request->run : "last", err) < 0)
+    if (run_begun_find (&dir, cli->home, request->run ? request->run : "last", err) < 0)
         return -1;
     return receipt_build (&dir, fold, arena, receipt, err);
 }

@@ -1,4 +1,5 @@
 #include "coordinator/cli/climb.h"
+#include "coordinator/io/run_begun.h"
 
 static int resume_run (struct cli *cli, int argc, char **argv)
 {
@@ -9,7 +10,9 @@ static int resume_run (struct cli *cli, int argc, char **argv)
         return cli_unknown (cli, &resume_command, argv[argc - 1], known);
     if (run_dir_find (&dir, cli->home, argc == 2 ? argv[1] : "last", &err) < 0)
         return cli_fail (cli, &err);
-    return climb (cli, &dir, NULL);
+    if (run_begun_or_remove (&dir, &err) < 0)
+        return cli_fail (cli, &err);
+    return climb (cli, &dir, NULL, -1);
 }
 
 const struct cli_command resume_command = {
@@ -19,8 +22,11 @@ const struct cli_command resume_command = {
     .help = "Replays the run's journal, binds the same ports with the same keys and waits for the workers, which go on\n"
             "trying to connect. What was recorded as done stays done; what was running is taken over as it runs; results\n"
             "that came meanwhile were kept by the workers. While another coordinator lives, it refuses.\n\n"
+            "A run whose coordinator ended before its first fact was recorded was never begun: no host was asked for\n"
+            "anything. This says so and removes its folder.\n\n"
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
             "Example:\n  sliceup resume 3fa9\n\n"
-            "Exit status: as for run; 3 also when another coordinator holds the run.\n",
+            "Exit status: as for run; 2 also when there is no such run, or it was never begun; 3 also when another\n"
+            "coordinator holds the run.\n",
     .run = resume_run,
 };

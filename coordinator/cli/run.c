@@ -4,6 +4,7 @@
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/signature_file.h"
+#include "coordinator/io/run_begun.h"
 
 /* --again is this command's own: the others belong to the plan. */
 static bool take_again (int *argc, char **argv)
@@ -23,11 +24,12 @@ static int run_run (struct cli *cli, int argc, char **argv)
     struct plan plan = { 0 };
     struct run_dir dir;
     struct err err = { 0 };
+    int making_fd = -1;
     bool again = take_again (&argc, argv);
     int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
     if (status == EXIT_HOLDS)
         known_launches_note (cli, again, &arena, &plan);
-    if (status == EXIT_HOLDS && run_dir_create (&dir, cli->home, &err) < 0)
+    if (status == EXIT_HOLDS && (making_fd = run_begun_make (&dir, cli->home, &err)) < 0)
         status = cli_fail (cli, &err);
     else if (status == EXIT_HOLDS) {
         if (signature_file_write (&plan, &arena, &err) < 0)
@@ -36,7 +38,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
                 TEXT_ARG (plan.slice), plan.hosts.n, plan.hosts.n == 1 ? "" : "s", plan.rungs.n, plan.rungs.n == 1 ? "" : "s",
                 dir.id);
         fflush (stdout);
-        status = climb (cli, &dir, &plan);
+        status = climb (cli, &dir, &plan, making_fd);
     }
     arena_release (&arena);
     return status;

@@ -7,6 +7,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/io/journal.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/io/run_facts.h"
 #include "coordinator/view/status.h"
 
@@ -42,15 +43,19 @@ static void read_run (struct listed *run)
     run->board = board_create ();
     if (!journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid))
         run->pid = 0;
-    if (run_facts (run->dir, on_fact, run->board, &run->err) == 0 && !run->board->opened)
-        err_set (&run->err, ERR_STATE, "it was never begun");
+    if (run_begun_check (run->dir, &run->err) == 0)
+        run_facts (run->dir, on_fact, run->board, &run->err); /* what is wrong with it is listed */
 }
 
 static const char *word_of (const struct listed *run)
 {
     struct status status = { .board = run->board, .pid = run->pid };
-    if (run->err.code)
-        return run->err.code == ERR_DAMAGE ? "damaged" : "unreadable";
+    switch (run->err.code) {
+    case ERR_NONE: break;
+    case ERR_USAGE: return "never-begun";
+    case ERR_DAMAGE: return "damaged";
+    default: return "unreadable";
+    }
     return run->board->ended ? names_of (&outcome_names, run->board->outcome) : status_word (&status);
 }
 
@@ -220,7 +225,8 @@ const struct cli_command runs_command = {
     .help =
         "For each run: its id (any command takes the first digits of it), the slice, how it ended or that it still\n"
         "runs, the highest rung that every host passed, how long it took and how long ago it began. Interrupted: no\n"
-        "coordinator holds it, sliceup resume takes it over. A run whose journal is damaged is listed as such.\n\n"
+        "coordinator holds it, sliceup resume takes it over. Never-begun: its coordinator ended before it asked any\n"
+        "host for anything, sliceup resume removes it. A run whose journal is damaged is listed as such.\n\n"
         "  --json   a list of objects: run, state, slice, rung_reached, exit_status, created_wall_ms, duration_ms, "
         "problem\n\n"
         "Examples:\n  sliceup runs\n  sliceup runs --json | jq -r '.[] | select(.state == \"interrupted\") | .run'\n\n"

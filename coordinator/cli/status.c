@@ -5,6 +5,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/terminal.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/view/status.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
@@ -132,7 +133,7 @@ static int status_run (struct cli *cli, int argc, char **argv)
     else if (file)
         monitor_key_load (&key, file, &err);
     else
-        run_dir_find (&dir, cli->home, run ? run : "last", &err);
+        run_begun_find (&dir, cli->home, run ? run : "last", &err);
     if (err.code)
         return cli_fail (cli, &err);
     struct asker *asker = mem_alloc (sizeof (*asker));
@@ -158,6 +159,6 @@ const struct cli_command status_command = {
         "Examples:\n  sliceup status\n  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
         "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n\n"
         "Exit status: that of the run when it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume\n"
-        "takes it over); 2 no such run; 5 its journal is damaged.\n",
+        "takes it over); 2 no such run, or it was never begun; 5 its journal is damaged.\n",
     .run = status_run,
 };

@@ -7,6 +7,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/terminal.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/view/live.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
@@ -18,6 +19,7 @@ enum { SILENT_MS = 60 * 1000 };
 struct watcher {
     struct cli *cli;
     const char *run;
+    const struct run_dir *dir;
     const struct monitor_key *key;  /* NULL: the run's folder is here */
     uint64_t answered_ms;           /* with a key: when the coordinator last did */
     struct loop *loop;
@@ -123,6 +125,16 @@ static void look_remote (struct watcher *watcher)
     listen_in (watcher);
 }
 
+static void look_for_begin (struct watcher *watcher)
+{
+    if (run_begun_check (watcher->dir, &watcher->err) == 0)
+        return; /* just now: the next look finds it */
+    if (watcher->err.code == ERR_STATE && clock_boot_ms () < watcher->appear_by_ms)
+        watcher->err = (struct err) { 0 };
+    else
+        leave (watcher, EXIT_COULD_NOT);
+}
+
 /* The lock first, the journal second: a coordinator that ends records so before it lets go. */
 static void look (struct watcher *watcher)
 {
@@ -139,10 +151,7 @@ static void look (struct watcher *watcher)
     if (board->ended)
         return;
     if (!follow_has_journal (watcher->follow) || board->index == 0) {
-        if (clock_boot_ms () >= watcher->appear_by_ms) {
-            err_set (&watcher->err, ERR_STATE, "run %.8s has no facts: it was never begun", watcher->run);
-            leave (watcher, EXIT_COULD_NOT);
-        }
+        look_for_begin (watcher);
         return;
     }
     tell_holder (watcher, held);
@@ -199,7 +208,7 @@ static int finish (struct watcher *watcher)
 static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-    struct watcher watcher = { .cli = cli, .run = key ? key->run : dir->id, .key = key, .events_fd = -1,
+    struct watcher watcher = { .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .events_fd = -1,
                                .status = EXIT_COULD_NOT };
     struct live_options look_of = { .plain = cli->plain, .color = cli->color, .out = stdout };
     watcher.answered_ms = clock_boot_ms ();
@@ -259,7 +268,7 @@ const struct cli_command watch_command = {
         "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
         "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
-        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run; 3 it was never begun,\n"
-        "or with --key nobody answered for a minute; 5 its journal is damaged.\n",
+        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run, or it was never begun;\n"
+        "3 with --key nobody answered for a minute; 5 its journal is damaged.\n",
     .run = watch_run,
 };

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,15 +82,13 @@ static int settle (sqlite3 *db, struct err *err)
     return database_run (db, "PRAGMA synchronous = FULL", "set up syncing", err);
 }
 
-static int create_tables (sqlite3 *db, const char *path, const char *run_id_hex, struct err *err)
+static int create_tables (sqlite3 *db, const char *run_id_hex, struct err *err)
 {
     if (database_run (db, schema, "make the tables", err) != 0)
         return -1;
     if (write_meta (db, run_id_hex, err) != 0)
         return -1;
-    if (database_run (db, "COMMIT", "make the tables durable", err) != 0)
-        return -1;
-    return sync_folder_of (path, err);
+    return database_run (db, "COMMIT", "make the tables durable", err);
 }
 
 static void journal_release (struct journal *journal)
@@ -103,33 +102,61 @@ static void journal_release (struct journal *journal)
 
 static void remove_created (const char *path)
 {
-    static const char *const endings[] = { "", "-wal", "-shm" };
+    static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
     char name[PATH_MAX];
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         int len = snprintf (name, sizeof name, "%s%s", path, endings[i]);
         if (len > 0 && (size_t) len < sizeof name)
-            (void) unlink (name); /* most are not there; the reason why we are here is what the caller hears */
+            (void) unlink (name); /* most are not there; what keeps one there is heard when it is made again */
     }
+}
+
+/* Closing it leaves one file, with all that was committed. */
+static int make_whole (const char *path, const char *run_id_hex, struct err *err)
+{
+    if (database_file_create (path, err) != 0)
+        return -1;
+    sqlite3 *db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
+    int rc = db && settle (db, err) == 0 && create_tables (db, run_id_hex, err) == 0 ? 0 : -1;
+    if (db)
+        database_close (db);
+    return rc;
+}
+
+/* Under a name of its own until it is whole: whoever is killed in between leaves no journal, rather than a part of one. */
+static int place_whole (const char *path, const char *run_id_hex, struct err *err)
+{
+    char fresh[PATH_MAX];
+    int len = snprintf (fresh, sizeof fresh, "%s.new", path);
+    if (len < 0 || (size_t) len >= sizeof fresh)
+        return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
+    remove_created (fresh);
+    int rc = make_whole (fresh, run_id_hex, err);
+    if (rc == 0 && renameat2 (AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
+        rc = errno == EEXIST ? err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path)
+                             : err_errno (err, ERR_IO, "cannot name %s", path);
+    if (rc != 0)
+        remove_created (fresh);
+    return rc == 0 ? sync_folder_of (path, err) : -1;
 }
 
 struct journal *journal_create (const char *path, const char *run_id_hex, struct err *err)
 {
     assert (strlen (run_id_hex) > 0 && strlen (run_id_hex) <= JOURNAL_RUN_ID_MAX_BYTES);
-    if (journal_place_check (path, err) != 0 || database_file_create (path, err) != 0)
+    if (journal_place_check (path, err) != 0)
         return NULL;
     struct journal *journal = mem_alloc (sizeof *journal);
     journal->lock_fd = journal_lock_take (path, err);
-    if (journal->lock_fd < 0)
+    if (journal->lock_fd < 0 || place_whole (path, run_id_hex, err) != 0)
         goto out;
     journal->db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
-    if (!journal->db || settle (journal->db, err) != 0 || create_tables (journal->db, path, run_id_hex, err) != 0)
+    if (!journal->db || settle (journal->db, err) != 0)
         goto out;
     journal->writer = journal_writer_start (journal->db, 0, journal_chain_start (run_id_hex), err);
     if (journal->writer)
         return journal;
 out:
     journal_release (journal);
-    remove_created (path);
     return NULL;
 }
 

@@ -17,7 +17,8 @@
 #include "common/base/text.h"
 
 struct journal;
-struct journal *journal_create (const char *path, const char *run_id_hex, struct err *err); /* must not exist */
+/* Must not exist; appears whole, and without facts. What a creation that was killed left under <path>.new is replaced. */
+struct journal *journal_create (const char *path, const char *run_id_hex, struct err *err);
 /* Opens to append; takes the lock (ERR_STATE and who holds it when another coordinator lives). */
 struct journal *journal_open (const char *path, struct err *err);
 void journal_close (struct journal *journal);                       /* waits until everything is durable */
@@ -31,6 +32,8 @@ bool journal_problem (const struct journal *journal, struct err *err);
 /* Reading, from any process. The chain is verified on the way: ERR_DAMAGE names the index and what was expected. */
 typedef int journal_fact_fn (void *owner, uint64_t index, struct text bytes, struct err *err); /* -1 stops */
 int journal_read (const char *path, uint64_t after_index, journal_fact_fn *fn, void *owner, struct err *err);
+/* Was anything ever recorded there? A journal that is not there: no. */
+int journal_has_facts (const char *path, bool *any, struct err *err);
 /* An open reader for following a live run: each call continues where the last one ended. */
 struct journal_reader;
 struct journal_reader *journal_reader_open (const char *path, struct err *err);

@@ -1,8 +1,10 @@
 #include "coordinator/io/journal_read.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "coordinator/io/database.h"
@@ -209,6 +211,24 @@ void journal_reader_close (struct journal_reader *reader)
     buf_release (&reader->link);
     mem_free (reader->path);
     mem_free (reader);
+}
+
+int journal_has_facts (const char *path, bool *any, struct err *err)
+{
+    *any = false;
+    if (access (path, F_OK) != 0 && errno == ENOENT)
+        return 0;
+    struct journal_reader *reader = journal_reader_open (path, err);
+    sqlite3_stmt *ask = reader ? prepare (reader, "SELECT EXISTS (SELECT 1 FROM fact) OR (SELECT value FROM meta WHERE name = 'last') IS NOT 0",
+                                          err) : NULL;
+    int rc = ask ? sqlite3_step (ask) : SQLITE_ERROR;
+    if (rc == SQLITE_ROW)
+        *any = sqlite3_column_int (ask, 0) != 0;
+    else if (ask)
+        read_failed (reader, 0, err);
+    sqlite3_finalize (ask); /* repeats an error that is in `err` */
+    journal_reader_close (reader);
+    return rc == SQLITE_ROW ? 0 : -1;
 }
 
 struct after {

@@ -50,12 +50,10 @@ static int make_id (char id[RUN_ID_HEX_BYTES], struct err *err)
     return 0;
 }
 
-int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
+static int fill (const struct run_dir *dir, struct err *err)
 {
     static const char *const folders[] = { "", "hosts", "logs", "receipts" };
     char path[RUN_PATH_BYTES], created[32];
-    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0)
-        return -1;
     for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
         if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
             return -1;
@@ -63,9 +61,31 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
     return atomic_file_write (run_dir_path (dir, "created", path), created, strlen (created), 0600, err);
 }
 
+int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0)
+        return -1;
+    if (fill (dir, err) == 0)
+        return 0;
+    if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
+        err_prefix (err, "(and the folder of run %.8s stays)", dir->id);
+    return -1;
+}
+
 static bool is_run_id (const char *name)
 {
     return strlen (name) == RUN_ID_HEX_BYTES - 1 && strspn (name, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
+}
+
+/* Of a folder that was not finished: when something was last put into it. */
+static uint64_t changed_ms (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    if (stat (run_dir_path (dir, "", path), &at) != 0 || at.st_mtim.tv_sec < 0)
+        return 0;
+    return (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000;
 }
 
 static uint64_t created_ms (const struct run_dir *dir)
@@ -77,7 +97,7 @@ static uint64_t created_ms (const struct run_dir *dir)
     if (file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 && text.len > 0)
         text_to_u64 ((struct text) { (const char *) text.ptr, (uint32_t) text.len - 1 }, &ms);
     buf_release (&text);
-    return ms;
+    return ms ? ms : changed_ms (dir);
 }
 
 struct listed { struct run_dir dir; uint64_t created_ms; };

@@ -16,7 +16,7 @@ enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
 
 struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
 
-/* A new random id, and its folders (0700). */
+/* A new random id, and its folders (0700). On failure nothing is left. Of a run: run_begun_make. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 /* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);

@@ -200,7 +200,8 @@ class Lab:
     # ---- what a run left ----
 
     def run_folder(self, run="last"):
-        runs = sorted((self.home / "runs").iterdir(), key=lambda p: int((p / "created").read_text()))
+        runs = sorted((p for p in (self.home / "runs").iterdir() if (p / "created").exists()),
+                      key=lambda p: int((p / "created").read_text()))
         return runs[-1] if run == "last" else next(p for p in runs if p.name.startswith(run))
 
     def receipt(self, run="last"):
@@ -272,7 +273,8 @@ class Lab:
 
     def kill_workers(self):
         """Ends the workers of every run of this home, and waits until nothing of them is left."""
-        for run in sorted((self.home / "runs").iterdir()) if (self.home / "runs").is_dir() else []:
+        for run in sorted((self.home / "runs").glob("*/created")):
+            run = run.parent
             for pid in self.worker_pids(run.name).values():
                 end_by_pid(pid)
             wait_for(lambda: not self.processes_under(run.name), f"the processes of run {run.name} to be gone", 15)

@@ -1,6 +1,7 @@
 /* unlucky.c - a machine that dies or stalls at a chosen moment: preloaded into `sliceup` by tests/lib/unlucky.py.
  *
  *   UNLUCKY_DIE=n      SIGKILL right before the n-th call that makes, changes or removes a file
+ *   UNLUCKY_STOP=n     SIGSTOP there
  *   UNLUCKY_GATE=path  nothing becomes durable while there is a file of that name
  *
  * The coordinator alone is unlucky, not the processes that it starts. */
@@ -24,12 +25,21 @@ static bool is_coordinator (void)
     return strcmp (program_invocation_short_name, "sliceup") == 0;
 }
 
+static bool is_now (const char *variable, long call)
+{
+    const char *chosen = getenv (variable);
+    return chosen && call == atol (chosen);
+}
+
 static void another_call (void)
 {
-    const char *last = getenv ("UNLUCKY_DIE");
-    if (last && is_coordinator () && atomic_fetch_add (&calls, 1) + 1 == atol (last))
-        for (;;)
-            kill (getpid (), SIGKILL);
+    if (!is_coordinator ())
+        return;
+    long call = atomic_fetch_add (&calls, 1) + 1;
+    while (is_now ("UNLUCKY_DIE", call))
+        kill (getpid (), SIGKILL);
+    if (is_now ("UNLUCKY_STOP", call))
+        kill (getpid (), SIGSTOP);
 }
 
 static void wait_at_gate (void)

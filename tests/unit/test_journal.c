@@ -1,10 +1,12 @@
 /* links: coordinator_io */
 #include "tests/unit/journal_fixture.h"
+
 #include "coordinator/io/journal_lock.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -98,6 +100,47 @@ static void an_existing_journal_is_never_written_over (void **state)
     assert_non_null (strstr (err.text, place->path));
     assert_int_equal (journal_read (place->path, 0, expect_next, &last, NULL), 0);
     assert_int_equal (last, 5);
+}
+
+static void write_beside (const struct place *place, const char *ending, const char *words)
+{
+    char path[128];
+    snprintf (path, sizeof path, "%s%s", place->path, ending);
+    assert_int_equal (atomic_file_write (path, words, strlen (words), 0600, NULL), 0);
+}
+
+static void what_a_killed_creation_left_is_no_journal_and_in_nobodys_way (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    bool any = true;
+    write_beside (place, ".new", "half");
+    write_beside (place, ".new-wal", "a part of it");
+    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_false (any);
+    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    if (!journal)
+        fail_msg ("%s", err.text);
+    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_false (any);
+    append_until (journal, 1, 1);
+    wait_durable (journal, 1);
+    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_true (any);
+    journal_close (journal);
+}
+
+static void a_journal_that_lost_all_its_facts_had_some (void **state)
+{
+    const struct place *place = *state;
+    sqlite3 *db = NULL;
+    bool any = false;
+    make_journal (place->path, 3);
+    assert_int_equal (sqlite3_open (place->path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, "DELETE FROM fact", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_close (db), SQLITE_OK);
+    assert_int_equal (journal_has_facts (place->path, &any, NULL), 0);
+    assert_true (any);
 }
 
 static void a_missing_journal_is_said_to_be_missing (void **state)
@@ -306,6 +349,8 @@ int main (void)
         IN_PLACE (appending_goes_on_after_reopening),
         IN_PLACE (reading_begins_after_the_index_given),
         IN_PLACE (an_existing_journal_is_never_written_over),
+        IN_PLACE (what_a_killed_creation_left_is_no_journal_and_in_nobodys_way),
+        IN_PLACE (a_journal_that_lost_all_its_facts_had_some),
         IN_PLACE (a_missing_journal_is_said_to_be_missing),
         IN_PLACE (nobody_else_can_read_its_files),
         IN_PLACE (a_journal_that_others_could_change_is_not_opened),

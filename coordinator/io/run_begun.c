@@ -1,0 +1,170 @@
+#include "coordinator/io/run_begun.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/io/journal.h"
+#include "coordinator/io/journal_lock.h"
+
+/* Making a run takes some hundredths of a second, removing one less. */
+enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10 };
+
+/* ---- who makes runs ---- */
+
+static int making_open (const char *home, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    snprintf (path, sizeof path, "%.1024s/.making", home);
+    int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 ? fd : err_errno (err, ERR_IO, "cannot open %s", path);
+}
+
+static int making_lock (const char *home, short type, const char *refused, struct err *err)
+{
+    struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
+    uint64_t until_ms = clock_boot_ms () + HOLD_MS;
+    int fd = making_open (home, err);
+    while (fd >= 0 && fcntl (fd, F_OFD_SETLK, &whole) != 0) {
+        bool busy = errno == EAGAIN || errno == EACCES;
+        if (busy && clock_boot_ms () < until_ms) {
+            (void) poll (NULL, 0, HOLD_AGAIN_MS);
+            continue;
+        }
+        if (busy)
+            err_set (err, ERR_STATE, "%s in %.1024s for %d s now; try again", refused, home, HOLD_MS / 1000);
+        else
+            err_errno (err, ERR_IO, "cannot lock %.1024s/.making", home);
+        close (fd);
+        return -1;
+    }
+    return fd;
+}
+
+int run_begun_make (struct run_dir *dir, const char *home, struct err *err)
+{
+    int fd = making_lock (home, F_RDLCK, "a run that was never begun has been being removed", err);
+    if (fd < 0 || run_dir_create (dir, home, err) == 0)
+        return fd;
+    close (fd);
+    return -1;
+}
+
+static bool somebody_makes (const struct run_dir *dir)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    char path[RUN_PATH_BYTES];
+    snprintf (path, sizeof path, "%s/.making", dir->home);
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool made = fd >= 0 && fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    if (fd >= 0)
+        close (fd);
+    return made;
+}
+
+/* ---- what it left ---- */
+
+/* A folder that cannot be read is no empty one. */
+static bool is_empty (const struct run_dir *dir, const char *name)
+{
+    char path[RUN_PATH_BYTES];
+    struct dirent *entry;
+    uint32_t n = 0;
+    DIR *folder = opendir (run_dir_path (dir, name, path));
+    if (folder == NULL)
+        return errno == ENOENT;
+    while (n <= 2 && (entry = readdir (folder)) != NULL)
+        n++;
+    closedir (folder);
+    return n <= 2; /* "." and ".." */
+}
+
+/* Workers are started, logs taken and receipts written only for facts that are durable. */
+static bool asked_hosts (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    return !is_empty (dir, "hosts") || !is_empty (dir, "logs") || !is_empty (dir, "receipts") ||
+           access (run_dir_path (dir, "receipt.json", path), F_OK) == 0;
+}
+
+/* A journal that cannot be read has something in it, unless it is just being made. */
+static bool has_facts (const struct run_dir *dir, bool being_made)
+{
+    char path[RUN_PATH_BYTES];
+    struct err err = { 0 };
+    bool any;
+    if (journal_has_facts (run_dir_path (dir, "journal.db", path), &any, &err) < 0)
+        return err.code == ERR_DAMAGE || !being_made;
+    return any;
+}
+
+static int never_begun (const struct run_dir *dir, struct err *err)
+{
+    if (asked_hosts (dir))
+        return err_set (err, ERR_STATE, "run %.8s has hosts, logs or receipts, and no journal that tells of them: journal.db in "
+                        "%.1024s/runs/%s was removed or emptied; restore it from a backup", dir->id, dir->home, dir->id);
+    return err_set (err, ERR_USAGE, "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
+                    "host was asked for anything", dir->id);
+}
+
+/* The locks before the journal: who begins a run records that before it lets go. */
+int run_begun_check (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    struct err why = { 0 };
+    bool making = somebody_makes (dir), held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL);
+    if (has_facts (dir, making))
+        return 0;
+    if (making || held)
+        return err_set (err, ERR_STATE, "run %.8s has no facts yet: it is just being started; look again", dir->id);
+    never_begun (dir, &why);
+    if (why.code != ERR_USAGE)
+        return err_set (err, why.code, "%s", why.text);
+    return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes it", why.text, dir->id);
+}
+
+int run_begun_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
+{
+    return run_dir_find (dir, home, wanted, err) < 0 ? -1 : run_begun_check (dir, err);
+}
+
+/* ---- removing ---- */
+
+/* With both locks, so nobody begins it and nobody is about to. */
+static int remove_locked (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    struct err why = { 0 };
+    if (has_facts (dir, false))
+        return 0;
+    never_begun (dir, &why);
+    if (why.code != ERR_USAGE)
+        return err_set (err, why.code, "%s", why.text);
+    if (folder_remove (run_dir_path (dir, "", path), err) < 0)
+        return err_prefix (err, "run %.8s was never begun, and its folder stays", dir->id);
+    return err_set (err, ERR_USAGE, "%s; it is removed", why.text);
+}
+
+int run_begun_or_remove (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    int rc = -1;
+    if (has_facts (dir, somebody_makes (dir)))
+        return 0;
+    int making_fd = making_lock (dir->home, F_WRLCK, "runs have been being started", err);
+    if (making_fd < 0)
+        return -1;
+    int lock_fd = journal_lock_take (run_dir_path (dir, "journal.db", path), err);
+    if (lock_fd >= 0) {
+        rc = remove_locked (dir, err);
+        close (lock_fd);
+    }
+    close (making_fd);
+    return rc;
+}

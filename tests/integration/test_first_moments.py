@@ -1,0 +1,120 @@
+"""kill -9 in the first moments of `run`: until its first fact is durable a run was never begun, and everybody says so."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import unittest
+
+import lab
+import unlucky
+
+READERS = (("status",), ("receipt",), ("explain",), ("logs",), ("watch",), ("drift",), ("cache", "ls"), ("monitor-key",))
+NO_SUCH_RUN = {"drift": 3}  # what each says of a run that is not there; 2 where nothing else is named
+MANY = 400  # far more changes of files than the first moments have
+STEP = int(os.environ.get("SLICEUP_MOMENTS_STEP", "3"))  # 1: every single one
+
+
+class FirstMoments(lab.LabTest):
+    def setUp(self):
+        super().setUp()
+        rungs = [{"id": "facts", "builtin": "facts"}]
+        self.plan = self.lab.slice(hosts=1, ladder=str(self.lab.ladder("ladder.yaml", rungs)), cache={"mode": "off"})
+
+    def killed_at(self, call):
+        """A run that dies right before its `call`-th change of a file."""
+        done = subprocess.run([str(lab.SLICEUP), "run", str(self.plan), "--plain"], env=unlucky.env(self.lab, die=call),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        self.assertEqual(-signal.SIGKILL, done.returncode, done.stdout + done.stderr)
+
+    def folders(self):
+        runs = self.lab.home / "runs"
+        return sorted(path for path in runs.iterdir() if len(path.name) == 32) if runs.is_dir() else []
+
+    def listed(self):
+        return json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+
+    def says_never_begun(self, *words):
+        ended = self.lab.sliceup(*words)
+        self.assertEqual(NO_SUCH_RUN.get(words[0], 2), ended.status, (words, str(ended)))
+        self.assertRegex(ended.err, r"run [0-9a-f]{8} was never begun", words)
+        self.assertEqual("", ended.out, words)
+        return ended
+
+    def is_unbegun(self, thorough):
+        run, = self.folders()
+        if thorough:
+            self.assertEqual([(run.name, "never-begun")], [(entry["run"], entry["state"]) for entry in self.listed()])
+            self.assertIn("never-begun", self.passes(self.lab.sliceup("runs")).out)
+        for words in READERS if thorough else ():
+            self.assertIn(f"sliceup resume {run.name[:8]} removes it", self.says_never_begun(*words).err)
+        self.assertEqual([run], self.folders(), "who only looks removed it")
+        self.assertIn("it is removed", self.says_never_begun("resume").err)
+        self.assertEqual([], self.folders())
+
+    def before_the_first_fact(self):
+        """Returns the first call before which the run had begun."""
+        found = 0
+        for call in range(1, MANY, STEP):
+            self.killed_at(call)
+            if self.lab.count("run-opened"):
+                self.assertGreater(found, 60 // STEP)
+                print(f"    {found} of {1 + call // STEP} moments left an unbegun run")
+                return call
+            if self.folders():
+                found += 1
+                self.is_unbegun(thorough=found % 8 == 1)
+        self.fail("no run was opened")
+
+    def before_a_worker_is_told_to_go(self, call):
+        """A worker that was just started, and has no GO, ends with its coordinator."""
+        while not self.lab.count("host-keyed"):
+            lab.wait_for(lambda: not self.lab.processes_under(), "a worker without its GO to end", 10)
+            shutil.rmtree(self.lab.home)
+            call += 1
+            self.killed_at(call)
+
+    def test_whenever_it_is_killed(self):
+        self.before_a_worker_is_told_to_go(self.before_the_first_fact())
+        self.passes(self.lab.sliceup("resume"))
+        self.passes(self.lab.sliceup("run", self.plan))
+        self.assertEqual(["passed", "passed"], [entry["state"] for entry in self.listed()])
+        self.nothing_is_left()
+
+    def test_what_is_just_being_made_is_not_removed(self):
+        """Stopped rather than killed: it holds what says so, wherever it stands."""
+        for call in (12, 90):
+            making = subprocess.Popen([str(lab.SLICEUP), "run", str(self.plan), "--plain"], stdin=subprocess.DEVNULL,
+                                      env=unlucky.env(self.lab, stop=call), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.addCleanup(lambda making=making: making.poll() is None and making.kill())
+            lab.wait_for(lambda: self.is_stopped(making.pid), "the run to stand still", 10)
+            run, = self.folders()
+            self.assertRegex(self.lab.sliceup("status").err, "is just being started")
+            ended = self.lab.sliceup("resume")
+            self.assertEqual(3, ended.status, str(ended))
+            self.assertEqual([run], self.folders())
+            making.send_signal(signal.SIGCONT)
+            self.assertEqual(0, making.wait(60), making.stdout.read())
+            making.stdout.close()
+            self.nothing_is_left()
+            shutil.rmtree(self.lab.home)
+
+    @staticmethod
+    def is_stopped(pid):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    def test_a_run_whose_journal_is_gone_is_not_taken_for_one_that_was_never_begun(self):
+        self.passes(self.lab.sliceup("run", self.plan))
+        run, = self.folders()
+        (run / "journal.db").unlink()
+        for words in (("status",), ("resume",)):
+            ended = self.lab.sliceup(*words)
+            self.assertEqual(3, ended.status, str(ended))
+            self.assertIn("no journal that tells of them", ended.err)
+        self.assertEqual("unreadable", self.listed()[0]["state"])
+        self.assertTrue((run / "receipt.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
