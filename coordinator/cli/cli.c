@@ -9,6 +9,7 @@
 #include "common/base/mem.h"
 #include "common/conf/nearest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/safe_path.h"
 #include "common/io/standard_fds.h"
 
 enum { PATH_BYTES = 1024 };
@@ -104,6 +105,16 @@ static int unknown_command (const char *word)
     return EXIT_USAGE;
 }
 
+/* Keys, journals and plans are read there and acted on. Looked at before, so that nothing is made in a place of somebody
+ * else's, and after, when it may have been made. */
+static int make_home (const char *wanted, struct err *err)
+{
+    const struct safe_rule rule = { .what = "home", .instead = "give another one with --home or SLICEUP_HOME", .own = true };
+    if (safe_path_check (wanted, &rule, err) < 0 || folder_make (wanted, 0700, err) < 0)
+        return -1;
+    return safe_path_check (wanted, &rule, err);
+}
+
 /* --home, SLICEUP_HOME, XDG_STATE_HOME/sliceup, ~/.local/state/sliceup: the first that is set. */
 static int find_home (const char *option, char out[PATH_BYTES], struct err *err)
 {
@@ -120,7 +131,7 @@ static int find_home (const char *option, char out[PATH_BYTES], struct err *err)
         snprintf (wanted, sizeof (wanted), "%s/.local/state/sliceup", home);
     else
         return err_set (err, ERR_USAGE, "no place for runs: give --home DIR, or set SLICEUP_HOME or HOME");
-    if (folder_make (wanted, 0700, err) < 0)
+    if (make_home (wanted, err) < 0)
         return -1;
     char *real = realpath (wanted, NULL);
     if (real == NULL || strlen (real) >= PATH_BYTES - 200) {

@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "common/io/clock.h"
+#include "common/io/safe_path.h"
 #include "coordinator/io/journal.h"
 
 enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
@@ -52,6 +53,7 @@ static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
 
 int journal_place_check (const char *path, struct err *err)
 {
+    const struct safe_rule rule = { .what = "the journal's folder", .instead = "set SLICEUP_HOME or --home to another", .own = true };
     char folder[PATH_MAX];
     struct stat st;
     struct statfs fs;
@@ -65,11 +67,7 @@ int journal_place_check (const char *path, struct err *err)
                         "set SLICEUP_HOME or --home to a local disk",
                         folder, remote_name (&fs));
     /* Reading is left to the files' own 0600; who can write here can put another journal in this one's place. */
-    if (st.st_mode & 022)
-        return err_set (err, ERR_STATE,
-                        "%s has mode %04o: expected 0700, others may not write beside a journal (chmod 700)", folder,
-                        (unsigned) (st.st_mode & 07777));
-    return 0;
+    return safe_path_check_end (folder, &st, &rule, err);
 }
 
 static int lock_open (const char *path, int flags)

@@ -178,7 +178,7 @@ class Tickets(Volunteers):
         (self.place / "h0").chmod(0o777)
         ended = self.come("h0", "--wait", "20s").end(60)
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("may be written to by others", ended.out)
+        self.assertRegex(ended.out, "mode 0777.*others may write there: chmod go-w it")
 
 
 class Runs(Volunteers):

@@ -191,8 +191,8 @@ static void a_journal_that_others_could_change_is_not_opened (void **state)
     assert_int_equal (chmod (place->path, 0600), 0);
     assert_int_equal (chmod (place->folder, 0770), 0);
     assert_null (journal_open (place->path, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    assert_non_null (strstr (err.text, "0700"));
+    assert_int_equal (err.code, ERR_REFUSED);
+    assert_non_null (strstr (err.text, "mode 0770"));
     assert_int_equal (chmod (place->folder, 0700), 0);
 }
 

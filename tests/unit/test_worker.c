@@ -630,12 +630,12 @@ static void a_worker_makes_its_directory_and_stands_in_it (void **state)
     assert_int_equal (join_enter (deep, &err), 0); /* again, as a worker that is started anew does */
     assert_int_equal (chmod (deep, 0770), 0);
     assert_int_equal (join_enter (deep, &err), -1);
-    assert_non_null (strstr (err.text, "may be written to by others (mode 0770)"));
+    assert_non_null (strstr (err.text, "has mode 0770"));
     assert_int_equal (chmod (deep, 0700), 0);
     if (geteuid () == 0) {
         assert_int_equal (chown (deep, 65534, 65534), 0);
         assert_int_equal (join_enter (deep, &err), -1);
-        assert_non_null (strstr (err.text, "belongs to user 65534"));
+        assert_non_null (strstr (err.text, "(uid 65534)"));
     }
     assert_int_equal (chdir (before), 0);
     free (before);

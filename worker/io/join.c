@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/safe_path.h"
 
 enum { START_FIELD = 22, STAT_MAX_BYTES = 4096 }; /* proc(5): starttime */
 
@@ -199,18 +200,14 @@ int join_exchange (struct join *join, int in_fd, int out_fd, const char *version
 
 /* ---- its place ---- */
 
+/* Not what leads there: a volume of a pod is open to all by its mode, and nobody but the pod sees it. */
 static int check_place (const char *directory, struct err *err)
 {
+    const struct safe_rule rule = { .what = "worker's directory", .instead = "name another one", .own = true };
     struct stat st;
     if (stat (".", &st) < 0)
         return err_errno (err, ERR_IO, "looking at %s", directory);
-    if (st.st_uid != geteuid ())
-        return err_set (err, ERR_REFUSED, "%s belongs to user %u, and this worker is user %u: remove it, or name "
-                        "another directory", directory, (unsigned) st.st_uid, (unsigned) geteuid ());
-    if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return err_set (err, ERR_REFUSED, "%s may be written to by others (mode %04o): chmod go-w it, or name another "
-                        "directory", directory, (unsigned) st.st_mode & 07777);
-    return 0;
+    return safe_path_check_end (directory, &st, &rule, err);
 }
 
 int join_enter (const char *directory, struct err *err)

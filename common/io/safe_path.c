@@ -1,0 +1,248 @@
+#include "common/io/safe_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+
+/* A sentence holds two paths, cut to this; what to do about it stands at its end. */
+enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, LINKS_MAX = 40, PASSWD_BYTES_MAX = 4 << 20,
+       OTHERS_WRITE = S_IWGRP | S_IWOTH };
+
+/* ---- words ---- */
+
+/* Of /etc/passwd alone: a directory service would be asked over a network, through libraries that a worker which was
+ * carried here must not load. */
+static bool find_name (uid_t uid, char *name, size_t name_bytes)
+{
+    struct buf table;
+    char wanted[32];
+    bool found = false;
+    snprintf (wanted, sizeof wanted, ":%u", (unsigned) uid);
+    buf_init (&table, PASSWD_BYTES_MAX);
+    char *rest = file_read ("/etc/passwd", &table, NULL) == 0 ? (char *) buf_c (&table) : NULL;
+    for (char *line; !found && (line = strsep (&rest, "\n")) != NULL;) {
+        char *user = strsep (&line, ":"), *id = line ? strchr (line, ':') : NULL;
+        found = id && strncmp (id, wanted, strlen (wanted)) == 0 && id[strlen (wanted)] == ':' && user[0];
+        if (found)
+            snprintf (name, name_bytes, "%.24s", user);
+    }
+    buf_release (&table);
+    return found;
+}
+
+static const char *who (uid_t uid, char out[WHO_BYTES])
+{
+    char name[28];
+    if (find_name (uid, name, sizeof name))
+        snprintf (out, WHO_BYTES, "%s (uid %u)", name, (unsigned) uid);
+    else
+        snprintf (out, WHO_BYTES, "uid %u", (unsigned) uid);
+    return out;
+}
+
+static unsigned bits (const struct stat *at)
+{
+    return at->st_mode & 07777;
+}
+
+/* `subject`: "cache root /a/b", or "cache root /a/b lies below /a, which". */
+static int refuse_owner (const char *subject, const struct stat *at, const struct safe_rule *rule, struct err *err)
+{
+    char owner[WHO_BYTES], self[WHO_BYTES], share[120] = "";
+    if (rule->trust)
+        snprintf (share, sizeof share, ", or, where that user is meant to share it, list %u in %.40s", (unsigned) at->st_uid,
+                  rule->trust);
+    return err_set (err, ERR_REFUSED, "%s belongs to %s, mode %04o, who may change it: chown it to %s, %s%s", subject,
+                    who (at->st_uid, owner), bits (at), who (geteuid (), self), rule->instead, share);
+}
+
+static int refuse_mode (const char *subject, const struct stat *at, const struct safe_rule *rule, struct err *err)
+{
+    char owner[WHO_BYTES], squash[160] = "";
+    if (rule->trust)
+        snprintf (squash, sizeof squash, " (on NFS that maps all users to one: first chown it to that one on the server, and list its "
+                  "uid in %.40s)", rule->trust);
+    return err_set (err, ERR_REFUSED, "%s has mode %04o, owner %s, so others may write there: chmod go-w it%s, or %s", subject,
+                    bits (at), who (at->st_uid, owner), squash, rule->instead);
+}
+
+/* ---- the rules ---- */
+
+static bool is_trusted (uid_t uid, const struct safe_rule *rule)
+{
+    bool trusted = uid == 0 || uid == geteuid ();
+    for (uint32_t i = 0; i < rule->uids_n && !trusted; i++)
+        trusted = rule->uids[i] == uid;
+    return trusted;
+}
+
+int safe_path_check_end (const char *path, const struct stat *at, const struct safe_rule *rule, struct err *err)
+{
+    char subject[SUBJECT_BYTES];
+    snprintf (subject, sizeof subject, "%.40s %.*s", rule->what, SHOWN_BYTES, path);
+    if (rule->own ? at->st_uid != geteuid () : !is_trusted (at->st_uid, rule))
+        return refuse_owner (subject, at, rule, err);
+    return at->st_mode & OTHERS_WRITE ? refuse_mode (subject, at, rule, err) : 0;
+}
+
+struct walk {
+    const char *path;               /* as it was given */
+    const struct safe_rule *rule;
+    char at[PATH_MAX];              /* resolved so far, without '/' at its end: "" is the root */
+    struct stat found;              /* what lies there */
+    char rest[PATH_MAX];            /* what follows */
+    uid_t top;                      /* who owns / */
+    uint32_t links;
+};
+
+static const char *on_the_way (const struct walk *walk, const char *how, const char *at, char out[SUBJECT_BYTES])
+{
+    snprintf (out, SUBJECT_BYTES, "%.40s %.*s %s %.*s, which", walk->rule->what, SHOWN_BYTES, walk->path, how, SHOWN_BYTES, at);
+    return out;
+}
+
+static bool is_trusted_way (const struct walk *walk, uid_t uid)
+{
+    return uid == walk->top || is_trusted (uid, walk->rule);
+}
+
+static int check_way (const struct walk *walk, struct err *err)
+{
+    char subject[SUBJECT_BYTES];
+    on_the_way (walk, "lies below", walk->at[0] ? walk->at : "/", subject);
+    if (!is_trusted_way (walk, walk->found.st_uid))
+        return refuse_owner (subject, &walk->found, walk->rule, err);
+    if ((walk->found.st_mode & OTHERS_WRITE) && !(walk->found.st_mode & S_ISVTX))
+        return refuse_mode (subject, &walk->found, walk->rule, err);
+    return 0;
+}
+
+/* ---- the way ---- */
+
+static int too_long (const struct walk *walk, struct err *err)
+{
+    return err_set (err, ERR_LIMIT, "%s %.150s: the path is longer than %d bytes", walk->rule->what, walk->path, PATH_MAX - 1);
+}
+
+/* "a/b/c": "a" goes to `name`, "b/c" stays. False: nothing is left. */
+static bool next_name (struct walk *walk, char name[PATH_MAX])
+{
+    char *begin = walk->rest + strspn (walk->rest, "/");
+    size_t len = strcspn (begin, "/");
+    memcpy (name, begin, len);
+    name[len] = '\0';
+    memmove (walk->rest, begin + len, strlen (begin + len) + 1);
+    return len > 0;
+}
+
+static int stand_at (struct walk *walk, const char *at, struct err *err)
+{
+    if (at != walk->at)
+        snprintf (walk->at, sizeof walk->at, "%s", at);
+    if (lstat (walk->at[0] ? walk->at : "/", &walk->found) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "%s %.200s: cannot look at %.200s", walk->rule->what, walk->path, walk->at);
+}
+
+static int follow (struct walk *walk, const char *link, struct err *err)
+{
+    char target[PATH_MAX], rest[PATH_MAX];
+    ssize_t len = readlink (link, target, sizeof target - 1);
+    if (len < 0)
+        return err_errno (err, ERR_IO, "%s %.150s: the link %.150s cannot be read", walk->rule->what, walk->path, link);
+    target[len] = '\0';
+    if (++walk->links > LINKS_MAX)
+        return err_set (err, ERR_REFUSED, "%s %.200s leads through more than %d links", walk->rule->what, walk->path, LINKS_MAX);
+    int n = snprintf (rest, sizeof rest, "%s/%s", target, walk->rest);
+    if (n < 0 || (size_t) n >= sizeof rest)
+        return too_long (walk, err);
+    memcpy (walk->rest, rest, (size_t) n + 1);
+    return target[0] == '/' ? stand_at (walk, "", err) : 0;
+}
+
+/* Nobody can take a link out of a sticky folder but who made it: so it counts who that was. */
+static int step_link (struct walk *walk, const char *link, const struct stat *at, struct err *err)
+{
+    char subject[SUBJECT_BYTES];
+    if (!is_trusted_way (walk, at->st_uid))
+        return refuse_owner (on_the_way (walk, "leads through the link", link, subject), at, walk->rule, err);
+    return follow (walk, link, err);
+}
+
+static int step_up (struct walk *walk, struct err *err)
+{
+    char *last = strrchr (walk->at, '/');
+    *(last ? last : walk->at) = '\0';
+    return stand_at (walk, walk->at, err);
+}
+
+/* 1: nothing is there, and so nothing below. */
+static int step_down (struct walk *walk, const char *name, struct err *err)
+{
+    char down[PATH_MAX];
+    struct stat at;
+    int n = snprintf (down, sizeof down, "%s/%s", walk->at, name);
+    if (n < 0 || (size_t) n >= sizeof down)
+        return too_long (walk, err);
+    if (lstat (down, &at) != 0)
+        return errno == ENOENT ? 1 : err_errno (err, ERR_IO, "%s %.200s: cannot look at %.200s", walk->rule->what, walk->path, down);
+    return S_ISLNK (at.st_mode) ? step_link (walk, down, &at, err) : stand_at (walk, down, err);
+}
+
+/* Where it stands is on the way, now that something follows. */
+static int step (struct walk *walk, const char *name, struct err *err)
+{
+    if (strcmp (name, ".") == 0)
+        return 0;
+    if (check_way (walk, err) < 0)
+        return -1;
+    return strcmp (name, "..") == 0 ? step_up (walk, err) : step_down (walk, name, err);
+}
+
+static int begin (struct walk *walk, struct err *err)
+{
+    char *here = walk->path[0] == '/' ? NULL : getcwd (NULL, 0);
+    if (walk->path[0] != '/' && here == NULL)
+        return err_errno (err, ERR_IO, "%s %.200s: where this process stands cannot be told", walk->rule->what, walk->path);
+    int n = snprintf (walk->rest, sizeof walk->rest, "%s/%s", here ? here : "", walk->path);
+    free (here);
+    if (n < 0 || (size_t) n >= sizeof walk->rest)
+        return too_long (walk, err);
+    int rc = stand_at (walk, "", err);
+    walk->top = walk->found.st_uid;
+    return rc;
+}
+
+static int refuse_link (const char *path, const struct safe_rule *rule, struct err *err)
+{
+    struct stat at;
+    char owner[WHO_BYTES], bare[PATH_MAX];
+    size_t len = strlen (path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    snprintf (bare, sizeof bare, "%.*s", (int) len, path);
+    if (lstat (bare, &at) != 0 || !S_ISLNK (at.st_mode))
+        return 0;
+    return err_set (err, ERR_REFUSED, "%s %.200s is a symbolic link, owner %s, mode %04o: whoever may change it chooses what is "
+                    "used; give the path it leads to, or %s", rule->what, bare, who (at.st_uid, owner), bits (&at), rule->instead);
+}
+
+int safe_path_check (const char *path, const struct safe_rule *rule, struct err *err)
+{
+    struct walk walk = { .path = path, .rule = rule };
+    char name[PATH_MAX];
+    if (rule->own && refuse_link (path, rule, err) < 0)
+        return -1;
+    int rc = begin (&walk, err);
+    while (rc == 0 && next_name (&walk, name))
+        rc = step (&walk, name, err);
+    if (rc == 0)
+        return safe_path_check_end (path, &walk.found, rule, err);
+    return rc < 0 ? -1 : 0;
+}
