@@ -81,6 +81,13 @@ static int meet_odd (struct look *look, const struct tree_seen *seen, struct err
     return tell (look, sealed ? FINDING_CHANGED : FINDING_EXTRA, seen->at.path, seen->problem, err);
 }
 
+static int refuse_open (const struct tree_seen *seen, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    return err_set (err, ERR_REFUSED, "\"%s\" has mode %04o on this mount, so others may write it: mount it with modes that let its "
+                    "owner write alone, or name another cache.root", tree_shown (seen->at.path, shown), (unsigned) seen->at.mode);
+}
+
 static int meet (void *owner, const struct tree_seen *seen, struct err *err)
 {
     struct look *look = owner;
@@ -95,6 +102,8 @@ static int meet (void *owner, const struct tree_seen *seen, struct err *err)
     look->marks[at] |= MARK_MET;
     if (manifest_differs (&entry->at, &seen->at, how))
         return tell (look, FINDING_CHANGED, seen->at.path, how, err);
+    if (seen->at.mode & (S_IWGRP | S_IWOTH)) /* sealed so on a mount that has one mode for all */
+        return refuse_open (seen, err);
     int rc = wanted ? manifest_bytes_differ (entry, seen->fd, how, err) : 0;
     return rc > 0 ? tell (look, FINDING_CHANGED, seen->at.path, how, err) : rc;
 }

@@ -137,6 +137,40 @@ static void read_writable (struct draft *draft, const struct value *list)
         read_writable_path (draft, path);
 }
 
+static void read_trusted (struct draft *draft, const struct yaml_node *user)
+{
+    uid_list *trust = &draft->plan.cache.trust;
+    uint64_t uid = 0;
+    if (user->kind == YAML_BAD)
+        return;
+    bool number = user->kind == YAML_SCALAR && user->plain && text_to_u64 (user->text, &uid) && uid <= TRUST_UID_MAX;
+    for (uint32_t i = 0; number && i < trust->n; i++)
+        if (trust->items[i] == uid) {
+            problem_at (draft->problems, user, "uid %u is listed twice, expected each once", (unsigned) uid);
+            return;
+        }
+    if (number)
+        trust->items[trust->n++] = (uint32_t) uid;
+    else
+        problem_at (draft->problems, user, "%s, expected the number of a user (uid), 0 to %u: `id -u NAME` tells it",
+                    user->kind == YAML_SCALAR ? problem_quote (draft->problems, user->text) : yaml_kind_name (user->kind),
+                    (unsigned) TRUST_UID_MAX);
+}
+
+static void read_trust (struct draft *draft, const struct value *list)
+{
+    uid_list *trust = &draft->plan.cache.trust;
+    if (!list->given || !list->good)
+        return;
+    if (list->node->n > TRUST_MAX) {
+        problem_at (draft->problems, list->node, "%u trusted users, expected at most %d", list->node->n, TRUST_MAX);
+        return;
+    }
+    trust->items = arena_array (draft->arena, list->node->n, sizeof *trust->items);
+    for (const struct yaml_node *user = list->node->first; user; user = user->next)
+        read_trusted (draft, user);
+}
+
 static void refuse_all (struct draft *draft, const struct value cache[])
 {
     for (int i = 0; i < CACHE_KEYS; i++)
@@ -165,4 +199,5 @@ void draft_cache (struct draft *draft)
     else
         refuse_writer (draft, &cache[CACHE_WRITER]);
     read_writable (draft, &cache[CACHE_WRITABLE]);
+    read_trust (draft, &cache[CACHE_TRUST]);
 }

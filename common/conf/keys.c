@@ -173,6 +173,9 @@ static const struct key cache_keys[CACHE_KEYS] = {
     [CACHE_WRITABLE] = { "writable", KEY_LIST,
         .help = "Absolute paths that programs may write besides their scratch folder, `/tmp`, `/var/tmp` and `/dev`; at "
                 "most 16, none in or around `root`. What sliceup itself uses stays closed." },
+    [CACHE_TRUST] = { "trust", KEY_LIST,
+        .help = "Numbers of users (uid, 0 to 4294967294) who may own the cache besides root and the user of the worker and of "
+                "the coordinator; at most 16. Whoever owns it chooses what programs run." },
 };
 
 static const struct key limits_keys[LIMIT_KEYS] = {

@@ -182,7 +182,7 @@ static int step_up (struct walk *walk, struct err *err)
     return stand_at (walk, walk->at, err);
 }
 
-/* 1: nothing is there, and so nothing below. */
+/* 1: nothing is there, and so nothing below; or what is there cannot be reached, which is for who opens it to say. */
 static int step_down (struct walk *walk, const char *name, struct err *err)
 {
     char down[PATH_MAX];
@@ -190,8 +190,10 @@ static int step_down (struct walk *walk, const char *name, struct err *err)
     int n = snprintf (down, sizeof down, "%s/%s", walk->at, name);
     if (n < 0 || (size_t) n >= sizeof down)
         return too_long (walk, err);
+    if (lstat (down, &at) != 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return 1;
     if (lstat (down, &at) != 0)
-        return errno == ENOENT ? 1 : err_errno (err, ERR_IO, "%s %.200s: cannot look at %.200s", walk->rule->what, walk->path, down);
+        return err_errno (err, ERR_IO, "%s %.200s: cannot look at %.200s", walk->rule->what, walk->path, down);
     return S_ISLNK (at.st_mode) ? step_link (walk, down, &at, err) : stand_at (walk, down, err);
 }
 

@@ -105,6 +105,7 @@ static const struct field cache_plan_fields[] = {
     F_BOOL (6, struct cache_plan, overlay),
     F_TEXTS (7, struct cache_plan, writable, WRITABLE_MAX, PATH_MAX_BYTES),
     F_TEXTS (8, struct cache_plan, protected, PROTECTED_MAX, PATH_MAX_BYTES),
+    F_U32S (9, struct cache_plan, trust, TRUST_MAX, TRUST_UID_MAX),
 };
 static const struct record cache_plan_record = RECORD ("cache", struct cache_plan, cache_plan_fields);
 

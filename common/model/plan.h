@@ -13,8 +13,8 @@
 enum { RUNGS_MAX = 64, ID_MAX_BYTES = 63, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096, ARGV_MAX = 32, VARS_MAX = 128,
        SIGNATURES_MAX = 256, AXIS_NAMES_MAX = MESH_AXES_MAX, NAME_MAX_BYTES = 255, WORD_MAX_BYTES = 127,
        SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20,
-       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, SIGNATURE_TEXTS_MAX = 4,
-       BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff,
+       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, TRUST_MAX = 16,
+       SIGNATURE_TEXTS_MAX = 4, BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff,
        DRIFT_RULES_MAX = 128, RETRIES_MAX = 5 };
 
 struct var { struct text name; struct text value; };       /* an environment variable, or any named text */
@@ -22,6 +22,8 @@ struct number { struct text name; uint64_t value; };       /* a counter */
 struct file_ref { struct text path; struct text sha256; }; /* absolute path; 64 hex digits of what it held at check */
 typedef LIST_OF (struct var) var_list;
 typedef LIST_OF (struct number) number_list;
+typedef LIST_OF (uint32_t) uid_list;
+#define TRUST_UID_MAX (UINT32_MAX - 1) /* above it is nobody (chown(2)) */
 
 /* A file that a program needs on its host. It is used where it lies when the host has the same one there, and travels
  * over the bulk socket otherwise. */
@@ -155,6 +157,7 @@ struct cache_plan {
     /* Absolute paths of what sliceup executes, imports, reads as configuration or trusts: no program may write in them. They
      * are of this machine or of the hosts; who does not have one passes it over. */
     LIST_OF (struct text) protected;
+    uid_list trust;             /* who may own what lies in it, besides root and the user that asks */
 };
 
 struct pins {

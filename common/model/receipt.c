@@ -96,6 +96,7 @@ static const struct field header_fields[] = {
     F_U64 (11, struct header, began_wall_ms, COUNT_MAX),
     F_U64 (12, struct header, ended_wall_ms, COUNT_MAX),
     F_U32 (13, struct header, exit_status, 255),
+    F_U32S (14, struct header, cache_trust, TRUST_MAX, TRUST_UID_MAX),
 };
 static const struct record header_record = RECORD ("header", struct header, header_fields);
 

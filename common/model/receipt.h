@@ -62,6 +62,7 @@ struct header {
     struct text cache_mode, cache_writer;
     uint64_t began_wall_ms, ended_wall_ms;
     uint32_t exit_status;
+    uid_list cache_trust;       /* who might own the cache besides root and the users of the programs that asked */
 };
 struct rung_time { struct text run, rung; enum pass pass; uint32_t attempt; uint64_t duration_ms; };
 struct contradicted_receipt { struct text host; uint64_t count; };

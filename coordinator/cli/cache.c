@@ -15,7 +15,7 @@ struct verb {
     const char *operands;   /* as the usage names them */
     int (*run) (struct cli *cli, const struct cache_request *request);
 };
-#define WHERE " --root --run --slice "
+#define WHERE " --root --run --slice --trust "
 static const struct verb verbs[] = {
     { "ls", WHERE "--json ", 0, 0, true, "[SLICE.yaml]", cache_ls },
     { "verify", WHERE "--json --full --quick ", 0, CACHE_OPERANDS_MAX, true, "[SLICE.yaml] [GENERATION...]", cache_verify },
@@ -64,7 +64,7 @@ static int take_keep (const struct cli *cli, const char *value, struct cache_req
 static int take_value (const struct cli *cli, const struct verb *verb, int argc, char **argv, int *i, struct cache_request *request)
 {
     const struct { const char *name; const char **at; } places[] = {
-        { "--root", &request->root }, { "--run", &request->run }, { "--slice", &request->slice } };
+        { "--root", &request->root }, { "--run", &request->run }, { "--slice", &request->slice }, { "--trust", &request->trust } };
     const char *value = NULL;
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
         if (takes (verb, places[k].name) && cli_option (argc, argv, i, places[k].name, places[k].at))
@@ -82,7 +82,7 @@ static int take_value (const struct cli *cli, const struct verb *verb, int argc,
 /* Only what this verb takes is proposed. */
 static int refuse (const struct cli *cli, const struct verb *verb, const char *argument)
 {
-    static const char *const known[] = { "--root", "--run", "--slice", "--json", "--full", "--quick", "--keep", "--dropped",
+    static const char *const known[] = { "--root", "--run", "--slice", "--trust", "--json", "--full", "--quick", "--keep", "--dropped",
                                          "--abandoned", "--dry-run", "--forget" };
     const char *taken[sizeof known / sizeof known[0] + 1] = { 0 };
     for (size_t i = 0, n = 0; i < sizeof known / sizeof known[0]; i++)
@@ -184,6 +184,7 @@ const struct cli_command cache_command = {
         "  --root DIR                 this one\n"
         "  --slice SLICE.yaml         that of a slice (ls, verify and gc take it without the word, too)\n"
         "  --run RUN                  that of a run: an id, the beginning of one, or 'last' (the default)\n"
+        "  --trust UID[,UID...]       users who may own it, besides root, you, and those whom the slice trusts\n"
         "  --json                     one JSON object; sizes in bytes\n\n"
         "Examples:\n"
         "  sliceup cache ls configs/slices/local-jax.yaml\n"
@@ -193,7 +194,7 @@ const struct cli_command cache_command = {
         "  sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n"
         "  sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n\n"
         "Exit status: 0 done, and everything is as it was sealed; 1 explain: the keys differ; 2 usage or configuration;\n"
-        "3 it could not be done or looked at; 4 verify: something is not as it was sealed; export and import: what was to be\n"
+        "3 it could not be done or looked at, or somebody else could change it; 4 verify: something is not as it was sealed; export and import: what was to be\n"
         "carried is not what was sealed; 5 catalogue.db is damaged.\n",
     .run = cache_run,
 };

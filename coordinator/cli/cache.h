@@ -14,6 +14,7 @@ enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64, CACHE_ANSWER_MAX_BYTES 
 
 struct cache_request {
     const char *root, *run, *slice; /* where; none: the last run's */
+    const char *trust;              /* uids in words (owners.h), besides those of the plan */
     bool json, quick, dropped, abandoned, dry_run;
     uint32_t keep;
     const char *forget[CACHE_FORGET_MAX];
@@ -28,10 +29,14 @@ struct cache_place {
     struct run_dir dir;             /* of --run or the last run; its id is empty when the root was named otherwise */
     struct arena arena;             /* of what was read on the way */
     struct plan plan;               /* of that run or slice; empty with --root */
+    uid_list trust;                 /* of the plan, and as asked for */
 };
-/* EXIT_HOLDS, or what to leave with, said. `make`: a root named with --root need not be there. */
+/* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: a root named with --root need not be
+ * there. */
 int cache_place_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_place *place);
 void cache_place_release (struct cache_place *place);
+/* The same of a bundle's folders there, and of its generation `token`; 0: none. */
+int cache_place_check (const struct cache_place *place, struct text bundle, uint64_t token, struct err *err);
 /* The plan of a run, from its journal; copied into `arena`. */
 int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
 /* For people: a host's name where the journal of the run that wrote is at hand, else its rank. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/cache/owners.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/terminal.h"
@@ -59,10 +60,13 @@ static int take_text (struct text root, const char *whose, struct cache_place *p
     return 0;
 }
 
+/* As it was given, too: a link on the way may be anybody's. */
 static int take_folder (const char *root, bool make, struct cache_place *place, struct err *err)
 {
     if (root[0] == '\0')
         return err_set (err, ERR_USAGE, "--root: which directory?");
+    if (owners_check_root (root, &place->trust, err) != 0)
+        return -1;
     if (make && folder_make (root, 0755, err) != 0)
         return -1;
     char *real = realpath (root, NULL);
@@ -95,10 +99,26 @@ static int take_slice (struct cli *cli, const char *slice, struct cache_place *p
     return take_text (off ? TEXT_LIT ("") : place->plan.cache.root, slice, place, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
 }
 
-/* Said once, before each file in it is refused in words of its own. One that is not there is the catalogue's to tell. */
-static int check_root (const char *root, struct err *err)
+/* Those of the plan to those that were asked for. */
+static void trust_planned (struct cache_place *place)
 {
+    const uid_list asked = place->trust, *planned = &place->plan.cache.trust;
+    uid_list *both = &place->trust;
+    *both = (uid_list) { arena_array (&place->arena, planned->n + asked.n, sizeof *both->items), 0 };
+    for (uint32_t i = 0; i < planned->n; i++)
+        both->items[both->n++] = planned->items[i];
+    for (uint32_t i = 0; i < asked.n; i++)
+        both->items[both->n++] = asked.items[i];
+}
+
+/* Said once, before each file in it is refused in words of its own. One that is not there is the catalogue's to tell. */
+static int check_root (struct cache_place *place, struct err *err)
+{
+    const char *root = place->root;
     struct stat st;
+    trust_planned (place);
+    if (owners_check_root (root, &place->trust, err) < 0)
+        return -1;
     if (stat (root, &st) != 0 && errno == ENOENT)
         return 0;
     if (stat (root, &st) == 0 && !S_ISDIR (st.st_mode))
@@ -113,12 +133,22 @@ int cache_place_find (struct cli *cli, const struct cache_request *request, bool
 {
     struct err err = { 0 };
     *place = (struct cache_place) { 0 };
+    if (owners_parse_trust (text_of (request->trust ? request->trust : ""), &place->arena, &place->trust, &err) < 0)
+        return cli_fail (cli, &err);
     if (request->slice) {
         int status = take_slice (cli, request->slice, place);
-        return status != EXIT_HOLDS || check_root (place->root, &err) == 0 ? status : cli_fail (cli, &err);
+        return status != EXIT_HOLDS || check_root (place, &err) == 0 ? status : cli_fail (cli, &err);
     }
     int rc = request->root ? take_folder (request->root, make, place, &err) : take_run (cli, request->run, place, &err);
-    return rc == 0 && check_root (place->root, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
+    return rc == 0 && check_root (place, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
+}
+
+int cache_place_check (const struct cache_place *place, struct text bundle, uint64_t token, struct err *err)
+{
+    struct arena arena = { 0 };
+    int rc = owners_check_generation (text_format (&arena, "%s/%.*s", place->root, TEXT_ARG (bundle)), token, &place->trust, err);
+    arena_release (&arena);
+    return rc;
 }
 
 void cache_place_release (struct cache_place *place)

@@ -5,11 +5,15 @@ static int check_run (struct cli *cli, int argc, char **argv)
 {
     struct arena arena = { 0 };
     struct plan plan = { 0 };
+    struct err err = { 0 };
     int status = planning_load (cli, &check_command, argc, argv, &arena, &plan);
     if (status == EXIT_HOLDS) {
         known_launches_note (cli, false, &arena, &plan);
         planning_print (&plan, stdout);
-        printf ("no mistakes found; what only a host can tell (versions, devices) is found by running\n");
+        if (planning_check_cache (&plan, &err) < 0)
+            status = cli_fail (cli, &err);
+        else
+            printf ("no mistakes found; what only a host can tell (versions, devices) is found by running\n");
     }
     arena_release (&arena);
     return status;
@@ -27,6 +31,6 @@ const struct cli_command check_command = {
             "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these (v6e[0-3,7]; @name: a group of the file)\n"
             "  --wheels DIR                  a wheel for every pin is in this folder: no index is asked\n\n"
             "Example:\n  sliceup check configs/slices/local-jax.yaml\n\n"
-            "Exit status: 0 no mistakes, 2 mistakes.\n",
+            "Exit status: 0 no mistakes, 2 mistakes, 3 somebody else could change the cache, as this machine sees it.\n",
     .run = check_run,
 };

@@ -7,6 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/duration.h"
+#include "common/cache/owners.h"
 #include "common/model/secret.h"
 #include "coordinator/io/host_source_io.h"
 
@@ -308,6 +309,9 @@ static void print_cache (const struct plan *plan, FILE *to)
     for (uint32_t i = 0; i < cache->protected.n; i++)
         fprintf (to, "%s%.*s%s", i ? ", " : "  programs may not write what sliceup uses: ",
                  TEXT_ARG (cache->protected.items[i]), i + 1 < cache->protected.n ? "" : "\n");
+    for (uint32_t i = 0; i < cache->trust.n; i++)
+        fprintf (to, "  uid %u may own what lies there, and so choose what programs run\n",
+                 (unsigned) cache->trust.items[i]);
 }
 
 static void print_known_bad (const struct rung *rung, FILE *to)
@@ -346,6 +350,15 @@ static void print_variables (const var_list *vars, FILE *to)
     for (uint32_t i = 0; i < shown.n; i++)
         fprintf (to, "  %.*s=%.*s\n", TEXT_ARG (shown.items[i].name), TEXT_ARG (shown.items[i].value));
     arena_release (&arena);
+}
+
+int planning_check_cache (const struct plan *plan, struct err *err)
+{
+    char root[PATH_MAX_BYTES + 1];
+    bool here = plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_PER_HOST;
+    if (!here || !text_to_c (plan->cache.root, root, sizeof (root)))
+        return 0;
+    return owners_check_root (root, &plan->cache.trust, err);
 }
 
 void planning_print (const struct plan *plan, FILE *to)

@@ -27,6 +27,8 @@ static int run_run (struct cli *cli, int argc, char **argv)
     int making_fd = -1;
     bool again = take_again (&argc, argv);
     int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
+    if (status == EXIT_HOLDS && planning_check_cache (&plan, &err) < 0)
+        status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
         known_launches_note (cli, again, &arena, &plan);
     if (status == EXIT_HOLDS && (making_fd = run_begun_make (&dir, cli->home, &err)) < 0)
@@ -61,6 +63,6 @@ const struct cli_command run_command = {
             "  --again                       try launches all the same that are known bad (sliceup calibration)\n\n"
             "Examples:\n  sliceup run configs/slices/local-jax.yaml\n  sliceup run slice.yaml --profile cpu-jax-debug --plain\n\n"
             "Exit status: 0 the top was reached, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
-            "join, a precondition is missing, the journal could not be written), 130 cancelled.\n",
+            "join, a precondition is missing, others could change the cache, the journal could not be written), 130 cancelled.\n",
     .run = run_run,
 };

@@ -42,6 +42,7 @@ static struct cache_order order_cache (const struct coord *coord, uint32_t host,
     order.writable.n = plan->writable.n;
     order.protected.items = plan->protected.items;
     order.protected.n = plan->protected.n;
+    order.trust = plan->trust;
     if (coord->plan.home.len) /* keys, journals, and the folders of other hosts and runs */
         order.hidden = text_format (arena, "%.*s/runs", TEXT_ARG (coord->plan.home));
     order.frontend_root = plan->root;

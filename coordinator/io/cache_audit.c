@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include "common/cache/audit.h"
+#include "common/cache/owners.h"
 #include "common/model/plan.h"
 
 enum { FOUND_MAX = 4096, PROBLEMS_MAX = 1024 };
@@ -75,7 +76,8 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
     struct finding_list list = { 0 };
     struct err err = { 0 };
     struct text bundle_root = text_format (round->arena, "%s/%.*s", round->audit->root, TEXT_ARG (entry->bundle));
-    if (audit_generation (bundle_root, entry->token, entry->published.sha256, round->audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0,
+    if (owners_check_generation (bundle_root, entry->token, round->audit->trust, &err) != 0 ||
+        audit_generation (bundle_root, entry->token, entry->published.sha256, round->audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0,
                           round->arena, &list, &err) != 0)
         add_problem (round, entry->bundle, entry->token, &err);
     for (uint32_t i = 0; i < list.n; i++)

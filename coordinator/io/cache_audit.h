@@ -11,6 +11,7 @@ struct cache_progress { struct text bundle; uint64_t token; uint32_t done, all; 
 struct cache_audit {
     struct catalogue *catalogue;
     const char *root;
+    const uid_list *trust;          /* who may own a generation (owners.h); others' are not looked into */
     bool every_byte;                /* else: names, kinds, sizes, modes */
     const uint64_t *tokens;         /* only these; none: all */
     uint32_t tokens_n;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 
@@ -17,6 +18,7 @@ struct asked {
     enum effect_kind what;
     char root[PATH_MAX_BYTES + 1];
     struct text bundle, run, why, storage;  /* in `arena` */
+    uid_list trust;             /* of the plan */
     struct catalogue_user user;
     struct lease_rival over, rival;
     struct fact_generation generation;
@@ -32,6 +34,12 @@ struct asked {
 
 /* ---- on the errand thread ---- */
 
+static int check_owners (struct asked *asked, uint64_t token)
+{
+    struct text bundle_root = text_format (&asked->arena, "%s/%.*s", asked->root, TEXT_ARG (asked->bundle));
+    return owners_check_generation (bundle_root, token, &asked->trust, &asked->err);
+}
+
 /* What is used is told, so that nobody collects it. Somebody may just have: then there is an older one, or none. */
 static int find (struct asked *asked)
 {
@@ -41,6 +49,8 @@ static int find (struct asked *asked)
         rc = catalogue_find (catalogue, asked->bundle, &asked->generation, &asked->arena, &asked->err);
         if (rc < 0 || !asked->generation.token)
             return rc;
+        if (check_owners (asked, asked->generation.token) < 0)
+            return -1;
         rc = catalogue_use (catalogue, asked->generation.token, &asked->user, &asked->err);
         if (rc == 0 || asked->err.code != ERR_STATE)
             return rc;
@@ -70,6 +80,15 @@ static int look_over (struct asked *asked)
     return catalogue_audit (*asked->catalogue, asked->bundle, &asked->arena, &asked->findings, &asked->findings_n, &asked->err);
 }
 
+/* Before anything is written beside it, or begun as a copy of it. */
+static int check_newest (struct asked *asked)
+{
+    struct fact_generation newest = { 0 };
+    if (catalogue_find (*asked->catalogue, asked->bundle, &newest, &asked->arena, &asked->err) < 0)
+        return -1;
+    return check_owners (asked, newest.token);
+}
+
 static int carry_out (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
@@ -78,6 +97,8 @@ static int carry_out (struct asked *asked)
     switch (asked->what) {
     case FX_TOKEN: {
         uint64_t above = asked->token;
+        if (check_newest (asked) < 0)
+            return -1;
         int rc = catalogue_acquire (catalogue, asked->bundle, asked->run, above, asked->over.token ? &asked->over : NULL,
                                     &asked->token, &asked->rival, &asked->arena, &asked->err);
         /* What is abandoned now is looked at now: whatever changes in it from here on is a late write. */
@@ -99,7 +120,8 @@ static void catalogue_work (void *parcel)
     asked->rc = -1;
     if (asked->over_all && *asked->catalogue == NULL)
         return;
-    if (*asked->catalogue == NULL && (*asked->catalogue = catalogue_open (asked->root, &asked->err)) == NULL)
+    if (*asked->catalogue == NULL && (owners_check_root (asked->root, &asked->trust, &asked->err) < 0 ||
+                                      (*asked->catalogue = catalogue_open (asked->root, &asked->err)) == NULL))
         return;
     asked->rc = carry_out (asked);
 }
@@ -194,6 +216,7 @@ static struct asked *begin (struct driver *driver, enum effect_kind what)
     asked->what = what;
     snprintf (asked->root, sizeof (asked->root), "%.*s", TEXT_ARG (coord_plan (driver->coord)->cache.root));
     asked->run = text_copy (&asked->arena, text_of (driver->dir.id));
+    asked->trust = coord_plan (driver->coord)->cache.trust; /* the plan outlives every errand */
     if (gethostname (machine, NAME_MAX_BYTES) < 0)
         snprintf (machine, sizeof (machine), "unknown");
     asked->user = (struct catalogue_user) { .run = asked->run, .home = text_copy (&asked->arena, coord_plan (driver->coord)->home),

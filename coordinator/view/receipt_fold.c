@@ -75,7 +75,7 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     *header = (struct header) {
         .run = receipt_keep (fold, opened->run), .slice = plan->slice, .ladder = plan->ladder, .version = receipt_keep (fold, opened->version),
         .mesh = plan->mesh, .cache_mode = text_of (names_of (&cache_mode_names, plan->cache.mode)),
-        .cache_writer = plan->cache.writer, .began_wall_ms = fact->wall_ms,
+        .cache_writer = plan->cache.writer, .began_wall_ms = fact->wall_ms, .cache_trust = plan->cache.trust,
     };
     header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
     header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));

@@ -151,15 +151,24 @@ static json_t *violations_json (const struct slice_receipt *receipt, struct text
     return array;
 }
 
+static json_t *trust_json (const struct header *header)
+{
+    json_t *array = json_array ();
+    for (uint32_t i = 0; i < header->cache_trust.n; i++)
+        json_array_append_new (array, json_integer ((json_int_t) header->cache_trust.items[i]));
+    return array;
+}
+
 static json_t *cache_json (const struct slice_receipt *receipt, const struct header *header)
 {
     const struct generation_receipt *generation = receipt_generation (receipt, header->run);
-    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_json (header->cache_mode), "generation",
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_json (header->cache_mode), "generation",
                       generation ? text_json (generation->bundle) : json_null (), "token",
                       generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
                       generation ? text_json (generation->writer.len ? generation->writer : header->cache_writer) : json_null (), "digest",
                       generation ? text_json (generation->sha256) : json_null (), "enforcement",
-                      enforcement_json (receipt, header->run), "violations", violations_json (receipt, header->run));
+                      enforcement_json (receipt, header->run), "trust", trust_json (header), "violations",
+                      violations_json (receipt, header->run));
 }
 
 /* ---- conflicts ---- */

@@ -83,6 +83,13 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
     mem_free (names);
 }
 
+static void add_trust (const struct header *header, struct buf *out)
+{
+    for (uint32_t i = 0; i < header->cache_trust.n; i++)
+        buf_printf (out, "%s%u", i ? ", " : "         trusted with it, besides root and who uses it: uid ", (unsigned) header->cache_trust.items[i]);
+    buf_puts (out, header->cache_trust.n ? "\n" : "");
+}
+
 static void add_dropped (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->generations.n; i++) {
@@ -127,6 +134,7 @@ void receipt_text_cache (const struct slice_receipt *receipt, const struct heade
     uint32_t shown = 0, left = 0;
     add_generation (receipt, header, out);
     add_enforcement (receipt, header, out);
+    add_trust (header, out);
     add_dropped (receipt, header, out);
     for (uint32_t i = 0; i < receipt->violations.n; i++) {
         if (!text_equal (receipt->violations.items[i].run, header->run))

@@ -103,5 +103,131 @@ class Home(Owned):
         self.refused(lab.Ended(done.returncode, done.stdout, done.stderr), "belongs to root (uid 0)", f"chown it to uid {ALICE}")
 
 
+class Cache(Owned):
+    """A root outside of the home, warmed by a run of this user; then somebody else's in one way or another."""
+
+    def setUp(self):
+        super().setUp()
+        self.lab.root.chmod(0o755)
+        self.root = self.lab.root / "cache"
+        self.lab.write("keeps.yaml", "profile: keeps\nfrontend: jax\nbackend: cpu\ndevices_per_host: 1\n")
+
+    def slice(self, name="slice.yaml", hosts=2, **cache):
+        rung = self.lab.rung("tiny", "keeps.py", warm="solo", timeout="60s", args={"marks": str(self.lab.files / "marks")})
+        return self.lab.slice(hosts=hosts, ladder=str(self.lab.ladder(f"ladder-{name}", [rung])), profile="./keeps.yaml", name=name,
+                              limits={"stop": "200ms", "cascade": "1s", "lease": "2s"},
+                              cache={"mode": "single-writer", "root": str(self.root), "writable": [str(self.lab.files)], **cache})
+
+    def warm(self):
+        self.passes(self.lab.sliceup("run", self.slice()))
+        generation, = self.root.glob("jax/*/gen-*")
+        return generation
+
+    def every_command_refuses(self, *words, cache=None):
+        path = self.slice(**(cache or {}))
+        runs = len(list((self.lab.home / "runs").iterdir()))
+        for command in (("check", path), ("run", path), ("cache", "ls", path), ("cache", "verify", "--root", self.root),
+                        ("cache", "gc", "--slice", path), ("cache", "export", "1", self.lab.files / "out", "--root", self.root)):
+            self.refused(self.lab.sliceup(*command), *words)
+        self.assertEqual(runs, len(list((self.lab.home / "runs").iterdir())), "a run was begun")
+
+    def restores(self, path):
+        ended = self.passes(self.lab.sliceup("run", path))
+        receipt = self.lab.receipt()
+        self.assertEqual({"restored"}, {self.attempt(receipt, host, "tiny")["cache"] for host in ("h0", "h1")})
+        self.assertTrue(receipt["generations"][0]["adopted"], "it was warmed anew")
+        return ended, receipt
+
+    def test_one_that_others_may_write(self):
+        self.warm()
+        for mode in (0o777, 0o1777, 0o2775):
+            self.root.chmod(mode)
+            self.every_command_refuses(f"cache root {self.root}", f"mode {mode:04o}", "owner ", "chmod go-w", "another cache.root",
+                                       "NFS that maps all users to one", "cache: {trust: [...]}")
+        self.root.chmod(0o755)
+        self.restores(self.slice())
+
+    def test_one_below_a_folder_that_others_may_write(self):
+        self.warm()
+        self.lab.root.chmod(0o777)
+        self.lab.home.rename("/tmp/" + self.lab.root.name + "-home")
+        self.lab.home = self.lab.home.__class__("/tmp/" + self.lab.root.name + "-home")
+        self.addCleanup(shutil.rmtree, self.lab.home, ignore_errors=True)
+        self.refused(self.lab.sliceup("check", self.slice()), "cache root", "lies below", "mode 0777")
+        self.lab.root.chmod(0o755)
+
+    def test_one_that_is_made_belongs_to_us_alone_whatever_the_umask(self):
+        for umask in (0, 0o077):
+            self.root = self.lab.root / f"cache-{umask:o}"
+            done = subprocess.run([str(lab.SLICEUP), "run", str(self.slice())], env=self.lab.env(), umask=umask, text=True,
+                                  capture_output=True, timeout=120)
+            self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+            for folder in (self.root, *(path for path in self.root.rglob("*"))):
+                self.assertEqual(0, folder.lstat().st_mode & 0o022, folder)
+            self.restores(self.slice())
+
+    @root_only
+    def test_a_root_of_another_user_is_used_when_that_user_is_trusted(self):
+        generation = self.warm()
+        self.give(self.root, ALICE)
+        self.every_command_refuses(f"belongs to uid {ALICE}", "mode 07", "chown it to root (uid 0)", f"list {ALICE} in cache: {{trust")
+        self.every_command_refuses(f"belongs to uid {ALICE}", cache={"trust": [BOB]})
+        shared = self.slice(name="shared.yaml", trust=[BOB, ALICE])
+        checked = self.passes(self.lab.sliceup("check", shared)).out
+        self.assertIn(f"uid {ALICE} may own what lies there", checked)
+        _, receipt = self.restores(shared)
+        self.assertEqual([BOB, ALICE], receipt["cache"]["trust"])
+        self.assertIn(f"uid {BOB}, {ALICE}", self.lab.sliceup("receipt").out)
+        self.assertTrue(generation.exists())
+        self.passes(self.lab.sliceup("cache", "verify", shared))
+        self.passes(self.lab.sliceup("cache", "verify", "--root", self.root, "--trust", f"{BOB},{ALICE}"))
+        self.passes(self.lab.sliceup("cache", "ls"))  # of the last run, whose plan trusts them
+        self.assertEqual(2, self.lab.sliceup("cache", "ls", "--root", self.root, "--trust", "alice").status)
+
+    @root_only
+    def test_folders_and_files_in_it_count_one_by_one(self):
+        generation = self.warm()
+        bundle, frontend = generation.parent, generation.parent.parent
+        path = self.slice()
+        for each in (self.root / "catalogue.db", self.root / "storage"):
+            os.chown(each, BOB, BOB)
+            self.every_command_refuses(f"cache file {each}", f"uid {BOB}")
+            os.chown(each, 0, 0)
+        for each, recursive in ((frontend, False), (bundle, False), (generation, True)):
+            (self.give if recursive else lambda path, uid: os.chown(path, uid, uid))(each, BOB)
+            ended = self.lab.sliceup("run", path)
+            self.assertEqual(3, ended.status, str(ended))
+            self.assertRegex(ended.out + ended.err, rf"cache (folder|generation) {each} belongs to uid {BOB}")
+            exported = self.lab.sliceup("cache", "export", "1", self.lab.files / "out", "--root", self.root)
+            self.refused(exported, each, f"uid {BOB}")
+            self.assertEqual(3, self.lab.sliceup("cache", "verify", "--root", self.root).status)
+            self.give(each, 0) if recursive else os.chown(each, 0, 0)
+        for each in (frontend, bundle):
+            each.chmod(0o1777)
+            ended = self.lab.sliceup("run", path)
+            self.assertEqual(3, ended.status, str(ended))
+            self.assertRegex(ended.out + ended.err, rf"cache folder {each} has mode 1777")
+            each.chmod(0o755)
+        self.restores(path)
+
+    @root_only
+    def test_each_host_looks_for_itself(self):
+        """What the coordinator could not see: it became another's between its look and the hosts'."""
+        generation = self.warm()
+        for word, options in (("cache root", []), ("uid 61002", ["--trust", "61002"])):
+            if word == "cache root":
+                os.chown(self.root, BOB, BOB)
+            done = subprocess.run([str(lab.BUILD / "bin" / "sliceup-worker"), "cache", "--root", str(self.root), *options],
+                                  env=self.lab.env(), capture_output=True, text=True, timeout=60)
+            said = done.stdout + done.stderr
+            if options:
+                self.assertEqual(0, done.returncode, said)
+            else:
+                self.assertEqual(1, done.returncode, said)
+                self.assertRegex(said, rf"cache root {self.root} belongs to uid {BOB}, mode 0?\d+")
+        os.chown(self.root, 0, 0)
+        self.assertTrue(generation.exists())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -110,7 +110,7 @@ class Runs(Writing):
     def test_a_full_storage_keeps_nobody_from_reading(self):
         root = self.lab.root / "small"
         root.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80m", "none", root], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80m,mode=755", "none", root], check=True)
         try:
             self.passes(self.lab.sliceup("run", self.slice(cache={"root": str(root)})))
             with open(root / "fill", "wb") as fill:

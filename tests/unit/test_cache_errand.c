@@ -239,6 +239,90 @@ static void only_readers_of_something_published_are_audited (void **state)
     assert_false (errand_audit_is_needed (&run));
 }
 
+/* ---- who owns it ---- */
+
+enum { MALLORY = 61002 };
+
+static void give (const char *path, uid_t uid)
+{
+    char command[400];
+    snprintf (command, sizeof command, "chown -R %u:%u %s", (unsigned) uid, (unsigned) uid, path);
+    assert_int_equal (system (command), 0);
+}
+
+/* Not damage: nothing of it is quarantined, and it is there when its owner is trusted. */
+static void expect_refused (struct place *place, const struct cache_order *order, const char *what)
+{
+    assert_int_equal (prepare_order (place, order), -1);
+    struct text problem = place->answer.problem;
+    if (!strstr (problem.ptr, what) || !strstr (problem.ptr, "uid 61002") || !strstr (problem.ptr, "cache: {trust: [...]}"))
+        fail_msg ("%.*s", TEXT_ARG (problem));
+    assert_int_equal (place->answer.findings.n, 0);
+}
+
+static void what_somebody_else_owns_is_neither_read_nor_built_upon (void **state)
+{
+    struct yard *yard = *state;
+    struct place place = place_of (yard);
+    char gen[160];
+    uint32_t mallory = MALLORY;
+    if (geteuid () != 0) {
+        print_message ("not run: folders of other users are made by root\n");
+        return;
+    }
+    seal_lots (yard, 1);
+    struct cache_order reader = reader_order (yard, 1), writer = writer_order (yard, 2), own = { .role = CACHE_ROLE_OWN, .frontend_root = text_of (yard->root) };
+    writer.base = 1;
+    writer.base_sha256 = yard->seal.sha256;
+    give (yard_generation (yard, 1, gen), MALLORY);
+    expect_refused (&place, &reader, "cache generation ");
+    expect_refused (&place, &writer, "cache generation ");
+    struct errand_answer audit = { 0 };
+    cache_errand_audit (&reader, &yard->arena, &audit);
+    assert_false (audit.done);
+    assert_non_null (strstr (audit.problem.ptr, "uid 61002"));
+    reader.trust = writer.trust = (uid_list) { &mallory, 1 };
+    assert_int_equal (prepare_order (&place, &reader), 0);
+    give (gen, 0);
+    assert_int_equal (chown (yard->root, MALLORY, MALLORY), 0);
+    assert_int_equal (prepare_order (&place, &reader), 0);
+    reader.trust.n = 0;
+    expect_refused (&place, &reader, "cache folder ");
+    expect_refused (&place, &own, "cache folder ");
+    assert_int_equal (chown (yard->root, 0, 0), 0);
+    assert_int_equal (prepare_order (&place, &reader), 0);
+}
+
+/* A mount that has one mode for all files: it was sealed with that mode, and is as it was sealed. */
+static void what_others_may_write_on_its_mount_is_refused (void **state)
+{
+    struct yard *yard = *state;
+    struct place place = place_of (yard);
+    struct buf manifest;
+    char gen[160], path[400], hex[DIGEST_HEX_BYTES];
+    seal_lots (yard, 1);
+    struct cache_order reader = reader_order (yard, 1);
+    buf_init (&manifest, 1 << 16);
+    yard_generation (yard, 1, gen);
+    snprintf (path, sizeof path, "%s/MANIFEST", gen);
+    assert_int_equal (file_read (path, &manifest, NULL), 0);
+    char *mode = strstr (buf_c (&manifest), "0444 empty");
+    assert_non_null (mode);
+    memcpy (mode, "0666", 4);
+    struct digest digest = digest_of (manifest.ptr, manifest.len);
+    reader.sha256 = text_of (digest_hex (&digest, hex));
+    assert_int_equal (chmod (gen, 0755), 0);
+    assert_int_equal (atomic_file_write (path, manifest.ptr, manifest.len, 0444, NULL), 0);
+    snprintf (path, sizeof path, "%s/empty", gen);
+    assert_int_equal (chmod (path, 0666), 0);
+    assert_int_equal (chmod (gen, 0555), 0);
+    assert_int_equal (prepare_order (&place, &reader), -1);
+    if (!strstr (place.answer.problem.ptr, "\"empty\" has mode 0666 on this mount"))
+        fail_msg ("%.*s", TEXT_ARG (place.answer.problem));
+    assert_int_equal (place.answer.findings.n, 0);
+    buf_release (&manifest);
+}
+
 #define YARD_TEST(name) cmocka_unit_test_setup_teardown (name, yard_setup, yard_teardown)
 
 int main (void)
@@ -252,6 +336,8 @@ int main (void)
         YARD_TEST (a_refused_generation_is_answered_with_all_that_is_wrong),
         YARD_TEST (a_base_that_was_changed_is_answered_with_all_that_is_wrong),
         YARD_TEST (an_audit_answers_with_findings_or_with_why_it_could_not_look),
+        YARD_TEST (what_somebody_else_owns_is_neither_read_nor_built_upon),
+        YARD_TEST (what_others_may_write_on_its_mount_is_refused),
         cmocka_unit_test (only_readers_of_something_published_are_audited),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

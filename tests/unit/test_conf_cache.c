@@ -49,12 +49,14 @@ static void what_is_asked_for_in_words_is_planned (void **state)
 {
     struct share share;
     (void) state;
-    open_with (&share, HEAD "cache: {enforcement: cooperative, overlay: true, writable: [/mnt/out, /h/cache2]}\n"
+    open_with (&share, HEAD "cache: {enforcement: cooperative, overlay: true, writable: [/mnt/out, /h/cache2], "
+                            "trust: [65534, 0, 4294967294]}\n"
                             "limits: {lease: 1s}\n", SOLO);
     assert_int_equal (share.result, 0);
     const struct cache_plan *cache = &share.plan.cache;
     assert_int_equal (cache->least, ENFORCEMENT_COOPERATIVE);
     assert_true (cache->overlay && cache->writable.n == 2 && text_is (cache->writable.items[1], "/h/cache2"));
+    assert_true (cache->trust.n == 3 && cache->trust.items[0] == 65534 && cache->trust.items[2] == 4294967294u);
     assert_int_equal (share.plan.limits.lease_ms, 1000);
     share_close (&share);
 }
@@ -170,7 +172,7 @@ static void a_gang_with_a_cache_for_each_host_is_warned_about (void **state)
 static void off_stands_alone (void **state)
 {
     static const char *const others[] = { "writer: h0", "root: /c", "enforcement: landlock", "overlay: false",
-                                          "writable: [/x]" };
+                                          "writable: [/x]", "trust: [1]" };
     (void) state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct share share;
@@ -233,6 +235,15 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "'/h/cache/jax' is writable and lies in the cache root /h/cache" },
     { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
       "slice.yaml:6:19: 17 writable paths, expected at most 16" },
+    { SLICE ("cache: {trust: 1000}\n"), "slice.yaml:6:16: trust is '1000', expected a list" },
+    { SLICE ("cache: {trust: [alice]}\n"), "slice.yaml:6:17: 'alice', expected the number of a user (uid), 0 to 4294967294" },
+    { SLICE ("cache: {trust: ['1000']}\n"), "slice.yaml:6:17: '1000', expected the number of a user (uid)" },
+    { SLICE ("cache: {trust: [-1]}\n"), "'-1', expected the number of a user (uid)" },
+    { SLICE ("cache: {trust: [4294967295]}\n"), "'4294967295', expected the number of a user (uid)" },
+    { SLICE ("cache: {trust: [{a: 1}]}\n"), "slice.yaml:6:17: a map, expected the number of a user (uid)" },
+    { SLICE ("cache: {trust: [7, 8, 7]}\n"), "slice.yaml:6:23: uid 7 is listed twice, expected each once" },
+    { SLICE ("cache: {trust: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n"),
+      "slice.yaml:6:16: 17 trusted users, expected at most 16" },
     { SLICE ("limits: {lease: 999ms}\n"), "lease is '999ms', expected a duration from 1 s to 5 min" },
     { SLICE ("limits: {lease: 301s}\n"), "lease is '301s', expected a duration from 1 s to 5 min" },
     { "slice.yaml", "slice: s\nlauncher: ssh\nhosts: a\nprofile: p\npins: q\nladder: l\ncache: {mode: read-only}\n",

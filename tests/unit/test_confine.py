@@ -591,7 +591,7 @@ class Survey(unittest.TestCase):
     def test_a_full_storage_is_the_hosts_business(self):
         self.root.mkdir()
         for size in ("size=1m", "nr_inodes=100"):
-            _, ((layer, text),) = self.survey(before=self.mounted(f"mount -t tmpfs -o {size} none {self.root}"))
+            _, ((layer, text),) = self.survey(before=self.mounted(f"mount -t tmpfs -o {size},mode=755 none {self.root}"))
             self.assertEqual("host", layer)
             self.assertRegex(text, r"is full: \d+ MiB and \d+ files are free, at least 64 and 1000 are needed")
 

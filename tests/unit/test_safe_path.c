@@ -214,7 +214,7 @@ static int as_alice (void)
         return 13;
     if (safe_path_check (path_of ("mallorys"), &shared, &err) == 0 || err.code != ERR_REFUSED)
         return 14;
-    return safe_path_check (path_of ("closed/inner"), &shared, &err) == 0 || err.code != ERR_IO ? 15 : 0;
+    return safe_path_check (path_of ("closed/inner"), &shared, &err) != 0 ? 15 : 0; /* who opens it hears why not */
 }
 
 static void for_another_user_it_is_that_users_own_that_counts (void **state)

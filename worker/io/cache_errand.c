@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/cache/cache.h"
+#include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
@@ -29,12 +30,20 @@ static int root_of (struct text frontend_root, char root[PATH_MAX_BYTES + 1], st
     return 0;
 }
 
+/* Each host looks for itself: it may see other owners than the coordinator does. A writer's own generation is not there
+ * yet. */
+static int check_owners (const struct cache_order *order, struct err *err)
+{
+    uint64_t given = order->role == CACHE_ROLE_WRITER ? order->base : order->token;
+    return owners_check_generation (order->frontend_root, given, &order->trust, err);
+}
+
 /* A reader makes nothing: that there is no mark yet is said by an answer without one. */
 static int name_storage (const struct cache_order *order, struct arena *arena, struct errand_answer *answer,
                          struct err *err)
 {
     char root[PATH_MAX_BYTES + 1], id[STORAGE_ID_BYTES];
-    if (root_of (order->frontend_root, root, err))
+    if (root_of (order->frontend_root, root, err) || check_owners (order, err))
         return -1;
     if (storage_id (root, order->role != CACHE_ROLE_READER, id, err) == 0)
         answer->cache.storage = text_copy (arena, text_of (id));

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include "common/cache/owners.h"
 #include "common/frontend/frontend.h"
 #include "worker/io/environ.h"
 #include "worker/io/kit.h"
@@ -211,6 +212,7 @@ static void add_cache (json_t *args, const struct msg_run *run, const struct ord
     if (run->cache.role == CACHE_ROLE_NONE)
         return;
     json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));
+    json_object_set_new (args, "trust", json_text (owners_print_trust (&run->cache.trust, arena)));
     json_object_set_new (args, "room", json_string (run->cache.role == CACHE_ROLE_READER ? "any" : "needed"));
     json_object_set_new (args, "least", json_string (names_of (&enforcement_names, run->cache.least
                                                                ? run->cache.least : ENFORCEMENT_COOPERATIVE)));

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
@@ -32,7 +33,8 @@ enum { STORAGE_WAIT_MS = 10 * 1000, STORAGE_AGAIN_MS = 100, FREE_MIN_MIB = 64, F
 
 struct survey {
     struct speaker *speaker;
-    const char *root, *least;
+    const char *root, *least, *trust;
+    uid_list trusted;
     bool writable;
     bool reads;                 /* this host never writes in this run: room is not needed */
     struct survey_protected protected;
@@ -65,6 +67,8 @@ static int make_root (struct survey *survey, struct err *err)
 {
     struct stat at;
     struct err why = { 0 };
+    if (owners_check_root (survey->root, &survey->trusted, err) < 0)
+        return -1;
     errno = 0;
     if (stat (survey->root, &at) < 0 && errno == ENOENT && folder_make (survey->root, 0755, &why) == 0)
         errno = 0;
@@ -182,7 +186,7 @@ static int look (struct survey *survey, struct err *err)
 
 static int usage (void)
 {
-    fputs ("usage: sliceup-worker cache --root DIR [--least LEVEL]\n"
+    fputs ("usage: sliceup-worker cache --root DIR [--least LEVEL] [--trust UID,UID...]\n"
            "Tells whether a shared compile cache can be used here, and what protects it.\n", stderr);
     return EXIT_WRONG_USAGE;
 }
@@ -196,6 +200,8 @@ static int read_line (struct survey *survey, int argc, char **argv)
             survey->root = argv[i + 1];
         else if (strcmp (argv[i], "--least") == 0)
             survey->least = argv[i + 1];
+        else if (strcmp (argv[i], "--trust") == 0)
+            survey->trust = argv[i + 1];
         else
             return -1;
     }
@@ -216,6 +222,7 @@ static int check_orders (struct survey *survey, struct err *err)
     if (!speaker_by_hand (survey->speaker)) {
         survey->root = speaker_arg (survey->speaker, "cache_root");
         survey->least = speaker_arg (survey->speaker, "least");
+        survey->trust = speaker_arg (survey->speaker, "trust");
         const char *room = speaker_arg (survey->speaker, "room");
         survey->reads = room && strcmp (room, "any") == 0;
         read_protected (survey);
@@ -226,7 +233,7 @@ static int check_orders (struct survey *survey, struct err *err)
         return err_set (err, ERR_PARSE, "there is no absolute path of a cache root to look at");
     if (!names_find (&enforcement_names, text_of (survey->least), &level))
         return err_set (err, ERR_PARSE, "\"%.40s\" is no level of enforcement", survey->least);
-    return 0;
+    return owners_parse_trust (text_of (survey->trust ? survey->trust : ""), &survey->arena, &survey->trusted, err);
 }
 
 int survey_main (int argc, char **argv)

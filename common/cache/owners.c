@@ -1,0 +1,94 @@
+#include "common/cache/owners.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/io/safe_path.h"
+
+static struct safe_rule rule_of (const char *what, const uid_list *trust)
+{
+    return (struct safe_rule) { .what = what, .instead = "name another cache.root", .trust = "cache: {trust: [...]}",
+                                .uids = trust->items, .uids_n = trust->n };
+}
+
+/* What is there in place of a file, or cannot be reached, is for who opens it to refuse. */
+static int check_file (const char *root, const char *name, const uid_list *trust, struct err *err)
+{
+    const struct safe_rule rule = rule_of ("cache file", trust);
+    char path[PATH_MAX];
+    struct stat at;
+    int len = snprintf (path, sizeof path, "%s/%s", root, name);
+    if (len < 0 || (size_t) len >= sizeof path)
+        return err_set (err, ERR_LIMIT, "the path of the cache root is longer than %d bytes", PATH_MAX);
+    if (lstat (path, &at) != 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : err_errno (err, ERR_IO, "cannot look at %.300s", path);
+    return S_ISREG (at.st_mode) ? safe_path_check_end (path, &at, &rule, err) : 0;
+}
+
+int owners_check_root (const char *root, const uid_list *trust, struct err *err)
+{
+    static const char *const files[] = { "storage", "catalogue.db", "catalogue.db-journal", "catalogue.db-wal", "catalogue.db-shm" };
+    const struct safe_rule rule = rule_of ("cache root", trust);
+    int rc = safe_path_check (root, &rule, err);
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
+        rc = check_file (root, files[i], trust, err);
+    return rc;
+}
+
+/* "/root/frontend/bundle": the folders below the root by themselves, since on the way to one a sticky folder would do. */
+static int check_folders (char *path, uint64_t token, const uid_list *trust, struct err *err)
+{
+    const struct safe_rule folder = rule_of ("cache folder", trust), generation = rule_of ("cache generation", trust);
+    char *bundle = strrchr (path, '/'), *frontend = bundle && bundle != path ? memrchr (path, '/', (size_t) (bundle - path)) : NULL;
+    if (!frontend || frontend == path)
+        return err_set (err, ERR_REFUSED, "\"%.300s\" is no absolute path <root>/<frontend>/<bundle>", path);
+    *frontend = *bundle = '\0';
+    int rc = owners_check_root (path, trust, err);
+    *frontend = '/';
+    if (rc == 0)
+        rc = safe_path_check (path, &folder, err);
+    *bundle = '/';
+    if (rc == 0)
+        rc = safe_path_check (path, &folder, err);
+    if (rc < 0 || token == 0)
+        return rc;
+    snprintf (path + strlen (path), PATH_MAX - strlen (path), "/gen-%" PRIu64, token);
+    return safe_path_check (path, &generation, err);
+}
+
+int owners_check_generation (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err)
+{
+    char path[PATH_MAX];
+    if (!text_to_c (bundle_root, path, PATH_MAX - 32) || path[0] != '/')
+        return err_set (err, ERR_REFUSED, "the path of a cache's bundle is not an absolute one of at most %d bytes", PATH_MAX - 33);
+    return check_folders (path, token, trust, err);
+}
+
+/* ---- uids in words ---- */
+
+struct text owners_print_trust (const uid_list *trust, struct arena *arena)
+{
+    struct text words = TEXT_LIT ("");
+    for (uint32_t i = 0; i < trust->n; i++)
+        words = text_format (arena, "%.*s%s%u", TEXT_ARG (words), i ? "," : "", (unsigned) trust->items[i]);
+    return words;
+}
+
+int owners_parse_trust (struct text words, struct arena *arena, uid_list *out, struct err *err)
+{
+    uint64_t uid;
+    *out = (uid_list) { arena_array (arena, TRUST_MAX, sizeof *out->items), 0 };
+    for (uint32_t from = 0, end; from < words.len; from = end + 1) {
+        const char *comma = memchr (words.ptr + from, ',', words.len - from);
+        end = comma ? (uint32_t) (comma - words.ptr) : words.len;
+        if (!text_to_u64 ((struct text) { words.ptr + from, end - from }, &uid) || uid > TRUST_UID_MAX || out->n == TRUST_MAX)
+            return err_set (err, ERR_USAGE, "trusted users '%.*s': expected at most %d numbers of users (uid), like 1000,1001",
+                            TEXT_ARG (text_clip (words, 100)), TRUST_MAX);
+        out->items[out->n++] = (uint32_t) uid;
+    }
+    return 0;
+}

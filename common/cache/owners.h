@@ -1,0 +1,22 @@
+/* owners.h - who could change what lies in a cache? What is in it runs as a program, so nobody may whom nobody trusts.
+ *
+ * Trusted are root, the user that asks, and the uids of the plan (cache: {trust: [...]}). The root, the folders of frontend
+ * and bundle, a generation and the catalogue's files belong to one of these, and their modes let nobody else write, sticky
+ * or not; so does the way there (common/io/safe_path.h). A generation's entries have its owner (tree.h). Modes and owners
+ * are those that this host sees: on shared storage each host asks for itself. Any thread. */
+#ifndef SLICEUP_CACHE_OWNERS_H
+#define SLICEUP_CACHE_OWNERS_H
+
+#include "common/base/err.h"
+#include "common/model/plan.h"
+
+/* What is not there is fine: whoever makes it owns it. ERR_REFUSED names path, owner, mode and what to do. */
+int owners_check_root (const char *root, const uid_list *trust, struct err *err);
+/* That, and <root>/<frontend>/<bundle> with its gen-<token>; 0: none. */
+int owners_check_generation (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err);
+
+/* "1000,1001"; no text: nobody. */
+struct text owners_print_trust (const uid_list *trust, struct arena *arena);
+int owners_parse_trust (struct text words, struct arena *arena, uid_list *out, struct err *err);
+
+#endif
