@@ -124,3 +124,8 @@ void log_choice_list (const struct log_choice *choice, const struct board *board
     *everything = log_choice_is_default (choice);
     add_all (choice, board, sources);
 }
+
+void log_choice_workers (const struct log_choice *choice, const struct board *board, struct log_sources *sources)
+{
+    add_attempt (choice, board, (struct attempt_key) { 0 }, sources);
+}

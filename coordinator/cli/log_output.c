@@ -13,6 +13,12 @@ void log_output_header (const struct board *board, const uint32_t *hosts, uint32
     buf_printf (out, ", %s, attempt %u:\n", names_of (&pass_names, key->pass), key->attempt);
 }
 
+void log_output_worker (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
+{
+    board_fold (board, hosts, n, out);
+    buf_puts (out, ", worker:\n");
+}
+
 static uint32_t zeros_at (struct text bytes, uint32_t at)
 {
     uint32_t n = 0;

@@ -19,7 +19,7 @@ struct logs {
     struct cli *cli;
     const char *run;
     struct log_choice choice;
-    bool follow, raw;
+    bool follow, raw, worker;
     struct run_dir dir;
     struct board *board;
     bool everything;
@@ -55,10 +55,22 @@ static int needs_value (const struct logs *logs, const char *name)
     return cli_fail (logs->cli, &err);
 }
 
+/* A worker has one log, whatever rungs it ran. */
+static int check_worker (const struct logs *logs)
+{
+    const struct log_choice *choice = &logs->choice;
+    struct err err = { 0 };
+    if (!logs->worker || !(choice->rung || choice->pass || choice->attempt || logs->follow))
+        return EXIT_HOLDS;
+    err_set (&err, ERR_USAGE, "--worker shows the log of each host's worker, which is not told apart by rung, pass or attempt and "
+             "not followed; --hosts chooses");
+    return cli_fail (logs->cli, &err);
+}
+
 static int take_arguments (struct logs *logs, int argc, char **argv)
 {
     static const char *const known[] = { "--hosts", "--exclude", "--rung", "--pass",
-                                         "--attempt", "--follow", "--raw", NULL };
+                                         "--attempt", "--follow", "--raw", "--worker", NULL };
     for (int i = 1; i < argc; i++) {
         const char *attempt = NULL, *option = argv[i], **value = NULL;
         if (host_choice_option (&logs->choice.hosts, argc, argv, &i))
@@ -74,6 +86,8 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
             logs->follow = true;
         else if (strcmp (argv[i], "--raw") == 0)
             logs->raw = true;
+        else if (strcmp (argv[i], "--worker") == 0)
+            logs->worker = true;
         else if (argv[i][0] == '-' || logs->run)
             return cli_unknown (logs->cli, &logs_command, argv[i], known);
         else
@@ -81,17 +95,28 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
         if (value && *value == NULL)
             return needs_value (logs, option);
     }
-    return EXIT_HOLDS;
+    return check_worker (logs);
 }
 
 /* ---- showing ---- */
+
+static void path_of (const struct logs *logs, const struct log_source *source, char path[RUN_PATH_BYTES])
+{
+    char name[HOST_NAME_MAX_BYTES + 24];
+    if (!logs->worker) {
+        run_dir_log (&logs->dir, &logs->board->plan, source->host, &source->key, path);
+        return;
+    }
+    snprintf (name, sizeof (name), "hosts/%.*s/worker.log", TEXT_ARG (board_host_name (logs->board, source->host)));
+    run_dir_path (&logs->dir, name, path);
+}
 
 /* A host that printed nothing has no file. */
 static int read_output (const struct logs *logs, const struct log_source *source, struct buf *bytes, bool *there,
                         struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    run_dir_log (&logs->dir, &logs->board->plan, source->host, &source->key, path);
+    path_of (logs, source, path);
     buf_clear (bytes);
     *there = access (path, F_OK) == 0 || errno != ENOENT;
     return *there ? file_read (path, bytes, err) : 0;
@@ -162,7 +187,10 @@ static int show_output (struct logs *logs, const struct output *output, const ui
     int rc = read_output (logs, &output->source, &bytes, &there, err);
     if (rc == 0) {
         buf_puts (&out, logs->shown++ ? "\n" : "");
-        log_output_header (logs->board, hosts, n, &output->source.key, &out);
+        if (logs->worker)
+            log_output_worker (logs->board, hosts, n, &out);
+        else
+            log_output_header (logs->board, hosts, n, &output->source.key, &out);
         add_body (logs, &bytes, &out);
         if (terminal_write (logs->cli, &out) != EXIT_HOLDS)
             rc = err_set (err, ERR_IO, "the rest was not printed");
@@ -174,7 +202,11 @@ static int show_output (struct logs *logs, const struct output *output, const ui
 
 static void hint (const struct logs *logs)
 {
-    if (logs->shown == 0)
+    if (logs->worker && logs->shown == 0)
+        printf ("no worker of the chosen hosts has a log here: one that comes by itself (launcher: join) keeps its own\n");
+    else if (logs->worker && logs->cut)
+        printf ("\n%u of %u logs were cut; whole ones: sliceup logs %.8s --worker --hosts SET\n", logs->cut, logs->shown, logs->dir.id);
+    else if (logs->shown == 0)
         printf ("the chosen attempts left no output; sliceup status %.8s shows what was begun\n", logs->dir.id);
     else if (logs->cut)
         printf ("\n%u of %u outputs were cut; whole ones: sliceup logs %.8s --rung ID --hosts SET\n", logs->cut,
@@ -184,11 +216,14 @@ static void hint (const struct logs *logs)
 static int show_all (struct logs *logs, struct err *err)
 {
     struct log_sources sources = { 0 };
-    log_choice_list (&logs->choice, logs->board, &sources, &logs->everything);
+    if (logs->worker)
+        log_choice_workers (&logs->choice, logs->board, &sources);
+    else
+        log_choice_list (&logs->choice, logs->board, &sources, &logs->everything);
     struct output *outputs = mem_array (sources.n, sizeof (*outputs));
     uint32_t *hosts = mem_array (sources.n, sizeof (*hosts));
     int rc = learn_outputs (logs, &sources, outputs, err);
-    bool quiet_too = log_choice_is_default (&logs->choice) && !logs->everything;
+    bool quiet_too = log_choice_is_default (&logs->choice) && !logs->everything && !logs->worker;
     for (uint32_t i = 0; i < sources.n && rc == 0; i++) {
         if (outputs[i].shown || (!outputs[i].known && !quiet_too))
             continue;
@@ -240,7 +275,8 @@ static int logs_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command logs_command = {
     .name = "logs",
-    .usage = "logs [RUN] " HOST_CHOICE_USAGE " [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]",
+    .usage = "logs [RUN] " HOST_CHOICE_USAGE " [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]\n"
+             "             logs [RUN] " HOST_CHOICE_USAGE " --worker [--raw]",
     .summary = "what the programs printed; equal outputs of several hosts are shown once",
     .help = "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of\n"
             "all outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
@@ -250,10 +286,12 @@ const struct cli_command logs_command = {
             "  --pass P       only this pass: once, cold or restored\n"
             "  --attempt N    only this attempt, from 1\n"
             "  --follow       go on as more is printed, until the run ends\n"
+            "  --worker       instead: what the workers themselves said, with all that a shell, srun or a loader said\n"
+            "                 when they were started (hosts/HOST/worker.log in the run's folder)\n"
             "  --raw          the bytes as they were printed\n\n"
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
             "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  "
-            "sliceup logs --follow --hosts v6e-[0-3]\n\n"
+            "sliceup logs --follow --hosts v6e-[0-3]\n  sliceup logs --worker --hosts v6e-3\n\n"
             "Exit status: 0 shown; 2 usage, no such run, host or rung, or it was never begun; 3 --follow and no\n"
             "coordinator holds it; 5 its journal is damaged.\n",
     .run = logs_run,

@@ -153,6 +153,25 @@ class Scripts(Views):
         self.assertEqual(2, self.lab.sliceup("logs", "--rung", "nowhere").status)
         self.assertEqual(2, self.lab.sliceup("logs", "--host", "x9").status)
 
+    def test_logs_of_workers(self):
+        self.passes(self.lab.sliceup("run", self.slice([{"id": "one", "command": ["echo", "a program"]}], hosts=3)))
+        folder = self.lab.run_folder() / "hosts"
+        for host, said in (("h0", "srun: step\n"), ("h1", "srun: step\n"), ("h2", "a loader\x1b[2J\n" + 300 * "and more\n")):
+            (folder / host / "worker.log").write_text(said)
+        shown = self.passes(self.lab.sliceup("logs", "--worker")).out
+        self.assertRegex(shown, r"(?m)^h\[0-1\], worker:\nsrun: step\n")
+        self.assertEqual(1, shown.count("srun: step"))
+        self.assertIn("1 of 2 logs were cut; whole ones: sliceup logs", shown)
+        self.assertNotIn("a program", shown)
+        whole = self.passes(self.lab.sliceup("logs", "--worker", "--hosts", "h2")).out
+        self.assertIn("h2, worker:\na loader\\x1b[2J\n", whole)
+        self.assertEqual(300, whole.count("and more"))
+        self.assertIn("\x1b", self.passes(self.lab.sliceup("logs", "last", "--worker", "--exclude", "h[0-1]", "--raw")).out)
+        for more in (("--rung", "one"), ("--pass", "once"), ("--attempt", "1"), ("--follow",)):
+            self.assertEqual(2, self.lab.sliceup("logs", "--worker", *more).status)
+        (folder / "h2" / "worker.log").unlink()
+        self.assertIn("no worker of the chosen hosts has a log here", self.passes(self.lab.sliceup("logs", "--worker", "--hosts", "h2")).out)
+
     def test_every_command_teaches(self):
         overview = self.passes(self.lab.sliceup("--help"))
         for command in COMMANDS:
