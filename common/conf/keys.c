@@ -218,8 +218,8 @@ static const struct key profile_keys[PROFILE_KEYS] = {
     [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256, .required = true,
         .help = "Devices each host must show." },
     [PROFILE_ENV] = { "env", KEY_MAP,
-        .help = "Variables set before a program starts, taken literally. Nothing else is inherited but PATH, HOME, "
-                "LANG and TZ." },
+        .help = "Variables set before a program starts, taken literally. Of the worker's own it inherits PATH, LANG, TZ and "
+                "TMPDIR, and nothing else; HOME is the attempt's own folder." },
     [PROFILE_ARGS] = { "args", KEY_MAP, .help = "Arguments for every canary; a rung's own win." },
     [PROFILE_PREMAPPED] = { "premapped_buffer_bytes", KEY_NUMBER, 4096, 1024 * GIB,
         .help = "Sets TPU_PREMAPPED_BUFFER_SIZE; a multiple of 4096. Default: not set." },

@@ -118,7 +118,7 @@ struct profile {                /* launch policy: everything decided before the 
     struct text frontend;       /* key into common/frontend's table */
     struct text backend;        /* what is requested: cpu, tpu */
     uint32_t devices_per_host;
-    var_list env;               /* set before the program starts; nothing else is inherited but PATH, HOME, LANG, TZ */
+    var_list env;               /* set before the program starts; PATH, LANG, TZ, TMPDIR are inherited, nothing else */
     struct text accelerator;    /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
     struct text topology;       /* of its chips, "4x4"; empty: not stated */
     bool splits;                /* a part of the hosts can form a group of its own: isolation by halves */

@@ -116,6 +116,7 @@ static const struct bad bad_cases[] = {
     { PROFILE ("env: {A: }\n"), "A holds nothing, expected a single value" },
     { PROFILE ("env: {A: [x]}\n"), "configs/profiles/p.yaml:5:10: A holds a list, expected a single value" },
     { PROFILE ("env: {SLICEUP_FD: 3}\n"), "configs/profiles/p.yaml:5:7: SLICEUP_FD is set by the worker" },
+    { PROFILE ("env: {HOME: /h}\n"), "configs/profiles/p.yaml:5:7: HOME is set by the worker, to the attempt's own folder" },
     { PROFILE ("env: {JAX_COMPILATION_CACHE_DIR: /x}\n"), "JAX_COMPILATION_CACHE_DIR is set from the slice's cache" },
     { PROFILE ("env: {TPU_PREMAPPED_BUFFER_SIZE: 4096}\n"), "expected the key premapped_buffer_bytes instead" },
     { PROFILE ("topology: 4y4\n"), "slice.yaml:3:10: the profile's topology is 4y4, expected sizes such as 4x4" },

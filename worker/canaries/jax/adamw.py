@@ -1,7 +1,7 @@
 """AdamW on a linear model, step after step.
 
-Adds: an optimizer. Step count and learning rate are arrays; as Python numbers they would be
-constants of the program, and every step would compile again.
+Adds: an optimizer. Step count and learning rate are arguments, and so traced: one program serves every step. As static
+arguments they would be constants of the program, and each new value would compile again.
 args: steps (20), batch (64), width (32).
 """
 

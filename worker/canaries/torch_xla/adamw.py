@@ -1,7 +1,8 @@
 """AdamW on a linear model, step after step.
 
-Adds: an optimizer. Step count and learning rate are tensors of the device; as Python numbers they would be constants of
-the program, and every step would compile again.
+Adds: an optimizer. Step count and learning rate are tensors of the device, so no step brings a number of its own. Python
+numbers are sent to the device anew, and those that torch_xla makes constants (0, 1, attributes of operations) make
+another program.
 args: steps (20), batch (64), width (32).
 """
 
