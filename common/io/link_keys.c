@@ -10,6 +10,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"
 #include "common/io/link.h"
+#include "common/io/private_file.h"
 
 static const char head[] = "sliceup link keys 1\n";
 enum { FILE_BYTES = sizeof head - 1 + 2 * (sizeof "public " - 1 + LINK_KEY_BYTES) };
@@ -40,13 +41,8 @@ int link_keys_save (const struct link_keys *keys, const char *path, struct err *
 static int check_private (int fd, const char *path, struct err *err)
 {
     struct stat at;
-    if (fstat (fd, &at) != 0)
-        return err_errno (err, ERR_IO, "key file %s cannot be examined", path);
-    if (!S_ISREG (at.st_mode) || at.st_uid != geteuid ())
-        return err_set (err, ERR_REFUSED, "key file %s must be a regular file of this user", path);
-    if (at.st_mode & 077)
-        return err_set (err, ERR_REFUSED, "key file %s has mode %04o: others may use the secret key; make a new pair, "
-                        "or chmod 600 if nobody read it", path, (unsigned) at.st_mode & 07777);
+    if (private_file_check (fd, path, &at, err) < 0)
+        return -1;
     if (at.st_size != FILE_BYTES)
         return err_set (err, ERR_DAMAGE, "key file %s has %lld bytes, %d are expected", path, (long long) at.st_size,
                         (int) FILE_BYTES);

@@ -6,17 +6,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io/safe_path.h"
+
+int private_file_check (int fd, const char *path, struct stat *at, struct err *err)
+{
+    const struct safe_rule rule = { .what = "key file", .instead = "make a new one", .own = true };
+    if (fstat (fd, at) != 0)
+        return err_errno (err, ERR_IO, "key file %s cannot be examined", path);
+    if (!S_ISREG (at->st_mode))
+        return err_set (err, ERR_REFUSED, "key file %s is not a regular file", path);
+    if (at->st_mode & 077)
+        return err_set (err, ERR_REFUSED, "key file %s has mode %04o, so others may use it: make a new one, or chmod 600 if "
+                        "nobody read it", path, (unsigned) at->st_mode & 07777);
+    return safe_path_check_end (path, at, &rule, err);
+}
+
 static int check (int fd, const char *path, const struct buf *out, struct err *err)
 {
     struct stat at;
-    if (fstat (fd, &at) != 0)
-        return err_errno (err, ERR_IO, "%s cannot be examined", path);
-    if (!S_ISREG (at.st_mode) || at.st_uid != geteuid ())
-        return err_set (err, ERR_REFUSED, "%s holds a secret key and must be a regular file of the user who reads it: "
-                        "chown it", path);
-    if (at.st_mode & 077)
-        return err_set (err, ERR_REFUSED, "%s holds a secret key and has mode %04o, so others may use it: make a new "
-                        "one, or chmod 600 if nobody read it", path, (unsigned) at.st_mode & 07777);
+    if (private_file_check (fd, path, &at, err) < 0)
+        return -1;
     if (at.st_size < 1 || (size_t) at.st_size > out->max - out->len)
         return err_set (err, ERR_DAMAGE, "%s has %lld bytes, expected 1 to %zu", path, (long long) at.st_size,
                         out->max - out->len);
