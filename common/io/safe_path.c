@@ -11,35 +11,92 @@
 #include "common/io/atomic_file.h"
 
 /* A sentence holds two paths, cut to this; what to do about it stands at its end. */
-enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, LINKS_MAX = 40, PASSWD_BYTES_MAX = 4 << 20,
+enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, NAME_BYTES = 28, LINKS_MAX = 40, TABLE_BYTES_MAX = 4 << 20,
        OTHERS_WRITE = S_IWGRP | S_IWOTH };
+enum { USER_UID = 2, USER_GID = 3, GROUP_GID = 2, GROUP_MEMBERS = 3, COLUMNS = 4 }; /* passwd(5), group(5) */
 
-/* ---- words ---- */
+/* ---- users and groups ---- */
 
-/* Of /etc/passwd alone: a directory service would be asked over a network, through libraries that a worker which was
- * carried here must not load. */
-static bool find_name (uid_t uid, char *name, size_t name_bytes)
+/* What the files of this machine say, and no directory service: that one would be asked over a network, through libraries
+ * which a worker that was carried here must not load. */
+struct table { struct buf bytes; char *rest; };
+
+static void table_open (struct table *table, const char *path)
 {
-    struct buf table;
-    char wanted[32];
+    buf_init (&table->bytes, TABLE_BYTES_MAX);
+    table->rest = file_read (path, &table->bytes, NULL) == 0 ? (char *) buf_c (&table->bytes) : NULL;
+}
+
+/* The next line in its columns; missing ones are empty. */
+static bool table_next (struct table *table, const char *columns[COLUMNS])
+{
+    char *line = strsep (&table->rest, "\n");
+    for (int i = 0; i < COLUMNS; i++)
+        columns[i] = line ? strsep (&line, ":") : "";
+    return columns[0][0] != '\0' || table->rest != NULL;
+}
+
+static bool is_number (const char *column, uint32_t number)
+{
+    char text[16];
+    snprintf (text, sizeof text, "%u", (unsigned) number);
+    return strcmp (column, text) == 0;
+}
+
+static bool find_name (uid_t uid, char name[NAME_BYTES])
+{
+    struct table users;
+    const char *columns[COLUMNS];
     bool found = false;
-    snprintf (wanted, sizeof wanted, ":%u", (unsigned) uid);
-    buf_init (&table, PASSWD_BYTES_MAX);
-    char *rest = file_read ("/etc/passwd", &table, NULL) == 0 ? (char *) buf_c (&table) : NULL;
-    for (char *line; !found && (line = strsep (&rest, "\n")) != NULL;) {
-        char *user = strsep (&line, ":"), *id = line ? strchr (line, ':') : NULL;
-        found = id && strncmp (id, wanted, strlen (wanted)) == 0 && id[strlen (wanted)] == ':' && user[0];
-        if (found)
-            snprintf (name, name_bytes, "%.24s", user);
-    }
-    buf_release (&table);
+    table_open (&users, "/etc/passwd");
+    while (!found && table_next (&users, columns))
+        if ((found = columns[0][0] && is_number (columns[USER_UID], uid)))
+            snprintf (name, NAME_BYTES, "%.24s", columns[0]);
+    buf_release (&users.bytes);
     return found;
 }
 
+static bool lists_nobody_else (gid_t gid, const char *name)
+{
+    struct table groups;
+    const char *columns[COLUMNS];
+    bool found = false, alone = true;
+    table_open (&groups, "/etc/group");
+    while (table_next (&groups, columns)) {
+        if (!is_number (columns[GROUP_GID], gid))
+            continue;
+        found = true;
+        alone = alone && (!columns[GROUP_MEMBERS][0] || strcmp (columns[GROUP_MEMBERS], name) == 0);
+    }
+    buf_release (&groups.bytes);
+    return found && alone;
+}
+
+static bool is_nobody_elses (gid_t gid, uid_t uid)
+{
+    struct table users;
+    const char *columns[COLUMNS];
+    bool alone = true;
+    table_open (&users, "/etc/passwd");
+    while (alone && table_next (&users, columns))
+        alone = !is_number (columns[USER_GID], gid) || is_number (columns[USER_UID], uid);
+    buf_release (&users.bytes);
+    return alone;
+}
+
+/* A group that every user has for itself, as umask 002 counts on: nobody else is in it. */
+static bool is_private_group (gid_t gid, uid_t uid)
+{
+    char name[NAME_BYTES];
+    return find_name (uid, name) && lists_nobody_else (gid, name) && is_nobody_elses (gid, uid);
+}
+
+/* ---- words ---- */
+
 static const char *who (uid_t uid, char out[WHO_BYTES])
 {
-    char name[28];
-    if (find_name (uid, name, sizeof name))
+    char name[NAME_BYTES];
+    if (find_name (uid, name))
         snprintf (out, WHO_BYTES, "%s (uid %u)", name, (unsigned) uid);
     else
         snprintf (out, WHO_BYTES, "uid %u", (unsigned) uid);
@@ -118,9 +175,9 @@ static int check_way (const struct walk *walk, struct err *err)
     on_the_way (walk, "lies below", walk->at[0] ? walk->at : "/", subject);
     if (!is_trusted_way (walk, walk->found.st_uid))
         return refuse_owner (subject, &walk->found, walk->rule, err);
-    if ((walk->found.st_mode & OTHERS_WRITE) && !(walk->found.st_mode & S_ISVTX))
-        return refuse_mode (subject, &walk->found, walk->rule, err);
-    return 0;
+    bool open = walk->found.st_mode & OTHERS_WRITE && !(walk->found.st_mode & S_ISVTX);
+    bool harmless = !(walk->found.st_mode & S_IWOTH) && open && is_private_group (walk->found.st_gid, walk->found.st_uid);
+    return open && !harmless ? refuse_mode (subject, &walk->found, walk->rule, err) : 0;
 }
 
 /* ---- the way ---- */

@@ -1,8 +1,9 @@
 /* safe_path.h - could somebody else put another thing where a path leads, or change what lies there?
  *
  * The way is walked from / as the kernel resolves it, links included. Every folder on it belongs to root, to this process's
- * user or to somebody trusted, and nobody else may write to it, unless it is sticky (/tmp), where nobody can take away
- * what belongs to another. What lies at the end belongs to one of these too, and nobody else may write to it, sticky or
+ * user or to somebody trusted, and nobody else may write to it: no group but the owner's private one, as /etc/passwd and
+ * /etc/group have it, and not all the world, unless it is sticky (/tmp), where nobody can take away what belongs to
+ * another. What lies at the end belongs to one of these too, and nobody else may write to it, sticky or
  * not. So what was found once is what is opened later: only the trusted can change it in between.
  *
  * Modes are all that is looked at. An ACL of POSIX that lets somebody write shows in the mode of its group (acl(5)); one

@@ -129,6 +129,25 @@ static void a_folder_on_the_way_counts (void **state)
     assert_good ("a/not-there", &shared);
 }
 
+/* Where umask is 002, every user has a group of its own. */
+static void a_private_group_on_the_way_is_nobody_else (void **state)
+{
+    (void) state;
+    if (!is_root ())
+        return;
+    make ("a", 0775, 0); /* of group root, in which is nobody but root */
+    make ("a/b", 0755, 0);
+    assert_good ("a/b", &shared);
+    assert_refused ("a", &shared, WORDS ("0775"));
+    assert_int_equal (chown (path_of ("a"), 0, 1), 0); /* group daemon is that of user daemon */
+    assert_refused ("a/b", &shared, WORDS ("lies below", "0775"));
+    assert_int_equal (chown (path_of ("a"), 0, MALLORY), 0); /* of a group that nothing is known of */
+    assert_refused ("a/b", &shared, WORDS ("lies below", "0775"));
+    assert_int_equal (chown (path_of ("a"), 0, 0), 0);
+    assert_int_equal (chmod (path_of ("a"), 0777), 0);
+    assert_refused ("a/b", &shared, WORDS ("lies below", "0777"));
+}
+
 static void others_own_nothing_of_it (void **state)
 {
     (void) state;
@@ -294,6 +313,7 @@ int main (void)
         IN_TOP (what_only_its_user_may_change_is_good),
         IN_TOP (what_others_may_write_is_refused),
         IN_TOP (a_folder_on_the_way_counts),
+        IN_TOP (a_private_group_on_the_way_is_nobody_else),
         IN_TOP (others_own_nothing_of_it),
         IN_TOP (whom_the_rule_trusts_may_own_it_and_others_not),
         IN_TOP (links_are_followed_and_judged),
