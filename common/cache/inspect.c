@@ -84,8 +84,9 @@ static int meet_odd (struct look *look, const struct tree_seen *seen, struct err
 static int refuse_open (const struct tree_seen *seen, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
-    return err_set (err, ERR_REFUSED, "\"%s\" has mode %04o on this mount, so others may write it: mount it with modes that let its "
-                    "owner write alone, or name another cache.root", tree_shown (seen->at.path, shown), (unsigned) seen->at.mode);
+    return err_set (err, ERR_REFUSED, "\"%s\" has mode %04o on this mount, so others may write it: mount it with modes "
+                    "that let its owner write alone, or name another cache.root", tree_shown (seen->at.path, shown),
+                    (unsigned) seen->at.mode);
 }
 
 static int meet (void *owner, const struct tree_seen *seen, struct err *err)

@@ -25,13 +25,16 @@ static int check_file (const char *root, const char *name, const uid_list *trust
     if (len < 0 || (size_t) len >= sizeof path)
         return err_set (err, ERR_LIMIT, "the path of the cache root is longer than %d bytes", PATH_MAX);
     if (lstat (path, &at) != 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : err_errno (err, ERR_IO, "cannot look at %.300s", path);
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES
+                   ? 0
+                   : err_errno (err, ERR_IO, "cannot look at %.300s", path);
     return S_ISREG (at.st_mode) ? safe_path_check_end (path, &at, &rule, err) : 0;
 }
 
 int owners_check_root (const char *root, const uid_list *trust, struct err *err)
 {
-    static const char *const files[] = { "storage", "catalogue.db", "catalogue.db-journal", "catalogue.db-wal", "catalogue.db-shm" };
+    static const char *const files[] = { "storage", "catalogue.db", "catalogue.db-journal", "catalogue.db-wal",
+                                         "catalogue.db-shm" };
     const struct safe_rule rule = rule_of ("cache root", trust);
     int rc = safe_path_check (root, &rule, err);
     for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
@@ -39,11 +42,12 @@ int owners_check_root (const char *root, const uid_list *trust, struct err *err)
     return rc;
 }
 
-/* "/root/frontend/bundle": the folders below the root by themselves, since on the way to one a sticky folder would do. */
+/* "/root/frontend/bundle": the folders below the root by themselves, since on the way to one a sticky one would do. */
 static int check_folders (char *path, uint64_t token, const uid_list *trust, struct err *err)
 {
     const struct safe_rule folder = rule_of ("cache folder", trust), generation = rule_of ("cache generation", trust);
-    char *bundle = strrchr (path, '/'), *frontend = bundle && bundle != path ? memrchr (path, '/', (size_t) (bundle - path)) : NULL;
+    char *bundle = strrchr (path, '/');
+    char *frontend = bundle && bundle != path ? memrchr (path, '/', (size_t) (bundle - path)) : NULL;
     if (!frontend || frontend == path)
         return err_set (err, ERR_REFUSED, "\"%.300s\" is no absolute path <root>/<frontend>/<bundle>", path);
     *frontend = *bundle = '\0';
@@ -64,7 +68,8 @@ int owners_check_generation (struct text bundle_root, uint64_t token, const uid_
 {
     char path[PATH_MAX];
     if (!text_to_c (bundle_root, path, PATH_MAX - 32) || path[0] != '/')
-        return err_set (err, ERR_REFUSED, "the path of a cache's bundle is not an absolute one of at most %d bytes", PATH_MAX - 33);
+        return err_set (err, ERR_REFUSED, "the path of a cache's bundle is not an absolute one of at most %d bytes",
+                        PATH_MAX - 33);
     return check_folders (path, token, trust, err);
 }
 
@@ -85,8 +90,10 @@ int owners_parse_trust (struct text words, struct arena *arena, uid_list *out, s
     for (uint32_t from = 0, end; from < words.len; from = end + 1) {
         const char *comma = memchr (words.ptr + from, ',', words.len - from);
         end = comma ? (uint32_t) (comma - words.ptr) : words.len;
-        if (!text_to_u64 ((struct text) { words.ptr + from, end - from }, &uid) || uid > TRUST_UID_MAX || out->n == TRUST_MAX)
-            return err_set (err, ERR_USAGE, "trusted users '%.*s': expected at most %d numbers of users (uid), like 1000,1001",
+        if (!text_to_u64 ((struct text) { words.ptr + from, end - from }, &uid) || uid > TRUST_UID_MAX ||
+            out->n == TRUST_MAX)
+            return err_set (err, ERR_USAGE,
+                            "trusted users '%.*s': expected at most %d numbers of users (uid), like 1000,1001",
                             TEXT_ARG (text_clip (words, 100)), TRUST_MAX);
         out->items[out->n++] = (uint32_t) uid;
     }

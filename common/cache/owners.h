@@ -1,9 +1,9 @@
 /* owners.h - who could change what lies in a cache? What is in it runs as a program, so nobody may whom nobody trusts.
  *
- * Trusted are root, the user that asks, and the uids of the plan (cache: {trust: [...]}). The root, the folders of frontend
- * and bundle, a generation and the catalogue's files belong to one of these, and their modes let nobody else write, sticky
- * or not; so does the way there (common/io/safe_path.h). A generation's entries have its owner (tree.h). Modes and owners
- * are those that this host sees: on shared storage each host asks for itself. Any thread. */
+ * Trusted are root, the user that asks, and the uids of the plan (cache: {trust: [...]}). The root, the folders of
+ * frontend and bundle, a generation and the catalogue's files belong to one of these, and their modes let nobody else
+ * write, sticky or not; so does the way there (common/io/safe_path.h). A generation's entries have its owner (tree.h).
+ * Modes and owners are those that this host sees: on shared storage each host asks for itself. Any thread. */
 #ifndef SLICEUP_CACHE_OWNERS_H
 #define SLICEUP_CACHE_OWNERS_H
 

@@ -153,7 +153,8 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
         trust->items[trust->n++] = (uint32_t) uid;
     else
         problem_at (draft->problems, user, "%s, expected the number of a user (uid), 0 to %u: `id -u NAME` tells it",
-                    user->kind == YAML_SCALAR ? problem_quote (draft->problems, user->text) : yaml_kind_name (user->kind),
+                    user->kind == YAML_SCALAR ? problem_quote (draft->problems, user->text)
+                                              : yaml_kind_name (user->kind),
                     (unsigned) TRUST_UID_MAX);
 }
 

@@ -30,7 +30,8 @@ static int check_owner (struct draft *draft, const struct yaml_node *key)
         return problem_at (draft->problems, key, "%.*s is set by the worker, expected another variable",
                            TEXT_ARG (key->text));
     if (text_is (key->text, "HOME"))
-        return problem_at (draft->problems, key, "HOME is set by the worker, to the attempt's own folder, expected another variable");
+        return problem_at (draft->problems, key,
+                           "HOME is set by the worker, to the attempt's own folder, expected another variable");
     if (text_is (key->text, premapped_var))
         return problem_at (draft->problems, key, "%s in env, expected the key premapped_buffer_bytes instead",
                            premapped_var);

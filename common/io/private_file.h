@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
-/* Is the open file a regular one, of the user who asks, that nobody else may use? `at` is what fstat says. ERR_REFUSED. */
+/* Is the open file a regular one, of the user who asks, that nobody else may use? `at`: what fstat says. */
 int private_file_check (int fd, const char *path, struct stat *at, struct err *err);
 /* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. */
 int private_file_read (const char *path, struct buf *out, struct err *err);

@@ -11,15 +11,25 @@
 #include "common/io/atomic_file.h"
 
 /* A sentence holds two paths, cut to this; what to do about it stands at its end. */
-enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, NAME_BYTES = 28, LINKS_MAX = 40, TABLE_BYTES_MAX = 4 << 20,
-       OTHERS_WRITE = S_IWGRP | S_IWOTH };
+enum {
+    SHOWN_BYTES = 90,
+    SUBJECT_BYTES = 280,
+    WHO_BYTES = 48,
+    NAME_BYTES = 28,
+    LINKS_MAX = 40,
+    TABLE_BYTES_MAX = 4 << 20,
+    OTHERS_WRITE = S_IWGRP | S_IWOTH
+};
 enum { USER_UID = 2, USER_GID = 3, GROUP_GID = 2, GROUP_MEMBERS = 3, COLUMNS = 4 }; /* passwd(5), group(5) */
 
 /* ---- users and groups ---- */
 
-/* What the files of this machine say, and no directory service: that one would be asked over a network, through libraries
- * which a worker that was carried here must not load. */
-struct table { struct buf bytes; char *rest; };
+/* What the files of this machine say, and no directory service: that one would be asked over a network, through
+ * libraries which a worker that was carried here must not load. */
+struct table {
+    struct buf bytes;
+    char *rest;
+};
 
 static void table_open (struct table *table, const char *path)
 {
@@ -113,8 +123,8 @@ static int refuse_owner (const char *subject, const struct stat *at, const struc
 {
     char owner[WHO_BYTES], self[WHO_BYTES], share[120] = "";
     if (rule->trust)
-        snprintf (share, sizeof share, ", or, where that user is meant to share it, list %u in %.40s", (unsigned) at->st_uid,
-                  rule->trust);
+        snprintf (share, sizeof share, ", or, where that user is meant to share it, list %u in %.40s",
+                  (unsigned) at->st_uid, rule->trust);
     return err_set (err, ERR_REFUSED, "%s belongs to %s, mode %04o, who may change it: chown it to %s, %s%s", subject,
                     who (at->st_uid, owner), bits (at), who (geteuid (), self), rule->instead, share);
 }
@@ -123,10 +133,12 @@ static int refuse_mode (const char *subject, const struct stat *at, const struct
 {
     char owner[WHO_BYTES], squash[160] = "";
     if (rule->trust)
-        snprintf (squash, sizeof squash, " (on NFS that maps all users to one: first chown it to that one on the server, and list its "
-                  "uid in %.40s)", rule->trust);
-    return err_set (err, ERR_REFUSED, "%s has mode %04o, owner %s, so others may write there: chmod go-w it%s, or %s", subject,
-                    bits (at), who (at->st_uid, owner), squash, rule->instead);
+        snprintf (squash, sizeof squash,
+                  " (on NFS that maps all users to one: first chown it to that one on the server, and list its "
+                  "uid in %.40s)",
+                  rule->trust);
+    return err_set (err, ERR_REFUSED, "%s has mode %04o, owner %s, so others may write there: chmod go-w it%s, or %s",
+                    subject, bits (at), who (at->st_uid, owner), squash, rule->instead);
 }
 
 /* ---- the rules ---- */
@@ -149,18 +161,19 @@ int safe_path_check_end (const char *path, const struct stat *at, const struct s
 }
 
 struct walk {
-    const char *path;               /* as it was given */
+    const char *path; /* as it was given */
     const struct safe_rule *rule;
-    char at[PATH_MAX];              /* resolved so far, without '/' at its end: "" is the root */
-    struct stat found;              /* what lies there */
-    char rest[PATH_MAX];            /* what follows */
-    uid_t top;                      /* who owns / */
+    char at[PATH_MAX];   /* resolved so far, without '/' at its end: "" is the root */
+    struct stat found;   /* what lies there */
+    char rest[PATH_MAX]; /* what follows */
+    uid_t top;           /* who owns / */
     uint32_t links;
 };
 
 static const char *on_the_way (const struct walk *walk, const char *how, const char *at, char out[SUBJECT_BYTES])
 {
-    snprintf (out, SUBJECT_BYTES, "%.40s %.*s %s %.*s, which", walk->rule->what, SHOWN_BYTES, walk->path, how, SHOWN_BYTES, at);
+    snprintf (out, SUBJECT_BYTES, "%.40s %.*s %s %.*s, which", walk->rule->what, SHOWN_BYTES, walk->path, how,
+              SHOWN_BYTES, at);
     return out;
 }
 
@@ -176,7 +189,8 @@ static int check_way (const struct walk *walk, struct err *err)
     if (!is_trusted_way (walk, walk->found.st_uid))
         return refuse_owner (subject, &walk->found, walk->rule, err);
     bool open = walk->found.st_mode & OTHERS_WRITE && !(walk->found.st_mode & S_ISVTX);
-    bool harmless = !(walk->found.st_mode & S_IWOTH) && open && is_private_group (walk->found.st_gid, walk->found.st_uid);
+    bool harmless =
+        !(walk->found.st_mode & S_IWOTH) && open && is_private_group (walk->found.st_gid, walk->found.st_uid);
     return open && !harmless ? refuse_mode (subject, &walk->found, walk->rule, err) : 0;
 }
 
@@ -184,7 +198,8 @@ static int check_way (const struct walk *walk, struct err *err)
 
 static int too_long (const struct walk *walk, struct err *err)
 {
-    return err_set (err, ERR_LIMIT, "%s %.150s: the path is longer than %d bytes", walk->rule->what, walk->path, PATH_MAX - 1);
+    return err_set (err, ERR_LIMIT, "%s %.150s: the path is longer than %d bytes", walk->rule->what, walk->path,
+                    PATH_MAX - 1);
 }
 
 /* "a/b/c": "a" goes to `name`, "b/c" stays. False: nothing is left. */
@@ -215,7 +230,8 @@ static int follow (struct walk *walk, const char *link, struct err *err)
         return err_errno (err, ERR_IO, "%s %.150s: the link %.150s cannot be read", walk->rule->what, walk->path, link);
     target[len] = '\0';
     if (++walk->links > LINKS_MAX)
-        return err_set (err, ERR_REFUSED, "%s %.200s leads through more than %d links", walk->rule->what, walk->path, LINKS_MAX);
+        return err_set (err, ERR_REFUSED, "%s %.200s leads through more than %d links", walk->rule->what, walk->path,
+                        LINKS_MAX);
     int n = snprintf (rest, sizeof rest, "%s/%s", target, walk->rest);
     if (n < 0 || (size_t) n >= sizeof rest)
         return too_long (walk, err);
@@ -268,7 +284,8 @@ static int begin (struct walk *walk, struct err *err)
 {
     char *here = walk->path[0] == '/' ? NULL : getcwd (NULL, 0);
     if (walk->path[0] != '/' && here == NULL)
-        return err_errno (err, ERR_IO, "%s %.200s: where this process stands cannot be told", walk->rule->what, walk->path);
+        return err_errno (err, ERR_IO, "%s %.200s: where this process stands cannot be told", walk->rule->what,
+                          walk->path);
     int n = snprintf (walk->rest, sizeof walk->rest, "%s/%s", here ? here : "", walk->path);
     free (here);
     if (n < 0 || (size_t) n >= sizeof walk->rest)
@@ -288,8 +305,10 @@ static int refuse_link (const char *path, const struct safe_rule *rule, struct e
     snprintf (bare, sizeof bare, "%.*s", (int) len, path);
     if (lstat (bare, &at) != 0 || !S_ISLNK (at.st_mode))
         return 0;
-    return err_set (err, ERR_REFUSED, "%s %.200s is a symbolic link, owner %s, mode %04o: whoever may change it chooses what is "
-                    "used; give the path it leads to, or %s", rule->what, bare, who (at.st_uid, owner), bits (&at), rule->instead);
+    return err_set (err, ERR_REFUSED,
+                    "%s %.200s is a symbolic link, owner %s, mode %04o: whoever may change it chooses what is "
+                    "used; give the path it leads to, or %s",
+                    rule->what, bare, who (at.st_uid, owner), bits (&at), rule->instead);
 }
 
 int safe_path_check (const char *path, const struct safe_rule *rule, struct err *err)

@@ -1,33 +1,33 @@
 /* safe_path.h - could somebody else put another thing where a path leads, or change what lies there?
  *
- * The way is walked from / as the kernel resolves it, links included. Every folder on it belongs to root, to this process's
- * user or to somebody trusted, and nobody else may write to it: no group but the owner's private one, as /etc/passwd and
- * /etc/group have it, and not all the world, unless it is sticky (/tmp), where nobody can take away what belongs to
- * another. What lies at the end belongs to one of these too, and nobody else may write to it, sticky or
+ * The way is walked from / as the kernel resolves it, links included. Every folder on it belongs to root, to this
+ * process's user or to somebody trusted, and nobody else may write to it: no group but the owner's private one, as
+ * /etc/passwd and /etc/group have it, and not all the world, unless it is sticky (/tmp), where nobody can take away
+ * what belongs to another. What lies at the end belongs to one of these too, and nobody else may write to it, sticky or
  * not. So what was found once is what is opened later: only the trusted can change it in between.
  *
- * Modes are all that is looked at. An ACL of POSIX that lets somebody write shows in the mode of its group (acl(5)); one
- * of NFSv4 or of a storage service shows as far as its server tells. In a user namespace the owner of / cannot be told from
- * other users who are not mapped there, and counts as root on the way. Any thread. */
+ * Modes are all that is looked at. An ACL of POSIX that lets somebody write shows in the mode of its group (acl(5));
+ * one of NFSv4 or of a storage service shows as far as its server tells. In a user namespace the owner of / cannot be
+ * told from other users who are not mapped there, and counts as root on the way. Any thread. */
 #ifndef SLICEUP_IO_SAFE_PATH_H
 #define SLICEUP_IO_SAFE_PATH_H
 
+#include "common/base/err.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include "common/base/err.h"
 
 struct safe_rule {
-    const char *what;       /* begins the sentence: "cache root" */
-    const char *instead;    /* what helps besides chown and chmod: "name another cache.root" */
-    const char *trust;      /* where a uid is listed that is trusted: "cache: {trust: [...]}"; NULL: nowhere */
-    const uint32_t *uids;   /* that are */
+    const char *what;     /* begins the sentence: "cache root" */
+    const char *instead;  /* what helps besides chown and chmod: "name another cache.root" */
+    const char *trust;    /* where a uid is listed that is trusted: "cache: {trust: [...]}"; NULL: nowhere */
+    const uint32_t *uids; /* that are */
     uint32_t uids_n;
-    bool own;               /* the end belongs to this process's user, and to nobody else; it is no link */
+    bool own; /* the end belongs to this process's user, and to nobody else; it is no link */
 };
 
-/* 0: nobody else could; so of what is not there or cannot be reached, as far as the way to it goes. ERR_REFUSED: somebody could, and the
- * sentence names path, owner, mode and what to do. */
+/* 0: nobody else could; so of what is not there or cannot be reached, as far as the way to it goes. ERR_REFUSED:
+ * somebody could, and the sentence names path, owner, mode and what to do. */
 int safe_path_check (const char *path, const struct safe_rule *rule, struct err *err);
 /* The end alone, by what stat said of it; `path` is for the sentence. */
 int safe_path_check_end (const char *path, const struct stat *at, const struct safe_rule *rule, struct err *err);

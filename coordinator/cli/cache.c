@@ -64,7 +64,8 @@ static int take_keep (const struct cli *cli, const char *value, struct cache_req
 static int take_value (const struct cli *cli, const struct verb *verb, int argc, char **argv, int *i, struct cache_request *request)
 {
     const struct { const char *name; const char **at; } places[] = {
-        { "--root", &request->root }, { "--run", &request->run }, { "--slice", &request->slice }, { "--trust", &request->trust } };
+        { "--root", &request->root }, { "--run", &request->run }, { "--slice", &request->slice },
+        { "--trust", &request->trust } };
     const char *value = NULL;
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
         if (takes (verb, places[k].name) && cli_option (argc, argv, i, places[k].name, places[k].at))
@@ -82,8 +83,8 @@ static int take_value (const struct cli *cli, const struct verb *verb, int argc,
 /* Only what this verb takes is proposed. */
 static int refuse (const struct cli *cli, const struct verb *verb, const char *argument)
 {
-    static const char *const known[] = { "--root", "--run", "--slice", "--trust", "--json", "--full", "--quick", "--keep", "--dropped",
-                                         "--abandoned", "--dry-run", "--forget" };
+    static const char *const known[] = { "--root", "--run", "--slice", "--trust", "--json", "--full", "--quick",
+                                         "--keep", "--dropped", "--abandoned", "--dry-run", "--forget" };
     const char *taken[sizeof known / sizeof known[0] + 1] = { 0 };
     for (size_t i = 0, n = 0; i < sizeof known / sizeof known[0]; i++)
         if (takes (verb, known[i]))
@@ -194,7 +195,7 @@ const struct cli_command cache_command = {
         "  sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n"
         "  sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n\n"
         "Exit status: 0 done, and everything is as it was sealed; 1 explain: the keys differ; 2 usage or configuration;\n"
-        "3 it could not be done or looked at, or somebody else could change it; 4 verify: something is not as it was sealed; export and import: what was to be\n"
-        "carried is not what was sealed; 5 catalogue.db is damaged.\n",
+        "3 it could not be done or looked at, or somebody else could change it; 4 verify: something is not as it was\n"
+        "sealed; export and import: what was to be carried is not what was sealed; 5 catalogue.db is damaged.\n",
     .run = cache_run,
 };

@@ -31,8 +31,8 @@ struct cache_place {
     struct plan plan;               /* of that run or slice; empty with --root */
     uid_list trust;                 /* of the plan, and as asked for */
 };
-/* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: a root named with --root need not be
- * there. */
+/* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: a root named with --root need not
+ * be there. */
 int cache_place_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_place *place);
 void cache_place_release (struct cache_place *place);
 /* The same of a bundle's folders there, and of its generation `token`; 0: none. */

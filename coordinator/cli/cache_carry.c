@@ -96,7 +96,8 @@ static int export_from (struct cli *cli, const struct cache_request *request, co
     if (catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) != 0)
         return cli_fail (cli, &err);
     const struct catalogue_entry *entry = choose (&all, request->operands[0], &err);
-    if (!entry || cache_place_check (place, entry->bundle, entry->token, &err) != 0 || describe (cli, entry, arena, &json, &err) != 0)
+    if (!entry || cache_place_check (place, entry->bundle, entry->token, &err) != 0 ||
+        describe (cli, entry, arena, &json, &err) != 0)
         return cli_fail (cli, &err);
     if (carry_export (place->root, &entry->published, request->operands[1], json, &err) != 0)
         return export_failed (cli, catalogue, entry->token, &err);
@@ -248,7 +249,8 @@ static int import (struct cli *cli, const struct cache_request *request, const s
     if (!catalogue)
         return cli_fail (cli, &err);
     struct carry_import order = { .root = place->root, .from = request->operands[0], .claim = &claim, .log = &cli->log };
-    bool known = cache_place_check (place, claim.bundle, 0, &err) == 0 && catalogue_find (catalogue, claim.bundle, &newest, arena, &err) == 0;
+    bool known = cache_place_check (place, claim.bundle, 0, &err) == 0 &&
+                 catalogue_find (catalogue, claim.bundle, &newest, arena, &err) == 0;
     int rc = known ? carry_import (catalogue, &order, &token, &before, &err) : -1;
     catalogue_close (catalogue);
     if (rc != 0)

@@ -146,7 +146,8 @@ int cache_place_find (struct cli *cli, const struct cache_request *request, bool
 int cache_place_check (const struct cache_place *place, struct text bundle, uint64_t token, struct err *err)
 {
     struct arena arena = { 0 };
-    int rc = owners_check_generation (text_format (&arena, "%s/%.*s", place->root, TEXT_ARG (bundle)), token, &place->trust, err);
+    struct text bundle_root = text_format (&arena, "%s/%.*s", place->root, TEXT_ARG (bundle));
+    int rc = owners_check_generation (bundle_root, token, &place->trust, err);
     arena_release (&arena);
     return rc;
 }

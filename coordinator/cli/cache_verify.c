@@ -105,8 +105,9 @@ static int look (struct verification *run, struct err *err)
     struct catalogue *catalogue = open_catalogue (run->place->root, err);
     if (!catalogue)
         return -1;
-    struct cache_audit audit = { .catalogue = catalogue, .root = run->place->root, .trust = &run->place->trust, .every_byte = !run->request->quick,
-                                 .tokens = tokens, .tokens_n = run->request->operands_n, .progress = on_progress, .owner = run };
+    struct cache_audit audit = { .catalogue = catalogue, .root = run->place->root, .trust = &run->place->trust,
+                                 .every_byte = !run->request->quick, .tokens = tokens,
+                                 .tokens_n = run->request->operands_n, .progress = on_progress, .owner = run };
     int rc = cache_audit (&audit, &run->arena, &run->looked, err);
     catalogue_close (catalogue);
     return rc == 0 ? compare_hosts (run, err) : -1;

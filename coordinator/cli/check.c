@@ -31,6 +31,6 @@ const struct cli_command check_command = {
             "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these (v6e[0-3,7]; @name: a group of the file)\n"
             "  --wheels DIR                  a wheel for every pin is in this folder: no index is asked\n\n"
             "Example:\n  sliceup check configs/slices/local-jax.yaml\n\n"
-            "Exit status: 0 no mistakes, 2 mistakes, 3 somebody else could change the cache, as this machine sees it.\n",
+            "Exit status: 0 no mistakes, 2 mistakes, 3 others could change the cache, as this machine sees it.\n",
     .run = check_run,
 };

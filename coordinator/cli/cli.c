@@ -105,11 +105,12 @@ static int unknown_command (const char *word)
     return EXIT_USAGE;
 }
 
-/* Keys, journals and plans are read there and acted on. Looked at before, so that nothing is made in a place of somebody
- * else's, and after, when it may have been made. */
+/* Keys, journals and plans are read there and acted on. Looked at before, so that nothing is made in a place of
+ * somebody else's, and after, when it may have been made. */
 static int make_home (const char *wanted, struct err *err)
 {
-    const struct safe_rule rule = { .what = "home", .instead = "give another one with --home or SLICEUP_HOME", .own = true };
+    const struct safe_rule rule = { .what = "home", .instead = "give another one with --home or SLICEUP_HOME",
+                                    .own = true };
     if (safe_path_check (wanted, &rule, err) < 0 || folder_make (wanted, 0700, err) < 0)
         return -1;
     return safe_path_check (wanted, &rule, err);

@@ -149,7 +149,8 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
     struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
-    bool open = (climber.loop = loop_open (&err)) != NULL && loop_signals (climber.loop, signals, on_signal, &climber, &err) == 0 &&
+    bool open = (climber.loop = loop_open (&err)) != NULL &&
+                loop_signals (climber.loop, signals, on_signal, &climber, &err) == 0 &&
                 (climber.viewer = viewer_open (&look, &err)) != NULL && open_driver (&climber, dir, plan, &err) == 0;
     if (making_fd >= 0)
         close (making_fd); /* the journal's lock says from here on that somebody holds the run */

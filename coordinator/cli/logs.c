@@ -62,8 +62,8 @@ static int check_worker (const struct logs *logs)
     struct err err = { 0 };
     if (!logs->worker || !(choice->rung || choice->pass || choice->attempt || logs->follow))
         return EXIT_HOLDS;
-    err_set (&err, ERR_USAGE, "--worker shows the log of each host's worker, which is not told apart by rung, pass or attempt and "
-             "not followed; --hosts chooses");
+    err_set (&err, ERR_USAGE, "--worker shows the log of each host's worker, which is not told apart by rung, pass or "
+             "attempt and not followed; --hosts chooses");
     return cli_fail (logs->cli, &err);
 }
 
@@ -203,9 +203,10 @@ static int show_output (struct logs *logs, const struct output *output, const ui
 static void hint (const struct logs *logs)
 {
     if (logs->worker && logs->shown == 0)
-        printf ("no worker of the chosen hosts has a log here: one that comes by itself (launcher: join) keeps its own\n");
+        printf ("no worker of the chosen hosts has a log here: one that comes by itself (launcher: join) keeps it\n");
     else if (logs->worker && logs->cut)
-        printf ("\n%u of %u logs were cut; whole ones: sliceup logs %.8s --worker --hosts SET\n", logs->cut, logs->shown, logs->dir.id);
+        printf ("\n%u of %u logs were cut; whole ones: sliceup logs %.8s --worker --hosts SET\n", logs->cut,
+                logs->shown, logs->dir.id);
     else if (logs->shown == 0)
         printf ("the chosen attempts left no output; sliceup status %.8s shows what was begun\n", logs->dir.id);
     else if (logs->cut)

@@ -63,6 +63,7 @@ const struct cli_command run_command = {
             "  --again                       try launches all the same that are known bad (sliceup calibration)\n\n"
             "Examples:\n  sliceup run configs/slices/local-jax.yaml\n  sliceup run slice.yaml --profile cpu-jax-debug --plain\n\n"
             "Exit status: 0 the top was reached, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
-            "join, a precondition is missing, others could change the cache, the journal could not be written), 130 cancelled.\n",
+            "join, a precondition is missing, others could change the cache, the journal could not be written),\n"
+            "130 cancelled.\n",
     .run = run_run,
 };

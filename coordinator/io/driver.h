@@ -11,7 +11,7 @@
 #include "coordinator/core/coord.h"
 #include "coordinator/io/run_dir.h"
 
-/* Every fact as the journal has it, soft ones too, once it and all before it are durable. `bytes`: its wire encoding. */
+/* Every fact as the journal has it, soft ones too, once it and all before it are durable. `bytes`: as on the wire. */
 typedef void driver_fact_fn (void *owner, enum fact_kind kind, struct text bytes);
 struct driver_options {
     const struct run_dir *dir;

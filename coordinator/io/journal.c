@@ -123,7 +123,7 @@ static int make_whole (const char *path, const char *run_id_hex, struct err *err
     return rc;
 }
 
-/* Under a name of its own until it is whole: whoever is killed in between leaves no journal, rather than a part of one. */
+/* Under a name of its own until it is whole: who is killed in between leaves no journal, rather than a part of one. */
 static int place_whole (const char *path, const char *run_id_hex, struct err *err)
 {
     char fresh[PATH_MAX];
@@ -133,8 +133,9 @@ static int place_whole (const char *path, const char *run_id_hex, struct err *er
     remove_created (fresh);
     int rc = make_whole (fresh, run_id_hex, err);
     if (rc == 0 && renameat2 (AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
-        rc = errno == EEXIST ? err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path)
-                             : err_errno (err, ERR_IO, "cannot name %s", path);
+        rc = errno != EEXIST ? err_errno (err, ERR_IO, "cannot name %s", path)
+                             : err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one",
+                                        path);
     if (rc != 0)
         remove_created (fresh);
     return rc == 0 ? sync_folder_of (path, err) : -1;

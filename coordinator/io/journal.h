@@ -17,7 +17,7 @@
 #include "common/base/text.h"
 
 struct journal;
-/* Must not exist; appears whole, and without facts. What a creation that was killed left under <path>.new is replaced. */
+/* Must not exist; appears whole, and without facts. What one that was killed had begun under <path>.new is replaced. */
 struct journal *journal_create (const char *path, const char *run_id_hex, struct err *err);
 /* Opens to append; takes the lock (ERR_STATE and who holds it when another coordinator lives). */
 struct journal *journal_open (const char *path, struct err *err);

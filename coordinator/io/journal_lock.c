@@ -53,7 +53,8 @@ static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
 
 int journal_place_check (const char *path, struct err *err)
 {
-    const struct safe_rule rule = { .what = "the journal's folder", .instead = "set SLICEUP_HOME or --home to another", .own = true };
+    const struct safe_rule rule = { .what = "the journal's folder", .instead = "set SLICEUP_HOME or --home to another",
+                                    .own = true };
     char folder[PATH_MAX];
     struct stat st;
     struct statfs fs;

@@ -218,9 +218,10 @@ int journal_has_facts (const char *path, bool *any, struct err *err)
     *any = false;
     if (access (path, F_OK) != 0 && errno == ENOENT)
         return 0;
+    static const char asks[] = "SELECT EXISTS (SELECT 1 FROM fact)"
+                               " OR (SELECT value FROM meta WHERE name = 'last') IS NOT 0";
     struct journal_reader *reader = journal_reader_open (path, err);
-    sqlite3_stmt *ask = reader ? prepare (reader, "SELECT EXISTS (SELECT 1 FROM fact) OR (SELECT value FROM meta WHERE name = 'last') IS NOT 0",
-                                          err) : NULL;
+    sqlite3_stmt *ask = reader ? prepare (reader, asks, err) : NULL;
     int rc = ask ? sqlite3_step (ask) : SQLITE_ERROR;
     if (rc == SQLITE_ROW)
         *any = sqlite3_column_int (ask, 0) != 0;

@@ -107,10 +107,14 @@ static bool has_facts (const struct run_dir *dir, bool being_made)
 static int never_begun (const struct run_dir *dir, struct err *err)
 {
     if (asked_hosts (dir))
-        return err_set (err, ERR_STATE, "run %.8s has hosts, logs or receipts, and no journal that tells of them: journal.db in "
-                        "%.1024s/runs/%s was removed or emptied; restore it from a backup", dir->id, dir->home, dir->id);
-    return err_set (err, ERR_USAGE, "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
-                    "host was asked for anything", dir->id);
+        return err_set (err, ERR_STATE,
+                        "run %.8s has hosts, logs or receipts, and no journal that tells of them: journal.db in "
+                        "%.1024s/runs/%s was removed or emptied; restore it from a backup",
+                        dir->id, dir->home, dir->id);
+    return err_set (err, ERR_USAGE,
+                    "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
+                    "host was asked for anything",
+                    dir->id);
 }
 
 /* The locks before the journal: who begins a run records that before it lets go. */

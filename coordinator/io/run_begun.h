@@ -8,8 +8,8 @@
 
 #include "coordinator/io/run_dir.h"
 
-/* The folder of a new run (run_dir_create), and the descriptor that holds .making (close it to release), or -1. Waits for
- * a removal to end, for a bounded time. */
+/* The folder of a new run (run_dir_create), and the descriptor that holds .making (close it to release), or -1. Waits
+ * for a removal to end, for a bounded time. */
 int run_begun_make (struct run_dir *dir, const char *home, struct err *err);
 /* 0: it has begun, as far as its files tell; what is wrong with those is for who reads them to say. ERR_USAGE: it was
  * never begun; ERR_STATE: it is just being made, or hosts were asked for something and no journal tells of it. */

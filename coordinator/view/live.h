@@ -3,8 +3,8 @@
  * The grid lies below the cursor, which rests on an empty line above it: what others print (a log line, an echoed ^C)
  * lands there and stays, and the grid moves down. The cursor is hidden only while drawing, so whatever ends this
  * process leaves a usable terminal. The size is asked anew for each redraw. Knows no clock: it is told the time, and
- * waits by the boot clock, which never jumps; the wall clock says only how old a fact was when it came. Does not own the
- * stream. One thread. A stream that can no longer be written is noticed by its owner; nothing here fails. */
+ * waits by the boot clock, which never jumps; the wall clock says only how old a fact was when it came. It does not own
+ * the stream. One thread. A stream that can no longer be written is noticed by its owner; nothing here fails. */
 #ifndef SLICEUP_VIEW_LIVE_H
 #define SLICEUP_VIEW_LIVE_H
 

@@ -85,8 +85,9 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
 
 static void add_trust (const struct header *header, struct buf *out)
 {
+    const char *before = "         trusted with it, besides root and who uses it: uid ";
     for (uint32_t i = 0; i < header->cache_trust.n; i++)
-        buf_printf (out, "%s%u", i ? ", " : "         trusted with it, besides root and who uses it: uid ", (unsigned) header->cache_trust.items[i]);
+        buf_printf (out, "%s%u", i ? ", " : before, (unsigned) header->cache_trust.items[i]);
     buf_puts (out, header->cache_trust.n ? "\n" : "");
 }
 

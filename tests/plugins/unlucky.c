@@ -69,8 +69,8 @@ TAKEN (int, mkdir, (const char *path, mode_t mode), SYS_mkdirat, AT_FDCWD, path,
 TAKEN (int, mkdirat, (int at, const char *path, mode_t mode), SYS_mkdirat, at, path, mode)
 TAKEN (int, rename, (const char *from, const char *to), SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0)
 TAKEN (int, renameat, (int at, const char *from, int to_at, const char *to), SYS_renameat2, at, from, to_at, to, 0)
-TAKEN (int, renameat2, (int at, const char *from, int to_at, const char *to, unsigned flags), SYS_renameat2, at, from, to_at, to,
-       flags)
+TAKEN (int, renameat2, (int at, const char *from, int to_at, const char *to, unsigned flags), SYS_renameat2, at, from,
+       to_at, to, flags)
 TAKEN (int, link, (const char *from, const char *to), SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0)
 TAKEN (int, unlink, (const char *path), SYS_unlinkat, AT_FDCWD, path, 0)
 TAKEN (int, unlinkat, (int at, const char *path, int flags), SYS_unlinkat, at, path, flags)

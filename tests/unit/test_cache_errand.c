@@ -255,7 +255,8 @@ static void expect_refused (struct place *place, const struct cache_order *order
 {
     assert_int_equal (prepare_order (place, order), -1);
     struct text problem = place->answer.problem;
-    if (!strstr (problem.ptr, what) || !strstr (problem.ptr, "uid 61002") || !strstr (problem.ptr, "cache: {trust: [...]}"))
+    if (!strstr (problem.ptr, what) || !strstr (problem.ptr, "uid 61002") ||
+        !strstr (problem.ptr, "cache: {trust: [...]}"))
         fail_msg ("%.*s", TEXT_ARG (problem));
     assert_int_equal (place->answer.findings.n, 0);
 }
@@ -271,7 +272,8 @@ static void what_somebody_else_owns_is_neither_read_nor_built_upon (void **state
         return;
     }
     seal_lots (yard, 1);
-    struct cache_order reader = reader_order (yard, 1), writer = writer_order (yard, 2), own = { .role = CACHE_ROLE_OWN, .frontend_root = text_of (yard->root) };
+    struct cache_order reader = reader_order (yard, 1), writer = writer_order (yard, 2);
+    struct cache_order own = { .role = CACHE_ROLE_OWN, .frontend_root = text_of (yard->root) };
     writer.base = 1;
     writer.base_sha256 = yard->seal.sha256;
     give (yard_generation (yard, 1, gen), MALLORY);

@@ -193,7 +193,8 @@ static const uid_list nobody;
 static struct cache_looked verify (struct scene *scene, bool every_byte, const uint64_t *tokens, uint32_t n)
 {
     struct cache_looked looked;
-    struct cache_audit audit = { .catalogue = scene->catalogue, .root = scene->root, .trust = &nobody, .every_byte = every_byte, .tokens = tokens, .tokens_n = n };
+    struct cache_audit audit = { .catalogue = scene->catalogue, .root = scene->root, .trust = &nobody,
+                                 .every_byte = every_byte, .tokens = tokens, .tokens_n = n };
     well (scene, cache_audit (&audit, &scene->arena, &looked, &scene->err));
     assert_int_equal (looked.problems.n, 0);
     return looked;

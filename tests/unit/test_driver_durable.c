@@ -38,7 +38,9 @@ int fdatasync (int fd)
 
 enum { TURN_MS = 20, PATIENCE_MS = 10000, LOOK_MS = 500, KINDS = 128 };
 
-struct seen { uint32_t of[KINDS]; };
+struct seen {
+    uint32_t of[KINDS];
+};
 struct lab {
     char home[64];
     struct loop *loop;
@@ -47,7 +49,7 @@ struct lab {
     struct arena arena;
     struct plan plan;
     struct follow *follow;
-    struct seen here, elsewhere;    /* by the coordinator's own view; by journal and events */
+    struct seen here, elsewhere; /* by the coordinator's own view; by journal and events */
 };
 
 static void on_told (void *owner, enum fact_kind kind, struct text bytes)
@@ -85,7 +87,8 @@ static void turn (struct lab *lab)
     assert_int_equal (loop_watch (lab->loop, fd, EPOLLIN, on_time, lab, &err), 0);
     assert_int_equal (loop_run (lab->loop, &err), 0);
     close (fd);
-    if (follow_listen (lab->follow, &err) < 0 || follow_events (lab->follow, &err) < 0 || follow_journal (lab->follow, &err) < 0)
+    if (follow_listen (lab->follow, &err) < 0 || follow_events (lab->follow, &err) < 0 ||
+        follow_journal (lab->follow, &err) < 0)
         fail_msg ("%s", err.text);
 }
 
@@ -108,7 +111,8 @@ static void lab_make (struct lab *lab)
     lab->plan.home = text_of (lab->home);
     lab->loop = loop_open (&err);
     assert_int_equal (run_dir_create (&lab->dir, lab->home, &err), 0);
-    struct driver_options options = { .dir = &lab->dir, .log = &quiet, .version = "0.1.0", .watch = on_told, .owner = lab };
+    struct driver_options options = {
+        .dir = &lab->dir, .log = &quiet, .version = "0.1.0", .watch = on_told, .owner = lab};
     if ((lab->driver = driver_open (lab->loop, &options, &lab->plan, &err)) == NULL)
         fail_msg ("%s", err.text);
     lab->follow = follow_open (&lab->dir, on_followed, lab);

@@ -22,7 +22,8 @@
 enum { ALICE = 61001, MALLORY = 61002 };
 
 static char top[64];
-static const struct safe_rule shared = { .what = "cache root", .instead = "name another cache.root", .trust = "cache: {trust: [...]}" };
+static const struct safe_rule shared = {
+    .what = "cache root", .instead = "name another cache.root", .trust = "cache: {trust: [...]}"};
 static const struct safe_rule own = { .what = "home", .instead = "set SLICEUP_HOME to another folder", .own = true };
 
 static int make_top (void **state)
@@ -108,8 +109,9 @@ static void what_others_may_write_is_refused (void **state)
         char mode[8];
         make ("a", modes[i], geteuid ());
         snprintf (mode, sizeof mode, "%04o", (unsigned) modes[i]);
-        assert_refused ("a", &shared, WORDS (path_of ("a"), mode, "owner ", "chmod go-w", "name another cache.root",
-                                             "NFS that maps all users to one", "cache: {trust: [...]}"));
+        assert_refused ("a", &shared,
+                        WORDS (path_of ("a"), mode, "owner ", "chmod go-w", "name another cache.root",
+                               "NFS that maps all users to one", "cache: {trust: [...]}"));
         assert_refused ("a", &own, WORDS ("home ", mode, "chmod go-w", "SLICEUP_HOME"));
         assert_refused ("a/.", &own, WORDS (mode));
         assert_int_equal (rmdir (path_of ("a")), 0);
@@ -158,7 +160,9 @@ static void others_own_nothing_of_it (void **state)
     make ("a/b/c", 0755, 0);
     make ("d", 0755, 0);
     make ("d/e", 0755, MALLORY);
-    assert_refused ("d/e", &shared, WORDS (path_of ("d/e"), "uid 61002", "0755", "chown it to root (uid 0)", "list 61002 in cache: {trust"));
+    assert_refused (
+        "d/e", &shared,
+        WORDS (path_of ("d/e"), "uid 61002", "0755", "chown it to root (uid 0)", "list 61002 in cache: {trust"));
     assert_refused ("d/e", &own, WORDS ("uid 61002", "chown", "SLICEUP_HOME"));
     assert_refused ("a/b/c", &shared, WORDS ("lies below", path_of ("a/b"), "uid 61002"));
     assert_refused ("d/../a/b/../b/c", &shared, WORDS ("lies below", path_of ("a/b")));
@@ -257,8 +261,19 @@ static void for_another_user_it_is_that_users_own_that_counts (void **state)
 /* acl(5) as the kernel keeps it: MALLORY may do everything. */
 static bool give_acl (const char *path, const char *which)
 {
-    static const struct { uint32_t version; struct { uint16_t tag, perm; uint32_t id; } entries[5]; } acl = {
-        2, { { 0x01, 7, UINT32_MAX }, { 0x02, 7, MALLORY }, { 0x04, 5, UINT32_MAX }, { 0x10, 7, UINT32_MAX }, { 0x20, 5, UINT32_MAX } },
+    static const struct {
+        uint32_t version;
+        struct {
+            uint16_t tag, perm;
+            uint32_t id;
+        } entries[5];
+    } acl = {
+        2,
+        {{0x01, 7, UINT32_MAX},
+         {0x02, 7, MALLORY},
+         {0x04, 5, UINT32_MAX},
+         {0x10, 7, UINT32_MAX},
+         {0x20, 5, UINT32_MAX}},
     };
     if (setxattr (path, which, &acl, sizeof acl, 0) == 0)
         return true;

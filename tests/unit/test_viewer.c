@@ -51,8 +51,8 @@ static uint32_t count_of (struct buf *out, const char *words)
 static struct fact opened (struct show *show)
 {
     struct fact fact = { .kind = FACT_RUN_OPENED, .index = 1, .wall_ms = clock_wall_ms () };
-    fact.of.run_opened = (struct fact_run_opened) { .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"), .plan = show->plan,
-                                                    .version = TEXT_LIT ("0.1.0") };
+    fact.of.run_opened = (struct fact_run_opened){
+        .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"), .plan = show->plan, .version = TEXT_LIT ("0.1.0")};
     return fact;
 }
 
@@ -101,7 +101,13 @@ static void a_grid_is_redrawn_whatever_becomes_of_the_wall_clock (void **state)
 
 /* ---- the same, moment by moment ---- */
 
-struct watched { struct show show; struct live *live; FILE *stream; struct buf out; uint64_t boot_ms, wall_ms; };
+struct watched {
+    struct show show;
+    struct live *live;
+    FILE *stream;
+    struct buf out;
+    uint64_t boot_ms, wall_ms;
+};
 
 static void watched_make (struct watched *watched)
 {
