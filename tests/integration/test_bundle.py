@@ -17,7 +17,7 @@ import unittest
 import lab
 import plugins
 
-BUNDLE = lab.BUILD / "bin" / "sliceup-worker.bundle"
+BUNDLE = lab.BUNDLE
 HEAD = lab.BUILD / "bin" / "sliceup-worker.bundle.head"
 BUNDLE_MAX_BYTES = 5 * 1000 * 1000
 SUITE = "bullseye"                    # Debian 11: glibc 2.31; 9 and 10 have left the archive's servers
@@ -84,14 +84,6 @@ def make_root():
             os.rename(half, ROOT)
         finally:
             shutil.rmtree(half, ignore_errors=True)
-
-
-def unpack(folder):
-    """The image, as a host has it."""
-    worker = folder / "worker"
-    worker.write_bytes(gzip.decompress(BUNDLE.read_bytes()))
-    worker.chmod(0o755)
-    return worker
 
 
 def foreign(mapped):
@@ -210,7 +202,7 @@ class File(BundleTest):
             self.assertIn(f"{size} {hashlib.sha256(image[offset:offset + size]).hexdigest()} {piece}\n".encode(), image[:int(head)])
 
     def test_one_that_is_not_whole_does_not_run(self):
-        worker = unpack(self.bundle)
+        worker = lab.unpack_worker(self.bundle)
         image, head = worker.read_bytes(), int(HEAD.read_text().split()[1])
         offset, size = pieces()["libzmq.so.5"]
         flipped = lambda at: image[:at] + bytes([image[at] ^ 1]) + image[at + 1:]
@@ -252,7 +244,7 @@ class Anywhere(BundleTest):
     def test_it_works_from_any_path(self):
         odd = self.lab.root / "a folder's $(name) \\ -x"
         odd.mkdir()
-        unpack(odd)
+        lab.unpack_worker(odd)
         self.bundle.rmdir()
         link = self.lab.root / "link"
         link.symlink_to(odd / "worker")
@@ -263,7 +255,7 @@ class Anywhere(BundleTest):
         self.version("worker", env={**os.environ, "PATH": f"{odd}:{os.environ['PATH']}"})
 
     def test_libraries_of_others_are_not_taken(self):
-        unpack(self.bundle)
+        lab.unpack_worker(self.bundle)
         others = self.lab.root / "others"
         others.mkdir()
         for name in ("libzmq.so.5", "libcrypto.so.3"):      # whoever takes them falls; a shell needs neither
@@ -276,7 +268,7 @@ class Anywhere(BundleTest):
         self.assertEqual([], foreign(worker.mapped()))
 
     def test_its_memory_cannot_be_changed_and_its_file_does_not_matter_once_it_runs(self):
-        path = unpack(self.bundle)
+        path = lab.unpack_worker(self.bundle)
         worker = Joining([str(path)], self.lab.root / "own", port=1)
         self.addCleanup(worker.end)
         path.write_bytes(b"something else")
@@ -294,7 +286,7 @@ class Anywhere(BundleTest):
 
     def test_where_memory_may_not_be_executed_a_file_without_a_name_will_do(self):
         needs_root()
-        worker = unpack(self.bundle)
+        worker = lab.unpack_worker(self.bundle)
         apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec", "echo 2 >/proc/sys/vm/memfd_noexec; exec \"$@\"", "sh"]
         if not pathlib.Path("/proc/sys/vm/memfd_noexec").exists():
             self.skipTest("this kernel has no vm.memfd_noexec")
@@ -302,7 +294,7 @@ class Anywhere(BundleTest):
         self.assertEqual(["worker"], [path.name for path in self.bundle.iterdir()])
 
     def test_too_few_descriptors_are_a_sentence(self):
-        done = subprocess.run(["sh", "-c", 'ulimit -n 40; exec "$0" --version', str(unpack(self.bundle))], stdin=subprocess.DEVNULL,
+        done = subprocess.run(["sh", "-c", 'ulimit -n 40; exec "$0" --version', str(lab.unpack_worker(self.bundle))], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60)
         self.assertEqual((3, ""), (done.returncode, done.stdout))
         self.assertRegex(done.stderr, r"\Asliceup-worker: the worker needs \d+ descriptors \(.*\): raise ulimit -n\n\Z")
@@ -310,7 +302,7 @@ class Anywhere(BundleTest):
     def test_a_worker_starts_itself_again_for_errands_and_builtins(self):
         """Through its memory: /proc/self/exe is the loader here, and the file is gone. A cold pass needs its cache
         prepared, a restored one its cache sealed."""
-        path = unpack(self.bundle)
+        path = lab.unpack_worker(self.bundle)
         start = self.lab.write("start", f'#!/bin/sh\n{{ sleep 0.3; echo >{path}; }} &\nexec {path} "$@"\n')
         start.chmod(0o755)
         marks = self.lab.files / "marks"

@@ -3,7 +3,6 @@ bounded time, nothing left running. Four real hosts over ssh (tests/lib/netlab.p
 import json
 import shutil
 import signal
-import subprocess
 import time
 import unittest
 
@@ -319,7 +318,7 @@ class Volunteers(Hosts):
         self.passes(self.lab.sliceup("ticket", path, "--out", self.tickets))
         bundle = self.lab.files / "bundle"
         bundle.mkdir()
-        subprocess.run(["tar", "-xzf", str(lab.BUILD / "bin" / "sliceup-worker.bundle"), "-C", str(bundle)], check=True)
+        lab.unpack_worker(bundle)
         for host in self.lab.hosts:
             self.come(host)
         run = self.lab.start("run", path)

@@ -3,6 +3,7 @@
 Nothing sleeps to wait: every wait is for a condition, bounded, and says what it waited for. Processes are ended by pid,
 and only those that the lab started or that the run's own journal names.
 """
+import gzip
 import json
 import os
 import pathlib
@@ -21,6 +22,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SLICEUP_BUILD", TOP / "build-test"))
 SLICEUP = BUILD / "bin" / "sliceup"
+BUNDLE = BUILD / "bin" / "sliceup-worker.bundle"
 SHARED_ENVS = BUILD / "envs"          # the JAX environment: built once per checkout
 CANARIES = TOP / "tests" / "canaries"
 
@@ -78,6 +80,14 @@ def listens(port):
     with socket.socket() as probe:
         probe.settimeout(2)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def unpack_worker(folder):
+    """The image out of the bundle, as a host has it."""
+    worker = folder / "worker"
+    worker.write_bytes(gzip.decompress(BUNDLE.read_bytes()))
+    worker.chmod(0o755)
+    return worker
 
 
 class Ended:
