@@ -3,8 +3,7 @@
 
 #define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
 
-enum { RUN_ID_HEX_BYTES = 2 * RUN_ID_BYTES, Z85_KEY_BYTES = 40, COVERS_MAX = 2048, EXIT_STATUS_MAX = 255,
-       CANCEL_LEVEL_MAX = 3 };
+enum { RUN_ID_HEX_BYTES = 2 * RUN_ID_BYTES, Z85_KEY_BYTES = 40, EXIT_STATUS_MAX = 255, CANCEL_LEVEL_MAX = 3 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
 static const char *const proof_words[] = { "none",           "proved",        "local",    "partial", "wrong-axis",
@@ -55,7 +54,7 @@ static const struct field generation_fields[] = {
     F_U32 (5, struct fact_generation, entries, UINT32_MAX),
     F_U64 (6, struct fact_generation, bytes, COUNT_MAX),
     F_U32 (7, struct fact_generation, writer, UINT32_MAX),
-    F_TEXTS (8, struct fact_generation, covers, COVERS_MAX, NAME_MAX_BYTES),
+    F_TEXTS (8, struct fact_generation, covers, GENERATION_COVERS_MAX, NAME_MAX_BYTES),
     F_TEXT (9, struct fact_generation, from_run, RUN_ID_HEX_BYTES),
     F_U64 (10, struct fact_generation, compile_ms, COUNT_MAX),
     F_LIST (11, struct fact_generation, keys, GENERATION_KEYS_MAX, &cache_key_record),

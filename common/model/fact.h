@@ -39,7 +39,9 @@ enum fact_kind {
     FACT_CACHE_AWAITED,     /* what the climb waits for that no host has to do; empty: nothing any more */
 };
 
-enum { GENERATION_KEYS_MAX = 512 };
+/* A generation with more files than GENERATION_BASE_MAX_ENTRIES is not built upon: the next one begins empty, far below what
+ * a manifest lists. */
+enum { GENERATION_KEYS_MAX = 512, GENERATION_COVERS_MAX = 2048, GENERATION_BASE_MAX_ENTRIES = 1 << 15 };
 
 /* Texts in facts are bounded like everything else; see fact.c. */
 struct fact_run_opened { struct text run; struct plan plan; uint64_t seed; struct text version; };
@@ -48,10 +50,10 @@ struct fact_host_keyed { uint32_t host; struct text public_key; };  /* Z85, 40 c
 struct fact_host_joined { uint32_t host; uint64_t session; struct text version, boot_id; uint64_t pid, pid_start; };
 struct fact_host_lost { uint32_t host; struct text why; };
 struct fact_generation { uint64_t token; struct text sha256; struct text bundle; uint32_t rung; uint32_t entries; uint64_t bytes;
-                         uint32_t writer; LIST_OF (struct text) covers; struct text from_run;
+                         uint32_t writer; text_list covers; /* the longest unused first */ struct text from_run;
                          uint64_t compile_ms; /* what compiling all that it holds took, on its writers */
                          LIST_OF (struct cache_key) keys; /* of the programs in it, as their writers told */ };
-struct fact_writer_granted { uint64_t token; uint64_t base; uint32_t host; struct attempt_key key; };
+struct fact_writer_granted { uint64_t token; uint64_t base; /* 0: it begins empty */ uint32_t host; struct attempt_key key; };
 /* Why a pass runs. ISOLATION: a part of the slice by itself, to see whether it works without the others; it counts for
  * nothing else. */
 enum purpose { PURPOSE_NONE = 0, PURPOSE_CLIMB, PURPOSE_RETRY, PURPOSE_ISOLATION };

@@ -222,6 +222,14 @@ static const struct field plan_fields[] = {
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 
+text_list text_list_copy (const text_list *from, struct arena *arena)
+{
+    text_list copy = { .items = from->n ? arena_array (arena, from->n, sizeof *copy.items) : NULL, .n = from->n };
+    for (uint32_t i = 0; i < from->n; i++)
+        copy.items[i] = text_copy (arena, from->items[i]);
+    return copy;
+}
+
 bool cache_mode_writes (enum cache_mode mode)
 {
     return mode == CACHE_SINGLE_WRITER || mode == CACHE_WARM_ONLY;

@@ -22,6 +22,8 @@ struct number { struct text name; uint64_t value; };       /* a counter */
 struct file_ref { struct text path; struct text sha256; }; /* absolute path; 64 hex digits of what it held at check */
 typedef LIST_OF (struct var) var_list;
 typedef LIST_OF (struct number) number_list;
+typedef LIST_OF (struct text) text_list;
+text_list text_list_copy (const text_list *from, struct arena *arena);
 typedef LIST_OF (uint32_t) uid_list;
 #define TRUST_UID_MAX (UINT32_MAX - 1) /* above it is nobody (chown(2)) */
 

@@ -30,3 +30,12 @@ struct text bundle_cover (const struct plan *plan, const struct rung *rung, stru
     struct text fingerprint = identity_end (&cover);
     return text_format (arena, "%.*s:%.*s", TEXT_ARG (rung->id), TEXT_ARG (fingerprint));
 }
+
+text_list bundle_covers (const struct coord *coord, struct arena *arena)
+{
+    text_list covers = { .items = arena_array (arena, coord->plan.rungs.n, sizeof (*covers.items)) };
+    for (uint32_t i = 0; i < coord->plan.rungs.n; i++)
+        if (climb_uses_cache (coord, &coord->plan.rungs.items[i]))
+            covers.items[covers.n++] = bundle_cover (&coord->plan, &coord->plan.rungs.items[i], arena);
+    return covers;
+}

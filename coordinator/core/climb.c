@@ -5,6 +5,7 @@
 #include "common/base/duration.h"
 #include "common/base/rng.h"
 #include "coordinator/core/blame.h"
+#include "coordinator/core/covers.h"
 #include "coordinator/core/retry.h"
 #include "coordinator/core/state.h"
 
@@ -21,11 +22,7 @@ static bool is_shared (const struct coord *coord)
 
 static bool covered (const struct coord *coord, const struct rung *rung, struct arena *arena)
 {
-    struct text cover = bundle_cover (&coord->plan, rung, arena);
-    for (uint32_t i = 0; i < coord->generation.covers.n; i++)
-        if (text_equal (coord->generation.covers.items[i], cover))
-            return true;
-    return false;
+    return covers_have (&coord->generation.covers, bundle_cover (&coord->plan, rung, arena));
 }
 
 static struct attempt_key next_key (const struct coord *coord, enum pass pass)
@@ -85,7 +82,9 @@ static void ask_cache (struct coord *coord, uint64_t now_ms, struct outbox *out)
         return;
     coord->asked_cache = true;
     coord->answer_by_ms = now_ms + ANSWER_MS;
-    outbox_effect (out, FX_CACHE_FIND)->text = coord->bundle;
+    struct effect *effect = outbox_effect (out, FX_CACHE_FIND);
+    effect->text = coord->bundle;
+    effect->covers = bundle_covers (coord, &out->arena);
 }
 
 static bool granted_for (const struct coord *coord, const struct attempt_key *key)

@@ -6,6 +6,7 @@
 
 #include "coordinator/core/agree.h"
 #include "coordinator/core/blame.h"
+#include "coordinator/core/covers.h"
 #include "coordinator/core/difference.h"
 #include "coordinator/core/judge.h"
 #include "coordinator/core/reading.h"
@@ -175,22 +176,10 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
     coord_commit (coord, fact, now_ms);
 }
 
-static void add_cover (const struct coord *coord, struct text cover, struct fact_generation *generation, struct arena *arena)
-{
-    const struct fact_generation *base = &coord->generation;
-    struct text *covers = arena_array (arena, base->covers.n + 1, sizeof (*covers));
-    generation->covers.items = covers;
-    for (uint32_t i = 0; i < base->covers.n; i++)
-        if (!text_equal (base->covers.items[i], cover))
-            covers[generation->covers.n++] = base->covers.items[i];
-    covers[generation->covers.n++] = cover;
-}
-
 /* Of the base, as far as the writer did not use them again, and the writer's own. */
-static void add_keys (const struct coord *coord, const struct result *writer, struct fact_generation *generation,
+static void add_keys (const struct fact_generation *base, const struct result *writer, struct fact_generation *generation,
                       struct arena *arena)
 {
-    const struct fact_generation *base = &coord->generation;
     struct cache_key *keys = arena_array (arena, base->keys.n + writer->keys.n, sizeof (*keys));
     uint32_t n = 0;
     for (uint32_t i = 0; i < writer->keys.n; i++)
@@ -206,23 +195,32 @@ static void add_keys (const struct coord *coord, const struct result *writer, st
     generation->keys.n = n;
 }
 
+/* A worker says what number it likes: within what a record holds. */
+static uint64_t compiled_ms (const struct fact_generation *base, const struct result *writer)
+{
+    uint64_t own_ms = 0;
+    result_counter (writer, "compile_ms", &own_ms);
+    return own_ms <= INT64_MAX - base->compile_ms ? base->compile_ms + own_ms : INT64_MAX;
+}
+
 static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms, struct outbox *out)
 {
     const struct seal *seal = &writer->seal;
-    uint64_t compile_ms = 0;
+    const struct fact_generation *base = writing_base (coord);
+    text_list ladder = bundle_covers (coord, &out->arena);
     if (coord->generation.token == seal->token)
         return; /* by the process before this one */
-    result_counter (writer, "compile_ms", &compile_ms);
     struct fact *fact = outbox_fact (out, FACT_GENERATION_PUBLISHED);
     struct fact_generation *generation = &fact->of.generation;
     *generation = (struct fact_generation) {
         .token = seal->token, .sha256 = seal->sha256, .bundle = coord->bundle, .rung = key.rung, .entries = seal->entries,
-        .bytes = seal->bytes, .writer = coord->grant.host, .from_run = text_of (coord->run), .compile_ms = coord->generation.compile_ms + compile_ms,
+        .bytes = seal->bytes, .writer = coord->grant.host, .from_run = text_of (coord->run), .compile_ms = compiled_ms (base, writer),
+        .covers = covers_next (&base->covers, &ladder, bundle_cover (&coord->plan, &coord->plan.rungs.items[key.rung], &out->arena),
+                               &out->arena),
     };
-    add_keys (coord, writer, generation, &out->arena);
-    add_cover (coord, bundle_cover (&coord->plan, &coord->plan.rungs.items[key.rung], &out->arena), generation, &out->arena);
+    add_keys (base, writer, generation, &out->arena);
     coord_commit (coord, fact, now_ms);
-    outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation;
+    writing_publish (coord, out);
 }
 
 static const struct result *result_of_writer (const struct coord *coord)

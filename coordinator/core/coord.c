@@ -79,7 +79,7 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
     admit_known (coord, out);
     violation_attach (coord, now_ms, out);
     if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
-        outbox_effect (out, FX_CACHE_PUBLISH)->generation = &coord->generation; /* it may not have got that far */
+        writing_publish (coord, out); /* it may not have got that far */
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
     coord->launch_late_ms = coord->clock_ms + COME_BACK_MS; /* a keyed worker that was let go is on its way here */

@@ -45,7 +45,7 @@ enum effect_kind {
     FX_LAUNCH,              /* start the worker of `host` */
     FX_SEND,                /* `msg` to `host`: the driver fills run_id, epoch, session, seq, ack */
     FX_ADMIT,               /* `host` may connect with `text`, its public key */
-    FX_CACHE_FIND,          /* is there a published generation for bundle `text`? */
+    FX_CACHE_FIND,          /* is there a published generation for bundle `text`? What it has of `covers` is used again */
     FX_TOKEN,               /* take bundle `text`'s lease and the next token, above `token`; over `rival`, when it has one */
     FX_LEASE_BEAT,          /* our writer lives: raise the beat of the lease of `token` */
     FX_LEASE_END,           /* give up the lease of `token`; `flag`: it was not sealed, the generation is abandoned */
@@ -66,6 +66,7 @@ struct effect {
     bool flag;
     struct lease_rival rival;       /* TOKEN: take over from exactly this one; token 0: from nobody */
     struct text storage;            /* CACHE_AUDIT: id of the storage that the hosts see; empty: not known */
+    text_list covers;               /* CACHE_FIND, CACHE_PUBLISH: what this run's ladder uses of a generation; live as `msg` does */
 };
 
 /* What a step produced, in order: facts (already applied) and effects. Items live in `arena` until outbox_clear. */

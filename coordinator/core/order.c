@@ -63,8 +63,8 @@ static struct cache_order order_cache (const struct coord *coord, uint32_t host,
     order.token = writer ? coord->grant.token : coord->generation.token;
     order.sha256 = writer ? (struct text) { 0 } : coord->generation.sha256;
     if (writer) {
-        order.base = coord->generation.token;
-        order.base_sha256 = coord->generation.sha256;
+        order.base = writing_base (coord)->token;
+        order.base_sha256 = writing_base (coord)->sha256;
     }
     return order;
 }

@@ -220,6 +220,8 @@ void writing_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);
 bool writing_unbegun (const struct coord *coord);      /* granted, and nobody was told to write yet */
 void writing_decline (uint64_t token, struct outbox *out); /* nobody ever writes under it */
 void writing_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
+const struct fact_generation *writing_base (const struct coord *coord); /* what the granted one is built upon; token 0: nothing */
+void writing_publish (const struct coord *coord, struct outbox *out); /* tells the catalogue of what was published */
 uint64_t writing_deadline_ms (const struct coord *coord);
 uint64_t writing_over_at (const struct coord *coord, uint64_t token); /* index of the entry; 0: not of this run, or long ago */
 /* violation.c: what is found in the cache */
@@ -262,6 +264,7 @@ bool part_is_alone (const struct coord *coord);         /* parts of the running 
 /* bundle.c: names of caches */
 struct text bundle_name (const struct coord *coord, struct arena *arena);
 struct text bundle_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
+text_list bundle_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */
 
 /* sentence.c */
 struct text sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended, struct arena *arena);

@@ -88,12 +88,18 @@ bool writing_waited_too_long (const struct coord *coord, uint64_t now_ms)
     return coord->rival.token && now_ms - coord->rival_since_ms >= RIVAL_MAX_MS;
 }
 
+/* One that has grown too large serves readers, and is not copied any more. */
+static bool is_outgrown (const struct fact_generation *generation)
+{
+    return generation->entries > GENERATION_BASE_MAX_ENTRIES;
+}
+
 void writing_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out)
 {
     writing_wait_no_more (coord);
     struct fact *fact = outbox_fact (out, FACT_WRITER_GRANTED);
     fact->of.writer_granted = (struct fact_writer_granted) {
-        .token = token, .base = coord->generation.token, .host = writing_candidate (coord),
+        .token = token, .base = is_outgrown (&coord->generation) ? 0 : coord->generation.token, .host = writing_candidate (coord),
         .key = { coord->rung, PASS_COLD, coord->rungs[coord->rung].attempts[PASS_COLD] + 1 },
     };
     coord_commit (coord, fact, now_ms);
@@ -189,6 +195,19 @@ void writing_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
     duration_print (term_ms (coord), span);
     writing_lose (coord, text_format (&out->arena, "its lease to write generation %" PRIu64 " ran out: it did not ask for more "
                                       "time within %s", coord->grant.token, span), now_ms, out);
+}
+
+const struct fact_generation *writing_base (const struct coord *coord)
+{
+    static const struct fact_generation nothing;
+    return coord->grant.base ? &coord->generation : &nothing;
+}
+
+void writing_publish (const struct coord *coord, struct outbox *out)
+{
+    struct effect *effect = outbox_effect (out, FX_CACHE_PUBLISH);
+    effect->generation = &coord->generation;
+    effect->covers = bundle_covers (coord, &out->arena);
 }
 
 /* Nothing was published of the pass of the grant. While the writer may be alive the catalogue keeps the lease: other runs

@@ -17,7 +17,7 @@
 #define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
 
 enum {
-    FORMAT = 2,
+    FORMAT = 3, READABLE = 2, /* what came after that is not needed to look */
     BUSY_MS = 30 * 1000, /* on a thread of its own */
     /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
      * transaction after the other keeps the rest out. Here all ask equally often, and who was in just now stays away for
@@ -51,6 +51,10 @@ static const char lease_tables[] =
     "UPDATE token SET state = 3, why = 'handed out before leases were kept'"
     " WHERE token NOT IN (SELECT token FROM generation);"
     "PRAGMA user_version = 2;";
+/* used: the newest generation of its bundle when a run last had a use for it. */
+static const char cover_tables[] =
+    "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT NULL, PRIMARY KEY (bundle, cover));"
+    "PRAGMA user_version = 3;";
 _Static_assert (GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "they stand in the tables");
 
 /* ---- statements ---- */
@@ -187,11 +191,13 @@ static int advance (const struct catalogue *catalogue, struct err *err)
         return -1;
     if (format == FORMAT)
         return 0;
-    if (format != 0 && format != 1)
+    if (format < 0 || format > FORMAT)
         return format_unknown (catalogue, format, err);
-    if (format == 0 && database_run (catalogue->db, token_tables, "make the tables", err) != 0)
+    if (format < 1 && database_run (catalogue->db, token_tables, "make the tables", err) != 0)
         return -1;
-    return database_run (catalogue->db, lease_tables, "bring the tables to format 2", err);
+    if (format < 2 && database_run (catalogue->db, lease_tables, "bring the tables to format 2", err) != 0)
+        return -1;
+    return database_run (catalogue->db, cover_tables, "bring the tables to format 3", err);
 }
 
 static int settle (struct catalogue *catalogue, struct err *err)
@@ -203,7 +209,7 @@ static int settle (struct catalogue *catalogue, struct err *err)
         return -1;
     if (format_of (catalogue, &format, err) != 0)
         return -1;
-    if (format == FORMAT)
+    if (format == FORMAT || (catalogue->looking && format >= READABLE && format < FORMAT))
         return 0;
     if (catalogue->looking && format == 1)
         return err_set (err, ERR_STATE,
@@ -213,7 +219,7 @@ static int settle (struct catalogue *catalogue, struct err *err)
     if (catalogue->looking && format == 0)
         return err_set (err, ERR_STATE, "%s/catalogue.db was begun and holds nothing yet: the next run or import makes it whole",
                         catalogue->root);
-    if (catalogue->looking || (format != 0 && format != 1))
+    if (format < 0 || format > FORMAT)
         return format_unknown (catalogue, format, err);
     if (catalogue_begin (catalogue, err) != 0)
         return -1;

@@ -36,7 +36,8 @@ int catalogue_end (struct catalogue *catalogue, uint64_t token, struct text run,
 
 /* ---- generations ---- */
 
-/* The newest published generation of a bundle that was not dropped; token 0 when there is none. */
+/* The newest published generation of a bundle that was not dropped; token 0 when there is none. Its covers come the longest
+ * unused first, unless the catalogue was opened to look only: then as they were published. */
 int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact_generation *out, struct arena *arena,
                     struct err *err);
 /* Also ends the lease. Idempotent. */
@@ -47,8 +48,10 @@ int catalogue_drop (struct catalogue *catalogue, uint64_t token, struct text run
 /* ---- who uses what: nothing in use is collected ---- */
 
 struct catalogue_user { struct text run, home, machine; }; /* home: SLICEUP_HOME of the run, on that machine */
-/* ERR_STATE: it was quarantined or collected since it was found; find again. */
-int catalogue_use (struct catalogue *catalogue, uint64_t token, const struct catalogue_user *user, struct err *err);
+/* `covers`: what the user's ladder needs; as far as the generation has it, it was used now. ERR_STATE: the generation was
+ * quarantined or collected since it was found; find again. */
+int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
+                   const struct catalogue_user *user, struct err *err);
 int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err);   /* all of a run's */
 
 /* ---- everything, for people ---- */

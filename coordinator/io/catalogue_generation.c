@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
+#include "common/cache/tree.h"
 #include "common/wire/wire.h"
+
+_Static_assert (GENERATION_BASE_MAX_ENTRIES <= TREE_ENTRIES_MAX / 4, "what one cold pass adds to a base can be sealed");
 
 /* ---- reading a record ---- */
 
@@ -49,6 +52,8 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
     if (row == SQLITE_ROW) {
         uint64_t token = (uint64_t) sqlite3_column_int64 (newest, 0);
         rc = catalogue_record (catalogue, newest, 1, 2, token, bundle, out, arena, err);
+        if (rc == 0 && !catalogue->looking)
+            rc = catalogue_cover_order (catalogue, out, arena, err);
     } else if (row == SQLITE_DONE) {
         *out = (struct fact_generation) { 0 };
         rc = 0;
@@ -106,9 +111,10 @@ static int publish (const struct catalogue *catalogue, struct text run, const st
     if (row < 0)
         return -1;
     if (row == SQLITE_DONE &&
-        catalogue_change (catalogue, "publish a generation", NULL, err,
-                          "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", "ittb",
-                          generation->token, generation->bundle, run, record) != 0)
+        (catalogue_change (catalogue, "publish a generation", NULL, err,
+                           "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", "ittb",
+                           generation->token, generation->bundle, run, record) != 0 ||
+         catalogue_cover_prune (catalogue, generation, err) != 0))
         return -1;
     return catalogue_change (catalogue, "give a lease up", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it",
                              generation->token, run);
@@ -163,24 +169,29 @@ static int state_of (const struct catalogue *catalogue, uint64_t token, uint32_t
     return rc;
 }
 
-static int use (const struct catalogue *catalogue, uint64_t token, const struct catalogue_user *user, struct err *err)
+static int use (const struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
+                const struct catalogue_user *user, struct err *err)
 {
+    uint64_t token = generation->token;
     uint32_t state;
     if (state_of (catalogue, token, &state, err) < 0)
         return -1;
     if (state == GENERATION_NONE || state == GENERATION_DROPPED || state == GENERATION_REMOVING)
         return err_set (err, ERR_STATE, "generation %" PRIu64 " of %s cannot be used: it was %s since it was found", token,
                         catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
-    return catalogue_change (catalogue, "record who uses a generation", NULL, err,
-                             "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt", token,
-                             user->run, user->home, user->machine);
+    if (catalogue_change (catalogue, "record who uses a generation", NULL, err,
+                          "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt", token,
+                          user->run, user->home, user->machine) != 0)
+        return -1;
+    return catalogue_cover_use (catalogue, generation, covers, err);
 }
 
-int catalogue_use (struct catalogue *catalogue, uint64_t token, const struct catalogue_user *user, struct err *err)
+int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
+                   const struct catalogue_user *user, struct err *err)
 {
     if (catalogue_begin (catalogue, err) != 0)
         return -1;
-    return catalogue_finish (catalogue, use (catalogue, token, user, err), err);
+    return catalogue_finish (catalogue, use (catalogue, generation, covers, user, err), err);
 }
 
 int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err)
@@ -247,6 +258,8 @@ int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct 
 static int forget (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     static const char *const rows[] = { "DELETE FROM generation WHERE token = ?1", "DELETE FROM seen WHERE token = ?1",
+                                        "DELETE FROM cover WHERE bundle = (SELECT bundle FROM token WHERE token = ?1)"
+                                        " AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.bundle = cover.bundle)",
                                         "DELETE FROM user WHERE token = ?1", "DELETE FROM lease WHERE token = ?1",
                                         "DELETE FROM token WHERE token = ?1" };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

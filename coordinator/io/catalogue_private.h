@@ -36,4 +36,13 @@ int catalogue_finish (struct catalogue *catalogue, int rc, struct err *err);
 int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int record, int run, uint64_t token,
                       struct text bundle, struct fact_generation *out, struct arena *arena, struct err *err);
 
+/* catalogue_cover.c; each inside the caller's transaction. `used`: of a ladder; counts as far as the generation has it. */
+int catalogue_cover_use (const struct catalogue *catalogue, const struct fact_generation *generation, const text_list *used,
+                         struct err *err);
+/* Its covers, the longest unused first: those never told of as they stand, before all others. */
+int catalogue_cover_order (const struct catalogue *catalogue, struct fact_generation *generation, struct arena *arena,
+                           struct err *err);
+/* The newest generation is this one: what it has not is nothing to keep account of. */
+int catalogue_cover_prune (const struct catalogue *catalogue, const struct fact_generation *generation, struct err *err);
+
 #endif

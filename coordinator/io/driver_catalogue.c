@@ -22,6 +22,7 @@ struct asked {
     struct catalogue_user user;
     struct lease_rival over, rival;
     struct fact_generation generation;
+    text_list covers;           /* in `arena` */
     uint64_t token;
     bool abandoned, taken, over_all;
     int looked;                 /* TOKEN: what look_over came to */
@@ -51,7 +52,7 @@ static int find (struct asked *asked)
             return rc;
         if (check_owners (asked, asked->generation.token) < 0)
             return -1;
-        rc = catalogue_use (catalogue, asked->generation.token, &asked->user, &asked->err);
+        rc = catalogue_use (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err);
         if (rc == 0 || asked->err.code != ERR_STATE)
             return rc;
     }
@@ -63,7 +64,7 @@ static int publish (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
     int rc = catalogue_publish (catalogue, asked->run, &asked->generation, &asked->err);
-    return rc == 0 ? catalogue_use (catalogue, asked->generation.token, &asked->user, &asked->err) : rc;
+    return rc == 0 ? catalogue_use (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err) : rc;
 }
 
 /* Where this machine does not see what the hosts see, there is nothing to look over here. */
@@ -243,6 +244,7 @@ void driver_ask (struct driver *driver, const struct held *held)
     asked->over = held->rival;
     asked->over.run = text_copy (&asked->arena, held->rival.run);
     record_copy (fact_body (FACT_GENERATION_PUBLISHED), &asked->generation, &held->generation, &asked->arena);
+    asked->covers = text_list_copy (&held->covers, &asked->arena);
     submit (driver, asked);
 }
 

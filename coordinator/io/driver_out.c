@@ -73,6 +73,7 @@ static void hold_order (struct held *held, const struct effect *effect)
     held->rival = effect->rival;
     held->rival.run = text_copy (&held->arena, effect->rival.run);
     held->storage = text_copy (&held->arena, effect->storage);
+    held->covers = text_list_copy (&effect->covers, &held->arena);
     if (effect->kind == FX_CACHE_PUBLISH)
         record_copy (fact_body (FACT_GENERATION_PUBLISHED), &held->generation, effect->generation, &held->arena);
     else

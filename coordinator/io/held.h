@@ -18,6 +18,7 @@ struct held {
     bool flag;
     struct lease_rival rival;           /* in `arena` */
     struct text storage;                /* in `arena` */
+    text_list covers;                   /* in `arena` */
     struct arena arena;
 };
 struct held_queue { struct held *items; uint32_t first, n, capacity; };

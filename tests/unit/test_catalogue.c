@@ -314,10 +314,10 @@ static void what_is_no_catalogue_is_not_used (void **state)
     struct scene *scene = *state;
     struct err err = { 0 };
     char path[96];
-    change (scene, "PRAGMA user_version = 3");
+    change (scene, "PRAGMA user_version = 4");
     assert_null (catalogue_open (scene->root, &err));
     assert_int_equal (err.code, ERR_STATE);
-    assert_non_null (strstr (err.text, "format 3"));
+    assert_non_null (strstr (err.text, "format 4"));
     snprintf (path, sizeof path, "%s/catalogue.db", scene->root);
     catalogue_close (scene->catalogue);
     scene->catalogue = NULL;

@@ -10,9 +10,15 @@ static const struct catalogue_user user = { .run = { .ptr = "0123456789abcdef012
                                             .home = { .ptr = "/home/x/.local/state/sliceup", .len = 28 },
                                             .machine = { .ptr = "v6e-0", .len = 5 } };
 
+static int use_as (struct scene *scene, uint64_t token, const struct catalogue_user *as)
+{
+    struct fact_generation generation = generation_of (token);
+    return catalogue_use (scene->catalogue, &generation, &(text_list) { 0 }, as, &scene->err);
+}
+
 static void use (struct scene *scene, uint64_t token)
 {
-    well (scene, catalogue_use (scene->catalogue, token, &user, &scene->err));
+    well (scene, use_as (scene, token, &user));
 }
 
 static int retire (struct scene *scene, uint64_t token, const struct text *over, uint32_t n)
@@ -71,7 +77,7 @@ static void users_are_listed_and_forgotten_by_run (void **state)
     use (scene, first);
     use (scene, first); /* once, however often it is said */
     use (scene, second);
-    well (scene, catalogue_use (scene->catalogue, first, &other, &scene->err));
+    well (scene, use_as (scene, first, &other));
     assert_int_equal (entry_of (scene, first)->users.n, 2);
     assert_true (text_equal (entry_of (scene, first)->users.items[0].home, user.home));
     assert_true (text_equal (entry_of (scene, first)->users.items[0].machine, user.machine));
@@ -119,9 +125,9 @@ static void what_is_retired_is_neither_found_nor_used_nor_published (void **stat
     assert_int_equal (retire (scene, old, NULL, 0), 0); /* by the collection after one that was killed */
     drop (scene, newest, "torn");
     assert_int_equal (found (scene), 0);
-    assert_int_equal (catalogue_use (scene->catalogue, old, &user, &scene->err), -1);
+    assert_int_equal (use_as (scene, old, &user), -1);
     assert_int_equal (scene->err.code, ERR_STATE);
-    assert_int_equal (catalogue_use (scene->catalogue, newest, &user, &scene->err), -1);
+    assert_int_equal (use_as (scene, newest, &user), -1);
     assert_non_null (strstr (scene->err.text, "quarantined"));
     assert_int_equal (catalogue_publish (scene->catalogue, RUN, &again, &scene->err), -1);
     drop (scene, old, "too late");
@@ -250,7 +256,7 @@ static void write_format_1 (const char *root)
     change (root, insert);
 }
 
-static void a_catalogue_of_format_1_is_brought_to_format_2_in_place (void **state)
+static void a_catalogue_of_format_1_is_brought_to_todays_in_place (void **state)
 {
     struct scene *scene = *state;
     catalogue_close (scene->catalogue);
@@ -302,7 +308,7 @@ int main (void)
         IN_SCENE (damaged_rows_are_not_believed),
         IN_SCENE (opening_makes_the_mark_of_the_storage),
         IN_SCENE (looking_makes_and_changes_nothing),
-        IN_SCENE (a_catalogue_of_format_1_is_brought_to_format_2_in_place),
+        IN_SCENE (a_catalogue_of_format_1_is_brought_to_todays_in_place),
         IN_SCENE (a_migration_that_fails_changes_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

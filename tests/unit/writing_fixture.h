@@ -44,6 +44,7 @@ static inline void note_effect (struct bench *bench, const struct effect *effect
     struct effect *kept = &bench->effects[bench->effects_n++];
     *kept = *effect;
     kept->text = text_copy (&bench->arena, effect->text);
+    kept->covers = text_list_copy (&effect->covers, &bench->arena);
 }
 
 static inline void collect (struct bench *bench)
