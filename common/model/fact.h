@@ -39,6 +39,8 @@ enum fact_kind {
     FACT_CACHE_AWAITED,     /* what the climb waits for that no host has to do; empty: nothing any more */
 };
 
+/* Of one fact, as it is written. What could be larger is cut where it is made. */
+enum { FACT_MAX_BYTES = 16 << 20 };
 /* A generation with more files than GENERATION_BASE_MAX_ENTRIES is not built upon: the next one begins empty, far below what
  * a manifest lists. */
 enum { GENERATION_KEYS_MAX = 512, GENERATION_COVERS_MAX = 2048, GENERATION_BASE_MAX_ENTRIES = 1 << 15 };

@@ -1,6 +1,6 @@
 #include "common/model/receipt.h"
 
-enum { TEXT_BYTES = 4096, LISTED_MAX = 65536, RUN_BYTES = 64 };
+enum { TEXT_BYTES = 4096, RUN_BYTES = 64 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
 static const struct field cause_fields[] = {
@@ -165,10 +165,10 @@ const struct record violation_receipt_record = RECORD ("violation", struct viola
 static const struct field slice_receipt_fields[] = {
     F_LIST (1, struct slice_receipt, headers, 1024, &header_record),
     F_LIST (2, struct slice_receipt, hosts, RECEIPT_HOSTS_MAX, &host_receipt_record),
-    F_LIST (3, struct slice_receipt, times, LISTED_MAX, &rung_time_record),
-    F_LIST (4, struct slice_receipt, reductions, LISTED_MAX, &reduction_record),
-    F_LIST (5, struct slice_receipt, generations, LISTED_MAX, &generation_record),
-    F_LIST (6, struct slice_receipt, recoveries, LISTED_MAX, &recovery_record),
-    F_LIST (7, struct slice_receipt, violations, LISTED_MAX, &violation_receipt_record),
+    F_LIST (3, struct slice_receipt, times, RECEIPT_LISTED_MAX, &rung_time_record),
+    F_LIST (4, struct slice_receipt, reductions, RECEIPT_LISTED_MAX, &reduction_record),
+    F_LIST (5, struct slice_receipt, generations, RECEIPT_LISTED_MAX, &generation_record),
+    F_LIST (6, struct slice_receipt, recoveries, RECEIPT_LISTED_MAX, &recovery_record),
+    F_LIST (7, struct slice_receipt, violations, RECEIPT_LISTED_MAX, &violation_receipt_record),
 };
 const struct record slice_receipt_record = RECORD ("receipt", struct slice_receipt, slice_receipt_fields);

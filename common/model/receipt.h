@@ -8,7 +8,8 @@
 
 #include "common/model/fact.h"
 
-enum { RECEIPT_RUNGS_MAX = 512, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX };
+/* Rungs: of one host, each attempt at each pass of each, retries and parts of the slice by themselves included. */
+enum { RECEIPT_RUNGS_MAX = 32 * RUNGS_MAX, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX, RECEIPT_LISTED_MAX = 65536 };
 
 struct cause { enum layer layer; struct text signature, text, evidence, next; };
 struct memory { uint64_t peak_bytes; /* of the host */ uint64_t predicted_bytes, device_peak_bytes; /* of its devices */ };

@@ -88,6 +88,9 @@ bool record_equal (const struct record *record, const void *a, const void *b);
 int record_compare (const struct record *record, const void *a, const void *b);
 /* Is the value within its own table's bounds (lengths, ranges, UTF-8)? On no, `why` (may be NULL) names the field. */
 bool record_check (const struct record *record, const void *value, struct buf *why);
+/* Cuts lists and texts to their bounds, in place; texts between characters. How many items of lists were left out. Numbers,
+ * and whether texts are UTF-8, are the caller's. */
+uint64_t record_fit (const struct record *record, void *value);
 
 /* "none" for 0; "?" past the end. */
 const char *names_of (const struct names *names, uint32_t value);

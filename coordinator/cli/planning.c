@@ -9,6 +9,7 @@
 #include "common/base/duration.h"
 #include "common/cache/owners.h"
 #include "common/model/secret.h"
+#include "coordinator/cli/plan_size.h"
 #include "coordinator/io/host_source_io.h"
 
 static void print_problems (const struct cli *cli, const struct conf_report *report)
@@ -76,7 +77,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     int rc = conf_load (options, arena, plan, &report, &err);
     print_problems (cli, &report);
     if (rc == 0)
-        return EXIT_HOLDS;
+        return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
     if (count_errors (&report) == 0)
         return cli_fail (cli, &err);
     log_say (&cli->log, "%u mistake%s in '%s' and what it names", count_errors (&report), count_errors (&report) == 1 ? "" : "s",

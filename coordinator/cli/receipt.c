@@ -47,6 +47,18 @@ static int read_receipt (const char *path, struct slice_receipt *out, struct are
     return rc;
 }
 
+/* What could not be read back is not handed on. */
+static int check_size (const struct slice_receipt *receipt, struct err *err)
+{
+    struct buf why;
+    buf_init (&why, ERR_TEXT_BYTES);
+    int rc = record_check (&slice_receipt_record, receipt, &why)
+                 ? 0
+                 : err_set (err, ERR_LIMIT, "these receipts are too many for one (%s): merge fewer at a time", buf_c (&why));
+    buf_release (&why);
+    return rc;
+}
+
 static int merge_files (char **paths, struct arena *arena, struct slice_receipt *out, struct err *err)
 {
     *out = (struct slice_receipt) { 0 };
@@ -56,7 +68,7 @@ static int merge_files (char **paths, struct arena *arena, struct slice_receipt 
             return -1;
         merge_receipts (out, &one, arena, out);
     }
-    return 0;
+    return check_size (out, err);
 }
 
 static int keep_hosts (struct slice_receipt *receipt, const struct host_choice *choice, struct arena *arena,

@@ -12,6 +12,9 @@
 #include "coordinator/core/reading.h"
 #include "coordinator/core/state.h"
 
+/* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
+enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
+
 static const struct rung *closing_rung (const struct coord *coord)
 {
     return &coord->plan.rungs.items[coord->pass.key.rung];
@@ -158,6 +161,21 @@ static bool all_passed (const struct verdict *verdicts, uint32_t n)
     return true;
 }
 
+/* A large slice in which each host fell for a long reason of its own: all have to fit one fact. What is cut stands in the
+ * results. */
+static void fit_verdicts (struct verdict *verdicts, uint32_t n)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < n; i++)
+        all += verdicts[i].cause.len + verdicts[i].next.len + verdicts[i].evidence.len;
+    for (uint32_t i = 0; i < n && all > VERDICTS_MAX_BYTES; i++) {
+        uint32_t share = VERDICTS_MAX_BYTES / n;
+        verdicts[i].cause = text_clip (verdicts[i].cause, share / 2);
+        verdicts[i].next = text_clip (verdicts[i].next, share / 4);
+        verdicts[i].evidence = text_clip (verdicts[i].evidence, share / 4);
+    }
+}
+
 /* Only the hosts that did not pass are listed. */
 static void record_pass (struct coord *coord, const struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
 {
@@ -172,6 +190,7 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
         if (verdicts[i].outcome != OUTCOME_PASSED)
             listed[ended->verdicts.n++] = verdicts[i];
     }
+    fit_verdicts (listed, ended->verdicts.n);
     ended->verdicts.items = listed;
     coord_commit (coord, fact, now_ms);
 }

@@ -55,12 +55,18 @@ static uint64_t right_until (const struct coord *coord, const struct finding *fi
     return finding->token == coord->generation.token ? coord->right_at : 0;
 }
 
+/* What changes no exit status may fill half: how often programs try to write is theirs to say. */
+static bool is_full (const struct coord *coord, enum finding_kind kind)
+{
+    return coord->violations.n >= (finding_counts (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
+}
+
 void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run, uint64_t now_ms,
                        struct outbox *out)
 {
     if (recorded (coord, finding))
         return;
-    bool full = coord->violations.n == VIOLATIONS_MAX, current = finding->token == coord->generation.token;
+    bool full = is_full (coord, finding->kind), current = finding->token == coord->generation.token;
     struct fact *fact = full ? NULL : outbox_fact (out, FACT_CACHE_VIOLATED);
     if (fact) {
         fact->of.cache_violated = (struct fact_cache_violated) {

@@ -2,7 +2,8 @@
 #include "coordinator/io/catalogue_private.h"
 
 #include <inttypes.h>
-#include "common/model/plan.h"
+#include <string.h>
+#include "common/model/msg.h"
 
 enum { TOKENS_MAX = 1000000, USERS_MAX = 100000 };
 
@@ -13,7 +14,7 @@ static int bad (const struct catalogue *catalogue, uint64_t token, const char *w
 
 static bool plain (struct text text, uint32_t max)
 {
-    return text.len <= max && text_is_utf8 (text);
+    return text.len <= max && text_is_utf8 (text) && !(text.len && memchr (text.ptr, 0, text.len));
 }
 
 static int count (const struct catalogue *catalogue, const char *sql, const char *kinds, struct text bundle, uint64_t token,
@@ -75,7 +76,7 @@ static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, str
                                       .why = catalogue_column (row, 5, arena), .leased = sqlite3_column_int (row, 8) };
     if (state <= GENERATION_NONE || state > GENERATION_REMOVING || state == GENERATION_PUBLISHED)
         return bad (catalogue, out->token, "its state is none", err);
-    if (catalogue_bundle_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) || !plain (out->run, NAME_MAX_BYTES) ||
+    if (catalogue_bundle_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) || !plain (out->run, 2 * RUN_ID_BYTES) ||
         !plain (out->why, SENTENCE_MAX_BYTES))
         return bad (catalogue, out->token, "its bundle, its run or its reason is no text of that kind", err);
     out->state = (enum generation_state) state;

@@ -35,7 +35,7 @@ static struct driver *driver_create (struct loop *loop, const struct driver_opti
     driver->coord = coord_create ();
     driver->now_ms = clock_boot_ms ();
     outbox_init (&driver->outbox);
-    buf_init (&driver->frame, FACT_BYTES_MAX);
+    buf_init (&driver->frame, FACT_MAX_BYTES);
     raw_run_id (driver->dir.id, driver->run_raw);
     return driver;
 }

@@ -6,7 +6,9 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
+#include "coordinator/io/journal_writer.h"
 
+_Static_assert ((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "what can be written can be recorded");
 enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_MAX = 1 << 16 };
 
 /* ---- facts and effects out ---- */

@@ -18,8 +18,6 @@
 #include "coordinator/io/monitors.h"
 #include "coordinator/io/ticket.h"
 
-enum { FACT_BYTES_MAX = 16 << 20 };
-
 struct driver {
     struct driver_options options;
     struct run_dir dir;

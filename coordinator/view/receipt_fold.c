@@ -370,6 +370,21 @@ static void *copy_items (const struct growing *list, size_t item_bytes, struct a
     return arena_copy (arena, list->items, list->n * item_bytes); /* sorted by the taker: the fold keeps its own order */
 }
 
+static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct arena *arena, struct slice_receipt *out)
+{
+    struct recovery *all = arena_array (arena, (size_t) out->recoveries.n + 1, sizeof (*all));
+    for (uint32_t i = 0; i < out->recoveries.n; i++)
+        all[i] = out->recoveries.items[i];
+    out->recoveries.items = all;
+    if (out->recoveries.n == RECEIPT_LISTED_MAX) { /* its place */
+        out->recoveries.n--;
+        n++;
+    }
+    all[out->recoveries.n++] = (struct recovery) {
+        fold->header.run, text_format (arena, "%llu more entries are left out of this receipt, whose lists are full: the run's journal has them",
+                                       (unsigned long long) n) };
+}
+
 void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out)
 {
     *out = (struct slice_receipt) { 0 };
@@ -390,5 +405,8 @@ void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, st
     out->recoveries.n = fold->recoveries.n;
     out->violations.items = copy_items (&fold->violations, sizeof (struct violation_receipt), arena);
     out->violations.n = fold->violations.n;
+    uint64_t left_out = record_fit (&slice_receipt_record, out);
+    if (left_out > 0)
+        say_left_out (fold, left_out, arena, out);
     merge_normalise (out);
 }

@@ -19,7 +19,7 @@ struct bench {
     struct outbox out;
     struct fact facts[FACTS_MAX];   /* durable ones, copied */
     uint32_t facts_n;
-    uint32_t said[MSG_SHUTDOWN + 1];/* by kind */
+    uint32_t said[MSG_LEASE + 1];   /* by kind */
     struct msg_run runs[HOSTS];     /* the last one said to each host */
     uint64_t now_ms, seq;
 };

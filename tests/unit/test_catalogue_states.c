@@ -174,7 +174,8 @@ static void damaged_rows_are_not_believed (void **state)
     struct scene *scene = *state;
     static const char *const changes[] = {
         "UPDATE token SET state = 77",          "UPDATE token SET state = 2", "UPDATE token SET state = 0", "UPDATE token SET bundle = '../x'",
-        "UPDATE token SET why = x'ff'",         "UPDATE token SET run = hex (zeroblob (300))",
+        "UPDATE token SET why = x'ff'",         "UPDATE token SET run = hex (zeroblob (17))",
+        "UPDATE token SET run = x'610062'",
         "UPDATE user SET home = x'ff'",         "UPDATE user SET machine = hex (zeroblob (300))",
         "UPDATE generation SET record = x'c1'",
     };

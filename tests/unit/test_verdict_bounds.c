@@ -9,34 +9,22 @@
 #include <cmocka.h>
 
 #include "retry_fixture.h"
+#include "stretched.h"
 
-/* Host 3 speaks in letters of two bytes. */
-static struct text longest (uint32_t host, uint64_t max)
+/* Names as long as a configuration may have them, and hosts that do not fold. */
+static void name_at_length (struct plan *plan)
 {
-    static char bytes[HOSTS][TEXT_MAX_BYTES];
-    uint32_t len = max < TEXT_MAX_BYTES ? (uint32_t) max : TEXT_MAX_BYTES;
-    for (uint32_t i = 0; i < TEXT_MAX_BYTES; i++)
-        bytes[host][i] = host < 3 ? (char) ('a' + host) : "\xc3\xa9"[i % 2];
-    return (struct text) { bytes[host], host < 3 ? len : len / 2 * 2 };
-}
-
-/* Each text of it is as long as it may be, each list has one item. */
-static void stretch (const struct record *record, char *value, uint32_t host, struct arena *arena)
-{
-    for (uint32_t i = 0; i < record->fields_n; i++) {
-        const struct field *field = &record->fields[i];
-        void *at = value + field->offset;
-        if (field->kind == FIELD_TEXT)
-            *(struct text *) at = longest (host, field->max);
-        if (field->kind == FIELD_RECORD)
-            stretch (field->of, at, host, arena);
-        if (field->kind != FIELD_LIST || field->item != FIELD_RECORD)
-            continue;
-        struct any_list *list = at;
-        list->items = arena_array (arena, 1, field_item_bytes (field));
-        list->n = 1;
-        stretch (field->of, list->items, host, arena);
+    static char names[HOSTS][HOST_NAME_MAX_BYTES + 1];
+    plan->slice = plan->ladder = plan->rungs.items[0].id = stretched_text (0, ID_MAX_BYTES);
+    plan->cache.root = stretched_text (1, PATH_MAX_BYTES);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        memset (names[i], (char) ('e' + i), HOST_NAME_MAX_BYTES);
+        plan->hosts.items[i].name = text_of (names[i]);
     }
+    for (uint32_t i = 0; i < plan->rungs.items[0].metrics.n; i++)
+        plan->rungs.items[0].metrics.items[i] = stretched_text (0, WORD_MAX_BYTES);
+    for (uint32_t i = 0; i < plan->signatures.n; i++)
+        plan->signatures.items[i].id = stretched_text (0, ID_MAX_BYTES);
 }
 
 static void survey_of_tpus (struct plan *plan)
@@ -45,6 +33,7 @@ static void survey_of_tpus (struct plan *plan)
     plan->profile.accelerator = TEXT_LIT ("v6e-16");
     plan->rungs.items[0] = (struct rung) { .id = TEXT_LIT ("facts"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("facts"),
                                            .scope = SCOPE_HOST, .timeout_ms = 60000 };
+    name_at_length (plan);
 }
 
 static void restore (struct plan *plan)
@@ -59,83 +48,149 @@ static void survey_of_storage (struct plan *plan)
     plan->rungs.items[0].builtin = TEXT_LIT ("cache");
 }
 
-static void as_it_is (struct plan *plan)
+static void of_a_slice (struct plan *plan)
 {
     plan->limits.retries = 0;
+    name_at_length (plan);
 }
+
+enum { LONG_FACTS = 6 };
 
 /* Facts of a slice that look like an answer for as long as they go on. */
 static struct var *long_facts (uint32_t host, struct arena *arena)
 {
     static const char *const names[] = { "tpu.accelerator_type", "tpu.topology", "tpu.chips_per_host_bounds", "tpu.host_bounds",
                                          "tpu.worker_id", "tpu.worker_hostnames" };
-    struct var *facts = arena_array (arena, 6, sizeof *facts);
+    struct var *facts = arena_array (arena, LONG_FACTS, sizeof *facts);
     char *grid = arena_alloc (arena, TEXT_MAX_BYTES);
     for (uint32_t i = 0; i < TEXT_MAX_BYTES; i++)
         grid[i] = i % 2 ? ',' : '1';
     grid[TEXT_MAX_BYTES - 1] = '7';
-    for (uint32_t i = 0; i < 6; i++)
+    for (uint32_t i = 0; i < LONG_FACTS; i++)
         facts[i] = (struct var) { text_of (names[i]), i == host % 4 || i > 3 ? (struct text) { grid, TEXT_MAX_BYTES }
                                                                              : (struct text) { 0 } };
     return facts;
 }
 
-/* `differ`: in what all hosts of a slice must have alike. */
-static void end_stretched (struct bench *bench, uint32_t host, enum ending ending, uint32_t code, bool differ)
+/* What a worker says at its longest, once a host: it is large, and only a few fields of it change from run to run. */
+struct voices { struct result said[HOSTS]; struct arena arena; };
+
+static void voices_open (struct voices *voices)
 {
-    struct msg msg = { .kind = MSG_RESULT };
-    struct result *result = &msg.of.result;
-    stretch (&result_record, (char *) result, host, &bench->arena);
-    result->key = bench->runs[host].key;
-    result->ending = ending;
-    result->code = code;
-    result->done = result->spoke = true;
-    result->checks.n = 0;
-    result->findings.n = 0;
-    result->bad_lines = 0;
-    result->facts.items = long_facts (host, &bench->arena);
-    result->facts.n = 6;
-    if (differ) {
-        result->bundle.items[0].name = TEXT_LIT ("fingerprint");
-        result->policy.items[0].name = TEXT_LIT ("XLA_FLAGS");
+    *voices = (struct voices) { 0 };
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct result *result = &voices->said[host];
+        stretch (&result_record, result, host, &voices->arena);
+        result->done = result->spoke = true;
+        memcpy (result->facts.items, long_facts (host, &voices->arena), LONG_FACTS * sizeof (struct var));
     }
-    tell (bench, host, &msg);
+}
+
+/* What the judge is to find, so that it does not always stop at the same. */
+enum flaw { FLAW_NONE = 0, FLAW_DIFFERS, FLAW_FINDINGS, FLAW_CHECKS, FLAW_LINES, FLAWS };
+
+static struct result flawed (const struct voices *voices, uint32_t host, enum flaw flaw)
+{
+    struct result result = voices->said[host];
+    if (flaw != FLAW_FINDINGS)
+        result.findings.n = 0;
+    if (flaw != FLAW_CHECKS)
+        result.checks.n = 0;
+    if (flaw != FLAW_LINES)
+        result.bad_lines = 0;
+    bool differs = flaw == FLAW_DIFFERS; /* in what all hosts of a slice must have alike */
+    result.bundle.items[0].name = differs ? TEXT_LIT ("fingerprint") : TEXT_LIT ("name");
+    result.policy.items[0].name = differs ? TEXT_LIT ("XLA_FLAGS") : TEXT_LIT ("name");
+    return result;
 }
 
 static void expect_bounded (const struct bench *bench)
 {
+    struct buf why;
+    buf_init (&why, 256);
     for (uint32_t i = 0; i < bench->facts_n; i++)
-        if (!record_check (fact_body (bench->facts[i].kind), &bench->facts[i].of, NULL))
-            fail_msg ("fact %u, %s, is out of its bounds", i, fact_name (bench->facts[i].kind));
+        if (!record_check (fact_body (bench->facts[i].kind), &bench->facts[i].of, &why))
+            fail_msg ("fact %u, %s, is out of its bounds: %s", i, fact_name (bench->facts[i].kind), buf_c (&why));
+    buf_release (&why);
 }
 
-static void run_stretched (void (*with) (struct plan *), enum ending ending, uint32_t code, bool differ)
+static void run_stretched (const struct voices *voices, void (*with) (struct plan *), enum ending ending, uint32_t code, enum flaw flaw)
 {
     struct bench bench;
     bench_open_with (&bench, with);
-    for (uint32_t host = 0; host < HOSTS; host++)
-        end_stretched (&bench, host, ending, code, differ);
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct msg msg = { .kind = MSG_RESULT, .of.result = flawed (voices, host, flaw) };
+        msg.of.result.key = bench.runs[host].key;
+        msg.of.result.ending = ending;
+        msg.of.result.code = code;
+        tell (&bench, host, &msg);
+    }
     assert_true (count (&bench, FACT_PASS_ENDED) > 0);
     expect_bounded (&bench);
     bench_close (&bench);
 }
 
+/* What a program said counts only when it ended well; what was found in its cache, always. */
+static void run_endings (const struct voices *voices, void (*with) (struct plan *))
+{
+    for (enum flaw flaw = FLAW_NONE; flaw < FLAWS; flaw++)
+        run_stretched (voices, with, ENDING_EXITED, 0, flaw);
+    for (uint32_t ending = ENDING_EXITED; ending < ending_names.n; ending++) {
+        run_stretched (voices, with, (enum ending) ending, 1, FLAW_NONE);
+        run_stretched (voices, with, (enum ending) ending, 1, FLAW_FINDINGS);
+    }
+}
+
 static void every_fact_fits_whatever_a_worker_says (void **state)
 {
     (void) state;
-    void (*const plans[]) (struct plan *) = { as_it_is, survey_of_tpus, restore, survey_of_storage };
+    void (*const plans[]) (struct plan *) = { of_a_slice, survey_of_tpus, restore, survey_of_storage };
+    struct voices voices;
+    voices_open (&voices);
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++)
-        for (uint32_t ending = ENDING_EXITED; ending < ending_names.n; ending++)
-            for (uint32_t code = 0; code < 2; code++) {
-                run_stretched (plans[i], (enum ending) ending, code, false);
-                run_stretched (plans[i], (enum ending) ending, code, true);
-            }
+        run_endings (&voices, plans[i]);
+    arena_release (&voices.arena);
+}
+
+/* ---- what comes in beside results ---- */
+
+static void feed (struct bench *bench, const struct input *in)
+{
+    step (bench, in);
+    expect_bounded (bench);
+}
+
+static void say (struct bench *bench, uint32_t host, enum msg_kind kind)
+{
+    struct arena arena = { 0 };
+    struct msg msg = { .kind = kind };
+    stretch (msg_body (kind), &msg.of, host, &arena);
+    tell (bench, host, &msg);
+    expect_bounded (bench);
+    arena_release (&arena);
+}
+
+static void every_fact_fits_whatever_else_comes_in (void **state)
+{
+    (void) state;
+    struct text longest = stretched_text (3, TEXT_MAX_BYTES);
+    for (enum msg_kind kind = MSG_HELLO; msg_from_worker (kind); kind++) {
+        struct bench bench;
+        bench_open_with (&bench, of_a_slice);
+        for (uint32_t host = 0; host < HOSTS; host++)
+            say (&bench, host, kind);
+        for (uint32_t host = 0; host < HOSTS; host++)
+            feed (&bench, &(struct input) { .kind = IN_WORKER_EXITED, .host = host, .text = longest });
+        assert_true (coord_ended (bench.coord, NULL));
+        bench_close (&bench);
+    }
 }
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (every_fact_fits_whatever_a_worker_says),
+        cmocka_unit_test (every_fact_fits_whatever_else_comes_in),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -230,6 +230,31 @@ static void more_findings_than_are_kept_still_drop_what_is_in_use (void **state)
     bench_close (&bench);
 }
 
+/* What a worker says of its own program must not take the room of what ends the run with another status. */
+static void what_counts_is_recorded_however_much_else_was_told (void **state)
+{
+    (void) state;
+    enum { MANY = 300 };
+    struct bench bench;
+    static struct root_finding findings[MANY];
+    struct root_finding spoiled = { changed, { 0 } };
+    open_restored (&bench);
+    for (uint32_t i = 0; i < MANY; i++)
+        findings[i] = (struct root_finding) { { FINDING_LEVEL_LOW, 0, text_format (&bench.arena, "way%u", i), TEXT_LIT ("open") }, { 0 } };
+    bench.facts_n = 0; /* there is not room for all */
+    many_audited (&bench, findings, MANY);
+    bench.facts_n = 0;
+    end_all (&bench);
+    audited (&bench, &spoiled);
+    const struct fact *violated = last_fact (&bench, FACT_CACHE_VIOLATED);
+    assert_non_null (violated);
+    assert_int_equal (violated->of.cache_violated.finding.kind, FINDING_CHANGED);
+    uint32_t exit_status = 9;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 4);
+    bench_close (&bench);
+}
+
 static void a_late_write_is_dated_by_the_end_of_its_lease (void **state)
 {
     (void) state;
@@ -365,6 +390,7 @@ int main (void)
         cmocka_unit_test (a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed),
         cmocka_unit_test (what_every_reader_found_right_changed_after_their_pass_began),
         cmocka_unit_test (more_findings_than_are_kept_still_drop_what_is_in_use),
+        cmocka_unit_test (what_counts_is_recorded_however_much_else_was_told),
         cmocka_unit_test (a_late_write_is_dated_by_the_end_of_its_lease),
         cmocka_unit_test (that_the_root_was_not_looked_over_is_told),
         cmocka_unit_test (a_foreign_generation_is_told_and_there_is_nothing_to_drop),

@@ -1,0 +1,154 @@
+/* links: simulated */
+/* Whatever a catalogue, a cache root and the writer say at their longest: what is recorded of it fits its records. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stretched.h"
+#include "writing_fixture.h"
+
+enum { BASE = 3000, NEXT, ROOT_FINDINGS = 1024 };
+
+static void expect_bounded (struct bench *bench)
+{
+    struct buf why;
+    buf_init (&why, 256);
+    for (uint32_t i = 0; i < bench->facts_n; i++)
+        if (!record_check (fact_body (bench->facts[i].kind), &bench->facts[i].of, &why))
+            fail_msg ("fact %u, %s, is out of its bounds: %s", i, fact_name (bench->facts[i].kind), buf_c (&why));
+    buf_release (&why);
+}
+
+static struct fact_generation longest (struct arena *arena)
+{
+    struct fact_generation generation = { 0 };
+    stretch (fact_body (FACT_GENERATION_ADOPTED), &generation, 1, arena); /* host 0, which writes, speaks in another voice */
+    generation.token = BASE;
+    generation.entries = 1;
+    return generation;
+}
+
+/* Good in what lets it pass, and full to the brim beside that. */
+static void say_at_length (struct bench *bench, uint32_t host, bool finds)
+{
+    struct arena arena = { 0 };
+    struct msg msg = { .kind = MSG_RESULT };
+    struct result good, *said = &msg.of.result;
+    sample_result (&bench->runs[host], (uint64_t[HOSTS]) { 0 }, &good, &arena);
+    stretch (&result_record, said, host, &arena);
+    said->key = good.key;
+    said->ending = good.ending;
+    said->code = said->bad_lines = 0;
+    said->backend = good.backend;
+    said->cache = good.cache;
+    said->cache_state = good.cache_state;
+    said->seal.token = good.seal.token;
+    memcpy (said->counters.items, good.counters.items, good.counters.n * sizeof (struct number));
+    said->counters.items[good.counters.n] = (struct number) { TEXT_LIT ("compile_ms"), INT64_MAX };
+    said->checks.n = 0;
+    if (!finds)
+        said->findings.n = 0;
+    for (uint32_t i = 0; i < said->findings.n; i++) {
+        said->findings.items[i].kind = (enum finding_kind) (FINDING_EXTRA + i % 3);
+        said->findings.items[i].token = bench->runs[host].cache.token;
+    }
+    tell (bench, host, &msg);
+    expect_bounded (bench);
+    arena_release (&arena);
+}
+
+static void open_longest (struct bench *bench, struct arena *arena)
+{
+    struct fact_generation base = longest (arena);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, &base);
+    audited (bench, NULL);
+    token (bench, NEXT);
+    ask (bench, 0, NEXT, 1);
+}
+
+static void a_generation_is_published_whatever_its_writer_says (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct arena arena = { 0 };
+    open_longest (&bench, &arena);
+    say_at_length (&bench, 0, false);
+    const struct fact *published = last_fact (&bench, FACT_GENERATION_PUBLISHED);
+    assert_non_null (published);
+    assert_int_equal (published->of.generation.keys.n, GENERATION_KEYS_MAX);
+    bench_close (&bench);
+    arena_release (&arena);
+}
+
+static void what_readers_find_is_recorded_whatever_it_is_called (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct arena arena = { 0 };
+    open_longest (&bench, &arena);
+    say_at_length (&bench, 0, false);
+    audited (&bench, NULL);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        say_at_length (&bench, host, true);
+    assert_non_null (last_fact (&bench, FACT_CACHE_VIOLATED));
+    assert_non_null (last_fact (&bench, FACT_GENERATION_DROPPED));
+    bench_close (&bench);
+    arena_release (&arena);
+}
+
+static void what_lies_in_the_root_is_recorded_whatever_it_is_called (void **state)
+{
+    (void) state;
+    static struct root_finding findings[ROOT_FINDINGS];
+    struct bench bench;
+    struct arena arena = { 0 };
+    for (uint32_t i = 0; i < ROOT_FINDINGS; i++) {
+        stretch (&finding_record, &findings[i].finding, i % STRETCHED_VOICES, &arena);
+        findings[i].finding.kind = (enum finding_kind) (1 + i % (finding_kind_names.n - 1));
+        findings[i].finding.token = i;
+        findings[i].run = stretched_text (0, 2 * RUN_ID_BYTES);
+    }
+    open_longest (&bench, &arena);
+    say_at_length (&bench, 0, false);
+    struct input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = ROOT_FINDINGS };
+    step (&bench, &in);
+    expect_bounded (&bench);
+    bench_close (&bench);
+    arena_release (&arena);
+}
+
+static void what_the_catalogue_complains_of_is_recorded (void **state)
+{
+    (void) state;
+    struct text longest_text = stretched_text (3, TEXT_MAX_BYTES);
+    const struct input answers[] = {
+        { .kind = IN_CACHE_FOUND, .text = longest_text },
+        { .kind = IN_CACHE_AUDITED, .text = longest_text },
+        { .kind = IN_TOKEN, .rival = { stretched_text (0, NAME_MAX_BYTES), INT64_MAX, INT64_MAX } },
+        { .kind = IN_TOKEN, .text = longest_text },
+    };
+    struct bench bench;
+    bench_open (&bench, CACHE_SINGLE_WRITER);
+    bench.plan.cache.root = stretched_text (1, PATH_MAX_BYTES);
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        step (&bench, &answers[i]);
+        expect_bounded (&bench);
+    }
+    assert_true (coord_ended (bench.coord, NULL));
+    bench_close (&bench);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_generation_is_published_whatever_its_writer_says),
+        cmocka_unit_test (what_readers_find_is_recorded_whatever_it_is_called),
+        cmocka_unit_test (what_lies_in_the_root_is_recorded_whatever_it_is_called),
+        cmocka_unit_test (what_the_catalogue_complains_of_is_recorded),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

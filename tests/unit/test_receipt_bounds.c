@@ -1,0 +1,149 @@
+/* links: coordinator_view simulated */
+/* A receipt can be read back, however long a run was and whatever its workers said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coordinator/view/receipt_fold.h"
+#include "coordinator/view/receipt_json.h"
+#include "sample.h"
+#include "stretched.h"
+
+struct scene { struct arena arena; struct receipt_fold *fold; struct fact fact; };
+
+static void scene_open (struct scene *scene, uint32_t hosts)
+{
+    *scene = (struct scene) { .fold = receipt_fold_create (), .fact = { .kind = FACT_RUN_OPENED } };
+    sample_plan (&scene->fact.of.run_opened.plan, hosts, &scene->arena);
+    receipt_fold_apply (scene->fold, &scene->fact);
+}
+
+/* All of a kind as large as they may be, for host 0 and rung 0. */
+static struct fact *next_fact (struct scene *scene, enum fact_kind kind)
+{
+    scene->fact = (struct fact) { .kind = kind, .index = scene->fact.index + 1 };
+    return &scene->fact;
+}
+
+static void taken_is_readable (struct scene *scene, struct slice_receipt *receipt)
+{
+    struct slice_receipt read;
+    struct err err = { 0 };
+    struct buf json, why;
+    buf_init (&json, 512 << 20);
+    buf_init (&why, 256);
+    receipt_fold_take (scene->fold, &scene->arena, receipt);
+    if (!record_check (&slice_receipt_record, receipt, &why))
+        fail_msg ("%s", buf_c (&why));
+    receipt_json (receipt, &json);
+    if (receipt_from_json (buf_as_text (&json), &read, &scene->arena, &err) != 0)
+        fail_msg ("%s", err.text);
+    buf_release (&why);
+    buf_release (&json);
+}
+
+static void scene_close (struct scene *scene)
+{
+    receipt_fold_destroy (scene->fold);
+    arena_release (&scene->arena);
+}
+
+static bool says (const struct slice_receipt *receipt, const char *words)
+{
+    for (uint32_t i = 0; i < receipt->recoveries.n; i++)
+        if (text_find (receipt->recoveries.items[i].what, text_of (words), NULL))
+            return true;
+    return false;
+}
+
+static void a_run_that_was_resumed_without_end (void **state)
+{
+    (void) state;
+    enum { REJOINS = 70000 };
+    struct scene scene;
+    struct slice_receipt receipt;
+    scene_open (&scene, 2);
+    for (uint32_t i = 0; i <= REJOINS; i++) {
+        struct fact *fact = next_fact (&scene, FACT_HOST_JOINED);
+        fact->of.host_joined.session = i;
+        receipt_fold_apply (scene.fold, fact);
+    }
+    taken_is_readable (&scene, &receipt);
+    assert_true (says (&receipt, "4465 more entries are left out"));
+    assert_true (says (&receipt, "host0 joined again (session 1)"));
+    scene_close (&scene);
+}
+
+static void tell (struct scene *scene, struct result *result, uint32_t attempt)
+{
+    struct fact *fact = next_fact (scene, FACT_ATTEMPT_ENDED);
+    fact->of.attempt_ended.result = *result;
+    fact->of.attempt_ended.result.key = (struct attempt_key) { 1, PASS_COLD, attempt };
+    receipt_fold_apply (scene->fold, fact);
+    fact = next_fact (scene, FACT_PASS_ENDED);
+    struct verdict verdict;
+    stretch (&verdict_record, &verdict, 1, &scene->arena);
+    verdict.host = 0;
+    fact->of.pass_ended.key = (struct attempt_key) { 1, PASS_COLD, attempt };
+    fact->of.pass_ended.verdicts.items = &verdict;
+    fact->of.pass_ended.verdicts.n = 1;
+    receipt_fold_apply (scene->fold, fact);
+}
+
+/* Each attempt has other names for everything, so nothing of it replaces what was said before. */
+static void rename_all (var_list *vars, uint32_t attempt, struct arena *arena)
+{
+    for (uint32_t i = 0; i < vars->n; i++)
+        vars->items[i].name = text_format (arena, "%u of %u", i, attempt);
+}
+
+static void a_worker_that_says_all_it_can_in_every_attempt (void **state)
+{
+    (void) state;
+    struct scene scene;
+    struct slice_receipt receipt;
+    struct result result = { 0 };
+    scene_open (&scene, 2);
+    stretch (&result_record, &result, 0, &scene.arena);
+    result.keys.n = 1; /* large, and of each attempt its own */
+    result.metrics.n = 1;
+    for (uint32_t attempt = 1; attempt <= 20; attempt++) {
+        rename_all (&result.facts, attempt, &scene.arena);
+        rename_all (&result.bundle, attempt, &scene.arena);
+        rename_all (&result.policy, attempt, &scene.arena);
+        tell (&scene, &result, attempt);
+    }
+    taken_is_readable (&scene, &receipt);
+    assert_int_equal (receipt.hosts.items[0].rungs.n, 20);
+    assert_true (says (&receipt, "more entries are left out"));
+    scene_close (&scene);
+}
+
+static void a_host_that_is_lost_with_many_words (void **state)
+{
+    (void) state;
+    struct scene scene;
+    struct slice_receipt receipt;
+    scene_open (&scene, 2);
+    struct fact *fact = next_fact (&scene, FACT_HOST_LOST);
+    stretch (fact_body (FACT_HOST_LOST), &fact->of, 3, &scene.arena);
+    fact->of.host_lost.host = 1;
+    receipt_fold_apply (scene.fold, fact);
+    taken_is_readable (&scene, &receipt);
+    assert_true (says (&receipt, "host1 was lost: "));
+    assert_false (says (&receipt, "left out")); /* a text that is cut short is there */
+    scene_close (&scene);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_run_that_was_resumed_without_end),
+        cmocka_unit_test (a_worker_that_says_all_it_can_in_every_attempt),
+        cmocka_unit_test (a_host_that_is_lost_with_many_words),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
