@@ -10,8 +10,6 @@
 
 /* libzmq bounds a handshake by the same figure, and a CURVE INITIATE has more than 300 bytes. */
 enum { FRAME_BYTES_MAX = 1024 };
-/* Frames of no use that are read away at a time: whoever sends them without end must not hold up the loop. */
-enum { USELESS_AT_ONCE = 64 };
 
 struct place {
     struct hub_asker who;

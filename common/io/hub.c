@@ -25,6 +25,7 @@ struct channel {
     struct endpoint bound;
     uint32_t bytes_max;
     zmq_msg_t body;             /* of the last frame received */
+    bool left;                  /* reading stopped before nothing was there */
     struct route *routes;       /* by rank */
 };
 
@@ -241,15 +242,24 @@ static bool accept_frame (struct hub *hub, struct channel *channel, uint32_t *ra
 bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, struct text *bytes)
 {
     struct channel *channel = &hub->channels[which];
-    while (socket_receive (channel->socket, &hub->part)) {
+    uint32_t useless = 0;
+    channel->left = false;
+    while (useless < USELESS_AT_ONCE && socket_receive (channel->socket, &hub->part)) {
         if (accept_frame (hub, channel, rank)) {
             bytes->ptr = zmq_msg_data (&channel->body);
             bytes->len = (uint32_t) zmq_msg_size (&channel->body);
             return true;
         }
         hub->dropped_frames++;
+        useless++;
     }
+    channel->left = useless == USELESS_AT_ONCE;
     return false;
+}
+
+bool hub_frames_left (const struct hub *hub, enum link_channel which)
+{
+    return hub->channels[which].left;
 }
 
 static bool send_frame (struct hub *hub, struct channel *channel, uint32_t rank, const void *bytes, size_t len)

@@ -5,7 +5,7 @@
  * that opened a hub or a spoke uses it alone; nothing here blocks.
  *
  * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it says
- * false. */
+ * false, or come back soon without an event. */
 #ifndef SLICEUP_IO_LINK_H
 #define SLICEUP_IO_LINK_H
 
@@ -50,6 +50,9 @@ int hub_fd (const struct hub *hub, enum link_channel channel);
 /* The next frame. `*rank` is the host whose key the connection proved; `*bytes` lives until the next receive on this
  * channel. False: nothing there now. Frames of more than one part and of unknown peers are counted and dropped. */
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
+/* After hub_receive said false: it stopped although more may be there, since what came last was of no use. No event
+ * follows for that; come back soon. */
+bool hub_frames_left (const struct hub *hub, enum link_channel channel);
 /* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
 /* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
@@ -59,9 +62,7 @@ struct hub_asker {
 };
 int hub_events_fd (const struct hub *hub);
 bool hub_question (struct hub *hub, struct hub_asker *from, struct text *bytes);
-/* After hub_question said false: it stopped although more may be there, since what came last was of no use. No event
- * follows for that; ask again soon. */
-bool hub_questions_left (const struct hub *hub);
+bool hub_questions_left (const struct hub *hub); /* as hub_frames_left */
 /* False: errno EHOSTUNREACH: it is gone; else its queue is full, and it asks again. */
 bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes, size_t len);
 /* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
@@ -82,6 +83,7 @@ struct spoke *spoke_open (const struct spoke_options *options, struct err *err);
 void spoke_close (struct spoke *spoke, uint64_t linger_ms);
 int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
+bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_left */
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
 
 /* ---- monitor side: a DEALER ---- */
@@ -94,7 +96,7 @@ void listener_again (struct listener *listener);
 int listener_fd (const struct listener *listener);
 /* At most QUESTION_MAX_BYTES. False: there is no connection now. Whoever does not ask hears nothing. */
 bool listener_ask (struct listener *listener, const void *bytes, size_t len);
-/* Answers, and events of the last 10 s of asking. */
+/* Answers, and events of the last 10 s of asking. False: nothing of use is there now; ask again within a second. */
 bool listener_receive (struct listener *listener, struct text *bytes);
 
 #endif

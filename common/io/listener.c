@@ -82,7 +82,7 @@ bool listener_ask (struct listener *listener, const void *bytes, size_t len)
 
 bool listener_receive (struct listener *listener, struct text *bytes)
 {
-    while (socket_receive (listener->socket, &listener->body)) {
+    for (uint32_t useless = 0; useless < USELESS_AT_ONCE && socket_receive (listener->socket, &listener->body); useless++) {
         bool whole = !zmq_msg_more (&listener->body);
         socket_skip_parts (listener->socket, &listener->body);
         if (!whole)

@@ -13,7 +13,7 @@
 
 #include "common/base/mem.h"
 
-enum { EVENTS_A_PASS = 64 };
+enum { EVENTS_A_PASS = 64, SIGNALS_A_PASS = 16 };
 
 struct watch {
     int fd;
@@ -112,7 +112,7 @@ static void on_signal (void *owner, int fd, uint32_t events)
     struct loop *loop = owner;
     struct signalfd_siginfo info;
     (void)events;
-    while (read (fd, &info, sizeof info) == (ssize_t)sizeof info)
+    for (int n = 0; n < SIGNALS_A_PASS && read (fd, &info, sizeof info) == (ssize_t)sizeof info; n++)
         loop->signal_fn (loop->signal_owner, (int)info.ssi_signo, (int64_t)info.ssi_pid);
 }
 

@@ -21,6 +21,7 @@ struct strand {
     uint32_t bytes_max;
     bool connected;             /* or on its way there */
     zmq_msg_t body;             /* of the last frame received */
+    bool left;                  /* reading stopped before nothing was there */
     bool blocked;
     uint64_t blocked_ms;        /* since when nothing could be sent */
 };
@@ -110,19 +111,34 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel)
     return socket_fd (spoke->strands[channel].socket);
 }
 
+/* One message is there; anything but one frame within bounds is not from a coordinator of ours, whose sender notices that
+ * nobody answers. */
+static bool is_of_use (struct strand *strand)
+{
+    bool whole = !zmq_msg_more (&strand->body);
+    socket_skip_parts (strand->socket, &strand->body);
+    return whole && zmq_msg_size (&strand->body) <= strand->bytes_max;
+}
+
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes)
 {
     struct strand *strand = &spoke->strands[channel];
-    while (socket_receive (strand->socket, &strand->body)) {
-        bool whole = !zmq_msg_more (&strand->body);
-        socket_skip_parts (strand->socket, &strand->body);
-        if (!whole || zmq_msg_size (&strand->body) > strand->bytes_max)
-            continue; /* not from a coordinator of ours; the sender notices that nobody answers */
-        bytes->ptr = zmq_msg_data (&strand->body);
-        bytes->len = (uint32_t) zmq_msg_size (&strand->body);
-        return true;
+    uint32_t useless = 0;
+    while (useless < USELESS_AT_ONCE && socket_receive (strand->socket, &strand->body)) {
+        if (is_of_use (strand)) {
+            bytes->ptr = zmq_msg_data (&strand->body);
+            bytes->len = (uint32_t) zmq_msg_size (&strand->body);
+            return true;
+        }
+        useless++;
     }
+    strand->left = useless == USELESS_AT_ONCE;
     return false;
+}
+
+bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel)
+{
+    return spoke->strands[channel].left;
 }
 
 static void connect_anew (struct strand *strand)

@@ -18,7 +18,7 @@
 #include "common/io/zap_request.h"
 
 static const char handler_address[] = "inproc://zeromq.zap.01";
-enum { CLOSED_WAIT_S = 2 };
+enum { CLOSED_WAIT_S = 2, AT_ONCE = 256 /* of each, before the others and the end of the thread have their turn */ };
 
 struct zap {
     void *context;
@@ -103,10 +103,10 @@ static void *serve (void *owner)
     while (!(items[STOP].revents & ZMQ_POLLIN)) {
         int rc = zmq_poll (items, EVENTS + (int) zap->events_len, -1);
         assert (rc >= 0 || zmq_errno () == EINTR);
-        while (answer (zap))
-            ;
+        for (uint32_t n = 0; n < AT_ONCE && answer (zap); n++)
+            ; /* zmq_poll asks the sockets themselves: what is left comes at once */
         for (uint32_t i = 0; i < zap->events_len; i++)
-            while (note_event (zap, zap->events[i]))
+            for (uint32_t n = 0; n < AT_ONCE && note_event (zap, zap->events[i]); n++)
                 ;
     }
     return NULL;

@@ -5,10 +5,12 @@
 
 #include "common/io/clock.h"
 #include "common/io/link.h"
+#include "common/io/share.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/remote.h"
 #include "coordinator/io/journal.h"
 
+enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then what is drawn and who types have their turn */
 enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */
 
 struct follow {
@@ -95,9 +97,10 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
     return 0;
 }
 
-int follow_journal (struct follow *follow, struct err *err)
+int follow_some (struct follow *follow, bool *more, struct err *err)
 {
     char path[RUN_PATH_BYTES];
+    *more = false;
     if (follow->remote)
         return remote_turn (follow->remote, err);
     run_dir_path (&follow->dir, "journal.db", path);
@@ -107,7 +110,16 @@ int follow_journal (struct follow *follow, struct err *err)
         if ((follow->journal = journal_reader_open (path, err)) == NULL)
             return -1;
     }
-    return journal_reader_next (follow->journal, take_recorded, follow, err);
+    return journal_reader_some (follow->journal, FACTS_AT_ONCE, take_recorded, follow, more, err);
+}
+
+int follow_journal (struct follow *follow, struct err *err)
+{
+    bool more = true;
+    int rc = 0;
+    while (rc == 0 && more)
+        rc = follow_some (follow, &more, err);
+    return rc;
 }
 
 /* ---- events ---- */
@@ -166,7 +178,8 @@ int follow_events (struct follow *follow, struct err *err)
     struct text bytes;
     if (follow->remote)
         return remote_turn (follow->remote, err);
-    while (follow->events && listener_receive (follow->events, &bytes))
+    struct share share = share_of (FRAMES_AT_ONCE, EVENTS_MS);
+    while (follow->events && share_take (&share) && listener_receive (follow->events, &bytes))
         if (take_event (follow, bytes, err) < 0)
             return -1;
     keep_place (follow);

@@ -19,6 +19,8 @@ struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn
 void follow_close (struct follow *follow);
 /* Hands on what the journal has that was not handed on yet. A journal that is not there yet has nothing: 0. */
 int follow_journal (struct follow *follow, struct err *err);
+/* The same, but no more at a time than keeps who watches waiting; `*more`: there is more. */
+int follow_some (struct follow *follow, bool *more, struct err *err);
 bool follow_has_journal (const struct follow *follow);  /* was it there when it was last read? */
 /* Does a coordinator hold the run now, and which process? Remote: does it answer; `pid` as recorded, 0: not known. */
 bool follow_held (const struct follow *follow, int64_t *pid);
@@ -26,8 +28,8 @@ bool follow_held (const struct follow *follow, int64_t *pid);
 bool follow_caught_up (const struct follow *follow);
 /* Connects to the events of a live coordinator; done already: 0. */
 int follow_listen (struct follow *follow, struct err *err);
-int follow_fd (const struct follow *follow); /* edge-triggered: drain with follow_events; -1: not listening */
-/* Hands on the events that are there now. */
+int follow_fd (const struct follow *follow); /* edge-triggered: call follow_events now and then; -1: not listening */
+/* Hands on events that are there now; some may be left for the next call, which nothing announces. */
 int follow_events (struct follow *follow, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coordinator/cli/log_output.h"
@@ -84,14 +85,21 @@ static uint32_t whole_lines (const char *piece, uint32_t len, bool last)
     return last || (end == NULL && len == PIECE_BYTES) ? len : end ? (uint32_t) (end + 1 - piece) : 0;
 }
 
+static uint64_t size_of (int fd)
+{
+    struct stat st;
+    return fstat (fd, &st) == 0 && st.st_size > 0 ? (uint64_t) st.st_size : 0;
+}
+
 static void grow (struct tails *tails, uint32_t at, bool last)
 {
     char path[RUN_PATH_BYTES];
     struct tail *tail = &tails->items[at];
     run_dir_log (tails->dir, &tails->board->plan, tail->source.host, &tail->source.key, path);
     int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    uint64_t size_bytes = fd >= 0 ? size_of (fd) : 0; /* what is added meanwhile is for the next look */
     ssize_t len = 0;
-    while (fd >= 0 && tails->status == EXIT_HOLDS &&
+    while (tail->offset < size_bytes && tails->status == EXIT_HOLDS &&
            (len = pread (fd, tails->piece, PIECE_BYTES, (off_t) tail->offset)) > 0) {
         uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last || tail->fading);
         if (whole == 0)

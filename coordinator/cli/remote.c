@@ -5,12 +5,14 @@
 
 #include "common/io/clock.h"
 #include "common/io/link.h"
+#include "common/io/share.h"
 #include "common/wire/wire.h"
 #include "coordinator/io/journal_writer.h"
 #include "coordinator/io/snapshot.h"
 
 /* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
  * handshake. */
+enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then what is drawn and who types have their turn */
 enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
 
 struct remote {
@@ -177,7 +179,8 @@ int remote_turn (struct remote *remote, struct err *err)
 {
     struct text frame;
     uint64_t now_ms = clock_boot_ms ();
-    while (listener_receive (remote->listener, &frame)) {
+    struct share share = share_of (FRAMES_AT_ONCE, FRAMES_MS);
+    while (share_take (&share) && listener_receive (remote->listener, &frame)) {
         remote->heard_ms = now_ms;
         int rc = snapshot_is_answer (frame) ? take_answer (remote, frame, err) : take_event (remote, frame, err);
         if (rc < 0)

@@ -26,6 +26,7 @@ struct watcher {
     struct live *live;
     struct follow *follow;
     uint64_t look_ms;       /* when the journal and its lock are looked at next */
+    bool more;              /* the journal was not read to its end */
     uint64_t appear_by_ms;  /* a run that is being made has no journal for a moment */
     bool held;              /* a coordinator held it at the last look */
     bool said_gone;
@@ -143,12 +144,12 @@ static void look (struct watcher *watcher)
         return;
     }
     bool held = follow_held (watcher->follow, NULL);
-    if (follow_journal (watcher->follow, &watcher->err) < 0) {
+    if (follow_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
         leave (watcher, EXIT_COULD_NOT);
         return;
     }
     const struct board *board = live_board (watcher->live);
-    if (board->ended)
+    if (board->ended || watcher->more)
         return;
     if (!follow_has_journal (watcher->follow) || board->index == 0) {
         look_for_begin (watcher);
@@ -167,14 +168,14 @@ static void each_pass (void *owner)
         on_events (watcher, watcher->events_fd, 0); /* its descriptor is edge-triggered */
     if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
         look (watcher);
-        watcher->look_ms = now_ms + (watcher->events_fd >= 0 ? JOURNAL_MS : REDRAW_MS);
+        watcher->look_ms = watcher->more ? now_ms : now_ms + (watcher->events_fd >= 0 ? JOURNAL_MS : REDRAW_MS);
     }
     if (watcher->err.code)
         return; /* the end of it is told, and nothing that was not read */
     live_tick (watcher->live, now_ms);
     if (live_board (watcher->live)->ended)
         leave (watcher, (int) live_board (watcher->live)->exit_status);
-    loop_deadline (watcher->loop, now_ms + REDRAW_MS);
+    loop_deadline (watcher->loop, watcher->more ? now_ms : now_ms + REDRAW_MS);
 }
 
 static void say_sentence (const struct watcher *watcher, const struct text sentence)

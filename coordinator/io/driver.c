@@ -55,6 +55,13 @@ static int open_monitor_key (struct driver *driver, struct err *err)
     return hub_admit_monitor (driver->hub, text_of (keys.public_key), err);
 }
 
+static void take_edge (void *owner, int fd, uint32_t events)
+{
+    (void) owner;
+    (void) fd;
+    (void) events; /* driver_each_pass follows at the end of the pass */
+}
+
 static int open_hub (struct driver *driver, const struct link_keys *keys, struct run_hub *at, struct err *err)
 {
     struct hub_options options = {
@@ -75,9 +82,9 @@ static int open_hub (struct driver *driver, const struct link_keys *keys, struct
     memcpy (at->public_key, keys->public_key, sizeof (at->public_key));
     if (run_hub_save (&driver->dir, at, err) < 0 || open_monitor_key (driver, err) < 0)
         return -1;
-    if (loop_watch (driver->loop, hub_fd (driver->hub, LINK_CONTROL), EPOLLIN, driver_take_control, driver, err) < 0)
+    if (loop_watch (driver->loop, hub_fd (driver->hub, LINK_CONTROL), EPOLLIN, take_edge, driver, err) < 0)
         return -1;
-    return loop_watch (driver->loop, hub_fd (driver->hub, LINK_BULK), EPOLLIN, driver_take_bulk, driver, err);
+    return loop_watch (driver->loop, hub_fd (driver->hub, LINK_BULK), EPOLLIN, take_edge, driver, err);
 }
 
 static void open_launch (struct driver *driver, const struct run_hub *at)
@@ -117,6 +124,7 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     driver->own_seq = mem_array (plan->hosts.n, sizeof (*driver->own_seq));
     driver->alive = mem_array (plan->hosts.n, sizeof (*driver->alive));
     driver->refused = mem_array (plan->hosts.n, sizeof (*driver->refused));
+    driver->speakers = mem_array (plan->hosts.n, sizeof (*driver->speakers));
     if ((driver->errands = errands_open (driver->loop, err)) == NULL ||
         (driver->log_errands = errands_open (driver->loop, err)) == NULL)
         return -1;
@@ -347,6 +355,7 @@ void driver_close (struct driver *driver)
     arena_release (&driver->arena);
     mem_free (driver->alive);
     mem_free (driver->refused);
+    mem_free (driver->speakers);
     mem_free (driver->own_seq);
     mem_free (driver);
 }

@@ -8,7 +8,10 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
-enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64 };
+/* Of each channel at a pass: then the other one, timers, signals and logs get their turn, and the next pass comes at once. */
+enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
+/* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
+enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
 
 static void refuse_version (struct driver *driver, uint32_t host, const struct msg *msg)
 {
@@ -91,28 +94,16 @@ static bool speaks_for (const struct driver *driver, uint32_t host, const struct
            text_equal (msg->of.hello.host, coord_plan (driver->coord)->hosts.items[host].name);
 }
 
-void driver_take_control (void *owner, int fd, uint32_t events)
+static void take_control (struct driver *driver, uint32_t host, struct text bytes)
 {
-    (void) fd;
-    (void) events;
-    struct driver *driver = owner;
-    driver->now_ms = clock_boot_ms ();
-    struct text bytes;
-    uint32_t host;
     struct msg msg;
-    driver->more = false;
-    for (uint32_t taken = 0; !driver->deaf && hub_receive (driver->hub, LINK_CONTROL, &host, &bytes); taken++) {
-        driver->more = taken >= CONTROL_A_PASS;
-        if (!take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG ||
-            msg.kind == MSG_FETCH)
-            continue;
-        if (!version_fits (driver, &msg))
-            refuse_version (driver, host, &msg);
-        else
-            driver_message (driver, host, &msg);
-        if (driver->more)
-            return; /* timers and logs get their turn; the next pass comes at once */
-    }
+    if (!take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG ||
+        msg.kind == MSG_FETCH)
+        return;
+    if (!version_fits (driver, &msg))
+        refuse_version (driver, host, &msg);
+    else
+        driver_message (driver, host, &msg);
 }
 
 /* What is not sent is asked for again. */
@@ -126,25 +117,51 @@ void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chun
     hub_send (driver->hub, LINK_BULK, host, driver->frame.ptr, driver->frame.len);
 }
 
-void driver_take_bulk (void *owner, int fd, uint32_t events)
+static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
 {
-    (void) fd;
-    (void) events;
-    struct driver *driver = owner;
+    struct msg msg;
+    if (!take_frame (driver, host, bytes, &msg))
+        return;
+    if (msg.kind == MSG_LOG)
+        log_store_add (driver->logs, host, &msg.of.log);
+    if (msg.kind == MSG_FETCH)
+        kit_store_ask (driver->kits, host, &msg.of.fetch);
+}
+
+/* ---- shares ---- */
+
+/* Who says more than any worker has to say is not heard for a moment; the others are. */
+static bool may_speak (struct driver *driver, enum link_channel channel, uint32_t host)
+{
+    static const uint32_t a_second[LINK_CHANNELS] = { [LINK_CONTROL] = CONTROL_A_SECOND, [LINK_BULK] = BULK_A_SECOND };
+    struct speaker *speaker = &driver->speakers[host];
+    if (allowance_take (&speaker->may[channel], a_second[channel], driver->now_ms))
+        return true;
+    struct text name = coord_plan (driver->coord)->hosts.items[host].name;
+    if (!speaker->too_much) /* once is enough for what may go on without end */
+        log_say (driver->options.log, "%.*s says more than %u messages a second; what is more is not heard", TEXT_ARG (name),
+                 a_second[channel]);
+    speaker->too_much = true;
+    return false;
+}
+
+static void take_channel (struct driver *driver, enum link_channel channel, struct share *share)
+{
     struct text bytes;
     uint32_t host;
-    struct msg msg;
-    for (uint32_t taken = 0; !driver->deaf && hub_receive (driver->hub, LINK_BULK, &host, &bytes); taken++) {
-        bool good = take_frame (driver, host, bytes, &msg);
-        if (good && msg.kind == MSG_LOG)
-            log_store_add (driver->logs, host, &msg.of.log);
-        if (good && msg.kind == MSG_FETCH)
-            kit_store_ask (driver->kits, host, &msg.of.fetch);
-        if (taken >= BULK_A_PASS) {
-            driver->more = true;
-            return; /* a storm of logs delays no heartbeat and no cancel */
+    while (!driver->deaf && !driver_is_behind (driver) && share_take (share)) {
+        if (!hub_receive (driver->hub, channel, &host, &bytes)) {
+            driver->more |= hub_frames_left (driver->hub, channel);
+            return;
         }
+        if (!may_speak (driver, channel, host))
+            continue; /* it was one of the share */
+        if (channel == LINK_CONTROL)
+            take_control (driver, host, bytes);
+        else
+            take_bulk (driver, host, bytes);
     }
+    driver->more = true;
 }
 
 void driver_take_durable (void *owner, int fd, uint32_t events)
@@ -195,24 +212,40 @@ void driver_worker_found (void *owner, uint32_t rank, struct text sentence)
              TEXT_ARG (sentence));
 }
 
+static void take_time (struct driver *driver)
+{
+    driver->now_ms = clock_boot_ms ();
+    if (driver->now_ms < coord_deadline_ms (driver->coord))
+        return;
+    struct input in = { .kind = IN_TICK };
+    driver_step (driver, &in);
+}
+
+static uint64_t next_pass_ms (const struct driver *driver)
+{
+    if (driver->more && !driver->deaf)
+        return driver->now_ms;
+    if (driver->ended)
+        return driver_leave_look_ms (driver);
+    return driver->deaf ? UINT64_MAX : coord_deadline_ms (driver->coord);
+}
+
 /* The end of every pass of the loop: time is an input too, and sends may have left frames to receive (ZMQ_FD is edged).
  */
 void driver_each_pass (void *owner)
 {
     struct driver *driver = owner;
-    driver_take_control (driver, -1, 0);
-    driver_take_bulk (driver, -1, 0);
-    uint64_t monitors_ms = monitors_turn (driver->monitors);
     driver->now_ms = clock_boot_ms ();
-    if (driver->now_ms >= coord_deadline_ms (driver->coord)) {
-        struct input in = { .kind = IN_TICK };
-        driver_step (driver, &in);
-    }
+    driver->more = false;
+    struct share control = share_of (CONTROL_A_PASS, PASS_MS);
+    take_channel (driver, LINK_CONTROL, &control);
+    struct share bulk = share_of (BULK_A_PASS, PASS_MS);
+    take_channel (driver, LINK_BULK, &bulk);
+    uint64_t monitors_ms = monitors_turn (driver->monitors);
+    take_time (driver);
+    take_channel (driver, LINK_CONTROL, &control);
     driver_leave_when_alone (driver);
-    uint64_t next_ms = driver->deaf ? UINT64_MAX : coord_deadline_ms (driver->coord);
-    if (driver->more && !driver->deaf)
-        next_ms = driver->now_ms;
-    if (driver->ended && !driver->more)
-        next_ms = driver_leave_look_ms (driver);
+    driver_end_pass (driver);
+    uint64_t next_ms = next_pass_ms (driver);
     loop_deadline (driver->loop, monitors_ms < next_ms ? monitors_ms : next_ms);
 }

@@ -9,6 +9,8 @@
 #include "coordinator/io/journal_writer.h"
 
 _Static_assert ((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "what can be written can be recorded");
+/* Effects at a pass, as many as messages may lead to; a slow disk lets many wait, and then go at once. */
+enum { EFFECTS_A_PASS = 8192, EFFECTS_MS = 10 };
 enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_MAX = 1 << 16 };
 
 /* ---- facts and effects out ---- */
@@ -243,6 +245,25 @@ static void driver_publish (struct driver *driver, const struct held *held)
     hub_publish (driver->hub, held->bytes.ptr, held->bytes.len);
 }
 
+static bool may_perform (struct driver *driver)
+{
+    if (!driver->performing)
+        driver->effects = share_of (EFFECTS_A_PASS, EFFECTS_MS);
+    driver->performing = true;
+    return share_take (&driver->effects);
+}
+
+bool driver_is_behind (const struct driver *driver)
+{
+    return driver->performing && driver->effects.pieces == 0;
+}
+
+void driver_end_pass (struct driver *driver)
+{
+    driver->performing = false;
+    driver->more |= held_ready (&driver->held, journal_durable (driver->journal)) != NULL;
+}
+
 /* An effect may lead to a step, and that to further effects: they queue behind, and this loop goes on to them. */
 void driver_release_held (struct driver *driver)
 {
@@ -251,6 +272,8 @@ void driver_release_held (struct driver *driver)
     driver->releasing = true;
     struct held *held;
     while (!driver->deaf && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
+        if (!may_perform (driver))
+            break;
         struct held taken = *held;
         *held = (struct held) { 0 };
         held_done (&driver->held);

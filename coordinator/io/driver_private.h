@@ -6,6 +6,7 @@
 #ifndef SLICEUP_IO_DRIVER_PRIVATE_H
 #define SLICEUP_IO_DRIVER_PRIVATE_H
 
+#include "common/io/share.h"
 #include "common/model/fact.h"
 #include "coordinator/io/catalogue.h"
 #include "coordinator/io/driver.h"
@@ -17,6 +18,9 @@
 #include "coordinator/io/log_store.h"
 #include "coordinator/io/monitors.h"
 #include "coordinator/io/ticket.h"
+
+/* What a host may say over time, and whether it was told that it said more. */
+struct speaker { struct allowance may[LINK_CHANNELS]; bool too_much; };
 
 struct driver {
     struct driver_options options;
@@ -42,11 +46,14 @@ struct driver {
     uint64_t recorded_index;        /* the last fact given to the journal */
     uint64_t now_ms;                /* of this pass */
     uint64_t *refused;              /* per host: frames that could not be read */
+    struct speaker *speakers;       /* per host */
     bool *alive;                    /* per host: a worker process of ours runs */
     uint64_t leave_by_ms;           /* once ended: how long its workers may take to go */
     uint64_t farewell_by_ms;        /* and its monitors to hear of it */
     bool releasing;
-    bool more;                      /* frames were left for the next pass */
+    bool more;                      /* something was left for the next pass */
+    struct share effects;           /* of this pass, once `performing` */
+    bool performing;
     bool deaf;                      /* level 3, or the journal failed: nothing more is taken or said */
     bool ended;
     uint32_t exit_status;
@@ -61,6 +68,8 @@ void driver_step (struct driver *driver, const struct input *in);
 void driver_take_outbox (struct driver *driver);
 void driver_address (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg); /* fills its envelope */
 void driver_release_held (struct driver *driver);
+bool driver_is_behind (const struct driver *driver); /* the effects' share of this pass is used up */
+void driver_end_pass (struct driver *driver);
 void driver_end (struct driver *driver, uint32_t exit_status);
 void driver_leave_when_alone (struct driver *driver);
 uint64_t driver_leave_look_ms (const struct driver *driver); /* once ended: when that is tried again */
@@ -70,8 +79,6 @@ void driver_ask (struct driver *driver, const struct held *held);
 void driver_end_use (struct driver *driver); /* this run uses no generation any more */
 
 /* driver_in.c: callbacks; `owner` is the driver. */
-void driver_take_control (void *owner, int fd, uint32_t events);
-void driver_take_bulk (void *owner, int fd, uint32_t events);
 void driver_take_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
 void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key);

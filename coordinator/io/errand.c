@@ -80,14 +80,16 @@ static void *errands_run (void *owner)
     return NULL;
 }
 
+/* All that is finished by now: what is finished meanwhile wakes the loop again. */
 static struct errand *take_finished (struct errands *errands)
 {
     pthread_mutex_lock (&errands->lock);
-    struct errand *errand = chain_take (&errands->finished);
-    if (errand)
+    struct errand *all = errands->finished.first;
+    for (struct errand *errand = all; errand; errand = errand->next)
         errands->n--;
+    chain_init (&errands->finished);
     pthread_mutex_unlock (&errands->lock);
-    return errand;
+    return all;
 }
 
 static void errands_deliver (void *owner, int fd, uint32_t events)
@@ -97,8 +99,8 @@ static void errands_deliver (void *owner, int fd, uint32_t events)
     uint64_t count;
     if (read (fd, &count, sizeof (count)) < 0)
         count = 0; /* nothing to read away is fine */
-    struct errand *errand;
-    while ((errand = take_finished (errands)) != NULL) {
+    for (struct errand *errand = take_finished (errands), *next; errand; errand = next) {
+        next = errand->next;
         if (errand->done)
             errand->done (errand->parcel);
         mem_free (errand);

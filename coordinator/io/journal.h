@@ -38,6 +38,9 @@ int journal_has_facts (const char *path, bool *any, struct err *err);
 struct journal_reader;
 struct journal_reader *journal_reader_open (const char *path, struct err *err);
 int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err);
+/* The same, but no more than `most` facts; `*more`: there were that many. */
+int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
+                         struct err *err);
 void journal_reader_close (struct journal_reader *reader);
 bool journal_is_locked (const char *path, int64_t *pid);            /* does a coordinator hold it now? */
 

@@ -75,10 +75,11 @@ static int verify (struct journal_reader *reader, struct digest *chain, struct e
     return 0;
 }
 
-static int read_rows (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more, struct err *err)
 {
-    int rc;
-    while ((rc = sqlite3_step (reader->facts)) == SQLITE_ROW) {
+    int rc = SQLITE_ROW;
+    *more = true;
+    for (uint32_t n = 0; n < most && (rc = sqlite3_step (reader->facts)) == SQLITE_ROW; n++) {
         struct digest chain;
         if (verify (reader, &chain, err) != 0)
             return -1;
@@ -89,7 +90,8 @@ static int read_rows (struct journal_reader *reader, journal_fact_fn *fn, void *
         reader->index++;
         reader->chain = chain;
     }
-    return rc == SQLITE_DONE ? 0 : read_failed (reader, reader->index + 1, err);
+    *more = rc == SQLITE_ROW;
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : read_failed (reader, reader->index + 1, err);
 }
 
 /* The chain cannot tell that its end is missing; the index noted beside it in the same transaction can. */
@@ -106,26 +108,34 @@ static int verify_end (struct journal_reader *reader, struct err *err)
     return 0;
 }
 
-static int read_all (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+static int read_from (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more, struct err *err)
 {
     if (sqlite3_bind_int64 (reader->facts, 1, (sqlite3_int64) reader->index) != SQLITE_OK)
         return read_failed (reader, reader->index + 1, err);
-    int rc = read_rows (reader, fn, owner, err);
-    if (rc == 0)
+    int rc = read_rows (reader, most, fn, owner, more, err);
+    if (rc == 0 && !*more)
         rc = verify_end (reader, err);
     sqlite3_reset (reader->facts); /* both repeat an error that is in `err` */
     sqlite3_reset (reader->last);
     return rc;
 }
 
-int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
+                         struct err *err)
 {
+    *more = false;
     /* One snapshot, or a commit between the two statements would look like a missing fact. */
     if (database_run (reader->db, "BEGIN", "begin to read", err) != 0)
         return -1;
-    int rc = read_all (reader, fn, owner, err);
+    int rc = read_from (reader, most, fn, owner, more, err);
     (void) sqlite3_exec (reader->db, "ROLLBACK", NULL, NULL, NULL); /* ends the snapshot, unless an error did already */
     return rc;
+}
+
+int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+{
+    bool more;
+    return journal_reader_some (reader, UINT32_MAX, fn, owner, &more, err);
 }
 
 /* One value of meta as text. */

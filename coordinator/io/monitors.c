@@ -321,9 +321,8 @@ static void take_change (void *owner, int fd, uint32_t events)
     char changes[4096];
     struct monitors *monitors = owner;
     (void) events;
-    while (read (fd, changes, sizeof changes) > 0)
-        ; /* which one does not matter: all are looked at */
-    look (monitors);
+    if (read (fd, changes, sizeof changes) > 0) /* which ones does not matter: all are looked at; more are another event */
+        look (monitors);
 }
 
 /* ---- life ---- */

@@ -3,12 +3,14 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import time
 import unittest
 
+import flood_peer
 import lab
 import zmq_peer
 
@@ -188,6 +190,42 @@ class Impostors(Intruders):
         self.assertEqual(3, ended.status, ended)
         self.assertIn("h2 could-not-run: its worker did not join", self.lab.receipt()["headers"][0]["sentence"])
         self.assertEqual(2, self.lab.count("host-joined"), "h2 joined, or h0 twice")
+
+
+class Floods(Intruders):
+    """A worker that is properly admitted for its host, and says more than anybody can listen to."""
+    LIMITS = {"stop": "200ms", "cascade": "1s", "suspect": "1s", "lost": "2s"}
+    LOST_S, LATE_S, LEAVES_S = 2, 1, 3  # leaving: an order that was not obeyed is repeated for 2 s
+
+    def begin(self, kind):
+        """Three hosts at a rung that goes on, and h0 that floods."""
+        diary = self.lab.root / f"{kind}.diary"
+        sliceup = flood_peer.build(self.lab.root / f"bin-{kind}", lab.BUILD / "bin", "h0", kind, diary)
+        ladder = self.lab.ladder("ladder.yaml", [self.lab.rung("slow", "slow.py", args={"seconds": 200}, timeout="5m")])
+        run = lab.Background([str(sliceup), "run", str(self.lab.slice(hosts=3, ladder=str(ladder), limits=self.LIMITS))], self.lab.env())
+        self.lab.running.append(run)
+        lab.wait_for(lambda: diary.exists() and len(self.lab.processes_under()) >= 5, f"the {kind} and two programs to begin", 30)
+        return run
+
+    def flooded(self, kind):
+        run = self.begin(kind)
+        stopped = time.monotonic()
+        os.kill(self.lab.worker_pids()["h2"], signal.SIGSTOP)
+        run.wait_out(r"h2 lost: silent for", 60)
+        lost_s = time.monotonic() - stopped
+        cancelled = time.monotonic()
+        run.kill(signal.SIGINT)
+        ended = run.end(60)
+        left_s = time.monotonic() - cancelled
+        print(f"    {kind}: lost after {lost_s:.1f} s, left after {left_s:.1f} s")
+        self.assertEqual(130, ended.status, ended)
+        self.assertNotIn("h1 lost", ended.out, "a host that kept to the protocol was lost beside it")
+        self.assertLess(lost_s, self.LOST_S + self.LATE_S)
+        self.assertLess(left_s, self.LEAVES_S)
+        self.nothing_is_left()
+
+    def test_what_takes_long_to_be_refused_delays_neither_a_loss_nor_cancel(self):
+        self.flooded("long-refused")
 
 
 IMPOSTOR = '''

@@ -27,7 +27,7 @@ ZMQ.zmq_strerror.restype = ctypes.c_char_p
 # zmq.h
 PAIR, DEALER, SUB = 0, 5, 2
 SUBSCRIBE, LINGER, CURVE_PUBLICKEY, CURVE_SECRETKEY, CURVE_SERVERKEY, HANDSHAKE_IVL = 6, 17, 48, 49, 50, 66
-DONTWAIT, POLLIN = 1, 1
+DONTWAIT, SNDMORE, POLLIN = 1, 2, 1
 EVENTS = {0x0001: "connected", 0x0200: "disconnected", 0x0800: "refused", 0x1000: "welcome", 0x2000: "refused",
           0x4000: "refused"}      # ZMQ_EVENT_*: the three ways in which a handshake fails are one to us
 
@@ -120,9 +120,9 @@ class Peer:
             for peer in peers:
                 peer.close()
 
-    def send(self, frame):
-        """True when it could be queued."""
-        return ZMQ.zmq_send(ctypes.c_void_p(self.socket), frame, ctypes.c_size_t(len(frame)), DONTWAIT) >= 0
+    def send(self, frame, more=False):
+        """True when it could be queued. `more`: it is one part of a message that goes on."""
+        return ZMQ.zmq_send(ctypes.c_void_p(self.socket), frame, ctypes.c_size_t(len(frame)), DONTWAIT | (SNDMORE if more else 0)) >= 0
 
     def receive(self, bound_s):
         return self._read(self.socket, bound_s)

@@ -228,6 +228,67 @@ static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
     hub_close (hub);
 }
 
+static void flood (struct spoke *spoke, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        (void) spoke_send (spoke, LINK_CONTROL, "more", 4);
+}
+
+/* Of a host whose key was exchanged, and that goes on all the same. */
+static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
+{
+    (void) state;
+    enum { AT_ONCE = 64, MANY = 200 };
+    struct hub *hub = lab_hub (&hub_keys);
+    uint32_t rank;
+    struct text got;
+    bool left = false;
+    lab_admit (hub, 1, &a);
+    struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
+    assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
+    assert_true (lab_hub_hears (hub, LINK_CONTROL, &rank, &got));
+    assert_false (hub_frames_left (hub, LINK_CONTROL));
+    lab_admit (hub, 1, &b);
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
+        assert_true (clock_boot_ms () < end);
+        flood (spoke, MANY);
+        uint64_t before = hub_counts (hub).dropped_frames;
+        assert_false (hub_receive (hub, LINK_CONTROL, &rank, &got));
+        uint64_t dropped = hub_counts (hub).dropped_frames - before;
+        assert_true (dropped <= AT_ONCE);
+        left = hub_frames_left (hub, LINK_CONTROL);
+        assert_int_equal (dropped == AT_ONCE, left);
+    }
+    assert_false (hub_frames_left (hub, LINK_BULK));
+    spoke_close (spoke, 0);
+    hub_close (hub);
+}
+
+/* Whoever speaks without end is heard in turns with the others. */
+static void a_host_with_much_to_say_delays_nobody (void **state)
+{
+    (void) state;
+    enum { MANY = 1000, LOOKS_EVERY = 100 }; /* libzmq looks for pipes that woke up each so many messages */
+    struct hub *hub = lab_hub (&hub_keys);
+    uint32_t rank = 0, turns = 0;
+    struct text got;
+    lab_admit (hub, 1, &a);
+    lab_admit (hub, 2, &b);
+    struct spoke *loud = lab_spoke (hub, &hub_keys, &a), *quiet = lab_spoke (hub, &hub_keys, &b);
+    assert_true (lab_spoke_says (loud, LINK_CONTROL, "hello"));
+    assert_true (lab_hub_hears (hub, LINK_CONTROL, &rank, &got));
+    flood (loud, MANY);
+    assert_true (lab_spoke_says (quiet, LINK_CONTROL, "once"));
+    for (int i = 0; i < 20; i++) /* both have come by then */
+        lab_pause (-1);
+    while (rank != 2 && lab_hub_hears (hub, LINK_CONTROL, &rank, &got))
+        turns++;
+    assert_in_range (turns, 1, 2 * LOOKS_EVERY);
+    spoke_close (loud, 0);
+    spoke_close (quiet, 0);
+    hub_close (hub);
+}
+
 /* ---- what is refused ---- */
 
 static void a_second_hub_in_one_process_is_refused (void **state)
@@ -371,6 +432,8 @@ int main (void)
         cmocka_unit_test (one_key_has_four_places),
         cmocka_unit_test (every_key_has_a_place_of_its_own),
         cmocka_unit_test (what_is_of_no_use_is_read_away_some_at_a_time),
+        cmocka_unit_test (frames_of_no_use_are_read_away_some_at_a_time),
+        cmocka_unit_test (a_host_with_much_to_say_delays_nobody),
         cmocka_unit_test (a_second_hub_in_one_process_is_refused),
         cmocka_unit_test (bad_options_are_explained),
         cmocka_unit_test (ranks_and_keys_out_of_bounds_are_refused),

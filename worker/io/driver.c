@@ -198,7 +198,7 @@ static uint32_t take_frames (struct driver *driver)
         take_bulk_frame (driver, bytes);
         n++;
     }
-    return n;
+    return n + spoke_frames_left (driver->spoke, LINK_CONTROL) + spoke_frames_left (driver->spoke, LINK_BULK);
 }
 
 /* It is let go first: the member may start the next one at once. */

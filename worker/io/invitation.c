@@ -11,10 +11,12 @@
 #include <unistd.h>
 #include "common/base/duration.h"
 #include "common/io/clock.h"
+#include "common/io/share.h"
 #include "common/wire/wire.h"
 
 /* HELLO_MS is the pace of the member's own HELLO, and often enough for the spoke to notice a connection given up. */
 enum { HELLO_MS = 1000, FIRST_MS = 50, TELL_MS = 60 * 1000 };
+enum { FRAMES_AT_ONCE = 64, HEAR_MS = 10 }; /* then signals and time have their turn */
 
 struct wait {
     struct join *join;
@@ -62,7 +64,8 @@ static bool names_a_run (const struct msg *msg)
 static int hear (struct wait *wait, struct err *err)
 {
     struct text bytes;
-    while (!wait->came && spoke_receive (wait->spoke, LINK_CONTROL, &bytes)) {
+    struct share share = share_of (FRAMES_AT_ONCE, HEAR_MS);
+    while (!wait->came && share_take (&share) && spoke_receive (wait->spoke, LINK_CONTROL, &bytes)) {
         struct msg msg = { 0 };
         struct err unread = { 0 };
         arena_reset (&wait->arena);
