@@ -56,6 +56,15 @@ int err_set (struct err *err, enum err_code code, const char *format, ...)
     return -1;
 }
 
+const char *err_advice (int number)
+{
+    switch (number) {
+    case EMFILE: return " (raise this process's limit: ulimit -n, LimitNOFILE=)";
+    case ENOMEM: return " (raise this process's limits, ulimit -v and -d, or free memory)";
+    default: return "";
+    }
+}
+
 int err_errno (struct err *err, enum err_code code, const char *format, ...)
 {
     int number = errno;
@@ -63,7 +72,7 @@ int err_errno (struct err *err, enum err_code code, const char *format, ...)
         return -1;
     char room[REASON_BYTES];
     char reason[REASON_BYTES];
-    snprintf (reason, sizeof reason, ": %s", strerror_r (number, room, sizeof room));
+    snprintf (reason, sizeof reason, ": %s%s", strerror_r (number, room, sizeof room), err_advice (number));
     char text[ERR_TEXT_BYTES];
     va_list args;
     va_start (args, format);

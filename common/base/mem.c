@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Arenas grow from one page to blocks that malloc maps by itself; a larger request gets a block of its own size. */
 enum { ARENA_ALIGN = 16, FIRST_BLOCK_BYTES = 4096 - 64, LARGEST_BLOCK_BYTES = 256 * 1024 };
@@ -17,12 +18,21 @@ struct arena_block {
     alignas (ARENA_ALIGN) unsigned char bytes[];
 };
 
+enum { COULD_NOT_RUN = 3 };
+
+/* Nothing is flushed or freed: other threads are in the middle of something. */
+_Noreturn void mem_exhausted (size_t bytes)
+{
+    fprintf (stderr, "sliceup: out of memory (asked for %zu bytes): raise this process's limits (ulimit -v, ulimit -d), or free memory "
+             "of this machine, then go on where it stopped; what was recorded is safe\n", bytes);
+    _exit (COULD_NOT_RUN);
+}
+
 static void *allocated (void *p, size_t bytes)
 {
-    if (p)
-        return p;
-    fprintf (stderr, "sliceup: out of memory (asked for %zu bytes)\n", bytes);
-    abort ();
+    if (!p)
+        mem_exhausted (bytes);
+    return p;
 }
 
 static size_t product (size_t items, size_t item_bytes)

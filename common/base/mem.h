@@ -1,6 +1,6 @@
 /* mem.h - allocation that cannot fail quietly, and arenas.
  *
- * Out of memory ends the process here, in one place: the journal makes a restart cheap. The counterpart is a promise:
+ * Out of memory ends the process here, in one place, with a sentence and exit status 3: the journal makes a restart cheap. The counterpart is a promise:
  * nothing that comes from outside decides an allocation before it was bounded.
  * An arena owns everything allocated from it and frees it at once; it is not thread-safe. */
 #ifndef SLICEUP_BASE_MEM_H
@@ -13,6 +13,7 @@ void *mem_array (size_t items, size_t item_bytes);  /* zeroed; overflow checked 
 void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new bytes undefined */
 char *mem_text (const char *text);                  /* strdup */
 void mem_free (void *p);                            /* NULL is fine */
+_Noreturn void mem_exhausted (size_t bytes);        /* for what others allocate; 0: nobody knows how much */
 
 struct arena_block;
 struct arena {

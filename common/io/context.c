@@ -1,4 +1,5 @@
 #include "common/io/context.h"
+#include "common/io/capacity.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,6 +8,10 @@
 
 /* Two a spoke, nine a hub; tests and simulations hold thousands of spokes in one process. libzmq's default is 1,023. */
 enum { SOCKETS_MAX = 16384 };
+
+/* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. Refused any of
+ * it, libzmq ends the process. */
+static const struct capacity needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
 
 static struct {
     pthread_mutex_t lock;
@@ -17,6 +22,10 @@ static struct {
 void *context_hold (struct err *err)
 {
     pthread_mutex_lock (&the.lock);
+    if (!the.context && capacity_check ("messaging", &needs, err) != 0) {
+        pthread_mutex_unlock (&the.lock);
+        return NULL;
+    }
     if (!the.context) {
         the.context = zmq_ctx_new ();
         if (the.context && zmq_ctx_set (the.context, ZMQ_MAX_SOCKETS, SOCKETS_MAX) != 0) {

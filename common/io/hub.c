@@ -1,10 +1,10 @@
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/mem.h"
 #include "common/io/audience.h"
 #include "common/io/context.h"
-#include "common/io/descriptor_limit.h"
 #include "common/io/link.h"
 #include "common/io/self_test.h"
 #include "common/io/socket.h"
@@ -12,6 +12,10 @@
 
 enum {
     HOSTS_MAX_HUB = 65536,      /* bounds the tables; the model allows far fewer */
+    /* Two connections a host; again as many while the old ones have not been noticed to be gone. */
+    DESCRIPTORS_A_HOST = 4, DESCRIPTORS_BESIDE = 256,
+    THREADS = 3,                /* libzmq's two, and the ZAP handler's */
+    BYTES_A_HOST = 64 * 1024, BYTES_BESIDE = 8 * 1024 * 1024,
 };
 
 /* Where a host was last heard: good while its key is the one of then. */
@@ -41,6 +45,20 @@ struct hub {
 };
 
 /* ---- open, close ---- */
+
+struct capacity hub_needs (uint32_t hosts)
+{
+    return (struct capacity) { .descriptors = hosts * DESCRIPTORS_A_HOST + DESCRIPTORS_BESIDE, .threads = THREADS,
+                               .bytes = (uint64_t) hosts * BYTES_A_HOST + BYTES_BESIDE };
+}
+
+static int check_capacity (uint32_t hosts, struct err *err)
+{
+    char what[48];
+    struct capacity needs = hub_needs (hosts);
+    snprintf (what, sizeof what, "a run of %u host%s", hosts, hosts == 1 ? "" : "s");
+    return capacity_check (what, &needs, err);
+}
 
 static int check_options (const struct hub_options *options, struct err *err)
 {
@@ -145,7 +163,7 @@ static void release (struct hub *hub, uint64_t linger_ms)
 
 struct hub *hub_open (const struct hub_options *options, struct err *err)
 {
-    if (check_options (options, err) != 0 || descriptor_limit_raise (options->hosts, err) != 0)
+    if (check_options (options, err) != 0 || check_capacity (options->hosts, err) != 0)
         return NULL;
     struct hub *hub = mem_alloc (sizeof *hub);
     hub->hosts = options->hosts;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include "common/io/capacity.h"
 
 enum { LINK_KEY_BYTES = 41 };                   /* Z85: 40 characters and NUL */
 struct link_keys { char public_key[LINK_KEY_BYTES]; char secret_key[LINK_KEY_BYTES]; };
@@ -38,6 +39,8 @@ struct hub_options {
     uint32_t hosts;             /* ranks 0 .. hosts - 1 */
     uint32_t control_bytes_max, bulk_bytes_max;
 };
+/* What a hub takes of the process's limits; hub_open looks whether it is there. */
+struct capacity hub_needs (uint32_t hosts);
 struct hub *hub_open (const struct hub_options *options, struct err *err);
 void hub_close (struct hub *hub);               /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);

@@ -46,7 +46,7 @@ static int describe (const struct cli *cli, const struct catalogue_entry *entry,
                               record_to_json (fact_body (FACT_GENERATION_PUBLISHED), &entry->published));
     char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
     if (!text)
-        abort (); /* out of memory, like mem_alloc */
+        mem_exhausted (0);
     *out = text_format (arena, "%s\n", text);
     free (text);
     json_decref (json);

@@ -202,7 +202,7 @@ int cache_print_json (const struct cli *cli, json_t *json)
     struct buf out;
     char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
     if (!text)
-        abort (); /* out of memory, like mem_alloc */
+        mem_exhausted (0);
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     buf_puts (&out, text);
     buf_byte (&out, '\n');

@@ -1,6 +1,7 @@
 #include "coordinator/cli/cli.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "common/base/mem.h"
 #include "common/conf/nearest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/exhausted.h"
 #include "common/io/safe_path.h"
 #include "common/io/standard_fds.h"
 
@@ -227,6 +229,8 @@ int cli_main (int argc, char **argv)
     struct globals globals = { 0 };
     umask (077);
     standard_fds_keep ();
+    exhausted_tell ("sliceup");
+    json_set_alloc_funcs (mem_alloc, mem_free);
     argc = take_globals (argc, argv, &globals);
     if (globals.version) {
         printf ("sliceup %s\n", SLICEUP_VERSION);

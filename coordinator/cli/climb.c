@@ -16,6 +16,9 @@
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
 
+/* The view, the journal, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite, facts under way. */
+enum { OWN_THREADS = 6, OWN_BYTES = 16 * 1024 * 1024 };
+
 struct climber {
     struct cli *cli;
     struct driver *driver;
@@ -140,6 +143,16 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
         return (int) exit_status;
     int failed = cli_fail (climber->cli, err); /* a run whose record is gone proves nothing */
     return exit_status ? (int) exit_status : failed;
+}
+
+int climb_capacity (uint32_t hosts, struct err *err)
+{
+    char what[48];
+    struct capacity needs = hub_needs (hosts);
+    needs.threads += OWN_THREADS;
+    needs.bytes += OWN_BYTES;
+    snprintf (what, sizeof (what), "a run of %u host%s", hosts, hosts == 1 ? "" : "s");
+    return capacity_check (what, &needs, err);
 }
 
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd)

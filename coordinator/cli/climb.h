@@ -6,6 +6,8 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/io/run_dir.h"
 
+/* May this process have what driving a run of so many hosts takes? Asked before a run is begun that could not go on. */
+int climb_capacity (uint32_t hosts, struct err *err);
 /* `plan`: a new run, and `making_fd` is from run_begun_make, closed here; NULL: resume what the folder holds. Returns
  * the exit status. */
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd);

@@ -63,14 +63,14 @@ void follow_close (struct follow *follow)
     mem_free (follow);
 }
 
-bool follow_held (const struct follow *follow, int64_t *pid)
+int follow_held (const struct follow *follow, int64_t *pid, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     if (follow->remote && pid)
         *pid = (int64_t) follow->pid;
     if (follow->remote)
         return remote_answers (follow->remote);
-    return journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid);
+    return journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid, err);
 }
 
 bool follow_has_journal (const struct follow *follow)

@@ -22,8 +22,9 @@ int follow_journal (struct follow *follow, struct err *err);
 /* The same, but no more at a time than keeps who watches waiting; `*more`: there is more. */
 int follow_some (struct follow *follow, bool *more, struct err *err);
 bool follow_has_journal (const struct follow *follow);  /* was it there when it was last read? */
-/* Does a coordinator hold the run now, and which process? Remote: does it answer; `pid` as recorded, 0: not known. */
-bool follow_held (const struct follow *follow, int64_t *pid);
+/* Does a coordinator hold the run now (1, 0; -1: that cannot be told), and which process? Remote: does it answer; `pid` as
+ * recorded, 0: not known. */
+int follow_held (const struct follow *follow, int64_t *pid, struct err *err);
 /* Was everything told that was recorded when this began? */
 bool follow_caught_up (const struct follow *follow);
 /* Connects to the events of a live coordinator; done already: 0. */

@@ -122,7 +122,7 @@ static void grow_all (struct tails *tails, bool last)
 /* The coordinator writes logs behind the facts: what it still had is there once it has let go of the run. */
 static void grow_last (struct tails *tails, struct follow *follow)
 {
-    for (uint32_t i = 0; i < LAST_LOOKS && follow_held (follow, NULL); i++)
+    for (uint32_t i = 0; i < LAST_LOOKS && follow_held (follow, NULL, NULL) != 0; i++)
         (void) poll (NULL, 0, LOOK_MS);
     grow_all (tails, true);
 }
@@ -130,8 +130,8 @@ static void grow_last (struct tails *tails, struct follow *follow)
 static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)
 {
     while (tails->status == EXIT_HOLDS) {
-        bool held = follow_held (follow, NULL);
-        if (follow_journal (follow, err) < 0)
+        int held = follow_held (follow, NULL, err);
+        if (held < 0 || follow_journal (follow, err) < 0)
             return -1;
         refresh (tails);
         if (tails->board->ended || !held)

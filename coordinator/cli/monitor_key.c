@@ -27,8 +27,9 @@ static int require_live (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     int64_t pid;
-    if (journal_is_locked (run_dir_path (dir, "journal.db", path), &pid))
-        return 0;
+    int held = journal_is_locked (run_dir_path (dir, "journal.db", path), &pid, err);
+    if (held != 0)
+        return held < 0 ? -1 : 0;
     return err_set (err, ERR_STATE, "no coordinator holds run %.8s, so there is nothing to watch from elsewhere; "
                     "sliceup status tells how it stands", dir->id);
 }

@@ -31,7 +31,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
         status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
         known_launches_note (cli, again, &arena, &plan);
-    if (status == EXIT_HOLDS && (making_fd = run_begun_make (&dir, cli->home, &err)) < 0)
+    if (status == EXIT_HOLDS && (climb_capacity (plan.hosts.n, &err) < 0 || (making_fd = run_begun_make (&dir, cli->home, &err)) < 0))
         status = cli_fail (cli, &err);
     else if (status == EXIT_HOLDS) {
         if (signature_file_write (&plan, &arena, &err) < 0)

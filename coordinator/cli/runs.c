@@ -41,8 +41,8 @@ static void read_run (struct listed *run)
 {
     char path[RUN_PATH_BYTES];
     run->board = board_create ();
-    if (!journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid))
-        run->pid = 0;
+    if (journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid, &run->err) < 0)
+        return;
     if (run_begun_check (run->dir, &run->err) == 0)
         run_facts (run->dir, on_fact, run->board, &run->err); /* what is wrong with it is listed */
 }
@@ -99,7 +99,7 @@ static void list_json (struct lister *lister, const struct listed *run)
         "duration_ms", known ? json_integer ((json_int_t) lasted_ms (lister, run)) : json_null (),
         "problem", known ? json_null () : safe_text (text_of (run->err.text)));
     if (object == NULL || json_array_append_new (lister->list, object) != 0)
-        abort (); /* out of memory, like mem_alloc */
+        mem_exhausted (0);
 }
 
 /* ---- text ---- */
@@ -190,7 +190,7 @@ static int finish (struct lister *lister)
     if (lister->json) {
         char *text = json_dumps (lister->list, JSON_INDENT (2) | JSON_ENSURE_ASCII);
         if (text == NULL)
-            abort (); /* out of memory */
+            mem_exhausted (0);
         buf_puts (&lister->out, text);
         buf_byte (&lister->out, '\n');
         free (text);

@@ -49,8 +49,8 @@ static int hear (const struct cli *cli, struct asker *asker, struct follow *foll
 static int learn (const struct cli *cli, const struct run_dir *dir, struct asker *asker, int64_t *pid, struct err *err)
 {
     struct follow *follow = follow_open (dir, on_fact, asker);
-    bool held = follow_held (follow, pid);
-    int rc = follow_journal (follow, err);
+    int held = follow_held (follow, pid, err);
+    int rc = held < 0 ? -1 : follow_journal (follow, err);
     if (!held)
         *pid = 0;
     if (rc == 0 && held && !asker->board->ended)
@@ -84,7 +84,7 @@ static int learn_remote (const struct cli *cli, const struct monitor_key *key, s
     int rc = follow ? wait_for_facts (follow, key, err) : -1;
     if (rc == 0 && !asker->board->ended)
         rc = hear (cli, asker, follow, err);
-    if (rc == 0 && !follow_held (follow, pid))
+    if (rc == 0 && follow_held (follow, pid, err) == 0)
         *pid = 0;
     follow_close (follow);
     return rc;

@@ -1,5 +1,6 @@
 #include "coordinator/cli/viewer.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,9 +82,10 @@ struct viewer *viewer_open (const struct live_options *look, struct err *err)
     pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init (&viewer->given, &monotonic);
     pthread_condattr_destroy (&monotonic);
-    if (pthread_create (&viewer->thread, NULL, viewer_run, viewer) == 0)
+    errno = pthread_create (&viewer->thread, NULL, viewer_run, viewer);
+    if (errno == 0)
         return viewer;
-    err_set (err, ERR_IO, "could not start the thread of the live view");
+    err_errno (err, ERR_IO, "no thread for the live view");
     mem_free (viewer);
     return NULL;
 }

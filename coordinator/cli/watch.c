@@ -117,7 +117,7 @@ static bool silent_for_good (struct watcher *watcher, bool held)
 
 static void look_remote (struct watcher *watcher)
 {
-    bool held = follow_held (watcher->follow, NULL);
+    int held = follow_held (watcher->follow, NULL, &watcher->err);
     if (follow_journal (watcher->follow, &watcher->err) < 0)
         leave (watcher, EXIT_COULD_NOT);
     else if (!live_board (watcher->live)->ended && !silent_for_good (watcher, held)
@@ -143,8 +143,8 @@ static void look (struct watcher *watcher)
         look_remote (watcher);
         return;
     }
-    bool held = follow_held (watcher->follow, NULL);
-    if (follow_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
+    int held = follow_held (watcher->follow, NULL, &watcher->err);
+    if (held < 0 || follow_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
         leave (watcher, EXIT_COULD_NOT);
         return;
     }

@@ -58,7 +58,7 @@ static bool names_host (const char *pattern, size_t len, const char *rest, const
     struct ssh_knownhosts_entry *entry = NULL;
     char *line = NULL;
     if (asprintf (&line, "%.*s%s", (int) len, pattern, rest) < 0)
-        abort (); /* out of memory: common/base/mem.h */
+        mem_exhausted (0);
     bool matches = ssh_known_hosts_parse_line (name, line, &entry) == SSH_OK;
     ssh_knownhosts_entry_free (entry);
     free (line);

@@ -1,9 +1,12 @@
 /* main.c - sliceup-courier: takes one worker to one host. */
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/base/mem.h"
 #include "common/io/clock.h"
+#include "common/io/exhausted.h"
 #include "common/io/standard_fds.h"
 #include "coordinator/courier/guard.h"
 #include "coordinator/courier/visit.h"
@@ -105,6 +108,8 @@ static int carry (void)
 int main (int argc, char **argv)
 {
     standard_fds_keep ();
+    exhausted_tell ("sliceup-courier");
+    json_set_alloc_funcs (mem_alloc, mem_free);
     if (argc == 2 && strcmp (argv[1], "--help") == 0)
         return fputs (help, stdout) < 0;
     if (argc == 2 && strcmp (argv[1], "carry") == 0)

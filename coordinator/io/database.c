@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/mem.h"
 
 /* The longest value SQLite may build or read: above the longest fact (journal_writer.h), far below memory. */
 enum { VALUE_MAX_BYTES = 32 * 1024 * 1024 };
@@ -55,13 +56,10 @@ static enum err_code code_of (sqlite3 *db)
     }
 }
 
-int database_fail (sqlite3 *db, const char *doing, struct err *err)
+static int explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
 {
-    const char *path = sqlite3_db_filename (db, "main");
     int system = sqlite3_system_errno (db);
     int code = sqlite3_errcode (db);
-    if (!path || !*path)
-        path = "the database";
     if (code == SQLITE_FULL)
         return err_set (err, code_of (db), "cannot %s in %s: no room is left on that file system: free some, then try again",
                         doing, path);
@@ -72,9 +70,14 @@ int database_fail (sqlite3 *db, const char *doing, struct err *err)
         return err_set (err, code_of (db), "cannot %s in %s: user %u may not use it, only its owner may", doing, path,
                         (unsigned) geteuid ());
     if (system != 0 && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
-        return err_set (err, code_of (db), "cannot %s in %s: %s: %s", doing, path, sqlite3_errmsg (db),
-                        strerror (system));
+        return err_set (err, code_of (db), "cannot %s in %s: %s: %s%s", doing, path, sqlite3_errmsg (db),
+                        strerror (system), err_advice (system));
     return err_set (err, code_of (db), "cannot %s in %s: %s", doing, path, sqlite3_errmsg (db));
+}
+
+int database_fail (sqlite3 *db, const char *doing, struct err *err)
+{
+    return explain (db, sqlite3_db_filename (db, "main"), doing, err);
 }
 
 /* What the file says of its own schema is input: no triggers, no views, no functions with side effects. */
@@ -93,7 +96,8 @@ sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, st
     sqlite3 *db = NULL;
     int flags = use == DATABASE_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     int rc = sqlite3_open_v2 (path, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
-    assert (db); /* NULL only out of memory */
+    if (!db) /* and for no other reason */
+        mem_exhausted (0);
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout (db, busy_ms);
     if (rc == SQLITE_OK) {
@@ -101,7 +105,7 @@ sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, st
         if (database_run (db, "PRAGMA cell_size_check = ON", "set up SQLite", err) == 0)
             return db;
     } else {
-        database_fail (db, "open the database", err);
+        explain (db, path, "open the database", err); /* it does not know its own name yet */
     }
     database_close (db);
     return NULL;

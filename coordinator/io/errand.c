@@ -1,5 +1,6 @@
 #include "coordinator/io/errand.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -116,11 +117,16 @@ struct errands *errands_open (struct loop *loop, struct err *err)
     pthread_mutex_init (&errands->lock, NULL);
     pthread_cond_init (&errands->given, NULL);
     errands->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (errands->wake_fd < 0 || loop_watch (loop, errands->wake_fd, EPOLLIN, errands_deliver, errands, err) < 0)
+    if (errands->wake_fd < 0) {
+        err_errno (err, ERR_IO, "no descriptor for what waits for disks");
         goto failed;
-    if (pthread_create (&errands->thread, NULL, errands_run, errands) == 0)
+    }
+    if (loop_watch (loop, errands->wake_fd, EPOLLIN, errands_deliver, errands, err) < 0)
+        goto failed;
+    errno = pthread_create (&errands->thread, NULL, errands_run, errands);
+    if (errno == 0)
         return errands;
-    err_set (err, ERR_IO, "could not start the errand thread");
+    err_errno (err, ERR_IO, "no thread for what waits for disks");
     loop_forget (loop, errands->wake_fd);
 failed:
     if (errands->wake_fd >= 0)

@@ -42,6 +42,8 @@ int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, voi
 int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
                          struct err *err);
 void journal_reader_close (struct journal_reader *reader);
-bool journal_is_locked (const char *path, int64_t *pid);            /* does a coordinator hold it now? */
+/* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: that cannot be told, which is no sign of
+ * either. `pid` may be NULL. */
+int journal_is_locked (const char *path, int64_t *pid, struct err *err);
 
 #endif

@@ -154,20 +154,21 @@ int journal_lock_take (const char *path, struct err *err)
     return -1;
 }
 
-bool journal_is_locked (const char *path, int64_t *pid)
+int journal_is_locked (const char *path, int64_t *pid, struct err *err)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    bool locked = false;
     int fd = lock_open (path, O_RDONLY);
     if (pid)
         *pid = 0;
     if (fd < 0)
-        return false;
-    if (fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK) {
-        locked = true;
-        if (pid)
-            *pid = pid_read (fd);
-    }
+        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
+    int rc = fcntl (fd, F_OFD_GETLK, &whole);
+    if (rc != 0)
+        err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
+    else
+        rc = whole.l_type != F_UNLCK;
+    if (rc > 0 && pid)
+        *pid = pid_read (fd);
     (void) close (fd); /* opened for reading: nothing to lose */
-    return locked;
+    return rc;
 }

@@ -122,9 +122,10 @@ int run_begun_check (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     struct err why = { 0 };
-    bool making = somebody_makes (dir), held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL);
-    if (has_facts (dir, making))
-        return 0;
+    bool making = somebody_makes (dir);
+    int held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, err);
+    if (held < 0 || has_facts (dir, making))
+        return held < 0 ? -1 : 0;
     if (making || held)
         return err_set (err, ERR_STATE, "run %.8s has no facts yet: it is just being started; look again", dir->id);
     never_begun (dir, &why);

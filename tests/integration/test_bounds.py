@@ -1,5 +1,8 @@
 """What is too large or too much is refused with a sentence, where it is first known."""
 import json
+import resource
+import shutil
+import subprocess
 import unittest
 
 import lab
@@ -28,6 +31,53 @@ class Sizes(lab.LabTest):
         self.assertIn("receipt.headers: items 1200, at most 1024", ended.err)
         self.assertIn("merge fewer at a time", ended.err)
         self.assertEqual("", ended.out)
+
+
+class Limits(lab.LabTest):
+    """A process that may not open enough files says so, and has begun nothing. For memory: tests/campaign/limits."""
+    SENTENCE = r"needs \d+ more open files, this process may have {} in all; raise its limit"
+
+    def limited(self, files, *words):
+        """sliceup as a process that may have so many open files; leaks are looked for with files of their own."""
+        env = self.lab.env()
+        env["ASAN_OPTIONS"] = env["ASAN_OPTIONS"].replace("detect_leaks=1", "detect_leaks=0")
+        done = subprocess.run([str(lab.SLICEUP), *map(str, words)], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=30, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        return self.lab._checked(lab.Ended(done.returncode, done.stdout, done.stderr))
+
+    def test_a_run_that_could_not_go_on_is_not_begun(self):
+        path = self.lab.slice()
+        for files in (8, 12, 13, 40):
+            ended = self.limited(files, "run", path)
+            self.assertEqual((3, ""), (ended.status, ended.out), ended)
+            self.assertRegex(ended.err, "a run of 2 hosts " + self.SENTENCE.format(files))
+            self.assertFalse((self.lab.home / "runs").exists(), "it was begun all the same")
+
+    def test_who_looks_at_a_run_says_what_is_so_or_why_it_cannot(self):
+        ladder = self.lab.ladder("ladder.yaml", [self.lab.rung("slow", "slow.py", args={"seconds": 200}, timeout="5m")])
+        run = self.lab.start("run", self.lab.slice(ladder=str(ladder)))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the rung to begin", 30)
+        for files in (5, 7, 9, 12, 24):
+            for words in (("status",), ("resume",), ("receipt",)):
+                ended = self.limited(files, *words)
+                self.assertNotIn("no coordinator", ended.out + ended.err, f"{words} with {files}: one lives, and cannot be seen")
+                if ended.status:
+                    self.assertEqual(3, ended.status, ended)
+                    self.assertGreater(len(ended.out + ended.err), 40, f"{words} with {files} says nothing: {ended}")
+        run.kill_and_reap()
+
+    def test_a_worker_that_could_not_work_says_so(self):
+        folder = self.lab.root / "bin"
+        folder.mkdir()
+        shutil.copy(lab.SLICEUP, folder / "sliceup")
+        worker = folder / "sliceup-worker"
+        worker.write_text(f"#!/bin/sh\nulimit -n 12\nASAN_OPTIONS=detect_leaks=0 exec {lab.BUILD}/bin/sliceup-worker \"$@\"\n")
+        worker.chmod(0o755)
+        run = lab.Background([str(folder / "sliceup"), "run", str(self.lab.slice())], self.lab.env())
+        self.lab.running.append(run)
+        ended = run.end(30)
+        self.assertEqual(3, ended.status, ended)
+        self.assertRegex(ended.out, "could-not-run: .*sliceup-worker: a worker " + self.SENTENCE.format(12))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 /* main.c - sliceup-worker: joins a run, or does one of the worker's own jobs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
+#include "common/io/capacity.h"
+#include "common/io/exhausted.h"
 #include "common/io/standard_fds.h"
 #include "worker/io/confine.h"
 #include "worker/io/driver.h"
@@ -64,6 +67,10 @@ static int detach (const char *directory, bool tied, struct err *err)
 
 static int join_and_work (struct join *join, const struct log *log, struct err *err)
 {
+    /* Its connections, programs and their pipes; libzmq's threads. Before anybody waits for it. */
+    static const struct capacity needs = { .descriptors = 48, .threads = 2, .bytes = 16 * 1024 * 1024 };
+    if (capacity_check ("a worker", &needs, err) < 0)
+        return -1;
     if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
         return -1;
     if (join_enter (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
@@ -96,6 +103,8 @@ static const struct { const char *name; int (*run) (int argc, char **argv); } co
 int main (int argc, char **argv)
 {
     standard_fds_keep ();
+    exhausted_tell ("sliceup-worker");
+    json_set_alloc_funcs (mem_alloc, mem_free);
     self_begin (argv[0]);
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp (word, "--help") == 0)

@@ -1,0 +1,171 @@
+/* links: io */
+/* What a process may not have is said before it is needed, and after a library gave up for want of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/io/capacity.h"
+#include "common/io/exhausted.h"
+
+struct said { int status; char text[1024]; };
+
+static void limit (int what, rlim_t soft, rlim_t hard)
+{
+    struct rlimit limit = { .rlim_cur = soft, .rlim_max = hard };
+    if (setrlimit ((__rlimit_resource_t) what, &limit) != 0)
+        _exit (9);
+}
+
+/* What a child of ours ended with, and what it said on standard error. */
+static struct said child (void (*act) (void))
+{
+    int ends[2];
+    struct said said = { 0 };
+    assert_int_equal (pipe (ends), 0);
+    pid_t pid = fork ();
+    assert_true (pid >= 0);
+    if (pid == 0) {
+        dup2 (ends[1], STDERR_FILENO);
+        close (ends[0]);
+        close (ends[1]);
+        act ();
+        _exit (0);
+    }
+    close (ends[1]);
+    for (size_t len = 0; len < sizeof said.text - 1;) {
+        ssize_t n = read (ends[0], said.text + len, sizeof said.text - 1 - len);
+        if (n <= 0)
+            break;
+        len += (size_t) n;
+    }
+    close (ends[0]);
+    assert_int_equal (waitpid (pid, &said.status, 0), pid);
+    return said;
+}
+
+static void check (const struct capacity *needs)
+{
+    struct err err = { 0 };
+    if (capacity_check ("this test", needs, &err) == 0)
+        _exit (0);
+    dprintf (STDERR_FILENO, "%s", err.text);
+    _exit (err.code == ERR_LIMIT ? 3 : 4);
+}
+
+static void expect (const struct said *said, int status, const char *words)
+{
+    if (!WIFEXITED (said->status) || WEXITSTATUS (said->status) != status || !strstr (said->text, words))
+        fail_msg ("status %x, expected exit %d, and \"%s\" in: %s", said->status, status, words, said->text);
+}
+
+/* ---- asked before ---- */
+
+static void ask_for_200_files_of_300 (void)
+{
+    limit (RLIMIT_NOFILE, 32, 300);
+    check (&(struct capacity) { .descriptors = 200 });
+}
+
+static void ask_for_200_files_of_100 (void)
+{
+    limit (RLIMIT_NOFILE, 32, 100);
+    check (&(struct capacity) { .descriptors = 200 });
+}
+
+static void ask_for_much_memory (void)
+{
+    long pages = 0;
+    FILE *sizes = fopen ("/proc/self/statm", "re");
+    if (!sizes || fscanf (sizes, "%ld", &pages) != 1)
+        _exit (9);
+    fclose (sizes);
+    rlim_t bytes = (rlim_t) pages * (rlim_t) sysconf (_SC_PAGESIZE) + (64 << 20);
+    limit (RLIMIT_AS, bytes, bytes);
+    check (&(struct capacity) { .bytes = 1 << 30 });
+}
+
+static void ask_for_what_is_there (void)
+{
+    check (&(struct capacity) { .descriptors = 64, .threads = 4, .bytes = 64 << 20 });
+}
+
+static void what_is_there_is_given (void **state)
+{
+    (void) state;
+    struct said said = child (ask_for_what_is_there);
+    expect (&said, 0, "");
+    said = child (ask_for_200_files_of_300); /* the limit is raised */
+    expect (&said, 0, "");
+}
+
+static void what_is_not_there_is_said_with_its_limit (void **state)
+{
+    (void) state;
+    struct said said = child (ask_for_200_files_of_100);
+    expect (&said, 3, "this test needs 200 more open files, this process may have 100 in all; raise its limit (ulimit -n");
+    said = child (ask_for_much_memory);
+    expect (&said, 3, "this test needs 1024 MiB more of memory than this process gets (address space: ");
+}
+
+/* ---- told after ---- */
+
+static void abort_without_files (void)
+{
+    exhausted_tell ("prog");
+    limit (RLIMIT_NOFILE, 3, 3);
+    abort ();
+}
+
+static void abort_with_all_there_is (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhausted_tell ("prog");
+    abort ();
+}
+
+static void abort_from_elsewhere (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhausted_tell ("prog");
+    kill (getpid (), SIGABRT);
+    for (;;)
+        pause ();
+}
+
+static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (void **state)
+{
+    (void) state;
+    struct said said = child (abort_without_files);
+    expect (&said, 3, "prog: this process may not have more open files (ulimit -n, LimitNOFILE=): raise its limit");
+}
+
+static void any_other_abort_stays_one (void **state)
+{
+    (void) state;
+    void (*const acts[]) (void) = { abort_with_all_there_is, abort_from_elsewhere };
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++) {
+        struct said said = child (acts[i]);
+        assert_true (WIFSIGNALED (said.status) && WTERMSIG (said.status) == SIGABRT);
+        assert_string_equal (said.text, "");
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (what_is_there_is_given),
+        cmocka_unit_test (what_is_not_there_is_said_with_its_limit),
+        cmocka_unit_test (a_library_that_gives_up_for_want_of_something_ends_with_a_sentence),
+        cmocka_unit_test (any_other_abort_stays_one),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
