@@ -42,6 +42,7 @@ static void say_at_length (struct bench *bench, uint32_t host, bool finds)
     said->key = good.key;
     said->ending = good.ending;
     said->code = said->bad_lines = 0;
+    said->failure = (struct text) { 0 };
     said->backend = good.backend;
     said->cache = good.cache;
     said->cache_state = good.cache_state;
