@@ -1,8 +1,5 @@
 #include "coordinator/cli/follow.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "common/io/clock.h"
 #include "common/io/link.h"
 #include "common/io/share.h"
@@ -105,7 +102,7 @@ int follow_some (struct follow *follow, bool *more, struct err *err)
         return remote_turn (follow->remote, err);
     run_dir_path (&follow->dir, "journal.db", path);
     if (follow->journal == NULL) {
-        if (access (path, F_OK) < 0 && errno == ENOENT)
+        if (!journal_was_made (path))
             return 0;
         if ((follow->journal = journal_reader_open (path, err)) == NULL)
             return -1;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,8 +40,16 @@ int database_file_check (const char *path, enum database_use use, struct err *er
     return 0;
 }
 
+const char *database_why (sqlite3 *db)
+{
+    bool cut = sqlite3_extended_errcode (db) == SQLITE_IOERR_SHORT_READ;
+    return cut ? "it, or its log, ends before something that was written" : sqlite3_errmsg (db);
+}
+
 static enum err_code code_of (sqlite3 *db)
 {
+    if (sqlite3_extended_errcode (db) == SQLITE_IOERR_SHORT_READ)
+        return ERR_DAMAGE;
     switch (sqlite3_errcode (db)) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -69,10 +78,10 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
     if (code == SQLITE_CANTOPEN && system == EACCES)
         return err_set (err, code_of (db), "cannot %s in %s: user %u may not use it, only its owner may", doing, path,
                         (unsigned) geteuid ());
-    if (system != 0 && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
+    if (system != 0 && code_of (db) != ERR_DAMAGE && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
         return err_set (err, code_of (db), "cannot %s in %s: %s: %s%s", doing, path, sqlite3_errmsg (db),
                         strerror (system), err_advice (system));
-    return err_set (err, code_of (db), "cannot %s in %s: %s", doing, path, sqlite3_errmsg (db));
+    return err_set (err, code_of (db), "cannot %s in %s: %s", doing, path, database_why (db));
 }
 
 int database_fail (sqlite3 *db, const char *doing, struct err *err)

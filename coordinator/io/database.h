@@ -1,8 +1,8 @@
 /* database.h - SQLite as this room uses it: private files, a distrusted schema, errors as sentences.
  *
  * Knows nothing of facts and generations; the journal and the catalogue build on it. A handle belongs to one thread at
- * a time. Errors: ERR_DAMAGE when SQLite finds the file is not what it wrote, ERR_STATE when another process kept it
- * locked for longer than `busy_ms`, else ERR_IO. */
+ * a time. Errors: ERR_DAMAGE when SQLite finds the file is not what it wrote, or shorter, ERR_STATE when another
+ * process kept it locked for longer than `busy_ms`, else ERR_IO. */
 #ifndef SLICEUP_IO_DATABASE_H
 #define SLICEUP_IO_DATABASE_H
 
@@ -22,5 +22,6 @@ int database_run (sqlite3 *db, const char *sql, const char *doing, struct err *e
 sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err);
 /* Explains what SQLite last refused; always returns -1. `doing`: "write a fact". */
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
+const char *database_why (sqlite3 *db); /* SQLite's reason alone */
 
 #endif

@@ -11,6 +11,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/io/database.h"
 #include "coordinator/io/journal_lock.h"
+#include "coordinator/io/journal_marker.h"
 #include "coordinator/io/journal_read.h"
 #include "coordinator/io/journal_writer.h"
 
@@ -20,6 +21,7 @@ enum { WRITE_BUSY_MS = 30 * 1000 };
 struct journal {
     int lock_fd;
     sqlite3 *db;
+    struct journal_marker *marker;
     struct journal_writer *writer;
 };
 
@@ -32,7 +34,7 @@ static const char schema[] =
 static int write_meta (sqlite3 *db, const char *run_id_hex, struct err *err)
 {
     sqlite3_stmt *insert = database_prepare (
-        db, "INSERT INTO meta (name, value) VALUES ('format', ?1), ('run', ?2), ('last', 0)", err);
+        db, "INSERT INTO meta (name, value) VALUES ('format', ?1), ('run', ?2), ('last', 0), ('mark', 1)", err);
     if (!insert)
         return -1;
     bool written = sqlite3_bind_int (insert, 1, JOURNAL_FORMAT) == SQLITE_OK &&
@@ -94,6 +96,7 @@ static int create_tables (sqlite3 *db, const char *run_id_hex, struct err *err)
 static void journal_release (struct journal *journal)
 {
     journal_writer_stop (journal->writer);
+    journal_marker_close (journal->marker);
     database_close (journal->db);
     if (journal->lock_fd >= 0)
         (void) close (journal->lock_fd); /* last: releases the lock; its text is of no value any more */
@@ -102,7 +105,7 @@ static void journal_release (struct journal *journal)
 
 static void remove_created (const char *path)
 {
-    static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
+    static const char *const endings[] = { "", "-journal", "-wal", "-shm", ".mark" };
     char name[PATH_MAX];
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         int len = snprintf (name, sizeof name, "%s%s", path, endings[i]);
@@ -123,22 +126,39 @@ static int make_whole (const char *path, const char *run_id_hex, struct err *err
     return rc;
 }
 
-/* Under a name of its own until it is whole: who is killed in between leaves no journal, rather than a part of one. */
-static int place_whole (const char *path, const char *run_id_hex, struct err *err)
+static int rename_to (const char *fresh, const char *path, struct err *err)
+{
+    if (renameat2 (AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return err_errno (err, ERR_IO, "cannot name %s", path);
+    return err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path);
+}
+
+static int make_files (struct journal *journal, const char *fresh, const char *run_id_hex, struct err *err)
+{
+    if (make_whole (fresh, run_id_hex, err) != 0)
+        return -1;
+    journal->marker = journal_marker_create (fresh, run_id_hex, err);
+    return journal->marker ? journal_marker_start (journal->marker, err) : -1;
+}
+
+/* Under a name of its own until it is whole: who is killed in between leaves no journal, rather than a part of one. The mark
+ * goes first: alone, and naming no fact, it tells of nothing that is gone. */
+static int place_whole (struct journal *journal, const char *path, const char *run_id_hex, struct err *err)
 {
     char fresh[PATH_MAX];
     int len = snprintf (fresh, sizeof fresh, "%s.new", path);
     if (len < 0 || (size_t) len >= sizeof fresh)
         return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
+    if (access (path, F_OK) == 0 || errno != ENOENT)
+        return err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path);
     remove_created (fresh);
-    int rc = make_whole (fresh, run_id_hex, err);
-    if (rc == 0 && renameat2 (AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
-        rc = errno != EEXIST ? err_errno (err, ERR_IO, "cannot name %s", path)
-                             : err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one",
-                                        path);
-    if (rc != 0)
-        remove_created (fresh);
-    return rc == 0 ? sync_folder_of (path, err) : -1;
+    if (make_files (journal, fresh, run_id_hex, err) == 0 && journal_marker_place (journal->marker, path, err) == 0 &&
+        rename_to (fresh, path, err) == 0)
+        return sync_folder_of (path, err);
+    remove_created (fresh);
+    return -1;
 }
 
 struct journal *journal_create (const char *path, const char *run_id_hex, struct err *err)
@@ -148,12 +168,12 @@ struct journal *journal_create (const char *path, const char *run_id_hex, struct
         return NULL;
     struct journal *journal = mem_alloc (sizeof *journal);
     journal->lock_fd = journal_lock_take (path, err);
-    if (journal->lock_fd < 0 || place_whole (path, run_id_hex, err) != 0)
+    if (journal->lock_fd < 0 || place_whole (journal, path, run_id_hex, err) != 0)
         goto out;
     journal->db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
     if (!journal->db || settle (journal->db, err) != 0)
         goto out;
-    journal->writer = journal_writer_start (journal->db, 0, journal_chain_start (run_id_hex), err);
+    journal->writer = journal_writer_start (journal->db, journal->marker, 0, journal_chain_start (run_id_hex), err);
     if (journal->writer)
         return journal;
 out:
@@ -161,37 +181,47 @@ out:
     return NULL;
 }
 
-static int pass_over (void *owner, uint64_t index, struct text bytes, struct err *err)
-{
-    (void) owner, (void) index, (void) bytes, (void) err;
-    return 0;
-}
+struct end { uint64_t last; struct digest chain; char run[JOURNAL_RUN_ID_MAX_BYTES + 1]; };
 
-static int find_end (const char *path, uint64_t *last, struct digest *chain, struct err *err)
+static int find_end (const char *path, struct end *end, struct err *err)
 {
     struct journal_reader *reader = journal_reader_open (path, err);
     if (!reader)
         return -1;
-    int rc = journal_reader_next (reader, pass_over, NULL, err);
-    journal_reader_position (reader, last, chain);
+    int rc = journal_reader_next (reader, NULL, NULL, err);
+    journal_reader_position (reader, &end->last, &end->chain);
+    snprintf (end->run, sizeof end->run, "%s", journal_reader_run (reader));
     journal_reader_close (reader);
     return rc;
 }
 
+/* Whoever opens it acts on all that it holds. The end may have been written and never synced, when its writer was
+ * killed in between: one commit makes all of it durable, and then the mark may say so. What an earlier sliceup wrote
+ * gets a mark. */
+static int vouch (struct journal *journal, const char *path, const struct end *end, struct err *err)
+{
+    journal->marker = journal_marker_open (path, end->run, err);
+    if (!journal->marker || journal_marker_start (journal->marker, err) != 0 || sync_folder_of (path, err) != 0)
+        return -1;
+    if (database_run (journal->db, "INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', 1)",
+                      "make the journal durable", err) != 0)
+        return -1;
+    return journal_marker_set (journal->marker, end->last, &end->chain, err);
+}
+
 struct journal *journal_open (const char *path, struct err *err)
 {
-    uint64_t last = 0;
-    struct digest chain;
-    if (journal_place_check (path, err) != 0 || database_file_check (path, DATABASE_WRITE, err) != 0)
+    struct end end;
+    if (journal_place_check (path, err) != 0 || journal_file_check (path, DATABASE_WRITE, err) != 0)
         return NULL;
     struct journal *journal = mem_alloc (sizeof *journal);
     journal->lock_fd = journal_lock_take (path, err);
-    if (journal->lock_fd < 0 || find_end (path, &last, &chain, err) != 0)
+    if (journal->lock_fd < 0 || find_end (path, &end, err) != 0)
         goto out;
     journal->db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
-    if (!journal->db || settle (journal->db, err) != 0)
+    if (!journal->db || settle (journal->db, err) != 0 || vouch (journal, path, &end, err) != 0)
         goto out;
-    journal->writer = journal_writer_start (journal->db, last, chain, err);
+    journal->writer = journal_writer_start (journal->db, journal->marker, end.last, end.chain, err);
     if (journal->writer)
         return journal;
 out:

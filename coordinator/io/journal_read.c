@@ -3,11 +3,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
+#include "common/wire/wire.h"
 #include "coordinator/io/database.h"
+#include "coordinator/io/journal_mark.h"
 #include "coordinator/io/journal_writer.h"
 
 /* A writer that opens or closes the journal keeps readers out for moments. */
@@ -15,11 +19,14 @@ enum { READ_BUSY_MS = 5000 };
 
 struct journal_reader {
     char *path;
+    char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
     sqlite3 *db;
     sqlite3_stmt *facts, *last;
     uint64_t index;      /* of the last fact verified */
     struct digest chain; /* its */
     struct buf link;     /* previous chain and bytes, side by side */
+    bool marked;         /* it says itself that it has a mark */
+    struct journal_mark mark; /* as it was before the snapshot that is read */
 };
 
 struct digest journal_chain_start (const char *run_id_hex)
@@ -36,12 +43,15 @@ void journal_reader_position (const struct journal_reader *reader, uint64_t *ind
     *chain = reader->chain;
 }
 
+const char *journal_reader_run (const struct journal_reader *reader)
+{
+    return reader->run;
+}
+
 static int damaged (const struct journal_reader *reader, uint64_t index, const char *what, struct err *err)
 {
-    return err_set (err, ERR_DAMAGE,
-                    "journal %s is damaged at fact %" PRIu64 ": %s; it was changed by something else than "
-                    "sliceup, or the disk lost data: restore it from a backup",
-                    reader->path, index, what);
+    return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact %" PRIu64 ": %s; " JOURNAL_REMEDY, reader->path,
+                    index, what);
 }
 
 /* SQLite's own view of damage, with the index that reading had come to. */
@@ -50,8 +60,17 @@ static int read_failed (const struct journal_reader *reader, uint64_t index, str
     struct err own = { 0 };
     database_fail (reader->db, "read the journal", &own);
     if (own.code == ERR_DAMAGE)
-        return damaged (reader, index, sqlite3_errmsg (reader->db), err);
+        return damaged (reader, index, database_why (reader->db), err);
     return err_set (err, own.code, "%s", own.text);
+}
+
+/* The chain is whole, and yet not the one that was acknowledged. */
+static int verify_marked (const struct journal_reader *reader, uint64_t index, const struct digest *chain,
+                          struct err *err)
+{
+    if (reader->mark.state == MARK_WHOLE && reader->mark.index == index && !digest_equal (&reader->mark.chain, chain))
+        return damaged (reader, index, "it, or one before it, is not the one that was acknowledged", err);
+    return 0;
 }
 
 /* The row that `facts` stands on: the next index, a sane size, and chained to the one before. */
@@ -72,7 +91,7 @@ static int verify (struct journal_reader *reader, struct digest *chain, struct e
     *chain = digest_of (reader->link.ptr, reader->link.len);
     if (memcmp (chain->bytes, sqlite3_column_blob (row, 2), sizeof chain->bytes) != 0)
         return damaged (reader, found, "its bytes do not match its chain digest and the fact before it", err);
-    return 0;
+    return verify_marked (reader, found, chain, err);
 }
 
 static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more, struct err *err)
@@ -85,7 +104,7 @@ static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact
             return -1;
         struct text bytes = { .ptr = sqlite3_column_blob (reader->facts, 1),
                               .len = (uint32_t) sqlite3_column_bytes (reader->facts, 1) };
-        if (fn (owner, reader->index + 1, bytes, err) != 0)
+        if (fn && fn (owner, reader->index + 1, bytes, err) != 0)
             return -1;
         reader->index++;
         reader->chain = chain;
@@ -108,13 +127,48 @@ static int verify_end (struct journal_reader *reader, struct err *err)
     return 0;
 }
 
+/* Nothing follows the end of the run, so a journal that holds it is known to be whole without its mark. */
+static bool is_over (const struct journal_reader *reader)
+{
+    struct fact fact;
+    struct arena arena = { 0 };
+    size_t before = sizeof reader->chain.bytes;
+    if (reader->link.len <= before)
+        return false;
+    struct text bytes = { (const char *) reader->link.ptr + before, (uint32_t) (reader->link.len - before) };
+    bool over = wire_get_fact (bytes, &fact, &arena, NULL) == 0 && fact.kind == FACT_RUN_ENDED;
+    arena_release (&arena);
+    return over;
+}
+
+static int verify_acknowledged (const struct journal_reader *reader, struct err *err)
+{
+    const struct journal_mark *mark = &reader->mark;
+    char what[96];
+    if (mark->state == MARK_WHOLE && mark->index > reader->index) {
+        snprintf (what, sizeof what, "it was acknowledged, with all up to fact %" PRIu64 ", and is not there",
+                  mark->index);
+        return damaged (reader, reader->index + 1, what, err);
+    }
+    if (mark->state == MARK_WHOLE || !reader->marked || is_over (reader))
+        return 0;
+    return err_set (err, ERR_DAMAGE,
+                    "journal %s ends at fact %" PRIu64 ", and whether more was acknowledged is not known: its mark, "
+                    "%s.mark, is %s; " JOURNAL_REMEDY,
+                    reader->path, reader->index, reader->path, mark->state == MARK_MISSING ? "missing" : "damaged");
+}
+
 static int read_from (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more, struct err *err)
 {
     if (sqlite3_bind_int64 (reader->facts, 1, (sqlite3_int64) reader->index) != SQLITE_OK)
         return read_failed (reader, reader->index + 1, err);
-    int rc = read_rows (reader, most, fn, owner, more, err);
+    int rc = verify_marked (reader, reader->index, &reader->chain, err);
+    if (rc == 0)
+        rc = read_rows (reader, most, fn, owner, more, err);
     if (rc == 0 && !*more)
         rc = verify_end (reader, err);
+    if (rc == 0 && !*more)
+        rc = verify_acknowledged (reader, err);
     sqlite3_reset (reader->facts); /* both repeat an error that is in `err` */
     sqlite3_reset (reader->last);
     return rc;
@@ -124,6 +178,9 @@ int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_f
                          struct err *err)
 {
     *more = false;
+    /* The mark first: what it names was durable before, so the snapshot holds it, however fast the writer is. */
+    if (journal_mark_read (reader->path, reader->run, &reader->mark, err) != 0)
+        return -1;
     /* One snapshot, or a commit between the two statements would look like a missing fact. */
     if (database_run (reader->db, "BEGIN", "begin to read", err) != 0)
         return -1;
@@ -155,9 +212,19 @@ static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, c
     return 0;
 }
 
+/* What an earlier sliceup wrote has no such row. */
+static int meta_marked (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
+{
+    if (sqlite3_bind_text (meta, 1, "mark", -1, SQLITE_STATIC) != SQLITE_OK)
+        return read_failed (reader, 0, err);
+    int rc = sqlite3_step (meta);
+    reader->marked = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : read_failed (reader, 0, err);
+}
+
 static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
 {
-    char format[24], run[JOURNAL_RUN_ID_MAX_BYTES + 1];
+    char format[24];
     uint64_t number = 0;
     if (meta_text (reader, meta, "format", format, sizeof format, err) != 0)
         return -1;
@@ -166,10 +233,10 @@ static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct
                         "journal %s, fact 0: its format version is not %d, the one that this sliceup reads: "
                         "use the sliceup that wrote it",
                         reader->path, JOURNAL_FORMAT);
-    if (meta_text (reader, meta, "run", run, sizeof run, err) != 0)
+    if (meta_text (reader, meta, "run", reader->run, sizeof reader->run, err) != 0)
         return -1;
-    reader->chain = journal_chain_start (run);
-    return 0;
+    reader->chain = journal_chain_start (reader->run);
+    return meta_marked (reader, meta, err);
 }
 
 static sqlite3_stmt *prepare (const struct journal_reader *reader, const char *sql, struct err *err)
@@ -194,9 +261,34 @@ static int reader_prepare (struct journal_reader *reader, struct err *err)
     return reader->last ? 0 : -1;
 }
 
+/* A mark is placed before its journal: alone it tells of a journal that is gone only when it names facts. What cannot be
+ * read is taken to. */
+static bool mark_names_facts (const char *path)
+{
+    struct journal_mark mark;
+    return journal_mark_read (path, NULL, &mark, NULL) != 0 || mark.state == MARK_DAMAGED || mark.index > 0;
+}
+
+bool journal_was_made (const char *path)
+{
+    return access (path, F_OK) == 0 || errno != ENOENT || mark_names_facts (path);
+}
+
+int journal_file_check (const char *path, enum database_use use, struct err *err)
+{
+    struct stat st;
+    int rc = lstat (path, &st);
+    if (rc != 0 && errno == ENOENT && journal_was_made (path))
+        return err_set (err, ERR_DAMAGE, "journal %s is missing, and its mark, %s.mark, is not; " JOURNAL_REMEDY, path,
+                        path);
+    if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
+        return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact 0: the file is empty; " JOURNAL_REMEDY, path);
+    return database_file_check (path, use, err);
+}
+
 struct journal_reader *journal_reader_open (const char *path, struct err *err)
 {
-    if (database_file_check (path, DATABASE_READ, err) != 0)
+    if (journal_file_check (path, DATABASE_READ, err) != 0)
         return NULL;
     sqlite3 *db = database_open (path, DATABASE_READ, READ_BUSY_MS, err);
     if (!db)
@@ -223,23 +315,32 @@ void journal_reader_close (struct journal_reader *reader)
     mem_free (reader);
 }
 
-int journal_has_facts (const char *path, bool *any, struct err *err)
+/* Where there is none, the mark is asked whether there should be. */
+static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *err)
 {
-    *any = false;
-    if (access (path, F_OK) != 0 && errno == ENOENT)
-        return 0;
     static const char asks[] = "SELECT EXISTS (SELECT 1 FROM fact)"
                                " OR (SELECT value FROM meta WHERE name = 'last') IS NOT 0";
-    struct journal_reader *reader = journal_reader_open (path, err);
-    sqlite3_stmt *ask = reader ? prepare (reader, asks, err) : NULL;
+    sqlite3_stmt *ask = prepare (reader, asks, err);
     int rc = ask ? sqlite3_step (ask) : SQLITE_ERROR;
     if (rc == SQLITE_ROW)
         *any = sqlite3_column_int (ask, 0) != 0;
     else if (ask)
         read_failed (reader, 0, err);
     sqlite3_finalize (ask); /* repeats an error that is in `err` */
+    if (rc != SQLITE_ROW)
+        return -1;
+    return *any ? 0 : journal_reader_next (reader, NULL, NULL, err);
+}
+
+int journal_has_facts (const char *path, bool *any, struct err *err)
+{
+    *any = false;
+    if (!journal_was_made (path))
+        return 0;
+    struct journal_reader *reader = journal_reader_open (path, err);
+    int rc = reader ? ask_for_facts (reader, any, err) : -1;
     journal_reader_close (reader);
-    return rc == SQLITE_ROW ? 0 : -1;
+    return rc;
 }
 
 struct after {

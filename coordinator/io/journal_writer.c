@@ -29,6 +29,7 @@ static_assert (offsetof (struct queued, bytes) == offsetof (struct queued, previ
 
 struct journal_writer {
     sqlite3 *db;
+    struct journal_marker *marker;
     sqlite3_stmt *insert, *note_last;
     struct digest chain; /* of the last fact written; the thread's own */
     struct buf writing;  /* the thread's own */
@@ -155,7 +156,8 @@ static void *write_facts (void *owner)
     struct err problem = { 0 };
     while (take_queued (writer)) {
         uint64_t last = 0;
-        if (commit_all (writer, &last, &problem) != 0) {
+        if (commit_all (writer, &last, &problem) != 0 ||
+            journal_marker_set (writer->marker, last, &writer->chain, &problem) != 0) {
             fail (writer, &problem);
             return NULL;
         }
@@ -194,11 +196,12 @@ static void writer_free (struct journal_writer *writer)
     mem_free (writer);
 }
 
-struct journal_writer *journal_writer_start (sqlite3 *db, uint64_t last, struct digest chain, struct err *err)
+struct journal_writer *journal_writer_start (sqlite3 *db, struct journal_marker *marker, uint64_t last,
+                                             struct digest chain, struct err *err)
 {
     size_t max = (size_t) JOURNAL_QUEUE_MAX_BYTES + queued_bytes (JOURNAL_FACT_MAX_BYTES);
     struct journal_writer *writer = mem_alloc (sizeof *writer);
-    *writer = (struct journal_writer) { .db = db, .chain = chain, .added = last };
+    *writer = (struct journal_writer) { .db = db, .marker = marker, .chain = chain, .added = last };
     atomic_init (&writer->durable, last);
     buf_init (&writer->incoming, max);
     buf_init (&writer->writing, max);

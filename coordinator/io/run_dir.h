@@ -1,6 +1,7 @@
 /* run_dir.h - where a run keeps what: <home>/runs/<run id>/...
  *
  *   journal.db            the facts                     hub.json         ports and public key, for monitors
+ *   journal.db.mark       up to where acknowledged
  *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
  *   monitors/<name>.pub   public keys of other monitors
  *   hosts/<host>/         a local worker's directory    logs/<host>/<rung>.<pass>.<attempt>.log

@@ -88,6 +88,9 @@ DAMAGES = {
 }
 
 
+READERS = ("resume", "receipt", "status", "watch", "logs", "explain", "drift")
+
+
 class Journal(Damaged):
     def test_every_damage_is_said_by_every_command(self):
         self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
@@ -97,7 +100,7 @@ class Journal(Damaged):
             shutil.rmtree(folder)
             shutil.copytree(sound, folder)
             damage(folder / "journal.db")
-            for command in ("resume", "receipt", "status", "watch", "logs"):
+            for command in READERS:
                 with self.subTest(f"{name}: {command}"):
                     self.says(self.lab.sliceup(command, bound_s=20), 5, "journal.db")
             with self.subTest(f"{name}: runs"):
@@ -107,8 +110,12 @@ class Journal(Damaged):
     def test_a_journal_that_is_gone_is_said(self):
         self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
         (self.lab.run_folder() / "journal.db").unlink()
-        for command in ("resume", "receipt", "status", "watch", "logs"):
-            with self.subTest(command):
+        for command in READERS:
+            with self.subTest(f"its mark is there: {command}"):
+                self.says(self.lab.sliceup(command, bound_s=20), 5, "journal.db is missing", "journal.db.mark")
+        (self.lab.run_folder() / "journal.db.mark").unlink()
+        for command in READERS:
+            with self.subTest(f"nothing says that there was one: {command}"):
                 self.says(self.lab.sliceup(command, bound_s=20), 3)
 
     def test_a_damaged_run_does_not_hide_the_next(self):

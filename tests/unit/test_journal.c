@@ -100,6 +100,11 @@ static void an_existing_journal_is_never_written_over (void **state)
     assert_non_null (strstr (err.text, place->path));
     assert_int_equal (journal_read (place->path, 0, expect_next, &last, NULL), 0);
     assert_int_equal (last, 5);
+    assert_int_equal (unlink (place->path), 0); /* what vouches for it is not written over either */
+    assert_null (journal_create (place->path, RUN_ID, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
 }
 
 static void write_beside (const struct place *place, const char *ending, const char *words)

@@ -1,0 +1,561 @@
+/* links: coordinator_io */
+/* What was acknowledged and is not in the journal any more is damage by name; what was not may vanish, and nothing else
+ * is ever called damage. */
+#include "tests/unit/journal_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include "common/base/buf.h"
+#include "common/wire/wire.h"
+#include "coordinator/io/journal_mark.h"
+#include "coordinator/io/journal_marker.h"
+
+enum { FACTS = 12, FILE_MAX_BYTES = 4 << 20, PATH_BYTES = 128 };
+
+/* ---- a disk on which only the mark hangs, or fails: the linker takes this before libc's ---- */
+
+static _Atomic bool mark_hangs, mark_fails;
+static _Atomic int mark_syncs;
+
+int fdatasync (int fd)
+{
+    if (fd_is_mark (fd)) {
+        atomic_fetch_add (&mark_syncs, 1);
+        while (mark_hangs)
+            usleep (1000);
+        if (mark_fails) {
+            errno = EIO;
+            return -1;
+        }
+    }
+    return (int) syscall (SYS_fdatasync, fd);
+}
+
+/* ---- journals of coordinators that were killed ---- */
+
+static pid_t start_committing (const char *path, uint64_t first, uint64_t last)
+{
+    pid_t pid = fork ();
+    if (pid != 0)
+        return pid;
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    struct journal *journal = first == 1 ? journal_create (path, RUN_ID, NULL) : journal_open (path, NULL);
+    for (uint64_t index = first; journal && index <= last; index++) {
+        append_until (journal, index, index);
+        wait_durable (journal, index);
+    }
+    raise (SIGKILL);
+    _exit (1);
+}
+
+/* A commit for each fact; killed when all were acknowledged, so nothing is checkpointed. */
+static void make_killed (const char *path, uint64_t first, uint64_t last)
+{
+    int status = 0;
+    pid_t pid = start_committing (path, first, last);
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_true (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL);
+}
+
+/* ---- files ---- */
+
+static const char *const endings[] = { "", "-wal", "-shm", ".mark" };
+enum { ENDINGS = sizeof endings / sizeof endings[0], DB = 0, WAL, SHM, MARK };
+struct copy {
+    struct buf file[ENDINGS];
+};
+
+static const char *path_of (const struct place *place, int ending)
+{
+    static char path[PATH_BYTES];
+    snprintf (path, sizeof path, "%s%s", place->path, endings[ending]);
+    return path;
+}
+
+static void take_copy (const struct place *place, struct copy *copy)
+{
+    for (int i = 0; i < ENDINGS; i++) {
+        buf_init (&copy->file[i], FILE_MAX_BYTES);
+        if (access (path_of (place, i), F_OK) == 0)
+            assert_int_equal (file_read (path_of (place, i), &copy->file[i], NULL), 0);
+    }
+}
+
+static void write_file (const char *path, const void *bytes, size_t len)
+{
+    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, bytes, len), len);
+    assert_int_equal (close (fd), 0);
+}
+
+/* Files that the copy lacks, or that are empty in it, are removed. */
+static void put_file (const struct place *place, const struct copy *copy, int ending)
+{
+    const struct buf *file = &copy->file[ending];
+    if (file->len > 0)
+        write_file (path_of (place, ending), file->ptr, file->len);
+    else
+        (void) unlink (path_of (place, ending));
+}
+
+static void put_copy (const struct place *place, const struct copy *copy)
+{
+    for (int i = 0; i < ENDINGS; i++)
+        put_file (place, copy, i);
+}
+
+static void copy_release (struct copy *copy)
+{
+    for (int i = 0; i < ENDINGS; i++)
+        buf_release (&copy->file[i]);
+}
+
+static void put_byte (const struct place *place, int ending, size_t at, uint8_t byte)
+{
+    int fd = open (path_of (place, ending), O_WRONLY);
+    assert_int_equal (pwrite (fd, &byte, 1, (off_t) at), 1);
+    assert_int_equal (close (fd), 0);
+}
+
+/* ---- what a reader says ---- */
+
+enum said { SAID_ALL, SAID_DAMAGED, SAID_LESS, SAID_OTHER };
+
+static enum said read_again (const struct place *place, uint64_t all, struct err *err)
+{
+    uint64_t last = 0;
+    *err = (struct err) { 0 };
+    if (journal_read (place->path, 0, expect_next, &last, err) == 0)
+        return last == all ? SAID_ALL : SAID_LESS;
+    return err->code == ERR_DAMAGE ? SAID_DAMAGED : SAID_OTHER;
+}
+
+static void never_quietly (const struct place *place, uint64_t all, const char *what, size_t at)
+{
+    struct err err;
+    enum said said = read_again (place, all, &err);
+    if (said != SAID_ALL && said != SAID_DAMAGED)
+        fail_msg ("%s at byte %zu: %s %s", what, at, said == SAID_LESS ? "an earlier state" : "not by name:", err.text);
+}
+
+static void refused (const struct place *place, const char *what, const char *words)
+{
+    struct err read, opened = { 0 };
+    if (read_again (place, FACTS, &read) != SAID_DAMAGED || !strstr (read.text, words))
+        fail_msg ("reading after '%s': code %d: %s", what, read.code, read.text);
+    if (journal_open (place->path, &opened) || opened.code != ERR_DAMAGE || !strstr (opened.text, words))
+        fail_msg ("opening after '%s': code %d: %s", what, opened.code, opened.text);
+}
+
+static void whole (const struct place *place, uint64_t all, const char *what)
+{
+    struct err err;
+    if (read_again (place, all, &err) != SAID_ALL)
+        fail_msg ("reading after '%s': code %d: %s", what, err.code, err.text);
+}
+
+static void change (const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    if (sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg ("%s: %s", sql, sqlite3_errmsg (db));
+    assert_int_equal (sqlite3_close (db), SQLITE_OK);
+}
+
+/* ---- damage ---- */
+
+static void no_flipped_bit_gives_an_earlier_state (void **state)
+{
+    const struct place *place = *state;
+    struct copy sound;
+    make_killed (place->path, 1, FACTS);
+    take_copy (place, &sound);
+    for (int i = 0; i < ENDINGS; i++) {
+        for (size_t at = (size_t) i; at < sound.file[i].len; at += i == WAL ? 397 : 131) {
+            put_byte (place, i, at, sound.file[i].ptr[at] ^ (uint8_t) (1 << at % 8));
+            never_quietly (place, FACTS, endings[i], at);
+            if (i != SHM) /* it was made anew */
+                put_byte (place, i, at, sound.file[i].ptr[at]);
+        }
+    }
+    copy_release (&sound);
+}
+
+static void no_cut_gives_an_earlier_state (void **state)
+{
+    const struct place *place = *state;
+    struct copy sound;
+    make_killed (place->path, 1, FACTS);
+    take_copy (place, &sound);
+    for (int i = 0; i < ENDINGS; i++) {
+        for (size_t at = sound.file[i].len; at > 1; at -= at > 601 ? 601 : 1) {
+            assert_int_equal (truncate (path_of (place, i), (off_t) at - 1), 0);
+            never_quietly (place, FACTS, endings[i], at - 1);
+        }
+        put_copy (place, &sound);
+    }
+    copy_release (&sound);
+}
+
+static void what_is_missing_is_named_with_what_was_acknowledged (void **state)
+{
+    const struct place *place = *state;
+    struct copy sound;
+    make_killed (place->path, 1, FACTS);
+    take_copy (place, &sound);
+    sound.file[WAL].ptr[sound.file[WAL].len - 100] ^= 1; /* of the last commit */
+    put_copy (place, &sound);
+    refused (place, "a bit of the last commit", "at fact 12: it was acknowledged, with all up to fact 12");
+    sound.file[WAL].ptr[sound.file[WAL].len / 2] ^= 1;
+    put_copy (place, &sound);
+    refused (place, "a bit in the middle", "all up to fact 12");
+    copy_release (&sound);
+}
+
+static void a_mark_that_is_gone_or_not_whole_vouches_for_nothing (void **state)
+{
+    const struct place *place = *state;
+    struct copy sound;
+    make_killed (place->path, 1, FACTS);
+    take_copy (place, &sound);
+    struct buf *mark = &sound.file[MARK];
+    assert_int_equal (unlink (path_of (place, MARK)), 0);
+    refused (place, "no mark", "journal.db.mark, is missing");
+    write_file (path_of (place, MARK), "", 0);
+    refused (place, "an empty mark", "journal.db.mark, is damaged");
+    for (int slot = 0; slot < MARK_SLOTS; slot++) {
+        mark->ptr[slot * MARK_SLOT_BYTES + 100] ^= 4;
+        put_copy (place, &sound);
+        refused (place, "a bit of a slot", "is damaged");
+        mark->ptr[slot * MARK_SLOT_BYTES + 100] ^= 4;
+    }
+    write_file (path_of (place, MARK), mark->ptr, 2 * MARK_SLOT_BYTES + MARK_NOTE_BYTES - 1);
+    refused (place, "a mark that was cut", "is damaged");
+    put_copy (place, &sound);
+    whole (place, FACTS, "everything was put back");
+    copy_release (&sound);
+}
+
+static void put_mark (const struct place *place, int slot, const char *run, const char *boot, uint64_t index,
+                      const struct digest *chain)
+{
+    uint8_t note[MARK_NOTE_BYTES];
+    int fd = open (path_of (place, MARK), O_WRONLY);
+    journal_mark_write (note, run, boot, index, chain);
+    assert_int_equal (pwrite (fd, note, sizeof note, (off_t) slot * MARK_SLOT_BYTES), sizeof note);
+    assert_int_equal (close (fd), 0);
+}
+
+static void put_marks (const struct place *place, const char *boot, uint64_t index, const struct digest *chain)
+{
+    for (int slot = 0; slot < MARK_SLOTS; slot++)
+        put_mark (place, slot, RUN_ID, boot, index, chain);
+}
+
+static void a_mark_of_another_run_or_history_is_told (void **state)
+{
+    const struct place *place = *state;
+    struct copy sound;
+    struct journal_mark mark;
+    char boot[MARK_BOOT_BYTES + 1];
+    make_killed (place->path, 1, FACTS);
+    take_copy (place, &sound);
+    journal_mark_boot (boot);
+    assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
+    assert_int_equal (mark.index, FACTS);
+    for (int slot = 0; slot < MARK_SLOTS; slot++)
+        put_mark (place, slot, "fedcba9876543210fedcba9876543210", boot, FACTS, &mark.chain);
+    refused (place, "the mark of another run", "is damaged");
+    mark.chain.bytes[7] ^= 1;
+    put_marks (place, boot, FACTS, &mark.chain);
+    refused (place, "the mark of another history",
+             "at fact 12: it, or one before it, is not the one that was acknowledged");
+    put_marks (place, boot, 5, &mark.chain);
+    refused (place, "another history from fact 5 on", "at fact 5:");
+    copy_release (&sound);
+}
+
+/* A watcher that outlives the coordinator keeps SQLite from recovering: what it mapped is believed. */
+static void damage_beside_a_watcher_is_named_too (void **state)
+{
+    const struct place *place = *state;
+    struct copy sound;
+    struct err err;
+    uint64_t last = 0;
+    make_killed (place->path, 1, FACTS);
+    struct journal_reader *watcher = journal_reader_open (place->path, &err);
+    assert_int_equal (journal_reader_next (watcher, expect_next, &last, &err), 0);
+    take_copy (place, &sound);
+    for (size_t at = 0; at < sound.file[SHM].len; at += at < 256 ? 1 : 61) {
+        put_byte (place, SHM, at, sound.file[SHM].ptr[at] ^ 1);
+        never_quietly (place, FACTS, "a bit of the shared memory", at);
+        put_byte (place, SHM, at, sound.file[SHM].ptr[at]);
+    }
+    assert_int_equal (truncate (path_of (place, WAL), (off_t) sound.file[WAL].len - 8192), 0);
+    assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
+    assert_non_null (strstr (err.text, "ends before something that was written"));
+    journal_reader_close (watcher);
+    copy_release (&sound);
+}
+
+/* ---- no damage ---- */
+
+/* Killed between a commit and its mark, or before that commit was durable: nobody was told of the last fact. */
+static void what_nobody_was_told_of_may_vanish (void **state)
+{
+    const struct place *place = *state;
+    struct copy before, after;
+    struct err err;
+    make_killed (place->path, 1, FACTS - 1);
+    take_copy (place, &before);
+    make_killed (place->path, FACTS, FACTS);
+    take_copy (place, &after);
+    put_file (place, &before, MARK);
+    whole (place, FACTS, "a mark that is one commit behind");
+    after.file[WAL].ptr[after.file[WAL].len - 100] ^= 1;
+    put_file (place, &after, WAL);
+    (void) unlink (path_of (place, SHM));
+    if (read_again (place, FACTS - 1, &err) != SAID_ALL)
+        fail_msg ("a torn tail that nobody was told of: code %d: %s", err.code, err.text);
+    struct journal *journal = journal_open (place->path, &err);
+    if (!journal)
+        fail_msg ("%s", err.text);
+    assert_int_equal (journal_durable (journal), FACTS - 1);
+    append_until (journal, FACTS, FACTS);
+    journal_close (journal);
+    whole (place, FACTS, "going on after a torn tail");
+    copy_release (&before);
+    copy_release (&after);
+}
+
+/* A power loss may leave any earlier mark beside the journal, or any prefix of an unsynced log beside any mark that is
+ * not newer. A mark that is newer than its journal is no accident of ours. */
+static void a_mark_may_be_behind_and_never_ahead (void **state)
+{
+    const struct place *place = *state;
+    struct copy at[FACTS + 1];
+    struct err err;
+    for (uint64_t i = 1; i <= FACTS; i++) {
+        make_killed (place->path, i, i);
+        take_copy (place, &at[i]);
+    }
+    for (uint64_t journal = 1; journal <= FACTS; journal++)
+        for (uint64_t mark = 1; mark <= FACTS; mark++) {
+            put_copy (place, &at[journal]);
+            put_file (place, &at[mark], MARK);
+            enum said said = read_again (place, journal, &err), wanted = mark <= journal ? SAID_ALL : SAID_DAMAGED;
+            if (said != wanted)
+                fail_msg ("journal %d with mark %d: %d: %s", (int) journal, (int) mark, said, err.text);
+        }
+    for (uint64_t i = 1; i <= FACTS; i++)
+        copy_release (&at[i]);
+}
+
+static void tear_slot (const struct place *place, int slot)
+{
+    static const char torn[MARK_NOTE_BYTES / 2] = { 0x5A };
+    int fd = open (path_of (place, MARK), O_WRONLY);
+    assert_int_equal (pwrite (fd, torn, sizeof torn, (off_t) slot * MARK_SLOT_BYTES + 40), sizeof torn);
+    assert_int_equal (close (fd), 0);
+}
+
+/* The power went while slots were written: this boot is another one, and the slot that was safe still tells. */
+static void slots_torn_by_a_power_loss_are_no_damage (void **state)
+{
+    const struct place *place = *state;
+    struct journal_mark mark;
+    make_killed (place->path, 1, FACTS);
+    assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
+    for (int slot = 0; slot < MARK_SLOTS; slot++) {
+        struct err err = { 0 };
+        put_marks (place, "00000000-1111-2222-3333-444444444444", FACTS, &mark.chain);
+        tear_slot (place, slot);
+        tear_slot (place, (slot + 1) % MARK_SLOTS);
+        whole (place, FACTS, "two torn slots");
+        struct journal *journal = journal_open (place->path, &err);
+        if (!journal)
+            fail_msg ("%s", err.text);
+        journal_close (journal);
+        whole (place, FACTS, "all three made whole");
+        tear_slot (place, slot); /* they are of this boot again, in which no power was lost */
+        refused (place, "a torn slot without a power loss", "is damaged");
+    }
+}
+
+static void a_journal_of_an_earlier_version_is_read_and_gets_a_mark (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    make_killed (place->path, 1, FACTS);
+    change (place->path, "DELETE FROM meta WHERE name = 'mark'");
+    assert_int_equal (unlink (path_of (place, MARK)), 0);
+    whole (place, FACTS, "no mark, as an earlier sliceup left it");
+    write_file (path_of (place, MARK), "half", 4); /* killed while it got one */
+    whole (place, FACTS, "a mark that the journal does not speak of yet");
+    struct journal *journal = journal_open (place->path, &err);
+    if (!journal)
+        fail_msg ("%s", err.text);
+    journal_close (journal);
+    assert_int_equal (unlink (path_of (place, MARK)), 0);
+    refused (place, "the mark that it got is gone", "is missing");
+}
+
+static void append_end (struct journal *journal, uint64_t index)
+{
+    struct fact end = { .kind = FACT_RUN_ENDED, .index = index, .of.run_ended = { .sentence = TEXT_LIT ("over") } };
+    struct buf bytes;
+    buf_init (&bytes, 4096);
+    wire_put_fact (&bytes, &end);
+    journal_append (journal, index, FACT_RUN_ENDED, 1, 1, buf_as_text (&bytes));
+    buf_release (&bytes);
+}
+
+static int count (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    (void) bytes, (void) err;
+    *(uint64_t *) owner = index;
+    return 0;
+}
+
+static void a_run_that_ended_needs_no_mark_but_is_held_to_one (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint64_t last = 0;
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    append_until (journal, 1, FACTS - 1);
+    append_end (journal, FACTS);
+    journal_close (journal);
+    write_file (path_of (place, MARK), "x", 1);
+    assert_int_equal (journal_read (place->path, 0, count, &last, &err), 0);
+    assert_int_equal (unlink (path_of (place, MARK)), 0);
+    assert_int_equal (journal_read (place->path, 0, count, &last, &err), 0);
+    assert_int_equal (last, FACTS);
+    assert_non_null (journal = journal_open (place->path, &err));
+    journal_close (journal);
+    assert_int_equal (access (path_of (place, MARK), F_OK), 0);
+    change (place->path, "DELETE FROM fact WHERE idx = 12; UPDATE meta SET value = 11 WHERE name = 'last'");
+    refused (place, "the end was taken out", "at fact 12");
+}
+
+/* ---- the live journal ---- */
+
+static void a_follower_of_a_fast_writer_hears_of_no_damage (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint64_t seen = 0, end = now_ms () + 700;
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    append_until (journal, 1, 1);
+    journal_close (journal);
+    pid_t pid = start_committing (place->path, 2, 1000000);
+    struct journal_reader *reader = journal_reader_open (place->path, &err);
+    while (now_ms () < end || (seen <= 100 && now_ms () < end + WAIT_MS))
+        if (journal_reader_next (reader, expect_next, &seen, &err) != 0)
+            fail_msg ("after fact %d: %s", (int) seen, err.text);
+    assert_int_equal (kill (pid, SIGKILL), 0);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+    if (journal_reader_next (reader, expect_next, &seen, &err) != 0)
+        fail_msg ("at the end, after fact %d: %s", (int) seen, err.text);
+    journal_reader_close (reader);
+    assert_true (seen > 100);
+}
+
+static void wait_for_syncs (int n)
+{
+    uint64_t end = now_ms () + WAIT_MS;
+    while (mark_syncs < n) {
+        assert_true (now_ms () < end);
+        usleep (1000);
+    }
+}
+
+static void no_commit_waits_for_the_mark_s_disk (void **state)
+{
+    const struct place *place = *state;
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    mark_syncs = 0;
+    mark_hangs = true;
+    for (uint64_t index = 1; index <= 50; index++) {
+        append_until (journal, index, index);
+        wait_durable (journal, index);
+        assert_int_equal (journal_durable (journal), index);
+        if (index == 1)
+            wait_for_syncs (1);
+    }
+    whole (place, 50, "a mark whose disk hangs"); /* and it is set all the same */
+    mark_hangs = false;
+    assert_int_equal (mark_syncs, 1);
+    journal_close (journal);
+}
+
+static void the_mark_reaches_the_disk_within_its_pace_and_not_more_often (void **state)
+{
+    const struct place *place = *state;
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    mark_syncs = 0;
+    uint64_t began = now_ms (), index = 0;
+    while (mark_syncs < 2) {
+        assert_true (now_ms () < began + WAIT_MS);
+        append_until (journal, index + 1, index + 1);
+        wait_durable (journal, ++index);
+    }
+    assert_true (now_ms () >= began + MARK_PACE_MS);
+    assert_true (index > 10);
+    int before = mark_syncs;
+    journal_close (journal);
+    assert_int_equal (mark_syncs, before + 1); /* a clean end leaves nothing behind */
+}
+
+static void a_mark_that_its_disk_refuses_is_a_problem_of_the_journal (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    mark_syncs = 0;
+    mark_fails = true;
+    append_until (journal, 1, 1);
+    wait_durable (journal, 1);
+    wait_for_syncs (1);
+    for (uint64_t index = 2, end = now_ms () + WAIT_MS; !journal_problem (journal, &err); index++) {
+        assert_true (now_ms () < end);
+        append_until (journal, index, index);
+        wait_durable (journal, index);
+    }
+    mark_fails = false;
+    assert_int_equal (err.code, ERR_IO);
+    assert_non_null (strstr (err.text, "journal.db.mark durable"));
+    journal_close (journal);
+}
+
+int main (void)
+{
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
+    const struct CMUnitTest tests[] = {
+        IN_PLACE (no_flipped_bit_gives_an_earlier_state),
+        IN_PLACE (no_cut_gives_an_earlier_state),
+        IN_PLACE (what_is_missing_is_named_with_what_was_acknowledged),
+        IN_PLACE (damage_beside_a_watcher_is_named_too),
+        IN_PLACE (a_mark_that_is_gone_or_not_whole_vouches_for_nothing),
+        IN_PLACE (a_mark_of_another_run_or_history_is_told),
+        IN_PLACE (what_nobody_was_told_of_may_vanish),
+        IN_PLACE (a_mark_may_be_behind_and_never_ahead),
+        IN_PLACE (slots_torn_by_a_power_loss_are_no_damage),
+        IN_PLACE (a_journal_of_an_earlier_version_is_read_and_gets_a_mark),
+        IN_PLACE (a_run_that_ended_needs_no_mark_but_is_held_to_one),
+        IN_PLACE (a_follower_of_a_fast_writer_hears_of_no_damage),
+        IN_PLACE (no_commit_waits_for_the_mark_s_disk),
+        IN_PLACE (the_mark_reaches_the_disk_within_its_pace_and_not_more_often),
+        IN_PLACE (a_mark_that_its_disk_refuses_is_a_problem_of_the_journal),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
