@@ -47,6 +47,8 @@ int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, voi
 /* The same, but no more than `most` facts; `*more`: there were that many. */
 int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
                          struct err *err);
+/* The next call continues after this fact, whose chain is believed. 1: it is not there yet. */
+int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err);
 void journal_reader_close (struct journal_reader *reader);
 bool journal_was_made (const char *path); /* it is there, or a mark that names facts of it is */
 /* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: that cannot be told, which is no sign of

@@ -195,6 +195,40 @@ int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, voi
     return journal_reader_some (reader, UINT32_MAX, fn, owner, &more, err);
 }
 
+/* Of the row that `at` stands on, if there is one. */
+static int take_chain (struct journal_reader *reader, sqlite3_stmt *at, uint64_t index, struct err *err)
+{
+    int rc = sqlite3_step (at);
+    if (rc == SQLITE_DONE)
+        return 1;
+    if (rc != SQLITE_ROW)
+        return read_failed (reader, index, err);
+    if (sqlite3_column_type (at, 0) != SQLITE_BLOB || sqlite3_column_bytes (at, 0) != sizeof reader->chain.bytes)
+        return damaged (reader, index, "its chain is not a sha256", err);
+    memcpy (reader->chain.bytes, sqlite3_column_blob (at, 0), sizeof reader->chain.bytes);
+    reader->index = index;
+    return 0;
+}
+
+int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err)
+{
+    if (after_index == 0) {
+        reader->index = 0;
+        reader->chain = journal_chain_start (reader->run);
+        return 0;
+    }
+    if (after_index > INT64_MAX)
+        return 1;
+    sqlite3_stmt *at = database_prepare (reader->db, "SELECT chain FROM fact WHERE idx = ?1", NULL);
+    if (!at || sqlite3_bind_int64 (at, 1, (sqlite3_int64) after_index) != SQLITE_OK) {
+        sqlite3_finalize (at); /* repeats the error */
+        return read_failed (reader, after_index, err);
+    }
+    int rc = take_chain (reader, at, after_index, err);
+    sqlite3_finalize (at); /* repeats an error that is in `err` */
+    return rc;
+}
+
 /* One value of meta as text. */
 static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, const char *name, char *out,
                       size_t out_bytes, struct err *err)

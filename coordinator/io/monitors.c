@@ -12,15 +12,15 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/io/askers.h"
-#include "coordinator/io/database.h"
 #include "coordinator/io/errand.h"
+#include "coordinator/io/journal.h"
 #include "coordinator/io/monitor_key.h"
 #include "coordinator/io/public_key.h"
 #include "coordinator/io/snapshot.h"
 
 /* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
  * being made at a time, so that it is decided late whose turn it is. */
-enum { ANSWERS_AT_ONCE = 2, PACE_MS = 8, PACE_LEAST_MS = 1, BUSY_MS = 2000, ENTRIES_MAX = 4096 };
+enum { ANSWERS_AT_ONCE = 2, PACE_MS = 8, PACE_LEAST_MS = 1, ENTRIES_MAX = 4096 };
 /* Questions taken at a pass of the loop; what is left comes at one a little later, and holds up no worker. */
 enum { QUESTIONS_A_PASS = 64, PASS_MS = 5 };
 enum { PROBE_MS = 100 };
@@ -39,8 +39,8 @@ struct monitors {
     bool looking, look_again;   /* at the folder */
     bool said_refused;          /* once is enough for what may be repeated without end */
     char journal_path[RUN_PATH_BYTES];
-    sqlite3 *journal;           /* this and the next on the errand thread only */
-    sqlite3_stmt *facts;
+    bool said_damaged;
+    struct journal_reader *journal; /* on the errand thread only */
 };
 
 /* ---- answers: on the errand thread ---- */
@@ -54,19 +54,6 @@ struct answer {
     bool after_end;             /* begun when everything was recorded */
     struct err err;
 };
-
-static int open_journal (struct monitors *monitors, struct err *err)
-{
-    if (monitors->facts)
-        return 0;
-    if (!monitors->journal)
-        monitors->journal = database_open (monitors->journal_path, DATABASE_READ, BUSY_MS, err);
-    if (!monitors->journal)
-        return -1;
-    monitors->facts = database_prepare (monitors->journal, "SELECT idx, bytes FROM fact WHERE idx >= ?1 ORDER BY idx",
-                                        err);
-    return monitors->facts ? 0 : -1;
-}
 
 static struct buf *add_frame (struct answer *answer)
 {
@@ -92,40 +79,40 @@ static bool add_fact (struct answer *answer, struct snapshot_piece piece)
     return true;
 }
 
-/* The bytes were chained and are durable; whoever gets them is not asked to trust the disk. */
-static bool add_row (struct answer *answer, sqlite3_stmt *row)
+/* -1 without an error: the answer is full. */
+static int take_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
 {
-    struct snapshot_piece piece = { .index = (uint64_t) sqlite3_column_int64 (row, 0) };
-    const char *bytes = sqlite3_column_blob (row, 1);
-    piece.size_bytes = (uint32_t) sqlite3_column_bytes (row, 1);
-    if (piece.index == answer->from.index)
-        piece.offset = answer->from.offset < piece.size_bytes ? answer->from.offset : 0;
-    piece.bytes = (struct text) { bytes + piece.offset, piece.size_bytes - piece.offset };
-    return add_fact (answer, piece);
+    struct answer *answer = owner;
+    struct snapshot_piece piece = { .index = index, .size_bytes = bytes.len };
+    (void) err;
+    if (index == answer->from.index)
+        piece.offset = answer->from.offset < bytes.len ? answer->from.offset : 0;
+    piece.bytes = (struct text) { bytes.ptr + piece.offset, bytes.len - piece.offset };
+    return add_fact (answer, piece) ? 0 : -1;
 }
 
-static int add_rows (struct answer *answer, struct err *err)
+/* Each fact is held against the chain first: whoever gets it is not asked to trust the disk. */
+static int add_facts (struct answer *answer, struct err *err)
 {
     struct monitors *monitors = answer->monitors;
-    int rc = sqlite3_bind_int64 (monitors->facts, 1, (sqlite3_int64) answer->from.index);
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        rc = sqlite3_step (monitors->facts);
-        if (rc == SQLITE_ROW && !add_row (answer, monitors->facts))
-            break;
-    }
-    if (rc == SQLITE_DONE)
+    uint64_t after = answer->from.index ? answer->from.index - 1 : 0;
+    if (!monitors->journal && !(monitors->journal = journal_reader_open (monitors->journal_path, err)))
+        return -1;
+    int rc = journal_reader_seek (monitors->journal, after, err);
+    if (rc == 0)
+        rc = journal_reader_next (monitors->journal, take_fact, answer, err);
+    if (rc < 0 && err->code)
+        return -1;
+    if (rc >= 0)
         snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_END);
-    if (rc != SQLITE_DONE && rc != SQLITE_ROW)
-        database_fail (monitors->journal, "read the journal for a monitor", err);
-    sqlite3_reset (monitors->facts); /* repeats an error that is in `err` */
-    return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : -1;
+    return 0;
 }
 
 static void answer_work (void *parcel)
 {
     struct answer *answer = parcel;
     add_frame (answer);
-    if (open_journal (answer->monitors, &answer->err) < 0 || add_rows (answer, &answer->err) < 0)
+    if (add_facts (answer, &answer->err) < 0)
         return;
     snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_LAST);
     (void) poll (NULL, 0, answer->n > 1 ? PACE_MS : PACE_LEAST_MS);
@@ -155,8 +142,12 @@ static void answer_done (void *parcel)
     struct answer *answer = parcel;
     struct monitors *monitors = answer->monitors;
     monitors->making--;
-    if (answer->err.code)
+    bool damaged = answer->err.code == ERR_DAMAGE;
+    if (damaged && !monitors->said_damaged)
+        log_say (monitors->log, "monitors get no answers: %s", answer->err.text);
+    else if (answer->err.code)
         log_detail (monitors->log, "a monitor got no answer: %s", answer->err.text);
+    monitors->said_damaged |= damaged;
     bool sent = !answer->err.code && send_answer (monitors, answer);
     askers_done (&monitors->askers, &answer->to, sent && tells_all (answer));
     for (uint32_t i = 0; i < answer->n; i++)
@@ -375,7 +366,6 @@ void monitors_close (struct monitors *monitors)
     }
     monitors->look_again = false;
     errands_close (monitors->errands);
-    sqlite3_finalize (monitors->facts); /* repeats an error that was reported */
-    database_close (monitors->journal);
+    journal_reader_close (monitors->journal);
     mem_free (monitors);
 }

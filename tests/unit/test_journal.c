@@ -345,6 +345,39 @@ static void a_reader_that_was_stopped_goes_on_at_the_fact_it_refused (void **sta
     journal_reader_close (reader);
 }
 
+static void a_reader_goes_to_any_fact_and_holds_the_next_against_it (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    uint64_t seen = 6;
+    make_journal (place->path, 9);
+    struct journal_reader *reader = journal_reader_open (place->path, &err);
+    assert_int_equal (journal_reader_seek (reader, 6, &err), 0);
+    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (seen, 9);
+    assert_int_equal (journal_reader_seek (reader, 10, &err), 1);
+    assert_int_equal (journal_reader_seek (reader, UINT64_MAX, &err), 1);
+    assert_int_equal (journal_reader_seek (reader, 9, &err), 0);
+    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_seek (reader, 0, &err), 0);
+    seen = 0;
+    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (seen, 9);
+    journal_reader_close (reader);
+
+    sqlite3 *db = NULL;
+    assert_int_equal (sqlite3_open (place->path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, "UPDATE fact SET chain = zeroblob (32) WHERE idx = 6", NULL, NULL, NULL),
+                      SQLITE_OK);
+    assert_int_equal (sqlite3_close (db), SQLITE_OK);
+    assert_non_null (reader = journal_reader_open (place->path, &err));
+    assert_int_equal (journal_reader_seek (reader, 6, &err), 0);
+    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_non_null (strstr (err.text, "fact 7"));
+    journal_reader_close (reader);
+}
+
 int main (void)
 {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
@@ -364,6 +397,7 @@ int main (void)
         IN_PLACE (the_lock_of_a_dead_coordinator_is_waited_for),
         IN_PLACE (a_reader_follows_while_facts_are_written),
         IN_PLACE (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused),
+        IN_PLACE (a_reader_goes_to_any_fact_and_holds_the_next_against_it),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
