@@ -238,6 +238,14 @@ static const struct field host_stepped_fields[] = {
 };
 static const struct record host_stepped_record = RECORD ("host-stepped", struct fact_host_stepped, host_stepped_fields);
 
+static const struct field loss_told_fields[] = {
+    F_U32 (1, struct fact_loss_told, host, HOSTS_MAX - 1),
+    F_U64 (2, struct fact_loss_told, epoch, UINT64_MAX),
+    F_U64 (3, struct fact_loss_told, index, UINT64_MAX),
+    F_TEXT (4, struct fact_loss_told, why, SENTENCE_MAX_BYTES),
+};
+static const struct record loss_told_record = RECORD ("loss-told", struct fact_loss_told, loss_told_fields);
+
 static const struct field cache_awaited_fields[] = { F_TEXT (1, struct fact_cache_awaited, what, NAME_MAX_BYTES) };
 static const struct record cache_awaited_record =
     RECORD ("cache-awaited", struct fact_cache_awaited, cache_awaited_fields);
@@ -269,6 +277,7 @@ static const struct {
     [FACT_GENERATION_DROPPED] = { "generation-dropped", &generation_dropped_record },
     [FACT_RETRY_PLANNED] = { "retry-planned", &retry_planned_record },
     [FACT_SUSPECTS_NAMED] = { "suspects-named", &suspects_named_record },
+    [FACT_LOSS_TOLD] = { "loss-told", &loss_told_record },
     [FACT_HOST_HEARD] = { "host-heard", &host_heard_record },
     [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
     [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },

@@ -32,6 +32,7 @@ enum fact_kind {
     FACT_GENERATION_DROPPED,/* quarantined: not used again, not removed */
     FACT_RETRY_PLANNED,     /* a pass that fell for a transient reason is run again */
     FACT_SUSPECTS_NAMED,    /* what running parts of the slice by themselves showed */
+    FACT_LOSS_TOLD,         /* a worker knows of what this journal lacks: nothing of it is to be relied on */
     /* soft */
     FACT_HOST_HEARD = 64,   /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -101,6 +102,8 @@ struct fact_generation_dropped { uint64_t token; struct text why; };
 /* `due_ms`: on the run's clock. `left`: how many more this rung's pass has after this one. */
 struct fact_retry_planned { struct attempt_key key; uint64_t due_ms; uint32_t left; struct text signature, why; };
 struct fact_suspects_named { struct attempt_key key; LIST_OF (uint32_t) suspects; uint32_t passes; struct text why; };
+/* `epoch`, `index`: what the worker was told of, as it says; index 0: it holds or obeys what is unknown here. */
+struct fact_loss_told { uint32_t host; uint64_t epoch, index; struct text why; };
 /* The culprits fail with this cause; whoever is stopped for it is a cascade. */
 struct fact_pass_stopped { struct attempt_key key; LIST_OF (uint32_t) culprits; enum layer layer; struct text cause, next; };
 struct fact_cancel_asked { uint32_t level; };
@@ -140,6 +143,7 @@ struct fact {
         struct fact_generation_dropped generation_dropped;
         struct fact_retry_planned retry_planned;
         struct fact_suspects_named suspects_named;
+        struct fact_loss_told loss_told;
         struct fact_host_heard host_heard;
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;

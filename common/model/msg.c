@@ -1,5 +1,5 @@
-/* msg.c - the tables of messages. Keys are for ever; HELLO and REFUSE never change, so that versions that do not
- * understand each other can still say so. */
+/* msg.c - the tables of messages. Keys are for ever; what HELLO and REFUSE have never changes, so that versions that do
+ * not understand each other can still say so. */
 #include "common/model/msg.h"
 
 #define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
@@ -35,6 +35,8 @@ static const struct field hello_fields[] = {
     F_U64 (4, struct msg_hello, pid_start, COUNT_MAX),
     F_TEXT (5, struct msg_hello, boot_id, ID_MAX_BYTES),
     F_LIST (6, struct msg_hello, holdings, HOLDINGS_MAX, &holding_record),
+    F_U64 (7, struct msg_hello, told_epoch, UINT64_MAX),
+    F_U64 (8, struct msg_hello, told_index, UINT64_MAX),
 };
 static const struct record hello_record = RECORD ("hello", struct msg_hello, hello_fields);
 
@@ -68,6 +70,7 @@ static const struct record fetch_record = RECORD ("fetch", struct msg_fetch, fet
 static const struct field welcome_fields[] = {
     F_U64 (1, struct msg_welcome, heartbeat_ms, HEARTBEAT_MAX_MS),
     F_RECORD (2, struct msg_welcome, limits, &limits_record),
+    F_U64 (3, struct msg_welcome, index, UINT64_MAX),
 };
 static const struct record welcome_record = RECORD ("welcome", struct msg_welcome, welcome_fields);
 
@@ -108,6 +111,7 @@ static const struct field run_fields[] = {
     F_RECORD (10, struct msg_run, pins, &pins_record),
     F_RECORD (11, struct msg_run, cache, &cache_order_record),
     F_RECORD (12, struct msg_run, signatures, &file_ref_record),
+    F_U64 (13, struct msg_run, index, UINT64_MAX),
 };
 static const struct record run_record = RECORD ("run", struct msg_run, run_fields);
 
@@ -115,6 +119,7 @@ static const struct field go_fields[] = {
     F_RECORD (1, struct msg_go, key, &attempt_key_record),
     F_TEXT (2, struct msg_go, gate, WORD_MAX_BYTES),
     F_TEXT (3, struct msg_go, value, GATE_VALUE_MAX_BYTES),
+    F_U64 (4, struct msg_go, index, UINT64_MAX),
 };
 static const struct record go_record = RECORD ("go", struct msg_go, go_fields);
 
@@ -122,10 +127,14 @@ static const struct field cancel_fields[] = {
     F_RECORD (1, struct msg_cancel, key, &attempt_key_record),
     F_BOOL (2, struct msg_cancel, hard),
     F_TEXT (3, struct msg_cancel, why, TEXT_MAX_BYTES),
+    F_U64 (4, struct msg_cancel, index, UINT64_MAX),
 };
 static const struct record cancel_record = RECORD ("cancel", struct msg_cancel, cancel_fields);
 
-static const struct field ack_fields[] = { F_RECORD (1, struct msg_ack, key, &attempt_key_record) };
+static const struct field ack_fields[] = {
+    F_RECORD (1, struct msg_ack, key, &attempt_key_record),
+    F_U64 (2, struct msg_ack, index, UINT64_MAX),
+};
 static const struct record ack_record = RECORD ("result-ack", struct msg_ack, ack_fields);
 
 static const struct field shutdown_fields[] = { F_TEXT (1, struct msg_shutdown, why, TEXT_MAX_BYTES) };
@@ -188,4 +197,29 @@ bool msg_is_known (enum msg_kind kind)
 bool msg_from_worker (enum msg_kind kind)
 {
     return msg_is_known (kind) && kind < MSG_WELCOME;
+}
+
+static uint64_t *place_of_index (struct msg *msg)
+{
+    switch (msg->kind) {
+    case MSG_WELCOME: return &msg->of.welcome.index;
+    case MSG_RUN: return &msg->of.run.index;
+    case MSG_GO: return &msg->of.go.index;
+    case MSG_CANCEL: return &msg->of.cancel.index;
+    case MSG_RESULT_ACK: return &msg->of.ack_result.index;
+    default: return NULL;
+    }
+}
+
+uint64_t msg_index (const struct msg *msg)
+{
+    const uint64_t *place = place_of_index ((struct msg *) msg);
+    return place ? *place : 0;
+}
+
+void msg_set_index (struct msg *msg, uint64_t index)
+{
+    uint64_t *place = place_of_index (msg);
+    if (place)
+        *place = index;
 }

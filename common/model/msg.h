@@ -58,6 +58,7 @@ struct msg_hello {
     uint64_t pid, pid_start;
     struct text boot_id;
     LIST_OF (struct holding) holdings; /* at most 4 */
+    uint64_t told_epoch, told_index; /* the newest fact that this process was told of, and in which epoch; 0: none */
 };
 struct msg_heartbeat {
     uint64_t beat;          /* counts in the loop that supervises the program */
@@ -70,7 +71,8 @@ struct msg_log { struct attempt_key key; uint64_t offset; struct text bytes; uin
 struct msg_bye { struct text why; };
 struct msg_fetch { struct text sha256; uint64_t offset; }; /* of a file that the plan names */
 
-struct msg_welcome { uint64_t heartbeat_ms; struct limits limits; };
+/* `index`, here and below: of the newest fact that was durable when the coordinator said this. */
+struct msg_welcome { uint64_t heartbeat_ms; struct limits limits; uint64_t index; };
 struct msg_refuse { struct text why; uint32_t major, minor; };
 
 /* OWN: this host's private cache, written without a lease (mode per-host). */
@@ -105,10 +107,11 @@ struct msg_run {
     struct pins pins;       /* with this host's env_dir */
     struct cache_order cache;
     struct file_ref signatures; /* the table by which failures are recognised; empty: none */
+    uint64_t index;
 };
-struct msg_go { struct attempt_key key; struct text gate, value; };
-struct msg_cancel { struct attempt_key key; bool hard; struct text why; }; /* hard: straight to SIGKILL */
-struct msg_ack { struct attempt_key key; };
+struct msg_go { struct attempt_key key; struct text gate, value; uint64_t index; };
+struct msg_cancel { struct attempt_key key; bool hard; struct text why; uint64_t index; }; /* hard: SIGKILL at once */
+struct msg_ack { struct attempt_key key; uint64_t index; };
 struct msg_shutdown { struct text why; };
 /* Lets `token`'s holder go on for `term_ms` from when it sent question `ask`. term_ms 0: it holds nothing any more. */
 struct msg_lease { uint64_t token, ask, term_ms; };
@@ -152,5 +155,8 @@ const struct record *msg_body (enum msg_kind kind);
 const char *msg_name (enum msg_kind kind);                /* "?": unknown kind */
 bool msg_is_known (enum msg_kind kind);
 bool msg_from_worker (enum msg_kind kind);
+/* Its `index`; 0: a kind that has none, or an earlier version said it. */
+uint64_t msg_index (const struct msg *msg);
+void msg_set_index (struct msg *msg, uint64_t index); /* nothing where there is none */
 
 #endif

@@ -84,7 +84,6 @@ static int open_driver (struct climber *climber, const struct run_dir *dir, cons
     return climber->driver ? 0 : -1;
 }
 
-/* The sentence quotes what hosts said. */
 /* The sentence quotes hosts, the path is the user's: neither drives the terminal. */
 static void say_end (const struct climber *climber, const struct run_dir *dir, bool receipt_written)
 {
@@ -112,6 +111,22 @@ static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
     return !stays;
 }
 
+/* What is damaged is not gone on with: its sentence says what to do. */
+static void say_problem (struct cli *cli, const struct err *problem)
+{
+    cli_fail (cli, problem);
+    log_say (&cli->log, "its workers go on for a while and keep their results%s",
+             problem->code == ERR_DAMAGE ? "" : ": make it possible to write, then resume");
+}
+
+static void say_unfinished (const struct cli *cli, const struct run_dir *dir)
+{
+    if (forget_unbegun (cli, dir))
+        printf ("run %.8s was never begun, and is removed\n", dir->id);
+    else
+        printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
+}
+
 /* The receipt is on disk before anything waits for a terminal. */
 static int finish (struct climber *climber, const struct run_dir *dir, struct err *err)
 {
@@ -126,16 +141,12 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
         known_launches_keep (climber->cli, dir);
     viewer_close (climber->viewer);
     climber->viewer = NULL;
-    if (problem.code) {
-        cli_fail (climber->cli, &problem);
-        log_say (&climber->cli->log, "its workers go on for a while and keep their results: make it possible to write, then resume");
-    }
-    if (unfinished && forget_unbegun (climber->cli, dir)) {
-        printf ("run %.8s was never begun, and is removed\n", dir->id);
-        return ended ? (int) exit_status : EXIT_COULD_NOT;
-    }
+    if (problem.code)
+        say_problem (climber->cli, &problem);
+    if (problem.code == ERR_DAMAGE)
+        return EXIT_DAMAGED;
     if (unfinished) {
-        printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
+        say_unfinished (climber->cli, dir);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
     say_end (climber, dir, written == 0);

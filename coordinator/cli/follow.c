@@ -6,6 +6,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/remote.h"
 #include "coordinator/io/journal.h"
+#include "coordinator/io/run_facts.h"
 
 enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then what is drawn and who types have their turn */
 enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */
@@ -77,6 +78,14 @@ bool follow_has_journal (const struct follow *follow)
 
 /* ---- the journal ---- */
 
+static int hand_on (struct follow *follow, const struct fact *fact, struct err *err)
+{
+    if (fact->kind == FACT_LOSS_TOLD)
+        return run_facts_doubt (follow->dir.id, fact->of.loss_told.why, err);
+    follow->fn (follow->owner, fact);
+    return 0;
+}
+
 static int take_recorded (void *owner, uint64_t index, struct text bytes, struct err *err)
 {
     struct follow *follow = owner;
@@ -90,8 +99,7 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
         return -1;
     }
     follow->index = index;
-    follow->fn (follow->owner, &fact);
-    return 0;
+    return hand_on (follow, &fact, err);
 }
 
 int follow_some (struct follow *follow, bool *more, struct err *err)
@@ -151,8 +159,7 @@ static int take_event (struct follow *follow, struct text bytes, struct err *err
     if (fact_is_soft (fact.kind) || fact.index == follow->index + 1) {
         if (!fact_is_soft (fact.kind))
             follow->index = fact.index;
-        follow->fn (follow->owner, &fact);
-        return 0;
+        return hand_on (follow, &fact, err);
     }
     return fact.index > follow->index ? follow_journal (follow, err) : 0;
 }

@@ -8,6 +8,7 @@
 #include "common/io/share.h"
 #include "common/wire/wire.h"
 #include "coordinator/io/journal_writer.h"
+#include "coordinator/io/run_facts.h"
 #include "coordinator/io/snapshot.h"
 
 /* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
@@ -85,6 +86,8 @@ static int hand_on (struct remote *remote, const struct fact *fact, struct err *
     if (fact->kind == FACT_RUN_OPENED && !text_is (fact->of.run_opened.run, remote->key.run))
         return err_set (err, ERR_REFUSED, "%s, port %u, tells of another run than %.8s, which this key is for",
                         remote->key.address, (unsigned) remote->key.port, remote->key.run);
+    if (fact->kind == FACT_LOSS_TOLD)
+        return run_facts_doubt (remote->key.run, fact->of.loss_told.why, err);
     if (!fact_is_soft (fact->kind))
         remote->index = fact->index;
     remote->fn (remote->owner, fact);

@@ -19,10 +19,14 @@ static void apply_run_opened (struct coord *coord, const struct fact_run_opened 
 
 static void apply_epoch_began (struct coord *coord, const struct fact *fact)
 {
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
+        struct host *host = &coord->hosts[i];
+        host->heard_ms = fact->at_ms;
+        if (host->joined_epoch == coord->epoch)
+            host->joined_until = fact->index - 1;
+    }
     coord->epoch = fact->of.epoch_began.epoch;
     coord->began_ms = fact->at_ms;
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
-        coord->hosts[i].heard_ms = fact->at_ms;
 }
 
 static void apply_host_keyed (struct coord *coord, const struct fact_host_keyed *keyed)
@@ -377,6 +381,7 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
         if (key_in_range (coord, &fact->of.retry_planned.key))
             apply_retry_planned (coord, &fact->of.retry_planned);
         break;
+    case FACT_LOSS_TOLD: coord->doubt = text_copy (&coord->arena, fact->of.loss_told.why); break;
     case FACT_SUSPECTS_NAMED: isolation_close (coord, &fact->of.suspects_named); break;
     case FACT_HOST_SUSPECTED:
         if (in_range (coord, fact->of.host_suspected.host))

@@ -67,6 +67,10 @@ static void admit_known (struct coord *coord, struct outbox *out)
 void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
     coord->clock_offset_ms = (int64_t) coord->clock_ms - (int64_t) now_ms;
+    if (coord->doubt.len) {
+        outbox_effect (out, FX_DOUBT)->text = coord->doubt;
+        return;
+    }
     if (coord->ended) {
         outbox_effect (out, FX_END)->exit_status = coord->exit_status;
         return;
@@ -118,6 +122,8 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
 
 void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
+    if (coord->doubt.len)
+        return;
     if (coord->ended && in->kind == IN_TOKEN && in->token)
         writing_decline (in->token, out); /* other runs need not wait for one that is over */
     if (coord->ended && in->kind != IN_MSG)
@@ -145,13 +151,15 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     case IN_CACHE_AUDITED: violation_audited (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     }
+    if (coord->doubt.len)
+        return;
     climb_advance (coord, now_ms, out);
     waits_tell (coord, now_ms, out);
 }
 
 uint64_t coord_deadline_ms (const struct coord *coord)
 {
-    if (coord->ended)
+    if (coord->ended || coord->doubt.len)
         return UINT64_MAX;
     uint64_t at = watch_deadline (coord), writing_ms = writing_deadline_ms (coord), audit_ms = violation_deadline_ms (coord);
     uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
@@ -195,6 +203,12 @@ bool coord_ended (const struct coord *coord, uint32_t *exit_status)
     return coord->ended;
 }
 
+bool coord_doubted (const struct coord *coord, struct text *why)
+{
+    *why = coord->doubt;
+    return coord->doubt.len > 0;
+}
+
 uint64_t coord_run_clock_ms (const struct coord *coord)
 {
     return coord->clock_ms;
@@ -213,6 +227,7 @@ static void digest_hosts (const struct coord *coord, struct digest_state *state)
         add_u64 (state, host->session);
         add_u64 (state, host->pid);
         add_u64 (state, host->reborn_at);
+        add_u64 (state, host->joined_until);
         digest_add (state, host->key, sizeof (host->key));
     }
 }
@@ -253,6 +268,7 @@ static void digest_climb (const struct coord *coord, struct digest_state *state)
     add_u64 (state, coord->counted_violations);
     add_u64 (state, coord->cancel_level);
     add_u64 (state, coord->ended);
+    add_u64 (state, coord->doubt.len);
 }
 
 static void digest_pass (const struct coord *coord, struct digest_state *state)

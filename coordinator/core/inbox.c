@@ -260,6 +260,8 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
         coord_say (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
         return;
     }
+    if (witness_contradicts (coord, host, msg, now_ms, out))
+        return;
     if (msg->kind == MSG_HELLO) {
         take_hello (coord, host, msg, now_ms, out);
         return;

@@ -24,6 +24,7 @@ struct host {
     char key[41];
     uint64_t session;
     uint64_t joined_epoch;          /* the epoch in which it last said HELLO */
+    uint64_t joined_until;          /* index of the last entry of that epoch, once the epoch is over */
     uint64_t pid, pid_start;
     char boot_id[ID_MAX_BYTES + 1]; /* of the host, when it last joined */
     uint32_t joins;                 /* in joined_epoch */
@@ -173,6 +174,7 @@ struct coord {
     enum outcome stop_outcome;
     bool ended;
     uint32_t exit_status;
+    struct text doubt;              /* what a worker knows that is not here; empty: nothing */
     /* soft: questions that are out */
     bool asked_cache, asked_token, asked_audit;
     uint64_t answer_by_ms;          /* of asked_cache and asked_token */
@@ -191,6 +193,9 @@ uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
 /* inbox.c: what workers say */
 void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
                     struct outbox *out);
+/* witness.c: what a worker knows of the run that the journal does not. True: it was recorded, as the last thing */
+bool witness_contradicts (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
+                          struct outbox *out);
 /* climb.c: from pass to pass, to the end */
 void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);

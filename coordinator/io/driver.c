@@ -228,8 +228,11 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
     struct replay replay = { .driver = driver };
     int rc = journal_read (path, 0, replay_fact, &replay, err);
     arena_release (&replay.arena);
+    struct text why;
     if (rc == 0 && driver->recorded_index == 0)
         return err_set (err, ERR_DAMAGE, "%s holds no facts: the run was never opened", path);
+    if (rc == 0 && coord_doubted (driver->coord, &why))
+        return run_facts_doubt (driver->dir.id, why, err);
     return rc;
 }
 

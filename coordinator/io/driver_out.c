@@ -55,6 +55,7 @@ void driver_address (struct driver *driver, uint32_t host, uint64_t session, str
     msg->session = session;
     msg->seq = ++driver->own_seq[host];
     msg->ack = coord_seen_seq (driver->coord, host);
+    msg_set_index (msg, driver->recorded_index); /* it is held until that is durable */
 }
 
 static void hold_frame (struct driver *driver, struct held *held, const struct effect *effect)
@@ -214,6 +215,14 @@ void driver_end (struct driver *driver, uint32_t exit_status)
     driver_leave_when_alone (driver);
 }
 
+/* Nothing more is said: who was told more than is known here must not hear of less. */
+static void driver_doubt (struct driver *driver, struct text why)
+{
+    run_facts_doubt (driver->dir.id, why, &driver->problem);
+    driver->deaf = true;
+    driver_end (driver, 5);
+}
+
 static void driver_perform (struct driver *driver, const struct held *held)
 {
     switch (held->effect) {
@@ -234,6 +243,7 @@ static void driver_perform (struct driver *driver, const struct held *held)
         driver_end_use (driver);
         driver_end (driver, held->exit_status);
         break;
+    case FX_DOUBT: driver_doubt (driver, held->bytes); break;
     }
 }
 

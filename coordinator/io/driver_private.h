@@ -17,6 +17,7 @@
 #include "coordinator/io/launch.h"
 #include "coordinator/io/log_store.h"
 #include "coordinator/io/monitors.h"
+#include "coordinator/io/run_facts.h"
 #include "coordinator/io/ticket.h"
 
 /* What a host may say over time, and whether it was told that it said more. */

@@ -1,9 +1,15 @@
 #include "coordinator/io/run_facts.h"
 
 #include "common/wire/wire.h"
-#include "coordinator/io/journal.h"
+#include "coordinator/io/journal_read.h"
 
-struct reading { run_fact_fn *fn; void *owner; struct arena arena; };
+struct reading { const char *run_id; run_fact_fn *fn; void *owner; struct arena arena; };
+
+int run_facts_doubt (const char *run_id, struct text why, struct err *err)
+{
+    return err_set (err, ERR_DAMAGE, "the journal of run %.8s lacks what was acknowledged: %.*s; " JOURNAL_REMEDY, run_id,
+                    TEXT_ARG (why));
+}
 
 static int read_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
 {
@@ -14,6 +20,8 @@ static int read_fact (void *owner, uint64_t index, struct text bytes, struct err
         err->code = ERR_DAMAGE;
         return err_prefix (err, "fact %llu of the journal", (unsigned long long) index);
     }
+    if (fact.kind == FACT_LOSS_TOLD)
+        return run_facts_doubt (reading->run_id, fact.of.loss_told.why, err);
     reading->fn (reading->owner, &fact);
     return 0;
 }
@@ -21,7 +29,7 @@ static int read_fact (void *owner, uint64_t index, struct text bytes, struct err
 int run_facts (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    struct reading reading = { .fn = fn, .owner = owner };
+    struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
     int rc = journal_read (run_dir_path (dir, "journal.db", path), 0, read_fact, &reading, err);
     arena_release (&reading.arena);
     return rc;

@@ -2,12 +2,14 @@
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
 import unittest
 
 import lab
+import stopped
 
 LIMITS = {"stop": "200ms", "cascade": "1s", "orphan": "30s"}
 
@@ -134,6 +136,41 @@ class Journal(Damaged):
         status = self.lab.sliceup("status", "--json")
         self.assertEqual((3, "interrupted"), (status.status, json.loads(status.out)["state"]), status)
         self.assertIn("not ended", self.lab.sliceup("receipt").out)
+
+
+class OlderCopy(Damaged):
+    """The folder of a run is put back as it was some facts ago, mark and all. It agrees with itself; its workers do not."""
+
+    JOURNAL = ("journal.db", "journal.db-wal", "journal.db-shm", "journal.db.mark")
+
+    def put_back(self, folder, copy):
+        for name in self.JOURNAL:
+            (folder / name).unlink(missing_ok=True)
+            if (copy / name).exists():
+                shutil.copy2(copy / name, folder / name)
+
+    def test_workers_that_know_more_stop_it(self):
+        rungs = [self.lab.rung(name, "marks.py", args={"file": str(self.marks), "seconds": seconds})
+                 for name, seconds in (("low", 0.2), ("middle", 0.2), ("high", 3))]
+        run = self.lab.start("run", self.slice(rungs=rungs))
+        lab.wait_for(lambda: self.lab.count("pass-ended") >= 1, "the first rung to be over", 30)
+        run.kill(signal.SIGSTOP)
+        folder, copy = self.lab.run_folder(), self.lab.root / "older"
+        stopped.copy(folder, copy)
+        run.kill(signal.SIGCONT)
+        lab.wait_for(lambda: len(self.marked()) == 6, "the last rung to run everywhere", 30)
+        run.kill_and_reap()
+        self.put_back(folder, copy)
+        resumed = self.lab.sliceup("resume", bound_s=30)
+        self.assertEqual(5, resumed.status, resumed)
+        self.assertRegex(resumed.err, r"sliceup: the journal of run [0-9a-f]{8} lacks what was acknowledged: "
+                                      r"h[01] (was told of fact \d+ in epoch 1|holds attempt 1 of rung high)")
+        self.assertNotIn("sliceup resume", resumed.out)
+        self.assertEqual(6, len(self.marked()), "something was run again")
+        self.lab.kill_workers()
+        for command in READERS: # and nobody reads it as a whole one, now that it is known
+            self.says(self.lab.sliceup(command, bound_s=20), 5, "lacks what was acknowledged")
+        self.assertRegex(self.lab.sliceup("runs").out, "damaged")
 
 
 class FullDisk(Damaged):

@@ -69,6 +69,8 @@ struct world {
     bool shy, noticed;                  /* not when alone; the others end by themselves with words that nobody knows */
     uint64_t rival_until_ms, rival_beats_until_ms; /* another run has the lease, and shows that it lives */
     bool tampered;
+    bool put_back;                      /* the journal is an older copy now */
+    uint64_t told[HOSTS_SIMULATED_MAX]; /* the newest fact that each living worker was told of */
     bool ended;
 };
 
@@ -185,6 +187,8 @@ static void record_fact (struct world *world, const struct fact *fact)
     buf_release (&buf);
     if (fact->kind == FACT_PASS_BEGAN)
         note_pass (world, &fact->of.pass_began);
+    PROMISE (world, fact->kind != FACT_LOSS_TOLD || world->put_back, "a whole journal is doubted: %.*s",
+             TEXT_ARG (fact->of.loss_told.why));
     event_add (world, rng_below (&world->rng, 20), EV_FLUSH)->number = fact->index;
 }
 
@@ -198,6 +202,7 @@ static void send_frame (struct world *world, const struct effect *effect, struct
     msg.session = effect->session;
     msg.seq = ++world->own_seq[effect->host];
     msg.ack = coord_seen_seq (world->coord, effect->host);
+    msg_set_index (&msg, world->recorded);
     struct buf buf;
     *frame = own (encode (&msg, &buf));
     buf_release (&buf);
@@ -250,6 +255,10 @@ static void perform (struct world *world, const struct effect *effect, struct te
         break;
     }
     case FX_END: world->ended = true; break;
+    case FX_DOUBT:
+        world->report->doubted = true;
+        world->ended = true;
+        break;
     }
 }
 
@@ -300,6 +309,34 @@ static void coord_input (struct world *world, const struct input *in)
         check_replay (world);
 }
 
+/* What the copy knows of the pass that runs; its results are made from that. */
+static void note_last_pass (struct world *world)
+{
+    struct arena arena = { 0 };
+    for (uint64_t i = 0; i < world->recorded; i++) {
+        struct fact fact;
+        struct err err = { 0 };
+        PROMISE (world, wire_get_fact (world->facts[i].bytes, &fact, &arena, &err) == 0, "fact does not decode: %s", err.text);
+        if (fact.kind == FACT_PASS_BEGAN)
+            note_pass (world, &fact.of.pass_began);
+        arena_reset (&arena);
+    }
+    arena_release (&arena);
+}
+
+/* Somebody puts an older copy of the journal back, mark and all: it agrees with itself. */
+static void put_back (struct world *world)
+{
+    uint64_t older = 1 + rng_below (&world->rng, world->durable);
+    for (uint32_t i = 0; i < world->options.hosts; i++)
+        world->report->knew_more |= world->hosts[i].member && world->told[i] > older;
+    for (uint64_t i = older; i < world->recorded; i++)
+        mem_free ((void *) world->facts[i].bytes.ptr);
+    world->recorded = world->durable = older;
+    world->put_back = world->report->put_back = true;
+    note_last_pass (world);
+}
+
 static void kill_coord (struct world *world)
 {
     if (world->coord == NULL || world->ended)
@@ -313,6 +350,8 @@ static void kill_coord (struct world *world)
     for (uint64_t i = world->durable; i < world->recorded; i++) /* what was not durable never happened */
         mem_free ((void *) world->facts[i].bytes.ptr);
     world->recorded = world->durable;
+    if (world->options.put_back && !world->put_back && world->durable > 0 && chance (world, 50))
+        put_back (world);
     event_add (world, 200 + rng_below (&world->rng, 10000), EV_RESUME);
 }
 
@@ -349,6 +388,7 @@ static void launch (struct world *world, uint32_t at)
     host->member = member_create (text_of (name), (struct text) { run_id, RUN_ID_BYTES }, text_of ("sim"), 1000 + at, host->life,
                                   text_of ("boot"));
     host->own_seq = 0;
+    world->told[at] = 0;
 }
 
 static void stop_program (struct sim_host *host)
@@ -364,9 +404,11 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
         struct started *before = &world->started[i];
         PROMISE (world, !(before->host == at && before->life == host->life && attempt_key_equal (&before->key, &run->key)),
                  "host%u started attempt %u of rung %u twice in one life", at, run->key.attempt, run->key.rung);
-        PROMISE (world, run->cache.role != CACHE_ROLE_WRITER || before->host == at || run->key.pass != PASS_COLD ||
-                            before->key.pass != PASS_COLD || !attempt_key_equal (&before->key, &run->key) ||
-                            world->plan.rungs.items[run->key.rung].warm == WARM_GANG,
+        PROMISE (world,
+                 world->put_back || run->cache.role != CACHE_ROLE_WRITER || before->host == at ||
+                     run->key.pass != PASS_COLD || before->key.pass != PASS_COLD ||
+                     !attempt_key_equal (&before->key, &run->key) ||
+                     world->plan.rungs.items[run->key.rung].warm == WARM_GANG,
                  "a second host was given the write token of rung %u", run->key.rung);
     }
     if (attempt_key_equal (&run->key, &world->pass.key) && world->pass.purpose == PURPOSE_ISOLATION) {
@@ -380,6 +422,7 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
     world->started = mem_grow (world->started, world->started_n + 1, sizeof (*world->started));
     world->started[world->started_n++] = (struct started) { at, run->key, host->life };
     world->report->programs_started++;
+    world->report->started_again += world->put_back;
     stop_program (host);
     record_copy (msg_body (MSG_RUN), &host->run, run, &host->run_arena);
     host->running = true;
@@ -721,6 +764,17 @@ static void deliver_to_coord (struct world *world, const struct event *event)
     arena_release (&arena);
 }
 
+/* Of what it surely takes: in its session, and new. */
+static void note_told (struct world *world, uint32_t at, const struct msg *msg)
+{
+    const struct member *member = world->hosts[at].member;
+    if (!member || msg->kind == MSG_WELCOME || msg->session != member_session (member) ||
+        msg->epoch != member_epoch (member) || msg->seq <= member_ack (member))
+        return;
+    if (msg_index (msg) > world->told[at])
+        world->told[at] = msg_index (msg);
+}
+
 static void deliver_to_host (struct world *world, const struct event *event)
 {
     struct arena arena = { 0 };
@@ -729,6 +783,7 @@ static void deliver_to_host (struct world *world, const struct event *event)
     int rc = wire_get_msg (event->frame, &msg, &arena, &err);
     PROMISE (world, rc == 0, "the coordinator's frame does not decode: %s", err.text);
     struct member_input in = { .kind = MEMBER_MSG, .msg = &msg };
+    note_told (world, event->host, &msg);
     host_step (world, event->host, &in);
     arena_release (&arena);
 }

@@ -24,6 +24,7 @@ struct world_options {
     bool silent;                    /* one host, or one pair, makes rung `all` hang; nobody says which */
     bool rival;                     /* another run holds the cache's lease for a while, and may die with it */
     bool tampered;                  /* the first look over the root after a warm pass finds a changed file */
+    bool put_back;                  /* at one of its deaths the coordinator's journal is exchanged for an older copy */
     bool slow;                      /* programs run for longer than a worker bears a silent coordinator */
     uint64_t bound_ms;              /* virtual time by which the run must have ended */
 };
@@ -38,6 +39,9 @@ struct world_report {
     uint32_t parts;                 /* passes of isolation */
     bool suspects_named;
     uint32_t suspects_n;            /* 0: none stands out */
+    bool put_back, knew_more;       /* the journal was exchanged; and a living worker had been told of what it lacks */
+    bool doubted;                   /* and the coordinator stopped for it */
+    uint32_t started_again;         /* programs, after that */
     bool culprits_suspected;        /* all that were planted are among the suspects */
 };
 

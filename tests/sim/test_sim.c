@@ -215,6 +215,31 @@ static void isolation_ends_when_a_worker_dies (void **state)
     every_seed (options, 60, bounded);
 }
 
+static uint32_t put_backs, doubts;
+
+/* Nothing is climbed again from a journal that a worker knows to be older. A verdict that follows from it is given. */
+static void doubted (const struct world_options *options, const struct world_report *report)
+{
+    put_backs += report->put_back && report->knew_more;
+    doubts += report->doubted;
+    if (report->put_back && report->knew_more && !report->doubted && report->started_again > 0)
+        fail_msg ("seed %llu, %u hosts: %u programs were started from an older journal: %s",
+                  (unsigned long long) options->seed, options->hosts, report->started_again, report->sentence);
+    if (!report->doubted)
+        top_reached (options, report);
+}
+
+static void an_older_copy_of_the_journal_is_not_climbed_from (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 10, .repeat_percent = 5, .delay_max_ms = 300,
+                                     .coordinator_kills = 4, .put_back = true, .bound_ms = 900000 };
+    put_backs = doubts = 0;
+    every_seed (options, 100, doubted);
+    print_message ("  %u older copies that a worker knew better, %u runs stopped for it\n", put_backs, doubts);
+    assert_true (doubts > 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +258,7 @@ int main (void)
         cmocka_unit_test (a_silent_host_or_pair_is_among_the_suspects),
         cmocka_unit_test (isolation_lives_through_the_deaths_of_coordinators),
         cmocka_unit_test (isolation_ends_when_a_worker_dies),
+        cmocka_unit_test (an_older_copy_of_the_journal_is_not_climbed_from),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

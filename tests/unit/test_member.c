@@ -647,6 +647,48 @@ static void orphan_deadline_is_kept_by_the_clock (void **state)
     assert_int_equal (b->now_ms, 5000 + 20000);
 }
 
+static void hear_with_index (struct bench *bench, enum msg_kind kind, uint64_t index)
+{
+    struct msg msg = said (bench, kind);
+    msg.of.cancel.key = key_of (9);
+    msg_set_index (&msg, index);
+    hear (bench, &msg);
+}
+
+static const struct msg_hello *say_hello_again (struct bench *bench)
+{
+    struct msg msg = said (bench, MSG_REHELLO);
+    hear (bench, &msg);
+    assert_non_null (sent (bench, MSG_HELLO));
+    return &sent (bench, MSG_HELLO)->of.hello;
+}
+
+static void what_it_was_told_of_is_told_to_the_next_coordinator (void **state)
+{
+    struct bench *bench = *state;
+    tick (bench, 0);
+    assert_true (sent (bench, MSG_HELLO)->of.hello.told_epoch == 0 &&
+                 sent (bench, MSG_HELLO)->of.hello.told_index == 0);
+    hear_welcome (bench); /* of a version that tells no index */
+    assert_int_equal (say_hello_again (bench)->told_index, 0);
+    hear_welcome (bench);
+    hear_with_index (bench, MSG_CANCEL, 17);
+    hear_with_index (bench, MSG_RESULT_ACK, 12); /* said earlier, come later: it knows of 17 all the same */
+    bench->seq -= 2;
+    hear_with_index (bench, MSG_CANCEL, 99); /* of a number that it has had: dropped */
+    bench->seq += 2;
+    const struct msg_hello *hello = say_hello_again (bench);
+    assert_true (hello->told_epoch == 1 && hello->told_index == 17);
+    bench->epoch = 2;
+    hear_with_index (bench, MSG_CANCEL, 40); /* of a coordinator that it has not joined: not its session's */
+    assert_int_equal (sent (bench, MSG_HELLO)->of.hello.told_index, 17);
+    bench->session++;
+    hear_welcome (bench);
+    hear_with_index (bench, MSG_CANCEL, 5); /* another epoch counts for more than a higher index */
+    hello = say_hello_again (bench);
+    assert_true (hello->told_epoch == 2 && hello->told_index == 5);
+}
+
 static void long_silence_ends_the_worker (void **state)
 {
     struct bench *b = *state;
@@ -713,6 +755,7 @@ int main (void)
         T (orphan_deadline_is_kept_by_the_clock),
         T (long_silence_ends_the_worker),
         T (a_worker_that_was_never_welcomed_ends_by_itself),
+        T (what_it_was_told_of_is_told_to_the_next_coordinator),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -94,6 +94,16 @@ static void leave_when_alone (struct member *member, uint64_t now_ms, struct mem
 
 /* ---- messages ---- */
 
+/* Whoever loses its journal can be told of it: only what was durable is said. */
+static void note_told (struct member *member, const struct msg *msg)
+{
+    uint64_t index = msg_index (msg);
+    if (msg->epoch < member->told_epoch || (msg->epoch == member->told_epoch && index <= member->told_index) || !index)
+        return;
+    member->told_epoch = msg->epoch;
+    member->told_index = index;
+}
+
 static void hear_welcome (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct msg_welcome *welcome = &msg->of.welcome;
@@ -110,6 +120,7 @@ static void hear_welcome (struct member *member, const struct msg *msg, uint64_t
     member->heartbeat_ms = welcome->heartbeat_ms ? welcome->heartbeat_ms : HEARTBEAT_DEFAULT_MS;
     member->limits = welcome->limits;
     member->welcomed = true;
+    note_told (member, msg);
     if (!fresh)
         return;
     for (uint32_t i = 0; i < member->shelf.held_n; i++)
@@ -171,6 +182,7 @@ static void hear_in_session (struct member *member, const struct msg *msg, uint6
     if (!member->session || msg->session != member->session || msg->seq <= member->seen_seq)
         return;
     member->seen_seq = msg->seq;
+    note_told (member, msg);
     switch (msg->kind) {
     case MSG_RUN:
         hear_run (member, msg, now_ms, out);

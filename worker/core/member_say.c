@@ -36,6 +36,8 @@ void member_say_hello (struct member *member, uint64_t now_ms, struct member_out
     hello->pid = member->pid;
     hello->pid_start = member->pid_start;
     hello->boot_id = member->boot_id;
+    hello->told_epoch = member->told_epoch;
+    hello->told_index = member->told_index;
     hello->holdings.items = holdings;
     hello->holdings.n = holdings_of (member, now_ms, holdings);
     send_msg (out, &msg);

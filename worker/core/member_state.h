@@ -25,6 +25,7 @@ struct member {
 
     enum link_state link;
     uint64_t epoch, session, seen_seq;
+    uint64_t told_epoch, told_index; /* the newest fact that this process was told of */
     uint64_t heartbeat_ms;
     struct limits limits;
     bool welcomed;              /* at least once: limits hold */

@@ -1,0 +1,269 @@
+/* links: simulated */
+/* What a worker knows of the run that the journal does not: when that stops a coordinator, and when it does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coordinator/core/coord.h"
+#include "sample.h"
+
+enum { HOSTS = 2, FACTS_MAX = 64 };
+
+struct bench {
+    struct arena arena;
+    struct plan plan;
+    struct coord *coord;
+    struct outbox out;
+    struct fact facts[FACTS_MAX]; /* durable ones, copied */
+    uint32_t facts_n, said_n;     /* said: messages of the last step */
+    char doubt[256];              /* of the last FX_DOUBT; empty: none yet */
+    uint64_t now_ms, seq;
+};
+
+static void collect (struct bench *bench)
+{
+    bench->said_n = 0;
+    for (uint32_t i = 0; i < bench->out.n; i++) {
+        struct outbox_item *item = &bench->out.items[i];
+        if (item->is_fact && !fact_is_soft (item->fact.kind))
+            fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
+        bench->said_n += !item->is_fact && item->effect.kind == FX_SEND;
+        if (!item->is_fact && item->effect.kind == FX_DOUBT)
+            assert_true (text_to_c (item->effect.text, bench->doubt, sizeof bench->doubt));
+    }
+    outbox_clear (&bench->out);
+}
+
+/* A run of one rung for each host alone, which all have joined: facts 1 and 2, two joinings, the pass. */
+static int open_bench (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    *state = bench;
+    bench->now_ms = 1000;
+    sample_plan (&bench->plan, HOSTS, &bench->arena);
+    bench->plan.rungs.n = 1;
+    bench->coord = coord_create ();
+    outbox_init (&bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
+                bench->now_ms, &bench->out);
+    collect (bench);
+    return 0;
+}
+
+static int close_bench (void **state)
+{
+    struct bench *bench = *state;
+    coord_destroy (bench->coord);
+    outbox_release (&bench->out);
+    arena_release (&bench->arena);
+    mem_free (bench);
+    return 0;
+}
+
+static void tell (struct bench *bench, uint32_t host, struct msg *msg, uint64_t epoch)
+{
+    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
+    msg->epoch = epoch;
+    msg->session = msg->kind == MSG_HELLO ? 0 : coord_session (bench->coord, host);
+    msg->seq = ++bench->seq;
+    coord_step (bench->coord, &in, ++bench->now_ms, &bench->out);
+    collect (bench);
+}
+
+static struct msg hello_of (uint32_t host, uint64_t told_epoch, uint64_t told_index)
+{
+    return (struct msg) { .kind = MSG_HELLO,
+                         .of.hello = { .version = TEXT_LIT ("t"),
+                                       .pid = 100 + host,
+                                       .pid_start = 1,
+                                       .told_epoch = told_epoch,
+                                       .told_index = told_index } };
+}
+
+static void hello (struct bench *bench, uint32_t host, uint64_t told_epoch, uint64_t told_index)
+{
+    struct msg msg = hello_of (host, told_epoch, told_index);
+    tell (bench, host, &msg, told_epoch);
+}
+
+static void all_join (struct bench *bench)
+{
+    for (uint32_t host = 0; host < HOSTS; host++)
+        hello (bench, host, 0, 0);
+}
+
+/* The coordinator dies, and another one finds the first `kept` facts. */
+static void restart_from (struct bench *bench, uint32_t kept)
+{
+    coord_destroy (bench->coord);
+    bench->coord = coord_create ();
+    bench->facts_n = kept;
+    for (uint32_t i = 0; i < kept; i++)
+        coord_apply (bench->coord, &bench->facts[i]);
+    coord_attach (bench->coord, 2, ++bench->now_ms, &bench->out);
+    collect (bench);
+}
+
+static void expect_doubt (const struct bench *bench, const char *words)
+{
+    struct text why;
+    if (!coord_doubted (bench->coord, &why) || !strstr (bench->doubt, words))
+        fail_msg ("expected a doubt with '%s', found '%s'", words, bench->doubt);
+    assert_string_equal (bench->doubt, why.ptr);
+    assert_int_equal (bench->facts[bench->facts_n - 1].kind, FACT_LOSS_TOLD);
+    assert_int_equal (bench->said_n, 0);
+    assert_true (coord_deadline_ms (bench->coord) == UINT64_MAX);
+}
+
+static void expect_none (const struct bench *bench)
+{
+    struct text why;
+    if (coord_doubted (bench->coord, &why))
+        fail_msg ("doubted: %s", bench->doubt);
+    assert_true (bench->said_n > 0);
+}
+
+static void who_was_told_no_more_than_is_here_is_welcome (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    uint32_t all = bench->facts_n;
+    assert_int_equal (bench->facts[all - 1].kind, FACT_PASS_BEGAN);
+    hello (bench, 0, 1, all); /* in the same epoch, after a lost connection */
+    expect_none (bench);
+    restart_from (bench, all);
+    hello (bench, 0, 1, all);
+    expect_none (bench);
+    hello (bench, 1, 0, 0); /* a process that was started anew */
+    expect_none (bench);
+    restart_from (bench, bench->facts_n);
+    hello (bench, 0, 1, all - 1); /* it joined in epoch 2 and heard nothing of it */
+    expect_none (bench);
+}
+
+static void who_was_told_of_a_fact_that_is_not_here_stops_everything (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    uint32_t all = bench->facts_n;
+    restart_from (bench, all - 1);
+    hello (bench, 1, 1, all - 1);
+    expect_none (bench);
+    hello (bench, 0, 1, all);
+    expect_doubt (bench, "host0 was told of fact 5 in epoch 1, which ends here with fact 4");
+    const struct fact_loss_told *told = &bench->facts[bench->facts_n - 1].of.loss_told;
+    assert_true (told->host == 0 && told->epoch == 1 && told->index == all);
+}
+
+static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    uint32_t all = bench->facts_n;
+    restart_from (bench, all - 1);
+    hello (bench, 0, 1, all);
+    uint32_t facts_n = bench->facts_n;
+    struct input inputs[] = { { .kind = IN_TICK },
+                              { .kind = IN_WORKER_EXITED, .host = 1 },
+                              { .kind = IN_CANCEL, .level = 1 } };
+    for (uint32_t i = 0; i < 3; i++) {
+        bench->now_ms += 1000000;
+        coord_step (bench->coord, &inputs[i], bench->now_ms, &bench->out);
+        collect (bench);
+    }
+    hello (bench, 1, 0, 0);
+    assert_true (bench->facts_n == facts_n && bench->said_n == 0);
+    bench->doubt[0] = '\0';
+    restart_from (bench, facts_n);
+    assert_int_equal (bench->facts_n, facts_n); /* not even a new epoch */
+    expect_doubt (bench, "host0 was told of fact 5");
+}
+
+/* The copy was gone on with before the worker came back: what it knows is of a history that did not happen here. */
+static void growing_past_what_was_lost_does_not_hide_it (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    uint32_t all = bench->facts_n;
+    restart_from (bench, all - 2); /* epoch 2 instead of a joining and the pass */
+    hello (bench, 1, 0, 0);
+    expect_none (bench);
+    restart_from (bench, bench->facts_n);
+    assert_true (bench->facts_n > all);
+    hello (bench, 0, 1, all);
+    expect_doubt (bench, "which ends here with fact 3");
+}
+
+static void an_epoch_that_is_not_here_is_told_by_any_message (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    struct msg beat = { .kind = MSG_HEARTBEAT };
+    tell (bench, 0, &beat, 2);
+    expect_doubt (bench,
+                  "host0 obeys the coordinator of epoch 2, and the last one here is of epoch 1: the run was gone on "
+                  "with from another copy of its folder");
+}
+
+/* The same epoch of another history: here the host never joined in it. */
+static void an_epoch_of_another_history_is_told_by_who_joined_in_it (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    restart_from (bench, bench->facts_n);
+    hello (bench, 1, 2, 3);
+    expect_doubt (bench, "host1 was told of fact 3 in epoch 2, in which it never joined here");
+}
+
+static void hold (struct bench *bench, enum msg_kind kind, struct attempt_key key)
+{
+    struct holding held = { .key = key, .state = ATTEMPT_ENDED };
+    struct msg msg = kind == MSG_HELLO ? hello_of (0, 0, 0) : (struct msg) { .kind = kind };
+    if (kind == MSG_RESULT)
+        msg.of.result = (struct result) { .key = key, .ending = ENDING_EXITED, .done = true };
+    if (kind == MSG_HELLO) {
+        msg.of.hello.holdings.items = &held;
+        msg.of.hello.holdings.n = 1;
+    } else if (kind == MSG_HEARTBEAT) {
+        msg.of.heartbeat.holdings.items = &held;
+        msg.of.heartbeat.holdings.n = 1;
+    }
+    tell (bench, 0, &msg, 0);
+}
+
+/* A worker that was started anew holds the results that it kept on its disk. */
+static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
+{
+    static const enum msg_kind kinds[] = { MSG_HELLO, MSG_HEARTBEAT, MSG_RESULT };
+    for (uint32_t i = 0; i < 3; i++) {
+        struct bench *bench = *state;
+        all_join (bench);
+        hold (bench, kinds[i], (struct attempt_key) { 0, PASS_ONCE, 1 });
+        struct text why;
+        assert_false (coord_doubted (bench->coord, &why));
+        hold (bench, kinds[i], (struct attempt_key) { 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
+        assert_false (coord_doubted (bench->coord, &why));
+        hold (bench, kinds[i], (struct attempt_key) { 0, PASS_ONCE, 2 });
+        expect_doubt (bench, "host0 holds attempt 2 of rung facts, which was never begun here");
+        close_bench (state);
+        open_bench (state);
+    }
+}
+
+int main (void)
+{
+#define T(test) cmocka_unit_test_setup_teardown (test, open_bench, close_bench)
+    const struct CMUnitTest tests[] = {
+        T (who_was_told_no_more_than_is_here_is_welcome),
+        T (who_was_told_of_a_fact_that_is_not_here_stops_everything),
+        T (nothing_follows_a_doubt_and_a_restart_finds_it),
+        T (growing_past_what_was_lost_does_not_hide_it),
+        T (an_epoch_that_is_not_here_is_told_by_any_message),
+        T (an_epoch_of_another_history_is_told_by_who_joined_in_it),
+        T (an_attempt_that_was_never_begun_here_is_evidence),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
