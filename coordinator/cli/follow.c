@@ -80,8 +80,8 @@ bool follow_has_journal (const struct follow *follow)
 
 static int hand_on (struct follow *follow, const struct fact *fact, struct err *err)
 {
-    if (fact->kind == FACT_LOSS_TOLD)
-        return run_facts_doubt (follow->dir.id, fact->of.loss_told.why, err);
+    if (run_facts_check (follow->dir.id, fact, err) != 0)
+        return -1;
     follow->fn (follow->owner, fact);
     return 0;
 }

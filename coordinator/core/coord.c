@@ -203,12 +203,6 @@ bool coord_ended (const struct coord *coord, uint32_t *exit_status)
     return coord->ended;
 }
 
-bool coord_doubted (const struct coord *coord, struct text *why)
-{
-    *why = coord->doubt;
-    return coord->doubt.len > 0;
-}
-
 uint64_t coord_run_clock_ms (const struct coord *coord)
 {
     return coord->clock_ms;

@@ -104,8 +104,6 @@ uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 /* The process of a joined worker; false: it is not joined. */
 bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
-/* A worker knew of what the journal lacks (FACT_LOSS_TOLD): nothing is decided any more. */
-bool coord_doubted (const struct coord *coord, struct text *why);
 uint64_t coord_run_clock_ms (const struct coord *coord);  /* at_ms of the last fact applied */
 /* Digest of the durable state, for tests: replay must rebuild exactly it. */
 struct digest;

@@ -216,6 +216,8 @@ static int replay_fact (void *owner, uint64_t index, struct text bytes, struct e
         err->code = ERR_DAMAGE;
         return err_prefix (err, "fact %llu of the journal", (unsigned long long) index);
     }
+    if (run_facts_check (replay->driver->dir.id, &fact, err) != 0)
+        return -1;
     coord_apply (replay->driver->coord, &fact);
     if (replay->driver->options.watch)
         replay->driver->options.watch (replay->driver->options.owner, fact.kind, bytes);
@@ -228,11 +230,8 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
     struct replay replay = { .driver = driver };
     int rc = journal_read (path, 0, replay_fact, &replay, err);
     arena_release (&replay.arena);
-    struct text why;
     if (rc == 0 && driver->recorded_index == 0)
         return err_set (err, ERR_DAMAGE, "%s holds no facts: the run was never opened", path);
-    if (rc == 0 && coord_doubted (driver->coord, &why))
-        return run_facts_doubt (driver->dir.id, why, err);
     return rc;
 }
 

@@ -120,6 +120,16 @@ class Journal(Damaged):
             with self.subTest(f"nothing says that there was one: {command}"):
                 self.says(self.lab.sliceup(command, bound_s=20), 3)
 
+    def test_the_whole_journal_of_another_run_is_that_of_another_run(self):
+        self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
+        other = self.lab.run_folder()
+        self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
+        for name in ("journal.db", "journal.db.mark"):
+            shutil.copy2(other / name, self.lab.run_folder() / name)
+        for command in READERS:
+            with self.subTest(command):
+                self.says(self.lab.sliceup(command, bound_s=20), 5, f"is that of run {other.name}")
+
     def test_a_damaged_run_does_not_hide_the_next(self):
         self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
         truncate(self.lab.run_folder() / "journal.db")
