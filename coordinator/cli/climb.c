@@ -112,7 +112,7 @@ static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
 }
 
 /* What is damaged is not gone on with: its sentence says what to do. */
-static void say_problem (struct cli *cli, const struct err *problem)
+static void say_problem (const struct cli *cli, const struct err *problem)
 {
     cli_fail (cli, problem);
     log_say (&cli->log, "its workers go on for a while and keep their results%s",
