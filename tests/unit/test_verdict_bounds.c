@@ -160,11 +160,14 @@ static void feed (struct bench *bench, const struct input *in)
     expect_bounded (bench);
 }
 
-static void say (struct bench *bench, uint32_t host, enum msg_kind kind)
+/* `knows`: of facts that the journal lacks, when it says hello. */
+static void say (struct bench *bench, uint32_t host, enum msg_kind kind, bool knows)
 {
     struct arena arena = { 0 };
     struct msg msg = { .kind = kind };
     stretch (msg_body (kind), &msg.of, host, &arena);
+    if (kind == MSG_HELLO && !knows)
+        msg.of.hello.told_epoch = msg.of.hello.told_index = 0;
     tell (bench, host, &msg);
     expect_bounded (bench);
     arena_release (&arena);
@@ -178,7 +181,7 @@ static void every_fact_fits_whatever_else_comes_in (void **state)
         struct bench bench;
         bench_open_with (&bench, of_a_slice);
         for (uint32_t host = 0; host < HOSTS; host++)
-            say (&bench, host, kind);
+            say (&bench, host, kind, false);
         for (uint32_t host = 0; host < HOSTS; host++)
             feed (&bench, &(struct input) { .kind = IN_WORKER_EXITED, .host = host, .text = longest });
         assert_true (coord_ended (bench.coord, NULL));
@@ -186,11 +189,22 @@ static void every_fact_fits_whatever_else_comes_in (void **state)
     }
 }
 
+static void what_a_worker_knows_and_the_journal_lacks_fits (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, of_a_slice);
+    say (&bench, 3, MSG_HELLO, true);
+    assert_int_equal (count (&bench, FACT_LOSS_TOLD), 1);
+    bench_close (&bench);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (every_fact_fits_whatever_a_worker_says),
         cmocka_unit_test (every_fact_fits_whatever_else_comes_in),
+        cmocka_unit_test (what_a_worker_knows_and_the_journal_lacks_fits),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
