@@ -105,12 +105,14 @@ class FirstMoments(lab.LabTest):
     def test_a_run_whose_journal_is_gone_is_not_taken_for_one_that_was_never_begun(self):
         self.passes(self.lab.sliceup("run", self.plan))
         run, = self.folders()
-        (run / "journal.db").unlink()
-        for words in (("status",), ("resume",)):
-            ended = self.lab.sliceup(*words)
-            self.assertEqual(3, ended.status, str(ended))
-            self.assertIn("no journal that tells of them", ended.err)
-        self.assertEqual("unreadable", self.listed()[0]["state"])
+        for gone, status, words, state in (("journal.db", 5, "is missing, and its mark", "damaged"),
+                                           ("journal.db.mark", 3, "no journal that tells of them", "unreadable")):
+            (run / gone).unlink()
+            for command in ("status", "resume"):
+                ended = self.lab.sliceup(command)
+                self.assertEqual(status, ended.status, str(ended))
+                self.assertIn(words, ended.err)
+            self.assertEqual(state, self.listed()[0]["state"])
         self.assertTrue((run / "receipt.json").exists())
 
 

@@ -245,6 +245,45 @@ static void a_mark_that_is_gone_or_not_whole_vouches_for_nothing (void **state)
     copy_release (&sound);
 }
 
+/* Of a run that was never begun, as who is killed while making its journal leaves it. */
+static void a_mark_alone_tells_of_a_journal_only_when_it_names_facts (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    bool any = true;
+    journal_close (journal_create (place->path, RUN_ID, &err));
+    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_false (any);
+    assert_int_equal (unlink (place->path), 0);
+    assert_false (journal_was_made (place->path));
+    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_false (any);
+    assert_int_equal (unlink (path_of (place, MARK)), 0);
+    make_killed (place->path, 1, FACTS);
+    assert_int_equal (unlink (place->path), 0);
+    assert_true (journal_was_made (place->path));
+    assert_int_equal (journal_has_facts (place->path, &any, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+}
+
+static void emptied (const struct place *place)
+{
+    change (place->path, "DELETE FROM fact");
+    change (place->path, "UPDATE meta SET value = 0 WHERE name = 'last'");
+}
+
+static void a_journal_that_was_emptied_is_not_one_that_was_never_begun (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    bool any = false;
+    make_killed (place->path, 1, FACTS);
+    emptied (place);
+    assert_int_equal (journal_has_facts (place->path, &any, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_non_null (strstr (err.text, "all up to fact 12"));
+}
+
 static void put_mark (const struct place *place, int slot, const char *run, const char *boot, uint64_t index,
                       const struct digest *chain)
 {
@@ -546,6 +585,8 @@ int main (void)
         IN_PLACE (what_is_missing_is_named_with_what_was_acknowledged),
         IN_PLACE (damage_beside_a_watcher_is_named_too),
         IN_PLACE (a_mark_that_is_gone_or_not_whole_vouches_for_nothing),
+        IN_PLACE (a_mark_alone_tells_of_a_journal_only_when_it_names_facts),
+        IN_PLACE (a_journal_that_was_emptied_is_not_one_that_was_never_begun),
         IN_PLACE (a_mark_of_another_run_or_history_is_told),
         IN_PLACE (what_nobody_was_told_of_may_vanish),
         IN_PLACE (a_mark_may_be_behind_and_never_ahead),
