@@ -105,7 +105,8 @@ class Trouble(Slurm):
         ladder = self.lab.ladder("slow.yaml", [rung])
         run = self.lab.start("run", self.slice(ladder=str(ladder), limits={"lost": "6s", "orphan": "9s", "exit": "15s"}))
         lab.wait_for(lambda: run.process.poll() is not None or (self.lab.count("pass-began") and all(
-            any(words[0] == "sleep" for words in host.processes().values()) for host in self.lab.hosts)), "the program on every host", 90)
+            any(words[0] == "sleep" for words in host.processes().values()) for host in self.lab.hosts)),
+                     lambda: f"the program on every host; the run said:\n{run.out}", 90)
         self.assertIsNone(run.process.poll(), run.out)
         return run
 

@@ -40,14 +40,14 @@ FACTS = {name: number for number, name in enumerate(
 
 
 def wait_for(condition, what, bound_s=60):
-    """The first true value of condition(), polled; AssertionError naming `what` after bound_s."""
+    """The first true value of condition(), polled; AssertionError naming `what` (a text, or what makes one then) after bound_s."""
     end = time.monotonic() + bound_s
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"waited {bound_s} s for {what}")
+            raise AssertionError(f"waited {bound_s} s for {what() if callable(what) else what}")
         select.select([], [], [], 0.05)
 
 
