@@ -237,6 +237,7 @@ void driver_each_pass (void *owner)
     struct driver *driver = owner;
     driver->now_ms = clock_boot_ms ();
     driver->more = false;
+    driver_release_held (driver); /* what the last pass left: no event follows for it */
     struct share control = share_of (CONTROL_A_PASS, PASS_MS);
     take_channel (driver, LINK_CONTROL, &control);
     struct share bulk = share_of (BULK_A_PASS, PASS_MS);
