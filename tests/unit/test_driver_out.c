@@ -1,6 +1,221 @@
 /* links: coordinator_io simulated */
 #include "tests/unit/driver_fixture.h"
 
+#include "common/base/digest.h"
+
+/* ---- effects wait for the facts before them ---- */
+
+static void nothing_is_said_before_it_is_durable (void **state)
+{
+    struct stage *stage = *state;
+    stage_start (stage);
+    stage_key (stage, 0);
+    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_hears (stage, 0, MSG_REHELLO); /* it is connected: what is said from here on would arrive */
+    stage_settle (stage);
+    uint64_t before = stage->driver->recorded_index;
+    disk_stalls = true;
+    stage_says (stage, 0, stage_hello (stage, 0));
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage->driver->coord->joined_n;)
+        assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
+    assert_true (stage_run (stage, 200));
+    assert_int_equal (stage_heard (stage, 0, MSG_WELCOME), 0);
+    assert_true (stage->driver->held.n > 0);
+    disk_stalls = false;
+    stage_hears (stage, 0, MSG_WELCOME);
+    assert_int_equal (stage->actors[0].told, before + 1); /* and it says of which fact it was sure */
+    assert_int_equal (stage_recorded (stage).of[FACT_HOST_JOINED], 1);
+}
+
+static void nobody_is_let_in_before_it_is_durable (void **state)
+{
+    struct stage *stage = *state;
+    struct link_keys keys;
+    stage_start (stage);
+    stage_settle (stage);
+    link_keys_make (&keys);
+    disk_stalls = true;
+    driver_key (stage->driver, 0, text_of (keys.public_key));
+    assert_true (stage->driver->coord->hosts[0].keyed);
+    assert_true (stage_run (stage, 100));
+    struct held *held = held_ready (&stage->driver->held, UINT64_MAX);
+    while (held && (held->kind != HELD_EFFECT || held->effect != FX_ADMIT)) { /* only publishing goes before it */
+        assert_int_equal (held->kind, HELD_PUBLISH);
+        held_done (&stage->driver->held);
+        held = held_ready (&stage->driver->held, UINT64_MAX);
+    }
+    assert_non_null (held);
+    assert_int_equal (held->after_index, stage->driver->recorded_index);
+    assert_true (text_is (held->bytes, keys.public_key));
+    disk_stalls = false;
+    stage_settle (stage);
+}
+
+static void what_is_said_comes_in_its_order (void **state)
+{
+    struct stage *stage = *state;
+    stage_start (stage);
+    stage_join (stage, 0);
+    stage_hears (stage, 0, MSG_RUN);
+    stage_hears (stage, 1, MSG_RUN);
+    assert_int_equal (stage_recorded (stage).of[FACT_PASS_BEGAN], 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal (stage->actors[i].heard[0], MSG_WELCOME);
+        assert_int_equal (stage->actors[i].heard[1], MSG_RUN);
+    }
+}
+
+/* Heartbeats are told to monitors only: they are no part of the journal, and do not fill memory while a disk stalls. */
+static void soft_facts_are_not_recorded_and_not_kept_without_end (void **state)
+{
+    struct stage *stage = *state;
+    struct input in = { .kind = IN_WORKER_STEP, .text = TEXT_LIT ("copy") };
+    stage_start (stage);
+    stage_settle (stage);
+    uint64_t recorded = stage->driver->recorded_index;
+    disk_stalls = true;
+    driver_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    for (uint32_t i = 0; i < 70000; i++)
+        driver_step (stage->driver, &in);
+    assert_int_equal (stage->driver->recorded_index, recorded + 1); /* the key */
+    assert_in_range (stage->driver->held.n, 60000, 69000);
+    stage_stop (stage);
+    assert_int_equal (stage_recorded (stage).of[FACT_HOST_STEPPED], 0);
+}
+
+/* ---- what cannot be recorded ---- */
+
+static void a_disk_that_fails_ends_it_without_another_word (void **state)
+{
+    struct stage *stage = *state;
+    struct err problem = { 0 }, err = { 0 };
+    uint32_t exit_status = 0;
+    stage_start (stage);
+    stage_key (stage, 0);
+    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_hears (stage, 0, MSG_REHELLO);
+    stage_settle (stage);
+    disk_fails = true;
+    stage_says (stage, 0, stage_hello (stage, 0));
+    stage_leave (stage);
+    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_int_equal (exit_status, 3);
+    assert_int_not_equal (problem.code, ERR_NONE);
+    assert_non_null (strstr (problem.text, "journal"));
+    struct input in = { .kind = IN_CANCEL, .level = 1 };
+    struct digest before, after;
+    coord_digest (stage->driver->coord, &before);
+    driver_step (stage->driver, &in); /* it takes nothing in either */
+    coord_digest (stage->driver->coord, &after);
+    assert_memory_equal (&before, &after, sizeof before);
+    stage_linger (stage, 200);
+    assert_int_equal (stage_heard (stage, 0, MSG_WELCOME), 0);
+    disk_fails = false;
+    stage_stop (stage);
+    assert_true (stage_has_file (stage, "coordinator.key"));
+
+    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage->facts[FACT_HOST_KEYED], 1); /* what came after may be there or not: nobody heard of it */
+    assert_false (driver_ended (stage->driver, NULL, NULL));
+}
+
+/* A worker that was told of more than is recorded: who else comes is told nothing, and nobody goes on with the run. */
+static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **state)
+{
+    struct stage *stage = *state;
+    struct err problem = { 0 }, err = { 0 };
+    uint32_t exit_status = 0;
+    stage_start (stage);
+    stage_join (stage, 1);
+    stage_key (stage, 1);
+    stage_says (stage, 1, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_hears (stage, 1, MSG_REHELLO); /* it is connected */
+    actor_take (&stage->actors[0]);
+    uint32_t heard = stage->actors[0].heard_n;
+    struct msg knows_more = stage_hello (stage, 0), stranger = stage_hello (stage, 1);
+    knows_more.of.hello.told_epoch = stage->actors[0].epoch;
+    knows_more.of.hello.told_index = stage->driver->recorded_index + 1;
+    stage_says (stage, 0, knows_more);
+    stage_leave (stage);
+    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_true (clock_boot_ms () < stage->driver->leave_by_ms); /* it waits for no worker */
+    assert_int_equal (exit_status, 5);
+    assert_int_equal (problem.code, ERR_DAMAGE);
+    assert_non_null (strstr (problem.text, "lacks what was acknowledged: host0 was told of fact"));
+    stranger.of.hello.version = TEXT_LIT ("9.9.9"); /* who is refused else, whatever the run's state is */
+    stage_says (stage, 1, stranger);
+    stage_linger (stage, 200);
+    actor_take (&stage->actors[0]);
+    actor_take (&stage->actors[1]);
+    assert_int_equal (stage->actors[0].heard_n, heard);
+    assert_int_equal (stage->actors[1].heard_n, 1);
+    stage_stop (stage);
+    assert_int_equal (stage_recorded (stage).last, FACT_LOSS_TOLD);
+    assert_int_equal (stage_recorded (stage).of[FACT_LOSS_TOLD], 1);
+    assert_int_equal (stage_resume (stage, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+}
+
+static void a_fact_out_of_its_bounds_is_where_it_stops (void **state)
+{
+    struct stage *stage = *state;
+    struct err problem = { 0 };
+    uint32_t exit_status = 0;
+    stage_start (stage);
+    stage_settle (stage);
+    struct outbox *out = &stage->driver->outbox;
+    char longer[4096];
+    memset (longer, 'x', sizeof longer);
+    struct fact *fact = outbox_fact (out, FACT_HOST_KEYED);
+    fact->index = stage->driver->recorded_index + 1;
+    fact->of.host_keyed.public_key = (struct text) { longer, sizeof longer };
+    outbox_effect (out, FX_END)->exit_status = 0;
+    driver_take_outbox (stage->driver);
+    driver_release_held (stage->driver);
+    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_int_equal (exit_status, 3); /* and not how the effect behind it says */
+    assert_int_equal (problem.code, ERR_LIMIT);
+    assert_non_null (strstr (problem.text, fact_name (FACT_HOST_KEYED)));
+    stage_stop (stage);
+    assert_int_equal (stage_recorded (stage).of[FACT_HOST_KEYED], 0);
+    assert_int_equal (stage_recorded (stage).of[FACT_EPOCH_BEGAN], 1);
+}
+
+static void what_is_too_large_is_not_sent (void **state)
+{
+    struct stage *stage = *state;
+    stage_start (stage);
+    stage_join (stage, 1);
+    char *longer = mem_alloc (MSG_MAX_BYTES);
+    memset (longer, 'x', MSG_MAX_BYTES);
+    struct msg too_large = { .kind = MSG_SHUTDOWN }, small = { .kind = MSG_RESULT_ACK };
+    too_large.of.shutdown.why = (struct text) { longer, MSG_MAX_BYTES };
+    outbox_effect (&stage->driver->outbox, FX_SEND)->msg = &too_large;
+    outbox_effect (&stage->driver->outbox, FX_SEND)->msg = &small;
+    driver_take_outbox (stage->driver);
+    driver_release_held (stage->driver);
+    mem_free (longer);
+    stage_hears (stage, 0, MSG_RESULT_ACK);
+    assert_int_equal (stage_heard (stage, 0, MSG_SHUTDOWN), 0);
+    assert_non_null (strstr (stage->log_text, "larger than 65536 bytes"));
+}
+
+/* ---- effects that lead to steps, and how many at a time ---- */
+
+/* A key that is none: the host is lost by what the effect of its key led to. */
+static void an_effect_may_lead_to_further_facts (void **state)
+{
+    struct stage *stage = *state;
+    stage_start (stage);
+    driver_key (stage->driver, 0, TEXT_LIT ("this is no key"));
+    driver_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    stage_until (stage, FACT_HOST_LOST, 1);
+    stage_settle (stage);
+    assert_int_equal (stage->facts[FACT_HOST_KEYED], 2);
+    assert_int_equal (stage_recorded (stage).of[FACT_HOST_LOST], 1);
+    assert_false (stage->driver->releasing);
+}
+
 static void hold_many (struct driver *driver, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -8,6 +223,28 @@ static void hold_many (struct driver *driver, uint32_t n)
         held->kind = HELD_PUBLISH;
         held_own (held, TEXT_LIT ("to nobody"));
     }
+}
+
+static void effects_take_no_more_than_their_share_of_a_pass (void **state)
+{
+    struct stage *stage = *state;
+    enum { MANY = 20000, A_PASS = 8192 };
+    stage_start (stage);
+    stage_settle (stage);
+    struct driver *driver = stage->driver;
+    hold_many (driver, MANY);
+    assert_false (driver_is_behind (driver));
+    driver_release_held (driver);
+    assert_true (driver_is_behind (driver));
+    assert_in_range (driver->held.n, MANY - A_PASS, MANY);
+    uint32_t left = driver->held.n;
+    driver_release_held (driver); /* in the same pass, for whatever came meanwhile */
+    assert_int_equal (driver->held.n, left);
+    driver->more = false;
+    driver_end_pass (driver);
+    assert_true (driver->more); /* the next one comes at once */
+    driver_release_held (driver);
+    assert_in_range (driver->held.n, left > A_PASS ? left - A_PASS : 0, left);
 }
 
 /* What a pass left needs no event to go on: nothing becomes durable, nobody says anything, and no time runs out. */
@@ -28,6 +265,16 @@ static void effects_that_were_left_go_on_by_themselves (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        STAGE_TEST (nothing_is_said_before_it_is_durable),
+        STAGE_TEST (nobody_is_let_in_before_it_is_durable),
+        STAGE_TEST (what_is_said_comes_in_its_order),
+        STAGE_TEST (soft_facts_are_not_recorded_and_not_kept_without_end),
+        STAGE_TEST (a_disk_that_fails_ends_it_without_another_word),
+        STAGE_TEST (a_journal_that_lacks_what_a_worker_knows_is_where_it_stops),
+        STAGE_TEST (a_fact_out_of_its_bounds_is_where_it_stops),
+        STAGE_TEST (what_is_too_large_is_not_sent),
+        STAGE_TEST (an_effect_may_lead_to_further_facts),
+        STAGE_TEST (effects_take_no_more_than_their_share_of_a_pass),
         STAGE_TEST (effects_that_were_left_go_on_by_themselves),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

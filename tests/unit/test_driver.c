@@ -1,0 +1,196 @@
+/* links: coordinator_io simulated */
+#include "tests/unit/driver_fixture.h"
+
+/* ---- opening ---- */
+
+static void a_new_run_is_recorded_and_can_be_reached (void **state)
+{
+    struct stage *stage = *state;
+    struct run_hub at = { 0 };
+    struct err err = { 0 };
+    stage_start (stage);
+    stage_settle (stage);
+    assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
+    assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 1);
+    assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
+    assert_int_equal (at.control_port, hub_port (driver_hub (stage->driver), LINK_CONTROL));
+    assert_int_equal (at.bulk_port, hub_port (driver_hub (stage->driver), LINK_BULK));
+    assert_int_equal (at.events_port, hub_events_port (driver_hub (stage->driver)));
+    assert_true (stage_has_file (stage, "coordinator.key"));
+    assert_true (stage_has_file (stage, "monitor.key"));
+    assert_false (driver_ended (stage->driver, NULL, NULL));
+    stage_stop (stage);
+    assert_int_equal (stage_recorded (stage).of[FACT_RUN_OPENED], 1);
+}
+
+/* ---- resuming ---- */
+
+static void a_resumed_run_is_the_one_of_before (void **state)
+{
+    struct stage *stage = *state;
+    struct run_hub before = { 0 }, after = { 0 };
+    struct err err = { 0 };
+    stage_start (stage);
+    stage_join (stage, 0);
+    stage_hears (stage, 0, MSG_RUN);
+    assert_int_equal (run_hub_load (&stage->dir, &before, &err), 0);
+    stage_stop (stage);
+    stage->actors[0].heard_n = 0;
+
+    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage->facts[FACT_RUN_OPENED], 1); /* what was before is told as well */
+    assert_int_equal (stage->facts[FACT_HOST_JOINED], 2);
+    stage_settle (stage);
+    assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 2);
+    assert_int_equal (coord_epoch (driver_coord (stage->driver)), 2);
+    assert_int_equal (run_hub_load (&stage->dir, &after, &err), 0);
+    assert_int_equal (after.control_port, before.control_port);
+    assert_int_equal (after.bulk_port, before.bulk_port);
+    assert_int_equal (after.events_port, before.events_port);
+    assert_string_equal (after.public_key, before.public_key);
+
+    /* Nobody is keyed again: the same connection comes back by itself. */
+    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_hears (stage, 0, MSG_REHELLO);
+    stage_says (stage, 0, stage_hello (stage, 0));
+    stage_hears (stage, 0, MSG_WELCOME);
+    assert_int_equal (stage->actors[0].epoch, 2);
+}
+
+/* Its chain holds, and yet it is nothing that a coordinator wrote. */
+static void a_fact_that_cannot_be_read_is_damage (void **state)
+{
+    struct stage *stage = *state;
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    stage_start (stage);
+    stage_stop (stage);
+    struct journal *journal = journal_open (run_dir_path (&stage->dir, "journal.db", path), &err);
+    assert_non_null (journal);
+    journal_append (journal, 3, FACT_HOST_LOST, 0, 0, TEXT_LIT ("no fact"));
+    journal_close (journal);
+    assert_int_equal (stage_resume (stage, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_non_null (strstr (err.text, "fact 3"));
+}
+
+static void a_run_that_was_never_opened_is_damage (void **state)
+{
+    struct stage *stage = *state;
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    journal_close (journal_create (run_dir_path (&stage->dir, "journal.db", path), stage->dir.id, &err));
+    assert_int_equal (stage_resume (stage, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_non_null (strstr (err.text, "never opened"));
+}
+
+/* ---- leaving ---- */
+
+/* Until it ended. False: it left at that. */
+static bool cancel (struct stage *stage)
+{
+    bool stays = true;
+    driver_cancel (stage->driver, 1);
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !driver_ended (stage->driver, NULL, NULL);) {
+        stays = stage_run (stage, STAGE_STEP_MS);
+        assert_true (clock_boot_ms () < end);
+    }
+    return stays;
+}
+
+static void it_leaves_when_its_workers_are_gone (void **state)
+{
+    struct stage *stage = *state;
+    struct err problem;
+    uint32_t exit_status = 0;
+    stage_start (stage);
+    stage_join (stage, 1);
+    assert_true (cancel (stage)); /* one is still there */
+    assert_true (stage_run (stage, 200));
+    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_int_equal (exit_status, 130);
+    assert_int_equal (problem.code, ERR_NONE);
+    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_hears (stage, 0, MSG_SHUTDOWN);
+    struct msg bye = { .kind = MSG_BYE };
+    assert_true (stage_offer (stage, 0, &bye));
+    stage_leave (stage);
+    assert_true (clock_boot_ms () < stage->driver->leave_by_ms);
+    stage_stop (stage);
+    assert_int_equal (stage_recorded (stage).of[FACT_RUN_ENDED], 1);
+    assert_false (stage_has_file (stage, "coordinator.key"));
+    assert_false (stage_has_file (stage, "monitor.key"));
+    assert_false (stage_has_file (stage, "hub.json"));
+}
+
+static void it_waits_for_nobody_without_end (void **state)
+{
+    struct stage *stage = *state;
+    enum { LEAVE_MS = 10000, SOONER_MS = 300 };
+    stage_start (stage);
+    stage_join (stage, 1);
+    uint64_t began_ms = clock_boot_ms ();
+    assert_true (cancel (stage));
+    assert_in_range (stage->driver->leave_by_ms, began_ms + LEAVE_MS, clock_boot_ms () + LEAVE_MS);
+    uint64_t by_ms = stage->driver->leave_by_ms = clock_boot_ms () + SOONER_MS;
+    stage_leave (stage);
+    assert_true (clock_boot_ms () >= by_ms);
+}
+
+/* Its end is recorded; whoever resumes it is told how it ended, and no port is bound for that. */
+static void a_run_that_is_over_is_over_at_once (void **state)
+{
+    struct stage *stage = *state;
+    struct err err = { 0 };
+    uint32_t exit_status = 0;
+    stage_start (stage);
+    assert_false (cancel (stage)); /* nobody ever came */
+    stage_stop (stage);
+    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_true (driver_ended (stage->driver, &exit_status, NULL));
+    assert_int_equal (exit_status, 130);
+    assert_null (driver_hub (stage->driver));
+    stage_stop (stage);
+    assert_int_equal (stage_recorded (stage).of[FACT_EPOCH_BEGAN], 1);
+}
+
+/* The third level: it goes, whoever is there and whatever was not said. The run can be taken up again. */
+static void it_can_be_made_to_leave_at_once (void **state)
+{
+    struct stage *stage = *state;
+    struct err err = { 0 };
+    uint32_t exit_status = 0;
+    stage_start (stage);
+    stage_join (stage, 0);
+    stage_hears (stage, 0, MSG_RUN);
+    uint32_t heard = stage->actors[0].heard_n;
+    driver_cancel (stage->driver, 3);
+    assert_true (driver_ended (stage->driver, &exit_status, NULL));
+    assert_int_equal (exit_status, 130);
+    stage_leave (stage);
+    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_linger (stage, 200);
+    stage_heard (stage, 0, MSG_CANCEL);
+    assert_true (stage->actors[0].heard_n <= heard + 1); /* at most the word that it is to stop */
+    stage_stop (stage);
+    assert_true (stage_has_file (stage, "coordinator.key"));
+    assert_true (stage_has_file (stage, "hub.json"));
+    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_false (driver_ended (stage->driver, NULL, NULL));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        STAGE_TEST (a_new_run_is_recorded_and_can_be_reached),
+        STAGE_TEST (a_resumed_run_is_the_one_of_before),
+        STAGE_TEST (a_fact_that_cannot_be_read_is_damage),
+        STAGE_TEST (a_run_that_was_never_opened_is_damage),
+        STAGE_TEST (it_leaves_when_its_workers_are_gone),
+        STAGE_TEST (it_waits_for_nobody_without_end),
+        STAGE_TEST (a_run_that_is_over_is_over_at_once),
+        STAGE_TEST (it_can_be_made_to_leave_at_once),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
