@@ -145,7 +145,9 @@ static void a_run_that_is_over_is_over_at_once (void **state)
     struct err err = { 0 };
     uint32_t exit_status = 0;
     stage_start (stage);
-    assert_false (cancel (stage)); /* nobody ever came */
+    (void) cancel (stage);
+    stage_leave (stage); /* nobody ever came */
+    assert_true (clock_boot_ms () < stage->driver->leave_by_ms);
     stage_stop (stage);
     assert_int_equal (stage_resume (stage, &err), 0);
     assert_true (driver_ended (stage->driver, &exit_status, NULL));
