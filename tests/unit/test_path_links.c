@@ -1,0 +1,120 @@
+/* links: base */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/path_links.h"
+
+/* "<top>/a" and what follows it. */
+struct tree { char top[64], said[1024]; };
+
+static const char *path_of (const struct tree *tree, const char *name)
+{
+    static char paths[4][256];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf (path, sizeof paths[0], "%s/%s", tree->top, name);
+    return path;
+}
+
+static int make (void **state)
+{
+    static struct tree tree;
+    char real[64];
+    strcpy (tree.top, "/tmp/sliceup-links-XXXXXX");
+    *state = &tree;
+    if (!mkdtemp (tree.top) || !realpath (tree.top, real))
+        return -1;
+    strcpy (tree.top, real);
+    return mkdir (path_of (&tree, "real"), 0755) || mkdir (path_of (&tree, "real/deep"), 0755);
+}
+
+static int clean (void **state)
+{
+    static const char *const names[] = { "real/deep/back", "real/deep", "real", "one", "two", "loop", "gone" };
+    const struct tree *tree = *state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (unlink (path_of (tree, names[i])) != 0)
+            (void) rmdir (path_of (tree, names[i]));
+    return rmdir (tree->top);
+}
+
+static int say (void *owner, const char *link, struct err *err)
+{
+    struct tree *tree = owner;
+    size_t len = strlen (tree->said), top = strlen (tree->top);
+    (void) err;
+    snprintf (tree->said + len, sizeof tree->said - len, "%s ", strncmp (link, tree->top, top) == 0 ? link + top : link);
+    return 0;
+}
+
+static void expect (struct tree *tree, const char *path, const char *said)
+{
+    struct err err = { 0 };
+    tree->said[0] = '\0';
+    assert_int_equal (path_links_each (path, say, tree, &err), 0);
+    assert_string_equal (tree->said, said);
+}
+
+static void each_link_is_told_with_its_own_place (void **state)
+{
+    struct tree *tree = *state;
+    assert_int_equal (symlink ("real", path_of (tree, "one")), 0);
+    assert_int_equal (symlink (path_of (tree, "one/deep"), path_of (tree, "two")), 0);
+    assert_int_equal (symlink ("../..", path_of (tree, "real/deep/back")), 0);
+    expect (tree, path_of (tree, "real/deep"), "");
+    expect (tree, path_of (tree, "one"), "/one ");
+    expect (tree, path_of (tree, "one//deep/"), "/one ");
+    expect (tree, path_of (tree, "two/x"), "/two /one ");
+    expect (tree, path_of (tree, "two/back/one/deep"), "/two /one /real/deep/back /one ");
+    expect (tree, path_of (tree, "real/../one/."), "/one ");
+}
+
+static void what_is_not_there_ends_the_way (void **state)
+{
+    struct tree *tree = *state;
+    assert_int_equal (symlink ("nowhere/at/all", path_of (tree, "gone")), 0);
+    expect (tree, path_of (tree, "gone/x"), "/gone ");
+    expect (tree, path_of (tree, "never/x"), "");
+    expect (tree, "/", "");
+}
+
+static void a_relative_path_begins_where_this_process_stands (void **state)
+{
+    struct tree *tree = *state;
+    char before[256];
+    assert_non_null (getcwd (before, sizeof before));
+    assert_int_equal (symlink ("real", path_of (tree, "one")), 0);
+    assert_int_equal (chdir (tree->top), 0);
+    expect (tree, "one/deep", "/one ");
+    assert_int_equal (chdir (before), 0);
+}
+
+static void links_without_end_are_refused (void **state)
+{
+    struct tree *tree = *state;
+    struct err err = { 0 };
+    assert_int_equal (symlink ("loop", path_of (tree, "loop")), 0);
+    tree->said[0] = '\0';
+    assert_int_equal (path_links_each (path_of (tree, "loop"), say, tree, &err), -1);
+    assert_int_equal (err.code, ERR_LIMIT);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (each_link_is_told_with_its_own_place, make, clean),
+        cmocka_unit_test_setup_teardown (what_is_not_there_ends_the_way, make, clean),
+        cmocka_unit_test_setup_teardown (a_relative_path_begins_where_this_process_stands, make, clean),
+        cmocka_unit_test_setup_teardown (links_without_end_are_refused, make, clean),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
