@@ -14,6 +14,7 @@ struct conf_options {
     const char *share_dir;      /* where the shipped configs/ and canaries are */
     const char *program;        /* path of this executable, beside which its worker lies; NULL: not known */
     const char *home;           /* SLICEUP_HOME, absolute */
+    const char *home_named;     /* the same as the user gave it; NULL: nobody did */
     const char *profile;        /* override by name or path; NULL: as the slice says. Same for the next two */
     const char *ladder;
     const char *pins;

@@ -3,19 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/path_links.h"
 #include "common/conf/json.h"
 
-int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source)
+static void note (struct draft *draft, struct text path)
 {
-    if (source_read (source, kind, draft->options->share_dir, at, draft->problems) != 0)
-        return -1;
     if (draft->read.n == draft->read.room) {
         struct text *more = arena_array (draft->arena, draft->read.room = 2 * draft->read.room + 8, sizeof *more);
         if (draft->read.n)
             memcpy (more, draft->read.items, draft->read.n * sizeof *more);
         draft->read.items = more;
     }
-    draft->read.items[draft->read.n++] = source->ref.path;
+    draft->read.items[draft->read.n++] = path;
+}
+
+static int note_link (void *owner, const char *link, struct err *err)
+{
+    struct draft *draft = owner;
+    (void) err;
+    note (draft, text_copy (draft->arena, text_of (link)));
+    return 0;
+}
+
+/* What cannot be followed cannot be read either, and that is told. */
+void draft_note_links (struct draft *draft, const char *path)
+{
+    (void) path_links_each (path, note_link, draft, NULL);
+}
+
+int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source)
+{
+    if (source_read (source, kind, draft->options->share_dir, at, draft->problems) != 0)
+        return -1;
+    note (draft, source->ref.path);
+    draft_note_links (draft, source->shown);
     return 0;
 }
 

@@ -22,7 +22,7 @@ struct draft {
     bool reduced;                       /* hosts were taken out: by `exclude`, --hosts or --exclude */
     const struct frontend *frontend;    /* NULL: not known */
     var_list profile_args;
-    struct { struct text *items; uint32_t n, room; } read; /* paths of the configuration files that were read */
+    struct { struct text *items; uint32_t n, room; } read; /* configuration files that were read, and links that lead to them or to programs */
     bool needs_pins;                    /* some rung wants the environment */
     bool ladder_good, profile_good;
 };
@@ -67,6 +67,8 @@ int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once
 /* Every group must be a host set, whether it is used or not. */
 void draft_groups (struct draft *draft);
 
+/* Notes the links through which a path of this machine leads in `read`. */
+void draft_note_links (struct draft *draft, const char *path);
 /* source_read, for a file of the configuration: it is noted in `read`. */
 int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source);
 /* Reads and parses the file that a reference names; NULL: reported. */

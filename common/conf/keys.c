@@ -90,7 +90,7 @@ static const struct key from_keys[FROM_KEYS] = {
 };
 
 static const struct key start_keys[START_KEYS] = {
-    [START_DIRECTORY] = { "directory", KEY_FOLDER, 2, PATH_MAX_BYTES / 2, .fallback = "/var/tmp/sliceup",
+    [START_DIRECTORY] = { "directory", KEY_FOLDER, 2, PATH_MAX_BYTES / 2, .fallback = START_DIRECTORY_DEFAULT,
         .help = "On every host: the worker that was brought there, its folder of each run, environments. Made with "
                 "mode 0700." },
     [START_DEADLINE] = { "deadline", KEY_DURATION, SECOND, HOUR, .fallback = "60s",

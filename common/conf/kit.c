@@ -96,6 +96,7 @@ static int read_file (struct kit_draft *kit, struct text folder, struct text nam
     at.text = below (kit->draft, folder, name);
     if (source_read (&source, &module_kind, kit->draft->options->share_dir, &at, kit->draft->problems) != 0)
         return -1;
+    draft_note_links (kit->draft, source.shown);
     return add_file (kit, text_copy (kit->draft->arena, name), &source);
 }
 

@@ -83,6 +83,18 @@ static void add_ssh (struct draft *draft)
         add (draft, ssh->identities.items[i]);
 }
 
+/* Whoever asks for it expects to find there what programs wrote. */
+static void check_writable (struct draft *draft)
+{
+    const struct cache_plan *plan = &draft->plan.cache;
+    for (uint32_t i = 0; i < plan->writable.n; i++)
+        for (uint32_t k = 0; k < plan->protected.n && k < PROTECTED_MAX; k++)
+            if (path_is_below (text_copy (draft->arena, plan->writable.items[i]).ptr, plan->protected.items[k].ptr))
+                problem_at (draft->problems, draft->root, "cache.writable %.*s lies in %.*s, which sliceup itself uses, so no "
+                            "program could write there; expected a folder apart from it",
+                            TEXT_ARG (plan->writable.items[i]), TEXT_ARG (plan->protected.items[k]));
+}
+
 static void check_room (struct draft *draft)
 {
     struct cache_plan *plan = &draft->plan.cache;
@@ -101,6 +113,8 @@ void draft_protected (struct draft *draft)
     if (plan->mode == CACHE_OFF || plan->mode == CACHE_NONE)
         return;
     plan->protected.items = arena_array (draft->arena, PROTECTED_MAX, sizeof *plan->protected.items);
+    if (draft->options->home_named)
+        draft_note_links (draft, draft->options->home_named);
     add (draft, text_of (draft->options->home));
     add (draft, text_of (draft->options->share_dir));
     add_with_folder (draft, text_of (draft->options->program));
@@ -113,4 +127,5 @@ void draft_protected (struct draft *draft)
     for (uint32_t i = 0; i < draft->read.n; i++)
         add (draft, draft->read.items[i]);
     check_room (draft);
+    check_writable (draft);
 }

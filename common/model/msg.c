@@ -93,7 +93,7 @@ static const struct field cache_order_fields[] = {
     F_U64 (9, struct cache_order, lease_ms, LEASE_MAX_MS),
     F_TEXTS (10, struct cache_order, writable, WRITABLE_MAX, PATH_MAX_BYTES),
     F_TEXTS (11, struct cache_order, protected, PROTECTED_MAX, PATH_MAX_BYTES),
-    F_TEXT (12, struct cache_order, hidden, PATH_MAX_BYTES),
+    F_TEXTS (12, struct cache_order, hidden, HIDDEN_MAX, PATH_MAX_BYTES),
     F_U32S (13, struct cache_order, trust, TRUST_MAX, TRUST_UID_MAX),
 };
 static const struct record cache_order_record = RECORD ("cache", struct cache_order, cache_order_fields);

@@ -91,7 +91,7 @@ struct cache_order {
     bool overlay;
     uint64_t lease_ms;      /* WRITER: term; the program starts when the lease is held, and is dead before it ends */
     LIST_OF (struct text) writable, protected; /* struct cache_plan */
-    struct text hidden;     /* a folder that the program should not even see, but what is its worker's; empty: none */
+    text_list hidden;       /* folders that the program should not even see, but what is its worker's */
     uid_list trust;
 };
 

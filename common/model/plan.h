@@ -13,7 +13,7 @@
 enum { RUNGS_MAX = 64, ID_MAX_BYTES = 63, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096, ARGV_MAX = 32, VARS_MAX = 128,
        SIGNATURES_MAX = 256, AXIS_NAMES_MAX = MESH_AXES_MAX, NAME_MAX_BYTES = 255, WORD_MAX_BYTES = 127,
        SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20,
-       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, TRUST_MAX = 16,
+       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, HIDDEN_MAX = 4, TRUST_MAX = 16,
        SIGNATURE_TEXTS_MAX = 4, BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff,
        DRIFT_RULES_MAX = 128, RETRIES_MAX = 5 };
 
@@ -65,6 +65,7 @@ struct slurm_plan {
 };
 
 /* How workers get onto hosts that are not this machine, and find their way back. */
+#define START_DIRECTORY_DEFAULT "/var/tmp/sliceup" /* of a worker, on its host */
 struct start_plan {
     struct text directory;      /* on each host: bundles, the worker's own folder of each run, files that travelled */
     struct text address;        /* of the coordinator as hosts reach it; empty: found on the way (ssh) or this host's name */

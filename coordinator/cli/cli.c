@@ -119,21 +119,25 @@ static int make_home (const char *wanted, struct err *err)
 }
 
 /* --home, SLICEUP_HOME, XDG_STATE_HOME/sliceup, ~/.local/state/sliceup: the first that is set. */
-static int find_home (const char *option, char out[PATH_BYTES], struct err *err)
+static int name_home (const char *option, char wanted[PATH_BYTES], struct err *err)
 {
     const char *set = option ? option : getenv ("SLICEUP_HOME");
     const char *state = getenv ("XDG_STATE_HOME"), *home = getenv ("HOME");
-    char wanted[PATH_BYTES];
     if (option && option[0] == '\0')
         return err_set (err, ERR_USAGE, "--home: which directory? usage: --home DIR");
     if (set && set[0])
-        snprintf (wanted, sizeof (wanted), "%s", set);
+        snprintf (wanted, PATH_BYTES, "%s", set);
     else if (state && state[0] == '/')
-        snprintf (wanted, sizeof (wanted), "%s/sliceup", state);
+        snprintf (wanted, PATH_BYTES, "%s/sliceup", state);
     else if (home && home[0] == '/')
-        snprintf (wanted, sizeof (wanted), "%s/.local/state/sliceup", home);
+        snprintf (wanted, PATH_BYTES, "%s/.local/state/sliceup", home);
     else
         return err_set (err, ERR_USAGE, "no place for runs: give --home DIR, or set SLICEUP_HOME or HOME");
+    return 0;
+}
+
+static int find_home (const char *wanted, char out[PATH_BYTES], struct err *err)
+{
     if (make_home (wanted, err) < 0)
         return -1;
     char *real = realpath (wanted, NULL);
@@ -191,7 +195,7 @@ static bool wants_plain (bool asked)
 
 static int run_command_named (const char *name, const struct globals *globals, int argc, char **argv)
 {
-    char home[PATH_BYTES], program[PATH_BYTES];
+    char wanted[PATH_BYTES], home[PATH_BYTES], program[PATH_BYTES];
     const struct cli_command *command = NULL;
     for (size_t i = 0; i < COMMANDS_N; i++)
         if (strcmp (commands[i]->name, name) == 0)
@@ -205,10 +209,11 @@ static int run_command_named (const char *name, const struct globals *globals, i
     const char *share = getenv ("SLICEUP_SHARE");
     struct cli cli = { .share_dir = share ? share : SLICEUP_SHARE_DIR, .log = { stderr, "sliceup", globals->verbose } };
     struct err err = { 0 };
-    if (find_home (globals->home, home, &err) < 0)
+    if (name_home (globals->home, wanted, &err) < 0 || find_home (wanted, home, &err) < 0)
         return cli_fail (&cli, &err);
     find_self (program);
     cli.home = home;
+    cli.home_named = wanted;
     cli.program = program;
     cli.plain = wants_plain (globals->plain);
     cli.color = wants_color (cli.plain);

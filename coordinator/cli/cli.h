@@ -14,6 +14,7 @@ enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3, EXIT
 
 struct cli {
     const char *home;       /* SLICEUP_HOME, absolute; exists */
+    const char *home_named; /* the same as it was given */
     const char *share_dir;  /* where the shipped configs/ and worker/canaries are */
     const char *program;    /* path of this executable, for finding sliceup-worker beside it */
     bool plain;             /* no live view, no cursor movement: --plain, no terminal, TERM=dumb */

@@ -72,6 +72,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     options->share_dir = cli->share_dir;
     options->program = cli->program;
     options->home = cli->home;
+    options->home_named = cli->home_named;
     options->user_home = user_home ();
     options->host_source = host_source_read;
     int rc = conf_load (options, arena, plan, &report, &err);

@@ -27,6 +27,20 @@ static bool cache_is_used (const struct plan *plan)
     return used && plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_NONE;
 }
 
+/* Keys, journals, and the folders of other hosts and runs. Whoever has a slice's key is obeyed by the workers that wait
+ * for it. */
+static text_list out_of_sight (const struct plan *plan, struct arena *arena)
+{
+    static const char *const folders[] = { "runs", "slices" };
+    text_list hidden = { 0 };
+    if (plan->home.len == 0)
+        return hidden;
+    hidden.items = arena_array (arena, HIDDEN_MAX, sizeof *hidden.items);
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        hidden.items[hidden.n++] = text_format (arena, "%.*s/%s", TEXT_ARG (plan->home), folders[i]);
+    return hidden;
+}
+
 static struct cache_order order_cache (const struct coord *coord, uint32_t host, struct arena *arena)
 {
     const struct pass_state *pass = &coord->pass;
@@ -43,8 +57,7 @@ static struct cache_order order_cache (const struct coord *coord, uint32_t host,
     order.protected.items = plan->protected.items;
     order.protected.n = plan->protected.n;
     order.trust = plan->trust;
-    if (coord->plan.home.len) /* keys, journals, and the folders of other hosts and runs */
-        order.hidden = text_format (arena, "%.*s/runs", TEXT_ARG (coord->plan.home));
+    order.hidden = out_of_sight (&coord->plan, arena);
     order.frontend_root = plan->root;
     if (pass->key.pass == PASS_ONCE && !surveys)
         return order;

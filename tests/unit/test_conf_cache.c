@@ -49,13 +49,13 @@ static void what_is_asked_for_in_words_is_planned (void **state)
 {
     struct share share;
     (void) state;
-    open_with (&share, HEAD "cache: {enforcement: cooperative, overlay: true, writable: [/mnt/out, /h/cache2], "
+    open_with (&share, HEAD "cache: {enforcement: cooperative, overlay: true, root: /mnt/cache, writable: [/mnt/out, /mnt/cache2], "
                             "trust: [65534, 0, 4294967294]}\n"
                             "limits: {lease: 1s}\n", SOLO);
     assert_int_equal (share.result, 0);
     const struct cache_plan *cache = &share.plan.cache;
     assert_int_equal (cache->least, ENFORCEMENT_COOPERATIVE);
-    assert_true (cache->overlay && cache->writable.n == 2 && text_is (cache->writable.items[1], "/h/cache2"));
+    assert_true (cache->overlay && cache->writable.n == 2 && text_is (cache->writable.items[1], "/mnt/cache2"));
     assert_true (cache->trust.n == 3 && cache->trust.items[0] == 65534 && cache->trust.items[2] == 4294967294u);
     assert_int_equal (share.plan.limits.lease_ms, 1000);
     share_close (&share);
@@ -232,6 +232,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {root: /}\n"), "slice.yaml:6:15: the cache root '/', expected a folder below /" },
     { SLICE ("cache: {root: //.}\n"), "the cache root '//.', expected a folder below /" },
     { SLICE ("cache: {root: /c, writable: [/c]}\n"), "'/c' is writable and lies in the cache root /c" },
+    { SLICE ("cache: {root: /c, writable: [/h/out]}\n"), "cache.writable /h/out lies in /h, which sliceup itself uses" },
     { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "'/h/cache/jax' is writable and lies in the cache root /h/cache" },
     { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
       "slice.yaml:6:19: 17 writable paths, expected at most 16" },

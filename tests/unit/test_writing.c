@@ -25,6 +25,18 @@ static void the_holder_is_answered_with_the_number_of_its_question (void **state
     bench_close (&bench);
 }
 
+/* Whoever has a slice's key is obeyed by the workers that wait for it. */
+static void programs_are_shown_no_run_and_no_key (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_granted (&bench);
+    const text_list *hidden = &bench.runs[0].cache.hidden;
+    assert_int_equal (hidden->n, 2);
+    assert_true (text_is (hidden->items[0], "/home/runs") && text_is (hidden->items[1], "/home/slices"));
+    bench_close (&bench);
+}
+
 static void nobody_else_and_no_other_token_is_given_time (void **state)
 {
     (void) state;
@@ -298,6 +310,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (the_holder_is_answered_with_the_number_of_its_question),
+        cmocka_unit_test (programs_are_shown_no_run_and_no_key),
         cmocka_unit_test (nobody_else_and_no_other_token_is_given_time),
         cmocka_unit_test (a_silent_writer_loses_and_another_candidate_is_granted_after_the_lock_delay),
         cmocka_unit_test (what_a_late_writer_sealed_is_not_published),

@@ -253,9 +253,10 @@ static int protect (struct mounts *mounts, struct err *err)
 
 /* ---- what is out of sight ---- */
 
+/* Read-only: root could change the mode of the host's own node through it. */
 static int hide_file (struct mounts *mounts, const char *path, struct err *err)
 {
-    return bind (mounts, "/dev/null", path, err);
+    return bind_as (mounts, "/dev/null", path, false, err);
 }
 
 /* Whoever may read it may lock it (fcntl(2)), and then nobody writes it any more. */
@@ -333,7 +334,7 @@ static int close_kernel (struct mounts *mounts, struct err *err)
     int rc = confine_device_find (&mounts->arena, &devices, err);
     for (uint32_t i = 0; i < devices.n && rc == 0; i++) {
         if (mount ("/dev/null", devices.paths[i], NULL, MS_BIND, NULL) == 0)
-            rc = note_mount (mounts, devices.paths[i], err);
+            rc = note_mount (mounts, devices.paths[i], err) < 0 || set_access (devices.paths[i], false, 0, 0) < 0 ? -1 : 0;
         else if (errno != ENOENT) /* it was taken out meanwhile */
             rc = err_errno (err, ERR_IO, "hiding the block device %.200s", devices.paths[i]);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "common/base/path.h"
+#include "common/base/path_links.h"
 #include "worker/io/mount_table.h"
 
 /* ---- lists ---- */
@@ -46,7 +47,8 @@ static int add_closed (struct confine_places *out, const char *path, struct err 
 
 /* ---- what is in them ---- */
 
-static const char *const usual[] = { "/tmp", "/var/tmp", "/dev", "/dev/shm" };
+/* Of /dev only what is made for it: its nodes are the host's own, and their modes are everybody's. */
+static const char *const usual[] = { "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/dev/pts", "/dev/hugepages" };
 enum { USUAL = sizeof usual / sizeof usual[0] };
 
 bool confine_places_is_usual (const char *path)
@@ -62,13 +64,71 @@ bool confine_places_below_usual (const char *path)
     return is_listed (usual, USUAL, path);
 }
 
-static void find_open (const struct confine_plan *plan, struct arena *arena, struct confine_places *out)
+struct writable { const struct confine_places *places; const char *path; };
+
+static int refuse_link (void *owner, const char *link, struct err *err)
+{
+    const struct writable *writable = owner;
+    if (!confine_places_is_open (writable->places, link))
+        return 0;
+    return err_set (err, ERR_STATE, "cache.writable %.200s leads through the link %.200s, which programs may replace: name the path "
+                    "that it leads to", writable->path, link);
+}
+
+static int find_open (const struct confine_plan *plan, struct arena *arena, struct confine_places *out, struct err *err)
 {
     for (size_t i = 0; i < USUAL; i++)
         add_open (out, real (usual[i], arena));
-    for (uint32_t i = 0; i < plan->writable_n; i++)
+    for (uint32_t i = 0; i < plan->writable_n; i++) {
+        struct writable writable = { out, plan->writable[i] };
+        if (path_links_each (plan->writable[i], refuse_link, &writable, err) < 0)
+            return -1;
         add_open (out, real (plan->writable[i], arena));
+    }
+    return 0;
 }
+
+/* What is closed wins. */
+static void drop_closed (struct confine_places *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < out->open_n; i++)
+        if (!is_listed (out->closed, out->closed_n, out->open[i]))
+            out->open[n++] = out->open[i];
+    out->open_n = n;
+}
+
+/* ---- links ---- */
+
+struct linking { struct confine_places *out; struct arena *arena; };
+
+static int add_link (void *owner, const char *link, struct err *err)
+{
+    const struct linking *linking = owner;
+    struct confine_places *out = linking->out;
+    if (!confine_places_is_open (out, link) || is_listed (out->links, out->links_n, link))
+        return 0;
+    if (out->links_n == PLACES_LINKS_MAX)
+        return err_set (err, ERR_LIMIT, "more than %d links have to be kept from programs", PLACES_LINKS_MAX);
+    out->links[out->links_n++] = text_copy (linking->arena, text_of (link)).ptr;
+    return 0;
+}
+
+static int find_links (const struct confine_plan *plan, struct arena *arena, struct confine_places *out, struct err *err)
+{
+    struct linking linking = { out, arena };
+    if (path_links_each (plan->root, add_link, &linking, err) < 0
+        || (plan->directory && path_links_each (plan->directory, add_link, &linking, err) < 0))
+        return -1;
+    for (uint32_t i = 0; i < plan->protected_n; i++)
+        if (path_links_each (plan->protected[i], add_link, &linking, err) < 0)
+            return -1;
+    for (uint32_t i = 0; i < out->links_n; i++)
+        out->protected[out->protected_n++] = out->links[i];
+    return 0;
+}
+
+/* ---- what is closed ---- */
 
 /* The names of `folder` with `rest` behind each. */
 static int add_aliases (const struct mount_table *table, const char *folder, const char *rest, struct arena *arena,
@@ -125,11 +185,13 @@ int confine_places_find (const struct confine_plan *plan, const char *root, cons
                          const char *own, struct arena *arena, struct confine_places *out, struct err *err)
 {
     *out = (struct confine_places) { 0 };
-    find_open (plan, arena, out);
     out->own[out->own_n++] = scratch;
     if (own)
         out->own[out->own_n++] = own;
-    return find_closed (plan, root, directory, arena, out, err);
+    if (find_open (plan, arena, out, err) < 0 || find_closed (plan, root, directory, arena, out, err) < 0)
+        return -1;
+    drop_closed (out);
+    return find_links (plan, arena, out, err);
 }
 
 const char *confine_places_open_above (const struct confine_places *places, const char *path)

@@ -164,8 +164,8 @@ static void add_rights (struct words *words, const struct msg_run *run, const st
     add (words, "--scratch", place->scratch);
     add (words, "--report", text_format (words->arena, "%d", report_fd));
     add (words, "--directory", place->directory);
-    if (cache->hidden.len)
-        add (words, "--hidden", cache->hidden);
+    for (uint32_t i = 0; i < cache->hidden.n; i++)
+        add (words, "--hidden", cache->hidden.items[i]);
     if (place->trusted[JOIN_TICKET])
         add (words, "--hidden", text_of (place->trusted[JOIN_TICKET]));
     if (cache->role != CACHE_ROLE_NONE)

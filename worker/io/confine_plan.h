@@ -1,8 +1,8 @@
 /* confine_plan.h - what the stage between spawn and a program is told: its command line, both ways.
  *
  *   sliceup-worker confine --root R --bundle B --scratch S --least LEVEL [--role reader|writer|own] [--place P]
- *       [--generation G] [--base D] [--writable W]... [--protected P]... [--hidden H]... [--directory D] [--overlay] [--most LEVEL] [--landlock-abi N] [--report FD]
- *       [-- PROGRAM ARGV0 ARGV...]
+ *       [--generation G] [--base D] [--writable W]... [--protected P]... [--hidden H]... [--directory D] [--overlay]
+ *       [--most LEVEL] [--landlock-abi N] [--report FD] [-- PROGRAM ARGV0 ARGV...]
  *
  * Without a program it only tells; without --report it tells on standard output. --most and --landlock-abi make a host
  * poorer than it is, for whoever wants to know why. Nothing secret is on it. Paths are absolute and without "..". It
@@ -12,7 +12,7 @@
 
 #include "worker/io/order.h"
 
-enum { CONFINE_MORE_MAX = 64, CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX, CONFINE_HIDDEN_MAX = 4 };
+enum { CONFINE_MORE_MAX = 64, CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX, CONFINE_HIDDEN_MAX = HIDDEN_MAX + 2 };
 
 /* What a worker protects besides what it is told to (protected.h). */
 struct confine_more { const char *protected[CONFINE_MORE_MAX]; uint32_t n; bool overflow; };

@@ -128,10 +128,22 @@ static void list_own (const struct making *making, const char *out[], uint32_t *
         out[(*n)++] = text_format (making->arena, "%s/generation", making->site->place).ptr;
 }
 
-/* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid. */
+/* Devices are written through their nodes, which mounts do not keep from it. */
+static void list_open (const struct making *making, const char *out[], uint32_t *n)
+{
+    const struct confine_places *places = &making->site->places;
+    out[(*n)++] = "/dev";
+    for (uint32_t i = 0; i < places->open_n; i++)
+        out[(*n)++] = places->open[i];
+}
+
+/* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid. Nothing
+ * can be mounted on a link, so there it is. */
 static void list_closed (const struct making *making, const char *out[], uint32_t *n)
 {
     const struct confine_places *places = &making->site->places;
+    for (uint32_t i = 0; i < places->links_n; i++)
+        out[(*n)++] = places->links[i];
     for (uint32_t i = 0; i < places->closed_n; i++)
         out[(*n)++] = places->closed[i];
     for (uint32_t i = 0; !making->out->own_mounts && i < places->closed_files_n; i++)
@@ -141,11 +153,11 @@ static void list_closed (const struct making *making, const char *out[], uint32_
 static bool take_landlock (const struct making *making)
 {
     struct err err = { 0 };
-    const char *own[PLACES_OWN_MAX + 2], *closed[2 * PLACES_CLOSED_MAX];
-    struct landlock_paths paths = { .open = making->site->places.open, .open_n = making->site->places.open_n,
-                                    .closed = closed, .own = own };
+    const char *open[PLACES_OPEN_MAX + 1], *own[PLACES_OWN_MAX + 2], *closed[2 * PLACES_CLOSED_MAX + PLACES_LINKS_MAX];
+    struct landlock_paths paths = { .open = open, .closed = closed, .own = own };
     if (!wants (making->plan, ENFORCEMENT_LANDLOCK))
         return false;
+    list_open (making, open, &paths.open_n);
     list_own (making, own, &paths.own_n);
     list_closed (making, closed, &paths.closed_n);
     int rc = making->measures->landlock_abi > 0 ? 0 : err_set (&err, ERR_STATE, "this kernel has none, or it is off");

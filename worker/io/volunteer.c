@@ -200,7 +200,7 @@ static int stay (const struct volunteer *volunteer)
 
 int volunteer_main (int argc, char **argv, const char *version)
 {
-    struct volunteer volunteer = { .directory = "/var/tmp/sliceup", .version = version,
+    struct volunteer volunteer = { .directory = START_DIRECTORY_DEFAULT, .version = version,
                                    .log = { .to = stderr, .program = "sliceup-worker" } };
     struct err err = { 0 };
     int status = STATUS_COULD_NOT;
