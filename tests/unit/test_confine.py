@@ -56,6 +56,10 @@ class Deputy:
             one.close()
 
 
+# As its keeper (worker/io/keeper.c) does: through /proc/<pid>/root of a process outside the sandbox it would be left.
+APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", '"$@"; exit $?', "sh"] if IS_ROOT else []
+
+
 def as_user(uid):
     """The words before a command that make it an ordinary user's."""
     return [] if uid == os.geteuid() else ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
@@ -143,7 +147,7 @@ class Confine(unittest.TestCase):
     def confine(self, *options, role="reader", program=(), before=(), env=None):
         yard = self.yard
         part = ["--bundle", yard.bundle, "--place", yard.place, "--role", role] if role else ["--bundle", yard.root]
-        words = [*before, *as_user(self.uid), str(WORKER), "confine", "--root", yard.root, "--scratch", yard.scratch,
+        words = [*before, *APART, *as_user(self.uid), str(WORKER), "confine", "--root", yard.root, "--scratch", yard.scratch,
                  *part, *options]
         if program:
             words += ["--", program[0], *program]
@@ -365,6 +369,43 @@ class Confine(unittest.TestCase):
                 self.assertEqual({}, opened, told.text)
                 self.assertEqual([], [way for way in told.said("open") if way.startswith("own-")], told.text)
                 self.assertEqual(before, listing(), f"{most} {role}")
+
+    def test_a_link_that_leads_to_what_is_sliceups_own_cannot_be_replaced(self):
+        """In an open place; nothing can be mounted on a link, so without Landlock that is told."""
+        ours, slice_file = self.ours()
+        links = {self.yard.top / "start-link": ours, self.yard.top / "slice-link": slice_file}
+        for link, target in links.items():
+            link.symlink_to(target)
+            os.chown(link, self.uid, self.uid, follow_symlinks=False)
+        attacks = [f"mv -T {link} {link}.away; rm {link}; ln -sfn /etc {link}; ln -sfT /etc {link}" for link in links]
+        for most, holds in (("storage", True), ("landlock", True), ("namespace", False)):
+            words = [word for link in links for word in ("--protected", link)]
+            told = self.shell("; ".join(attacks if holds else ["true"]), *words, "--most", most)
+            self.assertEqual({str(link): str(target) for link, target in links.items()},
+                             {str(link): os.readlink(link) for link in links}, told.text)
+            self.assertEqual(not holds, "own-rename" in told.said("open"), told.text)
+
+    def test_a_writable_path_that_a_program_could_choose_is_refused(self):
+        elsewhere = self.yard.top / "elsewhere"
+        elsewhere.mkdir()
+        (self.yard.top / "out").symlink_to(elsewhere)
+        for path in (elsewhere, self.yard.top / "out"):
+            os.chown(path, self.uid, self.uid, follow_symlinks=False)
+        told = self.shell(f"echo a > {elsewhere}/a", "--writable", self.yard.top / "out")
+        self.assertEqual([], list(elsewhere.iterdir()), told.text)
+        self.assertRegex(told.text, "cache.writable .*/out leads through the link .*/out, which programs may replace: name the path")
+        told = self.shell("echo fine", "--writable", elsewhere)
+        self.assertIn("fine", told.lines, told.text)
+
+    def test_the_nodes_of_the_hosts_devices_cannot_be_changed(self):
+        """Whoever masks a file with one hands it to the program: its mode is everybody's."""
+        ticket = self.yard.top / "ticket"
+        ticket.write_text("secret\n")
+        os.chown(ticket, self.uid, self.uid)
+        for most in ("storage", "namespace"):
+            told = self.shell(f"chmod 666 /dev/null || echo kept; chmod 666 {ticket} || echo kept; echo a > /dev/null && echo written",
+                              "--hidden", ticket, "--most", most)
+            self.assertEqual(["kept", "kept", "written"], told.lines[-3:], told.text)
 
     def test_where_nothing_keeps_it_that_is_named(self):
         told = self.confine("--most", "cooperative", "--protected", self.ours()[0])
