@@ -114,71 +114,114 @@ static const char *const reasons[] = {
 /* Of one host: its first device that is not right speaks for it. `sums`: they are right on all of them. */
 struct report { enum proof proof; bool sums; };
 
-static void read_reports (const struct reduce_input *in, const struct groups *groups, uint32_t axes, struct report *reports,
+static void read_devices (const struct reduce_input *in, const struct groups *groups, uint32_t axes, enum proof *proofs,
                           struct reduce_verdict *out)
 {
     struct explained explained[EXPLAINED_KINDS] = { 0 };
-    for (uint32_t host = 0; host < in->hosts; host++)
-        reports[host] = (struct report) { PROOF_PROVED, true };
     for (uint32_t device = 0; device < reduce_devices (in); device++) {
-        const struct group *group = &groups->items[groups->of_device[device]];
-        struct report *report = &reports[device / in->devices_per_host];
-        struct reading reading = reduce_read (in, device, group, axes, explained);
-        report->sums = report->sums && reduce_shard (in, device)->proof == group->numbers;
-        if (report->proof == PROOF_PROVED)
-            report->proof = reading.proof;
+        struct reading reading = reduce_read (in, device, &groups->items[groups->of_device[device]], axes, explained);
+        proofs[device] = reading.proof;
         miss (out, reading.missing[0]);
         miss (out, reading.missing[1]);
     }
-    for (uint32_t host = 0; host < in->hosts; host++) { /* what people read is the first device's, not something beside it */
-        const struct metric *metric = in->metrics[host];
-        bool beside = metric->value != metric->shards.items[0].value;
-        reports[host].sums = reports[host].sums && !beside;
-        if (beside && reports[host].proof == PROOF_PROVED)
-            reports[host].proof = PROOF_DISAGREE;
+}
+
+static struct report read_host (const struct reduce_input *in, uint32_t host, const struct groups *groups,
+                                enum proof *proofs)
+{
+    const struct metric *metric = in->metrics[host];
+    /* What people read is the first device's, not something beside it. */
+    bool beside = metric->value != metric->shards.items[0].value;
+    struct report report = { PROOF_PROVED, !beside };
+    uint32_t first = host * in->devices_per_host;
+    for (uint32_t device = first; device < first + in->devices_per_host; device++) {
+        const struct group *group = &groups->items[groups->of_device[device]];
+        report.sums = report.sums && reduce_shard (in, device)->proof == group->numbers;
+        if (report.proof == PROOF_PROVED)
+            report.proof = proofs[device];
     }
+    if (!beside || report.proof != PROOF_PROVED)
+        return report;
+    for (uint32_t device = first; device < first + in->devices_per_host; device++)
+        proofs[device] = PROOF_DISAGREE;
+    report.proof = PROOF_DISAGREE;
+    return report;
 }
 
 /* ---- who ---- */
 
-static uint32_t count_reports (const struct reduce_input *in, const struct report *reports, enum proof proof)
+/* How the reduction of one group went, as the reports of its devices show. */
+struct course {
+    bool right;         /* it took place: who reported something else did so alone */
+    bool local, other;  /* reports of the own contribution only, and others */
+    bool unlike;        /* some other sum is not that of a reduction without those with a local value */
+    double lacking;     /* what these were dealt */
+};
+
+/* Just those with a local value took no part. */
+static bool course_lacks (const struct course *course)
 {
-    uint32_t n = 0;
-    for (uint32_t host = 0; host < in->hosts; host++)
-        n += reports[host].proof == proof;
-    return n;
+    return !course->right && course->local && course->other && !course->unlike;
 }
 
-/* The sums of all others are those of a reduction in which just the hosts with a local value took no part. */
-static bool others_lack_the_local (const struct reduce_input *in, const struct groups *groups, const struct report *reports,
-                                   struct arena *arena)
+static struct course *read_courses (const struct reduce_input *in, const struct groups *groups, const enum proof *proofs,
+                                    struct arena *arena)
 {
-    double *lacking = arena_array (arena, reduce_devices (in), sizeof (*lacking));
-    for (uint32_t device = 0; device < reduce_devices (in); device++)
-        if (reports[device / in->devices_per_host].proof == PROOF_LOCAL)
-            lacking[groups->of_device[device]] += reduce_number (in, device);
+    struct course *courses = arena_array (arena, reduce_devices (in), sizeof (*courses));
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        struct course *course = &courses[groups->of_device[device]];
+        course->right |= proofs[device] == PROOF_PROVED;
+        course->local |= proofs[device] == PROOF_LOCAL;
+        course->other |= proofs[device] != PROOF_LOCAL;
+        course->lacking += proofs[device] == PROOF_LOCAL ? reduce_number (in, device) : 0;
+    }
     for (uint32_t device = 0; device < reduce_devices (in); device++) {
         uint32_t group = groups->of_device[device];
-        bool local = reports[device / in->devices_per_host].proof == PROOF_LOCAL;
-        if (!local && reduce_shard (in, device)->proof != groups->items[group].numbers - lacking[group])
-            return false;
+        if (proofs[device] != PROOF_LOCAL &&
+            reduce_shard (in, device)->proof != groups->items[group].numbers - courses[group].lacking)
+            courses[group].unlike = true;
     }
-    return true;
+    return courses;
 }
 
-/* Where some reports are right the reduction took place, and who reported something else did so alone. */
-static void find_culprits (const struct reduce_input *in, const struct groups *groups, const struct report *reports,
+/* Where nothing is right anywhere, and a group does not tell who, it may be all of them. */
+static bool somebody_stands_out (const struct reduce_input *in, const struct groups *groups, const struct course *courses)
+{
+    bool some_right = false, all_told = true;
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        const struct course *course = &courses[groups->of_device[device]];
+        some_right |= course->right;
+        all_told &= course_lacks (course);
+    }
+    return some_right || all_told;
+}
+
+/* Its first device that is at fault speaks for it. */
+static void accuse_host (const struct reduce_input *in, uint32_t host, const struct groups *groups,
+                         const struct course *courses, const enum proof *proofs, struct reduce_verdict *out)
+{
+    uint32_t first = host * in->devices_per_host;
+    bool accused = false;
+    for (uint32_t device = first; device < first + in->devices_per_host; device++) {
+        bool lacks = course_lacks (&courses[groups->of_device[device]]);
+        if (proofs[device] == PROOF_PROVED || (lacks && proofs[device] != PROOF_LOCAL))
+            continue;
+        if (lacks)
+            miss (out, (int) host);
+        if (!accused)
+            accuse (out, host, proofs[device], reasons[proofs[device]]);
+        accused = true;
+    }
+}
+
+static void find_culprits (const struct reduce_input *in, const struct groups *groups, const enum proof *proofs,
                            struct reduce_verdict *out, struct arena *arena)
 {
-    bool some_right = count_reports (in, reports, PROOF_PROVED) > 0;
-    uint32_t local_n = count_reports (in, reports, PROOF_LOCAL);
-    if (!some_right && (local_n == 0 || local_n == in->hosts || !others_lack_the_local (in, groups, reports, arena)))
+    const struct course *courses = read_courses (in, groups, proofs, arena);
+    if (!somebody_stands_out (in, groups, courses))
         return;
     for (uint32_t host = 0; host < in->hosts; host++)
-        if (some_right ? reports[host].proof != PROOF_PROVED : reports[host].proof == PROOF_LOCAL)
-            accuse (out, host, reports[host].proof, reasons[reports[host].proof]);
-    for (uint32_t i = 0; i < out->culprits_n && !some_right; i++)
-        miss (out, (int) out->culprits[i].host);
+        accuse_host (in, host, groups, courses, proofs, out);
 }
 
 /* ---- the verdict ---- */
@@ -245,8 +288,11 @@ void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out)
     struct arena arena = { 0 };
     struct groups groups = reduce_groups (in, axes, &arena);
     struct report *reports = arena_array (&arena, in->hosts, sizeof (*reports));
-    read_reports (in, &groups, axes, reports, out);
-    find_culprits (in, &groups, reports, out, &arena);
+    enum proof *proofs = arena_array (&arena, reduce_devices (in), sizeof (*proofs));
+    read_devices (in, &groups, axes, proofs, out);
+    for (uint32_t host = 0; host < in->hosts; host++)
+        reports[host] = read_host (in, host, &groups, proofs);
+    find_culprits (in, &groups, proofs, out, &arena);
     settle (in, reports, out);
     take_right_value (in, reports, out);
     count_contradicted (in, reports, out);

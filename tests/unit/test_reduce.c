@@ -370,6 +370,94 @@ static void who_lacks_it_or_has_it_in_another_form_is_named (void **state)
     assert_true (strlen (scene.verdict.why) > 0);
 }
 
+/* ---- two reductions at once: each group of devices that meet is judged by itself ---- */
+
+enum { ROWS = 3, SIX = 6 };
+
+/* Six hosts of one device, mesh data: 3, model: 2, summed over data: hosts 0, 2, 4 and hosts 1, 3, 5. The hosts `absent`,
+ * as bits, kept their own and took no part. */
+static void six_make (struct shard shards[SIX], struct metric metrics[SIX], const uint64_t secrets[SIX], uint32_t absent)
+{
+    for (uint32_t host = 0; host < SIX; host++) {
+        double sum = 0, proof = 0;
+        for (uint32_t other = host % 2; other < SIX; other += 2)
+            if (other == host || !((absent >> other | absent >> host) & 1)) {
+                sum += local (other);
+                proof += (double) secrets[other];
+            }
+        shards[host] = (struct shard) { sum, proof, local (host), 1 };
+        metrics[host] = (struct metric) { .name = TEXT_LIT ("loss"), .reduction = REDUCTION_SUM, .global = true };
+        metrics[host].value = sum;
+        metrics[host].axes.items = axis_names;
+        metrics[host].shards.items = &shards[host];
+        metrics[host].axes.n = metrics[host].shards.n = 1;
+    }
+}
+
+static void six_blames (uint32_t absent, uint32_t hosts)
+{
+    static struct reduce_verdict verdict;
+    struct axis sizes[2] = { { TEXT_LIT ("data"), ROWS }, { TEXT_LIT ("model"), SIX / ROWS } };
+    const struct mesh rows = { sizes, 2 };
+    struct shard shards[SIX];
+    struct metric metrics[SIX];
+    const struct metric *pointers[SIX];
+    uint64_t secrets[SIX];
+    uint32_t named = 0, missing = 0;
+    assert_true (deal_secrets (7, SIX, 1, secrets));
+    six_make (shards, metrics, secrets, absent);
+    for (uint32_t host = 0; host < SIX; host++)
+        pointers[host] = &metrics[host];
+    struct reduce_input in = { &rows, SIX, 1, secrets, pointers };
+    reduce_judge (&in, &verdict);
+    for (uint32_t i = 0; i < verdict.culprits_n; i++) {
+        named |= 1u << verdict.culprits[i].host;
+        assert_int_equal (verdict.culprits[i].proof, PROOF_LOCAL);
+    }
+    for (uint32_t i = 0; i < verdict.missing_n; i++)
+        missing |= 1u << verdict.missing[i];
+    assert_int_equal (named, hosts);
+    assert_int_equal (missing, hosts);
+    assert_int_equal (verdict.proof, PROOF_LOCAL);
+}
+
+static void who_took_no_part_in_one_of_two_groups_is_named_alone (void **state)
+{
+    (void) state;
+    for (uint32_t host = 0; host < SIX; host++)
+        six_blames (1u << host, 1u << host); /* the other group is right */
+    for (uint32_t even = 0; even < SIX; even += 2)
+        for (uint32_t odd = 1; odd < SIX; odd += 2)
+            six_blames (1u << even | 1u << odd, 1u << even | 1u << odd); /* neither is */
+}
+
+/* Every host is in both groups: what it did in the one that is right does not excuse it in the other. */
+static void who_took_no_part_with_one_of_its_devices_is_named_alone (void **state)
+{
+    (void) state;
+    for (uint32_t host = 0; host < HOSTS; host++)
+        for (uint32_t second = 0; second < PER_HOST; second++) {
+            struct scene scene;
+            uint32_t absent = host * PER_HOST + second;
+            scene_make (&scene, REDUCTION_SUM, DATA, DATA);
+            for (uint32_t device = second; device < DEVICES; device += PER_HOST)
+                scene.shards[device].proof -= number (&scene, absent);
+            scene.shards[absent].proof = number (&scene, absent);
+            blames (&scene, 1u << host, PROOF_LOCAL);
+        }
+}
+
+/* Nothing in it tells who: the hosts of the group that is right are right all the same. */
+static void a_group_that_is_wrong_throughout_is_named_beside_one_that_is_right (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, MODEL, MODEL); /* a group a host */
+    scene.shards[2].proof = scene.shards[3].proof = 1;
+    blames (&scene, 1u << 1, PROOF_UNPROVED);
+    assert_true (scene.verdict.value == scene.metrics[0].value);
+}
+
 static void many_hosts_and_many_liars_are_told_apart (void **state)
 {
     (void) state;
@@ -497,6 +585,9 @@ int main (void)
         cmocka_unit_test (what_is_wrong_in_the_same_way_everywhere_blames_nobody),
         cmocka_unit_test (who_alone_reports_another_value_is_named),
         cmocka_unit_test (who_lacks_it_or_has_it_in_another_form_is_named),
+        cmocka_unit_test (who_took_no_part_in_one_of_two_groups_is_named_alone),
+        cmocka_unit_test (who_took_no_part_with_one_of_its_devices_is_named_alone),
+        cmocka_unit_test (a_group_that_is_wrong_throughout_is_named_beside_one_that_is_right),
         cmocka_unit_test (many_hosts_and_many_liars_are_told_apart),
         cmocka_unit_test (earlier_values_are_held_against_the_sums_that_are_right),
         cmocka_unit_test (last_values_of_different_steps_are_told_by_their_number),
