@@ -3,6 +3,7 @@
 #include "common/base/buf.h"
 #include "common/model/fact.h"
 #include "common/wire/wire.h"
+#include "coordinator/core/coord.h"
 
 /* What stands around a plan in its fact, and in an order beside what the plan says: numbers, digests, the bundle's name. */
 enum { BESIDE_BYTES = 2048 };
@@ -22,16 +23,10 @@ static struct text longer (struct text a, struct text b)
     return a.len >= b.len ? a : b;
 }
 
-/* As core/order.c makes it, with the longest of what differs between hosts. */
-static struct msg_run order_of (const struct plan *plan, const struct rung *rung)
+/* With the longest of what differs between hosts. */
+static struct msg_run longest_order (const struct plan *plan, uint32_t rung, struct arena *arena)
 {
-    struct msg_run order = { .rung = *rung, .mesh = plan->mesh, .profile = plan->profile, .pins = plan->pins,
-                             .signatures = plan->signature_table };
-    order.cache.frontend_root = plan->cache.root;
-    order.cache.writable.items = plan->cache.writable.items;
-    order.cache.writable.n = plan->cache.writable.n;
-    if (!text_is (rung->builtin, "restore"))
-        order.pins.wheels.n = 0;
+    struct msg_run order = coord_order_sample (plan, rung, 0, arena);
     for (uint32_t i = 0; i < plan->hosts.n; i++) {
         order.address = longer (order.address, plan->hosts.items[i].address);
         order.pins.env_dir = longer (order.pins.env_dir, plan->hosts.items[i].env_dir);
@@ -39,22 +34,32 @@ static struct msg_run order_of (const struct plan *plan, const struct rung *rung
     return order;
 }
 
-static int check_order (const struct plan *plan, const struct rung *rung, struct err *err)
+static size_t order_bytes (const struct plan *plan, uint32_t rung, size_t max)
+{
+    struct arena arena = { 0 };
+    struct msg_run order = longest_order (plan, rung, &arena);
+    size_t bytes = encoded (msg_body (MSG_RUN), &order, max);
+    arena_release (&arena);
+    return bytes;
+}
+
+static int check_order (const struct plan *plan, uint32_t at, struct err *err)
 {
     const size_t most = MSG_MAX_BYTES - BESIDE_BYTES;
-    struct msg_run order = order_of (plan, rung);
-    if (encoded (msg_body (MSG_RUN), &order, most) <= most)
+    const struct rung *rung = &plan->rungs.items[at];
+    if (order_bytes (plan, at, most) <= most)
         return 0;
     return err_set (err, ERR_USAGE, "rung '%.*s' takes more to be told to a host than the %zu bytes that one message has for it: "
                     "shorten its arguments or the profile's variables, or give it fewer files (%u arguments, %u args, %u files, "
-                    "%u variables)", TEXT_ARG (rung->id), most, rung->argv.n, rung->args.n, rung->files.n, plan->profile.env.n);
+                    "%u variables), or shorten the folders that programs of this run must not write (%u)", TEXT_ARG (rung->id),
+                    most, rung->argv.n, rung->args.n, rung->files.n, plan->profile.env.n, plan->cache.protected.n);
 }
 
 int plan_size_check (const struct plan *plan, struct err *err)
 {
     const size_t most = FACT_MAX_BYTES - BESIDE_BYTES;
     for (uint32_t i = 0; i < plan->rungs.n; i++)
-        if (check_order (plan, &plan->rungs.items[i], err) < 0)
+        if (check_order (plan, i, err) < 0)
             return -1;
     if (encoded (&plan_record, plan, most) <= most)
         return 0;

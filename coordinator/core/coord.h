@@ -105,6 +105,9 @@ uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
 uint64_t coord_run_clock_ms (const struct coord *coord);  /* at_ms of the last fact applied */
+/* What `host` will be told of a rung, to see how large that is. Numbers, digests and the bundle's name are not known yet and
+ * are 0 or empty. Texts are the plan's, or in `arena`. */
+struct msg_run coord_order_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena);
 /* Digest of the durable state, for tests: replay must rebuild exactly it. */
 struct digest;
 void coord_digest (const struct coord *coord, struct digest *out);

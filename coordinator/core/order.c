@@ -91,30 +91,48 @@ static void order_pins (const struct coord *coord, const struct plan_host *host,
         pins->env_dir = host->env_dir;
 }
 
-void order_run (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
+static struct msg_run order_make (const struct coord *coord, uint32_t at, struct arena *arena)
 {
     const struct pass_state *pass = &coord->pass;
     uint32_t host = pass->parts[at].host;
     bool alone = part_is_alone (coord);
-    struct msg_run *run = &coord_say (coord, host, MSG_RUN, out)->of.run;
     char nonce[33];
     deal_nonce (pass->seed, host, nonce);
-    *run = (struct msg_run) {
+    struct msg_run run = {
         .key = pass->key,
-        .nonce = text_copy (&out->arena, text_of (nonce)),
+        .nonce = text_copy (arena, text_of (nonce)),
         .rung = coord->plan.rungs.items[pass->key.rung],
         .rank = alone ? 0 : at,
         .world = alone ? 1 : pass->n,
         .address = coord->plan.hosts.items[host].address,
         .secret = pass->secrets[at],
         .profile = coord->plan.profile,
-        .cache = order_cache (coord, host, &out->arena),
+        .cache = order_cache (coord, host, arena),
         .signatures = coord->plan.signature_table,
     };
-    run->rung.timeout_ms = pass->timeout_ms;
+    run.rung.timeout_ms = pass->timeout_ms;
     if (!alone)
-        run->mesh = pass->mesh;
-    order_pins (coord, &coord->plan.hosts.items[host], &run->rung, &run->pins);
+        run.mesh = pass->mesh;
+    order_pins (coord, &coord->plan.hosts.items[host], &run.rung, &run.pins);
+    return run;
+}
+
+/* The first part of a pass in which the host takes the writer's, where there is one: nothing else has more to be told. */
+struct msg_run coord_order_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
+{
+    struct part part = { .host = host };
+    uint64_t secret = 0;
+    bool warms = plan->rungs.items[rung].warm != WARM_NONE;
+    struct coord coord = { .plan = *plan, .grant = { .host = host } };
+    coord.pass = (struct pass_state) { .key = { rung, warms ? PASS_COLD : PASS_ONCE, 1 }, .n = 1, .parts = &part,
+                                       .secrets = &secret, .mesh = plan->mesh };
+    return order_make (&coord, 0, arena);
+}
+
+void order_run (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
+{
+    uint32_t host = coord->pass.parts[at].host;
+    coord_say (coord, host, MSG_RUN, out)->of.run = order_make (coord, at, &out->arena);
     coord->hosts[host].run_said_ms = coord_clock (coord, now_ms);
 }
 

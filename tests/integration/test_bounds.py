@@ -18,6 +18,20 @@ class Sizes(lab.LabTest):
             self.assertIn("rung 'long' takes more to be told to a host than the 63488 bytes", ended.err)
         self.assertFalse((self.lab.home / "runs").exists(), "a run was begun all the same")
 
+    def test_what_programs_may_not_write_counts_where_a_cache_is_used(self):
+        folder = "/opt/" + "/".join(["x" * 120] * 3)
+        rungs = [{"id": f"short{i}", "command": [f"{folder}/{i}/program"], "timeout": "5s"} for i in range(40)]
+        rungs.append({"id": "long", "command": ["true"] + ["x" * 3900] * 13, "timeout": "5s"})
+        profile = self.lab.write("traced.yaml", "profile: traced\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n")
+        path = self.lab.slice(ladder=str(self.lab.ladder("ladder.yaml", rungs)), profile=str(profile))
+        self.passes(self.lab.sliceup("check", path, bound_s=20))
+        self.lab.ladder("ladder.yaml", [*rungs, self.lab.rung("warm", "marks.py", warm="solo")])
+        for command in ("check", "run"):
+            ended = self.lab.sliceup(command, path, bound_s=20)
+            self.assertEqual(2, ended.status, ended)
+            self.assertIn("rung 'long' takes more to be told to a host than the 63488 bytes", ended.err)
+        self.assertFalse((self.lab.home / "runs").exists(), "a run was begun all the same")
+
     def test_receipts_that_are_too_many_for_one_are_not_merged(self):
         self.passes(self.lab.sliceup("run", self.lab.slice(hosts=1)))
         receipt = self.lab.receipt()
