@@ -142,6 +142,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
             watch_lost (coord, in->host, in->text, now_ms, out);
         break;
     case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
+    case IN_ORDER_UNSAID: inbox_unsaid (coord, in, now_ms, out); break;
     case IN_CACHE_FOUND: climb_cache_found (coord, in, now_ms, out); break;
     case IN_TOKEN: climb_token (coord, in, now_ms, out); break;
     case IN_LEASE_TAKEN:

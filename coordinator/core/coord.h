@@ -17,6 +17,7 @@ enum input_kind {
     IN_WORKER_KEYED,        /* the launcher got a worker's public key over its own channel */
     IN_WORKER_EXITED,       /* the launcher saw the worker process end, or could not start it */
     IN_WORKER_STEP,         /* the launcher comes to a step of starting it */
+    IN_ORDER_UNSAID,        /* the RUN for `key` cannot be said to `host` in any way, `text` says why */
     IN_CACHE_FOUND,         /* answer to FX_CACHE_FIND */
     IN_TOKEN,               /* answer to FX_TOKEN */
     IN_LEASE_TAKEN,         /* another run took the catalogue's lease of `token` over: it believes our writer dead */
@@ -29,13 +30,14 @@ struct lease_rival { struct text run; uint64_t token, beat; };
 struct root_finding { struct finding finding; struct text run; };
 struct input {
     enum input_kind kind;
-    uint32_t host;                  /* MSG (from its key, never from the message), WORKER_* */
+    uint32_t host;                  /* MSG (from its key, never from the message), WORKER_*, ORDER_UNSAID */
     const struct msg *msg;
     struct text text;               /* MSG of a result: sha256 of its encoding, in hex; KEYED: the key; EXITED: why; STEP: its name;
                                        TOKEN, CACHE_FOUND: the problem, if any */
     uint64_t token;                 /* TOKEN: 0 when there is a problem; CACHE_FOUND: 0 when nothing fits */
     const struct fact_generation *generation; /* CACHE_FOUND */
     uint32_t level;                 /* CANCEL */
+    struct attempt_key key;         /* ORDER_UNSAID */
     struct lease_rival rival;       /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
     const struct root_finding *findings; /* CACHE_AUDITED; `text`: why it could not be looked at, if it could not */
     uint32_t findings_n;

@@ -143,15 +143,24 @@ static bool wants_stop (const struct coord *coord, const struct part *part)
     return part->stopped || coord->cancel_level > 0 || coord->pass.stopped;
 }
 
-/* An attempt that is to stop and that the worker never got: it is over. */
-static void end_unstarted (struct coord *coord, uint32_t host, uint64_t now_ms, struct outbox *out)
+/* An attempt that the worker never got: it is over. */
+static void end_unstarted (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
+                           struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = host;
-    fact->of.attempt_ended.result = (struct result) {
-        .key = coord->pass.key, .ending = ENDING_CANCELLED, .problem = TEXT_LIT ("it was stopped before it had started"),
-    };
+    fact->of.attempt_ended.result = (struct result) { .key = coord->pass.key, .ending = ending, .problem = why };
     coord_commit (coord, fact, now_ms);
+}
+
+void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+{
+    const struct pass_state *pass = &coord->pass;
+    uint32_t at = pass->active && attempt_key_equal (&in->key, &pass->key) ? pass->part_of_host[in->host] : NONE;
+    if (at == NONE || pass->parts[at].ended)
+        return;
+    end_unstarted (coord, in->host, ENDING_NOT_STARTED, in->text, now_ms, out);
+    watch_fallen (coord, now_ms, out);
 }
 
 /* The order to write, when it was lost, has to come again while the lease that was granted for it lives. */
@@ -171,7 +180,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     if (held == NULL && now < host->run_said_ms + (stop ? SAY_AGAIN_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
-        end_unstarted (coord, part->host, now_ms, out);
+        end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"), now_ms, out);
     else if (held == NULL)
         order_run (coord, at, now_ms, out);
     else if (held->state == ATTEMPT_AT_GATE && !stop)

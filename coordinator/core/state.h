@@ -193,6 +193,8 @@ uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
 /* inbox.c: what workers say */
 void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
                     struct outbox *out);
+/* an order that its worker will never get */
+void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
 /* witness.c: what a worker knows of the run that the journal does not. True: it was recorded, as the last thing */
 bool witness_contradicts (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
                           struct outbox *out);

@@ -64,10 +64,15 @@ static void hold_frame (struct driver *driver, struct held *held, const struct e
     driver_address (driver, effect->host, effect->session, &msg);
     buf_clear (&driver->frame);
     wire_put_msg (&driver->frame, &msg);
-    if (driver->frame.len > MSG_MAX_BYTES)
-        log_say (driver->options.log, "%s for host %u is larger than %d bytes and cannot be sent", msg_name (msg.kind),
-                 effect->host, MSG_MAX_BYTES);
-    held_own (held, driver->frame.len > MSG_MAX_BYTES ? (struct text) { 0 } : buf_as_text (&driver->frame));
+    if (driver->frame.len <= MSG_MAX_BYTES) {
+        held_own (held, buf_as_text (&driver->frame));
+        return;
+    }
+    log_say (driver->options.log, "%s for host %u is larger than %d bytes and cannot be sent", msg_name (msg.kind),
+             effect->host, MSG_MAX_BYTES);
+    held->unsaid = msg.kind == MSG_RUN;
+    if (held->unsaid)
+        held->key = msg.of.run.key;
 }
 
 /* What goes to the catalogue. Copies of texts take memory even when they are empty, so a message has none. */
@@ -164,6 +169,19 @@ static void perform_admit (struct driver *driver, const struct held *held)
         launch_admitted (driver->launch, held->host);
 }
 
+/* An order that is too large is too large when it is said again. */
+static void perform_send (struct driver *driver, const struct held *held)
+{
+    if (held->bytes.len) {
+        hub_send (driver->hub, LINK_CONTROL, held->host, held->bytes.ptr, held->bytes.len);
+    } else if (held->unsaid) {
+        struct input in = { .kind = IN_ORDER_UNSAID, .host = held->host, .key = held->key };
+        in.text = text_format (&driver->arena, "its order is larger than the %d bytes of one message: shorten the arguments "
+                               "of the rung and the profile's variables, or give it fewer files", MSG_MAX_BYTES);
+        driver_step (driver, &in);
+    }
+}
+
 /* Those that can still say goodbye: a host that was lost, or never came, is not waited for. */
 static bool workers_left (const struct driver *driver)
 {
@@ -227,10 +245,7 @@ static void driver_perform (struct driver *driver, const struct held *held)
 {
     switch (held->effect) {
     case FX_LAUNCH: perform_launch (driver, held->host); break;
-    case FX_SEND:
-        if (held->bytes.len)
-            hub_send (driver->hub, LINK_CONTROL, held->host, held->bytes.ptr, held->bytes.len);
-        break;
+    case FX_SEND: perform_send (driver, held); break;
     case FX_ADMIT: perform_admit (driver, held); break;
     case FX_CACHE_FIND:
     case FX_TOKEN:

@@ -13,6 +13,8 @@ struct held {
     uint32_t host;
     uint32_t exit_status;
     struct text bytes;          /* SEND, PUBLISH: the frame; ADMIT, FIND, TOKEN: the text. Owned */
+    bool unsaid;                /* SEND: of the order `key`, which is larger than a frame */
+    struct attempt_key key;
     struct fact_generation generation;  /* CACHE_PUBLISH; in `arena` */
     uint64_t token;                     /* of the cache's effects, as their flag, rival and storage */
     bool flag;

@@ -188,6 +188,31 @@ static void an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again
     bench_close (&bench);
 }
 
+static void an_order_that_cannot_be_said_ends_its_own_attempt_only (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct input unsaid = { .kind = IN_ORDER_UNSAID, .key = running, .text = TEXT_LIT ("too large") };
+    bench_open (&bench, 0);
+    all_join (&bench);
+    unsaid.key.attempt = 2;
+    step (&bench, &unsaid);
+    assert_null (last_fact (&bench, FACT_ATTEMPT_ENDED));
+    unsaid.key = running;
+    for (unsaid.host = 0; unsaid.host < HOSTS; unsaid.host++) {
+        step (&bench, &unsaid);
+        const struct fact_attempt_ended *ended = &last_fact (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended;
+        assert_int_equal (ended->host, unsaid.host);
+        assert_int_equal (ended->result.ending, ENDING_NOT_STARTED);
+        uint32_t facts = bench.facts_n;
+        step (&bench, &unsaid); /* it is over already */
+        assert_int_equal (bench.facts_n, facts);
+    }
+    assert_int_equal (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_COULD_NOT_RUN);
+    assert_true (coord_ended (bench.coord, NULL));
+    bench_close (&bench);
+}
+
 static void nothing_is_recorded_after_the_end (void **state)
 {
     (void) state;
@@ -527,6 +552,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_cancel_survives_a_restart),
         cmocka_unit_test (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again),
+        cmocka_unit_test (an_order_that_cannot_be_said_ends_its_own_attempt_only),
         cmocka_unit_test (nothing_is_recorded_after_the_end),
         cmocka_unit_test (a_gate_opens_when_all_agree_and_names_who_does_not),
         cmocka_unit_test (a_host_that_passes_a_gate_by_is_named),

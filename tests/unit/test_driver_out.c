@@ -200,6 +200,28 @@ static void what_is_too_large_is_not_sent (void **state)
     assert_non_null (strstr (stage->log_text, "larger than 65536 bytes"));
 }
 
+/* Nobody would ever hold the attempt: it is over, and the run with it, by what is wrong. */
+static void an_order_that_is_too_large_ends_the_attempt (void **state)
+{
+    struct stage *stage = *state;
+    uint32_t exit_status = 0;
+    enum { ARGUMENTS = 20, ARGUMENT_BYTES = 4000 };
+    struct rung *rung = &stage->plan.rungs.items[0];
+    char *longer = arena_alloc (&stage->arena, ARGUMENT_BYTES);
+    memset (longer, 'x', ARGUMENT_BYTES);
+    rung->argv.items = arena_array (&stage->arena, ARGUMENTS, sizeof (struct text));
+    for (rung->argv.n = 0; rung->argv.n < ARGUMENTS; rung->argv.n++)
+        rung->argv.items[rung->argv.n] = (struct text) { longer, ARGUMENT_BYTES };
+    stage_start (stage);
+    stage_join (stage, 0);
+    stage_until (stage, FACT_RUN_ENDED, 1);
+    assert_true (driver_ended (stage->driver, &exit_status, NULL));
+    assert_int_equal (exit_status, 3);
+    assert_non_null (strstr (stage->driver->coord->stop, "its order is larger than the 65536 bytes of one message"));
+    assert_int_equal (stage->facts[FACT_ATTEMPT_ENDED], 2);
+    assert_int_equal (stage_heard (stage, 0, MSG_RUN) + stage_heard (stage, 1, MSG_RUN), 0);
+}
+
 /* ---- effects that lead to steps, and how many at a time ---- */
 
 /* A key that is none: the host is lost by what the effect of its key led to. */
@@ -273,6 +295,7 @@ int main (void)
         STAGE_TEST (a_journal_that_lacks_what_a_worker_knows_is_where_it_stops),
         STAGE_TEST (a_fact_out_of_its_bounds_is_where_it_stops),
         STAGE_TEST (what_is_too_large_is_not_sent),
+        STAGE_TEST (an_order_that_is_too_large_ends_the_attempt),
         STAGE_TEST (an_effect_may_lead_to_further_facts),
         STAGE_TEST (effects_take_no_more_than_their_share_of_a_pass),
         STAGE_TEST (effects_that_were_left_go_on_by_themselves),
