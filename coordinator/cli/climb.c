@@ -16,8 +16,9 @@
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
 
-/* The view, the journal, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite, facts under way. */
-enum { OWN_THREADS = 6, OWN_BYTES = 16 * 1024 * 1024 };
+/* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite, facts
+ * under way. */
+enum { OWN_THREADS = 7, OWN_BYTES = 16 * 1024 * 1024 };
 
 struct climber {
     struct cli *cli;
@@ -156,12 +157,18 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     return exit_status ? (int) exit_status : failed;
 }
 
-int climb_capacity (uint32_t hosts, struct err *err)
+struct capacity climb_needs (uint32_t hosts)
 {
-    char what[48];
     struct capacity needs = hub_needs (hosts);
     needs.threads += OWN_THREADS;
     needs.bytes += OWN_BYTES;
+    return needs;
+}
+
+int climb_capacity (uint32_t hosts, struct err *err)
+{
+    char what[48];
+    struct capacity needs = climb_needs (hosts);
     snprintf (what, sizeof (what), "a run of %u host%s", hosts, hosts == 1 ? "" : "s");
     return capacity_check (what, &needs, err);
 }

@@ -2,10 +2,12 @@
 #ifndef SLICEUP_CLI_CLIMB_H
 #define SLICEUP_CLI_CLIMB_H
 
+#include "common/io/capacity.h"
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/io/run_dir.h"
 
+struct capacity climb_needs (uint32_t hosts); /* beside what the process has before it drives a run */
 /* May this process have what driving a run of so many hosts takes? Asked before a run is begun that could not go on. */
 int climb_capacity (uint32_t hosts, struct err *err);
 /* `plan`: a new run, and `making_fd` is from run_begun_make, closed here; NULL: resume what the folder holds. Returns

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -19,6 +20,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
+#include "coordinator/cli/climb.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/io/driver.h"
 #include "coordinator/io/journal.h"
@@ -152,10 +154,34 @@ static void nobody_is_shown_a_fact_before_it_is_durable (void **state)
     lab_release (&lab);
 }
 
+static uint32_t threads (void)
+{
+    uint32_t n = 0;
+    DIR *tasks = opendir ("/proc/self/task");
+    assert_non_null (tasks);
+    for (struct dirent *task; (task = readdir (tasks)) != NULL;)
+        n += task->d_name[0] != '.';
+    closedir (tasks);
+    return n;
+}
+
+static void as_many_threads_are_asked_for_as_a_run_has (void **state)
+{
+    enum { VIEW = 1 }; /* as the command line shows it; there is none here */
+    struct lab lab;
+    (void) state;
+    uint32_t before = threads ();
+    lab_make (&lab);
+    until_seen (&lab, &lab.here, FACT_RUN_OPENED);
+    assert_int_equal (climb_needs (lab.plan.hosts.n).threads, threads () - before + VIEW);
+    lab_release (&lab);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (nobody_is_shown_a_fact_before_it_is_durable),
+        cmocka_unit_test (as_many_threads_are_asked_for_as_a_run_has),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
