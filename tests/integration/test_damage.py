@@ -160,13 +160,15 @@ class OlderCopy(Damaged):
                 shutil.copy2(copy / name, folder / name)
 
     def test_workers_that_know_more_stop_it(self):
-        rungs = [self.lab.rung(name, "marks.py", args={"file": str(self.marks), "seconds": seconds})
-                 for name, seconds in (("low", 0.2), ("middle", 0.2), ("high", 3))]
+        copied, never = self.lab.files / "copied", self.lab.files / "never"
+        rungs = [self.lab.rung(name, "marks.py", timeout="2m", args={"file": str(self.marks), **until})
+                 for name, until in (("low", {}), ("middle", {"until": str(copied)}), ("high", {"until": str(never)}))]
         run = self.lab.start("run", self.slice(rungs=rungs))
         lab.wait_for(lambda: self.lab.count("pass-ended") >= 1, "the first rung to be over", 30)
         run.kill(signal.SIGSTOP)
         folder, copy = self.lab.run_folder(), self.lab.root / "older"
         stopped.copy(folder, copy)
+        copied.touch()
         run.kill(signal.SIGCONT)
         lab.wait_for(lambda: len(self.marked()) == 6, "the last rung to run everywhere", 30)
         run.kill_and_reap()
