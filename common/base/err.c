@@ -60,6 +60,7 @@ const char *err_advice (int number)
 {
     switch (number) {
     case EMFILE: return " (raise this process's limit: ulimit -n, LimitNOFILE=)";
+    case ENFILE: return " (end what holds many files, or raise fs.file-max)";
     case ENOMEM: return " (raise this process's limits, ulimit -v and -d, or free memory)";
     default: return "";
     }

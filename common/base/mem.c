@@ -23,8 +23,11 @@ enum { COULD_NOT_RUN = 3 };
 /* Nothing is flushed or freed: other threads are in the middle of something. */
 _Noreturn void mem_exhausted (size_t bytes)
 {
-    fprintf (stderr, "sliceup: out of memory (asked for %zu bytes): raise this process's limits (ulimit -v, ulimit -d), or free memory "
-             "of this machine, then go on where it stopped; what was recorded is safe\n", bytes);
+    char asked[48] = "";
+    if (bytes)
+        snprintf (asked, sizeof asked, " (asked for %zu bytes)", bytes);
+    fprintf (stderr, "sliceup: out of memory%s: raise this process's limits (ulimit -v, ulimit -d), or free memory of this "
+             "machine, then go on where it stopped; what was recorded is safe\n", asked);
     _exit (COULD_NOT_RUN);
 }
 

@@ -1,12 +1,12 @@
 #include "common/io/capacity.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,14 +35,23 @@ static int refuse_files (const char *what, uint32_t wanted, struct err *err)
                     "LimitNOFILE=)", what, wanted, (unsigned long long) limit.rlim_cur);
 }
 
+/* Nothing that this process holds or may hold changes it. */
+static int refuse_table (const char *what, uint32_t wanted, struct err *err)
+{
+    return err_set (err, ERR_LIMIT, "%s needs %u more open files, and the table of the whole system is full: end what holds "
+                    "many of them, or raise fs.file-max (sysctl)", what, wanted);
+}
+
 static int check_files (const char *what, uint32_t wanted, struct err *err)
 {
     int *fds = mem_array (wanted, sizeof *fds), rc = 0;
     uint32_t n = 0;
     while (rc == 0 && n < wanted) {
-        fds[n] = fcntl (STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+        fds[n] = eventfd (0, EFD_CLOEXEC); /* a copy of another one takes no place in the system's table */
         if (fds[n] >= 0)
             n++;
+        else if (errno == ENFILE)
+            rc = refuse_table (what, wanted, err);
         else if (!raise_files (wanted - n))
             rc = refuse_files (what, wanted, err);
     }

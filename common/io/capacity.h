@@ -1,7 +1,8 @@
 /* capacity.h - may this process have what it is about to need: open files, threads, memory?
  *
- * Asked before anything is begun: libzmq ends the process by an assertion when one of them is refused to it, and a run that
- * was begun would have to be taken back. The answer holds for now; whatever is refused later is told by who asked for it. */
+ * Asked before anything is begun: libzmq ends the process by an assertion when one of them is refused to it, and a run
+ * that was begun would have to be taken back. The answer holds for now; whatever is refused later is told by who asked
+ * for it. */
 #ifndef SLICEUP_IO_CAPACITY_H
 #define SLICEUP_IO_CAPACITY_H
 
@@ -9,9 +10,9 @@
 #include "common/base/err.h"
 
 struct capacity { uint32_t descriptors, threads; uint64_t bytes; };
-/* Takes all of it at once, and gives it back; the limit of open files is raised as far as it may be. ERR_LIMIT: a sentence that
- * begins with `what` ("a run of 4 hosts"): which limit is too low, what it is, and how it is raised. Any thread, but slow:
- * threads are made. */
+/* Takes all of it at once, and gives it back; the limit of open files is raised as far as it may be. ERR_LIMIT: a
+ * sentence that begins with `what` ("a run of 4 hosts"): which limit, of this process or of the system, is too low, and
+ * how it is raised. Any thread, but slow: threads are made. */
 int capacity_check (const char *what, const struct capacity *needs, struct err *err);
 
 #endif

@@ -1,11 +1,11 @@
 #include "common/io/exhausted.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,10 +20,17 @@ static bool has_memory (void)
     return at != MAP_FAILED && munmap (at, LEAST_BYTES) == 0;
 }
 
-static bool has_descriptor (void)
+/* Of what there is too little for one more open file; NULL: nothing. */
+static const char *lacks_descriptor (void)
 {
-    int fd = fcntl (STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-    return fd >= 0 ? close (fd) == 0 : errno != EMFILE && errno != ENFILE;
+    int fd = eventfd (0, EFD_CLOEXEC);
+    if (fd >= 0)
+        close (fd);
+    else if (errno == EMFILE)
+        return "open files (ulimit -n, LimitNOFILE=)";
+    else if (errno == ENFILE)
+        return "open files (the table of the whole system is full: fs.file-max)";
+    return NULL;
 }
 
 /* Nobody is left to be told of an error. */
@@ -33,11 +40,10 @@ static void say (const char *words)
     (void) n;
 }
 
-/* Only what signal-safety(7) allows; mmap is a bare system call. */
+/* Only what signal-safety(7) allows; mmap and eventfd are bare system calls. */
 static void on_abort (int signal_number)
 {
-    const char *what = !has_memory () ? "memory (ulimit -v, ulimit -d, or that of the machine)"
-                       : !has_descriptor () ? "open files (ulimit -n, LimitNOFILE=)" : NULL;
+    const char *what = !has_memory () ? "memory (ulimit -v, ulimit -d, or that of the machine)" : lacks_descriptor ();
     if (!what) {
         signal (signal_number, SIG_DFL);
         raise (signal_number); /* comes when this returns */

@@ -5,18 +5,33 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "common/base/mem.h"
 #include "common/io/capacity.h"
 #include "common/io/exhausted.h"
 
 struct said { int status; char text[1024]; };
+
+/* The system's table of open files: the linker takes this before libc's. */
+static bool table_is_full;
+
+int eventfd (unsigned count, int flags)
+{
+    if (!table_is_full)
+        return (int) syscall (SYS_eventfd2, count, flags);
+    errno = ENFILE;
+    return -1;
+}
 
 static void limit (int what, rlim_t soft, rlim_t hard)
 {
@@ -81,6 +96,13 @@ static void ask_for_200_files_of_100 (void)
     check (&(struct capacity) { .descriptors = 200 });
 }
 
+static void ask_for_files_of_a_full_table (void)
+{
+    table_is_full = true;
+    limit (RLIMIT_NOFILE, 32, 100);
+    check (&(struct capacity) { .descriptors = 20 });
+}
+
 static void ask_for_much_memory (void)
 {
     long pages = 0;
@@ -112,6 +134,9 @@ static void what_is_not_there_is_said_with_its_limit (void **state)
     (void) state;
     struct said said = child (ask_for_200_files_of_100);
     expect (&said, 3, "this test needs 200 more open files, this process may have 100 in all; raise its limit (ulimit -n");
+    said = child (ask_for_files_of_a_full_table); /* no limit of this process is at fault, and none is raised */
+    expect (&said, 3, "this test needs 20 more open files, and the table of the whole system is full: end what holds many of them, or "
+                      "raise fs.file-max");
     said = child (ask_for_much_memory);
     expect (&said, 3, "this test needs 1024 MiB more of memory than this process gets (address space: ");
 }
@@ -123,6 +148,24 @@ static void abort_without_files (void)
     exhausted_tell ("prog");
     limit (RLIMIT_NOFILE, 3, 3);
     abort ();
+}
+
+static void abort_with_a_full_table (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhausted_tell ("prog");
+    table_is_full = true;
+    abort ();
+}
+
+static void run_out_of_nobody_knows_what (void)
+{
+    mem_exhausted (0);
+}
+
+static void run_out_of_5_bytes (void)
+{
+    mem_exhausted (5);
 }
 
 static void abort_with_all_there_is (void)
@@ -146,6 +189,18 @@ static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (
     (void) state;
     struct said said = child (abort_without_files);
     expect (&said, 3, "prog: this process may not have more open files (ulimit -n, LimitNOFILE=): raise its limit");
+    said = child (abort_with_a_full_table);
+    expect (&said, 3, "prog: this process may not have more open files (the table of the whole system is full: fs.file-max): "
+                      "raise its limit");
+}
+
+static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (void **state)
+{
+    (void) state;
+    struct said said = child (run_out_of_5_bytes);
+    expect (&said, 3, "sliceup: out of memory (asked for 5 bytes): raise this process's limits");
+    said = child (run_out_of_nobody_knows_what);
+    expect (&said, 3, "sliceup: out of memory: raise this process's limits");
 }
 
 static void any_other_abort_stays_one (void **state)
@@ -165,6 +220,7 @@ int main (void)
         cmocka_unit_test (what_is_there_is_given),
         cmocka_unit_test (what_is_not_there_is_said_with_its_limit),
         cmocka_unit_test (a_library_that_gives_up_for_want_of_something_ends_with_a_sentence),
+        cmocka_unit_test (memory_that_is_refused_is_said_with_its_size_where_that_is_known),
         cmocka_unit_test (any_other_abort_stays_one),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
