@@ -1,7 +1,7 @@
 /* mem.h - allocation that cannot fail quietly, and arenas.
  *
- * Out of memory ends the process here, in one place, with a sentence and exit status 3: the journal makes a restart cheap. The counterpart is a promise:
- * nothing that comes from outside decides an allocation before it was bounded.
+ * Out of memory ends the process here, in one place, with a sentence and exit status 3: the journal makes a restart
+ * cheap. The counterpart is a promise: nothing that comes from outside decides an allocation before it was bounded.
  * An arena owns everything allocated from it and frees it at once; it is not thread-safe. */
 #ifndef SLICEUP_BASE_MEM_H
 #define SLICEUP_BASE_MEM_H

@@ -94,7 +94,8 @@ static int verify (struct journal_reader *reader, struct digest *chain, struct e
     return verify_marked (reader, found, chain, err);
 }
 
-static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more, struct err *err)
+static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
+                      struct err *err)
 {
     int rc = SQLITE_ROW;
     *more = true;
@@ -158,7 +159,8 @@ static int verify_acknowledged (const struct journal_reader *reader, struct err 
                     reader->path, reader->index, reader->path, mark->state == MARK_MISSING ? "missing" : "damaged");
 }
 
-static int read_from (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more, struct err *err)
+static int read_from (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
+                      struct err *err)
 {
     if (sqlite3_bind_int64 (reader->facts, 1, (sqlite3_int64) reader->index) != SQLITE_OK)
         return read_failed (reader, reader->index + 1, err);
@@ -295,8 +297,8 @@ static int reader_prepare (struct journal_reader *reader, struct err *err)
     return reader->last ? 0 : -1;
 }
 
-/* A mark is placed before its journal: alone it tells of a journal that is gone only when it names facts. What cannot be
- * read is taken to. */
+/* A mark is placed before its journal: alone it tells of a journal that is gone only when it names facts. What cannot
+ * be read is taken to. */
 static bool mark_names_facts (const char *path)
 {
     struct journal_mark mark;

@@ -49,7 +49,7 @@ static int making_lock (const char *home, short type, const char *refused, struc
 
 int run_begun_make (struct run_dir *dir, const char *home, struct err *err)
 {
-    int fd = making_lock (home, F_RDLCK, "a run that was never begun has been being removed", err);
+    int fd = making_lock (home, F_RDLCK, "somebody has been removing a run that was never begun", err);
     if (fd < 0 || run_dir_create (dir, home, err) == 0)
         return fd;
     close (fd);
@@ -162,7 +162,7 @@ int run_begun_or_remove (const struct run_dir *dir, struct err *err)
     int rc = -1;
     if (has_facts (dir, somebody_makes (dir)))
         return 0;
-    int making_fd = making_lock (dir->home, F_WRLCK, "runs have been being started", err);
+    int making_fd = making_lock (dir->home, F_WRLCK, "somebody has been starting runs", err);
     if (making_fd < 0)
         return -1;
     int lock_fd = journal_lock_take (run_dir_path (dir, "journal.db", path), err);

@@ -1,7 +1,7 @@
 /* self.h - this program, to be started again: errands and builtin programs are the worker itself once more.
  *
- * A worker out of an image (image.h) runs the sealed memory that it came from; another one /proc/self/exe, which stays the
- * same program when its file is replaced. */
+ * A worker out of an image (image.h) runs the sealed memory that it came from; another one runs /proc/self/exe, which
+ * stays the same program when its file is replaced. */
 #ifndef SLICEUP_WORKER_SELF_H
 #define SLICEUP_WORKER_SELF_H
 
