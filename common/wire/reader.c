@@ -98,7 +98,7 @@ static int take_negative (struct reader *reader, uint32_t bytes, struct value *v
 
 static int take_float (struct reader *reader, struct value *value, struct err *err)
 {
-    uint64_t bits;
+    uint64_t bits = 0;
     if (take_number (reader, sizeof bits, &bits, err) < 0)
         return -1;
     value->kind = VALUE_FLOAT;
