@@ -136,7 +136,8 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     if (open_hub (driver, keys, at, err) < 0)
         return -1;
     open_launch (driver, at);
-    driver->monitors = monitors_open (driver->loop, &driver->dir, driver->hub, driver->options.log, err);
+    driver->monitors = monitors_open (driver->loop, &driver->dir, driver->hub, driver->journal, driver->options.log,
+                                      err);
     if (driver->monitors == NULL)
         return -1;
     loop_each_pass (driver->loop, driver_each_pass, driver);

@@ -29,6 +29,7 @@ struct monitors {
     struct loop *loop;
     const struct run_dir *dir;
     struct hub *hub;
+    const struct journal *recorded; /* asked up to where it is durable */
     const struct log *log;
     struct errands *errands;
     int inotify_fd;
@@ -49,6 +50,8 @@ struct answer {
     struct monitors *monitors;
     struct hub_asker to;
     struct snapshot_place from;
+    uint64_t up_to;             /* what was durable when it was begun; SQLite shows more, for a moment */
+    bool told_all;              /* up to there */
     struct buf frames[SNAPSHOT_FRAMES];
     uint32_t n;
     bool after_end;             /* begun when everything was recorded */
@@ -79,12 +82,15 @@ static bool add_fact (struct answer *answer, struct snapshot_piece piece)
     return true;
 }
 
-/* -1 without an error: the answer is full. */
+/* -1 without an error: the answer is full, or tells all. */
 static int take_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
 {
     struct answer *answer = owner;
     struct snapshot_piece piece = { .index = index, .size_bytes = bytes.len };
     (void) err;
+    answer->told_all = index > answer->up_to;
+    if (answer->told_all)
+        return -1;
     if (index == answer->from.index)
         piece.offset = answer->from.offset < bytes.len ? answer->from.offset : 0;
     piece.bytes = (struct text) { bytes.ptr + piece.offset, bytes.len - piece.offset };
@@ -103,7 +109,7 @@ static int add_facts (struct answer *answer, struct err *err)
         rc = journal_reader_next (monitors->journal, take_fact, answer, err);
     if (rc < 0 && err->code)
         return -1;
-    if (rc >= 0)
+    if (rc >= 0 || answer->told_all)
         snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_END);
     return 0;
 }
@@ -159,7 +165,8 @@ static void answer_done (void *parcel)
 static bool make_answer (struct monitors *monitors, const struct hub_asker *to, const struct snapshot_place *from)
 {
     struct answer *answer = mem_alloc (sizeof *answer);
-    *answer = (struct answer) { .monitors = monitors, .to = *to, .from = *from, .after_end = monitors->ended };
+    *answer = (struct answer) { .monitors = monitors, .to = *to, .from = *from, .after_end = monitors->ended,
+                                .up_to = journal_durable (monitors->recorded) };
     monitors->making++;
     if (errands_submit (monitors->errands, answer_work, answer_done, answer))
         return true;
@@ -338,11 +345,11 @@ static int watch_folder (struct monitors *monitors, struct err *err)
     return loop_watch (monitors->loop, monitors->inotify_fd, EPOLLIN, take_change, monitors, err);
 }
 
-struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub, const struct log *log,
-                                struct err *err)
+struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub,
+                                const struct journal *recorded, const struct log *log, struct err *err)
 {
     struct monitors *monitors = mem_alloc (sizeof *monitors);
-    *monitors = (struct monitors) { .loop = loop, .dir = dir, .hub = hub, .log = log, .inotify_fd = -1 };
+    *monitors = (struct monitors) { .loop = loop, .dir = dir, .hub = hub, .recorded = recorded, .log = log, .inotify_fd = -1 };
     run_dir_path (dir, "journal.db", monitors->journal_path);
     if ((monitors->errands = errands_open (loop, err)) == NULL || watch_folder (monitors, err) < 0)
         goto failed;

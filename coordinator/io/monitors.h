@@ -10,14 +10,16 @@
 #include "common/io/link.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"
+#include "coordinator/io/journal.h"
 #include "coordinator/io/run_dir.h"
 
 enum { MONITORS_MAX = MONITOR_KEYS - 1 }; /* the run's own is the last one */
 
 struct monitors;
-/* `dir`, `hub` and `log` must outlive it. Makes the folder. */
-struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub, const struct log *log,
-                                struct err *err);
+/* `dir`, `hub`, `recorded` and `log` must outlive it. Nobody is told more than what `recorded`, the run's journal, has as
+ * durable when his answer is begun. Makes the folder. */
+struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub,
+                                const struct journal *recorded, const struct log *log, struct err *err);
 /* Takes the questions that are there; at every pass, since the socket's descriptor is edge-triggered. Returns when it
  * must be called again for those that it left; UINT64_MAX: when there is something new. */
 uint64_t monitors_turn (struct monitors *monitors);

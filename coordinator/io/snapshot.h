@@ -13,7 +13,7 @@
 #include "common/io/link.h"
 
 enum { SNAPSHOT_FRAMES = 8, SNAPSHOT_MARK = 'S', SNAPSHOT_HEAD_BYTES = 2, SNAPSHOT_PIECE_BYTES = 20 };
-enum snapshot_flag { SNAPSHOT_LAST = 1, SNAPSHOT_END = 2 }; /* of this answer; of what is recorded by now */
+enum snapshot_flag { SNAPSHOT_LAST = 1, SNAPSHOT_END = 2 }; /* of this answer; of what was durable when it was begun */
 
 struct snapshot_place { uint64_t index; uint32_t offset; }; /* the next byte that is wanted */
 struct snapshot_piece { uint64_t index; uint32_t size_bytes, offset; struct text bytes; };

@@ -31,6 +31,14 @@ enum { STAGE_HOSTS = 6, STAGE_WAIT_MS = 20000, STAGE_STEP_MS = 10, STAGE_KINDS =
 /* ---- the disk: the linker takes this before libc's ---- */
 
 static _Atomic bool disk_stalls, disk_fails;
+static _Atomic bool mark_stalls; /* what is in the journal's log by then is committed, and not acknowledged */
+
+ssize_t pwrite (int fd, const void *bytes, size_t len, off_t offset)
+{
+    while (mark_stalls)
+        nanosleep (&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+    return syscall (SYS_pwrite64, fd, bytes, len, offset);
+}
 
 int fdatasync (int fd)
 {
@@ -95,7 +103,7 @@ static inline int stage_make (void **state)
     struct err err = { 0 };
     *state = stage;
     *stage = (struct stage) { .home = "/tmp/driver-test-XXXXXX" };
-    disk_stalls = disk_fails = false;
+    disk_stalls = disk_fails = mark_stalls = false;
     if (!mkdtemp (stage->home) || !(stage->log_file = fmemopen (stage->log_text, sizeof stage->log_text, "w")))
         return -1;
     setvbuf (stage->log_file, NULL, _IONBF, 0);
@@ -116,7 +124,7 @@ static inline void stage_start (struct stage *stage)
 
 static inline void stage_stop (struct stage *stage)
 {
-    disk_stalls = false;
+    disk_stalls = mark_stalls = false;
     driver_close (stage->driver);
     stage->driver = NULL;
 }

@@ -2,6 +2,7 @@
 #include "tests/unit/driver_fixture.h"
 
 #include "common/base/digest.h"
+#include "coordinator/io/snapshot.h"
 
 /* ---- effects wait for the facts before them ---- */
 
@@ -50,6 +51,74 @@ static void nobody_is_let_in_before_it_is_durable (void **state)
     disk_stalls = false;
     stage_settle (stage);
 }
+
+/* ---- monitors ---- */
+
+static struct listener *listen_to (const struct stage *stage)
+{
+    struct run_hub at = { 0 };
+    struct link_keys keys;
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
+    assert_int_equal (link_keys_load (&keys, run_dir_path (&stage->dir, "monitor.key", path), &err), 0);
+    struct listener *listener = listener_open ("127.0.0.1", at.events_port, at.public_key, &keys, &err);
+    if (!listener)
+        fail_msg ("%s", err.text);
+    return listener;
+}
+
+/* The last frame of an answer. */
+static bool take_last (struct listener *listener, uint64_t *index, bool *end)
+{
+    struct text frame;
+    while (listener_receive (listener, &frame)) {
+        struct snapshot_piece piece;
+        uint32_t at = SNAPSHOT_HEAD_BYTES;
+        while (snapshot_is_answer (frame) && snapshot_next (frame, &at, &piece))
+            *index = piece.index;
+        *end = snapshot_is_answer (frame) && snapshot_has (frame, SNAPSHOT_END);
+        if (snapshot_is_answer (frame) && snapshot_has (frame, SNAPSHOT_LAST))
+            return true;
+    }
+    return false;
+}
+
+/* The last fact of the answer to who has none, which is all of them. */
+static uint64_t told_up_to (struct stage *stage, struct listener *listener)
+{
+    char question[QUESTION_MAX_BYTES + 1];
+    uint64_t index = 0, until = clock_boot_ms () + STAGE_WAIT_MS;
+    size_t len = snapshot_ask (&(struct snapshot_place) { .index = 1 }, question);
+    bool end = false;
+    while (!listener_ask (listener, question, len) && clock_boot_ms () < until)
+        stage_run (stage, STAGE_STEP_MS);
+    while (!take_last (listener, &index, &end) && clock_boot_ms () < until)
+        stage_run (stage, STAGE_STEP_MS);
+    assert_true (end);
+    return index;
+}
+
+static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **state)
+{
+    struct stage *stage = *state;
+    stage_start (stage);
+    stage_settle (stage);
+    uint64_t durable = stage->driver->recorded_index;
+    struct listener *listener = listen_to (stage);
+    assert_int_equal (told_up_to (stage, listener), durable);
+    mark_stalls = true;
+    driver_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage_recorded (stage).of[FACT_HOST_KEYED];)
+        assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
+    assert_int_equal (told_up_to (stage, listener), durable);
+    mark_stalls = false;
+    stage_settle (stage);
+    assert_int_equal (told_up_to (stage, listener), durable + 1);
+    listener_close (listener);
+}
+
+/* ---- order ---- */
 
 static void what_is_said_comes_in_its_order (void **state)
 {
@@ -289,6 +358,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         STAGE_TEST (nothing_is_said_before_it_is_durable),
         STAGE_TEST (nobody_is_let_in_before_it_is_durable),
+        STAGE_TEST (a_monitor_is_not_told_what_is_committed_and_not_durable),
         STAGE_TEST (what_is_said_comes_in_its_order),
         STAGE_TEST (soft_facts_are_not_recorded_and_not_kept_without_end),
         STAGE_TEST (a_disk_that_fails_ends_it_without_another_word),
