@@ -23,6 +23,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/core/state.h"
 #include "coordinator/io/driver_private.h"
+#include "coordinator/io/snapshot.h"
 #include "sample.h"
 
 enum { STAGE_HOSTS = 6, STAGE_WAIT_MS = 20000, STAGE_STEP_MS = 10, STAGE_KINDS = 128, HEARD_MAX = 64 };
@@ -313,6 +314,32 @@ static inline void stage_join (struct stage *stage, uint32_t but)
         stage_says (stage, i, stage_hello (stage, i));
         stage_hears (stage, i, MSG_WELCOME);
     }
+}
+
+/* ---- monitors ---- */
+
+static inline struct listener *stage_listen (const struct stage *stage)
+{
+    struct run_hub at = { 0 };
+    struct link_keys keys;
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
+    assert_int_equal (link_keys_load (&keys, run_dir_path (&stage->dir, "monitor.key", path), &err), 0);
+    struct listener *listener = listener_open ("127.0.0.1", at.events_port, at.public_key, &keys, &err);
+    if (!listener)
+        fail_msg ("%s", err.text);
+    return listener;
+}
+
+/* Until the question is on its way. */
+static inline void stage_ask (struct stage *stage, struct listener *listener)
+{
+    char question[QUESTION_MAX_BYTES + 1];
+    size_t len = snapshot_ask (&(struct snapshot_place) { .index = 1 }, question);
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !listener_ask (listener, question, len);
+         stage_run (stage, STAGE_STEP_MS))
+        assert_true (clock_boot_ms () < end);
 }
 
 /* ---- what is on the disk ---- */

@@ -124,6 +124,29 @@ static void it_leaves_when_its_workers_are_gone (void **state)
     assert_false (stage_has_file (stage, "hub.json"));
 }
 
+/* Nobody says that a monitor left: it is looked for again as soon as no worker is waited for. */
+static void a_monitor_that_left_does_not_hold_it_up (void **state)
+{
+    struct stage *stage = *state;
+    enum { SOON_MS = 2000 }; /* a fraction of what workers and monitors may take to go */
+    struct text frame;
+    stage_start (stage);
+    stage_join (stage, 1);
+    struct listener *listener = stage_listen (stage);
+    stage_ask (stage, listener);
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !listener_receive (listener, &frame);)
+        assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
+    assert_true (cancel (stage));
+    assert_true (stage_run (stage, 200)); /* its worker and its monitor are still there */
+    struct msg bye = { .kind = MSG_BYE };
+    stage_says (stage, 0, bye);
+    assert_true (stage_run (stage, 200));
+    listener_close (listener);
+    uint64_t left_ms = clock_boot_ms ();
+    stage_leave (stage);
+    assert_true (clock_boot_ms () - left_ms < SOON_MS);
+}
+
 static void it_waits_for_nobody_without_end (void **state)
 {
     struct stage *stage = *state;
@@ -190,6 +213,7 @@ int main (void)
         STAGE_TEST (a_fact_that_cannot_be_read_is_damage),
         STAGE_TEST (a_run_that_was_never_opened_is_damage),
         STAGE_TEST (it_leaves_when_its_workers_are_gone),
+        STAGE_TEST (a_monitor_that_left_does_not_hold_it_up),
         STAGE_TEST (it_waits_for_nobody_without_end),
         STAGE_TEST (a_run_that_is_over_is_over_at_once),
         STAGE_TEST (it_can_be_made_to_leave_at_once),

@@ -2,7 +2,6 @@
 #include "tests/unit/driver_fixture.h"
 
 #include "common/base/digest.h"
-#include "coordinator/io/snapshot.h"
 
 /* ---- effects wait for the facts before them ---- */
 
@@ -54,20 +53,6 @@ static void nobody_is_let_in_before_it_is_durable (void **state)
 
 /* ---- monitors ---- */
 
-static struct listener *listen_to (const struct stage *stage)
-{
-    struct run_hub at = { 0 };
-    struct link_keys keys;
-    struct err err = { 0 };
-    char path[RUN_PATH_BYTES];
-    assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
-    assert_int_equal (link_keys_load (&keys, run_dir_path (&stage->dir, "monitor.key", path), &err), 0);
-    struct listener *listener = listener_open ("127.0.0.1", at.events_port, at.public_key, &keys, &err);
-    if (!listener)
-        fail_msg ("%s", err.text);
-    return listener;
-}
-
 /* The last frame of an answer. */
 static bool take_last (struct listener *listener, uint64_t *index, bool *end)
 {
@@ -87,12 +72,9 @@ static bool take_last (struct listener *listener, uint64_t *index, bool *end)
 /* The last fact of the answer to who has none, which is all of them. */
 static uint64_t told_up_to (struct stage *stage, struct listener *listener)
 {
-    char question[QUESTION_MAX_BYTES + 1];
     uint64_t index = 0, until = clock_boot_ms () + STAGE_WAIT_MS;
-    size_t len = snapshot_ask (&(struct snapshot_place) { .index = 1 }, question);
     bool end = false;
-    while (!listener_ask (listener, question, len) && clock_boot_ms () < until)
-        stage_run (stage, STAGE_STEP_MS);
+    stage_ask (stage, listener);
     while (!take_last (listener, &index, &end) && clock_boot_ms () < until)
         stage_run (stage, STAGE_STEP_MS);
     assert_true (end);
@@ -105,7 +87,7 @@ static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **stat
     stage_start (stage);
     stage_settle (stage);
     uint64_t durable = stage->driver->recorded_index;
-    struct listener *listener = listen_to (stage);
+    struct listener *listener = stage_listen (stage);
     assert_int_equal (told_up_to (stage, listener), durable);
     mark_stalls = true;
     driver_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
