@@ -164,8 +164,8 @@ static bool course_lacks (const struct course *course)
     return !course->right && course->local && course->other && !course->unlike;
 }
 
-static struct course *read_courses (const struct reduce_input *in, const struct groups *groups, const enum proof *proofs,
-                                    struct arena *arena)
+static struct course *read_courses (const struct reduce_input *in, const struct groups *groups,
+                                    const enum proof *proofs, struct arena *arena)
 {
     struct course *courses = arena_array (arena, reduce_devices (in), sizeof (*courses));
     for (uint32_t device = 0; device < reduce_devices (in); device++) {
@@ -185,7 +185,8 @@ static struct course *read_courses (const struct reduce_input *in, const struct 
 }
 
 /* Where nothing is right anywhere, and a group does not tell who, it may be all of them. */
-static bool somebody_stands_out (const struct reduce_input *in, const struct groups *groups, const struct course *courses)
+static bool somebody_stands_out (const struct reduce_input *in, const struct groups *groups,
+                                 const struct course *courses)
 {
     bool some_right = false, all_told = true;
     for (uint32_t device = 0; device < reduce_devices (in); device++) {

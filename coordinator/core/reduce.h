@@ -4,8 +4,8 @@
  * all numbers, the sum a device holds says which devices took part: exactly those of its axes, only itself, the wrong axes,
  * all but one host, some host twice. The locals then say whether the value is the right function of the parts.
  * Who is at fault follows from what each host itself reported, where the others reported what is right, or lack just
- * it; in each group of devices that meet by itself. A reduction that is wrong in the same way everywhere blames nobody. Knows
- * nothing of rungs or attempts. */
+ * it; in each group of devices that meet by itself. A reduction that is wrong in the same way everywhere blames nobody.
+ * Knows nothing of rungs or attempts. */
 #ifndef SLICEUP_CORE_REDUCE_H
 #define SLICEUP_CORE_REDUCE_H
 

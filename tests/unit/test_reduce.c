@@ -374,9 +374,10 @@ static void who_lacks_it_or_has_it_in_another_form_is_named (void **state)
 
 enum { ROWS = 3, SIX = 6 };
 
-/* Six hosts of one device, mesh data: 3, model: 2, summed over data: hosts 0, 2, 4 and hosts 1, 3, 5. The hosts `absent`,
- * as bits, kept their own and took no part. */
-static void six_make (struct shard shards[SIX], struct metric metrics[SIX], const uint64_t secrets[SIX], uint32_t absent)
+/* Six hosts of one device, mesh data: 3, model: 2, summed over data: hosts 0, 2, 4 and hosts 1, 3, 5. The hosts
+ * `absent`, as bits, kept their own and took no part. */
+static void six_make (struct shard shards[SIX], struct metric metrics[SIX], const uint64_t secrets[SIX],
+                      uint32_t absent)
 {
     for (uint32_t host = 0; host < SIX; host++) {
         double sum = 0, proof = 0;
