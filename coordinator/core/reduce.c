@@ -65,6 +65,20 @@ static bool all_have_shards (const struct reduce_input *in, struct reduce_verdic
     return out->culprits_n == 0;
 }
 
+static bool all_are_sound (const struct reduce_input *in, struct reduce_verdict *out)
+{
+    for (uint32_t host = 0; host < in->hosts; host++) {
+        const char *why = NULL;
+        for (uint32_t i = 0; i < in->devices_per_host && !why; i++)
+            why = reduce_unsound (reduce_shard (in, host * in->devices_per_host + i));
+        if (why)
+            accuse (out, host, PROOF_UNPROVED, why);
+    }
+    if (out->culprits_n)
+        snprintf (out->why, sizeof (out->why), "%s", out->culprits[0].why);
+    return out->culprits_n == 0;
+}
+
 static bool axes_known (const struct reduce_input *in, const struct metric *first, struct reduce_verdict *out, uint32_t *axes)
 {
     *axes = 0;
@@ -96,7 +110,8 @@ static bool readable (const struct reduce_input *in, struct reduce_verdict *out,
     const struct metric *first = first_reported (in);
     if (first)
         out->value = first->value;
-    return all_reported (in, out) && all_claim_global (in, out) && all_have_shards (in, out) && axes_known (in, first, out, axes);
+    return all_reported (in, out) && all_claim_global (in, out) && all_have_shards (in, out) &&
+           all_are_sound (in, out) && axes_known (in, first, out, axes);
 }
 
 static const char *const reasons[] = {
@@ -227,6 +242,42 @@ static void find_culprits (const struct reduce_input *in, const struct groups *g
 
 /* ---- the verdict ---- */
 
+static const char rounding_cannot_tell[] =
+    "rounding cannot tell: what the devices contributed cancels to less than float32 keeps of it";
+
+/* All that is wrong on this host. */
+static bool rounding_hides (const struct reduce_input *in, const struct groups *groups, uint32_t host)
+{
+    bool hides = false;
+    for (uint32_t device = host * in->devices_per_host; device < (host + 1) * in->devices_per_host; device++) {
+        const struct group *group = &groups->items[groups->of_device[device]];
+        if (reduce_is_right (in, device, group))
+            continue;
+        if (!reduce_rounding_hides (in, device, group))
+            return false;
+        hides = true;
+    }
+    return hides;
+}
+
+/* Why hosts disagree with the reduction; of those at fault each for itself, and of all. */
+static const char *name_rounding (const struct reduce_input *in, const struct groups *groups,
+                                  struct reduce_verdict *out)
+{
+    uint32_t hidden = 0, n = 0;
+    for (uint32_t i = 0; i < out->culprits_n; i++) {
+        bool disagrees = out->culprits[i].proof == PROOF_DISAGREE;
+        bool hides = disagrees && rounding_hides (in, groups, out->culprits[i].host);
+        n += disagrees;
+        hidden += hides;
+        if (hides)
+            out->culprits[i].why = rounding_cannot_tell;
+    }
+    for (uint32_t host = 0; host < in->hosts && out->culprits_n == 0; host++, n++)
+        hidden += rounding_hides (in, groups, host);
+    return n && hidden == n ? rounding_cannot_tell : reasons[PROOF_DISAGREE];
+}
+
 /* Where hosts said it a different number of times, their last values may be of different steps. */
 static void add_counts (const struct reduce_input *in, struct reduce_verdict *out)
 {
@@ -242,8 +293,10 @@ static void add_counts (const struct reduce_input *in, struct reduce_verdict *ou
 }
 
 /* The report that most of those at fault share speaks for all. */
-static void settle (const struct reduce_input *in, const struct report *reports, struct reduce_verdict *out)
+static void settle (const struct reduce_input *in, const struct groups *groups, const struct report *reports,
+                    struct reduce_verdict *out)
 {
+    const char *disagree = name_rounding (in, groups, out);
     uint32_t counts[PROOF_UNPROVED + 1] = { 0 }, most = 0;
     for (uint32_t host = 0; host < in->hosts; host++)
         counts[reports[host].proof] += out->culprits_n == 0;
@@ -256,7 +309,7 @@ static void settle (const struct reduce_input *in, const struct report *reports,
             out->proof = (enum proof) proof;
         }
     if (out->proof != PROOF_PROVED)
-        snprintf (out->why, sizeof (out->why), "%s", reasons[out->proof]);
+        snprintf (out->why, sizeof (out->why), "%s", out->proof == PROOF_DISAGREE ? disagree : reasons[out->proof]);
     add_counts (in, out);
 }
 
@@ -294,7 +347,7 @@ void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out)
     for (uint32_t host = 0; host < in->hosts; host++)
         reports[host] = read_host (in, host, &groups, proofs);
     find_culprits (in, &groups, proofs, out, &arena);
-    settle (in, reports, out);
+    settle (in, &groups, reports, out);
     take_right_value (in, reports, out);
     count_contradicted (in, reports, out);
     arena_release (&arena);

@@ -1,5 +1,6 @@
 #include "coordinator/core/reduce_device.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { DETAILED_MAX = 4, PAIRS_MAX_HOSTS = 32 }; /* devices whose wrong sum is explained one by one; the rest are counted with them */
@@ -21,6 +22,16 @@ const struct shard *reduce_shard (const struct reduce_input *in, uint32_t device
     return &metric->shards.items[device % in->devices_per_host];
 }
 
+/* Rows are of float32, and so is what a device puts in; compared so that a NaN is out as well. */
+const char *reduce_unsound (const struct shard *shard)
+{
+    const double numbers[] = { shard->value, shard->local, shard->weight, shard->local * shard->weight };
+    for (size_t i = 0; i < sizeof (numbers) / sizeof (numbers[0]); i++)
+        if (!(fabs (numbers[i]) <= FLT_MAX))
+            return "a number in its shards is beyond float32";
+    return NULL;
+}
+
 /* A device's coordinates in the axes that are not reduced, as one number: equal for devices that meet. */
 static uint32_t group_index (const struct mesh *mesh, uint32_t device, uint32_t axes)
 {
@@ -30,6 +41,41 @@ static uint32_t group_index (const struct mesh *mesh, uint32_t device, uint32_t 
         if (!(axes & 1u << axis))
             index = index * mesh->items[axis].size + at[axis];
     return index;
+}
+
+/* What float32 may be off, in parts of the right number: where all parts have one sign a sum of n is off by at most n
+ * times half its precision, and a mean divides two of them. The least leaves room for parts of both signs. */
+static double rounding (const struct group *group)
+{
+    const double least = 1e-5, precision = 0x1p-23;
+    return fmax (least, group->n * precision);
+}
+
+/* Relative to what was wanted: no locals, however large, make room for another number. */
+static bool close_to (double seen, double wanted, const struct group *group)
+{
+    return isfinite (wanted) && fabs (seen - wanted) <= rounding (group) * fabs (wanted);
+}
+
+static bool is_mean (const struct reduce_input *in, uint32_t device)
+{
+    return in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
+}
+
+static double wanted_value (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    return is_mean (in, device) ? group->sum / group->weight : group->sum;
+}
+
+static bool counted_right (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    return reduce_shard (in, device)->proof == group->numbers;
+}
+
+bool reduce_is_right (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    return counted_right (in, device, group) &&
+           close_to (reduce_shard (in, device)->value, wanted_value (in, device, group), group);
 }
 
 struct groups reduce_groups (const struct reduce_input *in, uint32_t axes, struct arena *arena)
@@ -46,6 +92,10 @@ struct groups reduce_groups (const struct reduce_input *in, uint32_t axes, struc
         group->mean_sum += shard->local;
         group->magnitude += fabs (shard->local * shard->weight);
         group->n++;
+    }
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        struct group *group = &groups.items[groups.of_device[device]];
+        group->right = group->right || reduce_is_right (in, device, group);
     }
     return groups;
 }
@@ -135,18 +185,6 @@ static struct reading explain_proof (const struct reduce_input *in, uint32_t dev
     return reading;
 }
 
-/* float32 sums in any order: the error is small beside the magnitude of what was added, not beside what is left of it. */
-static bool close_to (double a, double b, double magnitude)
-{
-    return fabs (a - b) <= 1e-5 * magnitude;
-}
-
-static double magnitude_of (const struct reduce_input *in, uint32_t device, const struct group *group)
-{
-    bool mean = in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
-    return mean ? group->magnitude / group->weight : group->magnitude;
-}
-
 /* The mean over hosts of each host's own weighted mean: the other way to average wrongly. */
 static double mean_of_host_means (const struct reduce_input *in, uint32_t device, uint32_t axes)
 {
@@ -169,35 +207,35 @@ static double mean_of_host_means (const struct reduce_input *in, uint32_t device
     return hosts ? sum / hosts : NAN;
 }
 
-static bool value_right (const struct reduce_input *in, uint32_t device, const struct group *group)
+/* Large parts of both signs: their rounding is small beside them, and not beside what is left of them. */
+bool reduce_rounding_hides (const struct reduce_input *in, uint32_t device, const struct group *group)
 {
-    bool mean = in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
-    return close_to (reduce_shard (in, device)->value, mean ? group->sum / group->weight : group->sum,
-                     magnitude_of (in, device, group));
+    double wanted = wanted_value (in, device, group);
+    double magnitude = is_mean (in, device) ? group->magnitude / fabs (group->weight) : group->magnitude;
+    return !group->right && counted_right (in, device, group) && isfinite (wanted) &&
+           fabs (reduce_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
 }
 
 static enum proof explain_value (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes)
 {
     const struct shard *shard = reduce_shard (in, device);
-    bool mean = in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
-    double magnitude = magnitude_of (in, device, group);
-    if (mean && (close_to (shard->value, group->mean_sum / group->n, magnitude) ||
-                 close_to (shard->value, mean_of_host_means (in, device, axes), magnitude)))
+    if (is_mean (in, device) && (close_to (shard->value, group->mean_sum / group->n, group) ||
+                                 close_to (shard->value, mean_of_host_means (in, device, axes), group)))
         return PROOF_MEAN_OF_MEANS;
-    return close_to (shard->value, shard->local, magnitude) ? PROOF_LOCAL : PROOF_DISAGREE;
+    return close_to (shard->value, shard->local, group) ? PROOF_LOCAL : PROOF_DISAGREE;
 }
 
 struct reading reduce_read (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes,
                                    struct explained explained[2])
 {
-    bool counted_right = reduce_shard (in, device)->proof == group->numbers;
-    if (counted_right && value_right (in, device, group))
+    bool counted = counted_right (in, device, group);
+    if (reduce_is_right (in, device, group))
         return (struct reading) { PROOF_PROVED, { -1, -1 } };
-    if (!counted_right && own_host_only (in, device, reduce_shard (in, device)->proof))
+    if (!counted && own_host_only (in, device, reduce_shard (in, device)->proof))
         return (struct reading) { PROOF_LOCAL, { -1, -1 } };
-    struct explained *kind = &explained[counted_right];
+    struct explained *kind = &explained[counted];
     if (kind->n++ < DETAILED_MAX)
-        kind->last = counted_right ? (struct reading) { explain_value (in, device, group, axes), { -1, -1 } }
+        kind->last = counted ? (struct reading) { explain_value (in, device, group, axes), { -1, -1 } }
                                    : explain_proof (in, device, group->numbers, axes);
     return kind->last;
 }

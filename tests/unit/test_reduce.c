@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/rng.h"
 #include "coordinator/core/deal.h"
 #include "coordinator/core/reduce.h"
 
@@ -491,6 +492,165 @@ static void many_hosts_and_many_liars_are_told_apart (void **state)
         assert_true (verdict.culprits[i].host == 3 + i * LIAR && verdict.culprits[i].proof == PROOF_LOCAL);
 }
 
+/* ---- what numbers are worth ---- */
+
+enum { CHEAT = 1, OTHER = 2 };
+
+/* Of one host; its sum stays what it is. */
+static void name_locals_that_cancel (struct scene *scene, uint32_t host, double by)
+{
+    for (uint32_t i = 0; i < PER_HOST; i++)
+        scene->shards[host * PER_HOST + i].local += (i % 2 ? by : -by) / weight (host * PER_HOST + i);
+}
+
+static void add_to_values (struct scene *scene, uint32_t host, double by)
+{
+    for (uint32_t i = 0; i < PER_HOST; i++)
+        scene->shards[host * PER_HOST + i].value += by;
+    scene->metrics[host].value = scene->shards[host * PER_HOST].value;
+}
+
+static void locals_that_cancel_widen_nothing (void **state)
+{
+    (void) state;
+    for (enum reduction reduction = REDUCTION_SUM; reduction <= REDUCTION_MEAN; reduction++) {
+        struct scene scene;
+        scene_make (&scene, reduction, BOTH, BOTH);
+        name_locals_that_cancel (&scene, CHEAT, 1e9);
+        assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* whatever came out of it is right */
+        add_to_values (&scene, CHEAT, 1000);
+        blames (&scene, 1u << CHEAT, PROOF_DISAGREE);
+        scene_make (&scene, reduction, BOTH, BOTH);
+        name_locals_that_cancel (&scene, CHEAT, 1e9);
+        add_to_values (&scene, OTHER, 1);
+        blames (&scene, 1u << OTHER, PROOF_DISAGREE);
+    }
+}
+
+static void a_number_beyond_float32_is_the_fault_of_who_names_it (void **state)
+{
+    (void) state;
+    static const double beyond[] = { 1.7e308, -1.7e308, 3.5e38, INFINITY, NAN };
+    for (size_t i = 0; i < sizeof (beyond) / sizeof (beyond[0]); i++)
+        for (uint32_t field = 0; field < 4; field++) {
+            struct scene scene;
+            scene_make (&scene, REDUCTION_MEAN, BOTH, BOTH);
+            struct shard *shard = &scene.shards[CHEAT * PER_HOST + 1];
+            double *numbers[] = { &shard->value, &shard->local, &shard->weight, &shard->local };
+            *numbers[field] = beyond[i];
+            if (field == 3) /* each is small enough, and what the device put in is not */
+                shard->local = shard->weight = 1e20;
+            add_to_values (&scene, OTHER, 1);
+            blames (&scene, 1u << CHEAT, PROOF_UNPROVED);
+            assert_int_equal (scene.verdict.proof, PROOF_UNPROVED);
+            assert_non_null (strstr (scene.verdict.why, "float32"));
+        }
+}
+
+static void the_same_huge_number_everywhere_is_not_proved (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_MEAN, BOTH, BOTH);
+    for (uint32_t device = 0; device < DEVICES; device++)
+        scene.shards[device].value = scene.shards[device].local = 1.7e308;
+    blames (&scene, (1u << HOSTS) - 1, PROOF_UNPROVED);
+}
+
+/* A mean over weights that come to nothing fits no value. */
+static void weights_that_cancel_prove_no_mean (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_MEAN, BOTH, BOTH);
+    for (uint32_t device = 0; device < DEVICES; device++)
+        scene.shards[device].weight = device < 2 ? 1 - 2.0 * device : 0;
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+    scene.shards[2].weight = 5e-324;
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+}
+
+/* All saw the same, and more was added up and taken away than float32 keeps. */
+static void what_rounding_cannot_tell_is_not_proved_and_named (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
+    for (uint32_t device = 0; device < DEVICES; device++)
+        scene.shards[device].local += (device % 2 ? 1e8 : -1e8) / weight (device);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        add_to_values (&scene, host, 8);
+    blames (&scene, 0, PROOF_DISAGREE);
+    assert_int_equal (scene.verdict.proof, PROOF_DISAGREE);
+    assert_non_null (strstr (scene.verdict.why, "rounding cannot tell"));
+    for (uint32_t host = 0; host < HOSTS; host++)
+        add_to_values (&scene, host, 1e5); /* and this no rounding explains */
+    blames (&scene, 0, PROOF_DISAGREE);
+    assert_null (strstr (scene.verdict.why, "rounding cannot tell"));
+    scene_make (&scene, REDUCTION_SUM, DATA, DATA);
+    for (uint32_t host = 0; host < HOSTS; host++) { /* of two reductions the second */
+        scene.shards[host * PER_HOST + 1].local += (host / 2 ? 1e8 : -1e8) / weight (host * PER_HOST);
+        scene.shards[host * PER_HOST + 1].value += 8;
+    }
+    blames (&scene, (1u << HOSTS) - 1, PROOF_DISAGREE);
+    assert_non_null (strstr (scene.verdict.culprits[0].why, "rounding cannot tell"));
+    assert_non_null (strstr (scene.verdict.why, "rounding cannot tell"));
+}
+
+/* Each host has one device; they are added up one after the other, in float32, as the worst of collectives does. */
+static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng *rng, double least,
+                           struct reduce_verdict *verdict)
+{
+    struct axis data = { TEXT_LIT ("data"), hosts };
+    const struct mesh line = { &data, 1 };
+    struct arena arena = { 0 };
+    struct text axis = TEXT_LIT ("data");
+    struct shard *shards = arena_array (&arena, hosts, sizeof (*shards));
+    struct metric *metrics = arena_array (&arena, hosts, sizeof (*metrics));
+    const struct metric **pointers = arena_array (&arena, hosts, sizeof (*pointers));
+    uint64_t *secrets = arena_array (&arena, hosts, sizeof (*secrets));
+    float total = 0, weights = 0, proof = 0;
+    float all = (float) (1 + rng_unit (rng)); /* alike, rounding goes the same way again and again */
+    assert_true (deal_secrets (7, hosts, 1, secrets));
+    for (uint32_t host = 0; host < hosts; host++) {
+        float own = least < 1 ? (float) (least + (1 - least) * rng_unit (rng)) : all;
+        float share = reduction == REDUCTION_MEAN ? (float) (1 + rng_below (rng, 4096)) : 1;
+        shards[host] = (struct shard) { .local = own, .weight = share };
+        total += own * share;
+        weights += share;
+        proof += (float) secrets[host];
+    }
+    for (uint32_t host = 0; host < hosts; host++) {
+        shards[host].value = reduction == REDUCTION_MEAN ? (double) total / weights : total;
+        shards[host].proof = proof;
+        metrics[host] = (struct metric) { .name = TEXT_LIT ("loss"), .reduction = reduction, .global = true };
+        metrics[host].value = shards[host].value;
+        metrics[host].axes.items = &axis;
+        metrics[host].shards.items = &shards[host];
+        metrics[host].axes.n = metrics[host].shards.n = 1;
+        pointers[host] = &metrics[host];
+    }
+    struct reduce_input in = { &line, hosts, 1, secrets, pointers };
+    reduce_judge (&in, verdict);
+    arena_release (&arena);
+}
+
+static void honest_float32_sums_of_any_number_of_devices_are_proved (void **state)
+{
+    (void) state;
+    static const uint32_t sizes[] = { 1, 2, 8, 64, 512, 2048, 4096 };
+    static const double leasts[] = { 1, 0.5, 1e-3, -0.25 }; /* all alike; near; far apart; some below zero */
+    static struct reduce_verdict verdict;
+    struct rng rng = rng_seed (11);
+    for (size_t n = 0; n < sizeof (sizes) / sizeof (sizes[0]); n++)
+        for (size_t kind = 0; kind < sizeof (leasts) / sizeof (leasts[0]); kind++)
+            for (uint32_t round = 0; round < 40; round++) {
+                judge_float32 (sizes[n], round % 2 ? REDUCTION_MEAN : REDUCTION_SUM, &rng, leasts[kind], &verdict);
+                if (verdict.proof != PROOF_PROVED)
+                    fail_msg ("%u devices from %g: %s", sizes[n], leasts[kind], verdict.why);
+            }
+}
+
 /* ---- what was said before ---- */
 
 static void earlier_values_are_held_against_the_sums_that_are_right (void **state)
@@ -590,6 +750,12 @@ int main (void)
         cmocka_unit_test (who_took_no_part_with_one_of_its_devices_is_named_alone),
         cmocka_unit_test (a_group_that_is_wrong_throughout_is_named_beside_one_that_is_right),
         cmocka_unit_test (many_hosts_and_many_liars_are_told_apart),
+        cmocka_unit_test (locals_that_cancel_widen_nothing),
+        cmocka_unit_test (a_number_beyond_float32_is_the_fault_of_who_names_it),
+        cmocka_unit_test (the_same_huge_number_everywhere_is_not_proved),
+        cmocka_unit_test (weights_that_cancel_prove_no_mean),
+        cmocka_unit_test (what_rounding_cannot_tell_is_not_proved_and_named),
+        cmocka_unit_test (honest_float32_sums_of_any_number_of_devices_are_proved),
         cmocka_unit_test (earlier_values_are_held_against_the_sums_that_are_right),
         cmocka_unit_test (last_values_of_different_steps_are_told_by_their_number),
         cmocka_unit_test (dealt_numbers_are_distinct_and_exact_in_float32),
