@@ -113,6 +113,12 @@ static uint32_t host_of (const struct proving *proving, uint32_t part)
     return proving->coord->pass.parts[part].host;
 }
 
+/* It lacks what it would have said because another host fell. */
+static bool fell_with_another (const struct proving *proving, uint32_t part)
+{
+    return proving->verdicts[part].outcome == OUTCOME_CASCADE;
+}
+
 static void record_hosts (const struct proving *proving, const struct reduce_verdict *verdict, struct fact_metric_judged *judged)
 {
     struct arena *arena = &proving->out->arena;
@@ -124,10 +130,9 @@ static void record_hosts (const struct proving *proving, const struct reduce_ver
         judged->missing.items[judged->missing.n] = host_of (proving, verdict->missing[judged->missing.n]);
         judged->missing.n++;
     }
-    while (judged->culprits.n < verdict->culprits_n) {
-        judged->culprits.items[judged->culprits.n] = host_of (proving, verdict->culprits[judged->culprits.n].host);
-        judged->culprits.n++;
-    }
+    for (uint32_t i = 0; i < verdict->culprits_n; i++)
+        if (!fell_with_another (proving, verdict->culprits[i].host))
+            judged->culprits.items[judged->culprits.n++] = host_of (proving, verdict->culprits[i].host);
     for (uint32_t i = 0; i < n; i++)
         if (verdict->contradicted[i])
             judged->contradicted.items[judged->contradicted.n++] =

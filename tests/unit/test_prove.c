@@ -147,6 +147,24 @@ static void who_ended_well_beside_one_that_fell_has_not_passed (void **state)
     bench_close (&bench);
 }
 
+/* It lacks its value because another host fell: that is nothing of its own. */
+static void who_was_stopped_for_another_lacks_it_and_is_not_at_fault (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    end_well (&bench, 0, NULL);
+    end_well (&bench, 1, NULL);
+    end (&bench, 2, ENDING_EXITED, 3, "something odd");
+    end (&bench, 3, ENDING_CANCELLED, 0, "");
+    stands (&bench, 2, OUTCOME_FAILED, "exit status 3");
+    stands (&bench, 3, OUTCOME_CASCADE, "host2");
+    const struct fact_metric_judged *loss = judged (&bench, "loss");
+    assert_int_equal (loss->missing.n, 2);
+    assert_true (loss->culprits.n == 1 && loss->culprits.items[0] == 2);
+    bench_close (&bench);
+}
+
 static void what_is_proved_is_passed_though_another_fell (void **state)
 {
     (void) state;
@@ -382,6 +400,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (who_ended_well_beside_one_that_fell_has_not_passed),
+        cmocka_unit_test (who_was_stopped_for_another_lacks_it_and_is_not_at_fault),
         cmocka_unit_test (what_is_proved_is_passed_though_another_fell),
         cmocka_unit_test (what_is_not_required_keeps_nobody_from_passing),
         cmocka_unit_test (who_broke_a_rule_proves_nothing_for_the_others),
