@@ -89,6 +89,9 @@ static bool axes_known (const struct reduce_input *in, const struct metric *firs
         int axis = mesh_axis (in->mesh, first->axes.items[i]);
         if (axis < 0)
             return snprintf (out->why, sizeof (out->why), "the mesh has no axis '%.*s'", TEXT_ARG (first->axes.items[i])), false;
+        if (*axes & 1u << axis)
+            return snprintf (out->why, sizeof (out->why), "it claims the axis '%.*s' twice",
+                             TEXT_ARG (first->axes.items[i])), false;
         *axes |= 1u << axis;
     }
     if (*axes == 0)

@@ -106,6 +106,10 @@ static const struct row rows[] = {
     { "another claim", ALONE, METRIC "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],"
       "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE, "said before with another reduction, scope or axes" },
 
+    { "an axis twice", ALONE,
+      "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"sum\",\"axes\":[\"data\",\"model\",\"data\"],"
+      "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE, "an axis stands twice" },
+
     /* gates */
     { "a program of the slice that passes no gate", SLICE, BACKEND RAN DONE, "did not pass the gate program" },
     { "a program of the slice that shares its gate", SLICE, GATE ("program", "share") BACKEND RAN DONE, "did not pass the gate program" },

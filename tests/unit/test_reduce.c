@@ -212,6 +212,13 @@ static void what_cannot_be_read_is_unproved (void **state)
     scene.metrics[3].global = false;
     assert_int_equal (scene_judge (&scene), PROOF_UNPROVED);
 
+    struct text twice[2] = { axis_names[0], axis_names[0] };
+    scene_make (&scene, REDUCTION_SUM, BOTH, DATA);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        scene.metrics[host].axes.items = twice;
+    assert_int_equal (scene_judge (&scene), PROOF_UNPROVED);
+    assert_string_equal (scene.verdict.why, "it claims the axis 'data' twice");
+
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
     scene.shards[0].proof = NAN;
     scene.shards[1].proof = 12345;

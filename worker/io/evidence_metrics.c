@@ -13,6 +13,15 @@ static struct record said_record (void)
     return record;
 }
 
+static int no_axis_twice (const struct metric *metric, struct err *err)
+{
+    for (uint32_t i = 0; i < metric->axes.n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (text_equal (metric->axes.items[k], metric->axes.items[i]))
+                return err_set (err, ERR_PARSE, "axes: an axis stands twice: '%.*s'", TEXT_ARG (metric->axes.items[i]));
+    return 0;
+}
+
 static int read_metric (struct evidence *evidence, const json_t *line, struct metric *out, struct err *err)
 {
     const struct record record = said_record ();
@@ -23,7 +32,7 @@ static int read_metric (struct evidence *evidence, const json_t *line, struct me
         return err_set (err, ERR_PARSE, "scope: expected global or local");
     int rc = evidence_read (evidence, line, &record, out, err);
     out->global = global;
-    return rc;
+    return rc < 0 ? rc : no_axis_twice (out, err);
 }
 
 /* ---- what went before ---- */
