@@ -13,12 +13,14 @@
 #include "coordinator/io/driver.h"
 #include "coordinator/io/run_begun.h"
 #include "coordinator/cli/known_launches.h"
+#include "coordinator/cli/leave.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
 
 /* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite, facts
  * under way. */
 enum { OWN_THREADS = 7, OWN_BYTES = 16 * 1024 * 1024 };
+enum { INTERRUPTS_LEAVE = 3 };
 
 struct climber {
     struct cli *cli;
@@ -59,7 +61,7 @@ static void on_signal (void *owner, int signal, int64_t pid)
         "killing the running rung (Ctrl-C again: leave without waiting)",
         "leaving; workers stop by themselves when they hear nothing",
     };
-    log_say (&climber->cli->log, "%s", said[climber->interrupts < 3 ? climber->interrupts - 1 : 2]);
+    log_say (&climber->cli->log, "%s", said[climber->interrupts < INTERRUPTS_LEAVE ? climber->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
     if (climber->driver)
         driver_cancel (climber->driver, climber->interrupts);
 }
@@ -120,15 +122,23 @@ static void say_problem (const struct cli *cli, const struct err *problem)
              problem->code == ERR_DAMAGE ? "" : ": make it possible to write, then resume");
 }
 
-static void say_unfinished (const struct cli *cli, const struct run_dir *dir)
+static void say_unfinished (const struct run_dir *dir, bool forgotten)
 {
-    if (forget_unbegun (cli, dir))
+    if (forgotten)
         printf ("run %.8s was never begun, and is removed\n", dir->id);
     else
         printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
 }
 
-/* The receipt is on disk before anything waits for a terminal. */
+/* What follows waits for a terminal, or for whoever reads. */
+static void only_words_left (const struct climber *climber)
+{
+    leave_when_asked ();
+    if (climber->interrupts >= INTERRUPTS_LEAVE)
+        leave_soon (EXIT_CANCELLED);
+}
+
+/* All that is done to disks is done before. */
 static int finish (struct climber *climber, const struct run_dir *dir, struct err *err)
 {
     uint32_t exit_status = EXIT_COULD_NOT;
@@ -140,6 +150,8 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     int written = unfinished ? 0 : receipt_write_files (dir, err);
     if (!unfinished)
         known_launches_keep (climber->cli, dir);
+    bool forgotten = unfinished && problem.code != ERR_DAMAGE && forget_unbegun (climber->cli, dir);
+    only_words_left (climber);
     viewer_close (climber->viewer);
     climber->viewer = NULL;
     if (problem.code)
@@ -147,7 +159,7 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     if (problem.code == ERR_DAMAGE)
         return EXIT_DAMAGED;
     if (unfinished) {
-        say_unfinished (climber->cli, dir);
+        say_unfinished (dir, forgotten);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
     say_end (climber, dir, written == 0);
@@ -173,11 +185,11 @@ int climb_capacity (uint32_t hosts, struct err *err)
     return capacity_check (what, &needs, err);
 }
 
-int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd)
+int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
     struct climber climber = { .cli = cli };
-    struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout };
+    struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout, .heading = heading };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
     bool open = (climber.loop = loop_open (&err)) != NULL &&
@@ -186,10 +198,11 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
     if (making_fd >= 0)
         close (making_fd); /* the journal's lock says from here on that somebody holds the run */
     if (!open) {
-        viewer_close (climber.viewer);
-        status = cli_fail (cli, &err);
         if (plan)
             forget_unbegun (cli, dir);
+        only_words_left (&climber);
+        viewer_close (climber.viewer);
+        status = cli_fail (cli, &err);
     } else {
         if (!driver_ended (climber.driver, NULL, NULL) && loop_run (climber.loop, &err) < 0)
             cli_fail (cli, &err);

@@ -55,14 +55,15 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, struct aren
 {
     struct run_dir dir;
     struct err err = { 0 };
+    char heading[256];
     int making_fd = reduce (plan, build, arena, &err) < 0 ? -1 : run_begun_make (&dir, cli->home, &err);
     if (making_fd < 0)
         return cli_fail (cli, &err);
-    printf ("run %.8s: environment %.*s %s on %u host%s (from another terminal: sliceup watch %.8s)\n", dir.id,
-            TEXT_ARG (plan->pins.name), build ? "restored" : "checked", plan->hosts.n, plan->hosts.n == 1 ? "" : "s",
-            dir.id);
-    fflush (stdout);
-    return climb (cli, &dir, plan, making_fd);
+    snprintf (heading, sizeof heading,
+              "run %.8s: environment %.*s %s on %u host%s (from another terminal: sliceup watch %.8s)", dir.id,
+              TEXT_ARG (plan->pins.name), build ? "restored" : "checked", plan->hosts.n, plan->hosts.n == 1 ? "" : "s",
+              dir.id);
+    return climb (cli, &dir, plan, making_fd, heading);
 }
 
 static int restore (struct cli *cli, int argc, char **argv, bool build)

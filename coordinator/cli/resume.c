@@ -12,7 +12,7 @@ static int resume_run (struct cli *cli, int argc, char **argv)
         return cli_fail (cli, &err);
     if (run_begun_or_remove (&dir, &err) < 0)
         return cli_fail (cli, &err);
-    return climb (cli, &dir, NULL, -1);
+    return climb (cli, &dir, NULL, -1, NULL);
 }
 
 const struct cli_command resume_command = {

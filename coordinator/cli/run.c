@@ -24,6 +24,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
     struct plan plan = { 0 };
     struct run_dir dir;
     struct err err = { 0 };
+    char heading[256];
     int making_fd = -1;
     bool again = take_again (&argc, argv);
     int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
@@ -36,11 +37,11 @@ static int run_run (struct cli *cli, int argc, char **argv)
     else if (status == EXIT_HOLDS) {
         if (signature_file_write (&plan, &arena, &err) < 0)
             log_say (&cli->log, "failures are recognised by the ends of their output alone: %s", err.text);
-        printf ("run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)\n", dir.id,
-                TEXT_ARG (plan.slice), plan.hosts.n, plan.hosts.n == 1 ? "" : "s", plan.rungs.n, plan.rungs.n == 1 ? "" : "s",
-                dir.id);
-        fflush (stdout);
-        status = climb (cli, &dir, &plan, making_fd);
+        snprintf (heading, sizeof heading,
+                  "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,
+                  TEXT_ARG (plan.slice), plan.hosts.n, plan.hosts.n == 1 ? "" : "s", plan.rungs.n,
+                  plan.rungs.n == 1 ? "" : "s", dir.id);
+        status = climb (cli, &dir, &plan, making_fd, heading);
     }
     arena_release (&arena);
     return status;
@@ -56,7 +57,8 @@ const struct cli_command run_command = {
             "elsewhere, or with --plain, one line an event. Every fact is journaled: if this process dies, the workers go\n"
             "on, and sliceup resume takes them over.\n\n"
             "Ctrl-C once asks the running rung to end, twice kills it, three times leaves without waiting. A terminal that is\n"
-            "closed does not end the climb.\n\n"
+            "closed, or output that nobody reads, does not end the climb; when it is over and only words are left to be\n"
+            "read, any Ctrl-C ends the waiting for it.\n\n"
             "  --profile, --ladder, --pins   take another one than the slice file names\n"
             "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these (v6e[0-3,7]; @name: a group of the file)\n"
             "  --wheels DIR                  a wheel for every pin is in this folder: no index is asked\n"

@@ -1,11 +1,11 @@
 #include <inttypes.h>
-#include <signal.h>
 #include <sys/epoll.h>
 
 #include "common/io/clock.h"
 #include "common/io/loop.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/follow.h"
+#include "coordinator/cli/leave.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/io/run_begun.h"
 #include "coordinator/view/live.h"
@@ -45,14 +45,6 @@ static void leave (struct watcher *watcher, int status)
 {
     watcher->status = status;
     loop_stop (watcher->loop);
-}
-
-static void on_signal (void *owner, int signal, int64_t pid)
-{
-    (void) signal;
-    (void) pid;
-    struct watcher *watcher = owner;
-    leave (watcher, EXIT_CANCELLED);
 }
 
 static void on_events (void *owner, int fd, uint32_t events)
@@ -164,6 +156,10 @@ static void each_pass (void *owner)
 {
     struct watcher *watcher = owner;
     uint64_t now_ms = clock_boot_ms ();
+    if (leave_was_asked ()) {
+        leave (watcher, EXIT_CANCELLED);
+        return;
+    }
     if (watcher->events_fd >= 0 && watcher->err.code == 0)
         on_events (watcher, watcher->events_fd, 0); /* its descriptor is edge-triggered */
     if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
@@ -208,7 +204,6 @@ static int finish (struct watcher *watcher)
 /* Of a run in this home, or one elsewhere. */
 static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
     struct watcher watcher = { .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .events_fd = -1,
                                .status = EXIT_COULD_NOT };
     struct live_options look_of = { .plain = cli->plain, .color = cli->color, .out = stdout };
@@ -218,7 +213,8 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
     watcher.follow = key ? follow_open_remote (key, on_fact, &watcher, &watcher.err)
                          : follow_open (dir, on_fact, &watcher);
     watcher.loop = watcher.follow ? loop_open (&watcher.err) : NULL;
-    if (watcher.loop && loop_signals (watcher.loop, signals, on_signal, &watcher, &watcher.err) == 0) {
+    if (watcher.loop) {
+        leave_note_signals (EXIT_CANCELLED);
         loop_each_pass (watcher.loop, each_pass, &watcher);
         loop_deadline (watcher.loop, 0);
         loop_run (watcher.loop, &watcher.err); /* what failed is told below */

@@ -37,6 +37,21 @@ struct live {
     uint64_t drawn_ms;              /* when it was redrawn last */
 };
 
+/* A stream that is gone has nobody to tell. */
+static void print (struct live *live, const struct buf *bytes)
+{
+    if (fwrite (bytes->ptr, 1, bytes->len, live->options.out) == bytes->len)
+        (void) fflush (live->options.out);
+}
+
+static void print_heading (struct live *live)
+{
+    if (live->options.heading == NULL)
+        return;
+    buf_printf (&live->lines, "%s\n", live->options.heading);
+    print (live, &live->lines);
+}
+
 struct live *live_open (const struct live_options *options)
 {
     struct live *live = mem_alloc (sizeof (*live));
@@ -50,19 +65,13 @@ struct live *live_open (const struct live_options *options)
     buf_init (&live->lines, SCREEN_BYTES);
     buf_init (&live->screen, SCREEN_BYTES);
     buf_init (&live->shown, SCREEN_BYTES);
+    print_heading (live);
     return live;
 }
 
 const struct board *live_board (const struct live *live)
 {
     return live->board;
-}
-
-/* A stream that is gone has nobody to tell. */
-static void print (struct live *live, const struct buf *bytes)
-{
-    if (fwrite (bytes->ptr, 1, bytes->len, live->options.out) == bytes->len)
-        (void) fflush (live->options.out);
 }
 
 static uint64_t run_now_ms (const struct live *live)

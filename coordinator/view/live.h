@@ -17,6 +17,7 @@ struct live_options {
     bool plain;     /* lines only */
     bool color;
     FILE *out;
+    const char *heading; /* a line above everything else; lives until live_open returns; NULL: none */
 };
 
 struct live_now { uint64_t boot_ms, wall_ms; };
