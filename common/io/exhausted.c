@@ -56,10 +56,22 @@ static void on_abort (int signal_number)
     _exit (EXIT_STATUS);
 }
 
+/* The write that was too far fails with EFBIG, once this has returned (setrlimit(2)). */
+static void on_size (int signal_number)
+{
+    (void) signal_number;
+}
+
+static void handle (int signal_number, void (*handler) (int))
+{
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+    sigemptyset (&action.sa_mask);
+    sigaction (signal_number, &action, NULL); /* fails for no signal that exists */
+}
+
 void exhausted_tell (const char *program)
 {
-    struct sigaction action = { .sa_handler = on_abort };
     who = program;
-    sigemptyset (&action.sa_mask);
-    sigaction (SIGABRT, &action, NULL); /* fails for no signal that exists */
+    handle (SIGABRT, on_abort);
+    handle (SIGXFSZ, on_size); /* not ignored: what is executed would be given that */
 }

@@ -80,6 +80,18 @@ class Limits(lab.LabTest):
                     self.assertGreater(len(ended.out + ended.err), 40, f"{words} with {files} says nothing: {ended}")
         run.kill_and_reap()
 
+    def test_files_that_may_not_grow_are_a_sentence(self):
+        path = self.lab.slice(hosts=1)
+        self.passes(self.lab.sliceup("run", path))
+        for status, *words in ((0, "env", "ls"), (0, "runs"), (3, "status"), (3, "run", path), (3, "resume")):
+            done = subprocess.run([str(lab.SLICEUP), *map(str, words)], env=self.lab.env(), stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=30,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+            ended = self.lab._checked(lab.Ended(done.returncode, done.stdout, done.stderr))
+            self.assertEqual(status, ended.status, f"{words}: {ended}")
+            if "env" not in words:
+                self.assertIn("raise this process's limit: ulimit -f", ended.out + ended.err, words)
+
     def test_a_worker_that_could_not_work_says_so(self):
         folder = self.lab.root / "bin"
         folder.mkdir()

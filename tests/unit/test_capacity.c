@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -214,6 +216,42 @@ static void any_other_abort_stays_one (void **state)
     }
 }
 
+/* ---- the size of a file ---- */
+
+static void write_past_the_largest_file (void)
+{
+    int fd = memfd_create ("file", MFD_CLOEXEC);
+    limit (RLIMIT_FSIZE, 0, 0);
+    exhausted_tell ("prog");
+    bool failed = write (fd, "x", 1) < 0;
+    struct err err = { 0 };
+    err_errno (&err, ERR_IO, "prog");
+    dprintf (STDERR_FILENO, "%s", err.text);
+    _exit (failed ? 3 : 0);
+}
+
+static void execute_another (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhausted_tell ("prog");
+    execl ("/bin/sh", "sh", "-c", "kill -XFSZ $$", (char *) NULL);
+    _exit (9);
+}
+
+static void a_file_that_may_not_grow_is_an_error_of_its_writer (void **state)
+{
+    (void) state;
+    struct said said = child (write_past_the_largest_file);
+    expect (&said, 3, "prog: File too large (raise this process's limit: ulimit -f, LimitFSIZE=");
+}
+
+static void what_is_executed_has_the_default_of_that (void **state)
+{
+    (void) state;
+    struct said said = child (execute_another);
+    assert_true (WIFSIGNALED (said.status) && WTERMSIG (said.status) == SIGXFSZ);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +260,8 @@ int main (void)
         cmocka_unit_test (a_library_that_gives_up_for_want_of_something_ends_with_a_sentence),
         cmocka_unit_test (memory_that_is_refused_is_said_with_its_size_where_that_is_known),
         cmocka_unit_test (any_other_abort_stays_one),
+        cmocka_unit_test (a_file_that_may_not_grow_is_an_error_of_its_writer),
+        cmocka_unit_test (what_is_executed_has_the_default_of_that),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
