@@ -289,6 +289,18 @@ void driver_end_pass (struct driver *driver)
     driver->more |= held_ready (&driver->held, journal_durable (driver->journal)) != NULL;
 }
 
+/* What says that the run was never begun goes before anything follows from its first fact. */
+static bool is_begun (struct driver *driver)
+{
+    if (!driver->begun && run_begun_record (&driver->dir, &driver->problem) < 0) {
+        driver->deaf = true;
+        driver_end (driver, 3);
+        return false;
+    }
+    driver->begun = true;
+    return true;
+}
+
 /* An effect may lead to a step, and that to further effects: they queue behind, and this loop goes on to them. */
 void driver_release_held (struct driver *driver)
 {
@@ -297,7 +309,7 @@ void driver_release_held (struct driver *driver)
     driver->releasing = true;
     struct held *held;
     while (!driver->deaf && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
-        if (!may_perform (driver))
+        if (!is_begun (driver) || !may_perform (driver))
             break;
         struct held taken = *held;
         *held = (struct held) { 0 };

@@ -17,6 +17,7 @@
 #include "coordinator/io/launch.h"
 #include "coordinator/io/log_store.h"
 #include "coordinator/io/monitors.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/io/run_facts.h"
 #include "coordinator/io/ticket.h"
 
@@ -51,6 +52,7 @@ struct driver {
     bool *alive;                    /* per host: a worker process of ours runs */
     uint64_t leave_by_ms;           /* once ended: how long its workers may take to go */
     uint64_t farewell_by_ms;        /* and its monitors to hear of it */
+    bool begun;                     /* what says that it was not is gone */
     bool releasing;
     bool more;                      /* something was left for the next pass */
     struct share effects;           /* of this pass, once `performing` */

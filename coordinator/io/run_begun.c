@@ -6,12 +6,14 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/io/journal.h"
 #include "coordinator/io/journal_lock.h"
+#include "coordinator/io/journal_read.h"
 
 /* Making a run takes some hundredths of a second, removing one less. */
 enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10 };
@@ -104,31 +106,65 @@ static bool has_facts (const struct run_dir *dir, bool being_made)
     return any;
 }
 
-static int never_begun (const struct run_dir *dir, struct err *err)
+static bool is_there (const struct run_dir *dir, const char *name)
 {
-    if (asked_hosts (dir))
-        return err_set (err, ERR_STATE,
-                        "run %.8s has hosts, logs or receipts, and no journal that tells of them: journal.db in "
-                        "%.1024s/runs/%s was removed or emptied; restore it from a backup",
-                        dir->id, dir->home, dir->id);
-    return err_set (err, ERR_USAGE,
-                    "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
-                    "host was asked for anything",
-                    dir->id);
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    return lstat (run_dir_path (dir, name, path), &at) == 0;
 }
 
-/* The locks before the journal: who begins a run records that before it lets go. */
+/* Nothing has followed from its facts. One that cannot be looked at is not there. */
+static bool is_unbegun (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    return lstat (run_dir_unbegun (dir, path), &at) == 0;
+}
+
+int run_begun_record (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    if (unlink (run_dir_unbegun (dir, path)) != 0 && errno != ENOENT)
+        return err_errno (err, ERR_IO, "cannot remove %s", path);
+    snprintf (path, sizeof path, "%.1024s/runs", dir->home);
+    return folder_sync (path, err);
+}
+
+/* Of a run whose facts are gone. */
+static const char *what_is_gone (const struct run_dir *dir)
+{
+    bool mark = is_there (dir, "journal.db.mark");
+    if (!is_there (dir, "journal.db"))
+        return mark ? "is missing, and its mark, journal.db.mark, names no fact" : "and its mark, journal.db.mark, are missing";
+    return is_there (dir, "journal.db-wal") ? "holds no fact" : "holds no fact, and its log, journal.db-wal, is missing";
+}
+
+/* The sign and such files together are not of one run: one of them was put there. */
+static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    if (unbegun && !asked_hosts (dir))
+        return err_set (err, ERR_USAGE,
+                        "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
+                        "host was asked for anything",
+                        dir->id);
+    return err_set (err, ERR_DAMAGE, "run %.8s had begun, and no journal tells of it: %s %s; " JOURNAL_REMEDY, dir->id,
+                    run_dir_path (dir, "journal.db", path), what_is_gone (dir));
+}
+
+/* The sign first, and the locks before the journal: who begins a run has recorded that before the sign goes, and before
+ * it lets go of the locks. */
 int run_begun_check (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    struct err why = { 0 };
-    bool making = somebody_makes (dir);
+    bool unbegun = is_unbegun (dir), making = somebody_makes (dir);
     int held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, err);
     if (held < 0 || has_facts (dir, making))
         return held < 0 ? -1 : 0;
-    if (making || held)
+    if (unbegun && (making || held))
         return err_set (err, ERR_STATE, "run %.8s has no facts yet: it is just being started; look again", dir->id);
-    never_begun (dir, &why);
+    struct err why = { 0 };
+    no_facts (dir, unbegun, &why);
     if (why.code != ERR_USAGE)
         return err_set (err, why.code, "%s", why.text);
     return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes it", why.text, dir->id);
@@ -141,18 +177,20 @@ int run_begun_find (struct run_dir *dir, const char *home, const char *wanted, s
 
 /* ---- removing ---- */
 
-/* With both locks, so nobody begins it and nobody is about to. */
+/* With both locks, so nobody begins it and nobody is about to. The sign goes last: a part of the folder was not begun
+ * either. */
 static int remove_locked (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     struct err why = { 0 };
     if (has_facts (dir, false))
         return 0;
-    never_begun (dir, &why);
+    no_facts (dir, is_unbegun (dir), &why);
     if (why.code != ERR_USAGE)
         return err_set (err, why.code, "%s", why.text);
     if (folder_remove (run_dir_path (dir, "", path), err) < 0)
         return err_prefix (err, "run %.8s was never begun, and its folder stays", dir->id);
+    (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
     return err_set (err, ERR_USAGE, "%s; it is removed", why.text);
 }
 
@@ -160,8 +198,11 @@ int run_begun_or_remove (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     int rc = -1;
+    bool unbegun = is_unbegun (dir);
     if (has_facts (dir, somebody_makes (dir)))
         return 0;
+    if (!unbegun)
+        return no_facts (dir, unbegun, err); /* damaged, and left as it is */
     int making_fd = making_lock (dir->home, F_WRLCK, "somebody has been starting runs", err);
     if (making_fd < 0)
         return -1;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,12 @@ const char *run_dir_path (const struct run_dir *dir, const char *name, char out[
 {
     int len = snprintf (out, RUN_PATH_BYTES, "%s/runs/%s%s%s", dir->home, dir->id, name[0] ? "/" : "", name);
     assert (len < RUN_PATH_BYTES); /* home is shorter by more than any name below it */
+    return out;
+}
+
+const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES])
+{
+    snprintf (out, RUN_PATH_BYTES, "%s/runs/%s.unbegun", dir->home, dir->id);
     return out;
 }
 
@@ -50,10 +57,26 @@ static int make_id (char id[RUN_ID_HEX_BYTES], struct err *err)
     return 0;
 }
 
+/* Before the folder, so that there is no moment at which a folder without it was not begun. */
+static int sign_unbegun (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    snprintf (path, sizeof (path), "%s/runs", dir->home);
+    if (folder_make (path, 0700, err) < 0)
+        return -1;
+    int fd = open (run_dir_unbegun (dir, path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot create %s", path);
+    (void) close (fd); /* nothing was written */
+    return 0;
+}
+
 static int fill (const struct run_dir *dir, struct err *err)
 {
     static const char *const folders[] = { "", "hosts", "logs", "receipts" };
     char path[RUN_PATH_BYTES], created[32];
+    if (sign_unbegun (dir, err) < 0)
+        return -1;
     for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
         if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
             return -1;
@@ -70,6 +93,8 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
         return 0;
     if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
         err_prefix (err, "(and the folder of run %.8s stays)", dir->id);
+    else
+        (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
     return -1;
 }
 

@@ -5,7 +5,9 @@
  *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
  *   monitors/<name>.pub   public keys of other monitors
  *   hosts/<host>/         a local worker's directory    logs/<host>/<rung>.<pass>.<attempt>.log
- *   receipt.json          the slice's                   receipts/<host>.json */
+ *   receipt.json          the slice's                   receipts/<host>.json
+ *
+ * Beside it, <home>/runs/<run id>.unbegun, from before the folder is there until the run's first fact is durable. */
 #ifndef SLICEUP_IO_RUN_DIR_H
 #define SLICEUP_IO_RUN_DIR_H
 
@@ -17,12 +19,15 @@ enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
 
 struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
 
-/* A new random id, and its folders (0700). On failure nothing is left. Of a run: run_begun_make. */
+/* A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
+ * run_begun_make. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 /* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
 /* "<home>/runs/<id>/<name>"; name "" is the folder itself. Returns `out`. */
 const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES]);
+/* "<home>/runs/<id>.unbegun". Returns `out`. */
+const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES]);
 /* "logs/<host>/<rung>.<pass>.<attempt>.log" below the run's folder. */
 const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host, const struct attempt_key *key,
                          char out[RUN_PATH_BYTES]);

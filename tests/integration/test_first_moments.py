@@ -32,6 +32,10 @@ class FirstMoments(lab.LabTest):
         runs = self.lab.home / "runs"
         return sorted(path for path in runs.iterdir() if len(path.name) == 32) if runs.is_dir() else []
 
+    @staticmethod
+    def sign(run):
+        return run.with_name(run.name + ".unbegun")
+
     def listed(self):
         return json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
 
@@ -50,8 +54,10 @@ class FirstMoments(lab.LabTest):
         for words in READERS if thorough else ():
             self.assertIn(f"sliceup resume {run.name[:8]} removes it", self.says_never_begun(*words).err)
         self.assertEqual([run], self.folders(), "who only looks removed it")
+        self.assertTrue(self.sign(run).exists())
         self.assertIn("it is removed", self.says_never_begun("resume").err)
         self.assertEqual([], self.folders())
+        self.assertFalse(self.sign(run).exists())
 
     def before_the_first_fact(self):
         """Returns the first call before which the run had begun."""
@@ -80,6 +86,7 @@ class FirstMoments(lab.LabTest):
         self.passes(self.lab.sliceup("resume"))
         self.passes(self.lab.sliceup("run", self.plan))
         self.assertEqual(["passed", "passed"], [entry["state"] for entry in self.listed()])
+        self.assertEqual([False, False], [self.sign(run).exists() for run in self.folders()])
         self.nothing_is_left()
 
     def test_what_is_just_being_made_is_not_removed(self):
@@ -102,18 +109,44 @@ class FirstMoments(lab.LabTest):
     def is_stopped(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
+    def is_damaged(self, run, *words):
+        """Whoever looks says so, the folder stays as it is, and nobody removes anything of it."""
+        before = {path: path.stat().st_mtime_ns for path in sorted(run.rglob("*"))}
+        for command in (("status",), ("receipt",), ("logs",), ("watch",), ("resume",)):
+            ended = self.lab.sliceup(*command, run.name)
+            self.assertEqual(5, ended.status, (command, str(ended)))
+            for word in words:
+                self.assertIn(word, ended.err, command)
+        self.assertEqual(["damaged"], [entry["state"] for entry in self.listed() if entry["run"] == run.name])
+        self.assertEqual(before, {path: path.stat().st_mtime_ns for path in sorted(run.rglob("*"))})
+
     def test_a_run_whose_journal_is_gone_is_not_taken_for_one_that_was_never_begun(self):
         self.passes(self.lab.sliceup("run", self.plan))
         run, = self.folders()
-        for gone, status, words, state in (("journal.db", 5, "is missing, and its mark", "damaged"),
-                                           ("journal.db.mark", 3, "no journal that tells of them", "unreadable")):
+        for gone, words in (("journal.db", "is missing, and its mark"),
+                            ("journal.db.mark", "journal.db and its mark, journal.db.mark, are missing")):
             (run / gone).unlink()
-            for command in ("status", "resume"):
-                ended = self.lab.sliceup(command)
-                self.assertEqual(status, ended.status, str(ended))
-                self.assertIn(words, ended.err)
-            self.assertEqual(state, self.listed()[0]["state"])
+            self.is_damaged(run, words)
         self.assertTrue((run / "receipt.json").exists())
+
+    def test_nothing_that_is_left_of_a_run_that_had_begun_says_that_it_had_not(self):
+        going = self.lab.start("run", self.plan, "--plain")
+        lab.wait_for(lambda: self.lab.count("host-joined"), "a host to join", 30)
+        going.kill_and_reap()
+        run, = self.folders()
+        self.assertFalse(self.sign(run).exists())
+        self.lab.kill_workers()
+        whole = self.lab.root / "whole"
+        shutil.move(run, whole)
+        lists = (["hosts", "logs", "receipts", "created", "hub.json", "coordinator.key", "monitor.key", "monitors",
+                  "journal.db.lock", "journal.db-wal", "journal.db-shm"],
+                 ["created", "hub.json", "coordinator.key", "monitor.key", "journal.db.lock"], ["journal.db-wal"], ["created"], [])
+        for left in lists:
+            with self.subTest(str(left)):
+                shutil.rmtree(run, ignore_errors=True)
+                shutil.copytree(whole, run, symlinks=True, copy_function=shutil.copy2,
+                                ignore=lambda folder, names: [name for name in names if name not in left])
+                self.is_damaged(run, "had begun", "journal.db.mark, are missing")
 
 
 if __name__ == "__main__":
