@@ -3,11 +3,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "coordinator/io/plain_file.h"
 
 /* The longest value SQLite may build or read: above the longest fact (journal_writer.h), far below memory. */
 enum { VALUE_MAX_BYTES = 32 * 1024 * 1024 };
@@ -29,11 +31,10 @@ int database_file_check (const char *path, enum database_use use, struct err *er
     struct stat st;
     /* By name, never by opening: closing a descriptor of the file would drop SQLite's own locks on it in this process
      * (sqlite howtocorrupt.html, 2.2). */
+    if (plain_file_check (path, err) < 0)
+        return -1;
     if (lstat (path, &st) != 0)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot open %s", path);
-    if (!S_ISREG (st.st_mode))
-        return err_set (err, ERR_STATE, "%s is not a regular file: expected a database, not a link, folder or device",
-                        path);
     if (use == DATABASE_WRITE && (st.st_mode & 077))
         return err_set (err, ERR_STATE, "%s has mode %04o: expected 0600, others may not read or write it (chmod 600)",
                         path, (unsigned) (st.st_mode & 07777));
@@ -65,6 +66,17 @@ static enum err_code code_of (sqlite3 *db)
     }
 }
 
+bool database_may_write_beside (const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr (path, '/');
+    if (slash == NULL || slash == path || slash - path >= PATH_MAX)
+        return true; /* that is not said of what was not asked */
+    memcpy (folder, path, (size_t) (slash - path));
+    folder[slash - path] = '\0';
+    return faccessat (AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
+}
+
 static int explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
 {
     int system = sqlite3_system_errno (db);
@@ -72,7 +84,7 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
     if (code == SQLITE_FULL)
         return err_set (err, code_of (db), "cannot %s in %s: no room is left on that file system: free some, then try again",
                         doing, path);
-    if (code == SQLITE_READONLY)
+    if (code == SQLITE_READONLY && !database_may_write_beside (path))
         return err_set (err, code_of (db), "cannot %s in %s: it lies on a storage that is mounted read-only here, or user "
                         "%u may not write there", doing, path, (unsigned) geteuid ());
     if (code == SQLITE_CANTOPEN && system == EACCES)

@@ -7,6 +7,7 @@
 #define SLICEUP_IO_DATABASE_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include "common/base/err.h"
 
 enum database_use { DATABASE_READ, DATABASE_WRITE };
@@ -22,6 +23,7 @@ int database_run (sqlite3 *db, const char *sql, const char *doing, struct err *e
 sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err);
 /* Explains what SQLite last refused; always returns -1. `doing`: "write a fact". */
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
+bool database_may_write_beside (const char *path); /* in its folder; what cannot be asked is taken for yes */
 const char *database_why (sqlite3 *db); /* SQLite's reason alone */
 
 #endif

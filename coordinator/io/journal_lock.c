@@ -15,6 +15,7 @@
 #include "common/io/clock.h"
 #include "common/io/safe_path.h"
 #include "coordinator/io/journal.h"
+#include "coordinator/io/plain_file.h"
 
 enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
 
@@ -71,15 +72,15 @@ int journal_place_check (const char *path, struct err *err)
     return safe_path_check_end (folder, &st, &rule, err);
 }
 
-static int lock_open (const char *path, int flags)
+static int lock_open (const char *path, int flags, struct err *err)
 {
     char name[PATH_MAX];
     int len = snprintf (name, sizeof name, "%s.lock", path);
     if (len < 0 || (size_t) len >= sizeof name) {
         errno = ENAMETOOLONG;
-        return -1;
+        return err_errno (err, ERR_IO, "cannot open %s.lock", path);
     }
-    return open (name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return plain_file_open (name, flags, err);
 }
 
 /* 0: nothing there that reads as a pid (the holder may be just about to write it). */
@@ -141,9 +142,9 @@ static int lock_whole (int fd)
 
 int journal_lock_take (const char *path, struct err *err)
 {
-    int fd = lock_open (path, O_RDWR | O_CREAT);
+    int fd = lock_open (path, O_RDWR | O_CREAT, err);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot open %s.lock", path);
+        return -1;
     if (lock_whole (fd) != 0)
         lock_refused (path, fd, err);
     else if (pid_write (fd) != 0)
@@ -157,11 +158,14 @@ int journal_lock_take (const char *path, struct err *err)
 int journal_is_locked (const char *path, int64_t *pid, struct err *err)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    int fd = lock_open (path, O_RDONLY);
+    struct err why = { 0 };
+    int fd = lock_open (path, O_RDONLY, &why);
     if (pid)
         *pid = 0;
+    if (fd < 0 && errno == ENOENT)
+        return 0;
     if (fd < 0)
-        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
+        return err_set (err, why.code, "whether a coordinator holds the run cannot be told: %s", why.text);
     int rc = fcntl (fd, F_OFD_GETLK, &whole);
     if (rc != 0)
         err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "coordinator/io/plain_file.h"
 
 /* A slot that a living coordinator is just writing may be read half; a moment later it is whole. */
 enum { LOOKS = 5, LOOK_AGAIN_MS = 2 };
@@ -110,26 +111,17 @@ static int look (int fd, const char *run_id, struct journal_mark *out)
     return 0;
 }
 
-static int check_regular (int fd, const char *path, struct err *err)
-{
-    struct stat st;
-    if (fstat (fd, &st) != 0)
-        return err_errno (err, ERR_IO, "cannot look at %s", path);
-    if (!S_ISREG (st.st_mode))
-        return err_set (err, ERR_STATE, "%s is not a regular file: expected the mark of a journal", path);
-    return 0;
-}
-
 int journal_mark_read (const char *journal_path, const char *run_id, struct journal_mark *out, struct err *err)
 {
     char path[PATH_MAX];
     *out = (struct journal_mark) { .state = MARK_MISSING };
-    int fd = open (journal_mark_path (journal_path, path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct err why = { 0 };
+    int fd = plain_file_open (journal_mark_path (journal_path, path), O_RDONLY, &why);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot open %s", path);
-    int rc = check_regular (fd, path, err);
+        return err_set (err, why.code, "%s", why.text);
+    int rc = 0;
     for (int i = 0; rc == 0 && i < LOOKS; i++) {
         if (look (fd, run_id, out) < 0)
             rc = err_errno (err, ERR_IO, "cannot read %s", path);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "coordinator/io/journal_mark.h"
+#include "coordinator/io/plain_file.h"
 
 struct journal_marker {
     int fd;
@@ -180,9 +181,11 @@ int journal_marker_place (struct journal_marker *marker, const char *journal_pat
 static int open_private (struct journal_marker *marker, struct err *err)
 {
     struct stat st;
-    marker->fd = open (marker->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (marker->fd < 0 || fstat (marker->fd, &st) != 0)
-        return err_errno (err, ERR_IO, "cannot open %s", marker->path);
+    marker->fd = plain_file_open (marker->path, O_RDWR, err);
+    if (marker->fd < 0)
+        return -1;
+    if (fstat (marker->fd, &st) != 0)
+        return err_errno (err, ERR_IO, "cannot look at %s", marker->path);
     if (st.st_mode & 077)
         return err_set (err, ERR_STATE, "%s has mode %04o: expected 0600, others may not write it (chmod 600)",
                         marker->path, (unsigned) (st.st_mode & 07777));

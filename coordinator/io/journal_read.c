@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "coordinator/io/database.h"
 #include "coordinator/io/journal_mark.h"
 #include "coordinator/io/journal_writer.h"
+#include "coordinator/io/plain_file.h"
 
 /* A writer that opens or closes the journal keeps readers out for moments. */
 enum { READ_BUSY_MS = 5000 };
@@ -54,6 +56,13 @@ static int damaged (const struct journal_reader *reader, uint64_t index, const c
                     index, what);
 }
 
+static bool lacks_shared_memory (const char *path)
+{
+    char shared[PATH_MAX];
+    int len = snprintf (shared, sizeof shared, "%s-shm", path);
+    return len > 0 && (size_t) len < sizeof shared && access (shared, F_OK) != 0 && errno == ENOENT;
+}
+
 /* SQLite's own view of damage, with the index that reading had come to. */
 static int read_failed (const struct journal_reader *reader, uint64_t index, struct err *err)
 {
@@ -61,6 +70,11 @@ static int read_failed (const struct journal_reader *reader, uint64_t index, str
     database_fail (reader->db, "read the journal", &own);
     if (own.code == ERR_DAMAGE)
         return damaged (reader, index, database_why (reader->db), err);
+    if (own.code == ERR_IO && lacks_shared_memory (reader->path) && !database_may_write_beside (reader->path))
+        return err_set (err, ERR_IO,
+                        "cannot read the journal %s: that needs %s-shm, which is not there, and user %u cannot make it in "
+                        "this folder: copy the folder to where you may write, and read it there",
+                        reader->path, reader->path, (unsigned) geteuid ());
     return err_set (err, own.code, "%s", own.text);
 }
 
@@ -310,6 +324,41 @@ bool journal_was_made (const char *path)
     return access (path, F_OK) == 0 || errno != ENOENT || mark_names_facts (path);
 }
 
+static int sees_beside (const char *path, const char *ending, char name[PATH_MAX], struct err *err)
+{
+    int len = snprintf (name, PATH_MAX, "%s%s", path, ending);
+    if (len < 0 || len >= PATH_MAX)
+        return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
+    return plain_file_check (name, err);
+}
+
+/* A link may lead to it; anything else in its place is the loss of what it held. */
+static int check_log (const char *path, struct err *err)
+{
+    char name[PATH_MAX];
+    struct stat at;
+    struct err why = { 0 };
+    if (sees_beside (path, "-wal", name, &why) >= 0)
+        return 0;
+    if (why.code != ERR_STATE || lstat (name, &at) != 0 || S_ISLNK (at.st_mode))
+        return err_set (err, why.code, "%s", why.text);
+    return err_set (err, ERR_DAMAGE, "a journal is damaged: %s; " JOURNAL_REMEDY, why.text);
+}
+
+/* What SQLite opens with the journal, and would refuse without a reason that names it. */
+static int check_beside (const char *path, struct err *err)
+{
+    char name[PATH_MAX];
+    struct stat at;
+    if (check_log (path, err) < 0 || sees_beside (path, "-shm", name, err) < 0)
+        return -1;
+    int there = sees_beside (path, "-journal", name, err);
+    if (there > 0 && stat (name, &at) == 0 && at.st_size > 0) /* SQLite passes over an empty one */
+        return err_set (err, ERR_STATE, "%s is in the way: a journal has a write-ahead log instead, so something else than "
+                        "sliceup put it there; keep it, move it elsewhere, and try again", name);
+    return there < 0 ? -1 : 0;
+}
+
 int journal_file_check (const char *path, enum database_use use, struct err *err)
 {
     struct stat st;
@@ -319,7 +368,9 @@ int journal_file_check (const char *path, enum database_use use, struct err *err
                         path);
     if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
         return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact 0: the file is empty; " JOURNAL_REMEDY, path);
-    return database_file_check (path, use, err);
+    if (database_file_check (path, use, err) != 0)
+        return -1;
+    return check_beside (path, err);
 }
 
 struct journal_reader *journal_reader_open (const char *path, struct err *err)

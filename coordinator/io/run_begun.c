@@ -14,6 +14,7 @@
 #include "coordinator/io/journal.h"
 #include "coordinator/io/journal_lock.h"
 #include "coordinator/io/journal_read.h"
+#include "coordinator/io/plain_file.h"
 
 /* Making a run takes some hundredths of a second, removing one less. */
 enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10 };
@@ -24,8 +25,7 @@ static int making_open (const char *home, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     snprintf (path, sizeof path, "%.1024s/.making", home);
-    int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd >= 0 ? fd : err_errno (err, ERR_IO, "cannot open %s", path);
+    return plain_file_open (path, O_RDWR | O_CREAT, err);
 }
 
 static int making_lock (const char *home, short type, const char *refused, struct err *err)
@@ -63,7 +63,7 @@ static bool somebody_makes (const struct run_dir *dir)
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     char path[RUN_PATH_BYTES];
     snprintf (path, sizeof path, "%s/.making", dir->home);
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = plain_file_open (path, O_RDONLY, NULL);
     bool made = fd >= 0 && fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
     if (fd >= 0)
         close (fd);
