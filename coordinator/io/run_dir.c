@@ -15,7 +15,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 
-enum { RUNS_LISTED_MAX = 100000 };
+enum { RUNS_LISTED_MAX = 100000, CREATED_MAX_BYTES = 64 };
 
 const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES])
 {
@@ -74,13 +74,14 @@ static int sign_unbegun (const struct run_dir *dir, struct err *err)
 static int fill (const struct run_dir *dir, struct err *err)
 {
     static const char *const folders[] = { "", "hosts", "logs", "receipts" };
-    char path[RUN_PATH_BYTES], created[32];
+    char path[RUN_PATH_BYTES], created[CREATED_MAX_BYTES];
+    unsigned long long now_ms = clock_wall_ms ();
     if (sign_unbegun (dir, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
         if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
             return -1;
-    snprintf (created, sizeof (created), "%llu\n", (unsigned long long) clock_wall_ms ());
+    snprintf (created, sizeof (created), "%llu %llu\n", now_ms, now_ms);
     return atomic_file_write (run_dir_path (dir, "created", path), created, strlen (created), 0600, err);
 }
 
@@ -103,7 +104,7 @@ static bool is_run_id (const char *name)
     return strlen (name) == RUN_ID_HEX_BYTES - 1 && strspn (name, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
 }
 
-/* Of a folder that was not finished: when something was last put into it. */
+/* Of a folder that does not say: when something was last put into it, which is after it was made. */
 static uint64_t changed_ms (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
@@ -113,16 +114,29 @@ static uint64_t changed_ms (const struct run_dir *dir)
     return (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000;
 }
 
+/* Twice the same number, so that a wrong digit is seen. Once: an earlier sliceup wrote it. */
+static bool take_created (struct text text, uint64_t *ms)
+{
+    uint32_t at;
+    if (text.len == 0 || text.ptr[--text.len] != '\n')
+        return false;
+    struct text first = text, again = text;
+    if (text_find (text, TEXT_LIT (" "), &at)) {
+        first.len = at;
+        again = (struct text) { text.ptr + at + 1, text.len - at - 1 };
+    }
+    return text_equal (first, again) && text_to_u64 (first, ms);
+}
+
 static uint64_t created_ms (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
     struct buf text;
-    buf_init (&text, 32);
+    buf_init (&text, CREATED_MAX_BYTES);
     uint64_t ms = 0;
-    if (file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 && text.len > 0)
-        text_to_u64 ((struct text) { (const char *) text.ptr, (uint32_t) text.len - 1 }, &ms);
+    bool known = file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 && take_created (buf_as_text (&text), &ms);
     buf_release (&text);
-    return ms ? ms : changed_ms (dir);
+    return known && ms ? ms : changed_ms (dir);
 }
 
 struct listed { struct run_dir dir; uint64_t created_ms; };

@@ -1,5 +1,7 @@
 /* run_dir.h - where a run keeps what: <home>/runs/<run id>/...
  *
+ *   created               when the folder was made, in wall ms, twice: what differs is damage, and the folder's own time
+ *                         counts instead
  *   journal.db            the facts                     hub.json         ports and public key, for monitors
  *   journal.db.mark       up to where acknowledged
  *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine

@@ -211,7 +211,7 @@ class Lab:
 
     def run_folder(self, run="last"):
         runs = sorted((p for p in (self.home / "runs").iterdir() if (p / "created").exists()),
-                      key=lambda p: int((p / "created").read_text()))
+                      key=lambda p: int((p / "created").read_text().split()[0]))
         return runs[-1] if run == "last" else next(p for p in runs if p.name.startswith(run))
 
     def receipt(self, run="last"):

@@ -1,0 +1,107 @@
+/* links: coordinator_io */
+/* Which run is the last one, whatever became of the note of when each was made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/io/run_dir.h"
+
+enum { APART_MS = 50 };
+
+struct home { char path[64]; struct run_dir older, newer; };
+
+static int home_make (void **state)
+{
+    static struct home home;
+    snprintf (home.path, sizeof home.path, "/tmp/run-dir-test-XXXXXX");
+    if (!mkdtemp (home.path) || run_dir_create (&home.older, home.path, NULL) < 0)
+        return -1;
+    poll (NULL, 0, APART_MS);
+    *state = &home;
+    return run_dir_create (&home.newer, home.path, NULL);
+}
+
+static int home_remove (void **state)
+{
+    const struct home *home = *state;
+    return folder_remove (home->path, NULL);
+}
+
+static void last_is_the_newer (const struct home *home, const char *what)
+{
+    struct run_dir found;
+    assert_int_equal (run_dir_find (&found, home->path, "last", NULL), 0);
+    if (strcmp (found.id, home->newer.id) != 0)
+        fail_msg ("%s: another run is the last", what);
+}
+
+/* Without touching the folder, as a disk would. */
+static void put_created (const struct run_dir *dir, const void *bytes, size_t len)
+{
+    char path[RUN_PATH_BYTES];
+    int fd = open (run_dir_path (dir, "created", path), O_WRONLY | O_TRUNC);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, bytes, len), len);
+    assert_int_equal (close (fd), 0);
+}
+
+static void each_wrong_digit (const struct home *home, const struct run_dir *dir, uint8_t digit)
+{
+    char path[RUN_PATH_BYTES], what[64];
+    struct buf whole;
+    buf_init (&whole, 128);
+    assert_int_equal (file_read (run_dir_path (dir, "created", path), &whole, NULL), 0);
+    for (size_t i = 0; i < whole.len; i++) {
+        uint8_t was = whole.ptr[i];
+        whole.ptr[i] = digit;
+        put_created (dir, whole.ptr, whole.len);
+        snprintf (what, sizeof what, "byte %zu of created is %c", i, digit);
+        last_is_the_newer (home, what);
+        whole.ptr[i] = was;
+    }
+    for (size_t len = 0; len <= whole.len; len++) {
+        put_created (dir, whole.ptr, len);
+        snprintf (what, sizeof what, "created has %zu bytes", len);
+        last_is_the_newer (home, what);
+    }
+    buf_release (&whole);
+}
+
+static void a_wrong_digit_in_created_makes_no_other_run_the_last (void **state)
+{
+    const struct home *home = *state;
+    last_is_the_newer (home, "as they were made");
+    each_wrong_digit (home, &home->newer, '0');
+    each_wrong_digit (home, &home->older, '9');
+}
+
+static void one_number_alone_is_what_an_earlier_sliceup_wrote (void **state)
+{
+    const struct home *home = *state;
+    put_created (&home->older, "1600000000000\n", 14);
+    put_created (&home->newer, "1600000000001\n", 14);
+    last_is_the_newer (home, "in numbers of then");
+    put_created (&home->newer, "1500000000001\n", 14);
+    struct run_dir found;
+    assert_int_equal (run_dir_find (&found, home->path, "last", NULL), 0);
+    assert_string_equal (found.id, home->older.id);
+}
+
+int main (void)
+{
+#define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
+    const struct CMUnitTest tests[] = {
+        IN_HOME (a_wrong_digit_in_created_makes_no_other_run_the_last),
+        IN_HOME (one_number_alone_is_what_an_earlier_sliceup_wrote),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
