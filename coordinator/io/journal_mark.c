@@ -79,11 +79,12 @@ static int read_note (int fd, uint32_t slot, struct note *note)
     return n < 0 ? -1 : n == (ssize_t) sizeof *note;
 }
 
-static bool of_this_boot (const struct note *note)
+/* A boot that is not known, here or there, is no sign that the power was lost in between. */
+static bool of_another_boot (const struct note *note)
 {
     char boot[MARK_BOOT_BYTES + 1];
     journal_mark_boot (boot);
-    return boot[0] && strncmp (note->boot, boot, sizeof note->boot) == 0;
+    return boot[0] && note->boot[0] && strncmp (note->boot, boot, sizeof note->boot) != 0;
 }
 
 /* What the slots say together. -1: errno. */
@@ -103,7 +104,7 @@ static int look (int fd, const char *run_id, struct journal_mark *out)
         newest = note;
         out->slot = slot;
     }
-    if (valid_n == 0 || (valid_n < MARK_SLOTS && of_this_boot (&newest)))
+    if (valid_n == 0 || (valid_n < MARK_SLOTS && !of_another_boot (&newest)))
         return 0;
     out->state = MARK_WHOLE;
     out->index = index_of (&newest);

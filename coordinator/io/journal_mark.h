@@ -4,8 +4,8 @@
  * the last fact that was durable when others could first act on it, and the chain's digest there. Three slots, each on
  * a page of its own, hold run, boot, index, digest and a sha256 over them; the valid one with the highest index counts.
  * Whoever keeps the mark (journal_marker.h) never touches the slot that reached the disk last, so a power loss leaves
- * one that is valid. Without a power loss all three are: a mark that was written in this boot and is not whole is
- * damaged. docs/spec/journal.md says what it promises. */
+ * one that is valid. Without a power loss all three are: a mark that is not known to be of another boot, and is not
+ * whole, is damaged. docs/spec/journal.md says what it promises. */
 #ifndef SLICEUP_IO_JOURNAL_MARK_H
 #define SLICEUP_IO_JOURNAL_MARK_H
 

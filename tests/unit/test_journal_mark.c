@@ -430,6 +430,19 @@ static void slots_torn_by_a_power_loss_are_no_damage (void **state)
     }
 }
 
+/* Which boot wrote them is not known, so neither is whether the power was lost since. */
+static void a_torn_slot_of_no_boot_is_damage (void **state)
+{
+    const struct place *place = *state;
+    struct journal_mark mark;
+    make_killed (place->path, 1, FACTS);
+    assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
+    put_marks (place, "", FACTS, &mark.chain);
+    whole (place, FACTS, "three slots of no boot");
+    tear_slot (place, 1);
+    refused (place, "a torn slot of no boot", "is damaged");
+}
+
 static void a_journal_of_an_earlier_version_is_read_and_gets_a_mark (void **state)
 {
     const struct place *place = *state;
@@ -591,6 +604,7 @@ int main (void)
         IN_PLACE (what_nobody_was_told_of_may_vanish),
         IN_PLACE (a_mark_may_be_behind_and_never_ahead),
         IN_PLACE (slots_torn_by_a_power_loss_are_no_damage),
+        IN_PLACE (a_torn_slot_of_no_boot_is_damage),
         IN_PLACE (a_journal_of_an_earlier_version_is_read_and_gets_a_mark),
         IN_PLACE (a_run_that_ended_needs_no_mark_but_is_held_to_one),
         IN_PLACE (a_follower_of_a_fast_writer_hears_of_no_damage),
