@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/cache/generation.h"
 #include "common/io/safe_path.h"
 
 static struct safe_rule rule_of (const char *what, const uid_list *trust)
@@ -71,6 +72,49 @@ int owners_check_generation (struct text bundle_root, uint64_t token, const uid_
         return err_set (err, ERR_REFUSED, "the path of a cache's bundle is not an absolute one of at most %d bytes",
                         PATH_MAX - 33);
     return check_folders (path, token, trust, err);
+}
+
+struct owned { const char *generation; uid_t uid; };
+
+/* Whatever else is wrong with it is for an audit to say. */
+static int check_entry (void *owner, const struct tree_seen *seen, struct err *err)
+{
+    const struct owned *owned = owner;
+    char shown[TREE_SHOWN_BYTES];
+    if (!seen->st || seen->st->st_uid == owned->uid)
+        return 0;
+    return err_set (err, ERR_REFUSED,
+                    "cache entry \"%s\" of %s belongs to uid %u, its generation to uid %u: chown it to that one, if that "
+                    "other user may have written what runs there, else move the generation away",
+                    tree_shown (seen->at.path, shown), owned->generation, (unsigned) seen->st->st_uid,
+                    (unsigned) owned->uid);
+}
+
+/* What is not there, or no folder, is for an audit to say as well. */
+static int check_entries (struct generation *generation, struct err *err)
+{
+    struct err why = { 0 };
+    struct stat top;
+    if (generation_open (generation, &why) < 0)
+        return why.code == ERR_DAMAGE ? 0 : err_set (err, why.code, "%s", why.text);
+    if (fstat (generation->fd, &top) < 0)
+        return err_errno (err, ERR_IO, "cannot look at %s", generation->name);
+    struct owned owned = { .generation = generation->name, .uid = top.st_uid };
+    return tree_walk (generation->fd, NULL, false, check_entry, &owned, err);
+}
+
+int owners_check_entries (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err)
+{
+    struct generation generation;
+    if (owners_check_generation (bundle_root, token, trust, err) < 0)
+        return -1;
+    if (token == 0)
+        return 0;
+    if (generation_open_root (&generation, bundle_root, token, false, err) < 0)
+        return -1;
+    int rc = check_entries (&generation, err);
+    generation_close (&generation);
+    return rc;
 }
 
 /* ---- uids in words ---- */

@@ -147,7 +147,7 @@ int cache_place_check (const struct cache_place *place, struct text bundle, uint
 {
     struct arena arena = { 0 };
     struct text bundle_root = text_format (&arena, "%s/%.*s", place->root, TEXT_ARG (bundle));
-    int rc = owners_check_generation (bundle_root, token, &place->trust, err);
+    int rc = owners_check_entries (bundle_root, token, &place->trust, err);
     arena_release (&arena);
     return rc;
 }

@@ -76,7 +76,7 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
     struct finding_list list = { 0 };
     struct err err = { 0 };
     struct text bundle_root = text_format (round->arena, "%s/%.*s", round->audit->root, TEXT_ARG (entry->bundle));
-    if (owners_check_generation (bundle_root, entry->token, round->audit->trust, &err) != 0 ||
+    if (owners_check_entries (bundle_root, entry->token, round->audit->trust, &err) != 0 ||
         audit_generation (bundle_root, entry->token, entry->published.sha256,
                           round->audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0, round->arena, &list, &err) != 0)
         add_problem (round, entry->bundle, entry->token, &err);

@@ -25,6 +25,7 @@ struct asked {
     text_list covers;           /* in `arena` */
     uint64_t token;
     bool abandoned, taken, over_all;
+    struct err refused;         /* what was found, for its owner */
     int looked;                 /* TOKEN: what look_over came to */
     struct root_finding *findings;
     uint32_t findings_n;
@@ -38,7 +39,7 @@ struct asked {
 static int check_owners (struct asked *asked, uint64_t token)
 {
     struct text bundle_root = text_format (&asked->arena, "%s/%.*s", asked->root, TEXT_ARG (asked->bundle));
-    return owners_check_generation (bundle_root, token, &asked->trust, &asked->err);
+    return owners_check_entries (bundle_root, token, &asked->trust, &asked->err);
 }
 
 /* What is used is told, so that nobody collects it. Somebody may just have: then there is an older one, or none. */
@@ -50,8 +51,10 @@ static int find (struct asked *asked)
         rc = catalogue_find (catalogue, asked->bundle, &asked->generation, &asked->arena, &asked->err);
         if (rc < 0 || !asked->generation.token)
             return rc;
-        if (check_owners (asked, asked->generation.token) < 0)
+        if (check_owners (asked, asked->generation.token) < 0) {
+            asked->generation = (struct fact_generation) { 0 };
             return -1;
+        }
         rc = catalogue_use (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err);
         if (rc == 0 || asked->err.code != ERR_STATE)
             return rc;
@@ -72,6 +75,10 @@ static int look_over (struct asked *asked)
 {
     char id[STORAGE_ID_BYTES] = "";
     struct err unmarked = { 0 };
+    if (asked->refused.code) { /* somebody else's: nothing is used, and nothing quarantined for it */
+        asked->err = asked->refused;
+        return -1;
+    }
     if (storage_id (asked->root, false, id, &unmarked) < 0 && (asked->storage.len || unmarked.code != ERR_STATE)) {
         asked->err = unmarked;
         return -1;
@@ -161,6 +168,8 @@ static void answer_find (struct driver *driver, struct asked *asked)
     struct input in = { .kind = IN_CACHE_FOUND };
     if (asked->generation.token)
         in.generation = &asked->generation;
+    if (asked->rc < 0 && asked->err.code == ERR_REFUSED)
+        driver->not_ours = asked->err;
     if (asked->rc < 0) {
         log_say (driver->options.log, "the cache catalogue could not be read or told: %s", asked->err.text);
         in.text = text_of (asked->err.text);
@@ -215,6 +224,7 @@ static struct asked *begin (struct driver *driver, enum effect_kind what)
     asked->driver = driver;
     asked->catalogue = &driver->catalogue;
     asked->what = what;
+    asked->refused = driver->not_ours;
     snprintf (asked->root, sizeof (asked->root), "%.*s", TEXT_ARG (coord_plan (driver->coord)->cache.root));
     asked->run = text_copy (&asked->arena, text_of (driver->dir.id));
     asked->trust = coord_plan (driver->coord)->cache.trust; /* the plan outlives every errand */

@@ -38,6 +38,7 @@ struct driver {
     struct monitors *monitors;
     struct errands *errands, *log_errands;  /* apart: logs must not delay a token */
     uint64_t rival_token;           /* another run's generation whose writing was last told to be waited for */
+    struct err not_ours;            /* why what was found in the cache is not used: who may change it */
     struct catalogue *catalogue;    /* used on the errand thread only, once it is open */
     struct log_store *logs;
     struct kit_store *kits;

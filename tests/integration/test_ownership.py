@@ -208,6 +208,32 @@ class Cache(Owned):
         self.restores(path)
 
     @root_only
+    def test_a_generation_is_not_quarantined_for_an_owner(self):
+        generation = self.warm()
+        path = self.slice()
+        entry = next(p for p in generation.rglob("*") if p.is_file() and p.name not in ("MANIFEST", "WITNESS"))
+        for each in (generation, generation / "MANIFEST", generation / "WITNESS", entry):
+            with self.subTest(each=each.name):
+                os.chown(each, BOB, BOB)
+                ended = self.lab.sliceup("run", path)
+                self.assertEqual(3, ended.status, str(ended))
+                self.assertRegex(ended.out + ended.err, rf"uid {BOB}")
+                self.assertEqual([generation], list(self.root.glob("jax/*/gen-*")), "it was warmed anew")
+                self.assertNotEqual(0, self.lab.sliceup("cache", "verify", "--root", self.root).status)
+                os.chown(each, 0, 0)
+                self.restores(path)
+
+    def test_a_generation_that_others_may_write_is_refused(self):
+        generation = self.warm()
+        mode = generation.stat().st_mode & 0o7777
+        generation.chmod(0o777)
+        ended = self.lab.sliceup("run", self.slice())
+        self.assertEqual(3, ended.status, str(ended))
+        self.assertRegex(ended.out + ended.err, rf"cache generation {generation} has mode 0777")
+        generation.chmod(mode)
+        self.restores(self.slice())
+
+    @root_only
     def test_each_host_looks_for_itself(self):
         """The survey of a worker, as the rung `cache` runs it; before each program: tests/unit/test_cache_errand.c."""
         self.root.mkdir(0o755)
