@@ -74,7 +74,7 @@ static void refused (const struct place *place, const char *ending, enum err_cod
 static void in_place_of (const struct place *place, const char *ending, void (*put) (const char *), enum err_code code,
                          const char *words)
 {
-    char kept[PATH_BYTES];
+    char kept[PATH_BYTES + 8];
     snprintf (kept, sizeof kept, "%s.kept", beside (place, ending));
     bool was_there = rename (beside (place, ending), kept) == 0;
     put (beside (place, ending));
