@@ -136,7 +136,7 @@ static const char *what_is_gone (const struct run_dir *dir)
     bool mark = is_there (dir, "journal.db.mark");
     if (!is_there (dir, "journal.db"))
         return mark ? "is missing, and its mark, journal.db.mark, names no fact" : "and its mark, journal.db.mark, are missing";
-    return is_there (dir, "journal.db-wal") ? "holds no fact" : "holds no fact, and its log, journal.db-wal, is missing";
+    return "holds no fact"; /* whether its log was there cannot be told: reading it has made an empty one */
 }
 
 /* The sign and such files together are not of one run: one of them was put there. */
