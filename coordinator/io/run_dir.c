@@ -14,6 +14,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "coordinator/io/home_folder.h"
 
 enum { RUNS_LISTED_MAX = 100000, CREATED_MAX_BYTES = 64 };
 
@@ -88,7 +89,8 @@ static int fill (const struct run_dir *dir, struct err *err)
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0)
+    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || home_folder_check (home, "runs", err) < 0 ||
+        home_folder_check (home, "envs", err) < 0)
         return -1;
     if (fill (dir, err) == 0)
         return 0;
@@ -155,6 +157,8 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     struct listed *runs = NULL;
     uint32_t capacity = 0;
     *n = 0;
+    if (home_folder_check (home, "runs", err) < 0)
+        return NULL;
     snprintf (path, sizeof (path), "%s/runs", home);
     DIR *folder = opendir (path);
     if (folder == NULL) {
@@ -215,6 +219,13 @@ static int choose (const struct listed *runs, uint32_t n, const char *wanted, st
     return 0;
 }
 
+static int check_run (const struct run_dir *dir, struct err *err)
+{
+    char name[sizeof "runs/" + RUN_ID_HEX_BYTES];
+    snprintf (name, sizeof name, "runs/%s", dir->id);
+    return home_folder_check (dir->home, name, err);
+}
+
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
 {
     uint32_t n;
@@ -228,7 +239,7 @@ int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, str
         return -1;
     int rc = choose (runs, n, wanted, dir, err);
     mem_free (runs);
-    return rc;
+    return rc < 0 ? -1 : check_run (dir, err);
 }
 
 static bool is_any_address (const char *address)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "coordinator/io/home_folder.h"
 #include "coordinator/io/public_key.h"
 
 enum { PATH_BYTES = 2048 };
@@ -35,6 +36,16 @@ static int ticket_path (const struct ticket_order *order, struct text host, char
 {
     int len = snprintf (out, PATH_BYTES, "%s/%.*s.ticket", order->folder, TEXT_ARG (host));
     return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "--out has too long a path");
+}
+
+/* Who may change what lies there chooses which workers come. */
+static int check_place (const struct plan *plan, struct err *err)
+{
+    char home[PATH_MAX_BYTES + 1], name[HOST_NAME_MAX_BYTES + 16];
+    if (!text_to_c (plan->home, home, sizeof home))
+        return err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
+    snprintf (name, sizeof name, "slices/%.*s", TEXT_ARG (plan->slice));
+    return home_folder_check (home, "slices", err) < 0 ? -1 : home_folder_check (home, name, err);
 }
 
 /* ---- issue ---- */
@@ -121,7 +132,7 @@ int ticket_issue (const struct ticket_order *order, struct err *err)
     if (!start->address.len || !start->control_port || !start->bulk_port)
         return err_set (err, ERR_CONFIG, "a ticket says where the coordinator is: the slice file must give "
                         "coordinator: {address: ..., control_port: ..., bulk_port: ...}");
-    if (refuse_taken (order, err) < 0 || folder_make (order->folder, 0700, err) < 0
+    if (check_place (order->plan, err) < 0 || refuse_taken (order, err) < 0 || folder_make (order->folder, 0700, err) < 0
         || slice_keys (order, &slice, err) < 0)
         return -1;
     int rc = 0;
@@ -159,7 +170,7 @@ int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct 
 {
     char path[PATH_BYTES];
     struct ticket_keys found = { .n = plan->hosts.n };
-    if (slice_path (plan, "coordinator.key", path, err) < 0)
+    if (slice_path (plan, "coordinator.key", path, err) < 0 || check_place (plan, err) < 0)
         return -1;
     if (access (path, F_OK) != 0 && errno == ENOENT)
         return err_set (err, ERR_STATE, "slice %.*s has no tickets yet, so no worker can come; make them and carry "

@@ -64,6 +64,45 @@ class Home(Owned):
         self.give(self.lab.home, ALICE)
         self.every_command_refuses(f"uid {ALICE}", "mode 0700", "chown")
 
+    def each_refuses(self, *words):
+        for command in (("runs",), ("status",), ("resume",), ("receipt",), ("run", self.plan)):
+            self.refused(self.lab.sliceup(*command), *words)
+
+    def test_its_runs_that_others_may_write_or_that_are_a_link(self):
+        self.passes(self.lab.sliceup("run", self.plan))
+        runs = self.lab.home / "runs"
+        runs.chmod(0o777)
+        self.each_refuses(f"folder of the home {runs}", "mode 0777", "chmod go-w", "--home")
+        runs.chmod(0o700)
+        runs.rename(self.lab.home / "real")
+        runs.symlink_to(self.lab.home / "real")
+        self.each_refuses(f"folder of the home {runs}", "symbolic link")
+
+    @root_only
+    def test_its_runs_that_another_user_owns(self):
+        self.passes(self.lab.sliceup("run", self.plan))
+        runs = self.lab.home / "runs"
+        one, = runs.iterdir()
+        os.chown(runs, BOB, BOB)
+        self.each_refuses(f"folder of the home {runs}", f"uid {BOB}", "chown")
+        os.chown(runs, 0, 0)
+        os.chown(one, BOB, BOB)
+        for command in (("status",), ("resume",), ("receipt",)):
+            self.refused(self.lab.sliceup(*command), f"folder of the home {one}", f"uid {BOB}", "chown")
+
+    @root_only
+    def test_its_environments_and_slices_count_where_they_are_used(self):
+        (self.lab.home / "envs").mkdir(0o700, parents=True)
+        self.lab.home.chmod(0o700)
+        os.chown(self.lab.home / "envs", BOB, BOB)
+        for command in (("env", "ls"), ("run", self.plan)):
+            self.refused(self.lab.sliceup(*command), self.lab.home / "envs", f"uid {BOB}")
+        joins = self.lab.write("joins.yaml", "slice: joins\nlauncher: join\nprofile: plain\nladder: plain\nhosts: h0\ncache: {mode: off}\n"
+                               "coordinator: {address: 127.0.0.1, control_port: 7001, bulk_port: 7002}\n")
+        (self.lab.home / "slices").mkdir(0o700)
+        os.chown(self.lab.home / "slices", BOB, BOB)
+        self.refused(self.lab.sliceup("ticket", joins, "--out", self.lab.root / "tickets"), self.lab.home / "slices", f"uid {BOB}")
+
     def test_one_below_a_folder_that_others_may_write(self):
         (self.lab.root / "open").mkdir()
         (self.lab.root / "open").chmod(0o777)
