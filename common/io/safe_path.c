@@ -239,10 +239,29 @@ static int follow (struct walk *walk, const char *link, struct err *err)
     return target[0] == '/' ? stand_at (walk, "", err) : 0;
 }
 
+/* Nothing follows that leads elsewhere: "", "/", "/./". */
+static bool is_end (const char *rest)
+{
+    while (rest[0] == '/' || (rest[0] == '.' && (rest[1] == '/' || rest[1] == '\0')))
+        rest++;
+    return rest[0] == '\0';
+}
+
+static int refuse_link (const struct walk *walk, const char *link, const struct stat *at, struct err *err)
+{
+    char owner[WHO_BYTES];
+    return err_set (err, ERR_REFUSED,
+                    "%s %.200s is a symbolic link, owner %s, mode %04o: whoever may change it chooses what is "
+                    "used; give the path it leads to, or %s",
+                    walk->rule->what, link, who (at->st_uid, owner), bits (at), walk->rule->instead);
+}
+
 /* Nobody can take a link out of a sticky folder but who made it: so it counts who that was. */
 static int step_link (struct walk *walk, const char *link, const struct stat *at, struct err *err)
 {
     char subject[SUBJECT_BYTES];
+    if (walk->rule->own && is_end (walk->rest))
+        return refuse_link (walk, link, at, err);
     if (!is_trusted_way (walk, at->st_uid))
         return refuse_owner (on_the_way (walk, "leads through the link", link, subject), at, walk->rule, err);
     return follow (walk, link, err);
@@ -295,28 +314,10 @@ static int begin (struct walk *walk, struct err *err)
     return rc;
 }
 
-static int refuse_link (const char *path, const struct safe_rule *rule, struct err *err)
-{
-    struct stat at;
-    char owner[WHO_BYTES], bare[PATH_MAX];
-    size_t len = strlen (path);
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    snprintf (bare, sizeof bare, "%.*s", (int) len, path);
-    if (lstat (bare, &at) != 0 || !S_ISLNK (at.st_mode))
-        return 0;
-    return err_set (err, ERR_REFUSED,
-                    "%s %.200s is a symbolic link, owner %s, mode %04o: whoever may change it chooses what is "
-                    "used; give the path it leads to, or %s",
-                    rule->what, bare, who (at.st_uid, owner), bits (&at), rule->instead);
-}
-
 int safe_path_check (const char *path, const struct safe_rule *rule, struct err *err)
 {
     struct walk walk = { .path = path, .rule = rule };
     char name[PATH_MAX];
-    if (rule->own && refuse_link (path, rule, err) < 0)
-        return -1;
     int rc = begin (&walk, err);
     while (rc == 0 && next_name (&walk, name))
         rc = step (&walk, name, err);

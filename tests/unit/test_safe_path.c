@@ -205,7 +205,10 @@ static void links_are_followed_and_judged (void **state)
     assert_refused ("bad/out", &shared, WORDS ("lies below", path_of ("bad"))); /* who may write there may bend it */
     assert_refused ("round", &shared, WORDS ("40 links"));
     assert_refused ("good", &own, WORDS ("symbolic link", "owner ", "0777", "SLICEUP_HOME"));
-    assert_refused ("good/", &own, WORDS ("symbolic link"));
+    static const char *const same[] = { "good/", "good/.", "good//.//", "good/./.", "a/../good/.", "./good/./" };
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        assert_refused (same[i], &own, WORDS ("symbolic link", path_of ("good")));
+    assert_good ("good/../a", &own); /* a, by a link on the way */
     make ("a/b", 0755, geteuid ());
     assert_good ("good/b", &own); /* a link on the way to it is none itself */
 }
