@@ -131,10 +131,11 @@ int owners_parse_trust (struct text words, struct arena *arena, uid_list *out, s
 {
     uint64_t uid;
     *out = (uid_list) { arena_array (arena, TRUST_MAX, sizeof *out->items), 0 };
-    for (uint32_t from = 0, end; from < words.len; from = end + 1) {
+    for (uint32_t from = 0, end; words.len && from <= words.len; from = end + 1) {
         const char *comma = memchr (words.ptr + from, ',', words.len - from);
         end = comma ? (uint32_t) (comma - words.ptr) : words.len;
-        if (!text_to_u64 ((struct text) { words.ptr + from, end - from }, &uid) || uid > TRUST_UID_MAX ||
+        struct text word = { words.ptr + from, end - from };
+        if ((word.len > 1 && word.ptr[0] == '0') || !text_to_u64 (word, &uid) || uid > TRUST_UID_MAX ||
             out->n == TRUST_MAX)
             return err_set (err, ERR_USAGE,
                             "trusted users '%.*s': expected at most %d numbers of users (uid), like 1000,1001",

@@ -137,13 +137,19 @@ static void read_writable (struct draft *draft, const struct value *list)
         read_writable_path (draft, path);
 }
 
+/* 010 is 8 to some readers of YAML. */
+static bool uid_parse (struct text word, uint64_t *uid)
+{
+    return !(word.len > 1 && word.ptr[0] == '0') && text_to_u64 (word, uid) && *uid <= TRUST_UID_MAX;
+}
+
 static void read_trusted (struct draft *draft, const struct yaml_node *user)
 {
     uid_list *trust = &draft->plan.cache.trust;
     uint64_t uid = 0;
     if (user->kind == YAML_BAD)
         return;
-    bool number = user->kind == YAML_SCALAR && user->plain && text_to_u64 (user->text, &uid) && uid <= TRUST_UID_MAX;
+    bool number = user->kind == YAML_SCALAR && user->plain && uid_parse (user->text, &uid);
     for (uint32_t i = 0; number && i < trust->n; i++)
         if (trust->items[i] == uid) {
             problem_at (draft->problems, user, "uid %u is listed twice, expected each once", (unsigned) uid);

@@ -321,7 +321,9 @@ int safe_path_check (const char *path, const struct safe_rule *rule, struct err 
     int rc = begin (&walk, err);
     while (rc == 0 && next_name (&walk, name))
         rc = step (&walk, name, err);
-    if (rc == 0)
-        return safe_path_check_end (path, &walk.found, rule, err);
-    return rc < 0 ? -1 : 0;
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    if (rule->own && !S_ISDIR (walk.found.st_mode) && !S_ISREG (walk.found.st_mode))
+        return err_set (err, ERR_REFUSED, "%s %.200s is neither a folder nor a file: %s", rule->what, path, rule->instead);
+    return safe_path_check_end (path, &walk.found, rule, err);
 }

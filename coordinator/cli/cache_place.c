@@ -133,7 +133,10 @@ int cache_place_find (struct cli *cli, const struct cache_request *request, bool
 {
     struct err err = { 0 };
     *place = (struct cache_place) { 0 };
-    if (owners_parse_trust (text_of (request->trust ? request->trust : ""), &place->arena, &place->trust, &err) < 0)
+    if (request->trust && !request->trust[0])
+        err_set (&err, ERR_USAGE, "trusted users '': expected numbers of users (uid), like 1000,1001");
+    if (err.code || owners_parse_trust (text_of (request->trust ? request->trust : ""), &place->arena, &place->trust,
+                                        &err) < 0)
         return cli_fail (cli, &err);
     if (request->slice) {
         int status = take_slice (cli, request->slice, place);

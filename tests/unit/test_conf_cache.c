@@ -240,6 +240,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {trust: [alice]}\n"), "slice.yaml:6:17: 'alice', expected the number of a user (uid), 0 to 4294967294" },
     { SLICE ("cache: {trust: ['1000']}\n"), "slice.yaml:6:17: '1000', expected the number of a user (uid)" },
     { SLICE ("cache: {trust: [-1]}\n"), "'-1', expected the number of a user (uid)" },
+    { SLICE ("cache: {trust: [010]}\n"), "'010', expected the number of a user (uid)" },
     { SLICE ("cache: {trust: [4294967295]}\n"), "'4294967295', expected the number of a user (uid)" },
     { SLICE ("cache: {trust: [{a: 1}]}\n"), "slice.yaml:6:17: a map, expected the number of a user (uid)" },
     { SLICE ("cache: {trust: [7, 8, 7]}\n"), "slice.yaml:6:23: uid 7 is listed twice, expected each once" },

@@ -101,6 +101,14 @@ static void what_only_its_user_may_change_is_good (void **state)
     assert_good ("a/b/not-there/at-all", &own);
 }
 
+static void what_is_neither_folder_nor_file_is_told_so (void **state)
+{
+    (void) state;
+    struct err err = { 0 };
+    assert_int_equal (safe_path_check ("/dev/null", &own, &err), -1);
+    assert_string_equal (err.text, "home /dev/null is neither a folder nor a file: set SLICEUP_HOME to another folder");
+}
+
 static void what_others_may_write_is_refused (void **state)
 {
     (void) state;
@@ -329,6 +337,7 @@ int main (void)
 #define IN_TOP(test) cmocka_unit_test_setup_teardown (test, make_top, remove_top)
     const struct CMUnitTest tests[] = {
         IN_TOP (what_only_its_user_may_change_is_good),
+        IN_TOP (what_is_neither_folder_nor_file_is_told_so),
         IN_TOP (what_others_may_write_is_refused),
         IN_TOP (a_folder_on_the_way_counts),
         IN_TOP (a_private_group_on_the_way_is_nobody_else),
