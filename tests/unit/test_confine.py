@@ -397,6 +397,18 @@ class Confine(unittest.TestCase):
         told = self.shell("echo fine", "--writable", elsewhere)
         self.assertIn("fine", told.lines, told.text)
 
+    def test_a_writable_path_that_leads_to_all_of_the_host_is_refused(self):
+        """By a link that no program could replace: what is closed could not be told from all else any more."""
+        far = pathlib.Path(tempfile.mkdtemp(prefix="sliceup-confine-", dir="/var/lib" if IS_ROOT else os.path.expanduser("~")))
+        self.addCleanup(shutil.rmtree, far)
+        far.chmod(0o755)
+        (far / "all").symlink_to("/")
+        for most in ("storage", "namespace", "landlock"):
+            told = self.shell("echo started", "--writable", far / "all", "--most", most)
+            self.assertEqual(3, told.status, told.text)
+            self.assertNotIn("started", told.lines, told.text)
+            self.assertRegex(told.text, "cache.writable .*/all is the whole file system: name a folder below /")
+
     def test_the_nodes_of_the_hosts_devices_cannot_be_changed(self):
         """Whoever masks a file with one hands it to the program: its mode is everybody's."""
         ticket = self.yard.top / "ticket"

@@ -26,9 +26,10 @@ static bool is_listed (const char *const *list, uint32_t n, const char *path)
     return false;
 }
 
+/* Never the root itself: that would open all that is closed. */
 static void add_open (struct confine_places *out, const char *path)
 {
-    if (path && !is_listed (out->open, out->open_n, path))
+    if (path && strcmp (path, "/") != 0 && !is_listed (out->open, out->open_n, path))
         out->open[out->open_n++] = path;
 }
 
@@ -81,9 +82,12 @@ static int find_open (const struct confine_plan *plan, struct arena *arena, stru
         add_open (out, real (usual[i], arena));
     for (uint32_t i = 0; i < plan->writable_n; i++) {
         struct writable writable = { out, plan->writable[i] };
+        const char *path = real (plan->writable[i], arena);
         if (path_links_each (plan->writable[i], refuse_link, &writable, err) < 0)
             return -1;
-        add_open (out, real (plan->writable[i], arena));
+        if (path && strcmp (path, "/") == 0)
+            return err_set (err, ERR_STATE, "cache.writable %.200s is the whole file system: name a folder below /", plan->writable[i]);
+        add_open (out, path);
     }
     return 0;
 }

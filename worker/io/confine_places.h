@@ -23,7 +23,7 @@ struct confine_places {
 };
 
 /* The other names of the site: `directory` is the worker's; NULL: none. `own`: the generation that may be written; NULL:
- * none. ERR_STATE: a program could choose what one of the plan's writable paths names. */
+ * none. ERR_STATE: a program could choose what one of the plan's writable paths names, or it is the whole file system. */
 int confine_places_find (const struct confine_plan *plan, const char *root, const char *directory, const char *scratch,
                          const char *own, struct arena *arena, struct confine_places *out, struct err *err);
 /* Of the places that every program finds writable: `path` is one, or lies in one. */
