@@ -133,7 +133,7 @@ static void say_unfinished (const struct run_dir *dir, bool forgotten)
 /* What follows waits for a terminal, or for whoever reads. */
 static void only_words_left (const struct climber *climber)
 {
-    leave_when_asked ();
+    leave_when_asked (EXIT_CANCELLED);
     if (climber->interrupts >= INTERRUPTS_LEAVE)
         leave_soon (EXIT_CANCELLED);
 }

@@ -34,7 +34,7 @@ static void handle (int signal_number, void (*handler) (int))
     sigaction (signal_number, &action, NULL); /* fails for no signal that exists */
 }
 
-void leave_when_asked (void)
+void leave_when_asked (int status)
 {
     static const struct timespec at_once = { 0 };
     sigset_t set;
@@ -42,7 +42,7 @@ void leave_when_asked (void)
     for (int i = 0; i < ASKING_N; i++)
         sigaddset (&set, asking[i]);
     while (sigtimedwait (&set, NULL, &at_once) > 0)
-        continue;
+        leave_soon (status);
     sigprocmask (SIG_UNBLOCK, &set, NULL);
 }
 

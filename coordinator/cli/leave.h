@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* For a program that a loop's signals kept until here, and that has only words left to say: SIGINT, SIGTERM and SIGHUP
- * do what they do by default. Those that came before were for what is over, and are taken away. */
-void leave_when_asked (void);
+ * do what they do by default. One that came just before is leave_soon with this status. */
+void leave_when_asked (int status);
 /* Ends the process with this status in a second, unless it has ended by then. */
 void leave_soon (int status);
 /* For a program without a loop's signals: SIGINT, SIGTERM and SIGHUP are noted, and leave_soon is called. */

@@ -2,13 +2,15 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/io/safe_path.h"
 
 int home_folder_check (const char *home, const char *name, struct err *err)
 {
+    bool elsewhere = strcmp (name, "envs") == 0; /* they are large, and may lie on another disk */
     const struct safe_rule rule = { .what = "folder of the home", .instead = "move it away, or give another home with --home",
-                                    .own = true };
+                                    .own = !elsewhere };
     char path[PATH_MAX];
     int len = snprintf (path, sizeof path, "%s/%s", home, name);
     if (len < 0 || (size_t) len >= sizeof path)

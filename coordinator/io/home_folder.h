@@ -5,7 +5,7 @@
 #include "common/base/err.h"
 
 /* "runs", "envs", "slices", or a path below one: it belongs to this process's user, nobody else may write there, and it is
- * no link (safe_path.h). What is not there is fine. ERR_REFUSED names path, owner, mode and what to do. */
+ * no link (safe_path.h); "envs" may be one, and root's. What is not there is fine. ERR_REFUSED names path, owner, mode and what to do. */
 int home_folder_check (const char *home, const char *name, struct err *err);
 
 #endif

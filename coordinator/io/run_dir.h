@@ -21,8 +21,8 @@ enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
 
 struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
 
-/* Runs that somebody else could have put there are refused (home_folder.h): ERR_REFUSED, by all three that look for them. */
-/* A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
+/* Runs that somebody else could have put there are refused (home_folder.h): ERR_REFUSED, by all three that look for them.
+ * A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
  * run_begun_make. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 /* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
