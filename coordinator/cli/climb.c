@@ -115,9 +115,11 @@ static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
 }
 
 /* What is damaged is not gone on with: its sentence says what to do. */
-static void say_problem (const struct cli *cli, const struct err *problem)
+static void say_problem (const struct cli *cli, const struct err *problem, bool forgotten)
 {
     cli_fail (cli, problem);
+    if (forgotten)
+        return; /* no worker was asked for anything */
     log_say (&cli->log, "its workers go on for a while and keep their results%s",
              problem->code == ERR_DAMAGE ? "" : ": make it possible to write, then resume");
 }
@@ -155,7 +157,7 @@ static int finish (struct climber *climber, const struct run_dir *dir, struct er
     viewer_close (climber->viewer);
     climber->viewer = NULL;
     if (problem.code)
-        say_problem (climber->cli, &problem);
+        say_problem (climber->cli, &problem, forgotten);
     if (problem.code == ERR_DAMAGE)
         return EXIT_DAMAGED;
     if (unfinished) {

@@ -41,7 +41,8 @@ static void read_run (struct listed *run)
 {
     char path[RUN_PATH_BYTES];
     run->board = board_create ();
-    if (journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid, &run->err) < 0)
+    if (run_dir_check (run->dir, &run->err) < 0 ||
+        journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid, &run->err) < 0)
         return;
     if (run_begun_check (run->dir, &run->err) == 0)
         run_facts (run->dir, on_fact, run->board, &run->err); /* what is wrong with it is listed */

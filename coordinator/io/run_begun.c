@@ -113,12 +113,12 @@ static bool is_there (const struct run_dir *dir, const char *name)
     return lstat (run_dir_path (dir, name, path), &at) == 0;
 }
 
-/* Nothing has followed from its facts. One that cannot be looked at is not there. */
+/* Nothing has followed from its facts. One that cannot be looked at, or that is not as it was made, is not there. */
 static bool is_unbegun (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
     struct stat at;
-    return lstat (run_dir_unbegun (dir, path), &at) == 0;
+    return lstat (run_dir_unbegun (dir, path), &at) == 0 && S_ISREG (at.st_mode) && at.st_size == 0;
 }
 
 int run_begun_record (const struct run_dir *dir, struct err *err)

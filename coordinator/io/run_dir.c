@@ -219,7 +219,7 @@ static int choose (const struct listed *runs, uint32_t n, const char *wanted, st
     return 0;
 }
 
-static int check_run (const struct run_dir *dir, struct err *err)
+int run_dir_check (const struct run_dir *dir, struct err *err)
 {
     char name[sizeof "runs/" + RUN_ID_HEX_BYTES];
     snprintf (name, sizeof name, "runs/%s", dir->id);
@@ -239,7 +239,7 @@ int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, str
         return -1;
     int rc = choose (runs, n, wanted, dir, err);
     mem_free (runs);
-    return rc < 0 ? -1 : check_run (dir, err);
+    return rc < 0 ? -1 : run_dir_check (dir, err);
 }
 
 static bool is_any_address (const char *address)

@@ -27,6 +27,8 @@ struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 /* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
+/* What run_dir_find asks of the run that it found. */
+int run_dir_check (const struct run_dir *dir, struct err *err);
 /* "<home>/runs/<id>/<name>"; name "" is the folder itself. Returns `out`. */
 const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES]);
 /* "<home>/runs/<id>.unbegun". Returns `out`. */

@@ -147,6 +147,12 @@ class FirstMoments(lab.LabTest):
                 shutil.copytree(whole, run, symlinks=True, copy_function=shutil.copy2,
                                 ignore=lambda folder, names: [name for name in names if name not in left])
                 self.is_damaged(run, "had begun", "journal.db.mark, are missing")
+        for kind, put in (("a folder", lambda sign: sign.mkdir()), ("bytes", lambda sign: sign.write_text("x"))):
+            with self.subTest(kind):
+                put(self.sign(run))
+                self.is_damaged(run, "had begun")
+                sign = self.sign(run)
+                sign.rmdir() if sign.is_dir() else sign.unlink()
 
 
 if __name__ == "__main__":

@@ -89,6 +89,9 @@ class Home(Owned):
         os.chown(one, BOB, BOB)
         for command in (("status",), ("resume",), ("receipt",)):
             self.refused(self.lab.sliceup(*command), f"folder of the home {one}", f"uid {BOB}", "chown")
+        listed, = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+        self.assertEqual("unreadable", listed["state"])
+        self.assertIn(f"uid {BOB}", listed["problem"])
 
     @root_only
     def test_its_environments_and_slices_count_where_they_are_used(self):
