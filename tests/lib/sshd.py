@@ -100,7 +100,9 @@ class Server:
     def known_hosts(self, path=None):
         """A file with all keys of this server."""
         path = pathlib.Path(path or self.folder / "known_hosts")
-        path.write_text("".join(self.known_hosts_line(kind) for kind in self.host_keys))
+        fresh = path.with_name(path.name + ".new")  # somebody may be reading it
+        fresh.write_text("".join(self.known_hosts_line(kind) for kind in self.host_keys))
+        fresh.rename(path)
         return path
 
     def _write_config(self):
