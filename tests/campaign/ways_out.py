@@ -303,7 +303,7 @@ def proc(scene):
 @variant("a program that stays behind, and writes when the run is over", user="ordinary", level="landlock", blind=True)
 @variant("a program that stays behind, and writes when the run is over", blind=True)
 def daemon(scene):
-    go, late = scene.far / "go", scene.open / "late"
+    go, late, there = scene.far / "go", scene.open / "late", scene.open / "there"
 
     def proof():
         go.touch()
@@ -314,7 +314,8 @@ def daemon(scene):
 
     scene.proof = proof
     loop = f"for i in $(seq 400); do [ -e {go} ] && touch {late} && exit; sleep 0.05; done"
-    return [f"setsid sh -c 'trap \"\" TERM HUP INT QUIT; {loop}' </dev/null >/dev/null 2>&1 & sleep 0.2"]
+    return [f"setsid sh -c 'trap \"\" TERM HUP INT QUIT; touch {there}; {loop}' </dev/null >/dev/null 2>&1 & "
+            f"for i in $(seq 400); do [ -e {there} ] && break; sleep 0.05; done"]
 
 
 # ---- what cannot be closed ----

@@ -12,6 +12,7 @@
 #include "coordinator/core/deal.h"
 #include "sample.h"
 #include "worker/core/member.h"
+#include "world_record.h"
 
 enum { FACTS_MAX = 20000, HOSTS_SIMULATED_MAX = 64, EVENTS_MAX = 1 << 16, FRAME_MAX = 1 << 20 };
 
@@ -38,7 +39,6 @@ struct sim_host {
     bool hung;
 };
 
-struct sim_fact { struct text bytes; };
 struct started { uint32_t host; struct attempt_key key; uint32_t life; };
 
 struct world {
@@ -73,17 +73,6 @@ struct world {
     uint64_t told[HOSTS_SIMULATED_MAX]; /* the newest fact that each living worker was told of */
     bool ended;
 };
-
-#define PROMISE(world, what, ...)                                                                                        \
-    do {                                                                                                                 \
-        if (!(what)) {                                                                                                   \
-            fprintf (stderr, "broken promise at %" PRIu64 " ms, seed %" PRIu64 ", %u hosts: ", (world)->now_ms,          \
-                     (world)->options.seed, (world)->options.hosts);                                                     \
-            fprintf (stderr, __VA_ARGS__);                                                                               \
-            fputc ('\n', stderr);                                                                                        \
-            abort ();                                                                                                    \
-        }                                                                                                                \
-    } while (0)
 
 /* ---- events ---- */
 
@@ -461,28 +450,19 @@ static bool falls_this_once (const struct world *world, const struct msg_run *ru
     return climbs && run->key.attempt <= world->options.transients && run->rank == world->options.seed % run->world;
 }
 
-static uint32_t culprits_in (const struct world *world, const uint32_t *hosts, uint32_t n)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < world->culprits_n; k++)
-            found += hosts[i] == world->culprits[k];
-    return found;
-}
-
 static bool hangs (const struct world *world, const struct msg_run *run)
 {
     bool now = world->options.silent && run->rung.scope == SCOPE_SLICE && attempt_key_equal (&run->key, &world->pass.key);
     if (!now || (world->shy && run->world == 1))
         return false;
-    return culprits_in (world, world->pass_hosts, world->pass.hosts.n) == world->culprits_n;
+    return world_culprits_in (world->culprits, world->culprits_n, world->pass_hosts, world->pass.hosts.n) == world->culprits_n;
 }
 
 /* In a collective that never ends: until its time is over, or until it notices that. */
 static void hang (struct world *world, uint32_t at)
 {
     struct sim_host *host = &world->hosts[at];
-    bool notices = world->noticed && culprits_in (world, &at, 1) == 0;
+    bool notices = world->noticed && world_culprits_in (world->culprits, world->culprits_n, &at, 1) == 0;
     struct event *event = event_add (world, notices ? 4000 + rng_below (&world->rng, 3000) : host->run.rung.timeout_ms, EV_PROGRAM);
     event->host = at;
     event->life = host->life;
@@ -491,7 +471,7 @@ static void hang (struct world *world, uint32_t at)
 
 static void end_hung (struct world *world, uint32_t at)
 {
-    if (world->noticed && culprits_in (world, &at, 1) == 0)
+    if (world->noticed && world_culprits_in (world->culprits, world->culprits_n, &at, 1) == 0)
         end_program (world, at, ENDING_EXITED, 1, "the reduction gave no answer");
     else
         end_program (world, at, ENDING_TIMEOUT, 0, "");
@@ -613,135 +593,6 @@ static void kill_worker (struct world *world, uint32_t at)
     stop_program (host);
     struct input in = { .kind = IN_WORKER_EXITED, .host = at, .text = TEXT_LIT ("killed by signal 9") };
     coord_input (world, &in);
-}
-
-/* ---- promises over the whole record ---- */
-
-static void check_once (struct world *world)
-{
-    struct arena arena = { 0 };
-    struct started *ended = NULL;
-    uint32_t ended_n = 0;
-    uint64_t token = 0;
-    for (uint64_t i = 0; i < world->recorded; i++) {
-        struct fact fact;
-        struct err err = { 0 };
-        PROMISE (world, wire_get_fact (world->facts[i].bytes, &fact, &arena, &err) == 0, "fact does not decode: %s", err.text);
-        if (fact.kind == FACT_WRITER_GRANTED) {
-            PROMISE (world, fact.of.writer_granted.token > token, "token %" PRIu64 " does not rise", fact.of.writer_granted.token);
-            token = fact.of.writer_granted.token;
-        }
-        if (fact.kind == FACT_RUN_ENDED) {
-            world->report->outcome = fact.of.run_ended.outcome;
-            world->report->exit_status = fact.of.run_ended.exit_status;
-            snprintf (world->report->sentence, sizeof (world->report->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
-            PROMISE (world, i + 1 == world->recorded, "something was recorded after the end");
-        }
-        if (fact.kind != FACT_ATTEMPT_ENDED)
-            continue;
-        const struct fact_attempt_ended *of = &fact.of.attempt_ended;
-        for (uint32_t k = 0; k < ended_n; k++)
-            PROMISE (world, !(ended[k].host == of->host && attempt_key_equal (&ended[k].key, &of->result.key)),
-                     "host%u ended attempt %u of rung %u twice", of->host, of->result.key.attempt, of->result.key.rung);
-        ended = mem_grow (ended, ended_n + 1, sizeof (*ended));
-        ended[ended_n++] = (struct started) { of->host, of->result.key, 0 };
-    }
-    mem_free (ended);
-    arena_release (&arena);
-}
-
-/* What a rung requires and was not proved nobody has passed. */
-struct proofs { struct world *world; bool counts; uint32_t hosts_n, proved_n; };
-
-static void check_passed (const struct proofs *proofs, const struct fact_pass_ended *ended)
-{
-    uint32_t required = proofs->world->plan.rungs.items[ended->key.rung].metrics.n;
-    uint32_t passed = proofs->hosts_n - ended->verdicts.n;
-    PROMISE (proofs->world, !proofs->counts || passed == 0 || proofs->proved_n >= required,
-             "%u of %u hosts passed rung %u, %u of %u metrics are proved", passed, proofs->hosts_n, ended->key.rung, proofs->proved_n, required);
-}
-
-static void check_proofs (struct world *world)
-{
-    struct proofs proofs = { .world = world };
-    struct arena arena = { 0 };
-    for (uint64_t i = 0; i < world->recorded; i++) {
-        struct fact fact;
-        struct err err = { 0 };
-        PROMISE (world, wire_get_fact (world->facts[i].bytes, &fact, &arena, &err) == 0, "fact does not decode: %s", err.text);
-        if (fact.kind == FACT_PASS_BEGAN)
-            proofs = (struct proofs) { world, fact.of.pass_began.purpose != PURPOSE_ISOLATION, fact.of.pass_began.hosts.n, 0 };
-        if (fact.kind == FACT_METRIC_JUDGED)
-            proofs.proved_n += fact.of.metric_judged.proof == PROOF_PROVED;
-        if (fact.kind == FACT_PASS_ENDED)
-            check_passed (&proofs, &fact.of.pass_ended);
-        arena_reset (&arena);
-    }
-    arena_release (&arena);
-}
-
-/* What was run again: never more than the budget, nor before its time; and parts of the slice within theirs. */
-struct again { struct world *world; uint32_t planned[8][PASS_RESTORED + 1]; struct attempt_key due; uint64_t due_ms; bool awaited; };
-
-static void check_began (struct again *again, const struct fact *fact)
-{
-    const struct fact_pass_began *began = &fact->of.pass_began;
-    struct world *world = again->world;
-    if (began->purpose == PURPOSE_RETRY) {
-        PROMISE (world, again->awaited && again->due.rung == began->key.rung && again->due.pass == began->key.pass &&
-                            again->due.attempt < began->key.attempt, "rung %u is run again and nobody planned it", began->key.rung);
-        PROMISE (world, fact->at_ms >= again->due_ms, "rung %u is run again %" PRIu64 " ms too soon", began->key.rung,
-                 again->due_ms - fact->at_ms);
-    }
-    PROMISE (world, began->purpose == PURPOSE_RETRY || !again->awaited, "a retry was planned and something else begun");
-    again->awaited = false;
-    if (began->purpose != PURPOSE_ISOLATION)
-        return;
-    PROMISE (world, !world->report->suspects_named, "a part was run after the suspects had been named");
-    world->report->parts++;
-}
-
-static void check_planned (struct again *again, const struct fact_retry_planned *planned)
-{
-    struct world *world = again->world;
-    uint32_t n = ++again->planned[planned->key.rung][planned->key.pass];
-    PROMISE (world, n <= world->options.retries, "retry %u of rung %u, of %u", n, planned->key.rung, world->options.retries);
-    PROMISE (world, planned->left == world->options.retries - n, "%u retries left after %u of %u", planned->left, n, world->options.retries);
-    again->due = planned->key;
-    again->due_ms = planned->due_ms;
-    again->awaited = true;
-    world->report->retries++;
-}
-
-static void check_named (struct again *again, const struct fact_suspects_named *named)
-{
-    struct world *world = again->world;
-    struct world_report *report = world->report;
-    PROMISE (world, !report->suspects_named, "suspects were named twice");
-    PROMISE (world, named->passes == report->parts, "%u parts were run, %u are told of", report->parts, named->passes);
-    report->suspects_named = true;
-    report->suspects_n = named->suspects.n;
-    report->culprits_suspected = culprits_in (world, named->suspects.items, named->suspects.n) == world->culprits_n;
-}
-
-static void check_again (struct world *world)
-{
-    struct again again = { .world = world };
-    struct arena arena = { 0 };
-    for (uint64_t i = 0; i < world->recorded; i++) {
-        struct fact fact;
-        struct err err = { 0 };
-        int rc = wire_get_fact (world->facts[i].bytes, &fact, &arena, &err);
-        PROMISE (world, rc == 0, "fact %" PRIu64 " does not decode: %s", i + 1, err.text);
-        if (fact.kind == FACT_PASS_BEGAN)
-            check_began (&again, &fact);
-        else if (fact.kind == FACT_RETRY_PLANNED)
-            check_planned (&again, &fact.of.retry_planned);
-        else if (fact.kind == FACT_SUSPECTS_NAMED)
-            check_named (&again, &fact.of.suspects_named);
-        arena_reset (&arena);
-    }
-    arena_release (&arena);
 }
 
 /* ---- the clock ---- */
@@ -967,9 +818,9 @@ void world_run (const struct world_options *options, struct world_report *report
             world->now_ms = event.at_ms;
         happen (world, &event);
     }
-    check_once (world);
-    check_proofs (world);
-    check_again (world);
+    world_record_check (&(struct world_record) { .options = *options, .now_ms = world->now_ms, .plan = &world->plan,
+                                                 .facts = world->facts, .n = world->recorded, .culprits = world->culprits,
+                                                 .culprits_n = world->culprits_n }, report);
     report->ended_ms = world->now_ms;
     report->facts = (uint32_t) world->recorded;
     world_release (world);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/model/fact.h"
 
 enum { STRETCHED_VOICES = 4 };
@@ -56,6 +57,16 @@ static inline void stretch (const struct record *record, void *value, uint32_t v
 {
     for (uint32_t i = 0; i < record->fields_n; i++)
         stretch_field (&record->fields[i], (char *) value + record->fields[i].offset, voice, arena);
+}
+
+static inline void stretched_fits (const struct fact *facts, uint32_t n)
+{
+    struct buf why;
+    buf_init (&why, 256);
+    for (uint32_t i = 0; i < n; i++)
+        if (!record_check (fact_body (facts[i].kind), &facts[i].of, &why))
+            fail_msg ("fact %u, %s, is out of its bounds: %s", i, fact_name (facts[i].kind), buf_c (&why));
+    buf_release (&why);
 }
 
 #endif

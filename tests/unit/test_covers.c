@@ -9,6 +9,7 @@
 
 #include "coordinator/core/covers.h"
 #include "writing_fixture.h"
+#include "stretched.h"
 
 enum { BASE = 3000, NEXT };
 
@@ -94,13 +95,6 @@ static struct fact_generation grown (uint32_t covers, uint32_t entries, struct a
     return generation;
 }
 
-static void expect_bounded (const struct bench *bench)
-{
-    for (uint32_t i = 0; i < bench->facts_n; i++)
-        if (!record_check (fact_body (bench->facts[i].kind), &bench->facts[i].of, NULL))
-            fail_msg ("fact %u, %s, is out of its bounds", i, fact_name (bench->facts[i].kind));
-}
-
 static void seal (struct bench *bench)
 {
     struct arena arena = { 0 };
@@ -122,7 +116,7 @@ static const struct fact_generation *build_upon (struct bench *bench, const stru
     audited (bench, NULL);
     token (bench, NEXT);
     seal (bench);
-    expect_bounded (bench);
+    stretched_fits (bench->facts, bench->facts_n);
     const struct fact *published = last_fact (bench, FACT_GENERATION_PUBLISHED);
     assert_non_null (published);
     return &published->of.generation;
@@ -139,7 +133,7 @@ static void a_generation_with_as_many_covers_as_a_record_holds_can_be_built_upon
     assert_int_equal (bench.runs[0].cache.base, BASE);
     assert_int_equal (next->keys.n, 1);
     restart (&bench); /* the next process builds upon the same */
-    expect_bounded (&bench);
+    stretched_fits (bench.facts, bench.facts_n);
     bench_close (&bench);
     arena_release (&arena);
 }
