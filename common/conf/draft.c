@@ -1,9 +1,10 @@
 #include "common/conf/draft.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "common/base/path_links.h"
 #include "common/conf/json.h"
 
 static void note (struct draft *draft, struct text path)
@@ -17,18 +18,28 @@ static void note (struct draft *draft, struct text path)
     draft->read.items[draft->read.n++] = path;
 }
 
-static int note_link (void *owner, const char *link, struct err *err)
+/* Where ".." is in it, what stands before the last one is resolved: such a name says nothing of links on that way. */
+static char *without_up (struct draft *draft, const char *path)
 {
-    struct draft *draft = owner;
-    (void) err;
-    note (draft, text_copy (draft->arena, text_of (link)));
-    return 0;
+    char real[PATH_MAX];
+    const char *rest = NULL;
+    for (const char *at = path; (at = strstr (at, "/../")) != NULL; at++)
+        rest = at + strlen ("/..");
+    if (!rest)
+        return (char *) path;
+    const char *before = text_copy (draft->arena, (struct text) { path, (uint32_t) (rest - path) }).ptr;
+    return realpath (before, real) ? (char *) text_format (draft->arena, "%s%s", real, rest).ptr : NULL;
 }
 
-/* What cannot be followed cannot be read either, and that is told. */
-void draft_note_links (struct draft *draft, const char *path)
+void draft_note_named (struct draft *draft, const char *path)
 {
-    (void) path_links_each (path, note_link, draft, NULL);
+    char here[PATH_MAX] = "";
+    if (path[0] != '/' && !getcwd (here, sizeof here))
+        return; /* what cannot be followed cannot be read either, and that is told */
+    const char *whole = path[0] == '/' ? path : text_format (draft->arena, "%s/%s", here, path).ptr;
+    const char *named = without_up (draft, whole);
+    if (named)
+        note (draft, text_copy (draft->arena, text_of (named)));
 }
 
 int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source)
@@ -36,7 +47,7 @@ int draft_read (struct draft *draft, const struct source_kind *kind, const struc
     if (source_read (source, kind, draft->options->share_dir, at, draft->problems) != 0)
         return -1;
     note (draft, source->ref.path);
-    draft_note_links (draft, source->shown);
+    draft_note_named (draft, source->shown);
     return 0;
 }
 

@@ -22,7 +22,8 @@ struct draft {
     bool reduced;                       /* hosts were taken out: by `exclude`, --hosts or --exclude */
     const struct frontend *frontend;    /* NULL: not known */
     var_list profile_args;
-    struct { struct text *items; uint32_t n, room; } read; /* configuration files that were read, and links that lead to them or to programs */
+    /* Configuration files that were read, as they are and as they were named, and programs as they were named. */
+    struct { struct text *items; uint32_t n, room; } read;
     bool needs_pins;                    /* some rung wants the environment */
     bool ladder_good, profile_good;
 };
@@ -67,8 +68,9 @@ int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once
 /* Every group must be a host set, whether it is used or not. */
 void draft_groups (struct draft *draft);
 
-/* Notes the links through which a path of this machine leads in `read`. */
-void draft_note_links (struct draft *draft, const char *path);
+/* Notes a path of this machine in `read` as it was named: links that lead there are kept from programs with it, and nothing
+ * else of what they lead to. */
+void draft_note_named (struct draft *draft, const char *path);
 /* source_read, for a file of the configuration: it is noted in `read`. */
 int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source);
 /* Reads and parses the file that a reference names; NULL: reported. */

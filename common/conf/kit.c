@@ -92,11 +92,13 @@ static int add_file (struct kit_draft *kit, struct text name, const struct sourc
 static int read_file (struct kit_draft *kit, struct text folder, struct text name)
 {
     struct source source;
+    struct stat found;
     struct yaml_node at = *kit->canary; /* the mistake is in what the canary needs, so that is where it is shown */
     at.text = below (kit->draft, folder, name);
     if (source_read (&source, &module_kind, kit->draft->options->share_dir, &at, kit->draft->problems) != 0)
         return -1;
-    draft_note_links (kit->draft, source.shown);
+    if (lstat (source.shown, &found) == 0 && S_ISLNK (found.st_mode)) /* else it lies beside its canary, which is noted */
+        draft_note_named (kit->draft, source.shown);
     return add_file (kit, text_copy (kit->draft->arena, name), &source);
 }
 

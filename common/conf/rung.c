@@ -25,7 +25,7 @@ static void read_canary (struct draft *draft, const struct value *canary, struct
         && source_read (&source, &canary_kind, draft->options->share_dir, canary->node, draft->problems) == 0)
         rung->program = source.ref;
     if (rung->program.path.len)
-        draft_note_links (draft, source.shown);
+        draft_note_named (draft, source.shown);
     if (rung->program.path.len)
         (void) draft_kit (draft, canary->node, &source, rung); /* what it refuses is counted among the problems */
 }

@@ -77,6 +77,22 @@ class Planning(lab.LabTest):
         self.assertIn("cache   off\nladder", off.out)
         self.assertRegex(off.out, r"1  tiny +host +canary +once ")
 
+    def test_what_lies_behind_a_link_is_not_kept_from_programs_with_it(self):
+        """The link and the file are; a folder of results beside the slice's is not."""
+        real, link = self.lab.root / "real", self.lab.root / "link"
+        for name in ("slice", "out"):
+            (real / name).mkdir(parents=True)
+        link.symlink_to(real)
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "tiny", "canary": "jax/tiny.py", "warm": "solo"}])
+        (real / "slice" / "slice.yaml").write_text(f"slice: s\nhosts: h0\nprofile: cpu-jax\npins: jax-cpu\nladder: {ladder}\n"
+                                                   f"cache: {{root: /c, writer: h0, writable: [{link}/out, {real}/out]}}\n")
+        for named in (link / "slice" / "slice.yaml", link / "out" / ".." / "slice" / "slice.yaml"):
+            told = self.passes(self.lab.sliceup("check", named)).out
+            kept = next(line for line in told.splitlines() if "what sliceup uses: " in line).split("uses: ")[1].split(", ")
+            self.assertIn(f"{real}/slice/slice.yaml", kept)
+            self.assertFalse({str(link), str(real)} & set(kept), kept)
+        self.assertIn(f"{link}/slice/slice.yaml", self.lab.sliceup("check", link / "slice" / "slice.yaml").out)
+
     def test_hosts_are_left_out_on_the_command_line(self):
         ended = self.passes(self.check(SSH.format(more=""), "--hosts", "v6e-[0-3]", "--exclude", "@spare"))
         self.assertIn("hosts   2,", ended.out)
