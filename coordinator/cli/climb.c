@@ -11,6 +11,7 @@
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
 #include "coordinator/io/driver.h"
+#include "coordinator/io/home_folder.h"
 #include "coordinator/io/run_begun.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/leave.h"
@@ -194,7 +195,7 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
     struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout, .heading = heading };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
-    bool open = (climber.loop = loop_open (&err)) != NULL &&
+    bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (climber.loop = loop_open (&err)) != NULL &&
                 loop_signals (climber.loop, signals, on_signal, &climber, &err) == 0 &&
                 (climber.viewer = viewer_open (&look, &err)) != NULL && open_driver (&climber, dir, plan, &err) == 0;
     if (making_fd >= 0)

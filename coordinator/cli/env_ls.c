@@ -164,7 +164,7 @@ static int look_at_run (void *owner, const struct run_dir *dir, uint64_t created
 static int look (struct listing *list, struct err *err)
 {
     static const struct use nobody;
-    if (home_folder_check (list->cli->home, "envs", err) < 0 || run_dir_each (list->cli->home, look_at_run, list, err) < 0)
+    if (home_folder_check (list->cli->home, "envs", true, err) < 0 || run_dir_each (list->cli->home, look_at_run, list, err) < 0)
         return -1;
     look_in (list, text_format (&list->arena, "%s/envs", list->cli->home).ptr, "", &nobody);
     return 0;

@@ -84,7 +84,7 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
     if (code == SQLITE_FULL)
         return err_set (err, code_of (db), "cannot %s in %s: no room is left on that file system: free some, then try again",
                         doing, path);
-    if (code == SQLITE_READONLY && !database_may_write_beside (path))
+    if (code == SQLITE_READONLY && (faccessat (AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || !database_may_write_beside (path)))
         return err_set (err, code_of (db), "cannot %s in %s: it lies on a storage that is mounted read-only here, or user "
                         "%u may not write there", doing, path, (unsigned) geteuid ());
     if (code == SQLITE_CANTOPEN && system == EACCES)

@@ -2,13 +2,11 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/io/safe_path.h"
 
-int home_folder_check (const char *home, const char *name, struct err *err)
+int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err)
 {
-    bool elsewhere = strcmp (name, "envs") == 0; /* they are large, and may lie on another disk */
     const struct safe_rule rule = { .what = "folder of the home", .instead = "move it away, or give another home with --home",
                                     .own = !elsewhere };
     char path[PATH_MAX];

@@ -2,10 +2,12 @@
 #ifndef SLICEUP_COORDINATOR_IO_HOME_FOLDER_H
 #define SLICEUP_COORDINATOR_IO_HOME_FOLDER_H
 
+#include <stdbool.h>
 #include "common/base/err.h"
 
 /* "runs", "envs", "slices", or a path below one: it belongs to this process's user, nobody else may write there, and it is
- * no link (safe_path.h); "envs" may be one, and root's. What is not there is fine. ERR_REFUSED names path, owner, mode and what to do. */
-int home_folder_check (const char *home, const char *name, struct err *err);
+ * no link (safe_path.h). `elsewhere`: it may be a link, and root's, since what is large lies on another disk. What is not
+ * there is fine. ERR_REFUSED names path, owner, mode and what to do. */
+int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err);
 
 #endif

@@ -143,6 +143,8 @@ static const char *what_is_gone (const struct run_dir *dir)
 static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
 {
     char path[RUN_PATH_BYTES];
+    if (!is_there (dir, ""))
+        return err_set (err, ERR_USAGE, "run %.8s is not there any more: it was removed just now", dir->id);
     if (unbegun && !asked_hosts (dir))
         return err_set (err, ERR_USAGE,
                         "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
@@ -165,7 +167,7 @@ int run_begun_check (const struct run_dir *dir, struct err *err)
         return err_set (err, ERR_STATE, "run %.8s has no facts yet: it is just being started; look again", dir->id);
     struct err why = { 0 };
     no_facts (dir, unbegun, &why);
-    if (why.code != ERR_USAGE)
+    if (why.code != ERR_USAGE || !is_there (dir, ""))
         return err_set (err, why.code, "%s", why.text);
     return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes it", why.text, dir->id);
 }

@@ -89,8 +89,7 @@ static int fill (const struct run_dir *dir, struct err *err)
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || home_folder_check (home, "runs", err) < 0 ||
-        home_folder_check (home, "envs", err) < 0)
+    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || home_folder_check (home, "runs", false, err) < 0)
         return -1;
     if (fill (dir, err) == 0)
         return 0;
@@ -106,14 +105,25 @@ static bool is_run_id (const char *name)
     return strlen (name) == RUN_ID_HEX_BYTES - 1 && strspn (name, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
 }
 
-/* Of a folder that does not say: when something was last put into it, which is after it was made. */
-static uint64_t changed_ms (const struct run_dir *dir)
+static uint64_t changed_ms (const struct run_dir *dir, const char *name)
 {
     char path[RUN_PATH_BYTES];
     struct stat at;
-    if (stat (run_dir_path (dir, "", path), &at) != 0 || at.st_mtim.tv_sec < 0)
-        return 0;
+    if (stat (run_dir_path (dir, name, path), &at) != 0 || at.st_mtim.tv_sec < 0)
+        return UINT64_MAX;
     return (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000;
+}
+
+/* Of a folder that does not say: of what is made in it first the least, since looking at a run changes its folder. */
+static uint64_t made_ms (const struct run_dir *dir)
+{
+    static const char *const firsts[] = { "", "created", "coordinator.key", "hosts", "receipts" };
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        uint64_t ms = changed_ms (dir, firsts[i]);
+        least = ms < least ? ms : least;
+    }
+    return least == UINT64_MAX ? 0 : least;
 }
 
 /* Twice the same number, so that a wrong digit is seen. Once: an earlier sliceup wrote it. */
@@ -138,7 +148,7 @@ static uint64_t created_ms (const struct run_dir *dir)
     uint64_t ms = 0;
     bool known = file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 && take_created (buf_as_text (&text), &ms);
     buf_release (&text);
-    return known && ms ? ms : changed_ms (dir);
+    return known && ms ? ms : made_ms (dir);
 }
 
 struct listed { struct run_dir dir; uint64_t created_ms; };
@@ -157,7 +167,7 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     struct listed *runs = NULL;
     uint32_t capacity = 0;
     *n = 0;
-    if (home_folder_check (home, "runs", err) < 0)
+    if (home_folder_check (home, "runs", false, err) < 0)
         return NULL;
     snprintf (path, sizeof (path), "%s/runs", home);
     DIR *folder = opendir (path);
@@ -223,7 +233,7 @@ int run_dir_check (const struct run_dir *dir, struct err *err)
 {
     char name[sizeof "runs/" + RUN_ID_HEX_BYTES];
     snprintf (name, sizeof name, "runs/%s", dir->id);
-    return home_folder_check (dir->home, name, err);
+    return home_folder_check (dir->home, name, false, err);
 }
 
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err)

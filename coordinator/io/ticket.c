@@ -45,7 +45,7 @@ static int check_place (const struct plan *plan, struct err *err)
     if (!text_to_c (plan->home, home, sizeof home))
         return err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
     snprintf (name, sizeof name, "slices/%.*s", TEXT_ARG (plan->slice));
-    return home_folder_check (home, "slices", err) < 0 ? -1 : home_folder_check (home, name, err);
+    return home_folder_check (home, "slices", false, err) < 0 ? -1 : home_folder_check (home, name, false, err);
 }
 
 /* ---- issue ---- */

@@ -93,6 +93,16 @@ class Home(Owned):
         self.assertEqual("unreadable", listed["state"])
         self.assertIn(f"uid {BOB}", listed["problem"])
 
+    def test_its_environments_also_when_a_run_is_gone_on_with(self):
+        ladder = self.lab.ladder("long.yaml", [{"id": "long", "command": ["sleep", "60"], "timeout": "2m"}])
+        going = self.lab.start("run", self.lab.slice(hosts=1, ladder=str(ladder), cache={"mode": "off"}))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the rung", 30)
+        going.kill_and_reap()
+        (self.lab.home / "envs").mkdir(0o700, exist_ok=True)
+        (self.lab.home / "envs").chmod(0o777)
+        self.refused(self.lab.sliceup("resume"), self.lab.home / "envs", "mode 0777")
+        self.lab.kill_workers()
+
     @root_only
     def test_its_environments_and_slices_count_where_they_are_used(self):
         (self.lab.home / "envs").mkdir(0o700, parents=True)

@@ -63,11 +63,6 @@ class Unread(lab.LabTest):
                 self.assertEqual(-how, self.leaves(run, how))
             self.lab.home = self.lab.root / "another"
 
-    def test_who_asks_while_the_run_is_closed_is_heard_too(self):
-        run = self.unread(0, "run", self.quick())
-        lab.wait_for(lambda: next(self.lab.home.glob("runs/*/receipt.json"), None), "the receipt", 30)
-        self.assertIn(self.leaves(run, signal.SIGINT), (-signal.SIGINT, 130))
-
     def test_watch_ends_when_it_is_asked_to(self):
         self.passes(self.lab.sliceup("run", self.quick()))
         for how in ASKED:

@@ -437,6 +437,7 @@ class Confine(unittest.TestCase):
         for most in ("storage", "namespace", "landlock"):
             told = self.shell(f"echo a > {ours}/envs/a", "--protected", ours, "--writable", ours / "envs", "--most", most)
             self.assertFalse((ours / "envs" / "a").exists(), told.text)
+            self.assertIn("lies in what sliceup itself uses on this host", told.text)
 
     def test_scratch_in_what_is_ours_stays_writable(self):
         for most in ("storage", "namespace", "landlock"):

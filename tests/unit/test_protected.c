@@ -97,6 +97,22 @@ static void an_environment_on_the_path_is_kept_whole (void **state)
     assert_false (keeps (yard, "elsewhere"));
 }
 
+static void what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link (void **state)
+{
+    struct yard *yard = *state;
+    make_folder (yard, "tools/bin");
+    make_folder (yard, "tools/lib");
+    make_program (yard, "tools/bin/tool");
+    set_path (yard, "tools/bin/");
+    look (yard, NULL);
+    assert_true (keeps (yard, "tools/lib/libtool.so"));
+    assert_int_equal (symlink (path_of (yard, "tools/bin"), path_of (yard, "link")), 0);
+    set_path (yard, "link");
+    look (yard, NULL);
+    assert_true (keeps (yard, "tools/lib/libtool.so"));
+    assert_true (keeps (yard, "link"));
+}
+
 static void an_interpreter_is_kept_where_its_link_leads (void **state)
 {
     struct yard *yard = *state;
@@ -169,6 +185,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (an_environment_on_the_path_is_kept_whole, make, clean),
+        cmocka_unit_test_setup_teardown (what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link, make, clean),
         cmocka_unit_test_setup_teardown (an_interpreter_is_kept_where_its_link_leads, make, clean),
         cmocka_unit_test_setup_teardown (what_a_profile_lets_programs_load_is_kept, make, clean),
         cmocka_unit_test_setup_teardown (the_home_of_the_user_is_kept_where_programs_could_write_it, make, clean),

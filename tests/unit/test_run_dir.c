@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "coordinator/io/run_begun.h"
 #include "coordinator/io/run_dir.h"
 
 enum { APART_MS = 50 };
@@ -76,12 +77,36 @@ static void each_wrong_digit (const struct home *home, const struct run_dir *dir
     buf_release (&whole);
 }
 
+/* As whoever reads its journal does. */
+static void look_at (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    assert_int_equal (atomic_file_write (run_dir_path (dir, "journal.db-shm", path), "", 0, 0600, NULL), 0);
+    assert_int_equal (unlink (path), 0);
+}
+
 static void a_wrong_digit_in_created_makes_no_other_run_the_last (void **state)
 {
     const struct home *home = *state;
     last_is_the_newer (home, "as they were made");
     each_wrong_digit (home, &home->newer, '0');
+    look_at (&home->older);
     each_wrong_digit (home, &home->older, '9');
+}
+
+static void a_run_that_was_removed_meanwhile_is_no_damage (void **state)
+{
+    const struct home *home = *state;
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    assert_int_equal (folder_remove (run_dir_path (&home->newer, "", path), NULL), 0);
+    assert_int_equal (unlink (run_dir_unbegun (&home->newer, path)), 0);
+    assert_int_equal (run_begun_check (&home->newer, &err), -1);
+    assert_int_equal (err.code, ERR_USAGE);
+    assert_non_null (strstr (err.text, "is not there any more"));
+    err = (struct err) { 0 };
+    assert_int_equal (run_begun_or_remove (&home->newer, &err), -1);
+    assert_int_equal (err.code, ERR_USAGE);
 }
 
 static void one_number_alone_is_what_an_earlier_sliceup_wrote (void **state)
@@ -101,6 +126,7 @@ int main (void)
 #define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
     const struct CMUnitTest tests[] = {
         IN_HOME (a_wrong_digit_in_created_makes_no_other_run_the_last),
+        IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
         IN_HOME (one_number_alone_is_what_an_earlier_sliceup_wrote),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

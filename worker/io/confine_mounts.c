@@ -333,10 +333,8 @@ static int close_kernel (struct mounts *mounts, struct err *err)
     struct confine_devices devices;
     int rc = confine_device_find (&mounts->arena, &devices, err);
     for (uint32_t i = 0; i < devices.n && rc == 0; i++) {
-        if (mount ("/dev/null", devices.paths[i], NULL, MS_BIND, NULL) == 0)
-            rc = note_mount (mounts, devices.paths[i], err) < 0 || set_access (devices.paths[i], false, 0, 0) < 0 ? -1 : 0;
-        else if (errno != ENOENT) /* it was taken out meanwhile */
-            rc = err_errno (err, ERR_IO, "hiding the block device %.200s", devices.paths[i]);
+        if (stat (devices.paths[i], &at) == 0 || errno != ENOENT) /* it was taken out meanwhile */
+            rc = hide_file (mounts, devices.paths[i], err);
     }
     return rc;
 }

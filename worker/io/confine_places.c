@@ -92,6 +92,17 @@ static int find_open (const struct confine_plan *plan, struct arena *arena, stru
     return 0;
 }
 
+static int refuse_closed (const struct confine_plan *plan, const struct confine_places *out, struct arena *arena, struct err *err)
+{
+    for (uint32_t i = 0; i < plan->writable_n; i++) {
+        const char *path = real (plan->writable[i], arena);
+        if (path && is_listed (out->closed, out->closed_n, path))
+            return err_set (err, ERR_STATE, "cache.writable %.200s lies in what sliceup itself uses on this host, so no program could "
+                            "write there: name a folder apart from it", plan->writable[i]);
+    }
+    return 0;
+}
+
 /* What is closed wins. */
 static void drop_closed (struct confine_places *out)
 {
@@ -193,6 +204,8 @@ int confine_places_find (const struct confine_plan *plan, const char *root, cons
     if (own)
         out->own[out->own_n++] = own;
     if (find_open (plan, arena, out, err) < 0 || find_closed (plan, root, directory, arena, out, err) < 0)
+        return -1;
+    if (refuse_closed (plan, out, arena, err) < 0)
         return -1;
     drop_closed (out);
     return find_links (plan, arena, out, err);

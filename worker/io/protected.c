@@ -107,8 +107,10 @@ static void add_searched (const struct finding_out *find, const char *path)
     if (!there || (!programs_write (find, path) && !programs_write (find, real)))
         return;
     if (S_ISDIR (at.st_mode)) {
+        const char *folder = text_copy (find->arena, text_of (real)).ptr;
         add (find, path);
-        add_prefix (find, path);
+        add (find, folder);
+        add_prefix (find, folder);
     } else {
         add_program (find, path);
     }
