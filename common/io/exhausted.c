@@ -20,6 +20,10 @@ static bool has_memory (void)
     return at != MAP_FAILED && munmap (at, LEAST_BYTES) == 0;
 }
 
+/* No limit of this process. */
+static const char table_is_full[] = "open files, for the table of the whole system is full: end what holds many of them, or raise "
+                                    "fs.file-max";
+
 /* Of what there is too little for one more open file; NULL: nothing. */
 static const char *lacks_descriptor (void)
 {
@@ -29,7 +33,7 @@ static const char *lacks_descriptor (void)
     else if (errno == EMFILE)
         return "open files (ulimit -n, LimitNOFILE=)";
     else if (errno == ENFILE)
-        return "open files (the table of the whole system is full: fs.file-max)";
+        return table_is_full;
     return NULL;
 }
 
@@ -52,7 +56,8 @@ static void on_abort (int signal_number)
     say (who);
     say (": this process may not have more ");
     say (what);
-    say (": raise its limit, then go on where it stopped; what was recorded is safe\n");
+    say (what == table_is_full ? ", " : ": raise its limit, ");
+    say ("then go on where it stopped; what was recorded is safe\n");
     _exit (EXIT_STATUS);
 }
 

@@ -3,8 +3,8 @@
 #ifndef SLICEUP_IO_EXHAUSTED_H
 #define SLICEUP_IO_EXHAUSTED_H
 
-/* From now on such a write fails with EFBIG instead, though not in programs that are executed, and the other end says what there was too little of, and has exit status 3. Any other abort stays one. `program` is
- * named in the sentence, and lives as long as the process. */
+/* From now on such a write fails with EFBIG instead, though not in programs that are executed; and the other end says what
+ * there was too little of, and has exit status 3. Any other abort stays one. `program` is named in the sentence, and lives as long as the process. */
 void exhausted_tell (const char *program);
 
 #endif

@@ -192,8 +192,8 @@ static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (
     struct said said = child (abort_without_files);
     expect (&said, 3, "prog: this process may not have more open files (ulimit -n, LimitNOFILE=): raise its limit");
     said = child (abort_with_a_full_table);
-    expect (&said, 3, "prog: this process may not have more open files (the table of the whole system is full: fs.file-max): "
-                      "raise its limit");
+    expect (&said, 3, "prog: this process may not have more open files, for the table of the whole system is full: end what "
+                      "holds many of them, or raise fs.file-max, then go on");
 }
 
 static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (void **state)
