@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/base/mem.h"
 #include "common/base/text.h"
 
 /* Reads the character at byte `at` (< text.len): its length in bytes, 1 to 4, or 0 when no valid one begins there
@@ -16,5 +17,8 @@ uint32_t utf8_next (struct text text, uint32_t at, uint32_t *character);
  * marks that pile up on a neighbour, private use, and what Unicode will never assign. */
 bool utf8_is_printable (uint32_t character);
 uint32_t utf8_columns (uint32_t character); /* of a printable one: 1, or 2 when East Asian wide */
+/* A copy in `arena`: valid UTF-8 without NUL, every byte that is not replaced by U+FFFD, and cut between two characters
+ * to at most `max_bytes`. Control characters stay: who shows text to people escapes it. */
+struct text text_clean (struct arena *arena, struct text raw, uint32_t max_bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* host_source.h - what schedulers and platforms say about the hosts of a job, turned into a host set expression.
  *
- * Text in, text out; coordinator/io/host_source_io.h asks the environment and the metadata server. What comes in is
+ * Text in, text out; coordinator/launch/host_source_io.h asks the environment and the metadata server. What comes in is
  * untrusted: the expressions made here hold only names, brackets and commas (no operators, no groups), and the caller
  * bounds their expansion as that of any other expression. Errors: ERR_PARSE with the place. */
 #ifndef SLICEUP_MODEL_HOST_SOURCE_H

@@ -7,6 +7,7 @@
 #define SLICEUP_MODEL_LEASE_H
 
 #include <stdint.h>
+#include "common/base/text.h"
 
 enum {
     LEASE_TERM_MS = 15 * 1000,  /* default of limits.lease */
@@ -22,5 +23,8 @@ static inline uint64_t lease_delay_ms (uint64_t term_ms) { return term_ms; }
 static inline uint64_t lease_ask_ms (uint64_t term_ms) { return term_ms / LEASE_ASKS_PER_TERM; }
 /* Before the end of the lease: from SIGKILL until nothing of the program is left. */
 static inline uint64_t lease_kill_ms (uint64_t term_ms) { return term_ms / 8; }
+
+/* The catalogue's lease, as seen in the hand of another run. */
+struct lease_rival { struct text run; uint64_t token, beat; };
 
 #endif

@@ -108,6 +108,8 @@ extern const struct names finding_kind_names;
 bool finding_counts (enum finding_kind kind);
 struct finding { enum finding_kind kind; uint64_t token; struct text path, detail; }; /* path: below the generation */
 extern const struct record finding_record;
+/* What the coordinator found when it looked over the root; `run` was granted the token, empty: nobody was. */
+struct root_finding { struct finding finding; struct text run; };
 
 /* How the cache looked from inside the very sandbox that the program got. */
 struct cache_view {

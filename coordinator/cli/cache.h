@@ -6,8 +6,8 @@
 #include <jansson.h>
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/io/catalogue.h"
-#include "coordinator/io/run_dir.h"
+#include "coordinator/catalogue/catalogue.h"
+#include "coordinator/home/run_dir.h"
 #include "coordinator/view/line.h"
 
 enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64, CACHE_ANSWER_MAX_BYTES = 256 << 20 };

@@ -11,7 +11,7 @@
 #include "common/frontend/frontend.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/io/carry.h"
+#include "coordinator/catalogue/carry.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/size.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "coordinator/cli/terminal.h"
-#include "coordinator/core/key_causes.h"
-#include "coordinator/core/recompiled.h"
-#include "coordinator/io/run_begun.h"
-#include "coordinator/io/run_facts.h"
+#include "coordinator/receipt/key_causes.h"
+#include "coordinator/verdict/recompiled.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
 
 /* One host of one run: the last result of each rung, one that told keys before one that did not. */
 struct side {

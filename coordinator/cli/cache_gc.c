@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/cache_audit.h"
-#include "coordinator/io/carry_collect.h"
+#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/catalogue/carry_collect.h"
 #include "coordinator/view/size.h"
 
 /* What became of one generation that might go, or may not. */

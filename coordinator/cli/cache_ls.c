@@ -10,7 +10,7 @@
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/cache_audit.h"
+#include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/view/size.h"
 
 enum { TOKEN_COLUMNS = 10, STATE_COLUMNS = 11, SIZE_COLUMNS = 11, ENTRIES_COLUMNS = 9, RUNGS_COLUMNS = 26, WRITER_COLUMNS = 14,

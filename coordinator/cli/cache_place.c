@@ -10,8 +10,8 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/run_begun.h"
-#include "coordinator/io/run_facts.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
 
 /* ---- of a run ---- */
 

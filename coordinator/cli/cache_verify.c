@@ -5,8 +5,8 @@
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/cache_audit.h"
-#include "coordinator/io/run_facts.h"
+#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/home/run_facts.h"
 #include "coordinator/view/size.h"
 
 enum { SAY_AFTER_MS = 2000 };

@@ -8,7 +8,7 @@
 #include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/io/calibration_store.h"
+#include "coordinator/run/calibration_store.h"
 #include "coordinator/view/size.h"
 
 enum { LINE_BYTES = 4096, SIGNATURE_COLUMNS = 16, RUNG_COLUMNS = 18, CAUSE_COLUMNS = 240, RUN_COLUMNS = 8, LAUNCHES_SHOWN_MAX = 10000 };

@@ -5,8 +5,8 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/receipt_files.h"
-#include "coordinator/core/drift_pins.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/receipt/drift_pins.h"
+#include "coordinator/home/run_begun.h"
 #include "coordinator/view/drift_json.h"
 
 enum { PINS_MAX_BYTES = 4 << 20 };

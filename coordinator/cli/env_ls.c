@@ -16,7 +16,7 @@
 #include "common/model/environment_files.h"
 #include "coordinator/cli/cache.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/home_folder.h"
+#include "coordinator/home/home_folder.h"
 #include "coordinator/view/size.h"
 
 enum { ENVIRONMENTS_MAX = 4096, OUT_MAX_BYTES = 8 << 20, SMALL_FILE_BYTES = 64 * 1024,

@@ -1,7 +1,7 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/env.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/home/run_begun.h"
 
 /* The rung of a slice whose ladder has none. */
 enum { RESTORE_TIMEOUT_MS = 60 * 60 * 1000 };

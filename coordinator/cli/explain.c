@@ -3,7 +3,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/home/run_begun.h"
 #include "coordinator/view/explain_print.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };

@@ -5,8 +5,8 @@
 #include "common/io/share.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/remote.h"
-#include "coordinator/io/journal.h"
-#include "coordinator/io/run_facts.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/home/run_facts.h"
 
 enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then what is drawn and who types have their turn */
 enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */

@@ -8,8 +8,8 @@
 #define SLICEUP_CLI_FOLLOW_H
 
 #include "common/model/fact.h"
-#include "coordinator/io/monitor_key.h"
-#include "coordinator/io/run_dir.h"
+#include "coordinator/keys/monitor_key.h"
+#include "coordinator/home/run_dir.h"
 
 typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */
 struct follow;

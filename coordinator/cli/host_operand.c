@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/model/host_source.h"
-#include "coordinator/io/host_source_io.h"
+#include "coordinator/launch/host_source_io.h"
 
 enum { PIECE_BYTES = 65536 };
 

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "coordinator/core/launch_signature.h"
-#include "coordinator/io/calibration_store.h"
-#include "coordinator/io/run_facts.h"
-#include "coordinator/view/measures.h"
+#include "coordinator/receipt/launch_signature.h"
+#include "coordinator/run/calibration_store.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/receipt/measures.h"
 
 enum { DAY_BYTES = 16, RUN_SHOWN = 8 };
 

@@ -5,7 +5,7 @@
 
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/io/run_dir.h"
+#include "coordinator/home/run_dir.h"
 
 /* Signs the plan's launches; says beside each why it is not paid for again, unless `again`. A history that cannot be read is
  * said, and holds nothing up. */

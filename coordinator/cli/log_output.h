@@ -4,7 +4,7 @@
 
 #include "common/base/buf.h"
 #include "coordinator/cli/log_choice.h"
-#include "coordinator/io/run_dir.h"
+#include "coordinator/home/run_dir.h"
 
 /* "local[0-2], rung tiny, restored, attempt 1:" */
 void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,

@@ -10,7 +10,7 @@
 #include "coordinator/cli/log_follow.h"
 #include "coordinator/cli/log_output.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/home/run_begun.h"
 
 /* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */
 enum { LOG_MAX_BYTES = 256 << 20, LINES_OF_FAILED = 200, LINES_OF_ANY = 20 };

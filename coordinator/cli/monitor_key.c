@@ -1,4 +1,4 @@
-#include "coordinator/io/monitor_key.h"
+#include "coordinator/keys/monitor_key.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/io/journal.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/home/run_begun.h"
 
 enum { NAME_BYTES = 32 };
 

@@ -10,7 +10,7 @@
 #include "common/cache/owners.h"
 #include "common/model/secret.h"
 #include "coordinator/cli/plan_size.h"
-#include "coordinator/io/host_source_io.h"
+#include "coordinator/launch/host_source_io.h"
 
 static void print_problems (const struct cli *cli, const struct conf_report *report)
 {

@@ -5,8 +5,8 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/receipt_files.h"
-#include "coordinator/core/merge.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/receipt/merge.h"
+#include "coordinator/home/run_begun.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/io/atomic_file.h"
-#include "coordinator/io/run_facts.h"
+#include "coordinator/home/run_facts.h"
 #include "coordinator/view/receipt_json.h"
 
 enum { FILE_MAX_BYTES = 512 << 20 };

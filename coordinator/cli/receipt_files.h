@@ -3,8 +3,8 @@
 #define SLICEUP_CLI_RECEIPT_FILES_H
 
 #include "common/model/receipt.h"
-#include "coordinator/io/run_dir.h"
-#include "coordinator/view/receipt_fold.h"
+#include "coordinator/home/run_dir.h"
+#include "coordinator/receipt/receipt_fold.h"
 
 /* `fold` keeps the texts: destroy it after the receipt was used. */
 int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out, struct err *err);

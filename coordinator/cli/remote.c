@@ -7,9 +7,9 @@
 #include "common/io/link.h"
 #include "common/io/share.h"
 #include "common/wire/wire.h"
-#include "coordinator/io/journal_writer.h"
-#include "coordinator/io/run_facts.h"
-#include "coordinator/io/snapshot.h"
+#include "coordinator/journal/journal_writer.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/monitor/snapshot.h"
 
 /* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
  * handshake. */

@@ -6,7 +6,7 @@
 #define SLICEUP_CLI_REMOTE_H
 
 #include "common/model/fact.h"
-#include "coordinator/io/monitor_key.h"
+#include "coordinator/keys/monitor_key.h"
 
 typedef void remote_fact_fn (void *owner, const struct fact *fact);
 struct remote;

@@ -4,7 +4,7 @@
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/signature_file.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/home/run_begun.h"
 
 /* --again is this command's own: the others belong to the plan. */
 static bool take_again (int *argc, char **argv)

@@ -6,9 +6,9 @@
 #include "common/io/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/journal.h"
-#include "coordinator/io/run_begun.h"
-#include "coordinator/io/run_facts.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
 #include "coordinator/view/status.h"
 
 enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 24, SPAN_COLUMNS = 12 };

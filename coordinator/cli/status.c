@@ -5,7 +5,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/home/run_begun.h"
 #include "coordinator/view/status.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */

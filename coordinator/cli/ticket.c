@@ -3,7 +3,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/io/ticket.h"
+#include "coordinator/keys/ticket.h"
 
 struct wish { const char *slice, *out; struct host_choice hosts; bool renew; };
 

@@ -7,7 +7,7 @@
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/leave.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/io/run_begun.h"
+#include "coordinator/home/run_begun.h"
 #include "coordinator/view/live.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */

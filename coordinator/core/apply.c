@@ -1,9 +1,12 @@
 /* apply.c - facts change state, and nothing else does. Also what a replay runs. */
+#include "coordinator/core/apply.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "coordinator/core/deal.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/bundle.h"
+#include "coordinator/core/sentence.h"
+#include "coordinator/verdict/deal.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: beyond it is no accident */
 

@@ -1,5 +1,5 @@
 /* apply_cache.c - what facts about the cache change: which generation is used, who writes the next one, what was violated. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/apply.h"
 
 static void apply_generation (struct coord *coord, const struct fact *fact)
 {

@@ -1,6 +1,7 @@
 /* bundle.c - names of caches: what must be equal for one compile cache to serve two runs. */
-#include "coordinator/core/identity.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/bundle.h"
+
+#include "coordinator/verdict/identity.h"
 
 struct text bundle_name (const struct coord *coord, struct arena *arena)
 {

@@ -1,18 +1,23 @@
 /* climb.c - from pass to pass: what the state calls for next. Each call does the next thing, if anything is due. */
+#include "coordinator/core/climb.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/duration.h"
 #include "common/base/rng.h"
-#include "coordinator/core/blame.h"
-#include "coordinator/core/covers.h"
-#include "coordinator/core/retry.h"
-#include "coordinator/core/state.h"
-
-bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
-{
-    return rung->warm != WARM_NONE && coord->plan.cache.mode != CACHE_OFF && coord->plan.cache.mode != CACHE_NONE;
-}
+#include "coordinator/core/bundle.h"
+#include "coordinator/core/close.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/isolation.h"
+#include "coordinator/core/order.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/sentence.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/writing.h"
+#include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/covers.h"
+#include "coordinator/verdict/retry.h"
 
 /* Generations, as opposed to a cache that every host keeps for itself. */
 static bool is_shared (const struct coord *coord)
@@ -280,6 +285,12 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
     coord_commit (coord, fact, now_ms);
 }
 
+static void advance_isolation (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (isolation_advance (coord, now_ms, out))
+        climb_advance (coord, now_ms, out);
+}
+
 void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->ended)
@@ -296,7 +307,7 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
     else if (coord->cancel_level > 0)
         end_run (coord, coord->isolation.called_for ? coord->stop_outcome : OUTCOME_COULD_NOT_RUN, now_ms, out);
     else if (isolation_goes_on (coord))
-        isolation_advance (coord, now_ms, out);
+        advance_isolation (coord, now_ms, out);
     else if (coord->stop)
         end_run (coord, coord->stop_outcome, now_ms, out);
     else

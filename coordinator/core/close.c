@@ -1,16 +1,23 @@
 /* close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
+#include "coordinator/core/close.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/agree.h"
-#include "coordinator/core/blame.h"
-#include "coordinator/core/covers.h"
-#include "coordinator/core/difference.h"
-#include "coordinator/core/judge.h"
-#include "coordinator/core/reading.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/bundle.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/prove.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/writing.h"
+#include "coordinator/verdict/agree.h"
+#include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/covers.h"
+#include "coordinator/verdict/difference.h"
+#include "coordinator/verdict/judge.h"
+#include "coordinator/verdict/reading.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
@@ -248,6 +255,24 @@ static const struct result *result_of_writer (const struct coord *coord)
     return at == NONE ? NULL : &coord->pass.parts[at].result;
 }
 
+static void compare_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    uint32_t n = coord->pass.n;
+    const struct result **results = arena_array (arena, n, sizeof (*results));
+    uint32_t *hosts = arena_array (arena, n, sizeof (*hosts));
+    for (uint32_t i = 0; i < n; i++) {
+        results[i] = &coord->pass.parts[i].result;
+        hosts[i] = coord->pass.parts[i].host;
+    }
+    struct agree_case of = { .plan = &coord->plan, .results = results, .hosts = hosts, .n = n, .alone = part_is_alone (coord) };
+    if (all_passed (verdicts, n))
+        agree_parts (&of, verdicts, arena);
+    if (all_passed (verdicts, n) && tells_facts (closing_rung (coord)))
+        agree_machines (&of, verdicts, arena);
+    if (is_survey (closing_rung (coord)))
+        agree_storage (&of, verdicts, arena);
+}
+
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct pass_state *pass = &coord->pass;
@@ -258,12 +283,7 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         judge_part (coord, i, signatures, &out->arena, &verdicts[i]);
     const bool *culprits = find_culprits (coord, &out->arena);
     judge_stopped (coord, culprits, verdicts, &out->arena);
-    if (all_passed (verdicts, pass->n))
-        agree_parts (coord, verdicts, &out->arena);
-    if (all_passed (verdicts, pass->n) && tells_facts (closing_rung (coord)))
-        agree_machines (coord, verdicts, &out->arena);
-    if (is_survey (closing_rung (coord)))
-        agree_storage (coord, verdicts, &out->arena);
+    compare_parts (coord, verdicts, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT && key.pass == PASS_COLD; /* nothing ran that could be reduced */
     if (!part_is_alone (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);

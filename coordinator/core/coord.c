@@ -3,7 +3,16 @@
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/climb.h"
+#include "coordinator/core/commands.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/inbox.h"
+#include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/waits.h"
+#include "coordinator/core/watch.h"
+#include "coordinator/core/writing.h"
 
 enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s */
 
@@ -32,13 +41,6 @@ static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, str
     struct fact *fact = outbox_fact (out, FACT_EPOCH_BEGAN);
     fact->of.epoch_began = (struct fact_epoch_began) { .epoch = coord->epoch + 1, .pid = pid };
     coord_commit (coord, fact, now_ms);
-}
-
-void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out)
-{
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
-        if (coord->hosts[i].life == life)
-            outbox_effect (out, FX_LAUNCH)->host = i;
 }
 
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed, struct text version,
@@ -117,7 +119,7 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
     fact->of.cancel_asked.level = level;
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; coord->pass.active && i < coord->pass.n; i++)
-        watch_stop_part (coord, i, level > 1, TEXT_LIT ("cancelled by the user"), now_ms, out);
+        stop_part (coord, i, level > 1, TEXT_LIT ("cancelled by the user"), now_ms, out);
 }
 
 void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
@@ -139,7 +141,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     case IN_WORKER_KEYED: take_key (coord, in, now_ms, out); break;
     case IN_WORKER_EXITED:
         if (!coord->ended && !host_is_lost (coord, in->host))
-            watch_lost (coord, in->host, in->text, now_ms, out);
+            lose_host (coord, in->host, in->text, now_ms, out);
         break;
     case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
     case IN_ORDER_UNSAID: inbox_unsaid (coord, in, now_ms, out); break;
@@ -207,86 +209,4 @@ bool coord_ended (const struct coord *coord, uint32_t *exit_status)
 uint64_t coord_run_clock_ms (const struct coord *coord)
 {
     return coord->clock_ms;
-}
-
-static void add_u64 (struct digest_state *state, uint64_t value)
-{
-    digest_add (state, &value, sizeof (value));
-}
-
-static void digest_hosts (const struct coord *coord, struct digest_state *state)
-{
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
-        const struct host *host = &coord->hosts[i];
-        add_u64 (state, host->life);
-        add_u64 (state, host->session);
-        add_u64 (state, host->pid);
-        add_u64 (state, host->reborn_at);
-        add_u64 (state, host->joined_until);
-        digest_add (state, host->key, sizeof (host->key));
-    }
-}
-
-static void digest_isolation (const struct coord *coord, struct digest_state *state)
-{
-    const struct isolation *isolation = &coord->isolation;
-    add_u64 (state, isolation->called_for + 2 * isolation->over);
-    for (uint32_t i = 0; i < isolation->trials_n; i++) {
-        const struct isolate_trial *trial = &isolation->trials[i];
-        add_u64 (state, trial->answer);
-        digest_add (state, trial->hosts.items, trial->hosts.n * sizeof (trial->hosts.items[0]));
-    }
-}
-
-static void digest_climb (const struct coord *coord, struct digest_state *state)
-{
-    for (uint32_t i = 0; i < coord->plan.rungs.n; i++) {
-        add_u64 (state, coord->rungs[i].outcome);
-        for (uint32_t pass = 0; pass <= PASS_RESTORED; pass++)
-            add_u64 (state, coord->rungs[i].attempts[pass]);
-        add_u64 (state, coord->rungs[i].cold_done + 2 * coord->rungs[i].refitted + 4 * coord->rungs[i].rewarmed);
-        add_u64 (state, coord->rungs[i].leases_lost);
-        for (uint32_t pass = 0; pass <= PASS_RESTORED; pass++)
-            add_u64 (state, coord->rungs[i].retries[pass]);
-    }
-    add_u64 (state, coord->retry.stage);
-    add_u64 (state, coord->retry.due_ms);
-    digest_isolation (coord, state);
-    add_u64 (state, coord->rung);
-    add_u64 (state, coord->generation.token);
-    add_u64 (state, coord->grant.token);
-    add_u64 (state, coord->granted);
-    add_u64 (state, coord->right_at);
-    add_u64 (state, coord->writings_n);
-    add_u64 (state, coord->misfit);
-    add_u64 (state, coord->violations.n);
-    add_u64 (state, coord->counted_violations);
-    add_u64 (state, coord->cancel_level);
-    add_u64 (state, coord->ended);
-    add_u64 (state, coord->doubt.len);
-}
-
-static void digest_pass (const struct coord *coord, struct digest_state *state)
-{
-    const struct pass_state *pass = &coord->pass;
-    add_u64 (state, pass->active);
-    add_u64 (state, pass->active && pass->stopped);
-    add_u64 (state, pass->active ? pass->timeout_ms : 0);
-    for (uint32_t i = 0; pass->active && i < pass->n; i++) {
-        add_u64 (state, pass->parts[i].host);
-        add_u64 (state, pass->parts[i].ended);
-        add_u64 (state, pass->parts[i].ended ? pass->parts[i].order + 2 * (uint64_t) pass->parts[i].at_gate : 0);
-        add_u64 (state, pass->secrets[i]);
-    }
-}
-
-void coord_digest (const struct coord *coord, struct digest *out)
-{
-    struct digest_state *state = digest_begin ();
-    add_u64 (state, coord->next_index);
-    add_u64 (state, coord->epoch);
-    digest_hosts (coord, state);
-    digest_climb (coord, state);
-    digest_pass (coord, state);
-    *out = digest_end (state);
 }

@@ -10,6 +10,7 @@
 #define SLICEUP_CORE_COORD_H
 
 #include "common/model/fact.h"
+#include "common/model/lease.h"
 
 enum input_kind {
     IN_TICK,                /* time passed */
@@ -24,10 +25,6 @@ enum input_kind {
     IN_CACHE_AUDITED,       /* answer to FX_CACHE_AUDIT */
     IN_CANCEL,              /* the user, level 1..3 */
 };
-/* The catalogue's lease, as seen in the hand of another run. */
-struct lease_rival { struct text run; uint64_t token, beat; };
-/* What the coordinator found when it looked over the root; `run` was granted the token, empty: nobody was. */
-struct root_finding { struct finding finding; struct text run; };
 struct input {
     enum input_kind kind;
     uint32_t host;                  /* MSG (from its key, never from the message), WORKER_*, ORDER_UNSAID */

@@ -2,11 +2,20 @@
  *
  * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared with
  * what the coordinator wants. What was lost is said again then. */
+#include "coordinator/core/inbox.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "common/model/lease.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/commands.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/gate.h"
+#include "coordinator/core/loss.h"
+#include "coordinator/core/order.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/witness.h"
+#include "coordinator/core/writing.h"
 
 enum {
     SAY_AGAIN_MS = 2000,    /* how long an order may take to show in a heartbeat before it is repeated */
@@ -51,31 +60,6 @@ static void say_welcome (struct coord *coord, uint32_t host, struct outbox *out)
     msg->of.welcome.limits = coord->plan.limits;
 }
 
-/* The running attempt died with the worker process that held it. */
-static void lose_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
-{
-    struct pass_state *pass = &coord->pass;
-    uint32_t at = pass->active ? pass->part_of_host[host] : NONE;
-    if (at == NONE || pass->parts[at].ended)
-        return;
-    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended = (struct fact_attempt_ended) {
-        .host = host, .at_gate = coord->hosts[host].at_gate,
-        .result = { .key = pass->key, .ending = ENDING_LOST, .problem = why },
-    };
-    coord_commit (coord, fact, now_ms);
-    watch_fallen (coord, now_ms, out);
-}
-
-void watch_lost (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
-{
-    struct fact *fact = outbox_fact (out, FACT_HOST_LOST);
-    why = text_clip (why, SENTENCE_MAX_BYTES);
-    fact->of.host_lost = (struct fact_host_lost) { .host = host, .why = why };
-    coord_commit (coord, fact, now_ms);
-    lose_attempt (coord, host, why, now_ms, out);
-}
-
 static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
 {
     for (uint32_t i = 0; i < hello->holdings.n; i++)
@@ -102,7 +86,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     struct text why = rebirth (state, hello); /* before what is known of it changes */
     if (!again && joins_too_often (coord, state)) {
         if (!host_is_lost (coord, host))
-            watch_lost (coord, host, TEXT_LIT ("it keeps announcing itself as a new worker"), now_ms, out);
+            lose_host (coord, host, TEXT_LIT ("it keeps announcing itself as a new worker"), now_ms, out);
         return;
     }
     if (!again) {
@@ -116,7 +100,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     state->seen_seq = 0; /* it counts anew from its WELCOME */
     say_welcome (coord, host, out);
     if (reborn && !holds (hello, &coord->pass.key))
-        lose_attempt (coord, host, why, now_ms, out);
+        loss_of_attempt (coord, host, why, now_ms, out);
     hear (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
 
@@ -143,24 +127,14 @@ static bool wants_stop (const struct coord *coord, const struct part *part)
     return part->stopped || coord->cancel_level > 0 || coord->pass.stopped;
 }
 
-/* An attempt that the worker never got: it is over. */
-static void end_unstarted (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
-                           struct outbox *out)
-{
-    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended.host = host;
-    fact->of.attempt_ended.result = (struct result) { .key = coord->pass.key, .ending = ending, .problem = why };
-    coord_commit (coord, fact, now_ms);
-}
-
 void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->pass;
     uint32_t at = pass->active && attempt_key_equal (&in->key, &pass->key) ? pass->part_of_host[in->host] : NONE;
     if (at == NONE || pass->parts[at].ended)
         return;
-    end_unstarted (coord, in->host, ENDING_NOT_STARTED, in->text, now_ms, out);
-    watch_fallen (coord, now_ms, out);
+    loss_end_unstarted (coord, in->host, ENDING_NOT_STARTED, in->text, now_ms, out);
+    loss_stop_waiting_peers (coord, now_ms, out);
 }
 
 /* The order to write, when it was lost, has to come again while the lease that was granted for it lives. */
@@ -180,13 +154,13 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     if (held == NULL && now < host->run_said_ms + (stop ? SAY_AGAIN_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
-        end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"), now_ms, out);
+        loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"), now_ms, out);
     else if (held == NULL)
         order_run (coord, at, now_ms, out);
     else if (held->state == ATTEMPT_AT_GATE && !stop)
-        watch_gate (coord, at, held, now_ms, out);
+        gate_arrive (coord, at, held, now_ms, out);
     if (held != NULL && stop && held->state != ATTEMPT_ENDED && now >= host->stop_said_ms + SAY_AGAIN_MS)
-        watch_stop_part (coord, at, coord->cancel_level > 1 || part->killed, TEXT_LIT ("told to stop"), now_ms, out);
+        stop_part (coord, at, coord->cancel_level > 1 || part->killed, TEXT_LIT ("told to stop"), now_ms, out);
 }
 
 static void hear (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
@@ -245,7 +219,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
         coord_commit (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
         if (result->ending != ENDING_EXITED || result->code != 0)
-            watch_fallen (coord, now_ms, out);
+            loss_stop_waiting_peers (coord, now_ms, out);
         return;
     }
     bool told_before = part->sha256[0] != 0; /* else it was given up: what comes late contradicts nobody */
@@ -258,7 +232,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
 static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *bye, uint64_t now_ms, struct outbox *out)
 {
     if (coord->hosts[host].life == HOST_JOINED && !coord->ended)
-        watch_lost (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms, out);
+        lose_host (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms, out);
 }
 
 void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,

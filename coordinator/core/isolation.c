@@ -1,118 +1,14 @@
 /* isolation.c - parts of the slice by themselves, after a pass that fell and nobody confessed: what state calls for next.
  * What to run and what it means is isolate.h's affair. docs/spec/retries.md. */
+#include "coordinator/core/isolation.h"
+
 #include <assert.h>
 
 #include "common/base/rng.h"
-#include "coordinator/core/retry.h"
-#include "coordinator/core/state.h"
-
-static struct isolate_case case_of (const struct coord *coord)
-{
-    return (struct isolate_case) {
-        .hosts = coord->plan.hosts.n, .unit = isolate_unit (&coord->plan.mesh, coord->plan.profile.devices_per_host),
-        .trials = coord->isolation.trials, .trials_n = coord->isolation.trials_n,
-    };
-}
-
-/* ---- facts ---- */
-
-static const struct verdict *verdict_of (const struct fact_pass_ended *ended, uint32_t host)
-{
-    for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        if (ended->verdicts.items[i].host == host)
-            return &ended->verdicts.items[i];
-    return NULL;
-}
-
-static bool unconfessed (struct coord *coord, const struct fact_pass_ended *ended)
-{
-    const struct pass_state *pass = &coord->pass;
-    struct isolate_host *hosts = arena_array (&coord->pass.arena, pass->n, sizeof (*hosts));
-    bool met = false;
-    for (uint32_t i = 0; i < pass->gates_n; i++)
-        met = met || pass->gates[i].open;
-    for (uint32_t i = 0; i < pass->n; i++)
-        hosts[i] = (struct isolate_host) {
-            .verdict = verdict_of (ended, pass->parts[i].host), .ending = pass->parts[i].result.ending,
-            .code = pass->parts[i].result.code, .at_gate = pass->parts[i].at_gate,
-        };
-    return isolate_unconfessed (&coord->plan, hosts, pass->n, met);
-}
-
-void isolation_call (struct coord *coord, const struct fact_pass_ended *ended)
-{
-    const struct pass_state *pass = &coord->pass;
-    struct isolate_case of = case_of (coord);
-    if (!coord->plan.profile.splits || part_is_alone (coord) || pass->n != coord->plan.hosts.n || pass->stopped || pass->dropped)
-        return;
-    if (coord->cancel_level > 0 || coord->joined_n < coord->plan.hosts.n || of.unit == 0 || of.hosts / of.unit < 2)
-        return;
-    if (coord->isolation.called_for || !unconfessed (coord, ended))
-        return;
-    coord->isolation.called_for = true;
-    record_copy (fact_body (FACT_PASS_ENDED), &coord->isolation.fell, ended, &coord->arena);
-}
-
-/* Also one whose worker was started again since; a worker that could not end its program is still there. */
-static bool lost_one (const struct coord *coord)
-{
-    for (uint32_t i = 0; i < coord->pass.n; i++) {
-        const struct host *host = &coord->hosts[coord->pass.parts[i].host];
-        bool gone = host->life != HOST_JOINED || host->reborn_at > coord->pass.began_at;
-        if (coord->pass.parts[i].result.ending == ENDING_LOST && gone)
-            return true;
-    }
-    return false;
-}
-
-/* Peers that are late pass by themselves, too; a part that falls for that, after the slice did, has one that never comes. */
-static bool passes_by_itself (const struct coord *coord, const struct fact_pass_ended *ended)
-{
-    for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        if (isolate_complains_only (&coord->plan, &ended->verdicts.items[i]))
-            return false;
-    return retry_all_transient (ended->verdicts.items, ended->verdicts.n);
-}
-
-/* What hindered it, or passes by itself, or that a worker went away, says nothing of who makes the program fail. */
-static enum isolate_answer answer_of (const struct coord *coord, const struct fact_pass_ended *ended)
-{
-    if (ended->outcome == OUTCOME_PASSED)
-        return ISOLATE_WORKS;
-    bool hindered = ended->outcome == OUTCOME_COULD_NOT_RUN || lost_one (coord);
-    return hindered || passes_by_itself (coord, ended) ? ISOLATE_VOID : ISOLATE_FELL;
-}
-
-void isolation_take (struct coord *coord, const struct fact_pass_ended *ended)
-{
-    struct isolation *isolation = &coord->isolation;
-    const struct pass_state *pass = &coord->pass;
-    if (isolation->trials_n == ISOLATE_TRIALS_MAX)
-        return;
-    struct isolate_trial *trial = &isolation->trials[isolation->trials_n++];
-    *trial = (struct isolate_trial) { .answer = answer_of (coord, ended), .duration_ms = ended->duration_ms };
-    trial->hosts.items = arena_array (&coord->arena, pass->n, sizeof (uint32_t));
-    for (trial->hosts.n = 0; trial->hosts.n < pass->n; trial->hosts.n++)
-        trial->hosts.items[trial->hosts.n] = pass->parts[trial->hosts.n].host;
-}
-
-void isolation_close (struct coord *coord, const struct fact_suspects_named *named)
-{
-    struct fact_pass_ended *fell = &coord->isolation.fell;
-    if (!coord->isolation.called_for || coord->isolation.over)
-        return;
-    coord->isolation.over = true;
-    struct isolate_ruling ruling;
-    isolate_rule (&coord->plan, named, fell->outcome, &coord->pass.arena, &ruling);
-    for (uint32_t i = 0; i < fell->verdicts.n; i++) {
-        struct verdict after;
-        isolate_verdict (&ruling, &fell->verdicts.items[i], &coord->pass.arena, &after);
-        record_copy (&verdict_record, &fell->verdicts.items[i], &after, &coord->arena);
-    }
-    coord->stop = (char *) sentence_of_fall (coord, fell, &coord->arena).ptr;
-}
-
-/* ---- decisions ---- */
+#include "coordinator/core/commit.h"
+#include "coordinator/core/order.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/verdict/retry.h"
 
 bool isolation_goes_on (const struct coord *coord)
 {
@@ -148,7 +44,7 @@ static void begin_part (struct coord *coord, const struct isolate_set *set, uint
 
 static void name_suspects (struct coord *coord, const struct isolate_step *found, uint64_t now_ms, struct outbox *out)
 {
-    struct isolate_case of = case_of (coord);
+    struct isolate_case of = isolation_case (coord);
     struct fact *fact = outbox_fact (out, FACT_SUSPECTS_NAMED);
     struct fact_suspects_named *named = &fact->of.suspects_named;
     named->key = coord->isolation.fell.key;
@@ -157,7 +53,6 @@ static void name_suspects (struct coord *coord, const struct isolate_step *found
     named->passes = coord->isolation.trials_n;
     named->why = isolate_why (&coord->plan, &of, found, &out->arena);
     coord_commit (coord, fact, now_ms);
-    climb_advance (coord, now_ms, out);
 }
 
 static bool everybody_is_here (const struct coord *coord)
@@ -168,15 +63,16 @@ static bool everybody_is_here (const struct coord *coord)
     return true;
 }
 
-void isolation_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
+bool isolation_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct isolate_case of = case_of (coord);
+    struct isolate_case of = isolation_case (coord);
     struct isolate_step step;
     if (!everybody_is_here (coord))
-        return;
+        return false;
     isolate_next (&of, &out->arena, &step);
     if (step.kind == ISOLATE_RUN)
         begin_part (coord, &step.hosts, now_ms, out);
     else
         name_suspects (coord, &step, now_ms, out);
+    return step.kind != ISOLATE_RUN;
 }

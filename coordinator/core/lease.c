@@ -2,6 +2,7 @@
 #include "coordinator/core/lease.h"
 
 #include <assert.h>
+
 #include "common/model/lease.h"
 
 /* Whatever was said until now is over at over_at_ms; what may be under way then, at free_at_ms. */

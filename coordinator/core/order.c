@@ -1,13 +1,11 @@
 /* order.c - the RUN message: everything one host needs to know about its part. */
+#include "coordinator/core/order.h"
+
 #include <string.h>
 
-#include "coordinator/core/deal.h"
-#include "coordinator/core/state.h"
-
-bool part_is_alone (const struct coord *coord)
-{
-    return coord->plan.rungs.items[coord->pass.key.rung].scope != SCOPE_SLICE;
-}
+#include "coordinator/core/commit.h"
+#include "coordinator/core/writing.h"
+#include "coordinator/verdict/deal.h"
 
 /* Of a survey: has this host to be able to write? Only READER says that it never will. */
 static enum cache_role surveyor (const struct cache_plan *plan, struct text host)

@@ -1,4 +1,4 @@
-#include "coordinator/core/state.h"
+#include "coordinator/core/outbox.h"
 
 void outbox_init (struct outbox *out)
 {
@@ -42,29 +42,4 @@ struct effect *outbox_effect (struct outbox *out, enum effect_kind kind)
     struct outbox_item *item = outbox_next (out);
     item->effect.kind = kind;
     return &item->effect;
-}
-
-uint64_t coord_clock (const struct coord *coord, uint64_t now_ms)
-{
-    uint64_t at = (uint64_t) ((int64_t) now_ms + coord->clock_offset_ms);
-    return at > coord->clock_ms ? at : coord->clock_ms; /* the run's clock never goes back */
-}
-
-void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms)
-{
-    fact->index = fact_is_soft (fact->kind) ? 0 : coord->next_index;
-    fact->at_ms = coord_clock (coord, now_ms);
-    coord_apply (coord, fact);
-}
-
-struct msg *coord_say (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out)
-{
-    struct msg *msg = arena_alloc (&out->arena, sizeof (*msg));
-    msg->kind = kind;
-    struct effect *effect = outbox_effect (out, FX_SEND);
-    effect->host = host;
-    effect->session = coord->hosts[host].session;
-    effect->msg = msg;
-    coord->hosts[host].said_ms = coord->clock_ms;
-    return msg;
 }

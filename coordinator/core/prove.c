@@ -1,9 +1,12 @@
 /* prove.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the hosts. What a rung
  * requires and was not proved nobody has passed: those whose report is at fault failed, the others fell with them. */
+#include "coordinator/core/prove.h"
+
 #include <stdio.h>
 
-#include "coordinator/core/reduce.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/verdict/reduce.h"
 
 /* Names that the rung does not require, over all hosts: a slice of liars must not fill the journal. */
 enum { OTHERS_MAX = 64, FOLDED_BYTES = 1 << 20 };

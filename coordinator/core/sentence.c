@@ -1,6 +1,7 @@
 /* sentence.c - the one line that says where the slice stands. */
+#include "coordinator/core/sentence.h"
+
 #include "common/base/duration.h"
-#include "coordinator/core/state.h"
 
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
 enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, FOLDED_BYTES = 1 << 20 };

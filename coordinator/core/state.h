@@ -6,7 +6,7 @@
 #define SLICEUP_CORE_STATE_H
 
 #include "coordinator/core/coord.h"
-#include "coordinator/core/isolate.h"
+#include "coordinator/verdict/isolate.h"
 #include "coordinator/core/lease.h"
 
 /* A catalogue that answers no sooner hangs with its storage; looking over a large root on a slow one is part of an answer. */
@@ -182,101 +182,12 @@ struct coord {
     struct arena told_arena;
 };
 
-/* outbox.c */
-struct fact *outbox_fact (struct outbox *out, enum fact_kind kind);
-struct effect *outbox_effect (struct outbox *out, enum effect_kind kind);
-/* Numbers, stamps and applies the fact that was just put into the outbox. */
-void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms);
-struct msg *coord_say (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out);
 uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
-
-/* inbox.c: what workers say */
-void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
-                    struct outbox *out);
-/* an order that its worker will never get */
-void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
-/* witness.c: what a worker knows of the run that the journal does not. True: it was recorded, as the last thing */
-bool witness_contradicts (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
-                          struct outbox *out);
-/* climb.c: from pass to pass, to the end */
-void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out);
-void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
-void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool climb_uses_cache (const struct coord *coord, const struct rung *rung); /* one that runs share or that one host keeps */
-void climb_cache_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
-void climb_watch (struct coord *coord, uint64_t now_ms, struct outbox *out); /* questions that nobody answers */
-uint64_t climb_retry_at (const struct coord *coord);     /* run clock; UINT64_MAX: no retry is awaited */
-/* isolation.c: parts of the slice by themselves */
-void isolation_call (struct coord *coord, const struct fact_pass_ended *ended); /* for apply.c alone, as the next two */
-void isolation_take (struct coord *coord, const struct fact_pass_ended *ended);
-void isolation_close (struct coord *coord, const struct fact_suspects_named *named);
-bool isolation_goes_on (const struct coord *coord);
-void isolation_advance (struct coord *coord, uint64_t now_ms, struct outbox *out);
-/* writing.c: who may write now */
-void writing_attach (struct coord *coord, uint64_t now_ms);
-uint32_t writing_candidate (const struct coord *coord);
-void writing_ask (struct coord *coord, uint64_t now_ms, struct outbox *out);
-void writing_wait (struct coord *coord, const struct lease_rival *rival, uint64_t now_ms);
-void writing_wait_no_more (struct coord *coord);
-bool writing_waited_too_long (const struct coord *coord, uint64_t now_ms);
-void writing_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out);
-void writing_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms, struct outbox *out);
-void writing_ended (struct coord *coord, uint32_t host, const struct result *result);
-void writing_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
-void writing_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool writing_unbegun (const struct coord *coord);      /* granted, and nobody was told to write yet */
-void writing_decline (uint64_t token, struct outbox *out); /* nobody ever writes under it */
-void writing_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
-const struct fact_generation *writing_base (const struct coord *coord); /* what the granted one is built upon; token 0: nothing */
-void writing_publish (const struct coord *coord, struct outbox *out); /* tells the catalogue of what was published */
-uint64_t writing_deadline_ms (const struct coord *coord);
-uint64_t writing_over_at (const struct coord *coord, uint64_t token); /* index of the entry; 0: not of this run, or long ago */
-/* violation.c: what is found in the cache */
-void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run, uint64_t now_ms,
-                       struct outbox *out);
-void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool violation_looked_over (struct coord *coord, uint64_t now_ms, struct outbox *out); /* false: the answer is awaited */
-void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
-void violation_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);
-void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool violation_dropped (const struct coord *coord, uint64_t token);
-uint64_t violation_deadline_ms (const struct coord *coord);
-/* apply_cache.c: for apply.c alone */
-void apply_cache_fact (struct coord *coord, const struct fact *fact);
-void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *ended, uint64_t index);
-/* apply_again.c: for apply.c alone. False: the pass that fell is not run again. */
-bool apply_retry_called (struct coord *coord, const struct fact_pass_ended *ended);
-void apply_retry_planned (struct coord *coord, const struct fact_retry_planned *planned);
-/* waits.c: after everything else of a step */
-void waits_tell (struct coord *coord, uint64_t now_ms, struct outbox *out);
-/* order.c: the RUN message of one part, and of all */
-void order_all (struct coord *coord, uint64_t now_ms, struct outbox *out);
-void order_run (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
-/* close.c: verdicts of a pass whose parts have all ended */
-void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
-/* prove.c: what the metrics of such a pass prove, after everything else was judged */
-void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out);
-/* watch.c: silence, time limits, gates, peers of the fallen */
-void watch_awake (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
-void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out);
-uint64_t watch_deadline (const struct coord *coord);    /* run clock */
-void watch_gate (struct coord *coord, uint32_t part, const struct holding *held, uint64_t now_ms, struct outbox *out);
-void watch_fallen (struct coord *coord, uint64_t now_ms, struct outbox *out);
-void watch_lost (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
-void watch_stop_part (struct coord *coord, uint32_t part, bool hard, struct text why, uint64_t now_ms, struct outbox *out);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
-void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out); /* coord.c: all hosts in this life */
 bool part_is_alone (const struct coord *coord);         /* parts of the running pass do not depend on one another */
-
-/* bundle.c: names of caches */
-struct text bundle_name (const struct coord *coord, struct arena *arena);
-struct text bundle_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
-text_list bundle_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */
-
-/* sentence.c */
-struct text sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended, struct arena *arena);
-/* The same for the end of a run: with the retries that went before. */
-struct text sentence_of_fall (const struct coord *coord, const struct fact_pass_ended *ended, struct arena *arena);
-struct text sentence_of_run (const struct coord *coord, struct arena *arena);
+bool climb_uses_cache (const struct coord *coord, const struct rung *rung); /* one that runs share or that one host keeps */
+/* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
+uint64_t writing_over_at (const struct coord *coord, uint64_t token);
+struct isolate_case isolation_case (const struct coord *coord);
 
 #endif

@@ -1,8 +1,11 @@
 /* violation.c - what is found in the cache that the single writer's rules exclude: recorded once, with the entries of
  * the journal between which it happened; what it was found in is dropped. docs/spec/cache.md. */
+#include "coordinator/core/violation.h"
+
 #include <inttypes.h>
 
-#include "coordinator/core/state.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
 
 enum { AUDIT_MS = 60 * 1000 }; /* a storage that answers no sooner is told of, not waited for */
 

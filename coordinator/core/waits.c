@@ -1,7 +1,10 @@
 /* waits.c - what the climb waits for that no host of this run has to do: told to whoever watches when it changes. */
+#include "coordinator/core/waits.h"
+
 #include <inttypes.h>
 
-#include "coordinator/core/state.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
 
 static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct arena *arena)
 {

@@ -2,11 +2,16 @@
  *
  * Times here are `now_ms` of the caller, a clock that counts suspend; they mean nothing to the next process, which
  * begins with lease_restart. */
+#include "coordinator/core/writing.h"
+
 #include <inttypes.h>
 
 #include "common/base/duration.h"
 #include "common/model/lease.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/bundle.h"
+#include "coordinator/core/commands.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
 
 enum { RIVAL_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
 
@@ -167,13 +172,13 @@ static void give_up_writer (struct coord *coord, struct text why, uint64_t now_m
                                                                                    : NONE;
     if (at == NONE || pass->parts[at].ended)
         return;
-    watch_stop_part (coord, at, true, why, now_ms, out);
+    stop_part (coord, at, true, why, now_ms, out);
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = coord->grant.host;
     fact->of.attempt_ended.result = (struct result) { .key = pass->key, .ending = ENDING_LEASE_LOST, .problem = why };
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; i < pass->n; i++)
-        watch_stop_part (coord, i, false, TEXT_LIT ("the writer of the cache lost its lease"), now_ms, out);
+        stop_part (coord, i, false, TEXT_LIT ("the writer of the cache lost its lease"), now_ms, out);
 }
 
 void writing_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
@@ -217,14 +222,6 @@ void writing_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out)
     if (coord->granted || lease_state (&coord->lease, now_ms) != LEASE_FREE)
         return;
     writing_decline (coord->grant.token, out);
-}
-
-uint64_t writing_over_at (const struct coord *coord, uint64_t token)
-{
-    for (uint32_t i = 0; i < coord->writings_n && i < WRITINGS_MAX; i++)
-        if (coord->writings[i].token == token)
-            return coord->writings[i].over_at;
-    return 0;
 }
 
 uint64_t writing_deadline_ms (const struct coord *coord)

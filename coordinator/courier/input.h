@@ -10,7 +10,7 @@
 #include "common/base/err.h"
 #include "common/base/text.h"
 
-enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/io/launch_words.h, COURIER_LINE_MAX_BYTES */
+enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_words.h, COURIER_LINE_MAX_BYTES */
 
 struct input {
     int fd;

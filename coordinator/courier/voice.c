@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "common/base/duration.h"
 
-/* What a coordinator keeps of a sentence is 1 KiB (coordinator/io/launch_words.h). */
+/* What a coordinator keeps of a sentence is 1 KiB (coordinator/launch/launch_words.h). */
 enum { VOICE_PROTOCOL = 1, WHY_MAX_BYTES = 1000, HEARD_MAX_BYTES = 160 };
 
 void voice_init (struct voice *voice, int fd)

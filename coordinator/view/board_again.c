@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "coordinator/core/isolate.h"
+#include "coordinator/verdict/isolate.h"
 
 void board_retry_planned (struct board *board, const struct fact *fact)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "coordinator/core/merge.h"
+#include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/record_json.h"
 

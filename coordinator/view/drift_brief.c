@@ -1,6 +1,6 @@
 #include "coordinator/view/drift_brief.h"
 
-#include "coordinator/core/drift.h"
+#include "coordinator/receipt/drift.h"
 #include "coordinator/view/drift_sentence.h"
 
 enum { SENTENCE_BYTES = 64 << 10 };

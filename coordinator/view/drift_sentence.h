@@ -8,7 +8,7 @@
 #ifndef SLICEUP_VIEW_DRIFT_SENTENCE_H
 #define SLICEUP_VIEW_DRIFT_SENTENCE_H
 
-#include "coordinator/core/drift.h"
+#include "coordinator/receipt/drift.h"
 
 /* In bytes; 0: any length. Of two long values that are held against one another the part is shown where they part. */
 struct drift_manner {

@@ -3,7 +3,7 @@
 #ifndef SLICEUP_VIEW_DRIFT_TEXT_H
 #define SLICEUP_VIEW_DRIFT_TEXT_H
 
-#include "coordinator/core/drift.h"
+#include "coordinator/receipt/drift.h"
 #include "coordinator/view/line.h"
 
 enum { DRIFT_TEXT_COLUMNS = 120, DRIFT_TEXT_FINDINGS = 20 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/agree.h"
-#include "coordinator/core/frontier.h"
+#include "coordinator/verdict/flag_set.h"
+#include "coordinator/receipt/frontier.h"
 #include "coordinator/view/drift_brief.h"
 
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
@@ -79,7 +79,7 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
         bool reported = false;
         for (uint32_t k = 0; k < host->policy.observed.n; k++)
             reported |= text_equal (host->policy.observed.items[k].name, launched->name);
-        if (!reported || text_equal (agree_tokens (launched->value, asked->arena), agree_tokens (seen, asked->arena)) || ++n > VARS_SHOWN)
+        if (!reported || text_equal (flag_set (launched->value, asked->arena), flag_set (seen, asked->arena)) || ++n > VARS_SHOWN)
             continue;
         struct text is = text_clip (seen, CLIPPED_BYTES), was = text_clip (launched->value, CLIPPED_BYTES);
         said = text_format (asked->arena, "%.*s%s%.*s is '%.*s' after the imports, launched as '%.*s'", TEXT_ARG (said), said.len ? "; " : "",

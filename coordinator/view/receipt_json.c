@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/frontier.h"
-#include "coordinator/core/merge.h"
+#include "coordinator/receipt/frontier.h"
+#include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/record_json.h"

@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/frontier.h"
-#include "coordinator/core/merge.h"
+#include "coordinator/receipt/frontier.h"
+#include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_brief.h"
 #include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/reduction_text.h"

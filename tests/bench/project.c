@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/wire/wire.h"
-#include "coordinator/io/driver.h"
+#include "coordinator/run/driver.h"
 #include "usage.h"
 
 enum { RELEASE_AFTER_MS = 500 };

@@ -19,8 +19,8 @@
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/io/journal.h"
-#include "coordinator/io/journal_mark.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_mark.h"
 
 enum { FILE_MAX_BYTES = 64 << 20, OPENED = 64, TOLD_MAX = 20 };
 

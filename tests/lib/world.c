@@ -9,7 +9,7 @@
 #include "common/base/rng.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/core/deal.h"
+#include "coordinator/verdict/deal.h"
 #include "sample.h"
 #include "worker/core/member.h"
 #include "world_record.h"

@@ -10,7 +10,7 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/io/attempt.h"
+#include "worker/attempt/attempt.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 enum { PATIENCE_MS = 30000 };

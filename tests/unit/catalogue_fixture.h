@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
-#include "coordinator/io/catalogue.h"
+#include "coordinator/catalogue/catalogue.h"
 
 #define RUN TEXT_LIT ("0123456789abcdef0123456789abcdef")
 #define OTHER_RUN TEXT_LIT ("fedcba9876543210fedcba9876543210")

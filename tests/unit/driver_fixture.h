@@ -22,8 +22,8 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/state.h"
-#include "coordinator/io/driver_private.h"
-#include "coordinator/io/snapshot.h"
+#include "coordinator/run/driver_private.h"
+#include "coordinator/monitor/snapshot.h"
 #include "sample.h"
 
 enum { STAGE_HOSTS = 6, STAGE_WAIT_MS = 20000, STAGE_STEP_MS = 10, STAGE_KINDS = 128, HEARD_MAX = 64 };

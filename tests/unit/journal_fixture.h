@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
-#include "coordinator/io/journal.h"
+#include "coordinator/journal/journal.h"
 
 #define RUN_ID "0123456789abcdef0123456789abcdef"
 enum { WAIT_MS = 20 * 1000, FACT_BYTES = 700 };

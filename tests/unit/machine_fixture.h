@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "common/io/atomic_file.h"
-#include "worker/io/fact_list.h"
+#include "worker/facts/fact_list.h"
 
 struct machine {
     char base[64], proc[80], sys[80], dev[80], etc[80], tmp[80], root[80];

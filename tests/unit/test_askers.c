@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: monitor */
 /* Whose question is answered next: turns of keys, not of questions. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/io/askers.h"
+#include "coordinator/monitor/askers.h"
 
 enum { LATELY_MS = 10000 };
 

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: attempt */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,11 +16,11 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/io/attempt.h"
-#include "worker/io/confine.h"
-#include "worker/io/errand.h"
-#include "worker/io/exec.h"
-#include "worker/io/facts.h"
+#include "worker/attempt/attempt.h"
+#include "worker/sandbox/confine.h"
+#include "worker/attempt/errand.h"
+#include "worker/process/exec.h"
+#include "worker/facts/facts.h"
 #include "attempt_fixture.h"
 
 /* ---- commands ---- */

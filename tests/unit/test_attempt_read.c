@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: attempt */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +8,11 @@
 #include <unistd.h>
 #include "common/signature/signature.h"
 #include "common/wire/wire.h"
-#include "worker/io/confine.h"
-#include "worker/io/errand.h"
-#include "worker/io/evidence.h"
-#include "worker/io/exec.h"
-#include "worker/io/facts.h"
+#include "worker/sandbox/confine.h"
+#include "worker/attempt/errand.h"
+#include "worker/protocol/evidence.h"
+#include "worker/process/exec.h"
+#include "worker/facts/facts.h"
 #include "attempt_fixture.h"
 
 static struct signature signatures[] = {

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: attempt */
 /* The rules for canaries that need a running program to be broken: gates, and whoever holds the channel at the end. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "worker/io/errand.h"
-#include "worker/io/exec.h"
+#include "worker/attempt/errand.h"
+#include "worker/process/exec.h"
 #include "attempt_fixture.h"
 
 static void a_gate_that_was_opened_is_not_opened_again (void **state)

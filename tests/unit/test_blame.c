@@ -1,14 +1,14 @@
-/* links: conf coordinator_core signature */
+/* links: verdict conf */
 /* Who failed, and who only fell with it: by what each host says of itself and what the others say of it. */
 #include "signature_lists.h"
 
 #include <signal.h>
 #include <string.h>
 
-#include "coordinator/core/blame.h"
-#include "coordinator/core/judge.h"
-#include "coordinator/core/naming.h"
-#include "coordinator/core/reading.h"
+#include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/judge.h"
+#include "coordinator/verdict/naming.h"
+#include "coordinator/verdict/reading.h"
 
 enum { HOSTS = 8 };
 

@@ -1,4 +1,4 @@
-/* links: coordinator_view simulated */
+/* links: simulated view */
 #include "view_fixture.h"
 
 static const struct board_pass *pass_at (const struct show *show, uint32_t rung, enum pass pass)

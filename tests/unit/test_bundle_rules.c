@@ -1,12 +1,12 @@
-/* links: coordinator_core */
+/* links: verdict */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
 #include "common/model/version.h"
-#include "coordinator/core/bundle_rules.h"
-#include "coordinator/core/judge.h"
+#include "coordinator/verdict/bundle_rules.h"
+#include "coordinator/verdict/judge.h"
 
 static struct var jax_parts[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.4.32") }, { TEXT_LIT ("libtpu"), TEXT_LIT ("*") } };
 static struct var good_parts[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.7.1") }, { TEXT_LIT ("libtpu"), TEXT_LIT ("0.0.20.*") } };

@@ -1,9 +1,9 @@
-/* links: worker_io */
+/* links: attempt */
 /* What an errand does with a cache, in the words of its answer. */
 #include "cache_fixture.h"
 
-#include "worker/io/cache_errand.h"
-#include "worker/io/verified.h"
+#include "worker/attempt/cache_errand.h"
+#include "worker/attempt/verified.h"
 
 enum { LARGE_BYTES = 1024 * 1024, LARGE = 12 };
 

@@ -1,5 +1,5 @@
-/* links: coordinator_io */
-#include "coordinator/io/calibration_store.h"
+/* links: coordinator_run */
+#include "coordinator/run/calibration_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: protocol */
 /* Every rule of docs/spec/canary.md for what a canary says: who keeps it is not complained of, and who breaks it is, in the
  * words that the page has for it. */
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "worker/io/channel.h"
+#include "worker/protocol/channel.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define BACKEND "{\"type\":\"backend\",\"platform\":\"cpu\",\"devices\":2}\n"

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: catalogue */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "common/model/plan.h"
-#include "coordinator/io/catalogue.h"
+#include "coordinator/catalogue/catalogue.h"
 
 #define RUN TEXT_LIT ("0123456789abcdef0123456789abcdef")
 #define OTHER_RUN TEXT_LIT ("fedcba9876543210fedcba9876543210")

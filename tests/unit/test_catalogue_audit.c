@@ -1,10 +1,10 @@
-/* links: coordinator_io */
+/* links: catalogue */
 #include "catalogue_fixture.h"
 #include <inttypes.h>
 #include <sys/stat.h>
 #include "common/cache/cache.h"
-#include "coordinator/io/cache_audit.h"
-#include "coordinator/io/carry_collect.h"
+#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/catalogue/carry_collect.h"
 
 /* ---- real generations ---- */
 

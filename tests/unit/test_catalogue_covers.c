@@ -1,7 +1,7 @@
-/* links: coordinator_io */
+/* links: catalogue */
 /* What runs use of a bundle's generations, and in which order it is told to the one that builds upon them. */
 #include "catalogue_fixture.h"
-#include "coordinator/core/covers.h"
+#include "coordinator/verdict/covers.h"
 
 static const struct catalogue_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
                                             .home = { .ptr = "/home/x", .len = 7 }, .machine = { .ptr = "v6e-0", .len = 5 } };

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: catalogue */
 #include "catalogue_fixture.h"
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: protocol wire */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/wire/wire.h"
-#include "worker/io/channel.h"
+#include "worker/protocol/channel.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 

@@ -361,7 +361,7 @@ static void read_only_says_why_nothing_could_be_found (void **state)
     bench_close (&bench);
 }
 
-/* The worker gives what it does after the program as long as the program: worker/io/attempt.c. */
+/* The worker gives what it does after the program as long as the program: worker/attempt/attempt.c. */
 static void looking_over_what_was_read_may_take_as_long_as_the_program (void **state)
 {
     (void) state;

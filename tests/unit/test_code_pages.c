@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: sandbox */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "common/base/digest.h"
-#include "worker/io/code_pages.h"
+#include "worker/sandbox/code_pages.h"
 
 /* The loader writes the addresses, into pages that are constant afterwards. */
 static const char *const relocated[] = { "one", "two", "three" };

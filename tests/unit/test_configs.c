@@ -1,4 +1,4 @@
-/* links: conf frontend coordinator_core model base */
+/* links: receipt conf */
 /* Every file of configs/ is loaded here, found by listing the folders: a file that nobody loads cannot stay. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "common/conf/conf.h"
 #include "common/conf/keys.h"
 #include "common/frontend/frontend.h"
-#include "coordinator/core/drift_rules.h"
+#include "coordinator/receipt/drift_rules.h"
 
 static uint32_t each_file (const char *folder, const char *extension, void (*load) (const char *path))
 {

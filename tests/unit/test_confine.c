@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: command */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,12 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
-#include "worker/io/confine_caps.h"
-#include "worker/io/confine_plan.h"
-#include "worker/io/confine_report.h"
-#include "worker/io/confine_sandbox.h"
-#include "worker/io/confine_ways.h"
-#include "worker/io/landlock.h"
+#include "worker/sandbox/confine_caps.h"
+#include "worker/command/confine_command.h"
+#include "worker/sandbox/confine_plan.h"
+#include "worker/sandbox/confine_report.h"
+#include "worker/sandbox/confine_sandbox.h"
+#include "worker/sandbox/confine_ways.h"
+#include "worker/sandbox/landlock.h"
 
 #define RIGHT(name) LANDLOCK_ACCESS_FS_##name
 #define RIGHT_TRUNCATE (UINT64_C (1) << 14)

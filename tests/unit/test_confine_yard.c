@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: sandbox */
 /* The folder on which ways to write are tried, and those that somebody who was killed left behind. */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "common/io/atomic_file.h"
-#include "worker/io/confine_yard.h"
+#include "worker/sandbox/confine_yard.h"
 
 enum { HOUR_S = 3600 };
 

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: process */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "leftovers.h"
-#include "worker/io/exec.h"
+#include "worker/process/exec.h"
 
 /* Somebody is no user of any system, and not the one that unmapped ids show as. */
 enum { PATIENCE_MS = 20000, NOT_HERE = 77, SOMEBODY = 47110 };

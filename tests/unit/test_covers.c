@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/core/covers.h"
+#include "coordinator/verdict/covers.h"
 #include "writing_fixture.h"
 #include "stretched.h"
 

@@ -1,5 +1,5 @@
-/* links: coordinator_core */
-#include "coordinator/core/difference.h"
+/* links: verdict */
+#include "coordinator/verdict/difference.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* links: coordinator_view */
+/* links: view */
 /* Drift: the minority is named, the order of hosts decides nothing, what is planted is found, absence is no evidence.
  */
 #include <setjmp.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
-#include "coordinator/core/drift.h"
-#include "coordinator/core/drift_pins.h"
-#include "coordinator/core/drift_rules.h"
+#include "coordinator/receipt/drift.h"
+#include "coordinator/receipt/drift_pins.h"
+#include "coordinator/receipt/drift_rules.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_sentence.h"
 

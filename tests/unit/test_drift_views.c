@@ -1,4 +1,4 @@
-/* links: coordinator_view */
+/* links: view */
 /* Drift against an earlier receipt, and what is printed: no host's word leaves its place, damaged baselines are
  * refused. */
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* links: coordinator_io simulated */
+/* links: simulated coordinator_run */
 #include "tests/unit/driver_fixture.h"
 
 /* ---- opening ---- */

@@ -1,5 +1,6 @@
-/* links: coordinator_io simulated */
+/* links: simulated coordinator_run */
 #include "tests/unit/driver_fixture.h"
+#include "coordinator/core/outbox.h"
 
 #define BUNDLE TEXT_LIT ("jax/5f2a")
 #define SHA256 TEXT_LIT ("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")

@@ -1,4 +1,4 @@
-/* links: coordinator_cli simulated */
+/* links: simulated cli */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/follow.h"
-#include "coordinator/io/driver.h"
-#include "coordinator/io/journal.h"
+#include "coordinator/run/driver.h"
+#include "coordinator/journal/journal.h"
 #include "sample.h"
 
 /* A disk that takes its time: the linker takes this before libc's. */

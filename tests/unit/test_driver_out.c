@@ -1,6 +1,7 @@
-/* links: coordinator_io simulated */
+/* links: simulated coordinator_run */
 #include "tests/unit/driver_fixture.h"
 
+#include "coordinator/core/outbox.h"
 #include "common/base/digest.h"
 
 /* ---- effects wait for the facts before them ---- */

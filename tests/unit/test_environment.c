@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: environment */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@
 #include <cmocka.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/io/chore.h"
-#include "worker/io/environment.h"
-#include "worker/io/installed.h"
+#include "worker/process/chore.h"
+#include "worker/environment/environment.h"
+#include "worker/environment/installed.h"
 
 #define HASH " --hash=sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #define HASH_ALONE "--hash=sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

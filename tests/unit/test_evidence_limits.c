@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: protocol */
 /* How much a program may say: what is said again replaces what was said, what nobody judges is left out and counted, and what is
  * judged is never dropped. docs/spec/canary.md, limits. */
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
-#include "worker/io/evidence.h"
+#include "worker/protocol/evidence.h"
 
 enum { OFTEN = 10000, MEMORY_BYTES = 2 << 20 };
 

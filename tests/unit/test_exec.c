@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: process */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/io/clock.h"
-#include "worker/io/exec.h"
+#include "worker/process/exec.h"
 
 enum { PATIENCE_MS = 20000 };
 

@@ -1,4 +1,4 @@
-/* links: coordinator_view */
+/* links: view */
 #include "coordinator/view/explain_print.h"
 #include "coordinator/view/receipt_text.h"
 

@@ -1,13 +1,13 @@
-/* links: worker_io */
+/* links: facts */
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include "machine_fixture.h"
 #include "common/io/clock.h"
-#include "worker/io/facts.h"
-#include "worker/io/mount_shown.h"
-#include "worker/io/tpu_logs.h"
+#include "worker/facts/facts.h"
+#include "worker/facts/mount_shown.h"
+#include "worker/facts/tpu_logs.h"
 
 static void a_machine_is_read_from_its_files (void **state)
 {

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: facts */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/sysmacros.h>

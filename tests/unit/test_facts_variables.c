@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: facts */
 #include "machine_fixture.h"
 
 static void is_var (struct machine *machine, const char *name, const char *value, const char *told)

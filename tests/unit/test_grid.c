@@ -1,4 +1,4 @@
-/* links: coordinator_view simulated */
+/* links: simulated view */
 #include "coordinator/view/grid.h"
 #include "view_fixture.h"
 

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: coordinator_run */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "coordinator/io/held.h"
+#include "coordinator/run/held.h"
 
 /* An effect for `host`, whose text is its number. */
 static void hold (struct held_queue *queue, uint64_t after_index, uint32_t host)

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: attempt */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/io/command_line.h"
-#include "worker/io/device_wait.h"
-#include "worker/io/holders.h"
+#include "worker/facts/command_line.h"
+#include "worker/attempt/device_wait.h"
+#include "worker/facts/holders.h"
 
 /* A machine made of files: what /proc, /sys and /dev look like is all that counts. */
 struct machine {

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: facts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "worker/io/http_answer.h"
+#include "worker/facts/http_answer.h"
 
 static struct arena arena;
 

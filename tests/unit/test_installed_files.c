@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: environment */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
-#include "worker/io/installed_files.h"
-#include "worker/io/installed_record.h"
+#include "worker/environment/installed_files.h"
+#include "worker/environment/installed_record.h"
 
 /* An environment with packages whose RECORDs are being written; nothing was installed by anybody. */
 struct place {

@@ -1,4 +1,4 @@
-/* links: coordinator_core */
+/* links: verdict */
 /* Isolation by halves against slices in which something is planted: who is named, in how few passes, whatever the size. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
-#include "coordinator/core/isolate.h"
+#include "coordinator/verdict/isolate.h"
 
 enum { HOSTS_TRIED_MAX = 66, PAIR_SPARES = 3 };
 

@@ -1,7 +1,7 @@
-/* links: coordinator_io */
+/* links: journal */
 #include "tests/unit/journal_fixture.h"
 
-#include "coordinator/io/journal_lock.h"
+#include "coordinator/journal/journal_lock.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: journal */
 /* Something else lies where a file of the journal should: nobody waits for it, and the sentence names it. */
 #include "tests/unit/journal_fixture.h"
 

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: journal */
 #include "tests/unit/journal_fixture.h"
 
 #include <errno.h>

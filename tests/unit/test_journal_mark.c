@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: journal */
 /* What was acknowledged and is not in the journal any more is damage by name; what was not may vanish, and nothing else
  * is ever called damage. */
 #include "tests/unit/journal_fixture.h"
@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include "common/base/buf.h"
 #include "common/wire/wire.h"
-#include "coordinator/io/journal_mark.h"
-#include "coordinator/io/journal_marker.h"
+#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_marker.h"
 
 enum { FACTS = 12, FILE_MAX_BYTES = 4 << 20, PATH_BYTES = 128 };
 

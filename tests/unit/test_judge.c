@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "coordinator/core/agree.h"
-#include "coordinator/core/blame.h"
-#include "coordinator/core/judge.h"
+#include "coordinator/verdict/flag_set.h"
+#include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/judge.h"
 #include "sample.h"
 
 enum { FACTS, TINY, ALL };
@@ -385,10 +385,10 @@ static void flags_compare_as_sets_of_tokens (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
-    struct text a = agree_tokens (text_of ("--b=2  --a=1 --b=2"), &arena), b = agree_tokens (text_of ("--a=1 --b=2"), &arena);
+    struct text a = flag_set (text_of ("--b=2  --a=1 --b=2"), &arena), b = flag_set (text_of ("--a=1 --b=2"), &arena);
     assert_true (text_equal (a, b));
     assert_true (text_is (a, "--a=1 --b=2"));
-    assert_false (text_equal (a, agree_tokens (text_of ("--a=1"), &arena)));
+    assert_false (text_equal (a, flag_set (text_of ("--a=1"), &arena)));
     arena_release (&arena);
 }
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "coordinator/core/judge.h"
+#include "coordinator/verdict/judge.h"
 #include "sample.h"
 
 struct bench { struct arena arena; struct plan plan; struct rung rung; struct result result; };

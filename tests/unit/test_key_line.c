@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: protocol wire */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/wire/wire.h"
-#include "worker/io/evidence.h"
+#include "worker/protocol/evidence.h"
 
 #define SIXTEEN "0123456789abcdef"
 #define KEY "jit_f-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41"

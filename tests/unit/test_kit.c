@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: command */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "worker/io/fetch.h"
-#include "worker/io/kit.h"
-#include "worker/io/order.h"
+#include "worker/files/fetch.h"
+#include "worker/files/kit.h"
+#include "worker/command/order.h"
 
 enum { T0 = 1000, SECOND = 1000 };
 

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: coordinator_run */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/io/kit_store.h"
+#include "coordinator/run/kit_store.h"
 
 enum { HOSTS = 4, PATIENCE_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
 

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: launch */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/io/launch_private.h"
-#include "coordinator/io/launch_process.h"
+#include "coordinator/launch/launch_private.h"
+#include "coordinator/launch/launch_process.h"
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
 #define HUB_KEY "0123456789abcdefghijABCDEFGHIJ.-:+=^!/*?"

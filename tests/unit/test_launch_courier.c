@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: launch */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/io/launch_private.h"
+#include "coordinator/launch/launch_private.h"
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
 #define RUN_ID "0123456789abcdef0123456789abcdef"

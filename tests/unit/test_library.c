@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: facts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/io/library.h"
+#include "worker/facts/library.h"
 
 struct place { char folder[64], path[96]; struct arena arena; struct text hex; uint64_t bytes; struct err err; };
 

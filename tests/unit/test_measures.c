@@ -1,6 +1,6 @@
-/* links: coordinator_view */
-#include "coordinator/view/measures.h"
-#include "coordinator/core/launch_signature.h"
+/* links: receipt */
+#include "coordinator/receipt/measures.h"
+#include "coordinator/receipt/launch_signature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

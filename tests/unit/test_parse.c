@@ -1,4 +1,4 @@
-/* links: worker_io frontend model base */
+/* links: command */
 /* What is read of what a command left: files of one or several processes, its output, and things that are no files. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "worker/io/parse.h"
+#include "worker/command/parse.h"
 
 #define BLOCK(step, mark, hits, misses)                                                                                 \
     "[MetricsData; step=" step "]\nCounter: MarkStep\n  Value: " mark "\nCounter: PersistentCacheHit\n  Value: " hits    \

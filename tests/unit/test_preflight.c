@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: builtin */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/io/atomic_file.h"
-#include "worker/io/preflight.h"
+#include "worker/builtin/preflight.h"
 
 /* ---- hosts that are shown ---- */
 

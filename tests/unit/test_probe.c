@@ -1,4 +1,4 @@
-/* links: worker_probe */
+/* links: probe */
 /* What the process with a plugin says, as heard by the one that watches it; options as people write them. The processes
  * themselves are tested with real and lying plugins: tests/integration/test_probe.py. */
 #include <setjmp.h>

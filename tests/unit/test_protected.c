@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: command */
 /* What of a host no program may write: found by the names under which sliceup and its programs look for code. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
-#include "worker/io/protected.h"
+#include "worker/command/protected.h"
 
 struct yard {
     char top[64], path[4096];

@@ -1,4 +1,4 @@
-/* links: coordinator_view */
+/* links: view */
 /* Receipts: the laws of merging, JSON there and back, the fold from facts, frontier and drift. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,10 +12,10 @@
 #include <jansson.h>
 
 #include "../wire/generate.h"
-#include "coordinator/core/frontier.h"
-#include "coordinator/core/merge.h"
+#include "coordinator/receipt/frontier.h"
+#include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_cache.h"
-#include "coordinator/view/receipt_fold.h"
+#include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 

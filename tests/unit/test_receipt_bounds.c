@@ -1,4 +1,4 @@
-/* links: coordinator_view simulated */
+/* links: simulated view */
 /* A receipt can be read back, however long a run was and whatever its workers said. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/view/receipt_fold.h"
+#include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/receipt_json.h"
 #include "sample.h"
 #include "stretched.h"

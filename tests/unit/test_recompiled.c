@@ -1,4 +1,4 @@
-/* links: coordinator_core */
+/* links: receipt */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "coordinator/core/key_causes.h"
-#include "coordinator/core/recompiled.h"
+#include "coordinator/receipt/key_causes.h"
+#include "coordinator/verdict/recompiled.h"
 
 /* Keys as jax 0.10.2 told them on the CPU backend of worker/canaries/jax/tiny.py: as it is; with count 11; with
  * XLA_FLAGS=--xla_cpu_enable_fast_math=true; with four devices instead of two. */

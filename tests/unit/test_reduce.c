@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
-#include "coordinator/core/deal.h"
-#include "coordinator/core/reduce.h"
+#include "coordinator/verdict/deal.h"
+#include "coordinator/verdict/reduce.h"
 
 /* Four hosts of two devices, mesh data: 4, model: 2; device d holds value d + 1, weight 1 on even and 3 on odd hosts. */
 enum { HOSTS = 4, PER_HOST = 2, DEVICES = HOSTS * PER_HOST };

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: environment */
 /* Real environments, built by the real installer from tests/pins/tiny.txt. Where no package index can be reached the
  * tests that build are skipped; the others run. */
 #include <setjmp.h>
@@ -21,8 +21,8 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/io/environment.h"
-#include "worker/io/restore.h"
+#include "worker/environment/environment.h"
+#include "worker/environment/restore.h"
 
 #define NONCE "0123456789abcdef0123456789abcdef"
 

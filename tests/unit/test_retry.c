@@ -1,4 +1,4 @@
-/* links: coordinator_core */
+/* links: verdict */
 /* What is run again, why, and after how long. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/core/retry.h"
+#include "coordinator/verdict/retry.h"
 
 static struct verdict fell (uint32_t host, bool transient)
 {

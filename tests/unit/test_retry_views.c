@@ -1,8 +1,8 @@
-/* links: coordinator_view simulated */
+/* links: simulated view */
 /* What views and receipts make of retries and of parts of the slice that were run by themselves. */
-#include "coordinator/core/frontier.h"
+#include "coordinator/receipt/frontier.h"
 #include "coordinator/view/grid.h"
-#include "coordinator/view/receipt_fold.h"
+#include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"
 #include "coordinator/view/waiting.h"

@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: home */
 /* Which run is the last one, whatever became of the note of when each was made. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "coordinator/io/run_begun.h"
-#include "coordinator/io/run_dir.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_dir.h"
 
 enum { APART_MS = 50 };
 

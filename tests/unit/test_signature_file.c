@@ -1,4 +1,4 @@
-/* links: coordinator_cli */
+/* links: cli */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

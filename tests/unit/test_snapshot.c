@@ -1,4 +1,4 @@
-/* links: coordinator_io */
+/* links: monitor */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
-#include "coordinator/io/snapshot.h"
+#include "coordinator/monitor/snapshot.h"
 
 static void a_question_is_read_as_it_was_asked (void **state)
 {

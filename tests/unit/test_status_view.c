@@ -1,4 +1,4 @@
-/* links: coordinator_view simulated */
+/* links: simulated view */
 #include <jansson.h>
 
 #include "coordinator/view/status.h"

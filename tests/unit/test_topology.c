@@ -1,6 +1,6 @@
-/* links: coordinator_core */
-#include "coordinator/core/topology.h"
-#include "coordinator/core/premapped.h"
+/* links: verdict */
+#include "coordinator/verdict/topology.h"
+#include "coordinator/verdict/premapped.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* links: simulated */
 /* Whatever a worker says at its longest: what the coordinator makes of it fits its own records. A fact that does not is the
- * end of the run (coordinator/io/driver_out.c). */
+ * end of the run (coordinator/run/driver_out.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* links: coordinator_cli simulated */
+/* links: simulated cli */
 #include <poll.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>

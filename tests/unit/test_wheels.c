@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: files */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "worker/io/fetch.h"
-#include "worker/io/wheels.h"
+#include "worker/files/fetch.h"
+#include "worker/files/wheels.h"
 
 enum { BIG_BYTES = 100 * 1000 };
 

@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: worker_run */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,9 +19,9 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "worker/io/driver.h"
-#include "worker/io/errand.h"
-#include "worker/io/kept.h"
+#include "worker/run/driver.h"
+#include "worker/attempt/errand.h"
+#include "worker/attempt/kept.h"
 #include "leftovers.h"
 
 enum { PATIENCE_MS = 30000 };

@@ -1,0 +1,168 @@
+#include "coordinator/catalogue/cache_audit.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include "common/cache/audit.h"
+#include "common/cache/owners.h"
+#include "common/model/plan.h"
+
+enum { FOUND_MAX = 4096, PROBLEMS_MAX = 1024 };
+
+struct round {
+    const struct cache_audit *audit;
+    struct arena *arena;
+    struct cache_looked *out;
+    struct catalogue_list known;
+    uint32_t done, all;
+};
+
+/* ---- what is asked for ---- */
+
+static bool asked (const struct cache_audit *audit, uint64_t token)
+{
+    for (uint32_t i = 0; i < audit->tokens_n; i++)
+        if (audit->tokens[i] == token)
+            return true;
+    return audit->tokens_n == 0;
+}
+
+static bool wanted (const struct round *round, const struct catalogue_entry *entry)
+{
+    return entry->state == GENERATION_PUBLISHED && asked (round->audit, entry->token);
+}
+
+static int check_tokens (const struct round *round, struct err *err)
+{
+    for (uint32_t i = 0; i < round->audit->tokens_n; i++) {
+        bool there = false;
+        for (uint32_t k = 0; k < round->known.n; k++)
+            there = there || round->known.items[k].token == round->audit->tokens[i];
+        if (!there)
+            return err_set (err, ERR_USAGE, "%s has no generation %" PRIu64 "; sliceup cache ls lists them", round->audit->root,
+                            round->audit->tokens[i]);
+    }
+    return 0;
+}
+
+/* ---- what was found ---- */
+
+static void add_found (struct round *round, struct text bundle, const struct root_finding *found)
+{
+    if (round->out->found.n < FOUND_MAX)
+        round->out->found.items[round->out->found.n++] = (struct cache_found) { bundle, *found };
+}
+
+static void add_problem (struct round *round, struct text bundle, uint64_t token, const struct err *why)
+{
+    if (round->out->problems.n < PROBLEMS_MAX)
+        round->out->problems.items[round->out->problems.n++] =
+            (struct cache_problem) { bundle, token, text_copy (round->arena, text_of (why->text)) };
+}
+
+/* ---- one generation ---- */
+
+static bool lies_there (const struct round *round, const struct catalogue_entry *entry)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int len = snprintf (path, sizeof path, "%s/%.*s/gen-%" PRIu64, round->audit->root, TEXT_ARG (entry->bundle), entry->token);
+    return len > 0 && (size_t) len < sizeof path && lstat (path, &st) == 0;
+}
+
+static void look_inside (struct round *round, const struct catalogue_entry *entry)
+{
+    struct finding_list list = { 0 };
+    struct err err = { 0 };
+    struct text bundle_root = text_format (round->arena, "%s/%.*s", round->audit->root, TEXT_ARG (entry->bundle));
+    if (owners_check_entries (bundle_root, entry->token, round->audit->trust, &err) != 0 ||
+        audit_generation (bundle_root, entry->token, entry->published.sha256,
+                          round->audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0, round->arena, &list, &err) != 0)
+        add_problem (round, entry->bundle, entry->token, &err);
+    for (uint32_t i = 0; i < list.n; i++)
+        add_found (round, entry->bundle, &(struct root_finding) { .finding = list.items[i], .run = entry->run });
+    if (list.more) {
+        struct finding rest = { .kind = FINDING_CHANGED, .token = entry->token, .path = TEXT_LIT ("..."),
+                                .detail = text_format (round->arena, "and %u more differences", list.more) };
+        add_found (round, entry->bundle, &(struct root_finding) { .finding = rest, .run = entry->run });
+    }
+}
+
+/* That all of it is gone was found by the look over its bundle. What was collected meanwhile is no finding. */
+static void look_at (struct round *round, const struct catalogue_entry *entry)
+{
+    const struct cache_audit *audit = round->audit;
+    uint32_t found = round->out->found.n, problems = round->out->problems.n;
+    enum generation_state state = GENERATION_PUBLISHED;
+    struct cache_progress progress = { .bundle = entry->bundle, .token = entry->token, .done = round->done++, .all = round->all };
+    if (audit->progress)
+        audit->progress (audit->owner, &progress);
+    if (!lies_there (round, entry))
+        return;
+    look_inside (round, entry);
+    bool clean = found == round->out->found.n && problems == round->out->problems.n;
+    if (!clean && catalogue_state (audit->catalogue, entry->token, &state, NULL) == 0 && state != GENERATION_PUBLISHED) {
+        round->out->found.n = found;
+        round->out->problems.n = problems;
+        return;
+    }
+    round->out->generations++;
+    round->out->bytes += entry->published.bytes;
+}
+
+/* ---- one bundle ---- */
+
+
+static void look_over (struct round *round, struct text bundle)
+{
+    struct root_finding *found = NULL;
+    struct err err = { 0 };
+    uint32_t n = 0;
+    if (catalogue_survey (round->audit->catalogue, bundle, round->arena, &found, &n, &err) != 0) {
+        add_problem (round, bundle, 0, &err);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (asked (round->audit, found[i].finding.token))
+            add_found (round, bundle, &found[i]);
+}
+
+static bool know_bundle (const struct round *round, struct text bundle)
+{
+    for (uint32_t i = 0; i < round->known.n; i++)
+        if (text_equal (round->known.items[i].bundle, bundle))
+            return true;
+    return false;
+}
+
+static int look_at_folders (struct round *round, struct err *err)
+{
+    struct text *bundles = NULL;
+    uint32_t n = 0;
+    if (cache_bundles (round->audit->root, round->arena, &bundles, &n, err) != 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (!know_bundle (round, bundles[i]))
+            look_over (round, bundles[i]);
+    return 0;
+}
+
+int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_looked *out, struct err *err)
+{
+    struct round round = { .audit = audit, .arena = arena, .out = out };
+    *out = (struct cache_looked) { .found.items = arena_array (arena, FOUND_MAX, sizeof *out->found.items),
+                                   .problems.items = arena_array (arena, PROBLEMS_MAX, sizeof *out->problems.items) };
+    if (catalogue_list (audit->catalogue, TEXT_LIT (""), arena, &round.known, err) != 0 || check_tokens (&round, err) != 0)
+        return -1;
+    for (uint32_t i = 0; i < round.known.n; i++)
+        round.all += wanted (&round, &round.known.items[i]);
+    for (uint32_t i = 0; i < round.known.n; i++) {
+        const struct catalogue_entry *entry = &round.known.items[i];
+        if (i == 0 || !text_equal (entry->bundle, entry[-1].bundle))
+            look_over (&round, entry->bundle);
+        if (wanted (&round, entry))
+            look_at (&round, entry);
+    }
+    return look_at_folders (&round, err);
+}

@@ -1,0 +1,18 @@
+/* carry_lease.h - the lease of a bundle for somebody who is no run: waited for, and held while long work goes on. */
+#ifndef SLICEUP_COORDINATOR_CATALOGUE_CARRY_LEASE_H
+#define SLICEUP_COORDINATOR_CATALOGUE_CARRY_LEASE_H
+
+#include "common/io/log.h"
+#include "coordinator/catalogue/catalogue.h"
+
+/* Takes it, when a run has it that does not beat any more only after watching it for as long as a run would. ERR_STATE:
+ * a run that lives has it. */
+int carry_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log, uint64_t *token,
+                 struct err *err);
+
+/* Beats from a thread of its own, over a connection of its own, until it is ended. */
+struct carry_beat;
+struct carry_beat *carry_beat_begin (const char *root, uint64_t token, struct text run, struct err *err);
+void carry_beat_end (struct carry_beat *beat); /* NULL is fine */
+
+#endif

@@ -1,0 +1,348 @@
+/* catalogue.c - opening the catalogue, and what all questions to it share. */
+#include "coordinator/catalogue/catalogue_private.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/cache/storage.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+
+#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+
+enum {
+    FORMAT = 3, READABLE = 2, /* what came after that is not needed to look */
+    BUSY_MS = 30 * 1000, /* on a thread of its own */
+    /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
+     * transaction after the other keeps the rest out. Here all ask equally often, and who was in just now stays away for
+     * longer than that: the next one in is drawn among those who wait. */
+    ASK_MS = 2, ASK_SPREAD_MS = 3, COURTESY_MS = 8,
+};
+
+static const char *const state_words[] = { "none", "granted", "published", "abandoned", "dropped", "removing" };
+const struct names generation_state_names = NAMES (state_words);
+
+/* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html). */
+static const char token_tables[] =
+    "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
+    " run TEXT NOT NULL, wall_ms INTEGER NOT NULL);"
+    "CREATE TABLE generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
+    " run TEXT NOT NULL, record BLOB NOT NULL);"
+    "CREATE INDEX generation_of_bundle ON generation (bundle, token);";
+
+/* state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an abandoned
+ * generation looked like at first, no bytes when nothing lay there. What format 1 handed out and nobody published had no
+ * lease to end it. */
+static const char lease_tables[] =
+    "ALTER TABLE token ADD COLUMN state INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE token ADD COLUMN why TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE lease (bundle TEXT PRIMARY KEY NOT NULL, token INTEGER NOT NULL, run TEXT NOT NULL,"
+    " beat INTEGER NOT NULL);"
+    "CREATE TABLE user (token INTEGER NOT NULL, run TEXT NOT NULL, home TEXT NOT NULL, machine TEXT NOT NULL,"
+    " PRIMARY KEY (token, run));"
+    "CREATE TABLE seen (token INTEGER PRIMARY KEY NOT NULL, listing BLOB NOT NULL);"
+    "CREATE INDEX token_of_bundle ON token (bundle, token);"
+    "UPDATE token SET state = 3, why = 'handed out before leases were kept'"
+    " WHERE token NOT IN (SELECT token FROM generation);"
+    "PRAGMA user_version = 2;";
+/* used: the newest generation of its bundle when a run last had a use for it. */
+static const char cover_tables[] =
+    "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT NULL, PRIMARY KEY (bundle, cover));"
+    "PRAGMA user_version = 3;";
+_Static_assert (GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "they stand in the tables");
+
+/* ---- statements ---- */
+
+static bool bind (sqlite3_stmt *statement, const char *kinds, va_list values)
+{
+    int rc = SQLITE_OK;
+    for (int i = 0; kinds[i] && rc == SQLITE_OK; i++) {
+        if (kinds[i] == 'i') {
+            rc = sqlite3_bind_int64 (statement, i + 1, (sqlite3_int64) va_arg (values, uint64_t));
+            continue;
+        }
+        struct text text = va_arg (values, struct text);
+        const char *ptr = text.len ? text.ptr : "";
+        rc = kinds[i] == 't' ? sqlite3_bind_text (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT)
+                             : sqlite3_bind_blob (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT);
+    }
+    return rc == SQLITE_OK;
+}
+
+static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds, va_list values)
+{
+    sqlite3_stmt *statement = database_prepare (catalogue->db, sql, err);
+    if (!statement || bind (statement, kinds, values))
+        return statement;
+    database_fail (catalogue->db, "ask the catalogue of caches", err);
+    sqlite3_finalize (statement); /* repeats an error that is in `err` */
+    return NULL;
+}
+
+sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds, ...)
+{
+    va_list values;
+    va_start (values, kinds);
+    sqlite3_stmt *statement = ask (catalogue, err, sql, kinds, values);
+    va_end (values);
+    return statement;
+}
+
+int catalogue_step (const struct catalogue *catalogue, sqlite3_stmt *statement, const char *doing, struct err *err)
+{
+    int rc = sqlite3_step (statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? rc : database_fail (catalogue->db, doing, err);
+}
+
+int catalogue_change (const struct catalogue *catalogue, const char *doing, int *changed, struct err *err, const char *sql,
+                      const char *kinds, ...)
+{
+    va_list values;
+    va_start (values, kinds);
+    sqlite3_stmt *statement = ask (catalogue, err, sql, kinds, values);
+    va_end (values);
+    if (!statement)
+        return -1;
+    int rc = catalogue_step (catalogue, statement, doing, err);
+    if (changed)
+        *changed = sqlite3_changes (catalogue->db);
+    sqlite3_finalize (statement); /* repeats an error that is in `err` */
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+struct text catalogue_column (sqlite3_stmt *row, int column, struct arena *arena)
+{
+    const void *bytes = sqlite3_column_blob (row, column);
+    return text_copy (arena, (struct text) { bytes, (uint32_t) sqlite3_column_bytes (row, column) });
+}
+
+/* ---- transactions ---- */
+
+static void pause_ms (uint64_t ms)
+{
+    (void) poll (NULL, 0, (int) ms); /* cut short by a signal: asked again sooner */
+}
+
+static int wait_for_others (void *owner, int tries)
+{
+    struct catalogue *catalogue = owner;
+    uint64_t now_ms = clock_boot_ms ();
+    if (tries == 0)
+        catalogue->busy_until_ms = now_ms + BUSY_MS;
+    if (now_ms >= catalogue->busy_until_ms)
+        return 0;
+    pause_ms (ASK_MS + clock_boot_ns () / 1000 % (ASK_SPREAD_MS + 1));
+    return 1;
+}
+
+int catalogue_begin (struct catalogue *catalogue, struct err *err)
+{
+    uint64_t now_ms = clock_boot_ms ();
+    if (catalogue->looking)
+        return database_run (catalogue->db, "BEGIN", "read the catalogue of caches", err);
+    if (now_ms < catalogue->ended_ms + COURTESY_MS)
+        pause_ms (catalogue->ended_ms + COURTESY_MS - now_ms);
+    return database_run (catalogue->db, "BEGIN IMMEDIATE", "lock the catalogue of caches", err);
+}
+
+int catalogue_finish (struct catalogue *catalogue, int rc, struct err *err)
+{
+    if (rc == 0)
+        rc = database_run (catalogue->db, "COMMIT", "make the catalogue of caches durable", err);
+    if (rc != 0)
+        (void) sqlite3_exec (catalogue->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have rolled back already */
+    catalogue->ended_ms = clock_boot_ms ();
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static int format_of (const struct catalogue *catalogue, int *format, struct err *err)
+{
+    sqlite3_stmt *pragma = database_prepare (catalogue->db, "PRAGMA user_version", err);
+    if (!pragma)
+        return -1;
+    int rc = catalogue_step (catalogue, pragma, "read the catalogue of caches", err);
+    if (rc == SQLITE_ROW)
+        *format = sqlite3_column_int (pragma, 0);
+    sqlite3_finalize (pragma); /* repeats an error that is in `err` */
+    return rc == SQLITE_ROW ? 0 : -1;
+}
+
+static int format_unknown (const struct catalogue *catalogue, int format, struct err *err)
+{
+    return err_set (err, ERR_STATE,
+                    "%s/catalogue.db has format %d, this sliceup knows %d: use another cache root, or the sliceup that "
+                    "made it",
+                    catalogue->root, format, FORMAT);
+}
+
+/* Inside a transaction: another process may have done it since we looked. */
+static int advance (const struct catalogue *catalogue, struct err *err)
+{
+    int format = -1;
+    if (format_of (catalogue, &format, err) != 0)
+        return -1;
+    if (format == FORMAT)
+        return 0;
+    if (format < 0 || format > FORMAT)
+        return format_unknown (catalogue, format, err);
+    if (format < 1 && database_run (catalogue->db, token_tables, "make the tables", err) != 0)
+        return -1;
+    if (format < 2 && database_run (catalogue->db, lease_tables, "bring the tables to format 2", err) != 0)
+        return -1;
+    return database_run (catalogue->db, cover_tables, "bring the tables to format 3", err);
+}
+
+static int settle (struct catalogue *catalogue, struct err *err)
+{
+    int format = -1;
+    /* A rollback journal, not WAL: a cache root may be on a file system of several machines. EXTRA syncs the folder
+     * too, or a power loss could take back a token that was handed out (sqlite pragma.html, synchronous). */
+    if (database_run (catalogue->db, "PRAGMA synchronous = EXTRA", "set up syncing", err) != 0)
+        return -1;
+    if (format_of (catalogue, &format, err) != 0)
+        return -1;
+    if (format == FORMAT || (catalogue->looking && format >= READABLE && format < FORMAT))
+        return 0;
+    if (catalogue->looking && format == 1)
+        return err_set (err, ERR_STATE,
+                        "%s/catalogue.db was made by an older sliceup and cannot be changed from here: any run that uses "
+                        "this cache brings it to format %d",
+                        catalogue->root, FORMAT);
+    if (catalogue->looking && format == 0)
+        return err_set (err, ERR_STATE, "%s/catalogue.db was begun and holds nothing yet: the next run or import makes it whole",
+                        catalogue->root);
+    if (format < 0 || format > FORMAT)
+        return format_unknown (catalogue, format, err);
+    if (catalogue_begin (catalogue, err) != 0)
+        return -1;
+    return catalogue_finish (catalogue, advance (catalogue, err), err);
+}
+
+static int file_prepare (const char *path, struct err *err)
+{
+    struct stat st;
+    struct err created = { 0 };
+    if (lstat (path, &st) != 0 && errno == ENOENT && database_file_create (path, &created) != 0 &&
+        created.code != ERR_STATE)
+        return err_set (err, created.code, "%s", created.text); /* ERR_STATE: another run made it first */
+    return database_file_check (path, DATABASE_WRITE, err);
+}
+
+static struct catalogue *open_file (const char *root, const char *path, enum database_use use, int *why, struct err *err)
+{
+    sqlite3 *db = database_open (path, use, BUSY_MS, err);
+    if (!db)
+        return NULL;
+    struct catalogue *catalogue = mem_alloc (sizeof *catalogue);
+    *catalogue = (struct catalogue) { .root = mem_text (root), .db = db, .looking = use == DATABASE_READ };
+    if (sqlite3_busy_handler (db, wait_for_others, catalogue) != SQLITE_OK)
+        database_fail (db, "set up waiting", err);
+    else if (settle (catalogue, err) == 0)
+        return catalogue;
+    *why = sqlite3_extended_errcode (db);
+    if (*why == SQLITE_NOTADB || *why == SQLITE_CORRUPT)
+        err_set (err, ERR_DAMAGE, "%s is damaged (%s): put a copy of it back, or use another cache root; without it nobody "
+                 "knows which generations are sealed", path, sqlite3_errmsg (db));
+    catalogue_close (catalogue);
+    return NULL;
+}
+
+/* Who was killed in the middle of a change leaves a journal, and SQLite reads nothing before that is rolled back, which
+ * a connection that only reads may not do (sqlite rescode.html, SQLITE_READONLY_ROLLBACK). */
+static int roll_back (const char *root, const char *path, struct err *err)
+{
+    struct err own = { 0 };
+    sqlite3 *db = database_open (path, DATABASE_WRITE, BUSY_MS, &own);
+    int rc = db ? database_run (db, "SELECT count (*) FROM sqlite_schema", "roll back an interrupted change", &own) : -1;
+    if (db)
+        database_close (db);
+    if (rc == 0)
+        return 0;
+    return err_set (err, own.code, "a change of %s/catalogue.db was interrupted and has to be rolled back before anything is "
+                    "read, which user %u cannot do here: ask again as its owner, where the cache can be written (%.200s)",
+                    root, (unsigned) geteuid (), own.text);
+}
+
+static struct catalogue *open_to_look (const char *root, const char *path, struct err *err)
+{
+    int why = SQLITE_OK;
+    struct err own = { 0 };
+    struct catalogue *catalogue = open_file (root, path, DATABASE_READ, &why, &own);
+    if (!catalogue && why == SQLITE_READONLY_ROLLBACK)
+        return roll_back (root, path, err) == 0 ? open_file (root, path, DATABASE_READ, &why, err) : NULL;
+    if (!catalogue)
+        err_set (err, own.code, "%s", own.text);
+    return catalogue;
+}
+
+static int path_of (const char *root, char path[PATH_MAX], struct err *err)
+{
+    int len = snprintf (path, PATH_MAX, "%s/catalogue.db", root);
+    if (len > 0 && len < PATH_MAX)
+        return 0;
+    return err_set (err, ERR_LIMIT, "the path of the cache root is longer than %d bytes", PATH_MAX);
+}
+
+struct catalogue *catalogue_open (const char *cache_root, struct err *err)
+{
+    char path[PATH_MAX], storage[STORAGE_ID_BYTES];
+    int why;
+    if (path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0755, err) != 0 || file_prepare (path, err) != 0)
+        return NULL;
+    /* Here rather than on a host: who is first to look must find it. */
+    if (storage_id (cache_root, true, storage, err) != 0)
+        return NULL;
+    return open_file (cache_root, path, DATABASE_WRITE, &why, err);
+}
+
+struct catalogue *catalogue_look (const char *cache_root, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (path_of (cache_root, path, err) != 0)
+        return NULL;
+    if (lstat (path, &st) != 0 && errno == ENOENT) {
+        err_set (err, ERR_STATE, "there is no catalogue.db in %s: no run has shared a cache there yet, or it is no cache root",
+                 cache_root);
+        return NULL;
+    }
+    return database_file_check (path, DATABASE_READ, err) == 0 ? open_to_look (cache_root, path, err) : NULL;
+}
+
+void catalogue_close (struct catalogue *catalogue)
+{
+    if (!catalogue)
+        return;
+    database_close (catalogue->db);
+    mem_free (catalogue->root);
+    mem_free (catalogue);
+}
+
+/* ---- names ---- */
+
+int catalogue_bundle_valid (struct text bundle, struct err *err)
+{
+    bool bad = bundle.len == 0 || bundle.len > BUNDLE_MAX_BYTES || bundle.ptr[0] == '/';
+    for (uint32_t i = 0, begin = 0; !bad && i <= bundle.len; i++) {
+        bad = i < bundle.len && bundle.ptr[i] == '\0';
+        if (i < bundle.len && bundle.ptr[i] != '/')
+            continue;
+        struct text part = { .ptr = bundle.ptr + begin, .len = i - begin };
+        bad = bad || part.len == 0 || text_is (part, ".") || text_is (part, "..");
+        begin = i + 1;
+    }
+    if (!bad)
+        return 0;
+    return err_set (err, ERR_REFUSED,
+                    "a bundle's name of %u bytes is no folder below the cache root: expected <frontend>/<bundle>, at most "
+                    "%d bytes",
+                    bundle.len, BUNDLE_MAX_BYTES);
+}

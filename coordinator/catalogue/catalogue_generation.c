@@ -1,0 +1,276 @@
+/* catalogue_generation.c - published generations: found, recorded, quarantined, used, collected. */
+#include "coordinator/catalogue/catalogue_private.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+#include "common/cache/tree.h"
+#include "common/wire/wire.h"
+
+_Static_assert (GENERATION_BASE_MAX_ENTRIES <= TREE_ENTRIES_MAX / 4, "what one cold pass adds to a base can be sealed");
+
+/* ---- reading a record ---- */
+
+static int damaged (const struct catalogue *catalogue, uint64_t token, const char *how, struct err *err)
+{
+    return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged at generation %" PRIu64 ": %s", catalogue->root, token, how);
+}
+
+int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int record, int run, uint64_t token,
+                      struct text bundle, struct fact_generation *out, struct arena *arena, struct err *err)
+{
+    struct err own = { 0 };
+    const struct record *body = fact_body (FACT_GENERATION_PUBLISHED);
+    struct fact_generation found = { 0 };
+    if (wire_get_record (catalogue_column (row, record, arena), body, &found, arena, &own) != 0)
+        return damaged (catalogue, token, own.text, err);
+    if (found.token != token || !text_equal (found.bundle, bundle))
+        return damaged (catalogue, token, "its record is of another one", err);
+    struct text origin = found.from_run; /* of one that was carried here: the run that wrote it, elsewhere */
+    found.from_run = catalogue_column (row, run, arena);
+    if (!record_check (body, &found, NULL))
+        return damaged (catalogue, token, "its run is not a run's id", err);
+    if (origin.len)
+        found.from_run = origin;
+    *out = found;
+    return 0;
+}
+
+int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact_generation *out, struct arena *arena,
+                    struct err *err)
+{
+    /* A record without a token's row is damage, and is to be seen as such. */
+    sqlite3_stmt *newest = catalogue_ask (
+        catalogue, err,
+        "SELECT g.token, g.record, g.run FROM generation g LEFT JOIN token t ON t.token = g.token"
+        " WHERE g.bundle = ?1 AND (t.state IS NULL OR t.state NOT IN (?2, ?3)) ORDER BY g.token DESC LIMIT 1",
+        "tii", bundle, (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
+    int rc = -1;
+    if (!newest)
+        return -1;
+    int row = catalogue_step (catalogue, newest, "find a generation", err);
+    if (row == SQLITE_ROW) {
+        uint64_t token = (uint64_t) sqlite3_column_int64 (newest, 0);
+        rc = catalogue_record (catalogue, newest, 1, 2, token, bundle, out, arena, err);
+        if (rc == 0 && !catalogue->looking)
+            rc = catalogue_cover_order (catalogue, out, arena, err);
+    } else if (row == SQLITE_DONE) {
+        *out = (struct fact_generation) { 0 };
+        rc = 0;
+    }
+    sqlite3_finalize (newest); /* repeats an error that is in `err` */
+    return rc;
+}
+
+/* ---- publishing ---- */
+
+/* Only a token that was handed out to this run for this bundle may become a generation. */
+static int token_check (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
+                        struct err *err)
+{
+    sqlite3_stmt *granted =
+        catalogue_ask (catalogue, err, "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4",
+                       "itti", generation->token, generation->bundle, run, (uint64_t) GENERATION_REMOVING);
+    if (!granted)
+        return -1;
+    int row = catalogue_step (catalogue, granted, "look up a token", err);
+    sqlite3_finalize (granted); /* repeats an error that is in `err` */
+    if (row == SQLITE_DONE)
+        return err_set (err, ERR_REFUSED,
+                        "generation %" PRIu64 " cannot be published in %s: this token was not handed out to this run for "
+                        "this bundle, or was collected since",
+                        generation->token, catalogue->root);
+    return row == SQLITE_ROW ? 0 : -1;
+}
+
+/* SQLITE_DONE: not there yet. SQLITE_ROW: there, and the same. */
+static int published_before (const struct catalogue *catalogue, const struct fact_generation *generation, struct text record,
+                             struct err *err)
+{
+    sqlite3_stmt *before =
+        catalogue_ask (catalogue, err, "SELECT record FROM generation WHERE token = ?1", "i", generation->token);
+    if (!before)
+        return -1;
+    int row = catalogue_step (catalogue, before, "look up a generation", err);
+    bool same = row == SQLITE_ROW && (uint32_t) sqlite3_column_bytes (before, 0) == record.len &&
+                memcmp (sqlite3_column_blob (before, 0), record.ptr, record.len) == 0;
+    sqlite3_finalize (before); /* repeats an error that is in `err` */
+    if (row == SQLITE_ROW && !same)
+        return err_set (err, ERR_REFUSED, "generation %" PRIu64 " is published in %s already, with other content",
+                        generation->token, catalogue->root);
+    return row;
+}
+
+/* Whoever lost the lease meanwhile may still publish what was sealed and journaled: no other writes under its token. */
+static int publish (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
+                    struct text record, struct err *err)
+{
+    if (token_check (catalogue, run, generation, err) != 0)
+        return -1;
+    int row = published_before (catalogue, generation, record, err);
+    if (row < 0)
+        return -1;
+    if (row == SQLITE_DONE &&
+        (catalogue_change (catalogue, "publish a generation", NULL, err,
+                           "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", "ittb",
+                           generation->token, generation->bundle, run, record) != 0 ||
+         catalogue_cover_prune (catalogue, generation, err) != 0))
+        return -1;
+    return catalogue_change (catalogue, "give a lease up", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it",
+                             generation->token, run);
+}
+
+int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
+                       struct err *err)
+{
+    struct buf record;
+    int rc = -1;
+    assert (generation->token > 0 && generation->token <= INT64_MAX);
+    buf_init (&record, CATALOGUE_RECORD_MAX_BYTES);
+    wire_put_record (&record, fact_body (FACT_GENERATION_PUBLISHED), generation);
+    if (record.overflow)
+        err_set (err, ERR_LIMIT, "generation %" PRIu64 " has a record of more than %d bytes", generation->token,
+                 CATALOGUE_RECORD_MAX_BYTES);
+    else if (catalogue_begin (catalogue, err) == 0)
+        rc = catalogue_finish (catalogue, publish (catalogue, run, generation, buf_as_text (&record), err), err);
+    buf_release (&record);
+    return rc;
+}
+
+/* A token that was collected, or never handed out here, is found by nobody: nothing is left to do. */
+int catalogue_drop (struct catalogue *catalogue, uint64_t token, struct text run, struct text why, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct text said = text_format (&arena, "%.*s (run %.8s)", TEXT_ARG (text_clip (why, SENTENCE_MAX_BYTES - 64)),
+                                    run.len >= 8 ? run.ptr : "?");
+    int rc = catalogue_begin (catalogue, err);
+    if (rc == 0)
+        rc = catalogue_finish (catalogue,
+                               catalogue_change (catalogue, "quarantine a generation", NULL, err,
+                                                 "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)",
+                                                 "itii", (uint64_t) GENERATION_DROPPED, said, token,
+                                                 (uint64_t) GENERATION_REMOVING),
+                               err);
+    arena_release (&arena);
+    return rc;
+}
+
+/* ---- who uses what ---- */
+
+/* SQLITE_DONE when there is no such token. */
+static int state_of (const struct catalogue *catalogue, uint64_t token, uint32_t *state, struct err *err)
+{
+    sqlite3_stmt *row = catalogue_ask (catalogue, err, "SELECT state FROM token WHERE token = ?1", "i", token);
+    if (!row)
+        return -1;
+    int rc = catalogue_step (catalogue, row, "look up a token", err);
+    *state = rc == SQLITE_ROW ? (uint32_t) sqlite3_column_int (row, 0) : GENERATION_NONE;
+    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    return rc;
+}
+
+static int use (const struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
+                const struct catalogue_user *user, struct err *err)
+{
+    uint64_t token = generation->token;
+    uint32_t state;
+    if (state_of (catalogue, token, &state, err) < 0)
+        return -1;
+    if (state == GENERATION_NONE || state == GENERATION_DROPPED || state == GENERATION_REMOVING)
+        return err_set (err, ERR_STATE, "generation %" PRIu64 " of %s cannot be used: it was %s since it was found", token,
+                        catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
+    if (catalogue_change (catalogue, "record who uses a generation", NULL, err,
+                          "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt", token,
+                          user->run, user->home, user->machine) != 0)
+        return -1;
+    return catalogue_cover_use (catalogue, generation, covers, err);
+}
+
+int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
+                   const struct catalogue_user *user, struct err *err)
+{
+    if (catalogue_begin (catalogue, err) != 0)
+        return -1;
+    return catalogue_finish (catalogue, use (catalogue, generation, covers, user, err), err);
+}
+
+int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err)
+{
+    if (catalogue_begin (catalogue, err) != 0)
+        return -1;
+    return catalogue_finish (
+        catalogue,
+        catalogue_change (catalogue, "forget who uses a generation", NULL, err, "DELETE FROM user WHERE run = ?1", "t", run),
+        err);
+}
+
+/* ---- collecting ---- */
+
+/* Why this one must stay, as a text in the one column of the one row; no row: it may go. */
+static const char why_it_stays[] =
+    "SELECT 'run ' || run || ' has the lease with it' FROM lease WHERE token = ?1 "
+    "UNION ALL SELECT 'it was handed out, and its writer has not ended' FROM token t WHERE t.token = ?1 AND t.state = ?2"
+    " AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.token = t.token) "
+    "UNION ALL SELECT 'it is the newest one published of its bundle' FROM generation g JOIN token t ON t.token = g.token"
+    " WHERE g.token = ?1 AND t.state NOT IN (?3, ?4) AND NOT EXISTS (SELECT 1 FROM generation h JOIN token u"
+    " ON u.token = h.token WHERE h.bundle = g.bundle AND h.token > g.token AND u.state NOT IN (?3, ?4)) "
+    "UNION ALL SELECT 'run ' || run || ' of ' || machine || ' uses it' FROM user WHERE token = ?1 LIMIT 1";
+
+static int may_go (const struct catalogue *catalogue, uint64_t token, struct err *err)
+{
+    struct arena arena = { 0 };
+    sqlite3_stmt *row =
+        catalogue_ask (catalogue, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
+                       (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
+    if (!row)
+        return -1;
+    int rc = catalogue_step (catalogue, row, "look up who uses a generation", err);
+    struct text why = rc == SQLITE_ROW ? catalogue_column (row, 0, &arena) : TEXT_LIT ("");
+    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    if (rc == SQLITE_ROW)
+        rc = err_set (err, ERR_STATE, "generation %" PRIu64 " stays: %.*s", token, TEXT_ARG (text_clip (why, 200)));
+    arena_release (&arena);
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+static int retire (const struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n, struct err *err)
+{
+    uint32_t state;
+    int rc = state_of (catalogue, token, &state, err);
+    if (rc == SQLITE_DONE)
+        return err_set (err, ERR_STATE, "%s has no generation %" PRIu64, catalogue->root, token);
+    for (uint32_t i = 0; rc >= 0 && i < n; i++)
+        rc = catalogue_change (catalogue, "forget who used a generation", NULL, err,
+                               "DELETE FROM user WHERE token = ?1 AND run = ?2", "it", token, over[i]);
+    if (rc < 0 || may_go (catalogue, token, err) != 0)
+        return -1;
+    return catalogue_change (catalogue, "mark a generation to be removed", NULL, err,
+                             "UPDATE token SET state = ?1 WHERE token = ?2", "ii", (uint64_t) GENERATION_REMOVING, token);
+}
+
+int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n, struct err *err)
+{
+    if (catalogue_begin (catalogue, err) != 0)
+        return -1;
+    return catalogue_finish (catalogue, retire (catalogue, token, over, n, err), err);
+}
+
+static int forget (const struct catalogue *catalogue, uint64_t token, struct err *err)
+{
+    static const char *const rows[] = { "DELETE FROM generation WHERE token = ?1", "DELETE FROM seen WHERE token = ?1",
+                                        "DELETE FROM cover WHERE bundle = (SELECT bundle FROM token WHERE token = ?1)"
+                                        " AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.bundle = cover.bundle)",
+                                        "DELETE FROM user WHERE token = ?1", "DELETE FROM lease WHERE token = ?1",
+                                        "DELETE FROM token WHERE token = ?1" };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (catalogue_change (catalogue, "forget a generation", NULL, err, rows[i], "i", token) != 0)
+            return -1;
+    return 0;
+}
+
+int catalogue_forget (struct catalogue *catalogue, uint64_t token, struct err *err)
+{
+    if (catalogue_begin (catalogue, err) != 0)
+        return -1;
+    return catalogue_finish (catalogue, forget (catalogue, token, err), err);
+}

@@ -1,0 +1,190 @@
+/* catalogue_lease.c - who may write a bundle's next generation, among runs. */
+#include "coordinator/catalogue/catalogue_private.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include "common/io/clock.h"
+#include "common/model/plan.h"
+
+/* Generations that lie there without a token of this catalogue: more than anybody ever kept in one folder. */
+enum { FOREIGN_MAX = 100000 };
+
+/* ---- tokens ---- */
+
+/* When catalogue.db was removed, the folders still say which numbers were used; also those half removed. */
+static bool lies_there (const struct catalogue *catalogue, struct text bundle, uint64_t token)
+{
+    static const char *const names[] = { "gen-", ".removing-gen-" };
+    char path[PATH_MAX];
+    struct stat st;
+    for (int i = 0; i < 2; i++) {
+        int len = snprintf (path, sizeof path, "%s/%.*s/%s%" PRIu64, catalogue->root, TEXT_ARG (bundle), names[i], token);
+        if (len > 0 && (size_t) len < sizeof path && lstat (path, &st) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int last_token (const struct catalogue *catalogue, uint64_t *token, struct err *err)
+{
+    sqlite3_stmt *last = catalogue_ask (catalogue, err, "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "");
+    if (!last)
+        return -1;
+    int row = catalogue_step (catalogue, last, "read the last token", err);
+    *token = row == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (last, 0) : 0;
+    sqlite3_finalize (last); /* repeats an error that is in `err` */
+    return row < 0 ? -1 : 0;
+}
+
+static int next_token (const struct catalogue *catalogue, struct text bundle, uint64_t above, uint64_t *token, struct err *err)
+{
+    uint64_t last;
+    if (last_token (catalogue, &last, err) != 0)
+        return -1;
+    if (last < above)
+        last = above;
+    if (last >= INT64_MAX - FOREIGN_MAX)
+        return err_set (err, ERR_LIMIT, "%s has used its last token: use another cache root", catalogue->root);
+    for (uint32_t i = 1; i <= FOREIGN_MAX; i++) {
+        *token = last + i;
+        if (!lies_there (catalogue, bundle, *token))
+            return 0;
+    }
+    return err_set (err, ERR_LIMIT,
+                    "more than %d generations lie in %s/%.*s that its catalogue knows nothing of: move them away",
+                    FOREIGN_MAX, catalogue->root, TEXT_ARG (bundle));
+}
+
+/* ---- the lease ---- */
+
+/* token 0: nobody has it. */
+static int holder (const struct catalogue *catalogue, struct text bundle, struct lease_rival *out, struct arena *arena,
+                   struct err *err)
+{
+    sqlite3_stmt *lease =
+        catalogue_ask (catalogue, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1", "t", bundle);
+    if (!lease)
+        return -1;
+    int row = catalogue_step (catalogue, lease, "look up a lease", err);
+    *out = (struct lease_rival) { 0 };
+    if (row == SQLITE_ROW)
+        *out = (struct lease_rival) { .token = (uint64_t) sqlite3_column_int64 (lease, 0),
+                                      .run = catalogue_column (lease, 1, arena),
+                                      .beat = (uint64_t) sqlite3_column_int64 (lease, 2) };
+    sqlite3_finalize (lease); /* repeats an error that is in `err` */
+    if (row < 0)
+        return -1;
+    if (out->run.len > NAME_MAX_BYTES || !text_is_utf8 (out->run))
+        return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged: the lease of token %" PRIu64 " has no run's id",
+                        catalogue->root, out->token);
+    return 0;
+}
+
+static int abandon (const struct catalogue *catalogue, uint64_t token, struct text run, struct text why, struct err *err)
+{
+    return catalogue_change (catalogue, "abandon a generation", NULL, err,
+                             "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND run = ?4 AND state = ?5", "ititi",
+                             (uint64_t) GENERATION_ABANDONED, why, token, run, (uint64_t) GENERATION_GRANTED);
+}
+
+static int hand_out (const struct catalogue *catalogue, struct text bundle, struct text run, uint64_t token, struct err *err)
+{
+    if (catalogue_change (catalogue, "reserve a token", NULL, err,
+                          "INSERT INTO token (token, bundle, run, wall_ms) VALUES (?1, ?2, ?3, ?4)", "itti", token, bundle,
+                          run, clock_wall_ms ()) != 0)
+        return -1;
+    return catalogue_change (catalogue, "take a lease", NULL, err,
+                             "INSERT OR REPLACE INTO lease (bundle, token, run, beat) VALUES (?1, ?2, ?3, 1)", "tit", bundle,
+                             token, run);
+}
+
+static bool same_rival (const struct lease_rival *a, const struct lease_rival *b)
+{
+    return a->token == b->token && a->beat == b->beat && text_equal (a->run, b->run);
+}
+
+static int acquire (const struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
+                    const struct lease_rival *over, uint64_t *token, struct lease_rival *now, struct arena *arena,
+                    struct err *err)
+{
+    *token = 0;
+    if (holder (catalogue, bundle, now, arena, err) != 0)
+        return -1;
+    bool own = now->token && text_equal (now->run, run);
+    if (now->token && !own && !(over && over->token && same_rival (over, now)))
+        return 0;
+    struct text why = own ? TEXT_LIT ("its run took a new token")
+                          : text_format (arena, "run %.*s took the lease over", TEXT_ARG (run));
+    if (now->token && abandon (catalogue, now->token, now->run, why, err) != 0)
+        return -1;
+    if (next_token (catalogue, bundle, above, token, err) != 0)
+        return -1;
+    return hand_out (catalogue, bundle, run, *token, err);
+}
+
+int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
+                       const struct lease_rival *over, uint64_t *token, struct lease_rival *rival, struct arena *arena,
+                       struct err *err)
+{
+    uint64_t reserved = 0;
+    struct lease_rival now;
+    assert (run.len);
+    if (catalogue_bundle_valid (bundle, err) != 0 || catalogue_begin (catalogue, err) != 0)
+        return -1;
+    int rc = acquire (catalogue, bundle, run, above, over, &reserved, &now, arena, err);
+    if (catalogue_finish (catalogue, rc, err) != 0)
+        return -1;
+    *token = reserved;
+    *rival = reserved ? (struct lease_rival) { 0 } : now;
+    return 0;
+}
+
+/* ---- while it is held ---- */
+
+/* No row of ours: gone because it was published or given up, or because somebody took it? */
+static int lost (const struct catalogue *catalogue, uint64_t token, bool *taken, struct err *err)
+{
+    sqlite3_stmt *row = catalogue_ask (
+        catalogue, err,
+        "SELECT t.state, EXISTS (SELECT 1 FROM generation g WHERE g.token = t.token),"
+        " EXISTS (SELECT 1 FROM lease l WHERE l.bundle = t.bundle) FROM token t WHERE t.token = ?1",
+        "i", token);
+    if (!row)
+        return -1;
+    int rc = catalogue_step (catalogue, row, "look up a token", err);
+    bool granted = rc == SQLITE_ROW && sqlite3_column_int (row, 0) == GENERATION_GRANTED;
+    bool published = rc == SQLITE_ROW && sqlite3_column_int (row, 1), others = rc == SQLITE_ROW && sqlite3_column_int (row, 2);
+    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    *taken = !published && (!granted || others);
+    return rc < 0 ? -1 : 0;
+}
+
+int catalogue_beat (struct catalogue *catalogue, uint64_t token, struct text run, bool *taken, struct err *err)
+{
+    int changed = 0;
+    bool gone = false;
+    if (catalogue_begin (catalogue, err) != 0)
+        return -1;
+    int rc = catalogue_change (catalogue, "raise a beat", &changed, err,
+                               "UPDATE lease SET beat = beat + 1 WHERE token = ?1 AND run = ?2", "it", token, run);
+    if (rc == 0 && changed == 0)
+        rc = lost (catalogue, token, &gone, err);
+    if (catalogue_finish (catalogue, rc, err) != 0)
+        return -1;
+    *taken = gone;
+    return 0;
+}
+
+int catalogue_end (struct catalogue *catalogue, uint64_t token, struct text run, bool abandoned, struct err *err)
+{
+    if (catalogue_begin (catalogue, err) != 0)
+        return -1;
+    int rc = catalogue_change (catalogue, "give a lease up", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2",
+                               "it", token, run);
+    if (rc == 0 && abandoned)
+        rc = abandon (catalogue, token, run, TEXT_LIT ("its run gave the lease up without a seal"), err);
+    return catalogue_finish (catalogue, rc, err);
+}

@@ -1,0 +1,29 @@
+#include "coordinator/core/commands.h"
+
+#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
+
+void stop_part (struct coord *coord, uint32_t at, bool hard, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    struct part *part = &coord->pass.parts[at];
+    if (part->ended)
+        return;
+    struct msg *msg = coord_say (coord, part->host, MSG_CANCEL, out);
+    msg->of.cancel = (struct msg_cancel) { .key = coord->pass.key, .hard = hard, .why = why };
+    part->stopped = true;
+    part->killed |= hard;
+    coord->hosts[part->host].stop_said_ms = coord_clock (coord, now_ms);
+}
+
+void stop_all_parts (struct coord *coord, bool hard, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        stop_part (coord, i, hard, why, now_ms, out);
+}
+
+void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out)
+{
+    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
+        if (coord->hosts[i].life == life)
+            outbox_effect (out, FX_LAUNCH)->host = i;
+}

@@ -1,0 +1,80 @@
+/* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that fell. */
+#include "coordinator/core/loss.h"
+
+#include "coordinator/core/commands.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
+
+static bool cascading (const struct coord *coord)
+{
+    return coord->pass.active && coord->pass.fell_ms != UINT64_MAX && !part_is_alone (coord);
+}
+
+void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (!cascading (coord))
+        return;
+    for (uint32_t i = 0; i < coord->pass.n; i++) /* at a gate they wait for one that will not come */
+        if (coord->pass.parts[i].at_gate && !coord->pass.parts[i].stopped)
+            stop_part (coord, i, false, TEXT_LIT ("a peer fell"), now_ms, out);
+}
+
+uint64_t loss_cascade_at (const struct coord *coord)
+{
+    return cascading (coord) ? coord->pass.fell_ms + coord->plan.limits.cascade_ms : UINT64_MAX;
+}
+
+void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (coord_clock (coord, now_ms) < loss_cascade_at (coord))
+        return;
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (!coord->pass.parts[i].stopped)
+            stop_part (coord, i, false, TEXT_LIT ("a peer fell"), now_ms, out);
+}
+
+void loss_give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+    fact->of.attempt_ended.host = coord->pass.parts[at].host;
+    fact->of.attempt_ended.result = (struct result) {
+        .key = coord->pass.key, .ending = ENDING_LOST,
+        .problem = TEXT_LIT ("its worker beats, but never ended the attempt, even when told to kill it"),
+    };
+    coord_commit (coord, fact, now_ms);
+}
+
+/* The running attempt died with the worker process that held it. */
+void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    struct pass_state *pass = &coord->pass;
+    uint32_t at = pass->active ? pass->part_of_host[host] : NONE;
+    if (at == NONE || pass->parts[at].ended)
+        return;
+    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+    fact->of.attempt_ended = (struct fact_attempt_ended) {
+        .host = host, .at_gate = coord->hosts[host].at_gate,
+        .result = { .key = pass->key, .ending = ENDING_LOST, .problem = why },
+    };
+    coord_commit (coord, fact, now_ms);
+    loss_stop_waiting_peers (coord, now_ms, out);
+}
+
+void lose_host (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_HOST_LOST);
+    why = text_clip (why, SENTENCE_MAX_BYTES);
+    fact->of.host_lost = (struct fact_host_lost) { .host = host, .why = why };
+    coord_commit (coord, fact, now_ms);
+    loss_of_attempt (coord, host, why, now_ms, out);
+}
+
+/* An attempt that the worker never got: it is over. */
+void loss_end_unstarted (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
+                           struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+    fact->of.attempt_ended.host = host;
+    fact->of.attempt_ended.result = (struct result) { .key = coord->pass.key, .ending = ending, .problem = why };
+    coord_commit (coord, fact, now_ms);
+}

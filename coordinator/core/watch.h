@@ -1,0 +1,12 @@
+/* watch.h - every wait of the run has a bound: silence, joining, attempts that do not end, questions. */
+#ifndef SLICEUP_COORDINATOR_CORE_WATCH_H
+#define SLICEUP_COORDINATOR_CORE_WATCH_H
+
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/state.h"
+
+void watch_awake (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
+void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out);
+uint64_t watch_deadline (const struct coord *coord);    /* run clock */
+
+#endif

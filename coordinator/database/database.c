@@ -1,0 +1,154 @@
+#include "coordinator/database/database.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "common/io/plain_file.h"
+
+/* The longest value SQLite may build or read: above the longest fact (journal_writer.h), far below memory. */
+enum { VALUE_MAX_BYTES = 32 * 1024 * 1024 };
+
+int database_file_create (const char *path, struct err *err)
+{
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot create %s", path);
+    if (close (fd) != 0)
+        return err_errno (err, ERR_IO, "cannot create %s", path);
+    return 0;
+}
+
+int database_file_check (const char *path, enum database_use use, struct err *err)
+{
+    struct stat st;
+    /* By name, never by opening: closing a descriptor of the file would drop SQLite's own locks on it in this process
+     * (sqlite howtocorrupt.html, 2.2). */
+    if (plain_file_check (path, err) < 0)
+        return -1;
+    if (lstat (path, &st) != 0)
+        return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot open %s", path);
+    if (use == DATABASE_WRITE && (st.st_mode & 077))
+        return err_set (err, ERR_STATE, "%s has mode %04o: expected 0600, others may not read or write it (chmod 600)",
+                        path, (unsigned) (st.st_mode & 07777));
+    return 0;
+}
+
+const char *database_why (sqlite3 *db)
+{
+    bool cut = sqlite3_extended_errcode (db) == SQLITE_IOERR_SHORT_READ;
+    return cut ? "it, or its log, ends before something that was written" : sqlite3_errmsg (db);
+}
+
+static enum err_code code_of (sqlite3 *db)
+{
+    if (sqlite3_extended_errcode (db) == SQLITE_IOERR_SHORT_READ)
+        return ERR_DAMAGE;
+    switch (sqlite3_errcode (db)) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_TOOBIG:
+    case SQLITE_SCHEMA:
+    case SQLITE_ERROR: /* our statements are constant: a table that is missing or has another shape */
+        return ERR_DAMAGE;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return ERR_STATE;
+    default:
+        return ERR_IO;
+    }
+}
+
+bool database_may_write_beside (const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr (path, '/');
+    if (slash == NULL || slash == path || slash - path >= PATH_MAX)
+        return true; /* that is not said of what was not asked */
+    memcpy (folder, path, (size_t) (slash - path));
+    folder[slash - path] = '\0';
+    return faccessat (AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
+}
+
+static int explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
+{
+    int system = sqlite3_system_errno (db);
+    int code = sqlite3_errcode (db);
+    if (code == SQLITE_FULL)
+        return err_set (err, code_of (db), "cannot %s in %s: no room is left on that file system: free some, then try again",
+                        doing, path);
+    if (code == SQLITE_READONLY && (faccessat (AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || !database_may_write_beside (path)))
+        return err_set (err, code_of (db), "cannot %s in %s: it lies on a storage that is mounted read-only here, or user "
+                        "%u may not write there", doing, path, (unsigned) geteuid ());
+    if (code == SQLITE_CANTOPEN && system == EACCES)
+        return err_set (err, code_of (db), "cannot %s in %s: user %u may not use it, only its owner may", doing, path,
+                        (unsigned) geteuid ());
+    if (system != 0 && code_of (db) != ERR_DAMAGE && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
+        return err_set (err, code_of (db), "cannot %s in %s: %s: %s%s", doing, path, sqlite3_errmsg (db),
+                        strerror (system), err_advice (system));
+    return err_set (err, code_of (db), "cannot %s in %s: %s", doing, path, database_why (db));
+}
+
+int database_fail (sqlite3 *db, const char *doing, struct err *err)
+{
+    return explain (db, sqlite3_db_filename (db, "main"), doing, err);
+}
+
+/* What the file says of its own schema is input: no triggers, no views, no functions with side effects. */
+static void distrust (sqlite3 *db)
+{
+    int off = 0;
+    (void) sqlite3_db_config (db, SQLITE_DBCONFIG_DEFENSIVE, 1, &off);
+    (void) sqlite3_db_config (db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &off);
+    (void) sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, &off);
+    (void) sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, &off);
+    (void) sqlite3_limit (db, SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES);
+}
+
+sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, struct err *err)
+{
+    sqlite3 *db = NULL;
+    int flags = use == DATABASE_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    int rc = sqlite3_open_v2 (path, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    if (!db) /* and for no other reason */
+        mem_exhausted (0);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout (db, busy_ms);
+    if (rc == SQLITE_OK) {
+        distrust (db);
+        if (database_run (db, "PRAGMA cell_size_check = ON", "set up SQLite", err) == 0)
+            return db;
+    } else {
+        explain (db, path, "open the database", err); /* it does not know its own name yet */
+    }
+    database_close (db);
+    return NULL;
+}
+
+void database_close (sqlite3 *db)
+{
+    int rc = sqlite3_close (db);
+    assert (rc == SQLITE_OK); /* SQLITE_BUSY: a statement was left open */
+}
+
+int database_run (sqlite3 *db, const char *sql, const char *doing, struct err *err)
+{
+    if (sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return database_fail (db, doing, err);
+    return 0;
+}
+
+sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v3 (db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK)
+        database_fail (db, "find the expected tables", err);
+    return statement;
+}

@@ -1,0 +1,218 @@
+#include "coordinator/home/run_begun.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_lock.h"
+#include "coordinator/journal/journal_read.h"
+#include "common/io/plain_file.h"
+
+/* Making a run takes some hundredths of a second, removing one less. */
+enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10 };
+
+/* ---- who makes runs ---- */
+
+static int making_open (const char *home, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    snprintf (path, sizeof path, "%.1024s/.making", home);
+    return plain_file_open (path, O_RDWR | O_CREAT, err);
+}
+
+static int making_lock (const char *home, short type, const char *refused, struct err *err)
+{
+    struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
+    uint64_t until_ms = clock_boot_ms () + HOLD_MS;
+    int fd = making_open (home, err);
+    while (fd >= 0 && fcntl (fd, F_OFD_SETLK, &whole) != 0) {
+        bool busy = errno == EAGAIN || errno == EACCES;
+        if (busy && clock_boot_ms () < until_ms) {
+            (void) poll (NULL, 0, HOLD_AGAIN_MS);
+            continue;
+        }
+        if (busy)
+            err_set (err, ERR_STATE, "%s in %.1024s for %d s now; try again", refused, home, HOLD_MS / 1000);
+        else
+            err_errno (err, ERR_IO, "cannot lock %.1024s/.making", home);
+        close (fd);
+        return -1;
+    }
+    return fd;
+}
+
+int run_begun_make (struct run_dir *dir, const char *home, struct err *err)
+{
+    int fd = making_lock (home, F_RDLCK, "somebody has been removing a run that was never begun", err);
+    if (fd < 0 || run_dir_create (dir, home, err) == 0)
+        return fd;
+    close (fd);
+    return -1;
+}
+
+static bool somebody_makes (const struct run_dir *dir)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    char path[RUN_PATH_BYTES];
+    snprintf (path, sizeof path, "%s/.making", dir->home);
+    int fd = plain_file_open (path, O_RDONLY, NULL);
+    bool made = fd >= 0 && fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    if (fd >= 0)
+        close (fd);
+    return made;
+}
+
+/* ---- what it left ---- */
+
+/* A folder that cannot be read is no empty one. */
+static bool is_empty (const struct run_dir *dir, const char *name)
+{
+    char path[RUN_PATH_BYTES];
+    struct dirent *entry;
+    uint32_t n = 0;
+    DIR *folder = opendir (run_dir_path (dir, name, path));
+    if (folder == NULL)
+        return errno == ENOENT;
+    while (n <= 2 && (entry = readdir (folder)) != NULL)
+        n++;
+    closedir (folder);
+    return n <= 2; /* "." and ".." */
+}
+
+/* Workers are started, logs taken and receipts written only for facts that are durable. */
+static bool asked_hosts (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    return !is_empty (dir, "hosts") || !is_empty (dir, "logs") || !is_empty (dir, "receipts") ||
+           access (run_dir_path (dir, "receipt.json", path), F_OK) == 0;
+}
+
+/* A journal that cannot be read has something in it, unless it is just being made. */
+static bool has_facts (const struct run_dir *dir, bool being_made)
+{
+    char path[RUN_PATH_BYTES];
+    struct err err = { 0 };
+    bool any;
+    if (journal_has_facts (run_dir_path (dir, "journal.db", path), &any, &err) < 0)
+        return err.code == ERR_DAMAGE || !being_made;
+    return any;
+}
+
+static bool is_there (const struct run_dir *dir, const char *name)
+{
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    return lstat (run_dir_path (dir, name, path), &at) == 0;
+}
+
+/* Nothing has followed from its facts. One that cannot be looked at, or that is not as it was made, is not there. */
+static bool is_unbegun (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    return lstat (run_dir_unbegun (dir, path), &at) == 0 && S_ISREG (at.st_mode) && at.st_size == 0;
+}
+
+int run_begun_record (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    if (unlink (run_dir_unbegun (dir, path)) != 0 && errno != ENOENT)
+        return err_errno (err, ERR_IO, "cannot remove %s", path);
+    snprintf (path, sizeof path, "%.1024s/runs", dir->home);
+    return folder_sync (path, err);
+}
+
+/* Of a run whose facts are gone. */
+static const char *what_is_gone (const struct run_dir *dir)
+{
+    bool mark = is_there (dir, "journal.db.mark");
+    if (!is_there (dir, "journal.db"))
+        return mark ? "is missing, and its mark, journal.db.mark, names no fact" : "and its mark, journal.db.mark, are missing";
+    return "holds no fact"; /* whether its log was there cannot be told: reading it has made an empty one */
+}
+
+/* The sign and such files together are not of one run: one of them was put there. */
+static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    if (!is_there (dir, ""))
+        return err_set (err, ERR_USAGE, "run %.8s is not there any more: it was removed just now", dir->id);
+    if (unbegun && !asked_hosts (dir))
+        return err_set (err, ERR_USAGE,
+                        "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
+                        "host was asked for anything",
+                        dir->id);
+    return err_set (err, ERR_DAMAGE, "run %.8s had begun, and no journal tells of it: %s %s; " JOURNAL_REMEDY, dir->id,
+                    run_dir_path (dir, "journal.db", path), what_is_gone (dir));
+}
+
+/* The sign first, and the locks before the journal: who begins a run has recorded that before the sign goes, and before
+ * it lets go of the locks. */
+int run_begun_check (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    bool unbegun = is_unbegun (dir), making = somebody_makes (dir);
+    int held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, err);
+    if (held < 0 || has_facts (dir, making))
+        return held < 0 ? -1 : 0;
+    if (unbegun && (making || held))
+        return err_set (err, ERR_STATE, "run %.8s has no facts yet: it is just being started; look again", dir->id);
+    struct err why = { 0 };
+    no_facts (dir, unbegun, &why);
+    if (why.code != ERR_USAGE || !is_there (dir, ""))
+        return err_set (err, why.code, "%s", why.text);
+    return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes it", why.text, dir->id);
+}
+
+int run_begun_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
+{
+    return run_dir_find (dir, home, wanted, err) < 0 ? -1 : run_begun_check (dir, err);
+}
+
+/* ---- removing ---- */
+
+/* With both locks, so nobody begins it and nobody is about to. The sign goes last: a part of the folder was not begun
+ * either. */
+static int remove_locked (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    struct err why = { 0 };
+    if (has_facts (dir, false))
+        return 0;
+    no_facts (dir, is_unbegun (dir), &why);
+    if (why.code != ERR_USAGE)
+        return err_set (err, why.code, "%s", why.text);
+    if (folder_remove (run_dir_path (dir, "", path), err) < 0)
+        return err_prefix (err, "run %.8s was never begun, and its folder stays", dir->id);
+    (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
+    return err_set (err, ERR_USAGE, "%s; it is removed", why.text);
+}
+
+int run_begun_or_remove (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    int rc = -1;
+    bool unbegun = is_unbegun (dir);
+    if (has_facts (dir, somebody_makes (dir)))
+        return 0;
+    if (!unbegun)
+        return no_facts (dir, unbegun, err); /* damaged, and left as it is */
+    int making_fd = making_lock (dir->home, F_WRLCK, "somebody has been starting runs", err);
+    if (making_fd < 0)
+        return -1;
+    int lock_fd = journal_lock_take (run_dir_path (dir, "journal.db", path), err);
+    if (lock_fd >= 0) {
+        rc = remove_locked (dir, err);
+        close (lock_fd);
+    }
+    close (making_fd);
+    return rc;
+}

@@ -1,0 +1,28 @@
+/* run_begun.h - has a run begun? It has when its first fact is durable: before that no host is asked for anything.
+ *
+ * A sign beside its folder, <home>/runs/<run id>.unbegun, says that nothing has followed from its facts: it is made before
+ * the folder, and removed for good before anything follows from the first fact. A run that holds no fact was never
+ * begun when the sign is there, and is damaged when it is not: that its journal is gone is no sign of either.
+ *
+ * A coordinator that is killed earlier leaves a folder that proves nothing. Whoever makes a run holds
+ * <home>/.making, together with others who do, until the run's journal has its own lock; whoever removes one that
+ * was never begun holds it alone. So what is just being made is not taken for what was left. */
+#ifndef SLICEUP_COORDINATOR_HOME_RUN_BEGUN_H
+#define SLICEUP_COORDINATOR_HOME_RUN_BEGUN_H
+
+#include "coordinator/home/run_dir.h"
+
+/* The folder of a new run (run_dir_create), and the descriptor that holds .making (close it to release), or -1. Waits
+ * for a removal to end, for a bounded time. */
+int run_begun_make (struct run_dir *dir, const char *home, struct err *err);
+/* Its first fact is durable: removes the sign, and makes that durable. To be called before anything follows from it. */
+int run_begun_record (const struct run_dir *dir, struct err *err);
+/* 0: it has begun, as far as its files tell; what is wrong with those is for who reads them to say. ERR_USAGE: it was
+ * never begun; ERR_STATE: it is just being made; ERR_DAMAGE: it had begun, and no journal tells of it. */
+int run_begun_check (const struct run_dir *dir, struct err *err);
+/* run_dir_find, and then that it has begun. */
+int run_begun_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
+/* Removes the folder of a run that was never begun: ERR_USAGE says so. 0: it has begun; any other error: it stays. */
+int run_begun_or_remove (const struct run_dir *dir, struct err *err);
+
+#endif

@@ -1,0 +1,333 @@
+#include "coordinator/home/run_dir.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/home/home_folder.h"
+
+enum { RUNS_LISTED_MAX = 100000, CREATED_MAX_BYTES = 64 };
+
+const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES])
+{
+    int len = snprintf (out, RUN_PATH_BYTES, "%s/runs/%s%s%s", dir->home, dir->id, name[0] ? "/" : "", name);
+    assert (len < RUN_PATH_BYTES); /* home is shorter by more than any name below it */
+    return out;
+}
+
+const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES])
+{
+    snprintf (out, RUN_PATH_BYTES, "%s/runs/%s.unbegun", dir->home, dir->id);
+    return out;
+}
+
+const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host, const struct attempt_key *key,
+                         char out[RUN_PATH_BYTES])
+{
+    char name[512];
+    snprintf (name, sizeof (name), "logs/%.*s/%.*s.%s.%u.log", TEXT_ARG (plan->hosts.items[host].name),
+              TEXT_ARG (plan->rungs.items[key->rung].id), names_of (&pass_names, key->pass), key->attempt);
+    return run_dir_path (dir, name, out);
+}
+
+static int set_home (struct run_dir *dir, const char *home, struct err *err)
+{
+    if (home[0] != '/' || strlen (home) >= sizeof (dir->home))
+        return err_set (err, ERR_USAGE, "home '%s': expected an absolute path of fewer than %zu bytes", home, sizeof (dir->home));
+    snprintf (dir->home, sizeof (dir->home), "%s", home);
+    return 0;
+}
+
+static int make_id (char id[RUN_ID_HEX_BYTES], struct err *err)
+{
+    unsigned char bytes[RUN_ID_BYTES];
+    if (getrandom (bytes, sizeof (bytes), 0) != sizeof (bytes))
+        return err_errno (err, ERR_IO, "no random numbers for a run id");
+    for (size_t i = 0; i < sizeof (bytes); i++)
+        snprintf (id + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* Before the folder, so that there is no moment at which a folder without it was not begun. */
+static int sign_unbegun (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    snprintf (path, sizeof (path), "%s/runs", dir->home);
+    if (folder_make (path, 0700, err) < 0)
+        return -1;
+    int fd = open (run_dir_unbegun (dir, path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot create %s", path);
+    (void) close (fd); /* nothing was written */
+    return 0;
+}
+
+static int fill (const struct run_dir *dir, struct err *err)
+{
+    static const char *const folders[] = { "", "hosts", "logs", "receipts" };
+    char path[RUN_PATH_BYTES], created[CREATED_MAX_BYTES];
+    unsigned long long now_ms = clock_wall_ms ();
+    if (sign_unbegun (dir, err) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
+        if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
+            return -1;
+    snprintf (created, sizeof (created), "%llu %llu\n", now_ms, now_ms);
+    return atomic_file_write (run_dir_path (dir, "created", path), created, strlen (created), 0600, err);
+}
+
+int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || home_folder_check (home, "runs", false, err) < 0)
+        return -1;
+    if (fill (dir, err) == 0)
+        return 0;
+    if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
+        err_prefix (err, "(and the folder of run %.8s stays)", dir->id);
+    else
+        (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
+    return -1;
+}
+
+static bool is_run_id (const char *name)
+{
+    return strlen (name) == RUN_ID_HEX_BYTES - 1 && strspn (name, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
+}
+
+static uint64_t changed_ms (const struct run_dir *dir, const char *name)
+{
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    if (stat (run_dir_path (dir, name, path), &at) != 0 || at.st_mtim.tv_sec < 0)
+        return UINT64_MAX;
+    return (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000;
+}
+
+/* Of a folder that does not say: of what is made in it first the least, since looking at a run changes its folder. */
+static uint64_t made_ms (const struct run_dir *dir)
+{
+    static const char *const firsts[] = { "", "created", "coordinator.key", "hosts", "receipts" };
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        uint64_t ms = changed_ms (dir, firsts[i]);
+        least = ms < least ? ms : least;
+    }
+    return least == UINT64_MAX ? 0 : least;
+}
+
+/* Twice the same number, so that a wrong digit is seen. Once: an earlier sliceup wrote it. */
+static bool take_created (struct text text, uint64_t *ms)
+{
+    uint32_t at;
+    if (text.len == 0 || text.ptr[--text.len] != '\n')
+        return false;
+    struct text first = text, again = text;
+    if (text_find (text, TEXT_LIT (" "), &at)) {
+        first.len = at;
+        again = (struct text) { text.ptr + at + 1, text.len - at - 1 };
+    }
+    return text_equal (first, again) && text_to_u64 (first, ms);
+}
+
+static uint64_t created_ms (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    struct buf text;
+    buf_init (&text, CREATED_MAX_BYTES);
+    uint64_t ms = 0;
+    bool known = file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 && take_created (buf_as_text (&text), &ms);
+    buf_release (&text);
+    return known && ms ? ms : made_ms (dir);
+}
+
+struct listed { struct run_dir dir; uint64_t created_ms; };
+
+static int newest_first (const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+    if (x->created_ms != y->created_ms)
+        return x->created_ms < y->created_ms ? 1 : -1;
+    return strcmp (x->dir.id, y->dir.id);
+}
+
+static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    struct listed *runs = NULL;
+    uint32_t capacity = 0;
+    *n = 0;
+    if (home_folder_check (home, "runs", false, err) < 0)
+        return NULL;
+    snprintf (path, sizeof (path), "%s/runs", home);
+    DIR *folder = opendir (path);
+    if (folder == NULL) {
+        if (errno != ENOENT)
+            err_errno (err, ERR_IO, "cannot list %s", path);
+        return errno == ENOENT ? mem_alloc (sizeof (*runs)) : NULL;
+    }
+    struct dirent *entry;
+    while ((entry = readdir (folder)) != NULL && *n < RUNS_LISTED_MAX) {
+        if (!is_run_id (entry->d_name))
+            continue;
+        if (*n == capacity)
+            runs = mem_grow (runs, capacity = capacity ? 2 * capacity : 16, sizeof (*runs));
+        struct listed *run = &runs[(*n)++];
+        snprintf (run->dir.home, sizeof (run->dir.home), "%s", home);
+        memcpy (run->dir.id, entry->d_name, RUN_ID_HEX_BYTES);
+        run->created_ms = created_ms (&run->dir);
+    }
+    closedir (folder);
+    if (runs)
+        qsort (runs, *n, sizeof (*runs), newest_first);
+    return runs ? runs : mem_alloc (sizeof (*runs));
+}
+
+int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err)
+{
+    uint32_t n;
+    struct listed *runs = list_runs (home, &n, err);
+    if (runs == NULL)
+        return -1;
+    int rc = 0;
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        rc = fn (owner, &runs[i].dir, runs[i].created_ms);
+    mem_free (runs);
+    return rc;
+}
+
+static int choose (const struct listed *runs, uint32_t n, const char *wanted, struct run_dir *dir, struct err *err)
+{
+    const struct listed *found = NULL;
+    bool last = strcmp (wanted, "last") == 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!last && strncmp (runs[i].dir.id, wanted, strlen (wanted)) != 0)
+            continue;
+        if (found)
+            return err_set (err, ERR_USAGE, "run '%s' is ambiguous: %.8s... and %.8s... both fit; give more digits", wanted,
+                            found->dir.id, runs[i].dir.id);
+        found = &runs[i];
+        if (last)
+            break;
+    }
+    if (found == NULL && n == 0)
+        return err_set (err, ERR_USAGE, "there are no runs yet; start one with: sliceup run SLICE.yaml");
+    if (found == NULL)
+        return err_set (err, ERR_USAGE, "no run '%s'; the newest is %.8s (sliceup runs lists them, 'last' means the newest)", wanted,
+                        runs[0].dir.id);
+    *dir = found->dir;
+    return 0;
+}
+
+int run_dir_check (const struct run_dir *dir, struct err *err)
+{
+    char name[sizeof "runs/" + RUN_ID_HEX_BYTES];
+    snprintf (name, sizeof name, "runs/%s", dir->id);
+    return home_folder_check (dir->home, name, false, err);
+}
+
+int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
+{
+    uint32_t n;
+    struct run_dir checked;
+    if (set_home (&checked, home, err) < 0)
+        return -1;
+    if (wanted[0] == '\0')
+        return err_set (err, ERR_USAGE, "an empty run id; expected an id, the beginning of one, or 'last'");
+    struct listed *runs = list_runs (home, &n, err);
+    if (runs == NULL)
+        return -1;
+    int rc = choose (runs, n, wanted, dir, err);
+    mem_free (runs);
+    return rc < 0 ? -1 : run_dir_check (dir, err);
+}
+
+static bool is_any_address (const char *address)
+{
+    static const char *const any[] = { "0.0.0.0", "*", "::", "[::]" };
+    for (size_t i = 0; i < sizeof (any) / sizeof (any[0]); i++)
+        if (strcmp (address, any[i]) == 0)
+            return true;
+    return false;
+}
+
+void run_hub_reach (struct run_hub *hub, struct text wanted)
+{
+    if (wanted.len)
+        snprintf (hub->reach, sizeof (hub->reach), "%.*s", TEXT_ARG (wanted));
+    else if (!is_any_address (hub->address) || gethostname (hub->reach, sizeof (hub->reach) - 1) != 0)
+        snprintf (hub->reach, sizeof (hub->reach), "%s", hub->address);
+}
+
+const char *run_hub_near (const struct run_hub *hub)
+{
+    if (!is_any_address (hub->address))
+        return hub->address;
+    return strchr (hub->address, ':') ? "::1" : "127.0.0.1";
+}
+
+int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    json_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach, "control_port",
+                                (int) hub->control_port, "bulk_port", (int) hub->bulk_port, "events_port",
+                                (int) hub->events_port, "public_key", hub->public_key);
+    char *text = json_dumps (object, JSON_COMPACT);
+    json_decref (object);
+    if (text == NULL)
+        return err_set (err, ERR_IO, "cannot write hub.json: out of memory");
+    int rc = atomic_file_write (run_dir_path (dir, "hub.json", path), text, strlen (text), 0600, err);
+    free (text);
+    return rc;
+}
+
+static bool take_port (const json_t *object, const char *name, uint16_t *port)
+{
+    const json_t *value = json_object_get (object, name);
+    json_int_t number = json_is_integer (value) ? json_integer_value (value) : 0;
+    *port = (uint16_t) number;
+    return number > 0 && number < 65536;
+}
+
+static bool take_string (const json_t *object, const char *name, char *out, size_t out_bytes)
+{
+    const char *value = json_string_value (json_object_get (object, name));
+    if (value == NULL || strlen (value) >= out_bytes)
+        return false;
+    snprintf (out, out_bytes, "%s", value);
+    return true;
+}
+
+int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    struct buf text;
+    buf_init (&text, 4096);
+    json_t *object = NULL;
+    int rc = -1;
+    if (file_read (run_dir_path (dir, "hub.json", path), &text, err) < 0)
+        goto out;
+    object = json_loadb ((const char *) text.ptr, text.len, 0, NULL);
+    if (object && take_port (object, "control_port", &hub->control_port) && take_port (object, "bulk_port", &hub->bulk_port) &&
+        take_port (object, "events_port", &hub->events_port) && take_string (object, "address", hub->address, sizeof (hub->address)) &&
+        take_string (object, "public_key", hub->public_key, sizeof (hub->public_key)))
+        rc = 0;
+    else
+        err_set (err, ERR_DAMAGE, "%s: not what a coordinator writes there", path);
+    if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
+        run_hub_reach (hub, (struct text) { 0 }); /* written by a version that did not know it */
+out:
+    json_decref (object);
+    buf_release (&text);
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* run_dir.h - where a run keeps what: <home>/runs/<run id>/...
+ *
+ *   created               when the folder was made, in wall ms, twice: what differs is damage, and the folder's own time
+ *                         counts instead
+ *   journal.db            the facts                     hub.json         ports and public key, for monitors
+ *   journal.db.mark       up to where acknowledged
+ *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
+ *   monitors/<name>.pub   public keys of other monitors
+ *   hosts/<host>/         a local worker's directory    logs/<host>/<rung>.<pass>.<attempt>.log
+ *   receipt.json          the slice's                   receipts/<host>.json
+ *
+ * Beside it, <home>/runs/<run id>.unbegun, from before the folder is there until the run's first fact is durable. */
+#ifndef SLICEUP_COORDINATOR_HOME_RUN_DIR_H
+#define SLICEUP_COORDINATOR_HOME_RUN_DIR_H
+
+#include "common/base/err.h"
+#include "common/base/text.h"
+#include "common/model/msg.h"
+
+enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
+
+struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
+
+/* Runs that somebody else could have put there are refused (home_folder.h): ERR_REFUSED, by all three that look for them.
+ * A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
+ * run_begun_make. */
+int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
+/* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
+int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
+/* What run_dir_find asks of the run that it found. */
+int run_dir_check (const struct run_dir *dir, struct err *err);
+/* "<home>/runs/<id>/<name>"; name "" is the folder itself. Returns `out`. */
+const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES]);
+/* "<home>/runs/<id>.unbegun". Returns `out`. */
+const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES]);
+/* "logs/<host>/<rung>.<pass>.<attempt>.log" below the run's folder. */
+const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host, const struct attempt_key *key,
+                         char out[RUN_PATH_BYTES]);
+
+/* hub.json: where a live run listens, and how it is reached from elsewhere. */
+struct run_hub {
+    char address[NAME_MAX_BYTES + 1];   /* bound */
+    char reach[NAME_MAX_BYTES + 1];     /* for other machines */
+    uint16_t control_port, bulk_port, events_port;
+    char public_key[41];
+};
+/* Fills `reach`: `wanted` if there is one, else what was bound, else this machine's name. */
+void run_hub_reach (struct run_hub *hub, struct text wanted);
+/* The address for somebody on this machine. */
+const char *run_hub_near (const struct run_hub *hub);
+int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
+int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
+
+/* Every run under `home`, newest first; calls `fn` with its folder; -1 stops. */
+typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);
+int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err);
+
+#endif

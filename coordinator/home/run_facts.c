@@ -1,0 +1,47 @@
+#include "coordinator/home/run_facts.h"
+
+#include "common/wire/wire.h"
+#include "coordinator/journal/journal_read.h"
+
+struct reading { const char *run_id; run_fact_fn *fn; void *owner; struct arena arena; };
+
+int run_facts_doubt (const char *run_id, struct text why, struct err *err)
+{
+    return err_set (err, ERR_DAMAGE, "the journal of run %.8s lacks what was acknowledged: %.*s; " JOURNAL_REMEDY,
+                    run_id, TEXT_ARG (why));
+}
+
+int run_facts_check (const char *run_id, const struct fact *fact, struct err *err)
+{
+    if (fact->kind == FACT_LOSS_TOLD)
+        return run_facts_doubt (run_id, fact->of.loss_told.why, err);
+    struct text run = fact->of.run_opened.run;
+    if (fact->kind == FACT_RUN_OPENED && !text_is (run, run_id))
+        return err_set (err, ERR_DAMAGE, "the journal in the folder of run %.8s is that of run %.*s; " JOURNAL_REMEDY,
+                        run_id, TEXT_ARG (run));
+    return 0;
+}
+
+static int read_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    struct reading *reading = owner;
+    struct fact fact;
+    arena_reset (&reading->arena);
+    if (wire_get_fact (bytes, &fact, &reading->arena, err) < 0) {
+        err->code = ERR_DAMAGE;
+        return err_prefix (err, "fact %llu of the journal", (unsigned long long) index);
+    }
+    if (run_facts_check (reading->run_id, &fact, err) != 0)
+        return -1;
+    reading->fn (reading->owner, &fact);
+    return 0;
+}
+
+int run_facts (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
+    int rc = journal_read (run_dir_path (dir, "journal.db", path), 0, read_fact, &reading, err);
+    arena_release (&reading.arena);
+    return rc;
+}

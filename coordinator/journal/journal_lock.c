@@ -1,0 +1,178 @@
+#include "coordinator/journal/journal_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "common/io/clock.h"
+#include "common/io/safe_path.h"
+#include "coordinator/journal/journal.h"
+#include "common/io/plain_file.h"
+
+enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
+
+/* WAL shares memory between processes, and locks on these may be local to one machine (sqlite wal.html; nfs(5),
+ * local_lock). Numbers that linux/magic.h lacks are from statfs(2). */
+static const struct remote {
+    unsigned long magic;
+    const char *name;
+} remotes[] = {
+    { NFS_SUPER_MAGIC, "NFS" },   { FUSE_SUPER_MAGIC, "FUSE" }, { SMB_SUPER_MAGIC, "SMB" },
+    { CIFS_SUPER_MAGIC, "CIFS" }, { SMB2_SUPER_MAGIC, "SMB2" }, { V9FS_MAGIC, "9P" },
+    { CEPH_SUPER_MAGIC, "Ceph" }, { AFS_SUPER_MAGIC, "AFS" },   { 0x0bd00bd0, "Lustre" },
+    { 0x47504653, "GPFS" },
+};
+
+static const char *remote_name (const struct statfs *fs)
+{
+    for (size_t i = 0; i < sizeof remotes / sizeof remotes[0]; i++)
+        if (((unsigned long) fs->f_type & 0xffffffffUL) == remotes[i].magic)
+            return remotes[i].name;
+    return NULL;
+}
+
+static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
+{
+    const char *slash = strrchr (path, '/');
+    if (!slash || slash == path)
+        return err_set (err, ERR_STATE, "the journal %s is not in a folder of its own: expected an absolute path",
+                        path);
+    if ((size_t) (slash - path) >= PATH_MAX)
+        return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
+    memcpy (folder, path, (size_t) (slash - path));
+    folder[slash - path] = '\0';
+    return 0;
+}
+
+int journal_place_check (const char *path, struct err *err)
+{
+    const struct safe_rule rule = { .what = "the journal's folder", .instead = "set SLICEUP_HOME or --home to another",
+                                    .own = true };
+    char folder[PATH_MAX];
+    struct stat st;
+    struct statfs fs;
+    if (folder_of (path, folder, err) != 0)
+        return -1;
+    if (stat (folder, &st) != 0 || statfs (folder, &fs) != 0)
+        return err_errno (err, ERR_IO, "cannot look at the journal's folder %s", folder);
+    if (remote_name (&fs))
+        return err_set (err, ERR_STATE,
+                        "%s is on %s, where a journal is not safe (its locks may hold on one machine only): "
+                        "set SLICEUP_HOME or --home to a local disk",
+                        folder, remote_name (&fs));
+    /* Reading is left to the files' own 0600; who can write here can put another journal in this one's place. */
+    return safe_path_check_end (folder, &st, &rule, err);
+}
+
+static int lock_open (const char *path, int flags, struct err *err)
+{
+    char name[PATH_MAX];
+    int len = snprintf (name, sizeof name, "%s.lock", path);
+    if (len < 0 || (size_t) len >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return err_errno (err, ERR_IO, "cannot open %s.lock", path);
+    }
+    return plain_file_open (name, flags, err);
+}
+
+/* 0: nothing there that reads as a pid (the holder may be just about to write it). */
+static int64_t pid_read (int fd)
+{
+    char text[24];
+    int64_t pid = 0;
+    ssize_t n = pread (fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    return sscanf (text, "%" SCNd64, &pid) == 1 && pid > 0 ? pid : 0;
+}
+
+static int pid_write (int fd)
+{
+    char text[24];
+    int len = snprintf (text, sizeof text, "%d\n", (int) getpid ());
+    if (ftruncate (fd, 0) != 0)
+        return -1;
+    return pwrite (fd, text, (size_t) len, 0) == len ? 0 : -1;
+}
+
+static int lock_refused (const char *path, int fd, struct err *err)
+{
+    if (errno != EAGAIN && errno != EACCES)
+        return err_errno (err, ERR_IO, "cannot lock %s.lock", path);
+    int64_t pid = pid_read (fd);
+    if (pid == 0)
+        return err_set (err, ERR_STATE, "another coordinator is just starting on %s", path);
+    return err_set (err, ERR_STATE,
+                    "the coordinator with pid %" PRId64 " is running on %s: end it first (or look at its run "
+                    "with `sliceup watch`)",
+                    pid, path);
+}
+
+/* A coordinator that is killed while it makes a process leaves the lock to that one until its first instruction. */
+static bool holder_is_gone (int fd)
+{
+    int64_t pid = pid_read (fd);
+    return pid > 0 && kill ((pid_t) pid, 0) != 0 && errno == ESRCH;
+}
+
+static int lock_whole (int fd)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    uint64_t until_ms = clock_boot_ms () + GONE_MS;
+    int rc;
+    while ((rc = fcntl (fd, F_OFD_SETLK, &whole)) != 0 && (errno == EAGAIN || errno == EACCES)) {
+        int refused = errno;
+        if (!holder_is_gone (fd) || clock_boot_ms () >= until_ms) {
+            errno = refused;
+            break;
+        }
+        (void) poll (NULL, 0, GONE_AGAIN_MS);
+    }
+    return rc;
+}
+
+int journal_lock_take (const char *path, struct err *err)
+{
+    int fd = lock_open (path, O_RDWR | O_CREAT, err);
+    if (fd < 0)
+        return -1;
+    if (lock_whole (fd) != 0)
+        lock_refused (path, fd, err);
+    else if (pid_write (fd) != 0)
+        err_errno (err, ERR_IO, "cannot write this process's pid to %s.lock", path);
+    else
+        return fd;
+    (void) close (fd); /* nothing of it matters now: the reason is in `err` */
+    return -1;
+}
+
+int journal_is_locked (const char *path, int64_t *pid, struct err *err)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct err why = { 0 };
+    int fd = lock_open (path, O_RDONLY, &why);
+    if (pid)
+        *pid = 0;
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0)
+        return err_set (err, why.code, "whether a coordinator holds the run cannot be told: %s", why.text);
+    int rc = fcntl (fd, F_OFD_GETLK, &whole);
+    if (rc != 0)
+        err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
+    else
+        rc = whole.l_type != F_UNLCK;
+    if (rc > 0 && pid)
+        *pid = pid_read (fd);
+    (void) close (fd); /* opened for reading: nothing to lose */
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* journal_lock.h - who may append, and where a journal may lie.
+ *
+ * The lock is an OFD lock on <path>.lock, whose text is the holder's pid. It ends with the process, however that ends;
+ * the file stays, for removing it would let two processes hold two locks of one name. Classic POSIX locks are no
+ * choice: any close of the file in this process would drop them. */
+#ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_LOCK_H
+#define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_LOCK_H
+
+#include "common/base/err.h"
+
+/* The descriptor that holds the lock (close it to release), or -1: ERR_STATE names the pid that has it. */
+int journal_lock_take (const char *path, struct err *err);
+/* The folder is on a local file system, and nobody else may write in it. */
+int journal_place_check (const char *path, struct err *err);
+
+#endif

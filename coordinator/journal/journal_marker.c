@@ -1,0 +1,247 @@
+#include "coordinator/journal/journal_marker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "coordinator/journal/journal_mark.h"
+#include "common/io/plain_file.h"
+
+struct journal_marker {
+    int fd;
+    char path[PATH_MAX], run[JOURNAL_RUN_ID_MAX_BYTES + 1], boot[MARK_BOOT_BYTES + 1];
+    bool started;
+    pthread_t thread;
+
+    pthread_mutex_t mutex; /* guards all below */
+    pthread_cond_t set, told;
+    uint32_t safe;    /* the slot that reached the disk last: not touched before another has */
+    uint32_t written; /* the one that is written now */
+    bool dirty, stopping;
+    int failed; /* errno of a sync that failed; 0: none has */
+};
+
+static uint32_t third (uint32_t a, uint32_t b)
+{
+    return 0 + 1 + 2 - a - b;
+}
+
+static int write_at (const struct journal_marker *marker, const void *bytes, size_t len, uint32_t slot, struct err *err)
+{
+    ssize_t n = pwrite (marker->fd, bytes, len, (off_t) slot * MARK_SLOT_BYTES);
+    if (n >= 0 && n != (ssize_t) len)
+        errno = ENOSPC;
+    return n == (ssize_t) len ? 0 : err_errno (err, ERR_IO, "cannot write %s", marker->path);
+}
+
+static int put (const struct journal_marker *marker, uint32_t slot, uint64_t index, const struct digest *chain,
+                struct err *err)
+{
+    uint8_t note[MARK_NOTE_BYTES];
+    journal_mark_write (note, marker->run, marker->boot, index, chain);
+    return write_at (marker, note, sizeof note, slot, err);
+}
+
+/* ---- the thread ---- */
+
+static void pause_between (struct journal_marker *marker)
+{
+    struct timespec until;
+    clock_gettime (CLOCK_MONOTONIC, &until); /* cannot fail */
+    until.tv_sec += MARK_PACE_MS / 1000;
+    while (!marker->stopping && pthread_cond_timedwait (&marker->told, &marker->mutex, &until) == 0)
+        continue;
+}
+
+static void sync_once (struct journal_marker *marker)
+{
+    uint32_t synced = marker->written;
+    marker->written = third (marker->safe, synced); /* what is set meanwhile goes there */
+    marker->dirty = false;
+    pthread_mutex_unlock (&marker->mutex);
+    int failed = fdatasync (marker->fd) == 0 ? 0 : errno;
+    pthread_mutex_lock (&marker->mutex);
+    marker->failed = failed;
+    marker->safe = synced;
+}
+
+static void *keep_durable (void *owner)
+{
+    struct journal_marker *marker = owner;
+    pthread_mutex_lock (&marker->mutex);
+    while (!marker->stopping && !marker->failed) {
+        if (marker->dirty) {
+            sync_once (marker);
+            pause_between (marker);
+        } else {
+            pthread_cond_wait (&marker->set, &marker->mutex);
+        }
+    }
+    pthread_mutex_unlock (&marker->mutex);
+    return NULL;
+}
+
+/* Signals belong to the loop's thread. */
+static int thread_start (struct journal_marker *marker, struct err *err)
+{
+    sigset_t all, before;
+    sigfillset (&all);
+    errno = pthread_sigmask (SIG_SETMASK, &all, &before);
+    if (errno != 0)
+        return err_errno (err, ERR_IO, "cannot block signals for the mark's thread");
+    int rc = pthread_create (&marker->thread, NULL, keep_durable, marker);
+    (void) pthread_sigmask (SIG_SETMASK, &before, NULL); /* the set came from the kernel */
+    errno = rc;
+    marker->started = rc == 0;
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the mark's thread");
+}
+
+int journal_marker_start (struct journal_marker *marker, struct err *err)
+{
+    if (fdatasync (marker->fd) != 0)
+        return err_errno (err, ERR_IO, "cannot make %s durable", marker->path);
+    return thread_start (marker, err);
+}
+
+/* ---- life ---- */
+
+static struct journal_marker *marker_make (const char *journal_path, const char *run_id)
+{
+    pthread_condattr_t monotonic;
+    struct journal_marker *marker = mem_alloc (sizeof *marker);
+    assert (strlen (run_id) < sizeof marker->run);
+    *marker = (struct journal_marker) { .fd = -1, .safe = 0, .written = 1 };
+    journal_mark_path (journal_path, marker->path);
+    memcpy (marker->run, run_id, strlen (run_id));
+    journal_mark_boot (marker->boot);
+    pthread_mutex_init (&marker->mutex, NULL);
+    pthread_condattr_init (&monotonic);
+    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init (&marker->set, NULL);
+    pthread_cond_init (&marker->told, &monotonic);
+    pthread_condattr_destroy (&monotonic);
+    return marker;
+}
+
+/* The whole file at once, so that setting it later needs no room on the disk. */
+static int put_all (const struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err)
+{
+    static const uint8_t empty[MARK_SLOT_BYTES];
+    for (uint32_t slot = 0; slot < MARK_SLOTS; slot++) {
+        if (write_at (marker, empty, sizeof empty, slot, err) != 0 || put (marker, slot, index, chain, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* After a power loss one slot may be torn, and the newest may not be on the disk: all are made to say the same, of this
+ * boot, and the one that said it first is touched last. */
+static int repair (struct journal_marker *marker, const struct journal_mark *mark, struct err *err)
+{
+    for (uint32_t i = 1; i <= MARK_SLOTS; i++) {
+        if (put (marker, (mark->slot + i) % MARK_SLOTS, mark->index, &mark->chain, err) != 0)
+            return -1;
+        if (fdatasync (marker->fd) != 0)
+            return err_errno (err, ERR_IO, "cannot make %s durable", marker->path);
+    }
+    return 0;
+}
+
+struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err)
+{
+    struct journal_marker *marker = marker_make (journal_path, run_id);
+    struct digest start = journal_chain_start (run_id);
+    marker->fd = open (marker->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (marker->fd < 0)
+        err_errno (err, errno == EEXIST ? ERR_STATE : ERR_IO, "cannot create %s", marker->path);
+    else if (put_all (marker, 0, &start, err) == 0)
+        return marker;
+    journal_marker_close (marker);
+    return NULL;
+}
+
+int journal_marker_place (struct journal_marker *marker, const char *journal_path, struct err *err)
+{
+    char path[PATH_MAX];
+    journal_mark_path (journal_path, path);
+    if (renameat2 (AT_FDCWD, marker->path, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
+        return err_errno (err, errno == EEXIST ? ERR_STATE : ERR_IO, "cannot name %s", path);
+    memcpy (marker->path, path, sizeof path);
+    return 0;
+}
+
+static int open_private (struct journal_marker *marker, struct err *err)
+{
+    struct stat st;
+    marker->fd = plain_file_open (marker->path, O_RDWR, err);
+    if (marker->fd < 0)
+        return -1;
+    if (fstat (marker->fd, &st) != 0)
+        return err_errno (err, ERR_IO, "cannot look at %s", marker->path);
+    if (st.st_mode & 077)
+        return err_set (err, ERR_STATE, "%s has mode %04o: expected 0600, others may not write it (chmod 600)",
+                        marker->path, (unsigned) (st.st_mode & 07777));
+    return 0;
+}
+
+struct journal_marker *journal_marker_open (const char *journal_path, const char *run_id, struct err *err)
+{
+    struct journal_mark mark;
+    if (journal_mark_read (journal_path, run_id, &mark, err) != 0)
+        return NULL;
+    if (mark.state == MARK_MISSING)
+        return journal_marker_create (journal_path, run_id, err);
+    struct journal_marker *marker = marker_make (journal_path, run_id);
+    struct digest start = journal_chain_start (run_id);
+    if (open_private (marker, err) == 0 &&
+        (mark.state == MARK_WHOLE ? repair (marker, &mark, err) : put_all (marker, 0, &start, err)) == 0)
+        return marker;
+    journal_marker_close (marker);
+    return NULL;
+}
+
+int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err)
+{
+    pthread_mutex_lock (&marker->mutex);
+    int failed = marker->failed;
+    int rc = failed ? -1 : put (marker, marker->written, index, chain, err);
+    marker->dirty = true;
+    pthread_cond_signal (&marker->set);
+    pthread_mutex_unlock (&marker->mutex);
+    errno = failed;
+    return failed ? err_errno (err, ERR_IO, "cannot make %s durable", marker->path) : rc;
+}
+
+static void thread_stop (struct journal_marker *marker)
+{
+    pthread_mutex_lock (&marker->mutex);
+    marker->stopping = true;
+    pthread_cond_signal (&marker->set);
+    pthread_cond_signal (&marker->told);
+    pthread_mutex_unlock (&marker->mutex);
+    int rc = pthread_join (marker->thread, NULL);
+    assert (rc == 0);
+    (void) fdatasync (marker->fd); /* what it says is in the kernel's memory all the same */
+}
+
+void journal_marker_close (struct journal_marker *marker)
+{
+    if (!marker)
+        return;
+    if (marker->started)
+        thread_stop (marker);
+    if (marker->fd >= 0)
+        (void) close (marker->fd); /* what close could say, the sync has said */
+    pthread_cond_destroy (&marker->told);
+    pthread_cond_destroy (&marker->set);
+    pthread_mutex_destroy (&marker->mutex);
+    mem_free (marker);
+}

@@ -1,0 +1,454 @@
+#include "coordinator/journal/journal_read.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "common/wire/wire.h"
+#include "coordinator/database/database.h"
+#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_writer.h"
+#include "common/io/plain_file.h"
+
+/* A writer that opens or closes the journal keeps readers out for moments. */
+enum { READ_BUSY_MS = 5000 };
+
+struct journal_reader {
+    char *path;
+    char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
+    sqlite3 *db;
+    sqlite3_stmt *facts, *last;
+    uint64_t index;      /* of the last fact verified */
+    struct digest chain; /* its */
+    struct buf link;     /* previous chain and bytes, side by side */
+    bool marked;         /* it says itself that it has a mark */
+    struct journal_mark mark; /* as it was before the snapshot that is read */
+};
+
+struct digest journal_chain_start (const char *run_id_hex)
+{
+    struct digest_state *state = digest_begin ();
+    digest_add (state, "sliceup journal 1 ", strlen ("sliceup journal 1 "));
+    digest_add (state, run_id_hex, strlen (run_id_hex));
+    return digest_end (state);
+}
+
+void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain)
+{
+    *index = reader->index;
+    *chain = reader->chain;
+}
+
+const char *journal_reader_run (const struct journal_reader *reader)
+{
+    return reader->run;
+}
+
+static int damaged (const struct journal_reader *reader, uint64_t index, const char *what, struct err *err)
+{
+    return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact %" PRIu64 ": %s; " JOURNAL_REMEDY, reader->path,
+                    index, what);
+}
+
+static bool lacks_shared_memory (const char *path)
+{
+    char shared[PATH_MAX];
+    int len = snprintf (shared, sizeof shared, "%s-shm", path);
+    return len > 0 && (size_t) len < sizeof shared && access (shared, F_OK) != 0 && errno == ENOENT;
+}
+
+/* SQLite's own view of damage, with the index that reading had come to. */
+static int read_failed (const struct journal_reader *reader, uint64_t index, struct err *err)
+{
+    struct err own = { 0 };
+    database_fail (reader->db, "read the journal", &own);
+    if (own.code == ERR_DAMAGE)
+        return damaged (reader, index, database_why (reader->db), err);
+    if (own.code == ERR_IO && lacks_shared_memory (reader->path) && !database_may_write_beside (reader->path))
+        return err_set (err, ERR_IO,
+                        "cannot read the journal %s: that needs %s-shm, which is not there, and user %u cannot make it in "
+                        "this folder: copy the folder to where you may write, and read it there",
+                        reader->path, reader->path, (unsigned) geteuid ());
+    return err_set (err, own.code, "%s", own.text);
+}
+
+/* The chain is whole, and yet not the one that was acknowledged. */
+static int verify_marked (const struct journal_reader *reader, uint64_t index, const struct digest *chain,
+                          struct err *err)
+{
+    if (reader->mark.state == MARK_WHOLE && reader->mark.index == index && !digest_equal (&reader->mark.chain, chain))
+        return damaged (reader, index, "it, or one before it, is not the one that was acknowledged", err);
+    return 0;
+}
+
+/* The row that `facts` stands on: the next index, a sane size, and chained to the one before. */
+static int verify (struct journal_reader *reader, struct digest *chain, struct err *err)
+{
+    sqlite3_stmt *row = reader->facts;
+    uint64_t expected = reader->index + 1, found = (uint64_t) sqlite3_column_int64 (row, 0);
+    int len = sqlite3_column_bytes (row, 1);
+    if (found != expected)
+        return damaged (reader, expected, "it is missing", err);
+    if (sqlite3_column_type (row, 1) != SQLITE_BLOB || len < 1 || len > JOURNAL_FACT_MAX_BYTES)
+        return damaged (reader, found, "its bytes are not a fact", err);
+    if (sqlite3_column_type (row, 2) != SQLITE_BLOB || sqlite3_column_bytes (row, 2) != sizeof chain->bytes)
+        return damaged (reader, found, "its chain is not a sha256", err);
+    buf_clear (&reader->link);
+    buf_add (&reader->link, reader->chain.bytes, sizeof reader->chain.bytes);
+    buf_add (&reader->link, sqlite3_column_blob (row, 1), (size_t) len);
+    *chain = digest_of (reader->link.ptr, reader->link.len);
+    if (memcmp (chain->bytes, sqlite3_column_blob (row, 2), sizeof chain->bytes) != 0)
+        return damaged (reader, found, "its bytes do not match its chain digest and the fact before it", err);
+    return verify_marked (reader, found, chain, err);
+}
+
+static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
+                      struct err *err)
+{
+    int rc = SQLITE_ROW;
+    *more = true;
+    for (uint32_t n = 0; n < most && (rc = sqlite3_step (reader->facts)) == SQLITE_ROW; n++) {
+        struct digest chain;
+        if (verify (reader, &chain, err) != 0)
+            return -1;
+        struct text bytes = { .ptr = sqlite3_column_blob (reader->facts, 1),
+                              .len = (uint32_t) sqlite3_column_bytes (reader->facts, 1) };
+        if (fn && fn (owner, reader->index + 1, bytes, err) != 0)
+            return -1;
+        reader->index++;
+        reader->chain = chain;
+    }
+    *more = rc == SQLITE_ROW;
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : read_failed (reader, reader->index + 1, err);
+}
+
+/* The chain cannot tell that its end is missing; the index noted beside it in the same transaction can. */
+static int verify_end (struct journal_reader *reader, struct err *err)
+{
+    int rc = sqlite3_step (reader->last);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return read_failed (reader, reader->index, err);
+    uint64_t last = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (reader->last, 0) : 0;
+    if (rc == SQLITE_DONE || sqlite3_column_type (reader->last, 0) != SQLITE_INTEGER || last < reader->index)
+        return damaged (reader, reader->index, "the note of the last index is not above it", err);
+    if (last > reader->index)
+        return damaged (reader, reader->index + 1, "it is missing", err);
+    return 0;
+}
+
+/* Nothing follows the end of the run, so a journal that holds it is known to be whole without its mark. */
+static bool is_over (const struct journal_reader *reader)
+{
+    struct fact fact;
+    struct arena arena = { 0 };
+    size_t before = sizeof reader->chain.bytes;
+    if (reader->link.len <= before)
+        return false;
+    struct text bytes = { (const char *) reader->link.ptr + before, (uint32_t) (reader->link.len - before) };
+    bool over = wire_get_fact (bytes, &fact, &arena, NULL) == 0 && fact.kind == FACT_RUN_ENDED;
+    arena_release (&arena);
+    return over;
+}
+
+static int verify_acknowledged (const struct journal_reader *reader, struct err *err)
+{
+    const struct journal_mark *mark = &reader->mark;
+    char what[96];
+    if (mark->state == MARK_WHOLE && mark->index > reader->index) {
+        snprintf (what, sizeof what, "it was acknowledged, with all up to fact %" PRIu64 ", and is not there",
+                  mark->index);
+        return damaged (reader, reader->index + 1, what, err);
+    }
+    if (mark->state == MARK_WHOLE || !reader->marked || is_over (reader))
+        return 0;
+    return err_set (err, ERR_DAMAGE,
+                    "journal %s ends at fact %" PRIu64 ", and whether more was acknowledged is not known: its mark, "
+                    "%s.mark, is %s; " JOURNAL_REMEDY,
+                    reader->path, reader->index, reader->path, mark->state == MARK_MISSING ? "missing" : "damaged");
+}
+
+static int read_from (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
+                      struct err *err)
+{
+    if (sqlite3_bind_int64 (reader->facts, 1, (sqlite3_int64) reader->index) != SQLITE_OK)
+        return read_failed (reader, reader->index + 1, err);
+    int rc = verify_marked (reader, reader->index, &reader->chain, err);
+    if (rc == 0)
+        rc = read_rows (reader, most, fn, owner, more, err);
+    if (rc == 0 && !*more)
+        rc = verify_end (reader, err);
+    if (rc == 0 && !*more)
+        rc = verify_acknowledged (reader, err);
+    sqlite3_reset (reader->facts); /* both repeat an error that is in `err` */
+    sqlite3_reset (reader->last);
+    return rc;
+}
+
+int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
+                         struct err *err)
+{
+    *more = false;
+    /* The mark first: what it names was durable before, so the snapshot holds it, however fast the writer is. */
+    if (journal_mark_read (reader->path, reader->run, &reader->mark, err) != 0)
+        return -1;
+    /* One snapshot, or a commit between the two statements would look like a missing fact. */
+    if (database_run (reader->db, "BEGIN", "begin to read", err) != 0)
+        return -1;
+    int rc = read_from (reader, most, fn, owner, more, err);
+    (void) sqlite3_exec (reader->db, "ROLLBACK", NULL, NULL, NULL); /* ends the snapshot, unless an error did already */
+    return rc;
+}
+
+int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+{
+    bool more;
+    return journal_reader_some (reader, UINT32_MAX, fn, owner, &more, err);
+}
+
+/* Of the row that `at` stands on, if there is one. */
+static int take_chain (struct journal_reader *reader, sqlite3_stmt *at, uint64_t index, struct err *err)
+{
+    int rc = sqlite3_step (at);
+    if (rc == SQLITE_DONE)
+        return 1;
+    if (rc != SQLITE_ROW)
+        return read_failed (reader, index, err);
+    if (sqlite3_column_type (at, 0) != SQLITE_BLOB || sqlite3_column_bytes (at, 0) != sizeof reader->chain.bytes)
+        return damaged (reader, index, "its chain is not a sha256", err);
+    memcpy (reader->chain.bytes, sqlite3_column_blob (at, 0), sizeof reader->chain.bytes);
+    reader->index = index;
+    return 0;
+}
+
+int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err)
+{
+    if (after_index == 0) {
+        reader->index = 0;
+        reader->chain = journal_chain_start (reader->run);
+        return 0;
+    }
+    if (after_index > INT64_MAX)
+        return 1;
+    sqlite3_stmt *at = database_prepare (reader->db, "SELECT chain FROM fact WHERE idx = ?1", NULL);
+    if (!at || sqlite3_bind_int64 (at, 1, (sqlite3_int64) after_index) != SQLITE_OK) {
+        sqlite3_finalize (at); /* repeats the error */
+        return read_failed (reader, after_index, err);
+    }
+    int rc = take_chain (reader, at, after_index, err);
+    sqlite3_finalize (at); /* repeats an error that is in `err` */
+    return rc;
+}
+
+/* One value of meta as text. */
+static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, const char *name, char *out,
+                      size_t out_bytes, struct err *err)
+{
+    if (sqlite3_bind_text (meta, 1, name, -1, SQLITE_STATIC) != SQLITE_OK)
+        return read_failed (reader, 0, err);
+    int rc = sqlite3_step (meta);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return read_failed (reader, 0, err);
+    const char *value = rc == SQLITE_ROW ? (const char *) sqlite3_column_text (meta, 0) : NULL;
+    struct text text = { .ptr = value, .len = value ? (uint32_t) sqlite3_column_bytes (meta, 0) : 0 };
+    if (text.len == 0 || !text_to_c (text, out, out_bytes))
+        return damaged (reader, 0, strcmp (name, "run") == 0 ? "it names no run" : "it names no format", err);
+    sqlite3_reset (meta); /* nothing failed */
+    return 0;
+}
+
+/* What an earlier sliceup wrote has no such row. */
+static int meta_marked (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
+{
+    if (sqlite3_bind_text (meta, 1, "mark", -1, SQLITE_STATIC) != SQLITE_OK)
+        return read_failed (reader, 0, err);
+    int rc = sqlite3_step (meta);
+    reader->marked = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : read_failed (reader, 0, err);
+}
+
+static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
+{
+    char format[24];
+    uint64_t number = 0;
+    if (meta_text (reader, meta, "format", format, sizeof format, err) != 0)
+        return -1;
+    if (!text_to_u64 (text_of (format), &number) || number != JOURNAL_FORMAT)
+        return err_set (err, ERR_DAMAGE,
+                        "journal %s, fact 0: its format version is not %d, the one that this sliceup reads: "
+                        "use the sliceup that wrote it",
+                        reader->path, JOURNAL_FORMAT);
+    if (meta_text (reader, meta, "run", reader->run, sizeof reader->run, err) != 0)
+        return -1;
+    reader->chain = journal_chain_start (reader->run);
+    return meta_marked (reader, meta, err);
+}
+
+static sqlite3_stmt *prepare (const struct journal_reader *reader, const char *sql, struct err *err)
+{
+    sqlite3_stmt *statement = database_prepare (reader->db, sql, NULL);
+    if (!statement)
+        read_failed (reader, 0, err);
+    return statement;
+}
+
+static int reader_prepare (struct journal_reader *reader, struct err *err)
+{
+    sqlite3_stmt *meta = prepare (reader, "SELECT value FROM meta WHERE name = ?1", err);
+    int rc = meta ? meta_check (reader, meta, err) : -1;
+    sqlite3_finalize (meta); /* repeats an error that is in `err` */
+    if (rc != 0)
+        return -1;
+    reader->facts = prepare (reader, "SELECT idx, bytes, chain FROM fact WHERE idx > ?1 ORDER BY idx", err);
+    if (!reader->facts)
+        return -1;
+    reader->last = prepare (reader, "SELECT value FROM meta WHERE name = 'last'", err);
+    return reader->last ? 0 : -1;
+}
+
+/* A mark is placed before its journal: alone it tells of a journal that is gone only when it names facts. What cannot
+ * be read is taken to. */
+static bool mark_names_facts (const char *path)
+{
+    struct journal_mark mark;
+    return journal_mark_read (path, NULL, &mark, NULL) != 0 || mark.state == MARK_DAMAGED || mark.index > 0;
+}
+
+bool journal_was_made (const char *path)
+{
+    return access (path, F_OK) == 0 || errno != ENOENT || mark_names_facts (path);
+}
+
+static int sees_beside (const char *path, const char *ending, char name[PATH_MAX], struct err *err)
+{
+    int len = snprintf (name, PATH_MAX, "%s%s", path, ending);
+    if (len < 0 || len >= PATH_MAX)
+        return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
+    return plain_file_check (name, err);
+}
+
+/* A link may lead to it; anything else in its place is the loss of what it held. */
+static int check_log (const char *path, struct err *err)
+{
+    char name[PATH_MAX];
+    struct stat at;
+    struct err why = { 0 };
+    if (sees_beside (path, "-wal", name, &why) >= 0)
+        return 0;
+    if (why.code != ERR_STATE || lstat (name, &at) != 0 || S_ISLNK (at.st_mode))
+        return err_set (err, why.code, "%s", why.text);
+    return err_set (err, ERR_DAMAGE, "a journal is damaged: %s; " JOURNAL_REMEDY, why.text);
+}
+
+/* What SQLite opens with the journal, and would refuse without a reason that names it. */
+static int check_beside (const char *path, struct err *err)
+{
+    char name[PATH_MAX];
+    struct stat at;
+    if (check_log (path, err) < 0 || sees_beside (path, "-shm", name, err) < 0)
+        return -1;
+    int there = sees_beside (path, "-journal", name, err);
+    if (there > 0 && stat (name, &at) == 0 && at.st_size > 0) /* SQLite passes over an empty one */
+        return err_set (err, ERR_STATE, "%s is in the way: a journal has a write-ahead log instead, so something else than "
+                        "sliceup put it there; keep it, move it elsewhere, and try again", name);
+    return there < 0 ? -1 : 0;
+}
+
+int journal_file_check (const char *path, enum database_use use, struct err *err)
+{
+    struct stat st;
+    int rc = lstat (path, &st);
+    if (rc != 0 && errno == ENOENT && journal_was_made (path))
+        return err_set (err, ERR_DAMAGE, "journal %s is missing, and its mark, %s.mark, is not; " JOURNAL_REMEDY, path,
+                        path);
+    if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
+        return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact 0: the file is empty; " JOURNAL_REMEDY, path);
+    if (database_file_check (path, use, err) != 0)
+        return -1;
+    return check_beside (path, err);
+}
+
+struct journal_reader *journal_reader_open (const char *path, struct err *err)
+{
+    if (journal_file_check (path, DATABASE_READ, err) != 0)
+        return NULL;
+    sqlite3 *db = database_open (path, DATABASE_READ, READ_BUSY_MS, err);
+    if (!db)
+        return NULL;
+    struct journal_reader *reader = mem_alloc (sizeof *reader);
+    reader->path = mem_text (path);
+    reader->db = db;
+    buf_init (&reader->link, sizeof reader->chain.bytes + (size_t) JOURNAL_FACT_MAX_BYTES);
+    if (reader_prepare (reader, err) == 0)
+        return reader;
+    journal_reader_close (reader);
+    return NULL;
+}
+
+void journal_reader_close (struct journal_reader *reader)
+{
+    if (!reader)
+        return;
+    sqlite3_finalize (reader->facts); /* repeats an error that was reported already */
+    sqlite3_finalize (reader->last);
+    database_close (reader->db);
+    buf_release (&reader->link);
+    mem_free (reader->path);
+    mem_free (reader);
+}
+
+/* Where there is none, the mark is asked whether there should be. */
+static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *err)
+{
+    static const char asks[] = "SELECT EXISTS (SELECT 1 FROM fact)"
+                               " OR (SELECT value FROM meta WHERE name = 'last') IS NOT 0";
+    sqlite3_stmt *ask = prepare (reader, asks, err);
+    int rc = ask ? sqlite3_step (ask) : SQLITE_ERROR;
+    if (rc == SQLITE_ROW)
+        *any = sqlite3_column_int (ask, 0) != 0;
+    else if (ask)
+        read_failed (reader, 0, err);
+    sqlite3_finalize (ask); /* repeats an error that is in `err` */
+    if (rc != SQLITE_ROW)
+        return -1;
+    return *any ? 0 : journal_reader_next (reader, NULL, NULL, err);
+}
+
+int journal_has_facts (const char *path, bool *any, struct err *err)
+{
+    *any = false;
+    if (!journal_was_made (path))
+        return 0;
+    struct journal_reader *reader = journal_reader_open (path, err);
+    int rc = reader ? ask_for_facts (reader, any, err) : -1;
+    journal_reader_close (reader);
+    return rc;
+}
+
+struct after {
+    uint64_t index;
+    journal_fact_fn *fn;
+    void *owner;
+};
+
+static int pass_later (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    struct after *after = owner;
+    return index > after->index ? after->fn (after->owner, index, bytes, err) : 0;
+}
+
+int journal_read (const char *path, uint64_t after_index, journal_fact_fn *fn, void *owner, struct err *err)
+{
+    struct after after = { .index = after_index, .fn = fn, .owner = owner };
+    struct journal_reader *reader = journal_reader_open (path, err);
+    if (!reader)
+        return -1;
+    int rc = journal_reader_next (reader, pass_later, &after, err);
+    journal_reader_close (reader);
+    return rc;
+}

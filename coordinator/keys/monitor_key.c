@@ -1,0 +1,148 @@
+#include "coordinator/keys/monitor_key.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/private_file.h"
+#include "common/model/hostset.h"
+#include "coordinator/keys/public_key.h"
+
+/* ---- make ---- */
+
+static int taken (const struct run_dir *dir, const char *name, struct err *err)
+{
+    return err_set (err, ERR_STATE, "run %.8s has a monitor named %s already: choose another name", dir->id, name);
+}
+
+static int file_path (const struct run_dir *dir, const char *before, const char *name, const char *after,
+                      char path[RUN_PATH_BYTES], struct err *err)
+{
+    char file[sizeof MONITORS_FOLDER + HOST_NAME_MAX_BYTES + 32];
+    if (!host_name_valid (text_of (name)))
+        return err_set (err, ERR_USAGE, "a monitor's name has 1 to %d letters, digits, '.', '_' and '-', the first a "
+                        "letter or digit", HOST_NAME_MAX_BYTES);
+    snprintf (file, sizeof file, "%s/%s%s%s", MONITORS_FOLDER, before, name, after);
+    run_dir_path (dir, file, path);
+    return 0;
+}
+
+/* The coordinator would pass over one more, and who has its key wait for nothing. */
+static int refuse_too_many (const struct run_dir *dir, struct err *err)
+{
+    char folder[RUN_PATH_BYTES];
+    uint32_t n = 0;
+    DIR *entries = opendir (run_dir_path (dir, MONITORS_FOLDER, folder));
+    if (!entries)
+        return err_errno (err, ERR_IO, "folder %s cannot be read", folder);
+    for (struct dirent *entry = readdir (entries); entry; entry = readdir (entries))
+        n += public_key_file (entry->d_name);
+    closedir (entries);
+    if (n < MONITORS_MAX)
+        return 0;
+    return err_set (err, ERR_LIMIT, "run %.8s has %d monitor keys, and no run has more: use one of them again", dir->id,
+                    MONITORS_MAX);
+}
+
+/* Whole at once, and never in place of another: two may ask for one name at the same time. */
+static int keep_public (const struct run_dir *dir, const char *name, const char *public_key, struct err *err)
+{
+    char path[RUN_PATH_BYTES], beside[RUN_PATH_BYTES], own[16];
+    snprintf (own, sizeof own, ".%d", (int) getpid ());
+    if (file_path (dir, "", name, PUBLIC_KEY_SUFFIX, path, err) < 0 || file_path (dir, ".", name, own, beside, err) < 0)
+        return -1;
+    if (access (path, F_OK) == 0)
+        return taken (dir, name, err);
+    if (refuse_too_many (dir, err) < 0)
+        return -1;
+    if (public_key_save (beside, public_key, err) < 0)
+        return -1;
+    int rc = link (beside, path);
+    if (rc < 0)
+        rc = errno == EEXIST ? taken (dir, name, err) : err_errno (err, ERR_IO, "%s cannot be made", path);
+    (void) unlink (beside); /* a name that nobody looks at, should it stay */
+    return rc;
+}
+
+int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const char *name, const char *address,
+                      struct err *err)
+{
+    struct run_hub hub = { 0 };
+    struct monitor_key made = { 0 };
+    if (run_hub_load (dir, &hub, err) < 0)
+        return -1;
+    snprintf (made.run, sizeof made.run, "%s", dir->id);
+    if (snprintf (made.address, sizeof made.address, "%s", address ? address : hub.reach) >= (int) sizeof made.address)
+        return err_set (err, ERR_USAGE, "an address has at most %d bytes", NAME_MAX_BYTES);
+    snprintf (made.coordinator_key, sizeof made.coordinator_key, "%s", hub.public_key);
+    made.port = hub.events_port;
+    link_keys_make (&made.keys);
+    int rc = keep_public (dir, name, made.keys.public_key, err);
+    if (rc == 0)
+        *key = made;
+    explicit_bzero (&made, sizeof made);
+    return rc;
+}
+
+void monitor_key_print (const struct monitor_key *key, struct buf *out)
+{
+    json_t *object = json_pack ("{s:i, s:s, s:s, s:i, s:s, s:s, s:s}", "sliceup-monitor", 1, "run", key->run, "address",
+                                key->address, "port", (int) key->port, "coordinator_key", key->coordinator_key,
+                                "public_key", key->keys.public_key, "secret_key", key->keys.secret_key);
+    char *text = object ? json_dumps (object, JSON_INDENT (2)) : NULL;
+    json_decref (object);
+    buf_puts (out, text ? text : "");
+    buf_byte (out, '\n');
+    free (text);
+}
+
+/* ---- load ---- */
+
+static bool take_string (const json_t *object, const char *name, char *out, size_t out_bytes)
+{
+    const json_t *value = json_object_get (object, name);
+    struct text text = { json_string_value (value), (uint32_t) json_string_length (value) };
+    return json_is_string (value) && text.len > 0 && text_to_c (text, out, out_bytes);
+}
+
+static bool take_key (const json_t *object, const char *name, char out[LINK_KEY_BYTES])
+{
+    return take_string (object, name, out, LINK_KEY_BYTES) && strlen (out) == LINK_KEY_BYTES - 1;
+}
+
+static bool take_all (const json_t *object, struct monitor_key *key)
+{
+    json_int_t port = json_integer_value (json_object_get (object, "port"));
+    key->port = (uint16_t) port;
+    return json_integer_value (json_object_get (object, "sliceup-monitor")) == 1 && port > 0 && port <= UINT16_MAX
+           && take_string (object, "run", key->run, sizeof key->run)
+           && strspn (key->run, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1
+           && take_string (object, "address", key->address, sizeof key->address)
+           && take_key (object, "coordinator_key", key->coordinator_key)
+           && take_key (object, "public_key", key->keys.public_key)
+           && take_key (object, "secret_key", key->keys.secret_key);
+}
+
+int monitor_key_load (struct monitor_key *key, const char *path, struct err *err)
+{
+    struct buf file;
+    struct monitor_key found = { 0 };
+    buf_init (&file, MONITOR_KEY_FILE_MAX_BYTES);
+    int rc = private_file_read (path, &file, err);
+    json_t *object = rc == 0 ? json_loadb ((const char *) file.ptr, file.len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (rc == 0 && (!json_is_object (object) || !take_all (object, &found)))
+        rc = err_set (err, ERR_PARSE, "%s is no monitor key: sliceup monitor-key RUN prints one", path);
+    if (rc == 0)
+        *key = found;
+    json_decref (object);
+    if (file.ptr)
+        explicit_bzero (file.ptr, file.len);
+    buf_release (&file);
+    explicit_bzero (&found, sizeof found);
+    return rc;
+}

@@ -1,0 +1,15 @@
+/* public_key.h - a file that holds one public key (Z85, a line): who is allowed, by name of the file. */
+#ifndef SLICEUP_COORDINATOR_KEYS_PUBLIC_KEY_H
+#define SLICEUP_COORDINATOR_KEYS_PUBLIC_KEY_H
+
+#include <stdbool.h>
+#include "common/io/link.h"
+
+#define PUBLIC_KEY_SUFFIX ".pub"
+
+/* "<name>.pub" with a name of letters, digits, '.', '_' and '-', not starting with '.' or '-'. */
+bool public_key_file (const char *name);
+int public_key_save (const char *path, const char *public_key, struct err *err);
+int public_key_load (const char *path, char out[LINK_KEY_BYTES], struct err *err);
+
+#endif

@@ -1,0 +1,194 @@
+#include "coordinator/keys/ticket.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/home/home_folder.h"
+#include "coordinator/keys/public_key.h"
+
+enum { PATH_BYTES = 2048 };
+
+/* ---- places ---- */
+
+/* The plan's names are checked; the slice's is asked again here, since it becomes a path. */
+static int slice_path (const struct plan *plan, const char *name, char out[PATH_BYTES], struct err *err)
+{
+    if (!host_name_valid (plan->slice))
+        return err_set (err, ERR_CONFIG, "slice '%.*s' cannot have tickets: its name must begin with a letter or digit "
+                        "and hold only letters, digits, '.', '_' and '-'", TEXT_ARG (plan->slice));
+    int len = snprintf (out, PATH_BYTES, "%.*s/slices/%.*s/%s", TEXT_ARG (plan->home), TEXT_ARG (plan->slice), name);
+    return len < PATH_BYTES ? 0 : err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
+}
+
+static int host_path (const struct plan *plan, struct text host, char out[PATH_BYTES], struct err *err)
+{
+    char name[HOST_NAME_MAX_BYTES + 16];
+    snprintf (name, sizeof name, "hosts/%.*s" PUBLIC_KEY_SUFFIX, TEXT_ARG (host));
+    return slice_path (plan, name, out, err);
+}
+
+static int ticket_path (const struct ticket_order *order, struct text host, char out[PATH_BYTES], struct err *err)
+{
+    int len = snprintf (out, PATH_BYTES, "%s/%.*s.ticket", order->folder, TEXT_ARG (host));
+    return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "--out has too long a path");
+}
+
+/* Who may change what lies there chooses which workers come. */
+static int check_place (const struct plan *plan, struct err *err)
+{
+    char home[PATH_MAX_BYTES + 1], name[HOST_NAME_MAX_BYTES + 16];
+    if (!text_to_c (plan->home, home, sizeof home))
+        return err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
+    snprintf (name, sizeof name, "slices/%.*s", TEXT_ARG (plan->slice));
+    return home_folder_check (home, "slices", false, err) < 0 ? -1 : home_folder_check (home, name, false, err);
+}
+
+/* ---- issue ---- */
+
+static int refuse_taken (const struct ticket_order *order, struct err *err)
+{
+    char path[PATH_BYTES];
+    for (uint32_t i = 0; i < order->hosts->n && !order->renew; i++) {
+        struct text host = order->hosts->items[i];
+        if (host_path (order->plan, host, path, err) < 0)
+            return -1;
+        if (access (path, F_OK) == 0)
+            return err_set (err, ERR_STATE, "host %.*s of slice %.*s has a ticket already; --renew makes new ones, and "
+                            "those of before stop working with the next run", TEXT_ARG (host),
+                            TEXT_ARG (order->plan->slice));
+        if (ticket_path (order, host, path, err) < 0)
+            return -1;
+        if (access (path, F_OK) == 0)
+            return err_set (err, ERR_STATE, "%s exists and is not replaced; --renew does, or choose another folder",
+                            path);
+    }
+    return 0;
+}
+
+static int slice_keys (const struct ticket_order *order, struct link_keys *keys, struct err *err)
+{
+    char path[PATH_BYTES];
+    if (slice_path (order->plan, "hosts", path, err) < 0 || folder_make (path, 0700, err) < 0
+        || slice_path (order->plan, "coordinator.key", path, err) < 0)
+        return -1;
+    if (!order->renew_slice && access (path, F_OK) == 0)
+        return link_keys_load (keys, path, err);
+    link_keys_make (keys);
+    return link_keys_save (keys, path, err);
+}
+
+static int write_ticket (const struct ticket_order *order, struct text host, const char *coordinator_key,
+                         const struct link_keys *keys, struct err *err)
+{
+    const struct start_plan *start = &order->plan->start;
+    char path[PATH_BYTES];
+    if (ticket_path (order, host, path, err) < 0)
+        return -1;
+    struct text slice = order->plan->slice, address = start->address;
+    json_t *object = json_pack ("{s:i, s:s%, s:s%, s:s%, s:i, s:i, s:s, s:s, s:s}", "sliceup-ticket", 1,
+                                "slice", slice.ptr, (size_t) slice.len, "host", host.ptr, (size_t) host.len,
+                                "address", address.ptr, (size_t) address.len,
+                                "control_port", (int) start->control_port, "bulk_port", (int) start->bulk_port,
+                                "coordinator_key", coordinator_key, "public_key", keys->public_key,
+                                "secret_key", keys->secret_key);
+    char *text = object ? json_dumps (object, JSON_INDENT (2)) : NULL;
+    json_decref (object);
+    if (!text)
+        return err_set (err, ERR_LIMIT, "%s cannot be written: out of memory", path);
+    int rc = atomic_file_write (path, text, strlen (text), 0600, err);
+    explicit_bzero (text, strlen (text));
+    free (text);
+    return rc;
+}
+
+/* The ticket first: a host that is admitted and has none would be waited for. */
+static int issue_one (const struct ticket_order *order, struct text host, const char *coordinator_key, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct link_keys keys;
+    link_keys_make (&keys);
+    int rc = write_ticket (order, host, coordinator_key, &keys, err);
+    if (rc == 0)
+        rc = host_path (order->plan, host, path, err);
+    if (rc == 0)
+        rc = public_key_save (path, keys.public_key, err);
+    explicit_bzero (&keys, sizeof keys);
+    return rc;
+}
+
+int ticket_issue (const struct ticket_order *order, struct err *err)
+{
+    struct link_keys slice;
+    const struct start_plan *start = &order->plan->start;
+    if (order->plan->launcher != LAUNCHER_JOIN)
+        return err_set (err, ERR_CONFIG, "slice %.*s has launcher %s, whose workers need no tickets; tickets are for "
+                        "launcher: join", TEXT_ARG (order->plan->slice),
+                        names_of (&launcher_names, order->plan->launcher));
+    if (!start->address.len || !start->control_port || !start->bulk_port)
+        return err_set (err, ERR_CONFIG, "a ticket says where the coordinator is: the slice file must give "
+                        "coordinator: {address: ..., control_port: ..., bulk_port: ...}");
+    if (check_place (order->plan, err) < 0 || refuse_taken (order, err) < 0 || folder_make (order->folder, 0700, err) < 0
+        || slice_keys (order, &slice, err) < 0)
+        return -1;
+    int rc = 0;
+    for (uint32_t i = 0; i < order->hosts->n && rc == 0; i++)
+        rc = issue_one (order, order->hosts->items[i], slice.public_key, err);
+    explicit_bzero (&slice, sizeof slice);
+    return rc;
+}
+
+/* ---- the coordinator's side ---- */
+
+static int no_ticket (const struct plan *plan, struct text host, struct err *err)
+{
+    return err_set (err, ERR_STATE, "host %.*s of slice %.*s has no ticket, so its worker cannot come; make it and "
+                    "carry it there: sliceup ticket %.*s --out DIR --hosts %.*s", TEXT_ARG (host),
+                    TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path), TEXT_ARG (host));
+}
+
+static int load_hosts (const struct plan *plan, struct ticket_keys *keys, struct err *err)
+{
+    char path[PATH_BYTES];
+    for (uint32_t i = 0; i < plan->hosts.n; i++) {
+        struct text host = plan->hosts.items[i].name;
+        if (host_path (plan, host, path, err) < 0)
+            return -1;
+        if (access (path, F_OK) != 0 && errno == ENOENT)
+            return no_ticket (plan, host, err);
+        if (public_key_load (path, keys->hosts[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct ticket_keys found = { .n = plan->hosts.n };
+    if (slice_path (plan, "coordinator.key", path, err) < 0 || check_place (plan, err) < 0)
+        return -1;
+    if (access (path, F_OK) != 0 && errno == ENOENT)
+        return err_set (err, ERR_STATE, "slice %.*s has no tickets yet, so no worker can come; make them and carry "
+                        "each to its host: sliceup ticket %.*s --out DIR", TEXT_ARG (plan->slice),
+                        TEXT_ARG (plan->source.path));
+    if (link_keys_load (&found.coordinator, path, err) < 0)
+        return -1;
+    found.hosts = mem_array (plan->hosts.n, sizeof *found.hosts);
+    int rc = load_hosts (plan, &found, err);
+    if (rc == 0)
+        *keys = found;
+    else
+        ticket_keys_release (&found);
+    return rc;
+}
+
+void ticket_keys_release (struct ticket_keys *keys)
+{
+    mem_free (keys->hosts);
+    explicit_bzero (keys, sizeof *keys);
+}

@@ -1,0 +1,34 @@
+/* ticket.h - launcher join: a host's worker comes by itself and shows the key of its ticket.
+ *
+ * <home>/slices/<slice>/coordinator.key 0600   the slice's long-lived pair, which every ticket names
+ * <home>/slices/<slice>/hosts/<host>.pub       who may come; the secret half is in the ticket only
+ *
+ * A ticket is a file of mode 0600 that is carried to its host once and serves every later run of the slice there. Knows
+ * nothing of runs, sockets or of how tickets travel. */
+#ifndef SLICEUP_COORDINATOR_KEYS_TICKET_H
+#define SLICEUP_COORDINATOR_KEYS_TICKET_H
+
+#include <stdbool.h>
+#include "common/io/link.h"
+#include "common/model/plan.h"
+
+struct ticket_order {
+    const struct plan *plan;
+    const struct name_list *hosts;  /* of the plan */
+    const char *folder;             /* <folder>/<host>.ticket; made when missing */
+    bool renew;                     /* new keys in place of those that there are */
+    bool renew_slice;               /* the slice's own pair as well: no ticket of before is good any more */
+};
+/* Refuses, before anything is written, what would replace keys without `renew`. */
+int ticket_issue (const struct ticket_order *order, struct err *err);
+
+struct ticket_keys {
+    struct link_keys coordinator;
+    char (*hosts)[LINK_KEY_BYTES];  /* by rank */
+    uint32_t n;
+};
+/* ERR_STATE: a host has none; the error says how to make it. */
+int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct err *err);
+void ticket_keys_release (struct ticket_keys *keys);
+
+#endif

@@ -1,0 +1,88 @@
+/* launch_private.h - the parts of a launch, for the files that make it up and for its tests.
+ *              launch_start         a place is free        its key line        launch_admitted     the courier's "left"
+ *   (nothing) ------------> QUEUED --------------> AWAITED -------------> KEYED ---------------> ADMITTED ------> LEFT
+ *                                                     | refused, broken, flood, no answer in time
+ *   ADOPTED <--- launch_adopt                         +----> GIVEN_UP: killed, reported, waits to be reaped
+ *
+ *   "The process" is the worker, or its courier. From every state its end leads to nothing again; it is reported, but
+ *   for GIVEN_UP, and for LEFT: then the courier is done, and its worker stands on its own. */
+#ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PRIVATE_H
+#define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PRIVATE_H
+
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+#include "coordinator/launch/launch.h"
+#include "coordinator/launch/launch_log.h"
+#include "coordinator/launch/launch_process.h"
+#include "coordinator/launch/launch_words.h"
+
+/* A courier keeps its own deadline and names the step that took too long, so it is given more than that. */
+enum { LAUNCH_PATIENCE_MS = 30 * 1000, COURIER_GRACE_MS = 5 * 1000, LAUNCH_WHY_MAX_BYTES = 1536 };
+
+enum start_state { START_QUEUED = 1, START_AWAITED, START_KEYED, START_ADMITTED, START_LEFT, START_ADOPTED,
+                   START_GIVEN_UP };
+
+struct start {
+    struct launch *launch;
+    struct start *next;
+    enum start_state state;
+    uint32_t rank;
+    struct buf words;              /* QUEUED: what it will be told */
+    char *directory;               /* QUEUED: where its log will be */
+    struct launch_process process; /* descriptors are -1 when closed */
+    uint64_t deadline_ms;          /* AWAITED */
+    struct launch_ear *ear;        /* while it is listened to */
+    struct launch_log log;         /* none: ADOPTED */
+};
+
+struct launch {
+    struct loop *loop;
+    enum launcher launcher;
+    const struct start_plan *start;
+    char *program, *bundle, *run_id_hex, *hub_address, *hub_public_key;
+    char bundle_sha256[DIGEST_HEX_BYTES]; /* empty: not read yet */
+    uint64_t bundle_head_bytes, bundle_bytes;
+    uint16_t control_port, bulk_port;
+    launch_keyed_fn *keyed;
+    launch_step_fn *step;
+    launch_found_fn *found;
+    launch_exited_fn *exited;
+    void *owner;
+    uint32_t awaited_n, awaited_max; /* starts that are AWAITED */
+    bool beginning;
+    uint64_t patience_ms;
+    int timer_fd;
+    uint64_t timer_ms;    /* when it fires; UINT64_MAX: never */
+    struct start *starts; /* all of them, GIVEN_UP too, the latest first */
+    struct start *by_rank[HOSTS_MAX];
+};
+
+static inline bool launch_is_remote (const struct launch *launch)
+{
+    return launch->launcher != LAUNCHER_LOCAL;
+}
+
+/* launch.c */
+struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state);
+void start_destroy (struct start *start);
+void start_set_state (struct start *start, enum start_state state);
+void start_detach (struct start *start);        /* its rank is free for another one */
+void start_drop_output (struct start *start);   /* it is listened to no more */
+int start_watch (struct start *start, struct err *err);
+/* Nothing more is wanted of it: killed and reported now, reaped when it is gone. */
+void start_give_up (struct start *start, const struct buf *why);
+void start_give_up_joining (struct start *start, const char *reason);
+/* Last of all that is done with a start: the callback may start the next one. */
+void launch_report (struct launch *launch, uint32_t rank, const struct buf *why);
+int launch_timer_ready (struct launch *launch, struct err *err);
+void launch_timer_set (struct launch *launch, uint64_t at_ms);
+/* launch_hear.c: takes what waits in its output. The start stays valid. */
+void start_listen (struct start *start);
+bool start_say (const struct start *start, struct text words);
+/* launch_begin.c */
+void launch_begin_queued (struct launch *launch);
+
+/* How long a worker may take to name its key; for starts from now on. */
+void launch_set_patience (struct launch *launch, uint64_t patience_ms);
+
+#endif

@@ -1,0 +1,225 @@
+#include "coordinator/launch/launch_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a worker needs to find its libraries, its home, a place for scratch and, to build environments, the package
+ * index behind whatever proxy; the programs that it runs get what their profile says. The sanitizers' options are for
+ * builds that have them. A trailing '_' stands for all names that begin so. */
+static const char *const kept[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
+                                    "UBSAN_OPTIONS", "LSAN_OPTIONS", "http_proxy", "https_proxy", "no_proxy",
+                                    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE",
+                                    "REQUESTS_CA_BUNDLE", "PIP_" };
+static const char *const kept_by_couriers[] = { "USER", "LOGNAME", "SSH_AUTH_SOCK", "SLURM_", "SLURMD_", "MUNGE_" };
+enum { KEPT = sizeof kept / sizeof kept[0], KEPT_BY_COURIERS = sizeof kept_by_couriers / sizeof kept_by_couriers[0],
+       VARIABLES_MAX = 256 };
+
+static bool is_of (const char *variable, const char *name)
+{
+    size_t len = strlen (name);
+    return strncmp (variable, name, len) == 0 && (variable[len] == '=' || name[len - 1] == '_');
+}
+
+static bool is_among (const char *variable, const char *const *names, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (is_of (variable, names[k]))
+            return true;
+    return false;
+}
+
+static void environment_of (bool courier, char *out[VARIABLES_MAX + 1])
+{
+    size_t n = 0;
+    for (char **variable = environ; variable && *variable && n < VARIABLES_MAX; variable++)
+        if (is_among (*variable, kept, KEPT) || (courier && is_among (*variable, kept_by_couriers, KEPT_BY_COURIERS)))
+            out[n++] = *variable;
+    out[n] = NULL;
+}
+
+/* The coordinator blocks and handles signals; its worker starts with none of that. */
+static int attributes_set (posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset (&none);
+    sigfillset (&all);
+    int rc = posix_spawnattr_setsigmask (attributes, &none);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigdefault (attributes, &all);
+    if (rc == 0)
+        rc = posix_spawnattr_setflags (attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    return rc;
+}
+
+/* closefrom last: whatever the coordinator itself was handed without close-on-exec ends here. */
+static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, int error)
+{
+    int rc = posix_spawn_file_actions_adddup2 (actions, in, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, out, 1);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, error, 2);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addclosefrom_np (actions, 3);
+    return rc;
+}
+
+struct program { const char *path, *word; bool courier; };
+
+static int spawn (const struct program *program, int in, int out, int error, pid_t *pid, struct err *err)
+{
+    char *environment[VARIABLES_MAX + 1];
+    char *argv[] = { (char *) program->path, (char *) program->word, NULL };
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
+        return err_set (err, ERR_IO, "the start of a worker cannot be prepared"); /* glibc's never fail */
+    int rc = attributes_set (&attributes);
+    if (rc == 0)
+        rc = actions_set (&actions, in, out, error);
+    environment_of (program->courier, environment);
+    if (rc == 0)
+        rc = posix_spawn (pid, program->path, &actions, &attributes, argv, environment);
+    posix_spawn_file_actions_destroy (&actions);
+    posix_spawnattr_destroy (&attributes);
+    errno = rc;
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "the program %s cannot be started", program->path);
+}
+
+static void close_both (int pair[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (pair[i] >= 0)
+            (void) close (pair[i]); /* pipes and sockets: nothing is lost that matters */
+}
+
+/* Ours is [0] of both. */
+static int channels_open (int input[2], int output[2], struct err *err)
+{
+    if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) != 0) {
+        input[0] = input[1] = -1;
+        return err_errno (err, ERR_IO, "no socket for a worker's input (raise the limit of open files)");
+    }
+    if (pipe2 (output, O_CLOEXEC) != 0) {
+        output[0] = output[1] = -1;
+        return err_errno (err, ERR_IO, "no pipe for a worker's output (raise the limit of open files)");
+    }
+    if (fcntl (output[0], F_SETFL, O_NONBLOCK) != 0)
+        return err_errno (err, ERR_IO, "a worker's output cannot be read without blocking");
+    return 0;
+}
+
+/* A child that was just started and is not needed: SIGKILL ends it at once, so waiting for it does not block. */
+static void undo (pid_t pid)
+{
+    (void) kill (pid, SIGKILL); /* our child, not reaped: the pid is still its own */
+    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+int launch_process_start (const char *path, const char *word, bool courier, int error_fd, struct launch_process *out,
+                          struct err *err)
+{
+    struct program program = { path, word, courier };
+    int input[2] = { -1, -1 }, output[2] = { -1, -1 };
+    pid_t pid = 0;
+    if (channels_open (input, output, err) != 0)
+        goto out;
+    if (spawn (&program, input[1], output[1], error_fd, &pid, err) != 0)
+        goto out;
+    int pidfd = pidfd_open (pid, 0);
+    if (pidfd < 0) {
+        err_errno (err, ERR_IO, "the worker process cannot be watched (pidfd)");
+        undo (pid);
+        goto out;
+    }
+    *out = (struct launch_process) { .pid = pid, .pidfd = pidfd, .input_fd = input[0], .output_fd = output[0] };
+    (void) close (input[1]); /* the worker's ends; it has its own copies */
+    (void) close (output[1]);
+    return 0;
+out:
+    close_both (output);
+    close_both (input);
+    return -1;
+}
+
+bool launch_process_start_time (int64_t pid, uint64_t *ticks)
+{
+    char path[48], stat[1024];
+    snprintf (path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read (fd, stat, sizeof stat - 1);
+    (void) close (fd); /* only read */
+    if (n <= 0)
+        return false;
+    stat[n] = '\0';
+    /* Field 2 is the program's name in parentheses; it may hold parentheses itself, and field 3 follows the last. */
+    char *field = strrchr (stat, ')');
+    for (int i = 2; field && i < 22; i++)
+        field = strchr (field + 1, ' ');
+    return field && sscanf (field, " %" SCNu64, ticks) == 1;
+}
+
+int launch_process_find (int64_t pid, uint64_t pid_start, struct err *err)
+{
+    uint64_t ticks = 0;
+    if (pid < 1 || pid > INT32_MAX)
+        return err_set (err, ERR_STATE, "%" PRId64 " is no pid", pid);
+    int pidfd = pidfd_open ((pid_t) pid, 0);
+    if (pidfd < 0)
+        return err_errno (err, ERR_STATE, "the worker with pid %" PRId64 " is not there any more", pid);
+    /* After pidfd_open: if the time is right now, then the descriptor is of that process as well. */
+    if (launch_process_start_time (pid, &ticks) && ticks == pid_start)
+        return pidfd;
+    (void) close (pidfd); /* nothing to lose */
+    return err_set (err, ERR_STATE,
+                    "the worker with pid %" PRId64 " is not there any more: its pid is another process's now", pid);
+}
+
+void launch_process_kill (int pidfd)
+{
+    (void) pidfd_send_signal (pidfd, SIGKILL, NULL, 0); /* ESRCH: it ended by itself */
+}
+
+void launch_process_kill_group (const struct launch_process *process)
+{
+    (void) kill (-process->pid, SIGKILL); /* ESRCH: all ended by themselves */
+}
+
+static void say_signal (struct buf *how, int signal)
+{
+    const char *name = sigabbrev_np (signal);
+    buf_printf (how, "was killed by signal %d", signal);
+    if (name)
+        buf_printf (how, " (SIG%s)", name);
+}
+
+bool launch_process_ended (int pidfd, struct buf *how, bool *clean)
+{
+    struct pollfd ready = { .fd = pidfd, .events = POLLIN };
+    siginfo_t info = { .si_pid = 0 };
+    *clean = false;
+    if (poll (&ready, 1, 0) != 1)
+        return false;
+    if (waitid (P_PIDFD, (id_t) pidfd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
+        buf_puts (how, "ended; how is not known, an earlier coordinator had started it"); /* ECHILD: not our child */
+    } else if (info.si_code == CLD_EXITED) {
+        buf_printf (how, "ended with exit status %d", info.si_status);
+        *clean = info.si_status == 0;
+    } else {
+        say_signal (how, info.si_status);
+    }
+    return true;
+}

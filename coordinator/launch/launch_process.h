@@ -1,0 +1,36 @@
+/* launch_process.h - one worker process: started without a fork of the coordinator, watched by a pidfd.
+ *
+ * Knows nothing of what is said to it. A pid alone is never trusted: it names another process as soon as ours was
+ * reaped, so signals go to the pidfd. */
+#ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
+#define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "common/base/buf.h"
+#include "common/base/err.h"
+
+struct launch_process {
+    pid_t pid;
+    int pidfd;     /* readable when it ended */
+    int input_fd;  /* to its standard input: a socket, so that writing to a dead worker raises no signal */
+    int output_fd; /* from its standard output; reads do not block */
+};
+
+/* `path` with the one argument `word`, in a session of its own; `error_fd` becomes its standard error and stays ours.
+ * All descriptors are close-on-exec. A courier gets what reaches an ssh agent and Slurm as well; a worker does not. */
+int launch_process_start (const char *path, const char *word, bool courier, int error_fd, struct launch_process *out,
+                          struct err *err);
+/* A pidfd of the process `pid` that started at `pid_start` (proc_pid_stat(5), field 22); ERR_STATE when it is gone. */
+int launch_process_find (int64_t pid, uint64_t pid_start, struct err *err);
+bool launch_process_start_time (int64_t pid, uint64_t *ticks);
+void launch_process_kill (int pidfd);
+/* With all that it started and that stayed in its process group. Only before it was reaped: until then nobody else can
+ * have its number. */
+void launch_process_kill_group (const struct launch_process *process);
+/* Reaps it when it ended and says how: "ended with exit status 3", "was killed by
+ * signal 9 (SIGKILL)". False: it runs. */
+bool launch_process_ended (int pidfd, struct buf *how, bool *clean);
+
+#endif

@@ -1,0 +1,378 @@
+#include "coordinator/monitor/monitors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/monitor/askers.h"
+#include "common/io/errand.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/keys/monitor_key.h"
+#include "coordinator/keys/public_key.h"
+#include "coordinator/monitor/snapshot.h"
+
+/* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
+ * being made at a time, so that it is decided late whose turn it is. */
+enum { ANSWERS_AT_ONCE = 2, PACE_MS = 8, PACE_LEAST_MS = 1, ENTRIES_MAX = 4096 };
+/* Questions taken at a pass of the loop; what is left comes at one a little later, and holds up no worker. */
+enum { QUESTIONS_A_PASS = 64, PASS_MS = 5 };
+enum { PROBE_MS = 100 };
+
+struct monitors {
+    struct loop *loop;
+    const struct run_dir *dir;
+    struct hub *hub;
+    const struct journal *recorded; /* asked up to where it is durable */
+    const struct log *log;
+    struct errands *errands;
+    int inotify_fd;
+    struct askers askers;
+    uint32_t making;            /* answers */
+    bool ended;                 /* everything is recorded */
+    uint64_t probe_ms;          /* when those who were not told the end are looked for next */
+    bool looking, look_again;   /* at the folder */
+    bool said_refused;          /* once is enough for what may be repeated without end */
+    char journal_path[RUN_PATH_BYTES];
+    bool said_damaged;
+    struct journal_reader *journal; /* on the errand thread only */
+};
+
+/* ---- answers: on the errand thread ---- */
+
+struct answer {
+    struct monitors *monitors;
+    struct hub_asker to;
+    struct snapshot_place from;
+    uint64_t up_to;             /* what was durable when it was begun; SQLite shows more, for a moment */
+    bool told_all;              /* up to there */
+    struct buf frames[SNAPSHOT_FRAMES];
+    uint32_t n;
+    bool after_end;             /* begun when everything was recorded */
+    struct err err;
+};
+
+static struct buf *add_frame (struct answer *answer)
+{
+    struct buf *frame = &answer->frames[answer->n++];
+    buf_init (frame, ANSWER_MAX_BYTES);
+    snapshot_begin (frame);
+    return frame;
+}
+
+/* False: the answer is full. */
+static bool add_fact (struct answer *answer, struct snapshot_piece piece)
+{
+    while (piece.bytes.len > 0) {
+        uint32_t put = snapshot_put (&answer->frames[answer->n - 1], &piece);
+        piece.offset += put;
+        piece.bytes.ptr += put;
+        piece.bytes.len -= put;
+        if (piece.bytes.len > 0 && answer->n == SNAPSHOT_FRAMES)
+            return false;
+        if (piece.bytes.len > 0)
+            add_frame (answer);
+    }
+    return true;
+}
+
+/* -1 without an error: the answer is full, or tells all. */
+static int take_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    struct answer *answer = owner;
+    struct snapshot_piece piece = { .index = index, .size_bytes = bytes.len };
+    (void) err;
+    answer->told_all = index > answer->up_to;
+    if (answer->told_all)
+        return -1;
+    if (index == answer->from.index)
+        piece.offset = answer->from.offset < bytes.len ? answer->from.offset : 0;
+    piece.bytes = (struct text) { bytes.ptr + piece.offset, bytes.len - piece.offset };
+    return add_fact (answer, piece) ? 0 : -1;
+}
+
+/* Each fact is held against the chain first: whoever gets it is not asked to trust the disk. */
+static int add_facts (struct answer *answer, struct err *err)
+{
+    struct monitors *monitors = answer->monitors;
+    uint64_t after = answer->from.index ? answer->from.index - 1 : 0;
+    if (!monitors->journal && !(monitors->journal = journal_reader_open (monitors->journal_path, err)))
+        return -1;
+    int rc = journal_reader_seek (monitors->journal, after, err);
+    if (rc == 0)
+        rc = journal_reader_next (monitors->journal, take_fact, answer, err);
+    if (rc < 0 && err->code)
+        return -1;
+    if (rc >= 0 || answer->told_all)
+        snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_END);
+    return 0;
+}
+
+static void answer_work (void *parcel)
+{
+    struct answer *answer = parcel;
+    add_frame (answer);
+    if (add_facts (answer, &answer->err) < 0)
+        return;
+    snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_LAST);
+    (void) poll (NULL, 0, answer->n > 1 ? PACE_MS : PACE_LEAST_MS);
+}
+
+/* ---- whose turn it is ---- */
+
+/* Gone, or slow: it asks again for what it misses. */
+static bool send_answer (struct monitors *monitors, const struct answer *answer)
+{
+    for (uint32_t i = 0; i < answer->n; i++)
+        if (!hub_answer (monitors->hub, &answer->to, answer->frames[i].ptr, answer->frames[i].len))
+            return false;
+    return true;
+}
+
+static bool tells_all (const struct answer *answer)
+{
+    const struct buf *last = &answer->frames[answer->n - 1];
+    return answer->after_end && snapshot_has (buf_as_text (last), SNAPSHOT_END);
+}
+
+static void serve (struct monitors *monitors);
+
+static void answer_done (void *parcel)
+{
+    struct answer *answer = parcel;
+    struct monitors *monitors = answer->monitors;
+    monitors->making--;
+    bool damaged = answer->err.code == ERR_DAMAGE;
+    if (damaged && !monitors->said_damaged)
+        log_say (monitors->log, "monitors get no answers: %s", answer->err.text);
+    else if (answer->err.code)
+        log_detail (monitors->log, "a monitor got no answer: %s", answer->err.text);
+    monitors->said_damaged |= damaged;
+    bool sent = !answer->err.code && send_answer (monitors, answer);
+    askers_done (&monitors->askers, &answer->to, sent && tells_all (answer));
+    for (uint32_t i = 0; i < answer->n; i++)
+        buf_release (&answer->frames[i]);
+    mem_free (answer);
+    serve (monitors);
+}
+
+static bool make_answer (struct monitors *monitors, const struct hub_asker *to, const struct snapshot_place *from)
+{
+    struct answer *answer = mem_alloc (sizeof *answer);
+    *answer = (struct answer) { .monitors = monitors, .to = *to, .from = *from, .after_end = monitors->ended,
+                                .up_to = journal_durable (monitors->recorded) };
+    monitors->making++;
+    if (errands_submit (monitors->errands, answer_work, answer_done, answer))
+        return true;
+    monitors->making--;
+    mem_free (answer);
+    return false;
+}
+
+static void serve (struct monitors *monitors)
+{
+    struct hub_asker who;
+    struct snapshot_place from;
+    while (monitors->making < ANSWERS_AT_ONCE && askers_next (&monitors->askers, &who, &from))
+        if (!make_answer (monitors, &who, &from)) {
+            askers_done (&monitors->askers, &who, false); /* only while closing */
+            return;
+        }
+}
+
+uint64_t monitors_turn (struct monitors *monitors)
+{
+    struct hub_asker from;
+    struct text question;
+    struct snapshot_place place;
+    uint32_t taken = 0;
+    uint64_t now_ms = clock_boot_ms ();
+    /* "listen", or something of a later version: asking was all there is to it. */
+    for (; taken < QUESTIONS_A_PASS && hub_question (monitors->hub, &from, &question); taken++)
+        if (snapshot_asked (question, &place))
+            askers_ask (&monitors->askers, &from, &place, now_ms);
+    serve (monitors);
+    return taken == QUESTIONS_A_PASS || hub_questions_left (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
+}
+
+/* ---- the end ---- */
+
+void monitors_end (struct monitors *monitors)
+{
+    monitors->ended = true;
+    askers_end (&monitors->askers);
+}
+
+/* Who has left was told by an event, or does not want to know. An answer without pieces says nothing, and asks the
+ * socket whether anybody is there. */
+static bool is_gone (struct monitors *monitors, const struct hub_asker *who)
+{
+    struct buf frame;
+    buf_init (&frame, SNAPSHOT_HEAD_BYTES);
+    snapshot_begin (&frame);
+    bool gone = !hub_answer (monitors->hub, who, frame.ptr, frame.len) && errno == EHOSTUNREACH;
+    buf_release (&frame);
+    return gone;
+}
+
+bool monitors_told (struct monitors *monitors)
+{
+    struct hub_asker who;
+    uint64_t now_ms = clock_boot_ms ();
+    uint32_t at = 0, left = 0;
+    if (now_ms < monitors->probe_ms)
+        return false;
+    monitors->probe_ms = now_ms + PROBE_MS;
+    while (askers_untold (&monitors->askers, now_ms, MONITOR_STAY_MS, &at, &who)) {
+        if (is_gone (monitors, &who))
+            askers_gone (&monitors->askers, &who);
+        else
+            left++;
+    }
+    return left == 0;
+}
+
+/* ---- who may listen: the folder, on the errand thread ---- */
+
+struct look {
+    struct monitors *monitors;
+    char keys[MONITORS_MAX][LINK_KEY_BYTES];
+    uint32_t n;
+    bool more;
+    struct err err;
+};
+
+static void look_at (struct look *look, const char *folder, const char *name)
+{
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    if (!public_key_file (name))
+        return;
+    if (look->n == MONITORS_MAX) {
+        look->more = true;
+        return;
+    }
+    if (snprintf (path, sizeof path, "%s/%s", folder, name) >= (int) sizeof path)
+        return;
+    if (public_key_load (path, look->keys[look->n], &err) == 0)
+        look->n++;
+    else if (!look->err.code)
+        look->err = err;
+}
+
+static void look_work (void *parcel)
+{
+    struct look *look = parcel;
+    char folder[RUN_PATH_BYTES];
+    struct dirent *entry;
+    run_dir_path (look->monitors->dir, MONITORS_FOLDER, folder);
+    DIR *entries = opendir (folder);
+    if (!entries) {
+        err_errno (&look->err, ERR_IO, "folder %s cannot be read", folder);
+        return;
+    }
+    for (uint32_t i = 0; i < ENTRIES_MAX && (entry = readdir (entries)) != NULL; i++)
+        look_at (look, folder, entry->d_name);
+    closedir (entries);
+}
+
+static void look (struct monitors *monitors);
+
+static void look_done (void *parcel)
+{
+    struct look *found = parcel;
+    struct monitors *monitors = found->monitors;
+    monitors->looking = false;
+    for (uint32_t i = 0; i < found->n; i++)
+        if (hub_admit_monitor (monitors->hub, text_of (found->keys[i]), found->err.code ? NULL : &found->err) < 0)
+            continue; /* the first error is said below */
+    if (found->more && !found->err.code)
+        err_set (&found->err, ERR_LIMIT, "a run has at most %d monitor keys, more are in its folder", MONITORS_MAX);
+    if (found->err.code && !monitors->said_refused)
+        log_say (monitors->log, "not every monitor can be admitted: %s", found->err.text);
+    monitors->said_refused |= found->err.code != ERR_NONE;
+    if (monitors->look_again)
+        look (monitors);
+    mem_free (found);
+}
+
+static void look (struct monitors *monitors)
+{
+    monitors->look_again = monitors->looking;
+    if (monitors->looking)
+        return;
+    struct look *parcel = mem_alloc (sizeof *parcel);
+    parcel->monitors = monitors;
+    monitors->looking = errands_submit (monitors->errands, look_work, look_done, parcel);
+    if (!monitors->looking)
+        mem_free (parcel); /* only while closing */
+}
+
+static void take_change (void *owner, int fd, uint32_t events)
+{
+    char changes[4096];
+    struct monitors *monitors = owner;
+    (void) events;
+    if (read (fd, changes, sizeof changes) > 0) /* which ones does not matter: all are looked at; more are another event */
+        look (monitors);
+}
+
+/* ---- life ---- */
+
+static void take_edge (void *owner, int fd, uint32_t events)
+{
+    (void) owner;
+    (void) fd;
+    (void) events; /* monitors_turn follows at the end of the pass */
+}
+
+static int watch_folder (struct monitors *monitors, struct err *err)
+{
+    char folder[RUN_PATH_BYTES];
+    run_dir_path (monitors->dir, MONITORS_FOLDER, folder);
+    if (folder_make (folder, 0700, err) < 0)
+        return -1;
+    monitors->inotify_fd = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
+    uint32_t changes = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE; /* CREATE: of a link, as monitor_key.c makes it */
+    if (monitors->inotify_fd < 0 || inotify_add_watch (monitors->inotify_fd, folder, changes) < 0)
+        return err_errno (err, ERR_IO, "folder %s cannot be watched for keys of monitors", folder);
+    return loop_watch (monitors->loop, monitors->inotify_fd, EPOLLIN, take_change, monitors, err);
+}
+
+struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub,
+                                const struct journal *recorded, const struct log *log, struct err *err)
+{
+    struct monitors *monitors = mem_alloc (sizeof *monitors);
+    *monitors = (struct monitors) { .loop = loop, .dir = dir, .hub = hub, .recorded = recorded, .log = log, .inotify_fd = -1 };
+    run_dir_path (dir, "journal.db", monitors->journal_path);
+    if ((monitors->errands = errands_open (loop, err)) == NULL || watch_folder (monitors, err) < 0)
+        goto failed;
+    if (loop_watch (loop, hub_events_fd (hub), EPOLLIN, take_edge, monitors, err) < 0)
+        goto failed;
+    look (monitors);
+    return monitors;
+failed:
+    monitors_close (monitors);
+    return NULL;
+}
+
+void monitors_close (struct monitors *monitors)
+{
+    if (!monitors)
+        return;
+    loop_forget (monitors->loop, hub_events_fd (monitors->hub));
+    if (monitors->inotify_fd >= 0) {
+        loop_forget (monitors->loop, monitors->inotify_fd);
+        close (monitors->inotify_fd);
+    }
+    monitors->look_again = false;
+    errands_close (monitors->errands);
+    journal_reader_close (monitors->journal);
+    mem_free (monitors);
+}

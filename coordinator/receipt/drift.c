@@ -1,0 +1,236 @@
+#include "coordinator/receipt/drift_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct drift_item *drift_add_item (struct drift_work *work)
+{
+    struct drift *out = work->out;
+    if (out->n == work->items_capacity) {
+        work->items_capacity = work->items_capacity ? 2 * work->items_capacity : 16;
+        struct drift_item *items = arena_array (work->arena, work->items_capacity, sizeof (*items));
+        if (out->n)
+            memcpy (items, out->items, out->n * sizeof (*items));
+        out->items = items;
+    }
+    return &out->items[out->n++];
+}
+
+static bool is_finding (const struct drift_item *item)
+{
+    return item->verdict != DRIFT_TOO_FEW && item->verdict != DRIFT_AS_EXPECTED;
+}
+
+static int worst_first (const void *a, const void *b)
+{
+    const struct drift_item *x = a, *y = b;
+    if (is_finding (x) != is_finding (y))
+        return is_finding (x) ? -1 : 1;
+    if (x->severity != y->severity)
+        return x->severity < y->severity ? -1 : 1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    if (x->deviating != y->deviating)
+        return x->deviating < y->deviating ? -1 : 1;
+    return text_compare (x->fact, y->fact);
+}
+
+void drift_items_sort (struct drift *drift)
+{
+    if (drift->n)
+        qsort (drift->items, drift->n, sizeof (*drift->items), worst_first);
+}
+
+/* ---- filling the table ---- */
+
+typedef void take_fn (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
+                      uint32_t n);
+
+static void each_value (struct drift_work *work, bool setup, take_fn *take)
+{
+    struct drift_voice voice = {.arena = work->arena, .query = work->query, .setup = setup};
+    for (uint32_t i = 0; i < work->hosts.n; i++)
+        for (enum drift_section section = 0; section < SECTION_N; section++) {
+            struct drift_vars vars = drift_voice_section (&voice, work->hosts.receipts[i], section);
+            if (vars.n)
+                take (&work->table, section, i, vars.items, vars.n);
+            if (drift_voice_tells (&voice, work->hosts.receipts[i], section))
+                drift_table_tells (&work->table, section, i);
+        }
+}
+
+static void fill_table (struct drift_work *work)
+{
+    drift_table_init (&work->table, work->hosts.n, work->arena);
+    each_value (work, false, drift_table_add);
+    drift_table_close (&work->table);
+    if (drift_table_wants_marks (&work->table))
+        each_value (work, false, drift_table_mark);
+    const bool **tells = arena_array (work->arena, SECTION_N, sizeof (*tells));
+    for (int i = 0; i < SECTION_N; i++)
+        tells[i] = work->table.tells[i];
+    work->out->tells = tells;
+}
+
+/* ---- who said nothing ---- */
+
+static bool said_something (const struct drift_work *work, uint32_t host)
+{
+    const struct host_receipt *receipt = work->hosts.receipts[host];
+    uint32_t at = 0;
+    for (int i = 0; i < SECTION_N; i++)
+        if (work->table.tells[i][host])
+            return true;
+    const struct rung_receipt *rung = receipt ? drift_attempt_next (receipt, work->query, &at, false) : NULL;
+    return rung && rung->outcome == OUTCOME_PASSED; /* a command says nothing, and still did what it was to do */
+}
+
+static bool *find_silent (struct drift_work *work)
+{
+    struct drift *out = work->out;
+    bool *silent = arena_array (work->arena, out->hosts_n, sizeof (*silent));
+    out->silent = arena_array (work->arena, out->hosts_n, sizeof (uint32_t));
+    for (uint32_t i = 0; i < out->hosts_n; i++)
+        if ((silent[i] = !said_something (work, i)))
+            out->silent[out->silent_n++] = i;
+    return silent;
+}
+
+/* A section that fewer than half tell is no duty of the others: compiling ahead of time runs on one host. */
+static void find_silences (struct drift_work *work, const bool *silent)
+{
+    static const char *const words[SECTION_N] = {"facts", "bundle", "policy", "backend"};
+    struct drift *out = work->out;
+    uint32_t reporting = out->hosts_n - out->silent_n;
+    out->silences = arena_array (work->arena, SECTION_N, sizeof (*out->silences));
+    for (int s = 0; s < SECTION_N; s++) {
+        uint32_t told = work->table.tellers[s];
+        if (!words[s] || told == reporting || 2 * told < reporting || told == 0)
+            continue;
+        struct drift_silence *silence = &out->silences[out->silences_n++];
+        *silence =
+            (struct drift_silence){words[s], arena_array (work->arena, reporting - told, sizeof (uint32_t)), 0, told};
+        for (uint32_t i = 0; i < out->hosts_n; i++)
+            if (!silent[i] && !work->table.tells[s][i])
+                silence->hosts[silence->hosts_n++] = i;
+    }
+}
+
+/* ---- the slice's arithmetic ---- */
+
+static int by_finding (const void *a, const void *b)
+{
+    const struct topology_finding *x = a, *y = b;
+    int order = text_compare (x->fact, y->fact);
+    if (order == 0)
+        order = text_compare (x->what, y->what);
+    return order ? order : (x->host > y->host) - (x->host < y->host);
+}
+
+static uint32_t *index_of_rank (const struct drift_work *work, uint32_t *ranks_n)
+{
+    *ranks_n = work->hosts.n ? HOSTS_MAX + 1 : 0;
+    uint32_t *index = arena_array (work->arena, *ranks_n, sizeof (*index));
+    for (uint32_t rank = 0; rank < *ranks_n; rank++)
+        index[rank] = DRIFT_NONE_AT;
+    for (uint32_t i = 0; i < work->hosts.n; i++)
+        if (work->hosts.receipts[i] && work->hosts.receipts[i]->rank < *ranks_n)
+            index[work->hosts.receipts[i]->rank] = i;
+    return index;
+}
+
+static void add_impossible (struct drift_work *work, const struct topology_finding *findings, uint32_t n,
+                            const uint32_t *index, uint32_t ranks_n)
+{
+    struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
+    *group = (struct drift_group){.value = findings->what, .hosts = arena_array (work->arena, n, sizeof (uint32_t))};
+    for (uint32_t i = 0; i < n; i++)
+        if (findings[i].host < ranks_n && index[findings[i].host] != DRIFT_NONE_AT)
+            group->hosts[group->hosts_n++] = index[findings[i].host];
+    if (group->hosts_n == 0)
+        return;
+    struct drift_item *item = drift_add_item (work);
+    *item = (struct drift_item){
+        .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (findings->fact)),
+        .kind = DRIFT_AGREE,
+        .verdict = DRIFT_IMPOSSIBLE,
+        .groups = group,
+        .groups_n = 1,
+        .deviating = group->hosts_n,
+        .next = findings->next,
+    };
+    item->severity = drift_severity_of (item->fact, &item->order);
+    work->out->findings++;
+}
+
+static void judge_topology (struct drift_work *work)
+{
+    const struct topology_findings *found = work->query->topology;
+    uint32_t ranks_n, from = 0;
+    if (!found || found->n == 0 || work->query->rung.len)
+        return;
+    uint32_t *index = index_of_rank (work, &ranks_n);
+    struct topology_finding *sorted = arena_copy (work->arena, found->items, found->n * sizeof (*sorted));
+    qsort (sorted, found->n, sizeof (*sorted), by_finding);
+    for (uint32_t i = 1; i <= found->n; i++)
+        if (i == found->n || !text_equal (sorted[i].fact, sorted[from].fact) ||
+            !text_equal (sorted[i].what, sorted[from].what)) {
+            add_impossible (work, sorted + from, i - from, index, ranks_n);
+            from = i;
+        }
+}
+
+/* ---- all of it ---- */
+
+static void keep_worst (struct drift *out)
+{
+    if (out->findings <= DRIFT_ITEMS_MAX)
+        return;
+    uint32_t over = out->findings - DRIFT_ITEMS_MAX;
+    memmove (&out->items[DRIFT_ITEMS_MAX], &out->items[out->findings], (out->n - out->findings) * sizeof (*out->items));
+    out->findings = DRIFT_ITEMS_MAX;
+    out->n -= over;
+    out->left_out += over;
+}
+
+void drift_find (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
+                 struct drift *out)
+{
+    struct drift_work work = {.query = query, .arena = arena, .out = out};
+    *out = (struct drift){0};
+    drift_hosts_of (receipt, arena, &work.hosts);
+    out->names = work.hosts.names;
+    out->hosts_n = work.hosts.n;
+    fill_table (&work);
+    find_silences (&work, find_silent (&work));
+    drift_facts_judge (&work);
+    if (!query->said_only)
+        drift_measures_judge (&work, receipt);
+    judge_topology (&work);
+    drift_items_sort (out);
+    keep_worst (out);
+}
+
+const struct text *drift_group_hosts (const struct drift *drift, const struct drift_item *item,
+                                      const struct drift_group *group, struct arena *arena)
+{
+    struct text *names = arena_array (arena, group->hosts_n, sizeof (*names));
+    uint32_t n = 0;
+    for (uint32_t i = 0; !group->rest && i < group->hosts_n; i++)
+        names[n++] = drift->names[group->hosts[i]];
+    if (!group->rest)
+        return names;
+    bool *elsewhere = arena_array (arena, drift->hosts_n, sizeof (*elsewhere));
+    for (uint32_t g = 0; g < item->groups_n; g++)
+        for (uint32_t i = 0; !item->groups[g].rest && i < item->groups[g].hosts_n; i++)
+            elsewhere[item->groups[g].hosts[i]] = true;
+    for (uint32_t i = 0; i < drift->hosts_n && n < group->hosts_n; i++)
+        if (drift->tells[item->section][i] && !elsewhere[i])
+            names[n++] = drift->names[i];
+    return names;
+}
+
+bool drift_is_incomplete (const struct drift *drift)
+{
+    return drift->silent_n || drift->silences_n || drift->only_now_n || drift->only_before_n;
+}

@@ -1,0 +1,90 @@
+/* drift_reference.c - which hosts the others are held against: the largest group that agrees in everything. */
+#include "coordinator/receipt/drift_private.h"
+
+#include <stdlib.h>
+
+/* One number a host: equal for hosts that say the same of every settled fact. A fact of which no value is held by half
+ * of the hosts decides nothing, or a serial number would make every host a group of its own. */
+static uint64_t *signatures (const struct drift_work *work, const struct drift_candidate *candidates, uint32_t n)
+{
+    const struct drift_table *table = &work->table;
+    uint64_t *of = arena_array (work->arena, table->hosts_n, sizeof (*of));
+    for (uint32_t c = 0; c < n; c++) {
+        const struct drift_fact *fact = &table->facts[candidates[c].fact];
+        if (!candidates[c].settled)
+            continue;
+        for (uint32_t i = fact->sightings; i < fact->sightings + fact->sightings_n; i++) {
+            uint32_t value = table->values[table->seen[i].value].same_as;
+            if (value != table->values[fact->first].same_as)
+                of[table->seen[i].host] += drift_mix (table->values[value].hash);
+        }
+        for (uint32_t host = 0; fact->missing != DRIFT_NONE_AT && host < table->hosts_n; host++)
+            if (drift_table_lacks (table, fact, host))
+                of[host] += drift_mix (fact->hash + 1);
+    }
+    return of;
+}
+
+/* Hosts that told nothing at all, or nothing of what most told, agree with nobody. */
+static bool *eligible (const struct drift_work *work)
+{
+    const struct drift *out = work->out;
+    bool *may = arena_array (work->arena, out->hosts_n, sizeof (*may));
+    for (uint32_t i = 0; i < out->hosts_n; i++)
+        may[i] = true;
+    for (uint32_t i = 0; i < out->silent_n; i++)
+        may[out->silent[i]] = false;
+    for (uint32_t s = 0; s < out->silences_n; s++)
+        for (uint32_t i = 0; i < out->silences[s].hosts_n; i++)
+            may[out->silences[s].hosts[i]] = false;
+    return may;
+}
+
+struct crowd {
+    uint64_t signature;
+    uint32_t hosts_n, first;
+};
+
+static struct crowd *crowd_of (struct crowd *crowds, uint32_t mask, uint64_t signature)
+{
+    uint32_t at = (uint32_t)drift_mix (signature) & mask;
+    while (crowds[at].hosts_n && crowds[at].signature != signature)
+        at = (at + 1) & mask;
+    return &crowds[at];
+}
+
+static uint32_t table_size (uint32_t n)
+{
+    uint32_t size = 16;
+    while (size < 2 * n)
+        size *= 2;
+    return size;
+}
+
+void drift_reference_choose (struct drift_work *work, const struct drift_candidate *candidates, uint32_t n)
+{
+    struct drift *out = work->out;
+    uint64_t *of = signatures (work, candidates, n);
+    bool *may = eligible (work);
+    uint32_t size = table_size (out->hosts_n);
+    struct crowd *crowds = arena_array (work->arena, size, sizeof (*crowds)), *best = NULL;
+    for (uint32_t i = 0; i < out->hosts_n; i++) {
+        if (!may[i])
+            continue;
+        struct crowd *crowd = crowd_of (crowds, size - 1, of[i]);
+        if (crowd->hosts_n++ == 0)
+            *crowd = (struct crowd){of[i], 1, i};
+    }
+    for (uint32_t i = 0; i < size; i++) {
+        struct crowd *crowd = &crowds[i];
+        if (!crowd->hosts_n || (best && crowd->hosts_n < best->hosts_n))
+            continue;
+        out->tie = best && crowd->hosts_n == best->hosts_n;
+        if (!out->tie || crowd->first < best->first)
+            best = crowd;
+    }
+    out->reference = arena_array (work->arena, best ? best->hosts_n : 0, sizeof (uint32_t));
+    for (uint32_t i = 0; best && i < out->hosts_n; i++)
+        if (may[i] && of[i] == best->signature)
+            out->reference[out->reference_n++] = i;
+}

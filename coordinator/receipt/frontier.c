@@ -1,0 +1,88 @@
+#include "coordinator/receipt/frontier.h"
+
+const struct rung_receipt *frontier_latest (const struct host_receipt *host, struct text rung, enum pass pass)
+{
+    const struct rung_receipt *latest = NULL;
+    for (uint32_t i = 0; i < host->rungs.n; i++) {
+        const struct rung_receipt *at = &host->rungs.items[i];
+        if (at->purpose == PURPOSE_ISOLATION) /* a part of the slice, to see who is at fault: it is no rung */
+            continue;
+        if (at->pass == pass && text_equal (at->rung, rung) && (latest == NULL || at->attempt > latest->attempt))
+            latest = at;
+    }
+    return latest;
+}
+
+enum outcome frontier_rung (const struct host_receipt *host, struct text rung)
+{
+    enum outcome worst = OUTCOME_NONE;
+    bool warmed = frontier_latest (host, rung, PASS_RESTORED) != NULL; /* then a cold pass had passed, if not by this host */
+    for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
+        const struct rung_receipt *latest = frontier_latest (host, rung, pass);
+        if (latest && !(warmed && pass == PASS_COLD))
+            worst = outcome_worst (worst, latest->outcome);
+    }
+    return worst == OUTCOME_NONE ? OUTCOME_NOT_REACHED : worst;
+}
+
+/* A rung that was reached says more than all those that were not. */
+static enum outcome worst_reached (enum outcome a, enum outcome b)
+{
+    if (a == OUTCOME_NOT_REACHED || a == OUTCOME_NONE)
+        return b;
+    return b == OUTCOME_NOT_REACHED ? a : outcome_worst (a, b);
+}
+
+enum outcome frontier_host (const struct header *header, const struct host_receipt *host)
+{
+    enum outcome worst = OUTCOME_NOT_REACHED;
+    for (uint32_t i = 0; i < header->rungs.n; i++)
+        worst = worst_reached (worst, frontier_rung (host, header->rungs.items[i]));
+    return worst;
+}
+
+static void frontier_add (struct frontier *frontier, uint32_t rung, enum outcome outcome)
+{
+    if (outcome == OUTCOME_NOT_REACHED)
+        return;
+    if (outcome != OUTCOME_PASSED) {
+        if (frontier->next_failing < 0)
+            frontier->next_failing = (int) rung;
+        return;
+    }
+    if (frontier->first_passing < 0)
+        frontier->first_passing = (int) rung;
+    frontier->highest_passing = (int) rung;
+}
+
+struct frontier frontier_of_host (const struct header *header, const struct host_receipt *host)
+{
+    struct frontier frontier = { -1, -1, -1 };
+    for (uint32_t i = 0; i < header->rungs.n; i++)
+        frontier_add (&frontier, i, frontier_rung (host, header->rungs.items[i]));
+    return frontier;
+}
+
+static enum outcome rung_over_hosts (const struct slice_receipt *receipt, struct text rung)
+{
+    enum outcome worst = OUTCOME_NOT_REACHED;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        worst = worst_reached (worst, frontier_rung (&receipt->hosts.items[i], rung));
+    return worst;
+}
+
+struct frontier frontier_of_slice (const struct header *header, const struct slice_receipt *receipt)
+{
+    struct frontier frontier = { -1, -1, -1 };
+    for (uint32_t i = 0; i < header->rungs.n; i++)
+        frontier_add (&frontier, i, rung_over_hosts (receipt, header->rungs.items[i]));
+    return frontier;
+}
+
+enum outcome frontier_outcome (const struct header *header, const struct slice_receipt *receipt)
+{
+    enum outcome worst = OUTCOME_NOT_REACHED;
+    for (uint32_t i = 0; i < header->rungs.n; i++)
+        worst = worst_reached (worst, rung_over_hosts (receipt, header->rungs.items[i]));
+    return worst;
+}

@@ -1,0 +1,151 @@
+#include "coordinator/receipt/measures.h"
+
+#include <string.h>
+
+#include "coordinator/receipt/launch_signature.h"
+
+enum { LAUNCHES_MAX = 4096, PINS_SHOWN_BYTES = 12 };
+
+struct measures {
+    struct arena arena;
+    struct plan plan;
+    struct text run;
+    bool isolating;         /* the running pass is no launch of the ladder */
+    struct measure now;     /* of the running pass */
+    struct measure *items;
+    uint32_t n;
+};
+
+struct measures *measures_create (void)
+{
+    struct measures *measures = mem_alloc (sizeof (*measures));
+    *measures = (struct measures) { .n = 0 };
+    return measures;
+}
+
+void measures_destroy (struct measures *measures)
+{
+    arena_release (&measures->arena);
+    mem_free (measures);
+}
+
+struct measure_list measures_take (const struct measures *measures)
+{
+    return (struct measure_list) { measures->items, measures->n };
+}
+
+static void raise (uint64_t *most, uint64_t value)
+{
+    if (value > *most)
+        *most = value;
+}
+
+static void begin (struct measures *measures, const struct fact_pass_began *began)
+{
+    const struct plan *plan = &measures->plan;
+    struct arena *arena = &measures->arena;
+    measures->isolating = began->purpose == PURPOSE_ISOLATION;
+    measures->now = (struct measure) { 0 };
+    if (began->key.rung >= plan->rungs.n)
+        return;
+    const struct rung *rung = &plan->rungs.items[began->key.rung];
+    measures->now = (struct measure) {
+        .signature = launch_signature (plan, rung, arena), .shape = launch_shape (plan, rung, arena), .rung = rung->id,
+        .slice = plan->slice, .run = measures->run, .pass = began->key.pass, .hosts = began->hosts.n,
+    };
+    struct text sha256 = text_clip (plan->pins.file.sha256, PINS_SHOWN_BYTES);
+    if (plan->pins.name.len)
+        measures->now.pins = text_format (arena, "%.*s %.*s", TEXT_ARG (plan->pins.name), TEXT_ARG (sha256));
+}
+
+/* All that comes before the program runs first. */
+static uint64_t start_of (const struct result *result)
+{
+    uint64_t sum_ms = 0;
+    for (uint32_t i = 0; i < result->phases.n && !text_is (result->phases.items[i].name, "run"); i++)
+        sum_ms += result->phases.items[i].value;
+    return sum_ms;
+}
+
+static void add_host (struct measure *now, const struct result *result)
+{
+    raise (&now->predicted_bytes, result->predicted_bytes);
+    raise (&now->device_peak_bytes, result->device_peak_bytes);
+    raise (&now->host_peak_bytes, result->peak_bytes);
+    raise (&now->start_ms, start_of (result));
+    raise (&now->duration_ms, result->duration_ms);
+}
+
+static const struct signature *signature_of (const struct plan *plan, struct text id)
+{
+    for (uint32_t i = 0; i < plan->signatures.n && id.len; i++)
+        if (text_equal (plan->signatures.items[i].id, id))
+            return &plan->signatures.items[i];
+    return NULL;
+}
+
+/* What will fail again: recognised, neither of a kind that passes by itself nor printed by working programs too, and owned
+ * by what the signature is made of. */
+static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
+{
+    const struct signature *known = signature_of (plan, verdict->signature);
+    if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer || known->noise)
+        return false;
+    return known->memory || verdict->layer == LAYER_COMPILER || verdict->layer == LAYER_PROGRAM || verdict->layer == LAYER_BUNDLE ||
+           verdict->layer == LAYER_POLICY;
+}
+
+/* "exit status 1" tells nobody what to change: then the line that decided it stands behind it. */
+static struct text cause_of (const struct plan *plan, const struct verdict *verdict, struct arena *arena)
+{
+    const struct signature *known = signature_of (plan, verdict->signature);
+    struct text line = verdict->evidence, cause = verdict->cause;
+    const char *end = line.len ? memchr (line.ptr, '\n', line.len) : NULL;
+    line.len = end ? (uint32_t) (end - line.ptr) : line.len;
+    if (known && line.len && !text_find (cause, known->text, NULL))
+        cause = text_format (arena, "%.*s: %.*s", TEXT_ARG (cause), TEXT_ARG (line));
+    return text_copy (arena, text_clip (cause, SENTENCE_MAX_BYTES));
+}
+
+static void blame (struct measures *measures, struct measure *now, const struct fact_pass_ended *ended)
+{
+    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+        const struct verdict *verdict = &ended->verdicts.items[i];
+        if (verdict->outcome == OUTCOME_CASCADE || now->cause.len)
+            continue;
+        now->layer = verdict->layer;
+        now->failure = text_copy (&measures->arena, verdict->signature);
+        now->cause = cause_of (&measures->plan, verdict, &measures->arena);
+        now->bad = would_fail_again (&measures->plan, verdict);
+    }
+}
+
+static void end (struct measures *measures, const struct fact *fact)
+{
+    struct measure *now = &measures->now;
+    if (measures->isolating || !now->signature.len || measures->n == LAUNCHES_MAX)
+        return;
+    now->outcome = fact->of.pass_ended.outcome;
+    now->wall_ms = fact->wall_ms;
+    blame (measures, now, &fact->of.pass_ended);
+    if (!measures->items)
+        measures->items = arena_array (&measures->arena, LAUNCHES_MAX, sizeof (*measures->items));
+    measures->items[measures->n++] = *now;
+}
+
+static void open_run (struct measures *measures, const struct fact_run_opened *opened)
+{
+    record_copy (&plan_record, &measures->plan, &opened->plan, &measures->arena);
+    measures->run = text_copy (&measures->arena, opened->run);
+}
+
+void measures_apply (struct measures *measures, const struct fact *fact)
+{
+    switch (fact->kind) {
+    case FACT_RUN_OPENED: open_run (measures, &fact->of.run_opened); break;
+    case FACT_PASS_BEGAN: begin (measures, &fact->of.pass_began); break;
+    case FACT_ATTEMPT_ENDED: add_host (&measures->now, &fact->of.attempt_ended.result); break;
+    case FACT_PASS_ENDED: end (measures, fact); break;
+    default: break;
+    }
+}

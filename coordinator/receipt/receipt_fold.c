@@ -1,0 +1,412 @@
+#include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/bundle_rules.h"
+#include "coordinator/receipt/receipt_fold_private.h"
+
+#include <string.h>
+
+#include "common/model/secret.h"
+#include "coordinator/receipt/merge.h"
+
+enum { EVIDENCE_BYTES = 1024 };
+
+struct receipt_fold *receipt_fold_create (void)
+{
+    return mem_alloc (sizeof (struct receipt_fold));
+}
+
+static void host_fold_release (struct host_fold *host)
+{
+    struct growing *lists[] = { &host->bundle, &host->observed, &host->facts, &host->notes, &host->rungs, &host->open };
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
+        mem_free (lists[i]->items);
+}
+
+void receipt_fold_destroy (struct receipt_fold *fold)
+{
+    if (fold == NULL)
+        return;
+    for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
+        host_fold_release (&fold->hosts[i]);
+    struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries, &fold->violations,
+                                &fold->retries, &fold->judged };
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
+        mem_free (lists[i]->items);
+    arena_release (&fold->arena);
+    mem_free (fold);
+}
+
+void *receipt_grow (struct growing *list, size_t item_bytes)
+{
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 8;
+        list->items = mem_grow (list->items, list->capacity, item_bytes);
+    }
+    void *item = (char *) list->items + (size_t) list->n++ * item_bytes;
+    memset (item, 0, item_bytes);
+    return item;
+}
+
+struct text receipt_keep (struct receipt_fold *fold, struct text text)
+{
+    return text_copy (&fold->arena, text);
+}
+
+/* The last word on a name counts. */
+static void keep_var (struct receipt_fold *fold, struct growing *list, const struct var *var)
+{
+    struct var *vars = list->items;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (vars[i].name, var->name)) {
+            vars[i].value = receipt_keep (fold, var->value);
+            return;
+        }
+    *(struct var *) receipt_grow (list, sizeof (struct var)) = (struct var) { receipt_keep (fold, var->name), receipt_keep (fold, var->value) };
+}
+
+/* ---- one kind of fact each ---- */
+
+static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
+{
+    const struct fact_run_opened *opened = &fact->of.run_opened;
+    record_copy (&plan_record, &fold->plan, &opened->plan, &fold->arena);
+    const struct plan *plan = &fold->plan;
+    fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
+    struct header *header = &fold->header;
+    *header = (struct header) {
+        .run = receipt_keep (fold, opened->run), .slice = plan->slice, .ladder = plan->ladder, .version = receipt_keep (fold, opened->version),
+        .mesh = plan->mesh, .cache_mode = text_of (names_of (&cache_mode_names, plan->cache.mode)),
+        .cache_writer = plan->cache.writer, .began_wall_ms = fact->wall_ms, .cache_trust = plan->cache.trust,
+    };
+    header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
+    header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));
+    for (header->rungs.n = 0; header->rungs.n < plan->rungs.n; header->rungs.n++)
+        header->rungs.items[header->rungs.n] = plan->rungs.items[header->rungs.n].id;
+    for (header->hosts.n = 0; header->hosts.n < plan->hosts.n; header->hosts.n++)
+        header->hosts.items[header->hosts.n] = plan->hosts.items[header->hosts.n].name;
+}
+
+struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
+{
+    return host < fold->plan.hosts.n ? fold->plan.hosts.items[host].name : (struct text) { 0 };
+}
+
+struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
+{
+    return rung < fold->plan.rungs.n ? fold->plan.rungs.items[rung].id : (struct text) { 0 };
+}
+
+void receipt_recover (struct receipt_fold *fold, struct text what)
+{
+    struct recovery *recovery = receipt_grow (&fold->recoveries, sizeof (*recovery));
+    *recovery = (struct recovery) { fold->header.run, what };
+}
+
+static void fold_joined (struct receipt_fold *fold, const struct fact_host_joined *joined)
+{
+    struct host_fold *host = &fold->hosts[joined->host];
+    if (host->joined)
+        receipt_recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)", TEXT_ARG (fold->plan.hosts.items[joined->host].name),
+                                    (unsigned long long) joined->session));
+    host->joined = true;
+    host->lost = false;
+}
+
+static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
+{
+    receipt_recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s", TEXT_ARG (fold->plan.hosts.items[lost->host].name),
+                                TEXT_ARG (lost->why)));
+    fold->hosts[lost->host].lost = true;
+    fold->hosts[lost->host].lost_why = receipt_keep (fold, lost->why);
+}
+
+static struct text restore_method (const struct result *result)
+{
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        if (text_is (result->notes.items[i].source, "environment"))
+            return result->notes.items[i].text;
+    return (struct text) { 0 };
+}
+
+static struct text bundle_value (const struct result *result, const char *name)
+{
+    for (uint32_t i = 0; i < result->bundle.n; i++)
+        if (text_is (result->bundle.items[i].name, name))
+            return result->bundle.items[i].value;
+    return (struct text) { 0 };
+}
+
+static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    struct note note;
+    if (result->done && bundle_rules_note (&fold->plan, &result->bundle, &fold->arena, &note))
+        *(struct note *) receipt_grow (&host->notes, sizeof note) = note;
+}
+
+static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    const struct pins *pins = &fold->plan.pins;
+    const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
+    if (!text_is (rung->builtin, "restore"))
+        return;
+    host->setup = (struct setup) {
+        .pins = pins->name, .pins_sha256 = pins->file.sha256, .script_sha256 = pins->setup.sha256,
+        .restore_method = receipt_keep (fold, restore_method (result)), .python = receipt_keep (fold, bundle_value (result, "python")),
+        .environment = receipt_keep (fold, bundle_value (result, "fingerprint")),
+    };
+    note_bundle (fold, host, result);
+}
+
+static void fold_evidence (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    var_list seen = secret_hidden_all (&fold->arena, &result->policy);
+    for (uint32_t i = 0; i < result->bundle.n; i++)
+        keep_var (fold, &host->bundle, &result->bundle.items[i]);
+    for (uint32_t i = 0; i < seen.n; i++)
+        keep_var (fold, &host->observed, &seen.items[i]);
+    for (uint32_t i = 0; i < result->facts.n; i++)
+        keep_var (fold, &host->facts, &result->facts.items[i]);
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        record_copy (&note_record, receipt_grow (&host->notes, sizeof (struct note)), &result->notes.items[i], &fold->arena);
+    if (result->backend.platform.len)
+        record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
+    fold_setup (fold, host, result);
+}
+
+static struct text last_bytes (struct text text, uint32_t bytes)
+{
+    if (text.len <= bytes)
+        return text;
+    text.ptr += text.len - bytes;
+    text.len = bytes;
+    while (text.len && ((unsigned char) *text.ptr & 0xC0) == 0x80) { /* not into the middle of a character */
+        text.ptr++;
+        text.len--;
+    }
+    return text;
+}
+
+static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
+{
+    *(struct attempt_key *) receipt_grow (&host->open, sizeof (*key)) = *key;
+    return receipt_grow (&host->rungs, sizeof (struct rung_receipt));
+}
+
+static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
+{
+    const struct result *result = &ended->result;
+    struct host_fold *host = &fold->hosts[ended->host];
+    struct rung_receipt *rung = add_rung (host, &result->key);
+    *rung = (struct rung_receipt) {
+        .rung = fold->plan.rungs.items[result->key.rung].id, .pass = result->key.pass, .attempt = result->key.attempt,
+        .duration_ms = result->duration_ms, .phase = receipt_keep (fold, result->phase),
+        .output_bytes = result->output_bytes, .dropped_bytes = result->dropped_bytes, .strays = result->strays,
+        .bad_lines = result->bad_lines, .cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
+    };
+    RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
+    receipt_fold_view (fold, rung, result);
+    rung->purpose = receipt_fold_purpose (fold, &result->key);
+    receipt_fold_history (fold, host, rung);
+    receipt_fold_measured (fold, rung, result);
+    if (rung->purpose != PURPOSE_ISOLATION) /* what a part of the slice shows is about that part */
+        fold_evidence (fold, host, result);
+}
+
+struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
+{
+    const struct attempt_key *keys = fold->hosts[host].open.items;
+    struct rung_receipt *rungs = fold->hosts[host].rungs.items;
+    for (uint32_t i = fold->hosts[host].rungs.n; i > 0; i--)
+        if (attempt_key_equal (&keys[i - 1], key))
+            return &rungs[i - 1];
+    return NULL;
+}
+
+static void pass_rung (struct rung_receipt *rung)
+{
+    rung->outcome = OUTCOME_PASSED;
+    rung->cause = (struct cause) { 0 };
+    rung->cache = rung->pass == PASS_COLD ? TEXT_LIT ("cold") : rung->pass == PASS_RESTORED ? TEXT_LIT ("restored") : (struct text) { 0 };
+}
+
+static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
+{
+    struct rung_receipt *rung = verdict->host < fold->plan.hosts.n ? receipt_rung_of (fold, verdict->host, key) : NULL;
+    if (rung == NULL)
+        return;
+    rung->outcome = verdict->outcome;
+    rung->cache = receipt_keep (fold, verdict->cache);
+    rung->cause.layer = verdict->layer;
+    rung->cause.signature = receipt_keep (fold, verdict->signature);
+    rung->cause.text = receipt_keep (fold, verdict->cause);
+    rung->cause.next = receipt_keep (fold, verdict->next);
+    if (verdict->evidence.len)
+        rung->cause.evidence = receipt_keep (fold, verdict->evidence);
+}
+
+static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
+{
+    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+        struct rung_receipt *rung = receipt_rung_of (fold, i, &ended->key);
+        if (rung)
+            pass_rung (rung);
+    }
+    for (uint32_t i = 0; i < ended->verdicts.n; i++)
+        fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
+    struct rung_time *time = receipt_grow (&fold->times, sizeof (*time));
+    *time = (struct rung_time) { fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass, ended->key.attempt,
+                                 ended->duration_ms };
+    if (ended->outcome == OUTCOME_PASSED && receipt_fold_purpose (fold, &ended->key) != PURPOSE_ISOLATION)
+        fold->next_rung = ended->key.rung + (ended->key.pass != PASS_COLD);
+}
+
+static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
+{
+    receipt_recover (fold, text_format (&fold->arena, "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
+                                TEXT_ARG (fold->plan.hosts.items[seen->host].name),
+                                TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id), names_of (&pass_names, seen->key.pass),
+                                seen->key.attempt, receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
+}
+
+/* Who has no attempt at the rung that the run ends for stands there as the run does, with the reason. */
+static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome, const struct cause *cause)
+{
+    struct attempt_key key = { fold->next_rung, PASS_ONCE, 0 };
+    struct text id = fold->plan.rungs.items[key.rung].id;
+    const struct rung_receipt *tried = host->rungs.items;
+    for (uint32_t i = 0; i < host->rungs.n; i++)
+        if (text_equal (tried[i].rung, id))
+            return;
+    *add_rung (host, &key) = (struct rung_receipt) { .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
+}
+
+/* Hosts that were lost before the rung began, or a launch that is known bad: why the run ends, and nothing ran. */
+static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, bool cancelled)
+{
+    struct text known_bad = cancelled ? (struct text) { 0 } : fold->plan.rungs.items[fold->next_rung].known_bad;
+    struct cause launch = { .layer = LAYER_PROGRAM, .text = known_bad, .next = TEXT_LIT ("change what failed there, or run with --again") };
+    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+        struct cause lost = { .layer = LAYER_HOST, .text = fold->hosts[i].lost_why, .next = blame_next_of_lost (fold->plan.launcher) };
+        if (fold->hosts[i].lost)
+            fold_untried (fold, &fold->hosts[i], outcome, &lost);
+        else if (known_bad.len)
+            fold_untried (fold, &fold->hosts[i], outcome, &launch);
+    }
+}
+
+enum { EXIT_STATUS_CANCELLED = 130 };
+
+static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
+{
+    enum outcome outcome = fact->of.run_ended.outcome;
+    bool unheard = outcome == OUTCOME_COULD_NOT_RUN || outcome == OUTCOME_NO_REPORT;
+    if (unheard && fold->next_rung < fold->plan.rungs.n)
+        fold_all_untried (fold, outcome, fact->of.run_ended.exit_status == EXIT_STATUS_CANCELLED);
+    fold->header.sentence = receipt_keep (fold, fact->of.run_ended.sentence);
+    fold->header.exit_status = fact->of.run_ended.exit_status;
+    fold->header.ended_wall_ms = fact->wall_ms;
+}
+
+void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
+{
+    switch (fact->kind) {
+    case FACT_RUN_OPENED: fold_opened (fold, fact); break;
+    case FACT_EPOCH_BEGAN:
+        if (fact->of.epoch_began.epoch > 1)
+            receipt_recover (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
+                                        (unsigned long long) fact->of.epoch_began.epoch));
+        break;
+    case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
+    case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
+    case FACT_GENERATION_ADOPTED: receipt_fold_generation (fold, &fact->of.generation, true); break;
+    case FACT_GENERATION_PUBLISHED: receipt_fold_generation (fold, &fact->of.generation, false); break;
+    case FACT_GENERATION_DROPPED: receipt_fold_dropped (fold, &fact->of.generation_dropped); break;
+    case FACT_LEASE_LOST: receipt_fold_lease_lost (fold, &fact->of.lease_lost); break;
+    case FACT_CACHE_VIOLATED: receipt_fold_violated (fold, fact); break;
+    case FACT_PASS_BEGAN: receipt_fold_began (fold, &fact->of.pass_began); break;
+    case FACT_RETRY_PLANNED: receipt_fold_retry (fold, fact); break;
+    case FACT_SUSPECTS_NAMED: receipt_fold_suspects (fold, &fact->of.suspects_named); break;
+    case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
+    case FACT_METRIC_JUDGED: receipt_fold_metric (fold, &fact->of.metric_judged); break;
+    case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
+    case FACT_CONFLICT_SEEN: fold_conflict (fold, &fact->of.conflict_seen); break;
+    case FACT_RUN_ENDED: fold_run_ended (fold, fact); break;
+    default: break; /* what the receipt does not tell */
+    }
+}
+
+/* ---- taking the receipt ---- */
+
+const struct plan *receipt_fold_plan (const struct receipt_fold *fold)
+{
+    return &fold->plan;
+}
+
+static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena *arena, struct host_receipt *out)
+{
+    const struct host_fold *host = &fold->hosts[i];
+    const struct profile *profile = &fold->plan.profile;
+    *out = (struct host_receipt) { .run = fold->header.run, .host = fold->plan.hosts.items[i].name, .rank = i, .setup = host->setup };
+    out->bundle.items = host->bundle.items;
+    out->bundle.n = host->bundle.n;
+    out->policy.profile = profile->name;
+    out->policy.launched = secret_hidden_all (arena, &profile->env); /* receipts are handed on */
+    out->policy.observed.items = host->observed.items;
+    out->policy.observed.n = host->observed.n;
+    out->backend.requested = profile->backend;
+    out->backend.observed = host->backend;
+    out->facts.items = host->facts.items;
+    out->facts.n = host->facts.n;
+    out->notes.items = host->notes.items;
+    out->notes.n = host->notes.n;
+    out->rungs.items = arena_copy (arena, host->rungs.items, host->rungs.n * sizeof (struct rung_receipt));
+    out->rungs.n = host->rungs.n;
+}
+
+static void *copy_items (const struct growing *list, size_t item_bytes, struct arena *arena)
+{
+    return arena_copy (arena, list->items, list->n * item_bytes); /* sorted by the taker: the fold keeps its own order */
+}
+
+static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct arena *arena, struct slice_receipt *out)
+{
+    struct recovery *all = arena_array (arena, (size_t) out->recoveries.n + 1, sizeof (*all));
+    for (uint32_t i = 0; i < out->recoveries.n; i++)
+        all[i] = out->recoveries.items[i];
+    out->recoveries.items = all;
+    if (out->recoveries.n == RECEIPT_LISTED_MAX) { /* its place */
+        out->recoveries.n--;
+        n++;
+    }
+    all[out->recoveries.n++] = (struct recovery) {
+        fold->header.run, text_format (arena, "%llu more entries are left out of this receipt, whose lists are full: the run's journal has them",
+                                       (unsigned long long) n) };
+}
+
+void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out)
+{
+    *out = (struct slice_receipt) { 0 };
+    if (fold->hosts == NULL)
+        return;
+    out->headers.items = arena_copy (arena, &fold->header, sizeof (fold->header));
+    out->headers.n = 1;
+    out->hosts.items = arena_array (arena, fold->plan.hosts.n, sizeof (struct host_receipt));
+    for (out->hosts.n = 0; out->hosts.n < fold->plan.hosts.n; out->hosts.n++)
+        take_host (fold, out->hosts.n, arena, &out->hosts.items[out->hosts.n]);
+    out->times.items = copy_items (&fold->times, sizeof (struct rung_time), arena);
+    out->times.n = fold->times.n;
+    out->reductions.items = copy_items (&fold->reductions, sizeof (struct reduction_receipt), arena);
+    out->reductions.n = fold->reductions.n;
+    out->generations.items = copy_items (&fold->generations, sizeof (struct generation_receipt), arena);
+    out->generations.n = fold->generations.n;
+    out->recoveries.items = copy_items (&fold->recoveries, sizeof (struct recovery), arena);
+    out->recoveries.n = fold->recoveries.n;
+    out->violations.items = copy_items (&fold->violations, sizeof (struct violation_receipt), arena);
+    out->violations.n = fold->violations.n;
+    uint64_t left_out = record_fit (&slice_receipt_record, out);
+    if (left_out > 0)
+        say_left_out (fold, left_out, arena, out);
+    merge_normalise (out);
+}

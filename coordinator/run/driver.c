@@ -1,0 +1,399 @@
+#include "coordinator/run/driver_private.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+
+enum { SETTLE_LOOK_MS = 100 };
+
+bool driver_by_ticket (const struct plan *plan)
+{
+    return plan->launcher == LAUNCHER_JOIN && plan->start.control_port != 0;
+}
+
+static void raw_run_id (const char *hex, char raw[RUN_ID_BYTES])
+{
+    for (size_t i = 0; i < RUN_ID_BYTES; i++) {
+        unsigned byte = 0;
+        sscanf (hex + 2 * i, "%2x", &byte);
+        raw[i] = (char) byte;
+    }
+}
+
+static struct driver *driver_create (struct loop *loop, const struct driver_options *options)
+{
+    struct driver *driver = mem_alloc (sizeof (*driver));
+    driver->options = *options;
+    driver->dir = *options->dir;
+    driver->loop = loop;
+    driver->coord = coord_create ();
+    driver->now_ms = clock_boot_ms ();
+    outbox_init (&driver->outbox);
+    buf_init (&driver->frame, FACT_MAX_BYTES);
+    raw_run_id (driver->dir.id, driver->run_raw);
+    return driver;
+}
+
+static int open_monitor_key (struct driver *driver, struct err *err)
+{
+    struct link_keys keys;
+    char path[RUN_PATH_BYTES];
+    run_dir_path (&driver->dir, "monitor.key", path);
+    if (access (path, F_OK) != 0) {
+        link_keys_make (&keys);
+        if (link_keys_save (&keys, path, err) < 0)
+            return -1;
+    } else if (link_keys_load (&keys, path, err) < 0) {
+        return -1;
+    }
+    return hub_admit_monitor (driver->hub, text_of (keys.public_key), err);
+}
+
+static void take_edge (void *owner, int fd, uint32_t events)
+{
+    (void) owner;
+    (void) fd;
+    (void) events; /* driver_each_pass follows at the end of the pass */
+}
+
+static int open_hub (struct driver *driver, const struct link_keys *keys, struct run_hub *at, struct err *err)
+{
+    struct hub_options options = {
+        .address = at->address,
+        .control_port = at->control_port,
+        .bulk_port = at->bulk_port,
+        .events_port = at->events_port,
+        .keys = keys,
+        .hosts = coord_plan (driver->coord)->hosts.n,
+        .control_bytes_max = MSG_MAX_BYTES,
+        .bulk_bytes_max = MSG_MAX_BYTES,
+    };
+    if ((driver->hub = hub_open (&options, err)) == NULL)
+        return -1;
+    at->control_port = hub_port (driver->hub, LINK_CONTROL);
+    at->bulk_port = hub_port (driver->hub, LINK_BULK);
+    at->events_port = hub_events_port (driver->hub);
+    memcpy (at->public_key, keys->public_key, sizeof (at->public_key));
+    if (run_hub_save (&driver->dir, at, err) < 0 || open_monitor_key (driver, err) < 0)
+        return -1;
+    if (loop_watch (driver->loop, hub_fd (driver->hub, LINK_CONTROL), EPOLLIN, take_edge, driver, err) < 0)
+        return -1;
+    return loop_watch (driver->loop, hub_fd (driver->hub, LINK_BULK), EPOLLIN, take_edge, driver, err);
+}
+
+static void open_launch (struct driver *driver, const struct run_hub *at)
+{
+    const struct plan *plan = coord_plan (driver->coord);
+    if (plan->launcher == LAUNCHER_JOIN)
+        return;
+    char reach[NAME_MAX_BYTES + 1]; /* empty: each courier finds it */
+    if (plan->launcher == LAUNCHER_LOCAL)
+        snprintf (reach, sizeof (reach), "%s", at->address);
+    else
+        snprintf (reach, sizeof (reach), "%.*s", TEXT_ARG (plan->start.address));
+    struct launch_options options = {
+        .launcher = plan->launcher,
+        .start = &plan->start,
+        .worker_path = driver->options.worker_path,
+        .courier_path = driver->options.courier_path,
+        .bundle_path = driver->options.bundle_path,
+        .run_id_hex = driver->dir.id,
+        .hub_address = reach,
+        .control_port = at->control_port,
+        .bulk_port = at->bulk_port,
+        .hub_public_key = at->public_key,
+        .keyed = driver_worker_keyed,
+        .step = driver_worker_stepped,
+        .found = driver_worker_found,
+        .exited = driver_worker_exited,
+        .owner = driver,
+    };
+    driver->launch = launch_open (driver->loop, &options);
+}
+
+/* Everything that a new and a resumed run share, once the plan is known. */
+static int open_rest (struct driver *driver, const struct link_keys *keys, struct run_hub *at, struct err *err)
+{
+    const struct plan *plan = coord_plan (driver->coord);
+    driver->own_seq = mem_array (plan->hosts.n, sizeof (*driver->own_seq));
+    driver->alive = mem_array (plan->hosts.n, sizeof (*driver->alive));
+    driver->refused = mem_array (plan->hosts.n, sizeof (*driver->refused));
+    driver->speakers = mem_array (plan->hosts.n, sizeof (*driver->speakers));
+    if ((driver->errands = errands_open (driver->loop, err)) == NULL ||
+        (driver->log_errands = errands_open (driver->loop, err)) == NULL)
+        return -1;
+    driver->logs = log_store_open (&driver->dir, plan, driver->log_errands);
+    if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver, err)) == NULL)
+        return -1;
+    if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_take_durable, driver, err) < 0)
+        return -1;
+    if (open_hub (driver, keys, at, err) < 0)
+        return -1;
+    open_launch (driver, at);
+    driver->monitors = monitors_open (driver->loop, &driver->dir, driver->hub, driver->journal, driver->options.log,
+                                      err);
+    if (driver->monitors == NULL)
+        return -1;
+    loop_each_pass (driver->loop, driver_each_pass, driver);
+    return 0;
+}
+
+static void begin (struct driver *driver)
+{
+    driver_take_outbox (driver);
+    driver_release_held (driver);
+}
+
+static void choose_binding (const struct plan *plan, const struct driver_options *options, struct run_hub *at)
+{
+    bool everywhere = plan->launcher == LAUNCHER_SSH || plan->launcher == LAUNCHER_SLURM || driver_by_ticket (plan);
+    const char *usual = options->address ? options->address : everywhere ? "0.0.0.0" : "127.0.0.1";
+    struct text listen = plan->start.listen.len ? plan->start.listen : text_of (usual);
+    snprintf (at->address, sizeof (at->address), "%.*s", TEXT_ARG (listen));
+    run_hub_reach (at, plan->start.address);
+    at->control_port = (uint16_t) plan->start.control_port;
+    at->bulk_port = (uint16_t) plan->start.bulk_port;
+    at->events_port = (uint16_t) plan->start.events_port;
+}
+
+/* A pair of its own for each run; with launcher join the slice's, which the tickets name. */
+static int take_keys (struct driver *driver, const struct plan *plan, struct link_keys *keys, struct err *err)
+{
+    if (!driver_by_ticket (plan)) {
+        link_keys_make (keys);
+        return 0;
+    }
+    if (ticket_keys_load (plan, &driver->tickets, err) < 0)
+        return -1;
+    *keys = driver->tickets.coordinator;
+    return 0;
+}
+
+struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan,
+                            struct err *err)
+{
+    struct driver *driver = driver_create (loop, options);
+    struct link_keys keys;
+    struct run_hub at = { 0 };
+    uint64_t seed;
+    char path[RUN_PATH_BYTES];
+    choose_binding (plan, options, &at);
+    if (take_keys (driver, plan, &keys, err) < 0)
+        goto failed;
+    if (getrandom (&seed, sizeof (seed), 0) != sizeof (seed)) {
+        err_errno (err, ERR_IO, "no random numbers");
+        goto failed;
+    }
+    if (link_keys_save (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
+        goto failed;
+    if ((driver->journal = journal_create (run_dir_path (&driver->dir, "journal.db", path), driver->dir.id, err)) ==
+        NULL)
+        goto failed;
+    coord_open (driver->coord, text_of (driver->dir.id), plan, seed, text_of (options->version), (uint64_t) getpid (),
+                driver->now_ms, &driver->outbox);
+    if (open_rest (driver, &keys, &at, err) < 0)
+        goto failed;
+    begin (driver);
+    return driver;
+failed:
+    driver_close (driver);
+    return NULL;
+}
+
+struct replay { struct driver *driver; struct arena arena; };
+
+static int replay_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
+{
+    struct replay *replay = owner;
+    struct fact fact;
+    arena_reset (&replay->arena);
+    if (wire_get_fact (bytes, &fact, &replay->arena, err) < 0 || fact.index != index) {
+        err->code = ERR_DAMAGE;
+        return err_prefix (err, "fact %llu of the journal", (unsigned long long) index);
+    }
+    if (run_facts_check (replay->driver->dir.id, &fact, err) != 0)
+        return -1;
+    coord_apply (replay->driver->coord, &fact);
+    if (replay->driver->options.watch)
+        replay->driver->options.watch (replay->driver->options.owner, fact.kind, bytes);
+    replay->driver->recorded_index = index;
+    return 0;
+}
+
+static int driver_replay (struct driver *driver, const char *path, struct err *err)
+{
+    struct replay replay = { .driver = driver };
+    int rc = journal_read (path, 0, replay_fact, &replay, err);
+    arena_release (&replay.arena);
+    if (rc == 0 && driver->recorded_index == 0)
+        return err_set (err, ERR_DAMAGE, "%s holds no facts: the run was never opened", path);
+    return rc;
+}
+
+/* Workers of before are still running, most likely: their ends must be seen. */
+static void adopt_workers (struct driver *driver)
+{
+    uint64_t pid, pid_start;
+    for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++) {
+        struct err err = { 0 };
+        if (!coord_worker (driver->coord, i, &pid, &pid_start))
+            continue;
+        if (launch_adopt (driver->launch, i, (int64_t) pid, pid_start, &err) == 0) {
+            driver->alive[i] = true;
+            continue;
+        }
+        struct input in = {
+            .kind = IN_WORKER_EXITED, .host = i, .text = TEXT_LIT ("its worker ended while no coordinator was there")};
+        driver_step (driver, &in);
+    }
+}
+
+/* The run ended, but its coordinator died before all workers had heard of it. They hold nothing any more. */
+static void end_left_workers (struct driver *driver)
+{
+    struct run_hub nowhere = { 0 };
+    uint64_t pid, pid_start;
+    open_launch (driver, &nowhere);
+    for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++)
+        if (coord_worker (driver->coord, i, &pid, &pid_start) &&
+            launch_adopt (driver->launch, i, (int64_t) pid, pid_start, NULL) == 0)
+            launch_kill (driver->launch, i);
+}
+
+struct driver *driver_resume (struct loop *loop, const struct driver_options *options, struct err *err)
+{
+    struct driver *driver = driver_create (loop, options);
+    struct link_keys keys;
+    struct run_hub at = { 0 };
+    char path[RUN_PATH_BYTES];
+    if ((driver->journal = journal_open (run_dir_path (&driver->dir, "journal.db", path), err)) == NULL)
+        goto failed;
+    if (driver_replay (driver, path, err) < 0)
+        goto failed;
+    if (coord_ended (driver->coord, &driver->exit_status)) {
+        driver->ended = true;
+        end_left_workers (driver);
+        return driver;
+    }
+    if (run_hub_load (&driver->dir, &at, err) < 0 ||
+        link_keys_load (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
+        goto failed;
+    struct err without = { 0 }; /* hosts that were keyed before stand in the journal */
+    if (driver_by_ticket (coord_plan (driver->coord)) &&
+        ticket_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
+        log_say (driver->options.log, "hosts that never came cannot come any more: %s", without.text);
+    coord_attach (driver->coord, (uint64_t) getpid (), driver->now_ms, &driver->outbox);
+    if (open_rest (driver, &keys, &at, err) < 0)
+        goto failed;
+    begin (driver);
+    adopt_workers (driver);
+    return driver;
+failed:
+    driver_close (driver);
+    return NULL;
+}
+
+static void forget_keys (struct driver *driver)
+{
+    char path[RUN_PATH_BYTES];
+    static const char *const secrets[] = { "coordinator.key", "monitor.key", "hub.json" };
+    for (size_t i = 0; i < sizeof (secrets) / sizeof (secrets[0]); i++)
+        unlink (run_dir_path (&driver->dir, secrets[i], path));
+}
+
+/* A run whose end did not reach the disk is resumed, and needs its keys for that. Waits as journal_close does. */
+static bool end_is_recorded (const struct driver *driver)
+{
+    struct err problem = { 0 };
+    bool over = driver->ended && driver->coord && coord_ended (driver->coord, NULL) && driver->problem.code == ERR_NONE;
+    while (over && journal_durable (driver->journal) < driver->recorded_index) {
+        struct pollfd more = { .fd = journal_fd (driver->journal), .events = POLLIN };
+        if (journal_problem (driver->journal, &problem))
+            return false;
+        (void) poll (&more, 1, SETTLE_LOOK_MS);
+        journal_woken (driver->journal);
+    }
+    return over;
+}
+
+static void forget_watches (struct driver *driver)
+{
+    if (driver->hub) {
+        loop_forget (driver->loop, hub_fd (driver->hub, LINK_CONTROL));
+        loop_forget (driver->loop, hub_fd (driver->hub, LINK_BULK));
+    }
+    if (driver->journal && driver->own_seq)
+        loop_forget (driver->loop, journal_fd (driver->journal));
+    loop_each_pass (driver->loop, NULL, NULL);
+}
+
+void driver_close (struct driver *driver)
+{
+    if (driver == NULL)
+        return;
+    forget_watches (driver);
+    log_store_close (driver->logs);
+    driver->deaf = true;
+    kit_store_close (driver->kits);
+    errands_close (driver->log_errands);
+    errands_close (driver->errands);
+    catalogue_close (driver->catalogue);
+    launch_close (driver->launch);
+    monitors_close (driver->monitors);
+    ticket_keys_release (&driver->tickets);
+    hub_close (driver->hub);
+    if (end_is_recorded (driver))
+        forget_keys (driver);
+    journal_close (driver->journal);
+    held_release (&driver->held);
+    outbox_release (&driver->outbox);
+    coord_destroy (driver->coord);
+    buf_release (&driver->frame);
+    arena_release (&driver->arena);
+    mem_free (driver->alive);
+    mem_free (driver->refused);
+    mem_free (driver->speakers);
+    mem_free (driver->own_seq);
+    mem_free (driver);
+}
+
+void driver_cancel (struct driver *driver, uint32_t level)
+{
+    driver->now_ms = clock_boot_ms ();
+    struct input in = { .kind = IN_CANCEL, .level = level };
+    driver_step (driver, &in);
+    if (level < 3)
+        return;
+    driver->deaf = true;
+    driver_end (driver, 130);
+}
+
+bool driver_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem)
+{
+    if (driver->ended && exit_status)
+        *exit_status = driver->exit_status;
+    if (problem)
+        *problem = driver->problem;
+    return driver->ended;
+}
+
+const struct coord *driver_coord (const struct driver *driver)
+{
+    return driver->coord;
+}
+
+const struct hub *driver_hub (const struct driver *driver)
+{
+    return driver->hub;
+}
+
+void driver_key (struct driver *driver, uint32_t rank, struct text public_key)
+{
+    driver_worker_keyed (driver, rank, public_key);
+}

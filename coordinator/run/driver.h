@@ -1,0 +1,43 @@
+/* driver.h - the shell around the coordinator's core: messages, ends of workers, time and signals become inputs; facts go
+ * to the journal; effects are performed, in order, each only when the facts before it are durable.
+ *
+ * One `now` a pass of the loop. Everything here runs on the loop's thread. */
+#ifndef SLICEUP_COORDINATOR_RUN_DRIVER_H
+#define SLICEUP_COORDINATOR_RUN_DRIVER_H
+
+#include "common/io/link.h"
+#include "common/io/log.h"
+#include "common/io/loop.h"
+#include "coordinator/core/coord.h"
+#include "coordinator/home/run_dir.h"
+
+/* Every fact as the journal has it, soft ones too, once it and all before it are durable. `bytes`: as on the wire. */
+typedef void driver_fact_fn (void *owner, enum fact_kind kind, struct text bytes);
+struct driver_options {
+    const struct run_dir *dir;
+    const struct log *log;
+    const char *version;
+    const char *worker_path;        /* for launcher local */
+    const char *courier_path, *bundle_path; /* for launchers ssh and slurm */
+    const char *address;            /* to bind when the plan names none; NULL: its launcher's default */
+    driver_fact_fn *watch;          /* the live view; may be NULL */
+    void *owner;
+};
+
+struct driver;
+/* A new run of `plan`. */
+struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan, struct err *err);
+/* Takes over a run whose coordinator is gone: replays its journal, binds the same ports with the same keys. ERR_STATE: another
+ * coordinator still holds it; ERR_DAMAGE: the journal is not what was written. */
+struct driver *driver_resume (struct loop *loop, const struct driver_options *options, struct err *err);
+void driver_close (struct driver *driver);
+/* The user wants it to stop: level 1 politely, 2 at once; 3 leaves without waiting for anybody. */
+void driver_cancel (struct driver *driver, uint32_t level);
+/* Did it end, and how? `problem` holds the sentence when the driver itself had to stop (journal failed). */
+bool driver_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem);
+const struct coord *driver_coord (const struct driver *driver);
+const struct hub *driver_hub (const struct driver *driver);
+/* For workers that are not launched here (launcher join): `rank` may now speak with `public_key`. */
+void driver_key (struct driver *driver, uint32_t rank, struct text public_key);
+
+#endif

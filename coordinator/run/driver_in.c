@@ -1,0 +1,252 @@
+/* driver_in.c - what comes in: messages, ends of workers, time. */
+#include "coordinator/run/driver_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+
+/* Of each channel at a pass: then the other one, timers, signals and logs get their turn, and the next pass comes at once. */
+enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
+/* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
+enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
+
+static void refuse_version (struct driver *driver, uint32_t host, const struct msg *msg)
+{
+    struct text theirs = msg->of.hello.version;
+    struct msg answer = { .kind = MSG_REFUSE };
+    answer.of.refuse = (struct msg_refuse){
+        .why = text_format (&driver->arena, "worker build %.*s, coordinator build %s: both must be the same",
+                            TEXT_ARG (theirs), driver->options.version),
+        .major = PROTOCOL_MAJOR,
+        .minor = PROTOCOL_MINOR,
+    };
+    driver_address (driver, host, 0, &answer);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, &answer);
+    hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
+    struct input in = { .kind = IN_WORKER_EXITED, .host = host, .text = answer.of.refuse.why };
+    driver_step (driver, &in);
+}
+
+static bool version_fits (const struct driver *driver, const struct msg *msg)
+{
+    return msg->kind != MSG_HELLO ||
+           (msg->major == PROTOCOL_MAJOR && text_is (msg->of.hello.version, driver->options.version));
+}
+
+static void driver_message (struct driver *driver, uint32_t host, const struct msg *msg)
+{
+    struct input in = { .kind = IN_MSG, .host = host, .msg = msg };
+    char hex[DIGEST_HEX_BYTES];
+    if (msg->kind == MSG_RESULT) {
+        struct digest digest;
+        wire_digest (&result_record, &msg->of.result, &digest);
+        in.text = text_of (digest_hex (&digest, hex));
+    }
+    if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
+        driver->alive[host] = msg->kind != MSG_BYE; /* no pid of this machine tells */
+    driver_step (driver, &in);
+}
+
+/* Keys of tickets outlive runs, so a worker may come that knows of no run yet, or is still in one whose coordinator
+ * died: it learns which one this is, and says HELLO for it. */
+static void tell_run (struct driver *driver, uint32_t host, const struct msg *msg)
+{
+    if (!driver_by_ticket (coord_plan (driver->coord)) || driver->ended)
+        return;
+    if (!version_fits (driver, msg)) {
+        refuse_version (driver, host, msg);
+        return;
+    }
+    struct msg answer = { .kind = MSG_REHELLO };
+    driver_address (driver, host, 0, &answer);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, &answer);
+    hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
+}
+
+static bool take_frame (struct driver *driver, uint32_t host, struct text bytes, struct msg *msg)
+{
+    struct err err = { 0 };
+    arena_reset (&driver->arena);
+    if (wire_get_msg (bytes, msg, &driver->arena, &err) < 0) {
+        struct text name = coord_plan (driver->coord)->hosts.items[host].name;
+        if (driver->refused[host]++ == 0) /* the first says it; the others are many */
+            log_say (driver->options.log, "%.*s sent what cannot be read, and it was refused: %s", TEXT_ARG (name),
+                     err.text);
+        return false;
+    }
+    if (!msg_from_worker (msg->kind) || msg->run_id.len != RUN_ID_BYTES)
+        return false;
+    if (memcmp (msg->run_id.ptr, driver->run_raw, RUN_ID_BYTES) == 0)
+        return true;
+    if (msg->kind == MSG_HELLO || msg->kind == MSG_HEARTBEAT)
+        tell_run (driver, host, msg);
+    return false;
+}
+
+static bool speaks_for (const struct driver *driver, uint32_t host, const struct msg *msg)
+{
+    return msg->kind != MSG_HELLO ||
+           text_equal (msg->of.hello.host, coord_plan (driver->coord)->hosts.items[host].name);
+}
+
+static void take_control (struct driver *driver, uint32_t host, struct text bytes)
+{
+    struct msg msg;
+    if (!take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG ||
+        msg.kind == MSG_FETCH)
+        return;
+    if (!version_fits (driver, &msg))
+        refuse_version (driver, host, &msg);
+    else
+        driver_message (driver, host, &msg);
+}
+
+/* What is not sent is asked for again. */
+void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk)
+{
+    struct driver *driver = owner;
+    struct msg msg = { .kind = MSG_CHUNK, .of.chunk = *chunk };
+    driver_address (driver, host, 0, &msg);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, &msg);
+    hub_send (driver->hub, LINK_BULK, host, driver->frame.ptr, driver->frame.len);
+}
+
+static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
+{
+    struct msg msg;
+    if (!take_frame (driver, host, bytes, &msg))
+        return;
+    if (msg.kind == MSG_LOG)
+        log_store_add (driver->logs, host, &msg.of.log);
+    if (msg.kind == MSG_FETCH)
+        kit_store_ask (driver->kits, host, &msg.of.fetch);
+}
+
+/* ---- shares ---- */
+
+/* Who says more than any worker has to say is not heard for a moment; the others are. */
+static bool may_speak (struct driver *driver, enum link_channel channel, uint32_t host)
+{
+    static const uint32_t a_second[LINK_CHANNELS] = { [LINK_CONTROL] = CONTROL_A_SECOND, [LINK_BULK] = BULK_A_SECOND };
+    struct speaker *speaker = &driver->speakers[host];
+    if (allowance_take (&speaker->may[channel], a_second[channel], driver->now_ms))
+        return true;
+    struct text name = coord_plan (driver->coord)->hosts.items[host].name;
+    if (!speaker->too_much) /* once is enough for what may go on without end */
+        log_say (driver->options.log, "%.*s says more than %u messages a second; what is more is not heard", TEXT_ARG (name),
+                 a_second[channel]);
+    speaker->too_much = true;
+    return false;
+}
+
+static void take_channel (struct driver *driver, enum link_channel channel, struct share *share)
+{
+    struct text bytes;
+    uint32_t host;
+    while (!driver->deaf && !driver_is_behind (driver) && share_take (share)) {
+        if (!hub_receive (driver->hub, channel, &host, &bytes)) {
+            driver->more |= hub_frames_left (driver->hub, channel);
+            return;
+        }
+        if (!may_speak (driver, channel, host))
+            continue; /* it was one of the share */
+        if (channel == LINK_CONTROL)
+            take_control (driver, host, bytes);
+        else
+            take_bulk (driver, host, bytes);
+    }
+    driver->more = true;
+}
+
+void driver_take_durable (void *owner, int fd, uint32_t events)
+{
+    (void) fd;
+    (void) events;
+    struct driver *driver = owner;
+    journal_woken (driver->journal);
+    if (journal_problem (driver->journal, &driver->problem)) {
+        driver->deaf = true; /* nothing that depends on an unrecorded fact may be said */
+        driver_end (driver, driver->problem.code == ERR_DAMAGE ? 5 : 3);
+        return;
+    }
+    driver->now_ms = clock_boot_ms ();
+    driver_release_held (driver);
+}
+
+void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key)
+{
+    struct driver *driver = owner;
+    driver->now_ms = clock_boot_ms ();
+    struct input in = { .kind = IN_WORKER_KEYED, .host = rank, .text = public_key };
+    driver_step (driver, &in);
+}
+
+void driver_worker_exited (void *owner, uint32_t rank, struct text why)
+{
+    struct driver *driver = owner;
+    driver->now_ms = clock_boot_ms ();
+    driver->alive[rank] = false;
+    struct input in = { .kind = IN_WORKER_EXITED, .host = rank, .text = why };
+    driver_step (driver, &in);
+    driver_leave_when_alone (driver);
+}
+
+void driver_worker_stepped (void *owner, uint32_t rank, struct text step)
+{
+    struct driver *driver = owner;
+    driver->now_ms = clock_boot_ms ();
+    struct input in = { .kind = IN_WORKER_STEP, .host = rank, .text = step };
+    driver_step (driver, &in);
+}
+
+void driver_worker_found (void *owner, uint32_t rank, struct text sentence)
+{
+    struct driver *driver = owner;
+    log_say (driver->options.log, "%.*s: %.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[rank].name),
+             TEXT_ARG (sentence));
+}
+
+static void take_time (struct driver *driver)
+{
+    driver->now_ms = clock_boot_ms ();
+    if (driver->now_ms < coord_deadline_ms (driver->coord))
+        return;
+    struct input in = { .kind = IN_TICK };
+    driver_step (driver, &in);
+}
+
+static uint64_t next_pass_ms (const struct driver *driver)
+{
+    if (driver->more && !driver->deaf)
+        return driver->now_ms;
+    if (driver->ended)
+        return driver_leave_look_ms (driver);
+    return driver->deaf ? UINT64_MAX : coord_deadline_ms (driver->coord);
+}
+
+/* The end of every pass of the loop: time is an input too, and sends may have left frames to receive (ZMQ_FD is edged).
+ */
+void driver_each_pass (void *owner)
+{
+    struct driver *driver = owner;
+    driver->now_ms = clock_boot_ms ();
+    driver->more = false;
+    driver_release_held (driver); /* what the last pass left: no event follows for it */
+    struct share control = share_of (CONTROL_A_PASS, PASS_MS);
+    take_channel (driver, LINK_CONTROL, &control);
+    struct share bulk = share_of (BULK_A_PASS, PASS_MS);
+    take_channel (driver, LINK_BULK, &bulk);
+    uint64_t monitors_ms = monitors_turn (driver->monitors);
+    take_time (driver);
+    take_channel (driver, LINK_CONTROL, &control);
+    driver_leave_when_alone (driver);
+    driver_end_pass (driver);
+    uint64_t next_ms = next_pass_ms (driver);
+    loop_deadline (driver->loop, monitors_ms < next_ms ? monitors_ms : next_ms);
+}

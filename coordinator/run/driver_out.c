@@ -1,0 +1,325 @@
+/* driver_out.c - what the core decided: facts to the journal and to monitors, effects performed in their order. */
+#include "coordinator/run/driver_private.h"
+
+#include <stdio.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+#include "coordinator/journal/journal_writer.h"
+
+_Static_assert ((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "what can be written can be recorded");
+/* Effects at a pass, as many as messages may lead to; a slow disk lets many wait, and then go at once. */
+enum { EFFECTS_A_PASS = 8192, EFFECTS_MS = 10 };
+enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_MAX = 1 << 16 };
+
+/* ---- facts and effects out ---- */
+
+static void fail_stop (struct driver *driver, const struct fact *fact)
+{
+    err_set (&driver->problem, ERR_LIMIT,
+             "fact %llu, %s, is out of its own bounds and cannot be recorded; the run stops here",
+             (unsigned long long)fact->index, fact_name (fact->kind));
+    driver->deaf = true;
+    driver_end (driver, 3);
+}
+
+static void driver_record (struct driver *driver, struct fact *fact)
+{
+    fact->wall_ms = clock_wall_ms ();
+    buf_clear (&driver->frame);
+    wire_put_fact (&driver->frame, fact);
+    if (driver->frame.overflow || !record_check (fact_body (fact->kind), &fact->of, NULL)) {
+        fail_stop (driver, fact); /* what could not be read back must not be relied on */
+        return;
+    }
+    if (!fact_is_soft (fact->kind)) {
+        journal_append (driver->journal, fact->index, fact->kind, fact->at_ms, fact->wall_ms,
+                        buf_as_text (&driver->frame));
+        driver->recorded_index = fact->index;
+    }
+    if (fact_is_soft (fact->kind) && driver->held.n > SOFT_HELD_MAX)
+        return; /* a disk that stalls must not fill memory with heartbeats; monitors learn from the next ones */
+    struct held *held = held_add (&driver->held, driver->recorded_index);
+    held->kind = HELD_PUBLISH;
+    held->fact = fact->kind;
+    held_own (held, buf_as_text (&driver->frame));
+}
+
+void driver_address (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg)
+{
+    msg->major = PROTOCOL_MAJOR;
+    msg->minor = PROTOCOL_MINOR;
+    msg->run_id = (struct text) { driver->run_raw, RUN_ID_BYTES };
+    msg->epoch = coord_epoch (driver->coord);
+    msg->session = session;
+    msg->seq = ++driver->own_seq[host];
+    msg->ack = coord_seen_seq (driver->coord, host);
+    msg_set_index (msg, driver->recorded_index); /* it is held until that is durable */
+}
+
+static void hold_frame (struct driver *driver, struct held *held, const struct effect *effect)
+{
+    struct msg msg = *effect->msg;
+    driver_address (driver, effect->host, effect->session, &msg);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, &msg);
+    if (driver->frame.len <= MSG_MAX_BYTES) {
+        held_own (held, buf_as_text (&driver->frame));
+        return;
+    }
+    log_say (driver->options.log, "%s for host %u is larger than %d bytes and cannot be sent", msg_name (msg.kind),
+             effect->host, MSG_MAX_BYTES);
+    held->unsaid = msg.kind == MSG_RUN;
+    if (held->unsaid)
+        held->key = msg.of.run.key;
+}
+
+/* What goes to the catalogue. Copies of texts take memory even when they are empty, so a message has none. */
+static void hold_order (struct held *held, const struct effect *effect)
+{
+    held->token = effect->token;
+    held->flag = effect->flag;
+    held->rival = effect->rival;
+    held->rival.run = text_copy (&held->arena, effect->rival.run);
+    held->storage = text_copy (&held->arena, effect->storage);
+    held->covers = text_list_copy (&effect->covers, &held->arena);
+    if (effect->kind == FX_CACHE_PUBLISH)
+        record_copy (fact_body (FACT_GENERATION_PUBLISHED), &held->generation, effect->generation, &held->arena);
+    else
+        held_own (held, effect->text);
+}
+
+static void driver_hold (struct driver *driver, const struct effect *effect)
+{
+    struct held *held = held_add (&driver->held, driver->recorded_index);
+    held->kind = HELD_EFFECT;
+    held->effect = effect->kind;
+    held->host = effect->host;
+    held->exit_status = effect->exit_status;
+    if (effect->kind == FX_SEND)
+        hold_frame (driver, held, effect);
+    else
+        hold_order (held, effect);
+}
+
+void driver_take_outbox (struct driver *driver)
+{
+    for (uint32_t i = 0; i < driver->outbox.n && !driver->deaf; i++) {
+        struct outbox_item *item = &driver->outbox.items[i];
+        if (item->is_fact)
+            driver_record (driver, &item->fact);
+        else
+            driver_hold (driver, &item->effect);
+    }
+    outbox_clear (&driver->outbox);
+}
+
+void driver_step (struct driver *driver, const struct input *in)
+{
+    if (driver->deaf)
+        return;
+    coord_step (driver->coord, in, driver->now_ms, &driver->outbox);
+    driver_take_outbox (driver);
+    driver_release_held (driver);
+}
+
+/* ---- performing effects ---- */
+
+void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key);
+
+/* Launcher join: workers come by themselves, each with the key of its ticket. */
+static void expect_ticket (struct driver *driver, uint32_t host)
+{
+    if (host < driver->tickets.n && driver->tickets.hosts[host][0])
+        driver_worker_keyed (driver, host, text_of (driver->tickets.hosts[host]));
+}
+
+static void perform_launch (struct driver *driver, uint32_t host)
+{
+    const struct plan_host *planned = &coord_plan (driver->coord)->hosts.items[host];
+    if (driver->launch == NULL) {
+        expect_ticket (driver, host);
+        return;
+    }
+    char directory[RUN_PATH_BYTES], name[HOST_NAME_MAX_BYTES + 8];
+    struct err err = { 0 };
+    snprintf (name, sizeof (name), "hosts/%.*s", TEXT_ARG (planned->name));
+    run_dir_path (&driver->dir, name, directory);
+    if (folder_make (directory, 0700, &err) == 0 &&
+        launch_start (driver->launch, host, planned, directory, &err) == 0) {
+        driver->alive[host] = true;
+        return;
+    }
+    struct input in = { .kind = IN_WORKER_EXITED, .host = host, .text = text_of (err.text) };
+    driver_step (driver, &in);
+}
+
+static void perform_admit (struct driver *driver, const struct held *held)
+{
+    struct err err = { 0 };
+    if (hub_admit (driver->hub, held->host, held->bytes, &err) < 0) {
+        struct input in = { .kind = IN_WORKER_EXITED, .host = held->host, .text = text_of (err.text) };
+        if (driver->launch)
+            launch_kill (driver->launch, held->host);
+        driver_step (driver, &in);
+        return;
+    }
+    if (driver->launch)
+        launch_admitted (driver->launch, held->host);
+}
+
+/* An order that is too large is too large when it is said again. */
+static void perform_send (struct driver *driver, const struct held *held)
+{
+    if (held->bytes.len) {
+        hub_send (driver->hub, LINK_CONTROL, held->host, held->bytes.ptr, held->bytes.len);
+    } else if (held->unsaid) {
+        struct input in = { .kind = IN_ORDER_UNSAID, .host = held->host, .key = held->key };
+        in.text = text_format (&driver->arena, "its order is larger than the %d bytes of one message: shorten the arguments "
+                               "of the rung and the profile's variables, or give it fewer files", MSG_MAX_BYTES);
+        driver_step (driver, &in);
+    }
+}
+
+/* Those that can still say goodbye: a host that was lost, or never came, is not waited for. */
+static bool workers_left (const struct driver *driver)
+{
+    uint64_t pid, pid_start;
+    for (uint32_t i = 0; i < coord_plan (driver->coord)->hosts.n; i++)
+        if (driver->alive[i] && coord_worker (driver->coord, i, &pid, &pid_start))
+            return true;
+    return false;
+}
+
+/* A monitor elsewhere has no journal to read the end from. Nobody can hold the run up for longer than this. */
+static bool monitors_wait (const struct driver *driver)
+{
+    return driver->monitors && driver->now_ms < driver->farewell_by_ms && !monitors_told (driver->monitors);
+}
+
+/* The run is over when its workers are gone as well; they were told, and are told again with each of their heartbeats.
+ */
+void driver_leave_when_alone (struct driver *driver)
+{
+    if (!driver->ended)
+        return;
+    if (!driver->deaf && workers_left (driver) && driver->now_ms < driver->leave_by_ms)
+        return;
+    if (!driver->deaf && monitors_wait (driver))
+        return;
+    for (uint32_t i = 0; !driver->deaf && i < coord_plan (driver->coord)->hosts.n; i++)
+        if (driver->alive[i] && driver->launch)
+            launch_kill (driver->launch, i);
+    loop_stop (driver->loop);
+}
+
+uint64_t driver_leave_look_ms (const struct driver *driver)
+{
+    uint64_t look_ms = driver->now_ms + FAREWELL_LOOK_MS;
+    return workers_left (driver) && driver->leave_by_ms > look_ms ? driver->leave_by_ms : look_ms;
+}
+
+void driver_end (struct driver *driver, uint32_t exit_status)
+{
+    driver->ended = true;
+    driver->exit_status = exit_status;
+    driver->leave_by_ms = driver->now_ms + LEAVE_MS;
+    driver->farewell_by_ms = driver->now_ms + FAREWELL_MS;
+    if (driver->monitors)
+        monitors_end (driver->monitors);
+    if (driver->launch)
+        launch_begin_no_more (driver->launch);
+    driver_leave_when_alone (driver);
+}
+
+/* Nothing more is said: who was told more than is known here must not hear of less. */
+static void driver_doubt (struct driver *driver, struct text why)
+{
+    run_facts_doubt (driver->dir.id, why, &driver->problem);
+    driver->deaf = true;
+    driver_end (driver, 5);
+}
+
+static void driver_perform (struct driver *driver, const struct held *held)
+{
+    switch (held->effect) {
+    case FX_LAUNCH: perform_launch (driver, held->host); break;
+    case FX_SEND: perform_send (driver, held); break;
+    case FX_ADMIT: perform_admit (driver, held); break;
+    case FX_CACHE_FIND:
+    case FX_TOKEN:
+    case FX_LEASE_BEAT:
+    case FX_LEASE_END:
+    case FX_CACHE_AUDIT:
+    case FX_CACHE_DROP:
+    case FX_CACHE_PUBLISH: driver_ask (driver, held); break;
+    case FX_END:
+        driver_end_use (driver);
+        driver_end (driver, held->exit_status);
+        break;
+    case FX_DOUBT: driver_doubt (driver, held->bytes); break;
+    }
+}
+
+/* The view here and the monitors elsewhere are shown the same, at the same moment. */
+static void driver_publish (struct driver *driver, const struct held *held)
+{
+    if (driver->options.watch)
+        driver->options.watch (driver->options.owner, held->fact, held->bytes);
+    hub_publish (driver->hub, held->bytes.ptr, held->bytes.len);
+}
+
+static bool may_perform (struct driver *driver)
+{
+    if (!driver->performing)
+        driver->effects = share_of (EFFECTS_A_PASS, EFFECTS_MS);
+    driver->performing = true;
+    return share_take (&driver->effects);
+}
+
+bool driver_is_behind (const struct driver *driver)
+{
+    return driver->performing && driver->effects.pieces == 0;
+}
+
+void driver_end_pass (struct driver *driver)
+{
+    driver->performing = false;
+    driver->more |= held_ready (&driver->held, journal_durable (driver->journal)) != NULL;
+}
+
+/* What says that the run was never begun goes before anything follows from its first fact. */
+static bool is_begun (struct driver *driver)
+{
+    if (!driver->begun && run_begun_record (&driver->dir, &driver->problem) < 0) {
+        driver->deaf = true;
+        driver_end (driver, 3);
+        return false;
+    }
+    driver->begun = true;
+    return true;
+}
+
+/* An effect may lead to a step, and that to further effects: they queue behind, and this loop goes on to them. */
+void driver_release_held (struct driver *driver)
+{
+    if (driver->releasing)
+        return; /* a step from inside an effect queues behind it */
+    driver->releasing = true;
+    struct held *held;
+    while (!driver->deaf && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
+        if (!is_begun (driver) || !may_perform (driver))
+            break;
+        struct held taken = *held;
+        *held = (struct held) { 0 };
+        held_done (&driver->held);
+        if (taken.kind == HELD_PUBLISH)
+            driver_publish (driver, &taken);
+        else
+            driver_perform (driver, &taken);
+        mem_free ((void *) taken.bytes.ptr);
+        arena_release (&taken.arena);
+    }
+    driver->releasing = false;
+}

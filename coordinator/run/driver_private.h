@@ -1,0 +1,94 @@
+/* driver_private.h - the parts of a driver, for the files that make it up:
+ *
+ *   driver.c            opening, resuming, closing         driver_in.c         messages, ends of workers, time
+ *   driver_out.c        facts to the journal, effects held until those before them are durable, and performed
+ *   driver_catalogue.c  questions to the catalogue of caches, which waits for its disk on another thread */
+#ifndef SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
+#define SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
+
+#include "common/io/share.h"
+#include "common/model/fact.h"
+#include "coordinator/catalogue/catalogue.h"
+#include "coordinator/run/driver.h"
+#include "common/io/errand.h"
+#include "coordinator/run/held.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/run/kit_store.h"
+#include "coordinator/launch/launch.h"
+#include "coordinator/run/log_store.h"
+#include "coordinator/monitor/monitors.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/keys/ticket.h"
+
+/* What a host may say over time, and whether it was told that it said more. */
+struct speaker { struct allowance may[LINK_CHANNELS]; bool too_much; };
+
+struct driver {
+    struct driver_options options;
+    struct run_dir dir;
+    struct loop *loop;
+    struct coord *coord;
+    struct outbox outbox;
+    struct held_queue held;
+    struct journal *journal;
+    struct hub *hub;
+    struct launch *launch;
+    struct ticket_keys tickets;     /* launcher join: who may come */
+    struct monitors *monitors;
+    struct errands *errands, *log_errands;  /* apart: logs must not delay a token */
+    uint64_t rival_token;           /* another run's generation whose writing was last told to be waited for */
+    struct err not_ours;            /* why what was found in the cache is not used: who may change it */
+    struct catalogue *catalogue;    /* used on the errand thread only, once it is open */
+    struct log_store *logs;
+    struct kit_store *kits;
+    uint64_t *own_seq;              /* per host: of the last frame written to it */
+    struct arena arena;             /* of the message being taken */
+    struct buf frame;               /* of the message or fact being written */
+    char run_raw[RUN_ID_BYTES];
+    uint64_t recorded_index;        /* the last fact given to the journal */
+    uint64_t now_ms;                /* of this pass */
+    uint64_t *refused;              /* per host: frames that could not be read */
+    struct speaker *speakers;       /* per host */
+    bool *alive;                    /* per host: a worker process of ours runs */
+    uint64_t leave_by_ms;           /* once ended: how long its workers may take to go */
+    uint64_t farewell_by_ms;        /* and its monitors to hear of it */
+    bool begun;                     /* what says that it was not is gone */
+    bool releasing;
+    bool more;                      /* something was left for the next pass */
+    struct share effects;           /* of this pass, once `performing` */
+    bool performing;
+    bool deaf;                      /* level 3, or the journal failed: nothing more is taken or said */
+    bool ended;
+    uint32_t exit_status;
+    struct err problem;
+};
+
+/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_key). */
+bool driver_by_ticket (const struct plan *plan);
+
+/* driver_out.c */
+void driver_step (struct driver *driver, const struct input *in);
+void driver_take_outbox (struct driver *driver);
+void driver_address (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg); /* fills its envelope */
+void driver_release_held (struct driver *driver);
+bool driver_is_behind (const struct driver *driver); /* the effects' share of this pass is used up */
+void driver_end_pass (struct driver *driver);
+void driver_end (struct driver *driver, uint32_t exit_status);
+void driver_leave_when_alone (struct driver *driver);
+uint64_t driver_leave_look_ms (const struct driver *driver); /* once ended: when that is tried again */
+
+/* driver_catalogue.c */
+void driver_ask (struct driver *driver, const struct held *held);
+void driver_end_use (struct driver *driver); /* this run uses no generation any more */
+
+/* driver_in.c: callbacks; `owner` is the driver. */
+void driver_take_durable (void *owner, int fd, uint32_t events);
+void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
+void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key);
+void driver_worker_stepped (void *owner, uint32_t rank, struct text step);
+void driver_worker_found (void *owner, uint32_t rank, struct text sentence);
+void driver_worker_exited (void *owner, uint32_t rank, struct text why);
+void driver_each_pass (void *owner);
+
+#endif

@@ -1,0 +1,326 @@
+/* kit_store.c - see kit_store.h. */
+#include "coordinator/run/kit_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/io/errand.h"
+
+enum { KEPT_MAX_BYTES = 64 << 20 };
+
+struct blob {
+    struct file_ref file;       /* the plan's */
+    struct buf bytes;           /* empty and not kept: on disk only */
+    bool kept, reading;
+    bool is_wheel;              /* too large to be kept: read piece by piece */
+    uint64_t used;              /* when, as a count of questions */
+};
+
+struct question { struct blob *blob; uint64_t offset; bool reading; /* a piece of a wheel */ };
+
+struct kit_store {
+    struct blob *blobs;         /* sorted by sha256, each once */
+    uint32_t n, hosts;
+    struct question *waiting;   /* per host; no blob: none */
+    struct errands *errands;
+    uint64_t questions, kept_bytes;
+    bool closing;
+    kit_answer_fn *answer;
+    void *owner;
+};
+
+/* ---- what the plan names ---- */
+
+static void name_file (struct kit_store *store, const struct file_ref *file, bool is_wheel)
+{
+    if (file->path.len && file->sha256.len)
+        store->blobs[store->n++] = (struct blob) { .file = *file, .is_wheel = is_wheel };
+}
+
+static int by_sha256 (const void *a, const void *b)
+{
+    return text_compare (((const struct blob *) a)->file.sha256, ((const struct blob *) b)->file.sha256);
+}
+
+static void drop_doubles (struct kit_store *store)
+{
+    uint32_t kept = 0;
+    qsort (store->blobs, store->n, sizeof (*store->blobs), by_sha256);
+    for (uint32_t i = 0; i < store->n; i++)
+        if (i == 0 || by_sha256 (&store->blobs[kept - 1], &store->blobs[i]) != 0)
+            store->blobs[kept++] = store->blobs[i];
+    store->n = kept;
+}
+
+static void name_files (struct kit_store *store, const struct plan *plan)
+{
+    uint32_t most = 3 + plan->pins.wheels.n;
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        most += 1 + plan->rungs.items[i].files.n;
+    store->blobs = mem_array (most, sizeof (*store->blobs));
+    name_file (store, &plan->pins.file, false);
+    name_file (store, &plan->pins.setup, false);
+    name_file (store, &plan->signature_table, false);
+    for (uint32_t i = 0; i < plan->rungs.n; i++) {
+        const struct rung *rung = &plan->rungs.items[i];
+        name_file (store, &rung->program, false);
+        for (uint32_t k = 0; k < rung->files.n; k++)
+            name_file (store, &rung->files.items[k].file, false);
+    }
+    for (uint32_t i = 0; i < plan->pins.wheels.n; i++)
+        name_file (store, &plan->pins.wheels.items[i].file, true);
+    drop_doubles (store);
+    for (uint32_t i = 0; i < store->n; i++)
+        buf_init (&store->blobs[i].bytes, KIT_FILE_MAX_BYTES);
+}
+
+static struct blob *find (const struct kit_store *store, struct text sha256)
+{
+    struct blob wanted = { .file.sha256 = sha256 };
+    return store->n ? bsearch (&wanted, store->blobs, store->n, sizeof (wanted), by_sha256) : NULL;
+}
+
+/* ---- answers ---- */
+
+static void refuse (struct kit_store *store, uint32_t host, struct text sha256, uint64_t offset, struct text why)
+{
+    struct msg_chunk chunk = { .sha256 = sha256, .offset = offset, .problem = why };
+    store->answer (store->owner, host, &chunk);
+}
+
+static void hand_out (struct kit_store *store, uint32_t host, struct blob *blob, uint64_t offset)
+{
+    uint64_t left = offset < blob->bytes.len ? blob->bytes.len - offset : 0;
+    struct msg_chunk chunk = { .sha256 = blob->file.sha256, .offset = offset, .size_bytes = blob->bytes.len };
+    if (left)
+        chunk.bytes = (struct text) { (const char *) blob->bytes.ptr + offset,
+                                      (uint32_t) (left < FILE_CHUNK_MAX_BYTES ? left : FILE_CHUNK_MAX_BYTES) };
+    blob->used = ++store->questions;
+    store->answer (store->owner, host, &chunk);
+}
+
+/* `why` empty: with a piece of the file. */
+static void answer_waiting (struct kit_store *store, struct blob *blob, struct text why)
+{
+    for (uint32_t host = 0; host < store->hosts; host++) {
+        struct question question = store->waiting[host];
+        if (question.blob != blob)
+            continue;
+        store->waiting[host].blob = NULL;
+        if (why.len)
+            refuse (store, host, blob->file.sha256, question.offset, why);
+        else
+            hand_out (store, host, blob, question.offset);
+    }
+}
+
+/* ---- reading ---- */
+
+struct parcel {
+    struct kit_store *store;
+    struct blob *blob;
+    struct file_ref file;
+    struct buf bytes;
+    int rc;
+    struct err err;
+};
+
+static void read_work (void *owner)
+{
+    struct parcel *parcel = owner;
+    char path[PATH_MAX_BYTES + 1];
+    struct digest planned, is;
+    parcel->rc = -1;
+    if (!text_to_c (parcel->file.path, path, sizeof (path)) || !digest_parse (parcel->file.sha256, &planned)) {
+        err_set (&parcel->err, ERR_PARSE, "the plan has no path or no sha256 for it");
+        return;
+    }
+    parcel->rc = file_read (path, &parcel->bytes, &parcel->err);
+    if (parcel->rc < 0)
+        return;
+    is = digest_of (parcel->bytes.ptr, parcel->bytes.len);
+    if (!digest_equal (&is, &planned))
+        parcel->rc = err_set (&parcel->err, ERR_DAMAGE, "it was changed since the plan was made; restore it, or start "
+                              "a new run with what it is now");
+}
+
+/* The least used first, until another blob of `bytes` fits. */
+static void make_room (struct kit_store *store, size_t bytes)
+{
+    while (store->kept_bytes + bytes > KEPT_MAX_BYTES) {
+        struct blob *oldest = NULL;
+        for (uint32_t i = 0; i < store->n; i++)
+            if (store->blobs[i].kept && (!oldest || store->blobs[i].used < oldest->used))
+                oldest = &store->blobs[i];
+        if (!oldest)
+            return;
+        store->kept_bytes -= oldest->bytes.len;
+        oldest->kept = false;
+        buf_release (&oldest->bytes);
+        buf_init (&oldest->bytes, KIT_FILE_MAX_BYTES);
+    }
+}
+
+static void keep (struct kit_store *store, struct blob *blob, struct buf *bytes)
+{
+    make_room (store, bytes->len);
+    struct buf before = blob->bytes;
+    blob->bytes = *bytes;
+    *bytes = before;
+    blob->kept = true;
+    blob->used = ++store->questions;
+    store->kept_bytes += blob->bytes.len;
+}
+
+static void read_done (void *owner)
+{
+    struct parcel *parcel = owner;
+    struct kit_store *store = parcel->store;
+    parcel->blob->reading = false;
+    if (parcel->rc == 0)
+        keep (store, parcel->blob, &parcel->bytes);
+    if (!store->closing)
+        answer_waiting (store, parcel->blob, parcel->rc == 0 ? (struct text) { 0 } : text_of (parcel->err.text));
+    buf_release (&parcel->bytes);
+    mem_free (parcel);
+}
+
+static void begin_reading (struct kit_store *store, struct blob *blob)
+{
+    struct parcel *parcel = mem_alloc (sizeof (*parcel));
+    parcel->store = store;
+    parcel->blob = blob;
+    parcel->file = blob->file;
+    buf_init (&parcel->bytes, KIT_FILE_MAX_BYTES);
+    blob->reading = errands_submit (store->errands, read_work, read_done, parcel);
+    if (blob->reading)
+        return; /* not submitted: hosts ask again */
+    buf_release (&parcel->bytes);
+    mem_free (parcel);
+}
+
+/* ---- wheels ---- */
+
+struct piece {
+    struct kit_store *store;
+    uint32_t host;
+    struct file_ref file;
+    uint64_t offset, size_bytes;
+    char *bytes;
+    uint32_t len;
+    struct err err;
+};
+
+/* `fd` is closed. */
+static void read_piece (struct piece *piece, int fd)
+{
+    struct stat status;
+    if (fstat (fd, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
+        err_set (&piece->err, ERR_DAMAGE, "it is no regular file of less than 2 GiB any more");
+    else
+        piece->size_bytes = (uint64_t) status.st_size;
+    piece->bytes = mem_alloc (FILE_CHUNK_MAX_BYTES);
+    while (!piece->err.code && piece->len < FILE_CHUNK_MAX_BYTES) {
+        ssize_t n = pread (fd, piece->bytes + piece->len, FILE_CHUNK_MAX_BYTES - piece->len,
+                           (off_t) (piece->offset + piece->len));
+        if (n < 0 && errno != EINTR)
+            err_errno (&piece->err, ERR_IO, "it cannot be read");
+        if (n == 0)
+            break;
+        piece->len += n > 0 ? (uint32_t) n : 0;
+    }
+    close (fd);
+}
+
+static void piece_work (void *owner)
+{
+    struct piece *piece = owner;
+    char path[PATH_MAX_BYTES + 1];
+    int fd = text_to_c (piece->file.path, path, sizeof (path))
+                 ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    if (fd < 0)
+        err_errno (&piece->err, ERR_IO, "it cannot be opened any more");
+    else
+        read_piece (piece, fd);
+}
+
+static void piece_done (void *owner)
+{
+    struct piece *piece = owner;
+    struct kit_store *store = piece->store;
+    struct msg_chunk chunk = { .sha256 = piece->file.sha256, .offset = piece->offset, .size_bytes = piece->size_bytes,
+                               .bytes = { piece->bytes, piece->len } };
+    store->waiting[piece->host].reading = false;
+    if (!store->closing && piece->err.code)
+        refuse (store, piece->host, piece->file.sha256, piece->offset, text_of (piece->err.text));
+    else if (!store->closing)
+        store->answer (store->owner, piece->host, &chunk);
+    mem_free (piece->bytes);
+    mem_free (piece);
+}
+
+/* One piece at a time for each host: what is asked meanwhile is asked again. */
+static void begin_piece (struct kit_store *store, uint32_t host, const struct blob *blob, uint64_t offset)
+{
+    if (store->waiting[host].reading)
+        return;
+    struct piece *piece = mem_alloc (sizeof (*piece));
+    *piece = (struct piece) { .store = store, .host = host, .file = blob->file, .offset = offset };
+    store->waiting[host].reading = errands_submit (store->errands, piece_work, piece_done, piece);
+    if (!store->waiting[host].reading)
+        mem_free (piece);
+}
+
+void kit_store_ask (struct kit_store *store, uint32_t host, const struct msg_fetch *ask)
+{
+    struct blob *blob = find (store, ask->sha256);
+    if (blob == NULL) {
+        refuse (store, host, ask->sha256, ask->offset, TEXT_LIT ("the plan of this run has no file with this sha256"));
+    } else if (blob->is_wheel) {
+        begin_piece (store, host, blob, ask->offset);
+    } else if (blob->kept) {
+        hand_out (store, host, blob, ask->offset);
+    } else {
+        store->waiting[host].blob = blob;
+        store->waiting[host].offset = ask->offset;
+        if (!blob->reading)
+            begin_reading (store, blob);
+    }
+}
+
+/* ---- life ---- */
+
+struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer, void *owner,
+                                  struct err *err)
+{
+    struct kit_store *store = mem_alloc (sizeof (*store));
+    store->hosts = plan->hosts.n;
+    store->waiting = mem_array (plan->hosts.n, sizeof (*store->waiting));
+    store->answer = answer;
+    store->owner = owner;
+    name_files (store, plan);
+    store->errands = errands_open (loop, err);
+    if (store->errands)
+        return store;
+    kit_store_close (store);
+    return NULL;
+}
+
+void kit_store_close (struct kit_store *store)
+{
+    if (store == NULL)
+        return;
+    store->closing = true;
+    errands_close (store->errands);
+    for (uint32_t i = 0; i < store->n; i++)
+        buf_release (&store->blobs[i].bytes);
+    mem_free (store->blobs);
+    mem_free (store->waiting);
+    mem_free (store);
+}

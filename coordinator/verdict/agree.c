@@ -1,0 +1,121 @@
+#include "coordinator/verdict/agree.h"
+
+#include "coordinator/verdict/flag_set.h"
+#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/premapped.h"
+#include "coordinator/verdict/topology.h"
+
+static struct text value_of (const struct var *items, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (text_is (items[i].name, name))
+            return items[i].value;
+    return (struct text) { 0 };
+}
+
+static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum layer layer,
+                           struct verdict *verdicts, struct arena *arena)
+{
+    uint32_t n = of->n, agreed = majority_of (values, n);
+    bool majority = majority_share (values, n, agreed) * 2 > n; /* without one, nobody can say who is right */
+    for (uint32_t i = 0; i < n; i++) {
+        bool differs = majority ? !text_equal (values[i], values[agreed]) : true;
+        if (!differs || verdicts[i].outcome != OUTCOME_PASSED)
+            continue;
+        verdicts[i].outcome = OUTCOME_FAILED;
+        verdicts[i].layer = layer;
+        struct text mine = text_clip (values[i], 512), theirs = text_clip (values[agreed], 512);
+        verdicts[i].cause = majority ? text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs))
+                                     : text_format (arena, "%s is '%.*s' here, and no value is that of most hosts", what, TEXT_ARG (mine));
+        verdicts[i].next = TEXT_LIT ("make this host like the others, or name the difference in the slice file");
+    }
+}
+
+static const char *const compared_flags[] = { "XLA_FLAGS", "LIBTPU_INIT_ARGS" };
+
+void agree_parts (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+{
+    struct text *values = arena_array (arena, of->n, sizeof (*values));
+    for (uint32_t i = 0; i < of->n; i++)
+        values[i] = value_of (of->results[i]->bundle.items, of->results[i]->bundle.n, "fingerprint");
+    fail_minority (of, values, "the environment's fingerprint", LAYER_BUNDLE, verdicts, arena);
+    for (size_t flag = 0; flag < 2 && !of->alone; flag++) {
+        for (uint32_t i = 0; i < of->n; i++) {
+            const struct result *result = of->results[i];
+            values[i] = flag_set (value_of (result->policy.items, result->policy.n, compared_flags[flag]), arena);
+        }
+        fail_minority (of, values, compared_flags[flag], LAYER_POLICY, verdicts, arena);
+    }
+}
+
+static struct text storage_text (const struct result *result, struct arena *arena)
+{
+    if (!result->cache.storage.len)
+        return TEXT_LIT ("not to be seen");
+    return text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->cache.storage), TEXT_ARG (result->cache.mount));
+}
+
+/* Two roots of one name on two storages: what one host writes no other would ever find. */
+void agree_storage (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+{
+    struct text *ids = arena_array (arena, of->n, sizeof (*ids));
+    for (uint32_t i = 0; i < of->n; i++)
+        ids[i] = of->results[i]->cache.storage;
+    uint32_t agreed = majority_of (ids, of->n);
+    bool majority = majority_share (ids, of->n, agreed) * 2 > of->n;
+    if (of->plan->cache.mode == CACHE_PER_HOST)
+        return;
+    for (uint32_t i = 0; i < of->n; i++) {
+        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && majority_share (ids, of->n, i) == of->n))
+            continue;
+        if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
+            continue;
+        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
+        verdicts[i].layer = LAYER_CACHE;
+        struct text mine = storage_text (of->results[i], arena);
+        struct text others = majority ? storage_text (of->results[agreed], arena) : (struct text) { 0 };
+        verdicts[i].cause = text_format (arena, "the storage under %.*s is %.*s, %s%.*s", TEXT_ARG (of->plan->cache.root),
+                                         TEXT_ARG (mine),
+                                         majority ? "that of most hosts is " : "and no storage is that of most hosts",
+                                         TEXT_ARG (others));
+        verdicts[i].next = TEXT_LIT ("mount one storage there on all hosts, or use cache mode per-host");
+    }
+}
+
+static uint32_t part_of (const struct agree_case *of, uint32_t host)
+{
+    uint32_t part = 0;
+    while (of->hosts[part] != host)
+        part++;
+    return part;
+}
+
+static void fail_by_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+{
+    struct topology_host *hosts = arena_array (arena, of->plan->hosts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < of->n; i++)
+        hosts[of->hosts[i]] = (struct topology_host) { of->results[i]->facts.items, of->results[i]->facts.n };
+    struct topology_findings found;
+    topology_judge (of->plan, hosts, arena, &found);
+    for (uint32_t i = 0; i < found.n; i++) {
+        struct verdict *verdict = &verdicts[part_of (of, found.items[i].host)];
+        verdict->outcome = OUTCOME_FAILED;
+        verdict->layer = found.items[i].layer;
+        verdict->cause = found.items[i].what;
+        verdict->next = found.items[i].next;
+    }
+}
+
+void agree_machines (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+{
+    if (of->n == of->plan->hosts.n)
+        fail_by_topology (of, verdicts, arena);
+    for (uint32_t i = 0; i < of->n; i++) {
+        const struct result *result = of->results[i];
+        if (premapped_fits (&of->plan->profile, result->facts.items, result->facts.n, arena, &verdicts[i].cause))
+            continue;
+        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
+        verdicts[i].layer = LAYER_POLICY;
+        verdicts[i].next = TEXT_LIT ("lower premapped_buffer_bytes in the profile");
+    }
+}

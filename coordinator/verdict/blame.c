@@ -1,0 +1,217 @@
+#include "coordinator/verdict/blame.h"
+
+#include "coordinator/verdict/naming.h"
+
+/* One that names another may be wrong; two that agree are believed. Where only one is left to tell, it is. */
+enum { VOTES_BELIEVED = 2 };
+
+static bool fell (const struct blame_host *host)
+{
+    return host->verdict->outcome != OUTCOME_PASSED;
+}
+
+static const struct signature *known (const struct plan *plan, struct text signature)
+{
+    for (uint32_t i = 0; i < plan->signatures.n; i++)
+        if (signature.len && text_equal (plan->signatures.items[i].id, signature))
+            return &plan->signatures.items[i];
+    return NULL;
+}
+
+static bool says_peer_failed (const struct plan *plan, struct text id)
+{
+    const struct signature *signature = known (plan, id);
+    return signature && signature->peer;
+}
+
+static bool follows (const struct plan *plan, const struct blame_host *host)
+{
+    if (host->awaited)
+        return false;
+    return host->ending == ENDING_CANCELLED || says_peer_failed (plan, host->verdict->signature) ||
+           (host->ending == ENDING_TIMEOUT && host->at_gate);
+}
+
+/* What working programs print, too, is no confession. */
+static bool recognised (const struct plan *plan, const struct blame_host *host)
+{
+    const struct signature *signature = known (plan, host->verdict->signature);
+    return host->verdict->layer != LAYER_UNKNOWN && !(signature && signature->noise);
+}
+
+static bool confesses (const struct plan *plan, const struct blame_host *host)
+{
+    return fell (host) && !follows (plan, host) && recognised (plan, host) && !host->complains;
+}
+
+static bool was_made_to_end (const struct blame_host *host)
+{
+    return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
+}
+
+/* Returns how many there are. */
+static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts, uint32_t n)
+{
+    bool waited = false, confessed = false;
+    uint32_t awaited = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        waited |= fell (&hosts[i]) && hosts[i].at_gate && hosts[i].ending == ENDING_TIMEOUT;
+        confessed |= confesses (plan, &hosts[i]);
+    }
+    for (uint32_t i = 0; i < n && waited && !confessed; i++) {
+        hosts[i].awaited = fell (&hosts[i]) && !hosts[i].at_gate && was_made_to_end (&hosts[i]);
+        awaited += hosts[i].awaited;
+    }
+    return awaited;
+}
+
+/* Reasons that are recognised come first; then those that say nothing; then complaints of the others. */
+static uint32_t weakness (const struct plan *plan, const struct blame_host *host)
+{
+    return host->complains ? 2 : !recognised (plan, host);
+}
+
+/* The host that fell for the best reason of its own, the earliest of these; -1: nobody has one. */
+static int initiator (const struct plan *plan, const struct blame_host *hosts, uint32_t n)
+{
+    int first = -1;
+    uint32_t least = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!fell (&hosts[i]) || follows (plan, &hosts[i]))
+            continue;
+        uint32_t weak = weakness (plan, &hosts[i]);
+        if (first < 0 || weak < least || (weak == least && hosts[i].order < hosts[first].order)) {
+            first = (int) i;
+            least = weak;
+        }
+    }
+    return first;
+}
+
+static int first_to_report (const struct blame_host *hosts, uint32_t n)
+{
+    int first = -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (fell (&hosts[i]) && (first < 0 || hosts[i].order < hosts[first].order))
+            first = (int) i;
+    return first;
+}
+
+/* votes[i]: how many others name host i. Returns how many name anybody. */
+static uint32_t count_votes (const struct plan *plan, const struct blame_host *hosts, uint32_t n, uint32_t *votes,
+                             struct arena *arena)
+{
+    uint32_t *ranks = arena_array (arena, n, sizeof *ranks), voters = 0;
+    bool *named = arena_array (arena, n, sizeof *named);
+    for (uint32_t i = 0; i < n; i++)
+        ranks[i] = hosts[i].verdict->host;
+    const struct naming *naming = naming_make (plan, ranks, n, arena);
+    for (uint32_t i = 0; i < n; i++) {
+        bool voted = false;
+        naming_read (naming, hosts[i].peers, named);
+        for (uint32_t k = 0; k < n; k++) {
+            votes[k] += named[k] && k != i;
+            voted |= named[k] && k != i;
+            named[k] = false;
+        }
+        voters += voted;
+    }
+    return voters;
+}
+
+/* The one that more of the others name than any other host; -1: there is none. */
+static int named_most (const struct blame_host *hosts, uint32_t n, const uint32_t *votes, uint32_t voters)
+{
+    int most = -1;
+    bool alone = true;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!fell (&hosts[i]) || votes[i] == 0)
+            continue;
+        if (most < 0 || votes[i] > votes[most]) {
+            most = (int) i;
+            alone = true;
+        } else {
+            alone = alone && votes[i] < votes[most];
+        }
+    }
+    bool believed = most >= 0 && (votes[most] >= VOTES_BELIEVED || (voters == 1 && n == 2));
+    return believed && alone ? most : -1;
+}
+
+static int named_by_others (const struct plan *plan, const struct blame_host *hosts, uint32_t n, struct arena *arena)
+{
+    uint32_t *votes = arena_array (arena, n, sizeof *votes);
+    for (uint32_t i = 0; i < n; i++)
+        if (confesses (plan, &hosts[i]))
+            return -1;
+    uint32_t voters = count_votes (plan, hosts, n, votes, arena);
+    return named_most (hosts, n, votes, voters);
+}
+
+/* What was only a cascade so far is now a cause without a name. */
+static void accuse (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
+{
+    struct verdict *verdict = host->verdict;
+    if (follows (plan, host) || host->complains || host->awaited)
+        verdict->layer = LAYER_UNKNOWN;
+    if (says_peer_failed (plan, verdict->signature)) {
+        verdict->signature = (struct text) { 0 };
+        verdict->next = (struct text) { 0 };
+    }
+    verdict->transient = false;
+    verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
+    if (!verdict->next.len)
+        verdict->next = TEXT_LIT ("see what it did last: its log, its phase, and whether the host was reachable");
+}
+
+static bool keeps_its_cause (const struct plan *plan, const struct blame_host *host, const struct blame_host *cause, bool named)
+{
+    if (host == cause || host->awaited)
+        return true;
+    if (follows (plan, host) || (host->complains && !cause->complains))
+        return false;
+    return recognised (plan, host) || (!named && host->order < cause->order);
+}
+
+void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena)
+{
+    uint32_t awaited = mark_awaited (plan, hosts, n);
+    int first = awaited ? -1 : named_by_others (plan, hosts, n, arena);
+    bool named = first >= 0;
+    if (!named)
+        first = initiator (plan, hosts, n);
+    if (first < 0)
+        first = first_to_report (hosts, n);
+    if (first < 0)
+        return;
+    if (named)
+        accuse (plan, &hosts[first], "the others name it as the one that failed them", arena);
+    for (uint32_t i = 0; i < n && awaited; i++)
+        if (hosts[i].awaited)
+            accuse (plan, &hosts[i], "the others waited for it at a gate", arena);
+    struct text name = plan->hosts.items[hosts[first].verdict->host].name;
+    struct text cause = text_format (arena, "fell because %.*s did", TEXT_ARG (name));
+    for (uint32_t i = 0; i < n; i++) {
+        struct verdict *verdict = hosts[i].verdict;
+        if (!fell (&hosts[i]) || keeps_its_cause (plan, &hosts[i], &hosts[first], named))
+            continue;
+        *verdict = (struct verdict) { .host = verdict->host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE,
+                                      .signature = verdict->signature, .cause = cause, .phase = verdict->phase,
+                                      .evidence = verdict->evidence };
+    }
+}
+
+struct text blame_next_of_lost (enum launcher launcher)
+{
+    switch (launcher) {
+    case LAUNCHER_SSH:
+        return TEXT_LIT ("docs/guide/ssh.md explains each step; what the host said is in hosts/HOST/worker.log of the run, "
+                         "what its worker said in runs/RUN/HOST/worker.log below start.directory there");
+    case LAUNCHER_SLURM:
+        return TEXT_LIT ("docs/guide/slurm.md; what srun and the host said is in hosts/HOST/worker.log of the run");
+    case LAUNCHER_JOIN:
+        return TEXT_LIT ("the worker's own log on that host (journalctl, kubectl logs); docs/guide/join.md");
+    default:
+        return TEXT_LIT ("see worker.log of that host");
+    }
+}

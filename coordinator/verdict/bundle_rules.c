@@ -1,0 +1,104 @@
+#include "coordinator/verdict/bundle_rules.h"
+
+#include "common/base/buf.h"
+#include "common/model/version.h"
+
+enum { TUPLE_BYTES_MAX = 2048 };
+
+/* Empty: it is not installed. Names come from METADATA in normal form, those of rules as well. */
+static struct text version_of (const var_list *bundle, struct text name)
+{
+    for (uint32_t i = 0; i < bundle->n; i++)
+        if (text_equal (bundle->items[i].name, name))
+            return bundle->items[i].value;
+    return (struct text) { 0 };
+}
+
+static bool is_for (const struct bundle_rule *rule, struct text backend)
+{
+    for (uint32_t i = 0; i < rule->backends.n; i++)
+        if (text_equal (rule->backends.items[i], backend))
+            return true;
+    return rule->backends.n == 0;
+}
+
+static bool fits (const struct bundle_rule *rule, const var_list *bundle)
+{
+    for (uint32_t i = 0; i < rule->parts.n; i++)
+        if (!version_fits (version_of (bundle, rule->parts.items[i].name), rule->parts.items[i].value))
+            return false;
+    return rule->parts.n > 0;
+}
+
+const struct bundle_rule *bundle_rules_match (const struct plan *plan, const var_list *bundle, struct text backend,
+                                              enum bundle_word word)
+{
+    for (uint32_t i = 0; i < plan->bundles.n; i++) {
+        const struct bundle_rule *rule = &plan->bundles.items[i];
+        if (rule->word == word && is_for (rule, backend) && fits (rule, bundle))
+            return rule;
+    }
+    return NULL;
+}
+
+struct text bundle_rules_tuple (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena)
+{
+    struct buf out;
+    uint32_t told = 0;
+    buf_init (&out, TUPLE_BYTES_MAX);
+    for (uint32_t i = 0; i < rule->parts.n; i++) {
+        struct text name = rule->parts.items[i].name, version = version_of (bundle, name);
+        if (!version.len) /* that it is absent */
+            continue;
+        buf_puts (&out, told == 0 ? "" : told == 1 ? " with " : ", ");
+        buf_printf (&out, "%.*s %.*s", TEXT_ARG (name), TEXT_ARG (version));
+        told++;
+    }
+    struct text tuple = text_copy (arena, buf_as_text (&out));
+    buf_release (&out);
+    return tuple;
+}
+
+static bool is_spoken_of (const struct plan *plan, struct text name)
+{
+    for (uint32_t i = 0; i < plan->bundles.n; i++) {
+        const struct bundle_rule *rule = &plan->bundles.items[i];
+        for (uint32_t k = 0; k < rule->parts.n && is_for (rule, plan->profile.backend); k++)
+            if (text_equal (rule->parts.items[k].name, name))
+                return true;
+    }
+    return false;
+}
+
+/* The packages that lists for this backend speak of at all, as observed: what is not known. */
+static struct text unknown_tuple (const struct plan *plan, const var_list *bundle, struct arena *arena)
+{
+    struct buf out;
+    buf_init (&out, TUPLE_BYTES_MAX);
+    for (uint32_t i = 0; i < bundle->n; i++)
+        if (is_spoken_of (plan, bundle->items[i].name))
+            buf_printf (&out, "%s%.*s %.*s", out.len ? ", " : "", TEXT_ARG (bundle->items[i].name),
+                        TEXT_ARG (bundle->items[i].value));
+    struct text tuple = text_copy (arena, buf_as_text (&out));
+    buf_release (&out);
+    return tuple;
+}
+
+bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct note *out)
+{
+    struct text backend = plan->profile.backend;
+    const struct bundle_rule *good = bundle_rules_match (plan, bundle, backend, BUNDLE_GOOD);
+    *out = (struct note) { .source = TEXT_LIT ("bundles"), .durability = DURABILITY_RERUN };
+    if (bundle_rules_match (plan, bundle, backend, BUNDLE_BAD))
+        return false;
+    if (good) {
+        struct text tuple = bundle_rules_tuple (good, bundle, arena);
+        out->text = text_format (arena, "%.*s is known good (%.*s: %.*s)", TEXT_ARG (tuple), TEXT_ARG (good->id),
+                                 TEXT_ARG (good->source));
+        return true;
+    }
+    struct text tuple = unknown_tuple (plan, bundle, arena);
+    out->text = text_format (arena, "not known: no list of bundles speaks of %.*s on %.*s", TEXT_ARG (tuple),
+                             TEXT_ARG (backend));
+    return tuple.len > 0;
+}

@@ -1,0 +1,17 @@
+/* bundle_rules.h - is what is installed a tuple of versions that is known to work together, or not to? The rules are data
+ * of the plan (configs/bundles, docs/spec/bundles.md); what is compared is what hosts observed, never the pins. Pure. */
+#ifndef SLICEUP_COORDINATOR_VERDICT_BUNDLE_RULES_H
+#define SLICEUP_COORDINATOR_VERDICT_BUNDLE_RULES_H
+
+#include "common/model/result.h"
+
+/* The first rule of this word whose parts all fit; NULL: none does. `backend`: of the profile. */
+const struct bundle_rule *bundle_rules_match (const struct plan *plan, const var_list *bundle, struct text backend,
+                                              enum bundle_word word);
+/* "jax 0.4.32 with libtpu 0.0.2": the parts of a rule as they were observed. */
+struct text bundle_rules_tuple (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena);
+/* What is worth noting of an environment: known good, or in no list. False: nothing, as no list speaks of this backend
+ * or it is known bad, which is a verdict and no note. */
+bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct note *out);
+
+#endif

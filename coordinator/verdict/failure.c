@@ -1,0 +1,87 @@
+#include "coordinator/verdict/failure.h"
+
+#include <signal.h>
+
+#include "coordinator/verdict/reading.h"
+
+struct text failure_phase (const struct result *result)
+{
+    return result->phase.len ? result->phase : TEXT_LIT ("start");
+}
+
+static struct text look_at_log (const struct judge_case *of, struct arena *arena)
+{
+    return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));
+}
+
+/* Nothing of what it printed is known to pass by itself. */
+void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    struct reading reading;
+    reading_of (of->plan, of->signatures, of->result, arena, &reading);
+    out->evidence = reading.evidence;
+    if (reading.of.weight < SIGNATURE_PEER)
+        return;
+    out->signature = reading.of.signature->id;
+    out->layer = reading.of.signature->layer;
+    out->next = reading.of.signature->next;
+}
+
+static bool sent_from_outside (uint32_t signal)
+{
+    return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+bool failure_is_a_kill (const struct result *result)
+{
+    return result->ending == ENDING_SIGNALLED && sent_from_outside (result->code);
+}
+
+/* Our own programs know what failed, but for the probe, which repeats what somebody else's library said. */
+static bool knows_itself (const struct judge_case *of)
+{
+    enum layer layer = of->result->layer;
+    return of->rung->kind == PROGRAM_BUILTIN && layer && layer != LAYER_UNKNOWN && !text_is (of->rung->builtin, "probe");
+}
+
+/* Who says itself what failed is not overruled by its complaints about others, nor by what working programs print too. */
+static bool overrules (const struct reading *reading, enum layer said)
+{
+    if (said == LAYER_NONE || said == LAYER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
+        return reading->of.signature != NULL;
+    return reading->of.weight == SIGNATURE_PEER && (reading->in_failure || said == LAYER_COLLECTIVE);
+}
+
+/* All that is known to pass by itself keeps programs from starting, and they end of it by an exit or an abort. */
+static bool ended_at_start (const struct result *result)
+{
+    uint64_t executions = 0;
+    bool computed = result->checks.n > 0 || result->metrics.n > 0 ||
+                    (result_counter (result, "executions", &executions) && executions > 0);
+    return !computed && (result->ending == ENDING_EXITED || result->code == SIGABRT);
+}
+
+/* Known text in what a program says or printed knows better than the program; then what it says of the layer; then
+ * "unknown", with the lines that nobody knows. */
+void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
+{
+    const struct result *result = of->result;
+    struct reading reading = { 0 };
+    if (!knows_itself (of))
+        reading_of (of->plan, of->signatures, result, arena, &reading);
+    const struct signature *known = overrules (&reading, result->layer) ? reading.of.signature : NULL;
+    enum layer layer = known ? known->layer : result->layer ? result->layer : LAYER_UNKNOWN;
+    struct text cause = result->failure.len
+                            ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
+                            : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how), TEXT_ARG (failure_phase (result)));
+    out->outcome = OUTCOME_FAILED;
+    out->layer = layer;
+    out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
+    out->next = look_at_log (of, arena);
+    if (known) {
+        out->signature = known->id;
+        out->next = known->next;
+        out->transient = reading.of.transient && ended_at_start (result);
+    }
+    out->evidence = reading.evidence;
+}

@@ -1,0 +1,19 @@
+/* failure.h - who owns the failure of one host: the part of a verdict that texts decide.
+ *
+ * Knows neither what a host must show to pass nor the other hosts. Pure; what it gives out lives in the arena, the plan or
+ * the result. */
+#ifndef SLICEUP_COORDINATOR_VERDICT_FAILURE_H
+#define SLICEUP_COORDINATOR_VERDICT_FAILURE_H
+
+#include "coordinator/verdict/judge.h"
+
+/* Where the program was when it ended. */
+struct text failure_phase (const struct result *result);
+/* Somebody sent it a signal; as opposed to those that a program earns by what it does. */
+bool failure_is_a_kill (const struct result *result);
+/* `how` it ended: "exit status 1". Gives the whole verdict, FAILED. */
+void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out);
+/* Adds to a verdict on a program that hung what is known of what it printed. */
+void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
+
+#endif

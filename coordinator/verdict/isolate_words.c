@@ -1,0 +1,179 @@
+/* isolate_words.c - who has confessed, and what isolation says in words: the part of isolate.h that reads and makes verdicts. */
+#include "coordinator/verdict/isolate.h"
+
+#include <stdio.h>
+
+enum { FOLDED_BYTES = 1 << 20, NAMED_BYTES = 512 };
+
+/* ---- confessions ---- */
+
+static bool is_peer_text (const struct plan *plan, struct text id)
+{
+    for (uint32_t i = 0; i < plan->signatures.n; i++)
+        if (text_equal (plan->signatures.items[i].id, id))
+            return plan->signatures.items[i].peer;
+    return false;
+}
+
+bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict)
+{
+    return verdict->outcome != OUTCOME_CASCADE && verdict->signature.len && is_peer_text (plan, verdict->signature);
+}
+
+static bool ended_by_itself (const struct isolate_host *host)
+{
+    return host->ending == ENDING_SIGNALLED || (host->ending == ENDING_EXITED && host->code != 0);
+}
+
+/* That its peers failed is not about itself, and what nobody recognises is about nobody. */
+static bool speaks_of_itself (const struct plan *plan, const struct isolate_host *host)
+{
+    const struct verdict *verdict = host->verdict;
+    if (verdict->outcome == OUTCOME_CASCADE)
+        return false;
+    if (verdict->outcome == OUTCOME_COULD_NOT_RUN)
+        return true;
+    if (verdict->signature.len)
+        return !is_peer_text (plan, verdict->signature);
+    if (verdict->layer == LAYER_COLLECTIVE)
+        return !ended_by_itself (host); /* else it complains */
+    return verdict->layer != LAYER_UNKNOWN;
+}
+
+/* Silent: it did not end before it was made to. */
+static bool was_silent (const struct isolate_host *host)
+{
+    return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
+}
+
+/* Went down in words of its own that nobody recognises, and complains of nobody. */
+static bool fell_for_no_reason (const struct isolate_host *host)
+{
+    return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE && host->verdict->layer == LAYER_UNKNOWN &&
+           !host->verdict->signature.len;
+}
+
+/* It may not have passed for what was not proved: it points at the others none the less. */
+static bool came_to_its_end (const struct isolate_host *host)
+{
+    return host->ending == ENDING_EXITED && host->code == 0;
+}
+
+bool isolate_unconfessed (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
+{
+    uint32_t fell_n = 0, silent_n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!hosts[i].verdict || came_to_its_end (&hosts[i]) || hosts[i].at_gate || speaks_of_itself (plan, &hosts[i]))
+            return false;
+        fell_n += fell_for_no_reason (&hosts[i]);
+        silent_n += was_silent (&hosts[i]);
+    }
+    bool the_one = fell_n == 1 && (silent_n == 0 || !met); /* it went down, and all others noticed or had nothing to do with it */
+    return n > 1 && !the_one;
+}
+
+/* ---- words ---- */
+
+static struct text fold (const struct plan *plan, const uint32_t *hosts, uint32_t n, struct arena *arena)
+{
+    struct text *names = arena_array (arena, n, sizeof (*names));
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (hosts[i] < plan->hosts.n)
+            names[known++] = plan->hosts.items[hosts[i]].name;
+    struct buf folded;
+    buf_init (&folded, FOLDED_BYTES);
+    hostset_fold (names, known, &folded);
+    struct text text = text_copy (arena, text_clip (buf_as_text (&folded), NAMED_BYTES));
+    buf_release (&folded);
+    return text;
+}
+
+static struct text halves (const struct plan *plan, const struct isolate_case *of, struct arena *arena)
+{
+    const struct isolate_set *a = NULL, *b = NULL;
+    for (uint32_t i = 0; i < of->trials_n && !b; i++)
+        if (of->trials[i].answer == ISOLATE_WORKS) {
+            b = a ? &of->trials[i].hosts : NULL;
+            a = a ? a : &of->trials[i].hosts;
+        }
+    if (!b)
+        return TEXT_LIT ("each half");
+    return text_format (arena, "%.*s and %.*s each", TEXT_ARG (fold (plan, a->items, a->n, arena)),
+                        TEXT_ARG (fold (plan, b->items, b->n, arena)));
+}
+
+struct text isolate_why (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found, struct arena *arena)
+{
+    char passes[32];
+    snprintf (passes, sizeof (passes), "%u pass%s", of->trials_n, of->trials_n == 1 ? "" : "es");
+    switch (found->kind) {
+    case ISOLATE_HOSTS:
+        return text_format (arena, "fails also without the others (isolated in %s)", passes);
+    case ISOLATE_LINK:
+        return text_format (arena, "fails with %.*s together, which both work with others (isolated in %s): a link between them, or "
+                            "a setting that differs", TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
+    case ISOLATE_TOGETHER:
+        if (found->hosts.n)
+            return text_format (arena, "fails with all of %.*s, and each half of them works (isolated in %s): a link between them, or "
+                                "the size", TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
+        return text_format (arena, "%.*s work alone (%s): the fault needs hosts of both: a link between them, or the size",
+                            TEXT_ARG (halves (plan, of, arena)), passes);
+    case ISOLATE_EVERYWHERE:
+        return text_format (arena, "every part of the slice that was run by itself fails too (%s): no host stands out", passes);
+    default:
+        return text_format (arena, "parts of the slice could not be run by themselves (%s tried)", passes);
+    }
+}
+
+static bool is_suspect (const struct fact_suspects_named *named, uint32_t host)
+{
+    for (uint32_t i = 0; i < named->suspects.n; i++)
+        if (named->suspects.items[i] == host)
+            return true;
+    return false;
+}
+
+static struct text add_clause (struct text cause, struct text why, struct arena *arena)
+{
+    uint32_t room = SENTENCE_MAX_BYTES - 2 > why.len ? SENTENCE_MAX_BYTES - 2 - why.len : 0;
+    if (!cause.len)
+        return text_clip (why, SENTENCE_MAX_BYTES);
+    return text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (text_clip (cause, room)), TEXT_ARG (why)), SENTENCE_MAX_BYTES);
+}
+
+static void accuse (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena, struct verdict *after)
+{
+    *after = *before;
+    if (before->outcome == OUTCOME_CASCADE) {
+        *after = (struct verdict) { .host = before->host, .outcome = ruling->outcome, .layer = LAYER_UNKNOWN, .phase = before->phase };
+        after->next = TEXT_LIT ("compare this host with the others: sliceup drift; and see what it printed: sliceup logs");
+    }
+    after->transient = before->transient && ruling->named->suspects.n == 0; /* it did not pass without the others either */
+    after->cause = add_clause (after->cause, ruling->named->why, arena);
+}
+
+void isolate_rule (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome, struct arena *arena,
+                   struct isolate_ruling *out)
+{
+    *out = (struct isolate_ruling) { named, outcome, fold (plan, named->suspects.items, named->suspects.n, arena) };
+}
+
+void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena, struct verdict *after)
+{
+    const struct fact_suspects_named *named = ruling->named;
+    *after = *before;
+    if (before->outcome == OUTCOME_PASSED)
+        return;
+    if (named->suspects.n ? is_suspect (named, before->host) : before->outcome != OUTCOME_CASCADE) {
+        accuse (ruling, before, arena, after);
+        return;
+    }
+    if (named->suspects.n == 0)
+        return;
+    *after = (struct verdict) {
+        .host = before->host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .signature = before->signature,
+        .cause = text_clip (text_format (arena, "fell because %.*s did", TEXT_ARG (ruling->who)), SENTENCE_MAX_BYTES),
+        .phase = before->phase,
+    };
+}

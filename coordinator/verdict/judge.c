@@ -1,0 +1,401 @@
+#include "coordinator/verdict/judge.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "common/frontend/frontend.h"
+#include "coordinator/verdict/bundle_rules.h"
+#include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/recompiled.h"
+
+enum { SPOILING_MAX = 8 };
+
+static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer layer, struct text cause, const char *next)
+{
+    out->outcome = outcome;
+    out->layer = layer;
+    out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
+    out->next = text_of (next);
+    return false; /* "this step did not let the result through" */
+}
+
+/* ---- the steps, in order; each lets the result through (true) or gives the verdict (false) ---- */
+
+static bool was_heard (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    (void) arena;
+    if (of->result->ending != ENDING_LOST)
+        return true;
+    return verdict_set (out, OUTCOME_NO_REPORT, LAYER_HOST, of->result->problem,
+                        "see whether the host is up and whether its worker was killed (out of memory?): worker.log");
+}
+
+static bool could_start (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    (void) arena;
+    const struct result *result = of->result;
+    if (result->ending != ENDING_NOT_STARTED)
+        return true;
+    enum layer layer = result->layer ? result->layer : LAYER_SLICEUP;
+    return verdict_set (out, OUTCOME_COULD_NOT_RUN, layer, result->problem, "mend what the sentence names, then run again");
+}
+
+static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    char limit[DURATION_TEXT_BYTES];
+    duration_print (of->rung->timeout_ms, limit);
+    if (result->ending == ENDING_TIMEOUT) {
+        verdict_set (out, OUTCOME_NO_REPORT, result->layer ? result->layer : LAYER_UNKNOWN,
+                     text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
+                     "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
+        failure_of_hang (of, arena, out);
+        return false;
+    }
+    if (result->ending == ENDING_ORPHANED)
+        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_PLATFORM,
+                            TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
+                            "check the network between the hosts and the coordinator");
+    if (result->ending == ENDING_LEASE_LOST)
+        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_CACHE,
+                            result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
+                            "see whether the host was stopped or its network cut; what it wrote later is read by nobody");
+    if (result->ending == ENDING_CANCELLED)
+        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_SLICEUP,
+                            result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
+    return true;
+}
+
+static bool precondition_missing (const struct judge_case *of)
+{
+    return of->rung->kind == PROGRAM_BUILTIN &&
+           (of->result->layer == LAYER_PLATFORM || of->result->layer == LAYER_HOST || of->result->layer == LAYER_CACHE);
+}
+
+/* What could be restored; of a pass without a generation, nothing. */
+static const struct fact_generation *sealed_in (const struct judge_case *of)
+{
+    static const struct fact_generation nothing;
+    return of->sealed ? of->sealed : &nothing;
+}
+
+/* `how` it ended; empty: as it should. */
+static bool broke_protocol (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
+{
+    const struct result *result = of->result;
+    struct text first = result->bad_line.len ? result->bad_line : result->problem;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                        text_format (arena, "%.*s%sbroke the canary protocol with %u line%s: %.*s", TEXT_ARG (how),
+                                     how.len ? "; " : "", result->bad_lines, result->bad_lines == 1 ? "" : "s",
+                                     TEXT_ARG (first)),
+                        "an attempt with a line that breaks the protocol never passes: docs/spec/canary.md");
+}
+
+static bool ended_well (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    if (result->ending == ENDING_EXITED && result->code == 0)
+        return true;
+    struct text how = result->ending == ENDING_SIGNALLED
+                          ? text_format (arena, "killed by signal %u (%s)", result->code, strsignal ((int) result->code))
+                          : text_format (arena, "exit status %u", result->code);
+    failure_of (of, arena, how, out);
+    if (out->layer == LAYER_UNKNOWN && result->bad_lines) /* nobody knows more of it */
+        broke_protocol (of, arena, how, out);
+    if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
+        out->cache = TEXT_LIT ("torn");
+    if (failure_is_a_kill (result)) {
+        out->outcome = OUTCOME_NO_REPORT;
+        if (!out->signature.len)
+            out->layer = LAYER_HOST;
+    }
+    if (precondition_missing (of))
+        out->outcome = OUTCOME_COULD_NOT_RUN;
+    return false;
+}
+
+/* Who says itself that it failed has failed, whatever else it says and however it ends. */
+static bool said_no_failure (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->result->failure.len == 0)
+        return true;
+    failure_of (of, arena, TEXT_LIT ("said failure, and ended with status 0"), out);
+    return false;
+}
+
+static bool gave_evidence (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    if (of->rung->kind == PROGRAM_COMMAND || result->done)
+        return true;
+    struct text said = result->problem.len ? text_format (arena, ": %.*s", TEXT_ARG (result->problem)) : (struct text) { 0 };
+    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                        text_format (arena, "ended with status 0 but never said that it was done%.*s", TEXT_ARG (said)),
+                        "a canary says done with its attempt's nonce: docs/spec/canary.md");
+}
+
+/* Also beside good evidence: who breaks the protocol once may have meant something else with the rest. */
+static bool kept_to_protocol (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    return of->result->bad_lines == 0 || broke_protocol (of, arena, (struct text) { 0 }, out);
+}
+
+/* Compiled for devices that need not be there. */
+static bool compiles_only (const struct judge_case *of)
+{
+    return of->rung->warm == WARM_AOT && of->key.pass == PASS_COLD;
+}
+
+static bool ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct backend *seen = &of->result->backend;
+    struct text asked = of->rung->backend;
+    if (asked.len == 0 || compiles_only (of))
+        return true;
+    const char *next = "see which plugin was loaded, and the launch policy in the receipt";
+    if (seen->platform.len == 0)
+        return verdict_set (out, OUTCOME_FAILED, LAYER_BACKEND,
+                            text_format (arena, "asked for backend %.*s, and it did not say which one ran", TEXT_ARG (asked)), next);
+    if (!text_equal (seen->platform, asked))
+        return verdict_set (out, OUTCOME_FAILED, LAYER_BACKEND,
+                            text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
+                                         TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)), next);
+    uint32_t per_host = of->plan->profile.devices_per_host;
+    if (seen->local_devices != per_host)
+        return verdict_set (out, OUTCOME_FAILED, LAYER_DEVICE,
+                            text_format (arena, "sees %u devices of its own, the profile says %u", seen->local_devices, per_host),
+                            "see which devices the process may open, and who else holds them");
+    uint32_t world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
+    if (seen->process_count != world || seen->devices != world * per_host)
+        return verdict_set (out, OUTCOME_FAILED, LAYER_COLLECTIVE,
+                            text_format (arena, "formed a mesh of %u processes and %u devices, wanted %u and %u",
+                                         seen->process_count, seen->devices, world, world * per_host),
+                            "a rank that initialised alone computes alone: see its rendezvous");
+    return true;
+}
+
+static bool makes_client (const struct rung *rung)
+{
+    for (uint32_t i = 0; i < rung->args.n; i++)
+        if (text_is (rung->args.items[i].name, "client"))
+            return !text_is (rung->args.items[i].value, "false");
+    return true;
+}
+
+/* A probe that says it is done has shown that something ran; absence is no evidence. */
+static bool probe_showed (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    uint64_t executions = 0;
+    (void) arena;
+    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "probe") || !makes_client (of->rung))
+        return true;
+    if (of->result->backend.platform.len && of->result->checks.n > 0 &&
+        result_counter (of->result, "executions", &executions) && executions > 0)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_SLICEUP,
+                        TEXT_LIT ("the probe is done, and shows no execution that was checked"),
+                        "a probe names its backend, and checks the value of each execution: docs/spec/probe.md");
+}
+
+static bool values_right (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    for (uint32_t i = 0; i < of->result->checks.n; i++) {
+        const struct check *check = &of->result->checks.items[i];
+        if (fabs (check->observed - check->expected) <= check->tolerance)
+            continue; /* written so that a NaN does not pass */
+        return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                            text_format (arena, "%.*s: expected %.9g, got %.9g", TEXT_ARG (check->name), check->expected,
+                                         check->observed),
+                            "a wrong value on one host only points at its device; on all, at the program or the bundle");
+    }
+    return true;
+}
+
+struct cache_counts { uint64_t requests, hits, executions; bool complete; };
+
+static struct cache_counts cache_counts (const struct judge_case *of)
+{
+    struct cache_counts counts = { 0 };
+    const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
+    counts.complete = frontend != NULL &&
+                      result_counter (of->result, frontend_requests_counter (frontend), &counts.requests) &&
+                      result_counter (of->result, frontend_hits_counter (frontend), &counts.hits) &&
+                      result_counter (of->result, "executions", &counts.executions);
+    return counts;
+}
+
+/* Compiling ahead is for devices that others hold: an execution is one too many, and nothing compiled proves nothing. */
+static bool only_compiled (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (!compiles_only (of))
+        return true;
+    struct cache_counts counts = cache_counts (of);
+    if (counts.executions == 0 && counts.requests > 0)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+                        text_format (arena, "a pass that only compiles asked for %" PRIu64 " programs and executed %" PRIu64
+                                     ", expected some and none", counts.requests, counts.executions),
+                        "with warm: aot a canary compiles its programs and executes none: docs/spec/canary.md");
+}
+
+static bool cache_failed (struct verdict *out, struct text cause)
+{
+    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE, cause,
+                        "compare program, flags and versions with the writer's: the receipt has them per host");
+}
+
+/* As opposed to a cache that this host keeps for itself. */
+static bool is_generation (const struct judge_case *of)
+{
+    return of->plan->cache.mode != CACHE_PER_HOST;
+}
+
+static bool compiled_again (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct fact_generation *sealed = sealed_in (of);
+    enum recompile_reason reason;
+    if (recompiled_torn (of->result, sealed->keys.items, sealed->keys.n))
+        out->cache = TEXT_LIT ("torn");
+    return cache_failed (out, recompiled_why (of->result, sealed->keys.items, sealed->keys.n, arena, &reason));
+}
+
+/* Every frontend has names whose mere presence excludes that all was restored. */
+static const char *spoiling_counter (const struct judge_case *of)
+{
+    const char *names[SPOILING_MAX];
+    const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
+    uint32_t n = frontend ? frontend_spoiling_counters (frontend, names, SPOILING_MAX) : 0;
+    for (uint32_t i = 0; i < n && i < SPOILING_MAX; i++) {
+        uint64_t value = 0;
+        if (result_counter (of->result, names[i], &value) && value > 0)
+            return names[i];
+    }
+    return NULL;
+}
+
+/* What a host finds on another storage than the others says nothing about theirs. */
+static bool same_storage (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    struct text seen = of->result->cache.storage;
+    if (!of->storage.len || text_equal (seen, of->storage) || (!seen.len && !of->result->findings.n))
+        return true;
+    if (!is_generation (of) || of->rung->kind == PROGRAM_BUILTIN) /* a survey is compared with all others: agree_storage */
+        return true;
+    return verdict_set (out, OUTCOME_COULD_NOT_RUN, LAYER_CACHE,
+                        text_format (arena, "the storage under %.*s is %.*s, that of the other hosts is %.*s",
+                                     TEXT_ARG (of->plan->cache.root), TEXT_ARG (seen.len ? seen : TEXT_LIT ("not to be seen")),
+                                     TEXT_ARG (of->storage)),
+                        "mount one storage there on all hosts, or use cache mode per-host");
+}
+
+/* What it was given is no longer what was sealed; the findings say what, and are recorded apart. */
+static bool untouched (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    for (uint32_t i = 0; i < result->findings.n; i++) {
+        const struct finding *finding = &result->findings.items[i];
+        if (!finding_counts (finding->kind))
+            continue; /* what its program tried, and how well it was kept from it, changes nothing that was sealed */
+        verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+                     text_format (arena, "generation %" PRIu64 " is not as it was sealed: %s %.*s: %.*s", finding->token,
+                                  names_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
+                                  TEXT_ARG (finding->detail)),
+                     "see who else can write the cache: the receipt says between which entries it happened");
+        out->cache = TEXT_LIT ("torn");
+        return false;
+    }
+    return true;
+}
+
+static bool protected_enough (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    enum enforcement level = of->result->cache.level, least = of->plan->cache.least;
+    if (of->key.pass == PASS_ONCE || !is_generation (of) || of->rung->kind == PROGRAM_BUILTIN || level >= least)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+                        text_format (arena, "its cache was protected by %s only, the slice asks for %s",
+                                     names_of (&enforcement_names, level), names_of (&enforcement_names, least)),
+                        "docs/spec/cache.md says what each level needs");
+}
+
+static bool bundle_serves (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
+    if (of->key.pass == PASS_ONCE || !frontend)
+        return true;
+    const char *problem = frontend_cache_problem (frontend, of->plan->profile.backend,
+                                                  (const var_list *) &of->result->bundle, arena);
+    if (!problem)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE, text_of (problem), "change the pins; the receipt has the bundle per host");
+}
+
+/* What was restored is as pinned; that the pins go together is not said by that. */
+static bool not_known_bad (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "restore"))
+        return true;
+    const var_list *bundle = (const var_list *) &of->result->bundle;
+    const struct bundle_rule *bad = bundle_rules_match (of->plan, bundle, of->plan->profile.backend, BUNDLE_BAD);
+    if (!bad)
+        return true;
+    struct text tuple = bundle_rules_tuple (bad, bundle, arena);
+    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE,
+                        text_format (arena, "%.*s is known bad: %.*s (%.*s)", TEXT_ARG (tuple), TEXT_ARG (bad->why),
+                                     TEXT_ARG (bad->source)),
+                        "pin versions that are known to work together: configs/bundles, docs/spec/bundles.md");
+}
+
+/* Restored: the same programs, none of them compiled, and they ran and gave the right value. */
+static bool restored (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->key.pass != PASS_RESTORED)
+        return true;
+    struct cache_counts counts = cache_counts (of);
+    if (!counts.complete) /* then nobody knows what it was, and no word is said */
+        return cache_failed (out, TEXT_LIT ("it did not report its compile counters"));
+    const char *spoiled = spoiling_counter (of);
+    if (counts.requests == 0 || counts.hits != counts.requests || spoiled)
+        out->cache = TEXT_LIT ("recompiled");
+    if (counts.requests == 0 || counts.hits != counts.requests)
+        return compiled_again (of, arena, out);
+    if (spoiled)
+        return cache_failed (out, text_format (arena, "its counter %s says that something was not restored", spoiled));
+    bool checked = of->result->checks.n > 0 || of->result->metrics.n > 0; /* metrics are recomputed from what devices put in */
+    if (counts.executions == 0 || !checked)
+        return cache_failed (out, TEXT_LIT ("loaded from the cache but executed or checked nothing"));
+    if (is_generation (of) && !text_is (of->result->cache_state, "verified"))
+        return cache_failed (out, text_format (arena, "the generation was not verified: %.*s", TEXT_ARG (of->result->cache_state)));
+    out->cache = TEXT_LIT ("restored");
+    return true;
+}
+
+static bool sealed (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->key.pass != PASS_COLD)
+        return true;
+    out->cache = TEXT_LIT ("cold");
+    if (!of->writer || !is_generation (of))
+        return true;
+    if (of->result->seal.token == of->token && of->result->seal.sha256.len)
+        return true;
+    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+                        text_format (arena, "the cache generation was not sealed: %.*s", TEXT_ARG (of->result->problem)),
+                        "see free space and permissions under the cache root");
+}
+
+typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
+static judge_step_fn *const steps[] = {
+    was_heard, same_storage, untouched, could_start, was_let_run, ended_well, said_no_failure, kept_to_protocol, gave_evidence,
+    ran_where_asked, only_compiled, probe_showed, values_right, protected_enough, not_known_bad, bundle_serves, sealed, restored,
+};
+
+void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    *out = (struct verdict) { .host = of->host, .outcome = OUTCOME_PASSED, .phase = of->result->phase };
+    for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]); i++)
+        if (!steps[i](of, arena, out))
+            return;
+}

@@ -1,0 +1,357 @@
+#include "coordinator/verdict/reduce.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coordinator/verdict/reduce_device.h"
+
+static void miss (struct reduce_verdict *out, int host)
+{
+    if (host < 0)
+        return;
+    for (uint32_t i = 0; i < out->missing_n; i++)
+        if (out->missing[i] == (uint32_t) host)
+            return;
+    out->missing[out->missing_n++] = (uint32_t) host;
+}
+
+static bool claims_agree (const struct metric *a, const struct metric *b)
+{
+    bool same = a->reduction == b->reduction && a->axes.n == b->axes.n;
+    for (uint32_t i = 0; same && i < a->axes.n; i++)
+        same = text_equal (a->axes.items[i], b->axes.items[i]);
+    return same;
+}
+
+static void accuse (struct reduce_verdict *out, uint32_t host, enum proof proof, const char *why)
+{
+    out->culprits[out->culprits_n++] = (struct reduce_culprit) { host, proof, why };
+}
+
+/* ---- what must hold before sums can be read; who breaks it alone is named ---- */
+
+static bool all_reported (const struct reduce_input *in, struct reduce_verdict *out)
+{
+    for (uint32_t host = 0; host < in->hosts; host++)
+        if (in->metrics[host] == NULL) {
+            miss (out, (int) host);
+            accuse (out, host, PROOF_UNPROVED, "this host did not report it");
+        }
+    if (out->missing_n)
+        snprintf (out->why, sizeof (out->why), "not every host reported it");
+    return out->missing_n == 0;
+}
+
+static bool all_claim_global (const struct reduce_input *in, struct reduce_verdict *out)
+{
+    for (uint32_t host = 0; host < in->hosts; host++)
+        if (!in->metrics[host]->global)
+            accuse (out, host, PROOF_UNPROVED, "it is reported as a local value");
+    if (out->culprits_n)
+        snprintf (out->why, sizeof (out->why), "it is reported as a local value");
+    return out->culprits_n == 0;
+}
+
+static bool all_have_shards (const struct reduce_input *in, struct reduce_verdict *out)
+{
+    for (uint32_t host = 0; host < in->hosts; host++)
+        if (in->metrics[host]->shards.n != in->devices_per_host)
+            accuse (out, host, PROOF_UNPROVED, "it has another number of shards than the host has devices");
+    if (out->culprits_n)
+        snprintf (out->why, sizeof (out->why), "a host reported %u shards for %u devices",
+                  in->metrics[out->culprits[0].host]->shards.n, in->devices_per_host);
+    return out->culprits_n == 0;
+}
+
+static bool all_are_sound (const struct reduce_input *in, struct reduce_verdict *out)
+{
+    for (uint32_t host = 0; host < in->hosts; host++) {
+        const char *why = NULL;
+        for (uint32_t i = 0; i < in->devices_per_host && !why; i++)
+            why = reduce_unsound (reduce_shard (in, host * in->devices_per_host + i));
+        if (why)
+            accuse (out, host, PROOF_UNPROVED, why);
+    }
+    if (out->culprits_n)
+        snprintf (out->why, sizeof (out->why), "%s", out->culprits[0].why);
+    return out->culprits_n == 0;
+}
+
+static bool axes_known (const struct reduce_input *in, const struct metric *first, struct reduce_verdict *out, uint32_t *axes)
+{
+    *axes = 0;
+    for (uint32_t host = 1; host < in->hosts; host++)
+        if (!claims_agree (first, in->metrics[host]))
+            return snprintf (out->why, sizeof (out->why), "hosts claim different axes or reductions"), false;
+    for (uint32_t i = 0; i < first->axes.n; i++) {
+        int axis = mesh_axis (in->mesh, first->axes.items[i]);
+        if (axis < 0)
+            return snprintf (out->why, sizeof (out->why), "the mesh has no axis '%.*s'", TEXT_ARG (first->axes.items[i])), false;
+        if (*axes & 1u << axis)
+            return snprintf (out->why, sizeof (out->why), "it claims the axis '%.*s' twice",
+                             TEXT_ARG (first->axes.items[i])), false;
+        *axes |= 1u << axis;
+    }
+    if (*axes == 0)
+        return snprintf (out->why, sizeof (out->why), "it claims no axis"), false;
+    return true;
+}
+
+static const struct metric *first_reported (const struct reduce_input *in)
+{
+    for (uint32_t host = 0; host < in->hosts; host++)
+        if (in->metrics[host])
+            return in->metrics[host];
+    return NULL;
+}
+
+/* On success the claimed axes as bits. */
+static bool readable (const struct reduce_input *in, struct reduce_verdict *out, uint32_t *axes)
+{
+    const struct metric *first = first_reported (in);
+    if (first)
+        out->value = first->value;
+    return all_reported (in, out) && all_claim_global (in, out) && all_have_shards (in, out) &&
+           all_are_sound (in, out) && axes_known (in, first, out, axes);
+}
+
+static const char *const reasons[] = {
+    [PROOF_LOCAL] = "a device holds only its own host's contribution",
+    [PROOF_PARTIAL] = "contributions are missing",
+    [PROOF_WRONG_AXIS] = "the sum fits other mesh axes than the claimed ones",
+    [PROOF_DOUBLE_COUNTED] = "a contribution was counted more than once",
+    [PROOF_MEAN_OF_MEANS] = "it is the mean of means: weights were not reduced with the values",
+    [PROOF_DISAGREE] = "the value is not the reduction of what the devices contributed",
+    [PROOF_UNPROVED] = "the proof fits no reduction of the dealt numbers",
+};
+
+/* ---- devices, and what each host's come to ---- */
+
+/* Of one host: its first device that is not right speaks for it. `sums`: they are right on all of them. */
+struct report { enum proof proof; bool sums; };
+
+static void read_devices (const struct reduce_input *in, const struct groups *groups, uint32_t axes, enum proof *proofs,
+                          struct reduce_verdict *out)
+{
+    struct explained explained[EXPLAINED_KINDS] = { 0 };
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        struct reading reading = reduce_read (in, device, &groups->items[groups->of_device[device]], axes, explained);
+        proofs[device] = reading.proof;
+        miss (out, reading.missing[0]);
+        miss (out, reading.missing[1]);
+    }
+}
+
+static struct report read_host (const struct reduce_input *in, uint32_t host, const struct groups *groups,
+                                enum proof *proofs)
+{
+    const struct metric *metric = in->metrics[host];
+    /* What people read is the first device's, not something beside it. */
+    bool beside = metric->value != metric->shards.items[0].value;
+    struct report report = { PROOF_PROVED, !beside };
+    uint32_t first = host * in->devices_per_host;
+    for (uint32_t device = first; device < first + in->devices_per_host; device++) {
+        const struct group *group = &groups->items[groups->of_device[device]];
+        report.sums = report.sums && reduce_shard (in, device)->proof == group->numbers;
+        if (report.proof == PROOF_PROVED)
+            report.proof = proofs[device];
+    }
+    if (!beside || report.proof != PROOF_PROVED)
+        return report;
+    for (uint32_t device = first; device < first + in->devices_per_host; device++)
+        proofs[device] = PROOF_DISAGREE;
+    report.proof = PROOF_DISAGREE;
+    return report;
+}
+
+/* ---- who ---- */
+
+/* How the reduction of one group went, as the reports of its devices show. */
+struct course {
+    bool right;         /* it took place: who reported something else did so alone */
+    bool local, other;  /* reports of the own contribution only, and others */
+    bool unlike;        /* some other sum is not that of a reduction without those with a local value */
+    double lacking;     /* what these were dealt */
+};
+
+/* Just those with a local value took no part. */
+static bool course_lacks (const struct course *course)
+{
+    return !course->right && course->local && course->other && !course->unlike;
+}
+
+static struct course *read_courses (const struct reduce_input *in, const struct groups *groups,
+                                    const enum proof *proofs, struct arena *arena)
+{
+    struct course *courses = arena_array (arena, reduce_devices (in), sizeof (*courses));
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        struct course *course = &courses[groups->of_device[device]];
+        course->right |= proofs[device] == PROOF_PROVED;
+        course->local |= proofs[device] == PROOF_LOCAL;
+        course->other |= proofs[device] != PROOF_LOCAL;
+        course->lacking += proofs[device] == PROOF_LOCAL ? reduce_number (in, device) : 0;
+    }
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        uint32_t group = groups->of_device[device];
+        if (proofs[device] != PROOF_LOCAL &&
+            reduce_shard (in, device)->proof != groups->items[group].numbers - courses[group].lacking)
+            courses[group].unlike = true;
+    }
+    return courses;
+}
+
+/* Where nothing is right anywhere, and a group does not tell who, it may be all of them. */
+static bool somebody_stands_out (const struct reduce_input *in, const struct groups *groups,
+                                 const struct course *courses)
+{
+    bool some_right = false, all_told = true;
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        const struct course *course = &courses[groups->of_device[device]];
+        some_right |= course->right;
+        all_told &= course_lacks (course);
+    }
+    return some_right || all_told;
+}
+
+/* Its first device that is at fault speaks for it. */
+static void accuse_host (const struct reduce_input *in, uint32_t host, const struct groups *groups,
+                         const struct course *courses, const enum proof *proofs, struct reduce_verdict *out)
+{
+    uint32_t first = host * in->devices_per_host;
+    bool accused = false;
+    for (uint32_t device = first; device < first + in->devices_per_host; device++) {
+        bool lacks = course_lacks (&courses[groups->of_device[device]]);
+        if (proofs[device] == PROOF_PROVED || (lacks && proofs[device] != PROOF_LOCAL))
+            continue;
+        if (lacks)
+            miss (out, (int) host);
+        if (!accused)
+            accuse (out, host, proofs[device], reasons[proofs[device]]);
+        accused = true;
+    }
+}
+
+static void find_culprits (const struct reduce_input *in, const struct groups *groups, const enum proof *proofs,
+                           struct reduce_verdict *out, struct arena *arena)
+{
+    const struct course *courses = read_courses (in, groups, proofs, arena);
+    if (!somebody_stands_out (in, groups, courses))
+        return;
+    for (uint32_t host = 0; host < in->hosts; host++)
+        accuse_host (in, host, groups, courses, proofs, out);
+}
+
+/* ---- the verdict ---- */
+
+static const char rounding_cannot_tell[] =
+    "rounding cannot tell: what the devices contributed cancels to less than float32 keeps of it";
+
+/* All that is wrong on this host. */
+static bool rounding_hides (const struct reduce_input *in, const struct groups *groups, uint32_t host)
+{
+    bool hides = false;
+    for (uint32_t device = host * in->devices_per_host; device < (host + 1) * in->devices_per_host; device++) {
+        const struct group *group = &groups->items[groups->of_device[device]];
+        if (reduce_is_right (in, device, group))
+            continue;
+        if (!reduce_rounding_hides (in, device, group))
+            return false;
+        hides = true;
+    }
+    return hides;
+}
+
+/* Why hosts disagree with the reduction; of those at fault each for itself, and of all. */
+static const char *name_rounding (const struct reduce_input *in, const struct groups *groups,
+                                  struct reduce_verdict *out)
+{
+    uint32_t hidden = 0, n = 0;
+    for (uint32_t i = 0; i < out->culprits_n; i++) {
+        bool disagrees = out->culprits[i].proof == PROOF_DISAGREE;
+        bool hides = disagrees && rounding_hides (in, groups, out->culprits[i].host);
+        n += disagrees;
+        hidden += hides;
+        if (hides)
+            out->culprits[i].why = rounding_cannot_tell;
+    }
+    for (uint32_t host = 0; host < in->hosts && out->culprits_n == 0; host++, n++)
+        hidden += rounding_hides (in, groups, host);
+    return n && hidden == n ? rounding_cannot_tell : reasons[PROOF_DISAGREE];
+}
+
+/* Where hosts said it a different number of times, their last values may be of different steps. */
+static void add_counts (const struct reduce_input *in, struct reduce_verdict *out)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (uint32_t host = 0; host < in->hosts; host++) {
+        uint64_t n = in->metrics[host]->earlier.count + 1;
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    size_t len = strlen (out->why);
+    if (out->proof == PROOF_DISAGREE && least < most)
+        snprintf (out->why + len, sizeof (out->why) - len, "; hosts said it %" PRIu64 " to %" PRIu64 " times", least, most);
+}
+
+/* The report that most of those at fault share speaks for all. */
+static void settle (const struct reduce_input *in, const struct groups *groups, const struct report *reports,
+                    struct reduce_verdict *out)
+{
+    const char *disagree = name_rounding (in, groups, out);
+    uint32_t counts[PROOF_UNPROVED + 1] = { 0 }, most = 0;
+    for (uint32_t host = 0; host < in->hosts; host++)
+        counts[reports[host].proof] += out->culprits_n == 0;
+    for (uint32_t i = 0; i < out->culprits_n; i++)
+        counts[out->culprits[i].proof]++;
+    out->proof = PROOF_PROVED;
+    for (uint32_t proof = PROOF_PROVED + 1; proof <= PROOF_UNPROVED; proof++)
+        if (counts[proof] > most) {
+            most = counts[proof];
+            out->proof = (enum proof) proof;
+        }
+    if (out->proof != PROOF_PROVED)
+        snprintf (out->why, sizeof (out->why), "%s", out->proof == PROOF_DISAGREE ? disagree : reasons[out->proof]);
+    add_counts (in, out);
+}
+
+static void take_right_value (const struct reduce_input *in, const struct report *reports, struct reduce_verdict *out)
+{
+    for (uint32_t host = in->hosts; host > 0; host--)
+        if (reports[host - 1].proof == PROOF_PROVED)
+            out->value = in->metrics[host - 1]->value;
+}
+
+/* The right sums are the same each time: earlier ones that were like right ones are right, like wrong ones wrong. */
+static void count_contradicted (const struct reduce_input *in, const struct report *reports, struct reduce_verdict *out)
+{
+    for (uint32_t host = 0; host < in->hosts; host++) {
+        const struct earlier *earlier = &in->metrics[host]->earlier;
+        uint64_t alike = earlier->alike < earlier->count ? earlier->alike : earlier->count;
+        uint64_t count = reports[host].sums ? earlier->count - alike : alike;
+        out->contradicted[host] = count < UINT32_MAX ? count : UINT32_MAX; /* a worker may lie; views add them up */
+    }
+}
+
+void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out)
+{
+    memset (out, 0, sizeof (*out));
+    out->proof = PROOF_UNPROVED;
+    out->value = NAN;
+    uint32_t axes = 0;
+    if (!readable (in, out, &axes))
+        return;
+    struct arena arena = { 0 };
+    struct groups groups = reduce_groups (in, axes, &arena);
+    struct report *reports = arena_array (&arena, in->hosts, sizeof (*reports));
+    enum proof *proofs = arena_array (&arena, reduce_devices (in), sizeof (*proofs));
+    read_devices (in, &groups, axes, proofs, out);
+    for (uint32_t host = 0; host < in->hosts; host++)
+        reports[host] = read_host (in, host, &groups, proofs);
+    find_culprits (in, &groups, proofs, out, &arena);
+    settle (in, &groups, reports, out);
+    take_right_value (in, reports, out);
+    count_contradicted (in, reports, out);
+    arena_release (&arena);
+}

@@ -1,0 +1,241 @@
+#include "coordinator/verdict/reduce_device.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { DETAILED_MAX = 4, PAIRS_MAX_HOSTS = 32 }; /* devices whose wrong sum is explained one by one; the rest are counted with them */
+
+double reduce_number (const struct reduce_input *in, uint32_t device)
+{
+    uint32_t host = device / in->devices_per_host;
+    return (double) (in->secrets[host] + device % in->devices_per_host);
+}
+
+uint32_t reduce_devices (const struct reduce_input *in)
+{
+    return in->hosts * in->devices_per_host;
+}
+
+const struct shard *reduce_shard (const struct reduce_input *in, uint32_t device)
+{
+    const struct metric *metric = in->metrics[device / in->devices_per_host];
+    return &metric->shards.items[device % in->devices_per_host];
+}
+
+/* Rows are of float32, and so is what a device puts in; compared so that a NaN is out as well. */
+const char *reduce_unsound (const struct shard *shard)
+{
+    const double numbers[] = { shard->value, shard->local, shard->weight, shard->local * shard->weight };
+    for (size_t i = 0; i < sizeof (numbers) / sizeof (numbers[0]); i++)
+        if (!(fabs (numbers[i]) <= FLT_MAX))
+            return "a number in its shards is beyond float32";
+    return NULL;
+}
+
+/* A device's coordinates in the axes that are not reduced, as one number: equal for devices that meet. */
+static uint32_t group_index (const struct mesh *mesh, uint32_t device, uint32_t axes)
+{
+    uint32_t at[MESH_AXES_MAX], index = 0;
+    mesh_coordinates (mesh, device, at);
+    for (uint32_t axis = 0; axis < mesh->n; axis++)
+        if (!(axes & 1u << axis))
+            index = index * mesh->items[axis].size + at[axis];
+    return index;
+}
+
+/* What float32 may be off, in parts of the right number: where all parts have one sign a sum of n is off by at most n
+ * times half its precision, and a mean divides two of them. The least leaves room for parts of both signs. */
+static double rounding (const struct group *group)
+{
+    const double least = 1e-5, precision = 0x1p-23;
+    return fmax (least, group->n * precision);
+}
+
+/* Relative to what was wanted: no locals, however large, make room for another number. */
+static bool close_to (double seen, double wanted, const struct group *group)
+{
+    return isfinite (wanted) && fabs (seen - wanted) <= rounding (group) * fabs (wanted);
+}
+
+static bool is_mean (const struct reduce_input *in, uint32_t device)
+{
+    return in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
+}
+
+static double wanted_value (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    return is_mean (in, device) ? group->sum / group->weight : group->sum;
+}
+
+static bool counted_right (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    return reduce_shard (in, device)->proof == group->numbers;
+}
+
+bool reduce_is_right (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    return counted_right (in, device, group) &&
+           close_to (reduce_shard (in, device)->value, wanted_value (in, device, group), group);
+}
+
+struct groups reduce_groups (const struct reduce_input *in, uint32_t axes, struct arena *arena)
+{
+    struct groups groups = { arena_array (arena, reduce_devices (in), sizeof (uint32_t)),
+                             arena_array (arena, reduce_devices (in), sizeof (struct group)) };
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        const struct shard *shard = reduce_shard (in, device);
+        groups.of_device[device] = group_index (in->mesh, device, axes);
+        struct group *group = &groups.items[groups.of_device[device]];
+        group->numbers += reduce_number (in, device);
+        group->sum += shard->local * shard->weight;
+        group->weight += shard->weight;
+        group->mean_sum += shard->local;
+        group->magnitude += fabs (shard->local * shard->weight);
+        group->n++;
+    }
+    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+        struct group *group = &groups.items[groups.of_device[device]];
+        group->right = group->right || reduce_is_right (in, device, group);
+    }
+    return groups;
+}
+
+/* What `host` adds to the sum that `device` should hold. */
+static double host_part (const struct reduce_input *in, uint32_t device, uint32_t host, uint32_t axes)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < in->devices_per_host; i++) {
+        uint32_t other = host * in->devices_per_host + i;
+        if (mesh_reduced_together (in->mesh, device, other, axes))
+            sum += reduce_number (in, other);
+    }
+    return sum;
+}
+
+static double expected_sum (const struct reduce_input *in, uint32_t device, uint32_t axes)
+{
+    double sum = 0;
+    for (uint32_t other = 0; other < reduce_devices (in); other++)
+        if (mesh_reduced_together (in->mesh, device, other, axes))
+            sum += reduce_number (in, other);
+    return sum;
+}
+
+static bool own_host_only (const struct reduce_input *in, uint32_t device, double proof)
+{
+    double own = 0;
+    uint32_t host = device / in->devices_per_host;
+    for (uint32_t i = 0; i < in->devices_per_host; i++)
+        own += reduce_number (in, host * in->devices_per_host + i);
+    return proof == reduce_number (in, device) || proof == own;
+}
+
+static bool other_axes (const struct reduce_input *in, uint32_t device, double proof, uint32_t axes)
+{
+    for (uint32_t candidate = 1; candidate < 1u << in->mesh->n; candidate++)
+        if (candidate != axes && expected_sum (in, device, candidate) == proof)
+            return true;
+    return false;
+}
+
+static bool counted_twice (const struct reduce_input *in, uint32_t device, double proof, double expected, uint32_t axes)
+{
+    if (expected > 0 && proof > expected && fmod (proof, expected) == 0)
+        return true;
+    for (uint32_t host = 0; host < in->hosts; host++) {
+        double part = host_part (in, device, host, axes);
+        if (part > 0 && proof == expected + part)
+            return true;
+    }
+    return false;
+}
+
+/* One missing host, or a pair of them, whose absence explains the sum. */
+static bool left_out (const struct reduce_input *in, uint32_t device, double proof, double expected, uint32_t axes,
+                      int missing[2])
+{
+    double gap = expected - proof;
+    for (uint32_t a = 0; a < in->hosts && gap > 0; a++) {
+        double part = host_part (in, device, a, axes);
+        if (part > 0 && part == gap) {
+            missing[0] = (int) a;
+            return true;
+        }
+    }
+    for (uint32_t a = 0; a < in->hosts && in->hosts <= PAIRS_MAX_HOSTS && gap > 0; a++) /* pairs: quadratic, so bounded */
+        for (uint32_t b = a + 1; b < in->hosts; b++)
+            if (host_part (in, device, a, axes) + host_part (in, device, b, axes) == gap) {
+                missing[0] = (int) a;
+                missing[1] = (int) b;
+                return true;
+            }
+    return false;
+}
+
+static struct reading explain_proof (const struct reduce_input *in, uint32_t device, double expected, uint32_t axes)
+{
+    struct reading reading = { PROOF_UNPROVED, { -1, -1 } };
+    double proof = reduce_shard (in, device)->proof;
+    if (other_axes (in, device, proof, axes))
+        reading.proof = PROOF_WRONG_AXIS;
+    else if (counted_twice (in, device, proof, expected, axes))
+        reading.proof = PROOF_DOUBLE_COUNTED;
+    else if (left_out (in, device, proof, expected, axes, reading.missing))
+        reading.proof = PROOF_PARTIAL;
+    return reading;
+}
+
+/* The mean over hosts of each host's own weighted mean: the other way to average wrongly. */
+static double mean_of_host_means (const struct reduce_input *in, uint32_t device, uint32_t axes)
+{
+    double sum = 0;
+    uint32_t hosts = 0;
+    for (uint32_t host = 0; host < in->hosts; host++) {
+        double part = 0, weight = 0;
+        for (uint32_t i = 0; i < in->devices_per_host; i++) {
+            uint32_t other = host * in->devices_per_host + i;
+            if (!mesh_reduced_together (in->mesh, device, other, axes))
+                continue;
+            part += reduce_shard (in, other)->local * reduce_shard (in, other)->weight;
+            weight += reduce_shard (in, other)->weight;
+        }
+        if (weight > 0) {
+            sum += part / weight;
+            hosts++;
+        }
+    }
+    return hosts ? sum / hosts : NAN;
+}
+
+/* Large parts of both signs: their rounding is small beside them, and not beside what is left of them. */
+bool reduce_rounding_hides (const struct reduce_input *in, uint32_t device, const struct group *group)
+{
+    double wanted = wanted_value (in, device, group);
+    double magnitude = is_mean (in, device) ? group->magnitude / fabs (group->weight) : group->magnitude;
+    return !group->right && counted_right (in, device, group) && isfinite (wanted) &&
+           fabs (reduce_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
+}
+
+static enum proof explain_value (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes)
+{
+    const struct shard *shard = reduce_shard (in, device);
+    if (is_mean (in, device) && (close_to (shard->value, group->mean_sum / group->n, group) ||
+                                 close_to (shard->value, mean_of_host_means (in, device, axes), group)))
+        return PROOF_MEAN_OF_MEANS;
+    return close_to (shard->value, shard->local, group) ? PROOF_LOCAL : PROOF_DISAGREE;
+}
+
+struct reading reduce_read (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes,
+                                   struct explained explained[2])
+{
+    bool counted = counted_right (in, device, group);
+    if (reduce_is_right (in, device, group))
+        return (struct reading) { PROOF_PROVED, { -1, -1 } };
+    if (!counted && own_host_only (in, device, reduce_shard (in, device)->proof))
+        return (struct reading) { PROOF_LOCAL, { -1, -1 } };
+    struct explained *kind = &explained[counted];
+    if (kind->n++ < DETAILED_MAX)
+        kind->last = counted ? (struct reading) { explain_value (in, device, group, axes), { -1, -1 } }
+                                   : explain_proof (in, device, group->numbers, axes);
+    return kind->last;
+}

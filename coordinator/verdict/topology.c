@@ -1,0 +1,235 @@
+#include "coordinator/verdict/topology.h"
+
+#include <ctype.h>
+
+#include "common/model/result.h"
+
+enum { CHIPS_MAX = 1 << 20 };
+
+/* Everything that one host is asked about. */
+struct asked {
+    const struct plan *plan;
+    const struct topology_host *hosts;
+    const struct text *numbers, *lists; /* of all hosts: worker number and worker list, empty where it is not said */
+    struct text usual_list;             /* of most of them; empty: there is none */
+    uint32_t rank;
+    struct arena *arena;
+    struct topology_finding *finding;
+};
+
+/* Empty: the host does not say it. */
+static struct text said (const struct topology_host *host, const char *fact)
+{
+    static const char *const unsaid[] = { "absent", "unreadable", FACT_NOT_HEARD, "not asked", "none" };
+    for (uint32_t i = 0; i < host->facts_n; i++) {
+        if (!text_is (host->facts[i].name, fact))
+            continue;
+        for (size_t k = 0; k < sizeof unsaid / sizeof unsaid[0]; k++)
+            if (text_starts (host->facts[i].value, unsaid[k]))
+                return (struct text) { 0 };
+        return host->facts[i].value;
+    }
+    return (struct text) { 0 };
+}
+
+static struct text said_here (const struct asked *asked, const char *fact)
+{
+    return said (&asked->hosts[asked->rank], fact);
+}
+
+static bool find (const struct asked *asked, enum layer layer, const char *fact, struct text what, const char *next)
+{
+    *asked->finding = (struct topology_finding) { asked->rank, layer, text_of (fact), text_clip (what, SENTENCE_MAX_BYTES),
+                                                  text_of (next) };
+    return true;
+}
+
+/* "4 x 0x006f (vfio-pci), 1 x ...": the sum of the counts. */
+static bool count_kinds (struct text kinds, uint32_t *count)
+{
+    uint32_t sum = 0, one = 0;
+    bool at_start = true, digits = false;
+    for (uint32_t i = 0; i < kinds.len; i++) {
+        char c = kinds.ptr[i];
+        if (at_start && isdigit ((unsigned char) c) && one < CHIPS_MAX) {
+            one = one * 10 + (uint32_t) (c - '0');
+            digits = true;
+        } else if (at_start && c != ' ') {
+            at_start = false;
+            sum += one;
+            one = 0;
+        }
+        if (c == ',')
+            at_start = true;
+    }
+    *count = sum;
+    return digits;
+}
+
+/* ---- what each host says, in the order in which a person would look; true: something does not hold ---- */
+
+static bool chips_wrong (const struct asked *asked)
+{
+    struct text kinds = said_here (asked, "pci.google");
+    uint32_t chips, wanted = asked->plan->profile.devices_per_host;
+    if (!kinds.len || !count_kinds (kinds, &chips) || chips == wanted)
+        return false;
+    return find (asked, LAYER_HOST, "pci.google", text_format (asked->arena, "shows %u TPU chips on its PCI bus, the profile says %u",
+                                                               chips, wanted),
+                 "a chip that the host does not list is the platform's to repair; a container may hide /sys");
+}
+
+static bool stated_wrong (const struct asked *asked, const char *fact, struct text stated)
+{
+    struct text seen = said_here (asked, fact), shown = text_clip (seen, 128);
+    if (!stated.len || !seen.len || text_equal (seen, stated))
+        return false;
+    return find (asked, LAYER_PLATFORM, fact, text_format (asked->arena, "its %s is %.*s, the profile says %.*s", fact,
+                                                           TEXT_ARG (shown), TEXT_ARG (stated)),
+                 "this host belongs to another slice, or the profile was written for another one");
+}
+
+static bool accelerator_wrong (const struct asked *asked)
+{
+    return stated_wrong (asked, "tpu.accelerator_type", asked->plan->profile.accelerator);
+}
+
+static bool topology_differs (const struct asked *asked)
+{
+    return stated_wrong (asked, "tpu.topology", asked->plan->profile.topology);
+}
+
+static bool product_wrong (const struct asked *asked)
+{
+    struct text grid = said_here (asked, "tpu.topology");
+    uint32_t chips, wanted = asked->plan->hosts.n * asked->plan->profile.devices_per_host;
+    if (!grid.len || !grid_product (grid, &chips) || chips == wanted)
+        return false;
+    return find (asked, LAYER_PLATFORM, "tpu.topology",
+                 text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts of %u", TEXT_ARG (grid), chips,
+                              asked->plan->hosts.n, asked->plan->profile.devices_per_host),
+                 "list every host of the slice, in the order of its workers; see docs/guide/tpu-vm.md");
+}
+
+static bool chip_bounds_wrong (const struct asked *asked)
+{
+    struct text bounds = said_here (asked, "tpu.chips_per_host_bounds");
+    uint32_t chips, wanted = asked->plan->profile.devices_per_host;
+    if (!bounds.len || !grid_product (bounds, &chips) || chips == wanted)
+        return false;
+    return find (asked, LAYER_POLICY, "tpu.chips_per_host_bounds",
+                 text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u", TEXT_ARG (bounds), chips,
+                              wanted),
+                 "a variable left over from another job, or another machine type: see TPU_CHIPS_PER_HOST_BOUNDS and its successors");
+}
+
+static bool host_bounds_wrong (const struct asked *asked)
+{
+    struct text bounds = said_here (asked, "tpu.host_bounds");
+    uint32_t hosts;
+    if (!bounds.len || !grid_product (bounds, &hosts) || hosts == asked->plan->hosts.n)
+        return false;
+    return find (asked, LAYER_POLICY, "tpu.host_bounds",
+                 text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u", TEXT_ARG (bounds), hosts,
+                              asked->plan->hosts.n),
+                 "a variable left over from another job, or hosts missing in the slice file");
+}
+
+/* ---- and how it fits to what the others say ---- */
+
+static bool worker_number_wrong (const struct asked *asked)
+{
+    struct text mine = text_clip (asked->numbers[asked->rank], 64);
+    uint64_t number;
+    if (!mine.len)
+        return false;
+    for (uint32_t i = 0; i < asked->plan->hosts.n; i++)
+        if (i != asked->rank && text_equal (asked->numbers[i], asked->numbers[asked->rank]))
+            return find (asked, LAYER_PLATFORM, "tpu.worker_id",
+                         text_format (asked->arena, "is worker %.*s of its slice, and so is another host", TEXT_ARG (mine)),
+                         "ranks must be unique: hosts of two slices, or a TPU_WORKER_ID set by hand");
+    if (text_to_u64 (mine, &number) && number == asked->rank)
+        return false;
+    return find (asked, LAYER_POLICY, "tpu.worker_id",
+                 text_format (asked->arena, "is worker %.*s of its slice, but rank %u here", TEXT_ARG (mine), asked->rank),
+                 "list the hosts in the order of their worker numbers, or take them `from: tpu`");
+}
+
+static uint32_t names_in (struct text list)
+{
+    uint32_t n = list.len > 0;
+    for (uint32_t i = 0; i < list.len; i++)
+        n += list.ptr[i] == ',';
+    return n;
+}
+
+/* What more than half of those say that say anything; empty: there is none. Boyer and Moore's vote: such lists are long, and
+ * each host has one. */
+static struct text usual_of (const struct text *values, uint32_t n)
+{
+    struct text usual = { 0 };
+    uint32_t lead = 0, speakers = 0, same = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!values[i].len)
+            continue;
+        if (lead == 0)
+            usual = values[i];
+        lead = text_equal (values[i], usual) ? lead + 1 : lead - 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        speakers += values[i].len > 0;
+        same += values[i].len > 0 && text_equal (values[i], usual);
+    }
+    return same * 2 > speakers ? usual : (struct text) { 0 };
+}
+
+static bool worker_list_wrong (const struct asked *asked)
+{
+    struct text list = asked->lists[asked->rank], shown = text_clip (list, 400);
+    uint32_t n = names_in (list);
+    if (!list.len)
+        return false;
+    if (n != asked->plan->hosts.n)
+        return find (asked, LAYER_POLICY, "tpu.worker_hostnames",
+                     text_format (asked->arena, "its list of workers has %u names, the slice file has %u hosts", n, asked->plan->hosts.n),
+                     "a stale TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES, or hosts missing in the slice file");
+    if (text_equal (list, asked->usual_list))
+        return false;
+    return find (asked, LAYER_POLICY, "tpu.worker_hostnames",
+                 text_format (asked->arena, "its list of workers is not that of most hosts, or not in their order: %.*s",
+                              TEXT_ARG (shown)),
+                 "the list must be the same on all hosts, in the same order");
+}
+
+typedef bool topology_fn (const struct asked *asked);
+static topology_fn *const rules[] = {
+    chips_wrong, accelerator_wrong, topology_differs, product_wrong, chip_bounds_wrong, host_bounds_wrong, worker_number_wrong,
+    worker_list_wrong,
+};
+
+static struct text *column (const struct topology_host *hosts, uint32_t n, const char *fact, struct arena *arena)
+{
+    struct text *values = arena_array (arena, n, sizeof *values);
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = said (&hosts[i], fact);
+    return values;
+}
+
+void topology_judge (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
+                     struct topology_findings *out)
+{
+    *out = (struct topology_findings) { arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
+    if (!text_is (plan->profile.backend, "tpu"))
+        return;
+    const struct text *numbers = column (hosts, plan->hosts.n, "tpu.worker_id", arena);
+    const struct text *lists = column (hosts, plan->hosts.n, "tpu.worker_hostnames", arena);
+    struct text usual_list = usual_of (lists, plan->hosts.n);
+    for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
+        struct asked asked = { plan, hosts, numbers, lists, usual_list, rank, arena, &out->items[out->n] };
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+            if (rules[i](&asked)) {
+                out->n++;
+                break;
+            }
+    }
+}

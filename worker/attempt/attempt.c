@@ -1,0 +1,409 @@
+/* attempt.c - see attempt.h. */
+#include "worker/attempt/attempt_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/duration.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/command/confine_command.h"
+#include "worker/attempt/device_wait.h"
+#include "worker/command/order.h"
+#include "worker/command/protected.h"
+
+enum {
+    DRAIN_MS = 2000,            /* a stray may hold the pipe; by then all of them are dead */
+    FETCHES_MAX = 3,            /* what was fetched may be damaged again before it is used, but not for ever */
+};
+
+struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
+                          const char *suffix)
+{
+    return text_format (arena, "%s/%s/%" PRIu32 ".%s.%" PRIu32 "%s", directory, folder, key->rung,
+                        names_of (&pass_names, key->pass), key->attempt, suffix);
+}
+
+/* ---- starting ---- */
+
+static int make_folders (struct attempt *attempt, struct err *err)
+{
+    const struct attempt_place *place = attempt->place;
+    attempt->scratch = attempt_path (&attempt->arena, place->directory, "scratch", &attempt->run.key, "");
+    attempt->log = attempt_path (&attempt->arena, place->directory, "logs", &attempt->run.key, ".log");
+    struct text logs = text_format (&attempt->arena, "%s/logs", place->directory);
+    if (folder_remove (attempt->scratch.ptr, err) < 0 || folder_make (attempt->scratch.ptr, 0700, err) < 0)
+        return -1;
+    return folder_make (logs.ptr, 0700, err);
+}
+
+static struct exec *spawn_program (struct attempt *attempt, const struct order *order, int report_fd, struct err *err)
+{
+    int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
+    struct spawn_order spawn = { .program = order->program, .argv = order->argv, .envp = order->envp,
+                                 .directory = attempt->scratch.ptr, .channel_fd = peer_fd, .report_fd = report_fd,
+                                 .output_fd = output_write_fd (attempt->output), .again = order->again };
+    bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
+    struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
+    if (peer_fd >= 0)
+        close (peer_fd);
+    output_close_write (attempt->output);
+    return exec;
+}
+
+/* The stage that takes rights away runs first and becomes the program. */
+static struct exec *spawn_confined (struct attempt *attempt, const struct order_place *place, const struct order *order,
+                                    struct err *err)
+{
+    struct confine_more more;
+    struct order stage;
+    int report_fd;
+    protected_find (&attempt->run, place, order->program, &attempt->arena, &more);
+    if (confine_plan_write (&attempt->run, place, &more, order, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0
+        || attempt_open_stage (attempt, &report_fd, err) < 0)
+        return NULL;
+    struct exec *exec = spawn_program (attempt, &stage, report_fd, err);
+    close (report_fd);
+    return exec;
+}
+
+static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
+{
+    const struct attempt_place *place = attempt->place;
+    bool confined = attempt_is_confined (attempt);
+    struct order order;
+    struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
+                                       .directory = text_of (place->directory), .python = attempt->python,
+                                       .kit = attempt->kit };
+    memcpy (order_place.trusted, place->trusted, sizeof place->trusted);
+    if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
+        return -1;
+    attempt->exec = confined ? spawn_confined (attempt, &order_place, &order, err)
+                             : spawn_program (attempt, &order, 0, err);
+    if (!attempt->exec)
+        return -1;
+    attempt->step = STEP_RUNNING;
+    attempt->began_ms = now_ms;
+    attempt_enter_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
+    if (order.speaks && !channel_send (attempt->channel, order.line)) {
+        /* It is gone already, or never reads; the exit status and the limit take care of both. */
+        evidence_refuse (&attempt->evidence, "the attempt line could not be handed over");
+    }
+    return 0;
+}
+
+/* Who holds the device says more than that the rung's time is over: some of that time is left for saying it. */
+static uint64_t device_wait_ms (const struct attempt *attempt)
+{
+    uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->place->device_wait_ms;
+    uint64_t left_ms = attempt->deadline_ms > now_ms ? attempt->deadline_ms - now_ms : 0;
+    return wait_ms < left_ms / 2 ? wait_ms : left_ms / 2;
+}
+
+int attempt_start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err)
+{
+    const struct attempt_place *place = attempt->place;
+    struct errand_order order = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
+    if (kind == ERRAND_READ) {
+        order.output_bytes = output_bytes (attempt->output);
+        order.tail = output_end (attempt->output, &attempt->arena);
+    }
+    attempt->exec = errand_start (kind, &order, place->host, place->directory, STDERR_FILENO, &attempt->errand_fd, err);
+    return attempt->exec ? 0 : -1;
+}
+
+/* Everything that it needs is here; is the device free as well? */
+static int begin_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
+{
+    if (!device_is_wanted (&attempt->run))
+        return start_program (attempt, now_ms, err);
+    attempt->step = STEP_AWAITING;
+    attempt_result (attempt)->phase = TEXT_LIT (ATTEMPT_PHASE_DEVICE);
+    attempt_enter_phase (attempt, ATTEMPT_PHASE_DEVICE);
+    return attempt_start_errand (attempt, ERRAND_DEVICE, err);
+}
+
+static const char *preparing_phase (const struct msg_run *run)
+{
+    if (run->rung.kind == PROGRAM_BUILTIN)
+        return "files";
+    return run->cache.role != CACHE_ROLE_NONE ? "cache" : run->rung.needs_env ? "environment" : "files";
+}
+
+static int begin_preparing (struct attempt *attempt, struct err *err)
+{
+    attempt->step = STEP_PREPARING;
+    attempt_enter_phase (attempt, preparing_phase (&attempt->run));
+    return attempt_start_errand (attempt, ERRAND_PREPARE, err);
+}
+
+static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
+{
+    if (make_folders (attempt, err) < 0 || attempt_open_ends (attempt, err) < 0)
+        return -1;
+    if (!errand_is_needed (&attempt->run))
+        return begin_program (attempt, now_ms, err);
+    return begin_preparing (attempt, err);
+}
+
+struct attempt *attempt_start (struct loop *loop, const struct attempt_place *place, const struct msg_run *run,
+                               uint64_t now_ms)
+{
+    struct attempt *attempt = mem_alloc (sizeof *attempt);
+    struct err err = { 0 };
+    attempt->loop = loop;
+    attempt->place = place;
+    attempt->errand_fd = -1;
+    attempt->read_until_ms = UINT64_MAX;
+    record_copy (msg_body (MSG_RUN), &attempt->run, run, &attempt->arena);
+    evidence_init (&attempt->evidence, attempt->run.nonce);
+    evidence_ask (&attempt->evidence, &attempt->run);
+    attempt_result (attempt)->key = attempt->run.key;
+    attempt->began_ms = now_ms;
+    attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
+    if (begin (attempt, now_ms, &err) < 0)
+        attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+    return attempt;
+}
+
+/* ---- stopping ---- */
+
+void attempt_go (struct attempt *attempt, struct text gate, struct text value)
+{
+    if (!attempt->channel || attempt->step != STEP_RUNNING || !attempt->gate_open)
+        return;
+    attempt->gate_open = false;
+    attempt_time_go (attempt, clock_boot_ms ());
+    if (!channel_send_go (attempt->channel, gate, value))
+        evidence_refuse (&attempt->evidence, "go could not be handed over");
+    attempt_ask_for_writing (attempt);
+}
+
+void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms)
+{
+    if (attempt->step >= STEP_ENDED || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
+        return;
+    if (attempt->closing == ERRAND_READ) { /* the program is over; how it ended stays */
+        if (hard || attempt->step == STEP_FETCHING)
+            attempt_stop_reading (attempt, now_ms);
+        return;
+    }
+    if (!attempt->stopping) {
+        attempt->stopping = true;
+        attempt->stop_ending = ending;
+        if (attempt->channel)
+            channel_cut_short (attempt->channel);
+        attempt_set_problem (attempt, LAYER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
+        /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
+        if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
+            (void) channel_send_stop (attempt->channel, why);
+    }
+    if (attempt->step == STEP_FETCHING) { /* nothing runs that would have to end first */
+        attempt_not_started (attempt, LAYER_NONE, why, now_ms);
+        return;
+    }
+    assert (attempt->exec);
+    exec_stop (attempt->exec, hard, attempt->place->stop_ms, now_ms);
+}
+
+static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
+{
+    if (now_ms < attempt->deadline_ms || attempt->stopping || attempt->step >= STEP_ENDED)
+        return;
+    char limit[DURATION_TEXT_BYTES];
+    struct text phase = attempt_result (attempt)->phase;
+    duration_print (attempt->run.rung.timeout_ms, limit);
+    struct text why = text_format (&attempt->arena, "its limit of %s passed%s%.*s", limit,
+                                   phase.len ? " in phase " : "", TEXT_ARG (phase));
+    attempt_stop (attempt, false, ENDING_TIMEOUT, why, now_ms);
+}
+
+/* ---- fetching ---- */
+
+static int begin_fetching (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms,
+                           struct err *err)
+{
+    if (attempt->fetches++ == FETCHES_MAX)
+        return err_set (err, ERR_DAMAGE, "files of this rung were fetched %d times, and each time damaged in %s/files",
+                        FETCHES_MAX, attempt->place->directory);
+    attempt->step = STEP_FETCHING;
+    attempt_enter_phase (attempt, "files");
+    attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, attempt->place->directory,
+                                  attempt->place->fetch, attempt->place->owner, now_ms);
+    fetch_turn (attempt->fetch, now_ms);
+    return 0;
+}
+
+static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
+{
+    struct text problem;
+    struct err err = { 0 };
+    fetch_turn (attempt->fetch, now_ms);
+    enum fetch_state state = fetch_state (attempt->fetch, &problem);
+    if (state == FETCH_GOING)
+        return;
+    if (attempt->closing == ERRAND_READ)
+        attempt_table_fetched (attempt, state == FETCH_FAILED ? problem : (struct text) { 0 }, now_ms);
+    else if (state == FETCH_FAILED)
+        attempt_not_started (attempt, LAYER_HOST, problem, now_ms);
+    else if (begin_preparing (attempt, &err) < 0)
+        attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+    fetch_destroy (attempt->fetch);
+    attempt->fetch = NULL;
+}
+
+void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms)
+{
+    if (attempt->step != STEP_FETCHING)
+        return;
+    fetch_take (attempt->fetch, chunk, now_ms);
+    turn_fetch (attempt, now_ms);
+}
+
+/* ---- steps ---- */
+
+static void after_preparing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    struct errand_answer answer;
+    struct err err = { 0 };
+    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
+    attempt->errand_fd = -1;
+    attempt_result (attempt)->cache_state = answer.cache_state;
+    attempt_result (attempt)->cache.storage = answer.cache.storage;
+    attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
+    if (answer.missing.n && !attempt->stopping) {
+        if (begin_fetching (attempt, &answer, now_ms, &err) < 0)
+            attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+        return;
+    }
+    if (attempt->stopping || !answer.done) {
+        attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
+        return;
+    }
+    attempt->python = answer.python;
+    attempt->kit = answer.kit;
+    if (begin_program (attempt, now_ms, &err) < 0)
+        attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
+}
+
+static void after_awaiting (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    struct errand_answer answer;
+    struct err err = { 0 };
+    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
+    attempt->errand_fd = -1;
+    attempt->waited = answer.waited;
+    if (attempt->stopping || !answer.done) {
+        attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
+        return;
+    }
+    attempt_result (attempt)->phase = (struct text) { 0 };
+    if (start_program (attempt, now_ms, &err) < 0)
+        attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
+}
+
+static void after_running (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    attempt->step = STEP_DRAINING;
+    attempt->drain_until_ms = now_ms + DRAIN_MS;
+    /* What it said before it ended is still in the sockets, and decides how the end is read. */
+    attempt_hear_out (attempt);
+    attempt_note_end (attempt, end, now_ms);
+    attempt_end_stage (attempt);
+}
+
+static void drain (struct attempt *attempt, uint64_t now_ms)
+{
+    if (now_ms < attempt->drain_until_ms && (attempt->output_watched || attempt->channel_watched))
+        return;
+    attempt_look_for_holder (attempt);
+    attempt_forget_ends (attempt);
+    attempt_begin_closing (attempt, now_ms);
+}
+
+static void turn_exec (struct attempt *attempt, uint64_t now_ms)
+{
+    struct exec_end end;
+    exec_turn (attempt->exec, now_ms);
+    if (!exec_gone (attempt->exec, &end))
+        return;
+    struct exec *gone = attempt->exec;
+    attempt->exec = NULL;
+    exec_destroy (gone);
+    if (attempt->step == STEP_PREPARING)
+        after_preparing (attempt, &end, now_ms);
+    else if (attempt->step == STEP_AWAITING)
+        after_awaiting (attempt, &end, now_ms);
+    else if (attempt->step == STEP_RUNNING)
+        after_running (attempt, &end, now_ms);
+    else
+        attempt_after_closing (attempt, &end, now_ms);
+}
+
+void attempt_turn (struct attempt *attempt, uint64_t now_ms)
+{
+    if (attempt->step >= STEP_ENDED)
+        return;
+    if (attempt->exec)
+        turn_exec (attempt, now_ms);
+    if (attempt->step == STEP_DRAINING)
+        drain (attempt, now_ms);
+    if (attempt->step == STEP_FETCHING)
+        turn_fetch (attempt, now_ms);
+    if (attempt->exec || attempt->step == STEP_FETCHING)
+        watch_the_clock (attempt, now_ms);
+    if (now_ms >= attempt->read_until_ms && attempt->step < STEP_ENDED)
+        attempt_stop_reading (attempt, now_ms);
+    if (attempt->step < STEP_ENDED)
+        output_turn (attempt->output, now_ms);
+    attempt_ask_for_writing (attempt);
+}
+
+static uint64_t earlier (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t attempt_deadline_ms (const struct attempt *attempt)
+{
+    if (attempt->step >= STEP_ENDED)
+        return UINT64_MAX;
+    uint64_t at_ms = output_deadline_ms (attempt->output);
+    if (attempt->step == STEP_DRAINING)
+        at_ms = earlier (at_ms, attempt->drain_until_ms);
+    if (attempt->step == STEP_FETCHING)
+        at_ms = earlier (at_ms, fetch_deadline_ms (attempt->fetch));
+    if (attempt->exec)
+        at_ms = earlier (at_ms, exec_deadline_ms (attempt->exec));
+    at_ms = earlier (at_ms, attempt->read_until_ms);
+    return attempt->stopping ? at_ms : earlier (at_ms, attempt->deadline_ms);
+}
+
+uint64_t attempt_unsent_bytes (const struct attempt *attempt)
+{
+    return attempt && attempt->output ? output_unsent_bytes (attempt->output) : 0;
+}
+
+struct attempt_key attempt_which (const struct attempt *attempt)
+{
+    return attempt->run.key;
+}
+
+void attempt_destroy (struct attempt *attempt)
+{
+    if (!attempt)
+        return;
+    attempt_forget_ends (attempt);
+    exec_destroy (attempt->exec);
+    if (attempt->errand_fd >= 0)
+        close (attempt->errand_fd);
+    fetch_destroy (attempt->fetch);
+    channel_close (attempt->channel);
+    output_close (attempt->output);
+    evidence_release (&attempt->evidence);
+    for (uint32_t i = 0; i < SAYINGS_MAX; i++)
+        arena_release (&attempt->sayings[i].arena);
+    arena_release (&attempt->arena);
+    mem_free (attempt);
+}

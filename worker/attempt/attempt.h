@@ -1,0 +1,59 @@
+/* attempt.h - one attempt on this host, from its RUN to its result.
+ *
+ *   preparing (errand) <-> fetching (its files) -> awaiting (errand: the device) -> running (the program)
+ *   -> draining (its last output) -> closing (errands: a writer seals, a reader looks again; the log is searched when it
+ *   ended badly) -> ended
+ *
+ * Each step is left out when there is nothing to do in it. It always ends with a result, whatever goes wrong; what went
+ * wrong is in it. It decides nothing about messages. It watches its own descriptors in the loop; events are asked for,
+ * not called back, so that whoever owns it is never entered again. Main thread only. */
+#ifndef SLICEUP_WORKER_ATTEMPT_ATTEMPT_H
+#define SLICEUP_WORKER_ATTEMPT_ATTEMPT_H
+
+#include "common/io/loop.h"
+#include "common/model/msg.h"
+#include "worker/files/fetch.h"
+#include "worker/link/join.h"
+#include "worker/process/output.h"
+
+struct attempt_place {
+    struct text host, run_hex;
+    const char *directory;      /* of the worker: scratch/, logs/ and the cache link are in it */
+    const char *trusted[JOIN_TRUSTED_MAX]; /* struct join */
+    uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
+    output_fn *output;          /* where chunks of output go */
+    fetch_fn *fetch;            /* asks the coordinator for a piece of a file */
+    void *owner;
+};
+
+enum attempt_event_kind { ATTEMPT_EVENT_NONE = 0, ATTEMPT_EVENT_PHASE, ATTEMPT_EVENT_GATE, ATTEMPT_EVENT_ENDED };
+struct attempt_event {
+    enum attempt_event_kind kind;
+    struct text name;           /* PHASE, GATE */
+    enum gate_mode mode;
+    struct text value;
+    const struct result *result; /* ENDED: lives as long as the attempt */
+};
+
+struct attempt;
+/* `run` is copied; `place` and what it points at stay the caller's and outlive the attempt. */
+struct attempt *attempt_start (struct loop *loop, const struct attempt_place *place, const struct msg_run *run,
+                               uint64_t now_ms);
+void attempt_destroy (struct attempt *attempt);         /* NULL is fine; a program that still runs is killed */
+void attempt_go (struct attempt *attempt, struct text gate, struct text value);
+/* `ending` is reported unless the program had ended by itself and said so. Repeating it only matters for `hard`. */
+void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);
+/* A piece of a file came; others than the one that is waited for are passed over. */
+void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
+/* At every pass of the loop. */
+void attempt_turn (struct attempt *attempt, uint64_t now_ms);
+uint64_t attempt_deadline_ms (const struct attempt *attempt);
+uint64_t attempt_unsent_bytes (const struct attempt *attempt);  /* of output; NULL is fine */
+/* The next thing that happened; false: nothing more. Texts live until the next call. */
+bool attempt_next (struct attempt *attempt, struct attempt_event *event);
+struct attempt_key attempt_which (const struct attempt *attempt);
+/* <directory>/<folder>/<rung>.<pass>.<attempt><suffix>: numbers and words of our own only. */
+struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
+                          const char *suffix);
+
+#endif

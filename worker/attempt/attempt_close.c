@@ -1,0 +1,198 @@
+/* attempt_close.c - what is done when a program and all it started are gone: a writer seals, a reader looks again, and
+ * what a program that ended badly has printed is searched for failures that are known. */
+#include "worker/attempt/attempt_state.h"
+
+#include <string.h>
+#include "common/base/utf8.h"
+
+enum {
+    CLOSE_MIN_MS = 60 * 1000,
+    READ_MS = 20 * 1000,        /* fetching the table is in it; a log has limits.log at most */
+    SEEN_MAX_BYTES = 6 * 1024,  /* share of a message, see evidence.h */
+    SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50,
+};
+#define READ_SOURCE "log"
+
+static bool is_sound (struct attempt *attempt)
+{
+    const struct result *result = attempt_result (attempt);
+    return result->ending == ENDING_EXITED && result->code == 0
+           && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
+}
+
+/* ---- the log of a program that ended badly ---- */
+
+/* Of one that was told to stop, what it printed does not say why it ended. */
+static bool ended_badly (struct attempt *attempt)
+{
+    enum ending ending = attempt_result (attempt)->ending;
+    return (ending == ENDING_EXITED && !is_sound (attempt)) || ending == ENDING_SIGNALLED || ending == ENDING_TIMEOUT
+           || ending == ENDING_LEASE_LOST;
+}
+
+static void unread (struct attempt *attempt, struct text why, uint64_t now_ms)
+{
+    attempt_add_note (attempt, READ_SOURCE, text_format (&attempt->arena, "the log was not searched for known "
+                                                         "failures on this host: %.*s", TEXT_ARG (why)));
+    attempt_finish (attempt, now_ms);
+}
+
+static void begin_reading (struct attempt *attempt, uint64_t now_ms)
+{
+    struct err err = { 0 };
+    bool printed = attempt->output && output_bytes (attempt->output);
+    if (!printed || !attempt->run.signatures.sha256.len || !ended_badly (attempt)) {
+        attempt_finish (attempt, now_ms);
+        return;
+    }
+    if (attempt->closing != ERRAND_READ)
+        attempt->read_until_ms = now_ms + READ_MS;
+    attempt->closing = ERRAND_READ;
+    attempt->deadline_ms = UINT64_MAX; /* of the program */
+    attempt->step = STEP_CLOSING;
+    attempt_enter_phase (attempt, "read");
+    if (attempt_start_errand (attempt, ERRAND_READ, &err) < 0)
+        unread (attempt, text_of (err.text), now_ms);
+}
+
+static void begin_fetching_table (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms)
+{
+    attempt->table_fetched = true;
+    attempt->step = STEP_FETCHING;
+    attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, attempt->place->directory,
+                                  attempt->place->fetch, attempt->place->owner, now_ms);
+    fetch_turn (attempt->fetch, now_ms);
+}
+
+void attempt_table_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms)
+{
+    if (problem.len)
+        unread (attempt, problem, now_ms);
+    else
+        begin_reading (attempt, now_ms);
+}
+
+static uint32_t shorter (uint32_t len, uint32_t most)
+{
+    return len < most ? len : most;
+}
+
+static size_t seen_cost (const struct errand_answer *answer, uint32_t line_bytes)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < answer->sightings.n; i++)
+        bytes += answer->sightings.items[i].signature.len + shorter (answer->sightings.items[i].text.len, line_bytes)
+                 + SEEN_COST_BYTES;
+    for (uint32_t i = 0; i < answer->shown.n; i++)
+        bytes += shorter (answer->shown.items[i].len, line_bytes) + SEEN_COST_BYTES;
+    return bytes;
+}
+
+/* Lines get shorter rather than fewer: the last of them may be the cause. */
+static void take_seen (struct attempt *attempt, const struct errand_answer *answer)
+{
+    struct result *result = attempt_result (attempt);
+    uint32_t line_bytes = SHOWN_LINE_BYTES;
+    while (line_bytes > LINE_LEAST_BYTES && seen_cost (answer, line_bytes) > SEEN_MAX_BYTES)
+        line_bytes -= LINE_STEP_BYTES;
+    for (uint32_t i = 0; i < answer->sightings.n; i++)
+        answer->sightings.items[i].text = text_clip (answer->sightings.items[i].text, line_bytes);
+    for (uint32_t i = 0; i < answer->shown.n; i++)
+        answer->shown.items[i] = text_clip (answer->shown.items[i], line_bytes);
+    result->sightings.items = answer->sightings.items;
+    result->sightings.n = answer->sightings.n;
+    result->shown.items = answer->shown.items;
+    result->shown.n = answer->shown.n;
+}
+
+static void after_reading (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms)
+{
+    bool over = attempt->read_until_ms == UINT64_MAX;
+    if (answer->done) {
+        take_seen (attempt, answer);
+        attempt_finish (attempt, now_ms);
+    } else if (over) {
+        unread (attempt, TEXT_LIT ("that took too long, or was told to stop"), now_ms);
+    } else if (answer->missing.n && !attempt->table_fetched) {
+        begin_fetching_table (attempt, answer, now_ms);
+    } else {
+        unread (attempt, answer->missing.n ? TEXT_LIT ("the table of them was fetched, and is not there")
+                                           : answer->problem, now_ms);
+    }
+}
+
+void attempt_stop_reading (struct attempt *attempt, uint64_t now_ms)
+{
+    attempt->read_until_ms = UINT64_MAX;
+    if (attempt->exec) {
+        exec_stop (attempt->exec, true, attempt->place->stop_ms, now_ms);
+        return;
+    }
+    fetch_destroy (attempt->fetch);
+    attempt->fetch = NULL;
+    unread (attempt, TEXT_LIT ("the table of them could not be brought here in time"), now_ms);
+}
+
+/* ---- the cache ---- */
+
+/* Of a writer that ended well: sealing. Of a reader: was anything changed while it ran? */
+static enum errand_kind closing_errand (struct attempt *attempt)
+{
+    const struct result *result = attempt_result (attempt);
+    bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && errand_is_needed (&attempt->run);
+    if (attempt->stopping || result->ending == ENDING_NOT_STARTED)
+        return ERRAND_NONE;
+    if (writer)
+        return is_sound (attempt) ? ERRAND_SEAL : ERRAND_NONE;
+    return errand_audit_is_needed (&attempt->run) ? ERRAND_AUDIT : ERRAND_NONE;
+}
+
+/* What was verified before the program is not known to be so any more. */
+static void note_unclosed (struct attempt *attempt, enum layer layer, struct text why)
+{
+    attempt_set_problem (attempt, layer, why);
+    if (attempt->closing == ERRAND_AUDIT)
+        attempt_result (attempt)->cache_state = text_clean (&attempt->arena, why, SENTENCE_MAX_BYTES);
+}
+
+void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms)
+{
+    struct err err = { 0 };
+    attempt->closing = closing_errand (attempt);
+    if (attempt->closing == ERRAND_NONE) {
+        begin_reading (attempt, now_ms);
+        return;
+    }
+    uint64_t limit_ms = attempt->run.rung.timeout_ms > CLOSE_MIN_MS ? attempt->run.rung.timeout_ms : CLOSE_MIN_MS;
+    attempt->deadline_ms = now_ms + limit_ms;
+    attempt->step = STEP_CLOSING;
+    attempt_enter_phase (attempt, attempt->closing == ERRAND_SEAL ? "seal" : "audit");
+    if (attempt_start_errand (attempt, attempt->closing, &err) == 0)
+        return;
+    note_unclosed (attempt, LAYER_CACHE, text_of (err.text));
+    begin_reading (attempt, now_ms);
+}
+
+static void after_cache (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms)
+{
+    struct result *result = attempt_result (attempt);
+    if (answer->cache.storage.len)
+        result->cache.storage = answer->cache.storage;
+    attempt_add_findings (attempt, answer->findings.items, answer->findings.n);
+    if (!answer->done)
+        note_unclosed (attempt, answer->layer, answer->problem);
+    else if (attempt->closing == ERRAND_SEAL)
+        result->seal = answer->seal;
+    begin_reading (attempt, now_ms);
+}
+
+void attempt_after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+{
+    struct errand_answer answer;
+    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
+    attempt->errand_fd = -1;
+    if (attempt->closing == ERRAND_READ)
+        after_reading (attempt, &answer, now_ms);
+    else
+        after_cache (attempt, &answer, now_ms);
+}

@@ -1,0 +1,90 @@
+/* attempt_events.c - what happened in an attempt and was not asked for yet. */
+#include "worker/attempt/attempt_state.h"
+
+#include <assert.h>
+#include "common/io/clock.h"
+
+static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
+{
+    uint32_t n = attempt->sayings_n;
+    struct attempt_event *last = n ? &attempt->sayings[(attempt->sayings_first + n - 1) % SAYINGS_MAX].event : NULL;
+    if (last && last->kind == ATTEMPT_EVENT_PHASE && event->kind == ATTEMPT_EVENT_PHASE)
+        n = --attempt->sayings_n; /* only the latest of phases in a row is worth telling */
+    assert (n < SAYINGS_MAX);
+    uint32_t at = (attempt->sayings_first + attempt->sayings_n++) % SAYINGS_MAX;
+    struct arena *arena = &attempt->sayings[at].arena;
+    arena_reset (arena);
+    attempt->sayings[at].event = *event;
+    attempt->sayings[at].event.name = text_copy (arena, event->name);
+    attempt->sayings[at].event.value = text_copy (arena, event->value);
+}
+
+void attempt_enter_phase (struct attempt *attempt, const char *name)
+{
+    attempt_time_phase (attempt, text_of (name), false, clock_boot_ms ());
+    attempt_note_event (attempt, &(struct attempt_event) { .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
+}
+
+/* NULL: nothing. At most one gate is open to be answered, so a second one cannot queue behind it. */
+static const char *gate_problem (const struct attempt *attempt, struct text name)
+{
+    if (attempt->gate_open)
+        return "gate: the program waits at another one already";
+    for (uint32_t i = 0; i < attempt->gates_n; i++)
+        if (text_equal (attempt->gates[i], name))
+            return "gate: it was opened before, and a gate opens once in an attempt";
+    return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: more gates than an attempt may have" : NULL;
+}
+
+/* It waits for an answer that never comes. */
+static void dismiss (struct attempt *attempt, struct text why)
+{
+    if (!attempt->dismissed)
+        attempt->dismissed = channel_send_stop (attempt->channel, why);
+}
+
+static bool comes_to_gate (struct attempt *attempt, const struct saying *saying)
+{
+    const char *problem = gate_problem (attempt, saying->name);
+    if (problem) {
+        evidence_refuse (&attempt->evidence, problem);
+        dismiss (attempt, text_of (problem));
+        return false;
+    }
+    attempt->gates[attempt->gates_n++] = text_copy (&attempt->arena, saying->name);
+    attempt->gate_open = true;
+    attempt_time_gate (attempt, saying->name, clock_boot_ms ());
+    return true;
+}
+
+void attempt_take_saying (void *owner, const struct saying *saying)
+{
+    struct attempt *attempt = owner;
+    struct attempt_event event = { .name = saying->name, .mode = saying->mode, .value = saying->value };
+    event.kind = saying->kind == SAYING_GATE ? ATTEMPT_EVENT_GATE : ATTEMPT_EVENT_PHASE;
+    if (saying->kind == SAYING_BAD_GATE) {
+        dismiss (attempt, saying->value);
+        return;
+    }
+    if (saying->kind == SAYING_GATE && !comes_to_gate (attempt, saying))
+        return;
+    if (saying->kind == SAYING_PHASE)
+        attempt_time_phase (attempt, saying->name, true, clock_boot_ms ());
+    attempt_note_event (attempt, &event);
+}
+
+bool attempt_next (struct attempt *attempt, struct attempt_event *event)
+{
+    *event = (struct attempt_event) { 0 };
+    if (attempt->sayings_n) {
+        *event = attempt->sayings[attempt->sayings_first].event;
+        attempt->sayings_first = (attempt->sayings_first + 1) % SAYINGS_MAX;
+        attempt->sayings_n--;
+        return true;
+    }
+    if (attempt->step != STEP_ENDED)
+        return false;
+    attempt->step = STEP_TOLD;
+    *event = (struct attempt_event) { .kind = ATTEMPT_EVENT_ENDED, .result = attempt_result (attempt) };
+    return true;
+}

@@ -1,0 +1,106 @@
+/* attempt_state.h - what one attempt is made of; private to attempt*.c. */
+#ifndef SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
+#define SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
+
+#include "worker/attempt/attempt.h"
+#include "worker/protocol/channel.h"
+#include "worker/sandbox/confine_report.h"
+#include "worker/attempt/errand.h"
+#include "worker/process/exec.h"
+#include "worker/files/fetch.h"
+
+enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_saying */
+
+#define ATTEMPT_PHASE_CONFINE "confine"
+#define ATTEMPT_PHASE_DEVICE "device"
+
+/* AWAITING: an errand looks whether the device is free. CLOSING: one seals what was written, holds what was read against
+ * its manifest again, or searches the log; FETCHING may also be for the last of these. */
+enum step { STEP_PREPARING, STEP_FETCHING, STEP_AWAITING, STEP_RUNNING, STEP_DRAINING, STEP_CLOSING, STEP_ENDED,
+            STEP_TOLD };
+
+/* The phase whose time runs: one of the result's; NULL: none does. */
+struct phase_clock { struct number *in, *before_gate; uint64_t since_ms; };
+
+struct attempt {
+    struct loop *loop;
+    const struct attempt_place *place;
+    struct msg_run run;
+    struct arena arena;
+    struct text scratch, log;
+    struct text python, kit;    /* as PREPARE found them */
+    struct text waited;         /* for the device */
+    struct phase_clock phases;
+
+    enum step step;
+    struct exec *exec;          /* an errand or the program */
+    int errand_fd;
+    struct fetch *fetch;        /* FETCHING */
+    uint32_t fetches;           /* begun so far */
+    struct channel *channel;
+    struct output *output;
+    bool channel_watched, output_watched;
+    uint32_t channel_events;
+
+    struct { int fd; bool watched, told; struct confine_report report; } stage; /* confine.h */
+    enum errand_kind closing;
+    bool table_fetched;
+
+    uint64_t began_ms, deadline_ms, drain_until_ms, read_until_ms;
+    bool stopping, hard, gate_open;
+    struct text gates[ATTEMPT_GATES_MAX]; /* at which the program waits, or has waited */
+    uint32_t gates_n;
+    bool dismissed;             /* told to leave, for what it did */
+    enum ending stop_ending;
+
+    struct evidence evidence;   /* its result becomes the attempt's */
+    struct { struct attempt_event event; struct arena arena; } sayings[SAYINGS_MAX]; /* a ring */
+    uint32_t sayings_first, sayings_n;
+};
+
+/* attempt.c */
+int attempt_start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err);
+
+/* attempt_close.c: from the program's last output to the result. */
+void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
+void attempt_after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
+void attempt_table_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms); /* no problem: it is here */
+void attempt_stop_reading (struct attempt *attempt, uint64_t now_ms);
+
+/* attempt_phases.c */
+void attempt_time_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms);
+void attempt_time_gate (struct attempt *attempt, struct text gate, uint64_t now_ms);
+void attempt_time_go (struct attempt *attempt, uint64_t now_ms);
+void attempt_time_end (struct attempt *attempt, uint64_t now_ms);
+
+/* attempt_events.c */
+void attempt_enter_phase (struct attempt *attempt, const char *name);
+channel_fn attempt_take_saying;
+
+/* attempt_ends.c: the program's output and channel, and the loop's watches on them. */
+int attempt_open_ends (struct attempt *attempt, struct err *err);
+void attempt_forget_ends (struct attempt *attempt);
+void attempt_hear (struct attempt *attempt);            /* what is on the channel now */
+void attempt_hear_out (struct attempt *attempt);        /* all of it: the program is gone */
+void attempt_look_for_holder (struct attempt *attempt); /* time is up: is the channel still held? */
+void attempt_ask_for_writing (struct attempt *attempt);
+
+/* attempt_cache.c */
+bool attempt_is_confined (const struct attempt *attempt);
+int attempt_open_stage (struct attempt *attempt, int *program_fd, struct err *err);
+void attempt_forget_stage (struct attempt *attempt);
+void attempt_end_stage (struct attempt *attempt);       /* all of the program is gone, and its end is noted */
+void attempt_take_survey (struct attempt *attempt);
+void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
+
+/* attempt_result.c */
+struct result *attempt_result (struct attempt *attempt);
+/* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
+void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem);
+/* Once the program is over: until then its own notes grow. */
+void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
+void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
+void attempt_not_started (struct attempt *attempt, enum layer layer, struct text problem, uint64_t now_ms);
+void attempt_finish (struct attempt *attempt, uint64_t now_ms);
+
+#endif

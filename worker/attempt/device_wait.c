@@ -1,0 +1,99 @@
+/* device_wait.c - see device_wait.h. */
+#include "worker/attempt/device_wait.h"
+
+#include <poll.h>
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "worker/facts/holders.h"
+
+/* ---- who asks for a device ---- */
+
+static bool is_device_backend (struct text backend)
+{
+    return backend.len && !text_is (backend, "cpu") && !text_is (backend, "none");
+}
+
+/* An ahead-of-time compile is for devices that need not be there. */
+static bool only_compiles (const struct msg_run *run)
+{
+    return run->rung.warm == WARM_AOT && run->key.pass == PASS_COLD;
+}
+
+static bool makes_client (const struct rung *rung)
+{
+    for (uint32_t i = 0; i < rung->args.n; i++)
+        if (text_is (rung->args.items[i].name, "client"))
+            return !text_is (rung->args.items[i].value, "false");
+    return true;
+}
+
+bool device_is_wanted (const struct msg_run *run)
+{
+    const struct rung *rung = &run->rung;
+    bool runs = rung->kind == PROGRAM_CANARY || rung->kind == PROGRAM_COMMAND
+                || (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe") && makes_client (rung));
+    return runs && !only_compiles (run) && is_device_backend (rung->backend.len ? rung->backend : run->profile.backend);
+}
+
+/* ---- waiting ---- */
+
+static struct text holder_text (const struct holder *holder, struct arena *arena)
+{
+    return text_format (arena, "held by pid %u (%.*s)", holder->pid, TEXT_ARG (holder->command));
+}
+
+static struct text others_text (const struct holders *holders, struct arena *arena)
+{
+    uint32_t others = holders->n - 1 + holders->more;
+    if (!others)
+        return (struct text) { 0 };
+    return text_format (arena, " and by %u other process%s", others, others == 1 ? "" : "es");
+}
+
+static struct text still_held (const struct holders *holders, uint64_t waited_ms, struct arena *arena)
+{
+    const struct holder *first = &holders->items[0];
+    struct text who = holder_text (first, arena), others = others_text (holders, arena);
+    char waited[DURATION_TEXT_BYTES], age[DURATION_TEXT_BYTES];
+    uint64_t now_ms = clock_boot_ms ();
+    duration_print (waited_ms, waited);
+    duration_print (first->began_ms && first->began_ms < now_ms ? now_ms - first->began_ms : 0, age);
+    struct text began = first->began_ms ? text_format (arena, ", which began %s ago", age) : TEXT_LIT ("");
+    return text_format (arena, "%.*s is still %.*s of uid %u%.*s%.*s; waited %s for it (limits.device_wait, at most "
+                        "half of the rung's timeout): end that process, or wait until it is gone, and run again",
+                        TEXT_ARG (first->device), TEXT_ARG (who), first->uid, TEXT_ARG (began), TEXT_ARG (others),
+                        waited);
+}
+
+static struct text got_free (const struct holders *held, uint64_t waited_ms, struct arena *arena)
+{
+    struct text who = holder_text (&held->items[0], arena), others = others_text (held, arena);
+    char waited[DURATION_TEXT_BYTES];
+    return text_format (arena, "%.*s was %.*s%.*s for %s before this program could start",
+                        TEXT_ARG (held->items[0].device), TEXT_ARG (who), TEXT_ARG (others),
+                        duration_print (waited_ms, waited));
+}
+
+int device_wait (const struct fact_roots *roots, uint64_t limit_ms, struct arena *arena, struct text *waited,
+                 struct text *why)
+{
+    uint64_t began_ms = clock_boot_ms ();
+    struct holders seen, held = { 0 };
+    *waited = *why = (struct text) { 0 };
+    for (;;) {
+        struct arena look = { 0 };
+        holders_find (roots, HOLDERS_OF_EXCLUSIVE, DEVICE_SEARCH_MS, held.n ? &look : arena, &seen);
+        uint64_t passed_ms = clock_boot_ms () - began_ms;
+        if (!held.n)
+            held = seen; /* the first that was seen is whom it waited for */
+        if (!seen.n && held.n)
+            *waited = got_free (&held, passed_ms, arena);
+        else if (seen.n && passed_ms >= limit_ms)
+            *why = still_held (&seen, passed_ms, arena);
+        arena_release (&look);
+        if (!seen.n || why->len)
+            return why->len ? -1 : 0;
+        uint64_t left_ms = limit_ms - passed_ms;
+        (void) poll (NULL, 0, left_ms < DEVICE_LOOK_MS ? (int) left_ms : DEVICE_LOOK_MS);
+    }
+}

@@ -1,0 +1,24 @@
+/* device_wait.h - waiting until nobody else has this host's accelerator.
+ *
+ * A runtime that was just ended may still be letting go of the device, and whoever starts into it gets an error that
+ * looks like a broken host. It looks again and again until the device is free or the bound has passed. It never ends a
+ * process and never removes a lock file. It blocks: an errand's work. */
+#ifndef SLICEUP_WORKER_ATTEMPT_DEVICE_WAIT_H
+#define SLICEUP_WORKER_ATTEMPT_DEVICE_WAIT_H
+
+#include "common/model/msg.h"
+#include "worker/facts/fact_list.h"
+
+enum { DEVICE_LOOK_MS = 500, DEVICE_SEARCH_MS = 5000 }; /* pause between two looks; the most that one look takes */
+
+/* Source of the note about a device that was waited for. */
+#define DEVICE_NOTE_SOURCE "device"
+
+/* Is it a program that asks for a device which one process alone can have? */
+bool device_is_wanted (const struct msg_run *run);
+/* 0: it is free; `*waited` says who had it and for how long, and is empty when nobody had. -1: still held after `limit_ms`;
+ * `*why` says by whom and what to do. Texts live in `arena`; at most SENTENCE_MAX_BYTES. */
+int device_wait (const struct fact_roots *roots, uint64_t limit_ms, struct arena *arena, struct text *waited,
+                 struct text *why);
+
+#endif

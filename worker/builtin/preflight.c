@@ -1,0 +1,301 @@
+#include "worker/builtin/preflight.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined __x86_64__
+#define MACHINE "x86_64"
+#elif defined __aarch64__
+#define MACHINE "aarch64"
+#else
+#error "name this machine as uname -m does"
+#endif
+
+/* close_range came with 5.9, openat2 with 5.6, pidfd_open with 5.3 (their manual pages). */
+#define KERNEL_NEEDED "Linux 5.9 or later is needed (Debian 11, Ubuntu 22.04, RHEL 9 and what came after them have it)"
+#define WALL_MIN_MS UINT64_C (1735689600000) /* 2025-01-01: no host that runs this code has an earlier date */
+enum { PYTHON_MAJOR = 3, PYTHON_MINOR = 9, SHOWN_COLUMNS = 200, LINE_BYTES = 1024 };
+enum { EXIT_READY = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2, EXIT_MISSING = 3 };
+
+static const char *const state_words[] = { "none", "ok", "note", "missing" };
+const struct names preflight_state_names = { state_words, sizeof state_words / sizeof state_words[0] };
+
+/* ---- judging ---- */
+
+/* What other programs and the command line say goes to a terminal later. */
+static struct text shown (struct preflight *preflight, const char *raw)
+{
+    struct buf escaped;
+    buf_init (&escaped, LINE_BYTES);
+    buf_escaped (&escaped, text_of (raw), SHOWN_COLUMNS);
+    struct text copy = text_copy (&preflight->arena, buf_as_text (&escaped));
+    buf_release (&escaped);
+    return copy;
+}
+
+static void add (struct preflight *preflight, const char *name, enum preflight_state state, struct text found,
+                 struct text next)
+{
+    assert (preflight->n < PREFLIGHT_MAX);
+    preflight->checks[preflight->n++] = (struct preflight_check) { name, state, found, next };
+}
+
+static void judge_machine (struct preflight *preflight, const struct host_probe *host)
+{
+    struct text is = shown (preflight, host->kernel.machine);
+    if (text_is (is, MACHINE))
+        add (preflight, "machine", PREFLIGHT_OK, is, TEXT_LIT (""));
+    else
+        add (preflight, "machine", PREFLIGHT_MISSING,
+             text_format (&preflight->arena, "this worker was built for " MACHINE ", the host is %.*s", TEXT_ARG (is)),
+             TEXT_LIT ("build the bundle on a machine of that kind"));
+}
+
+static void judge_kernel (struct preflight *preflight, const struct host_probe *host)
+{
+    struct text release = shown (preflight, host->kernel.release);
+    for (int i = 0; i < HOST_CALLS_N; i++) {
+        int error = host->call_errors[i];
+        if (!error)
+            continue;
+        struct text found = text_format (&preflight->arena, "Linux %.*s: %s does not work (%s)", TEXT_ARG (release),
+                                         host_call_names[i], strerror (error));
+        add (preflight, "kernel", PREFLIGHT_MISSING, found,
+             error == ENOSYS ? TEXT_LIT (KERNEL_NEEDED)
+                             : TEXT_LIT ("let the container's seccomp profile pass it, or use a newer runtime"));
+        return;
+    }
+    add (preflight, "kernel", PREFLIGHT_OK, text_format (&preflight->arena, "Linux %.*s", TEXT_ARG (release)),
+         TEXT_LIT (""));
+}
+
+static void judge_proc (struct preflight *preflight, const struct host_probe *host)
+{
+    if (host->proc_error)
+        add (preflight, "proc", PREFLIGHT_MISSING,
+             text_format (&preflight->arena, "/proc is not there (%s)", strerror (host->proc_error)),
+             TEXT_LIT ("mount -t proc proc /proc"));
+    else if (host->children_error)
+        add (preflight, "proc", PREFLIGHT_MISSING, TEXT_LIT ("/proc does not list the children of a process"),
+             TEXT_LIT ("use a kernel with CONFIG_PROC_CHILDREN"));
+    else
+        add (preflight, "proc", PREFLIGHT_OK, TEXT_LIT ("/proc is mounted"), TEXT_LIT (""));
+}
+
+static void judge_null (struct preflight *preflight, const struct host_probe *host)
+{
+    if (host->null_error)
+        add (preflight, "dev-null", PREFLIGHT_MISSING,
+             text_format (&preflight->arena, "/dev/null cannot be opened (%s)", strerror (host->null_error)),
+             TEXT_LIT ("mknod -m 666 /dev/null c 1 3, or mount the host's /dev"));
+    else
+        add (preflight, "dev-null", PREFLIGHT_OK, TEXT_LIT ("/dev/null opens"), TEXT_LIT (""));
+}
+
+static void judge_containment (struct preflight *preflight, const struct host_probe *host)
+{
+    struct text problem = shown (preflight, host->namespace_problem);
+    if (!problem.len)
+        add (preflight, "containment", PREFLIGHT_OK, TEXT_LIT ("programs get a pid namespace"), TEXT_LIT (""));
+    else
+        add (preflight, "containment", PREFLIGHT_NOTE,
+             text_format (&preflight->arena, "no pid namespace for programs: %.*s", TEXT_ARG (problem)),
+             TEXT_LIT ("open user namespaces to this user, or give it a cgroup of its own; else what a program hides "
+                       "may outlive a killed worker"));
+}
+
+static void judge_directory (struct preflight *preflight, const struct host_probe *host)
+{
+    struct text is = shown (preflight, host->directory);
+    if (host->directory_error)
+        add (preflight, "directory", PREFLIGHT_MISSING,
+             text_format (&preflight->arena, "no file can be made in %.*s (%s)", TEXT_ARG (is),
+                          strerror (host->directory_error)),
+             TEXT_LIT ("make it and give it to this user, or name another one"));
+    else if (host->directory_noexec)
+        add (preflight, "directory", PREFLIGHT_MISSING,
+             text_format (&preflight->arena, "%.*s lies on a file system mounted noexec", TEXT_ARG (is)),
+             TEXT_LIT ("name a directory that programs may be started from"));
+    else
+        add (preflight, "directory", PREFLIGHT_OK,
+             text_format (&preflight->arena, "%.*s, %" PRIu64 " MiB free", TEXT_ARG (is),
+                          host->directory_free_bytes >> 20), TEXT_LIT (""));
+}
+
+static bool is_new_enough (const char *version)
+{
+    unsigned major = 0, minor = 0;
+    return sscanf (version, "%9u.%9u", &major, &minor) == 2
+           && (major > PYTHON_MAJOR || (major == PYTHON_MAJOR && minor >= PYTHON_MINOR));
+}
+
+static void judge_python (struct preflight *preflight, const struct host_probe *host, bool needed)
+{
+    enum preflight_state state = needed ? PREFLIGHT_MISSING : PREFLIGHT_NOTE;
+    struct text is = shown (preflight, host->python), version = shown (preflight, host->python_version);
+    struct text problem = shown (preflight, host->python_problem);
+    if (!version.len)
+        add (preflight, "python", state,
+             text_format (&preflight->arena, "%.*s did not say its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
+             TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries are written in it"));
+    else if (!is_new_enough (version.ptr))
+        add (preflight, "python", state,
+             text_format (&preflight->arena, "%.*s is Python %.*s", TEXT_ARG (is), TEXT_ARG (version)),
+             TEXT_LIT ("install Python 3.9 or later, or name another interpreter"));
+    else if (!host->python_venv)
+        add (preflight, "python", state,
+             text_format (&preflight->arena, "%.*s is Python %.*s without venv", TEXT_ARG (is), TEXT_ARG (version)),
+             TEXT_LIT ("install the system's python3-venv package, or no environment can be built"));
+    else
+        add (preflight, "python", PREFLIGHT_OK,
+             text_format (&preflight->arena, "%.*s is Python %.*s with venv", TEXT_ARG (is), TEXT_ARG (version)),
+             TEXT_LIT (""));
+}
+
+/* The worker itself asks no calendar; what it starts may (certificates of a package index). */
+static void judge_clock (struct preflight *preflight, const struct host_probe *host)
+{
+    if (host->wall_ms < WALL_MIN_MS)
+        add (preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock stands before the year 2025"),
+             TEXT_LIT ("set it (timedatectl set-ntp true), or certificates will not be valid yet"));
+    else
+        add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock is set"), TEXT_LIT (""));
+}
+
+void preflight_judge (struct preflight *preflight, const struct host_probe *host, bool python_needed)
+{
+    *preflight = (struct preflight) { .n = 0 };
+    judge_machine (preflight, host);
+    judge_kernel (preflight, host);
+    judge_proc (preflight, host);
+    judge_null (preflight, host);
+    if (host->directory)
+        judge_directory (preflight, host);
+    if (host->namespace_asked)
+        judge_containment (preflight, host);
+    if (host->python)
+        judge_python (preflight, host, python_needed);
+    judge_clock (preflight, host);
+}
+
+bool preflight_ready (const struct preflight *preflight)
+{
+    for (uint32_t i = 0; i < preflight->n; i++) {
+        if (preflight->checks[i].state == PREFLIGHT_MISSING)
+            return false;
+    }
+    return true;
+}
+
+void preflight_release (struct preflight *preflight)
+{
+    arena_release (&preflight->arena);
+}
+
+/* ---- saying ---- */
+
+void preflight_sentence (const struct preflight *preflight, struct buf *out)
+{
+    uint32_t missing = 0;
+    for (uint32_t i = 0; i < preflight->n; i++) {
+        const struct preflight_check *check = &preflight->checks[i];
+        if (check->state == PREFLIGHT_MISSING && ++missing == 1)
+            buf_printf (out, "%.*s: %.*s", TEXT_ARG (check->found), TEXT_ARG (check->next));
+    }
+    if (missing > 1)
+        buf_printf (out, " (and %u more: sliceup-worker preflight)", missing - 1);
+}
+
+static void say_brief (const struct preflight *preflight)
+{
+    struct buf line;
+    buf_init (&line, 2 * LINE_BYTES);
+    preflight_sentence (preflight, &line);
+    if (line.len)
+        printf ("%s\n", buf_c (&line));
+    buf_release (&line);
+}
+
+static void say_lines (const struct preflight *preflight)
+{
+    for (uint32_t i = 0; i < preflight->n; i++) {
+        const struct preflight_check *check = &preflight->checks[i];
+        printf ("%-8s %-12s %.*s%s%.*s\n", names_of (&preflight_state_names, check->state), check->name,
+                TEXT_ARG (check->found), check->next.len ? "; to do: " : "", TEXT_ARG (check->next));
+    }
+}
+
+static void say_json (const struct preflight *preflight)
+{
+    json_t *checks = json_array ();
+    for (uint32_t i = 0; i < preflight->n; i++) {
+        const struct preflight_check *check = &preflight->checks[i];
+        json_array_append_new (checks, json_pack ("{s:s, s:s, s:s%, s:s%}", "check", check->name, "state",
+                                                  names_of (&preflight_state_names, check->state),
+                                                  "found", check->found.ptr, (size_t) check->found.len,
+                                                  "next", check->next.ptr, (size_t) check->next.len));
+    }
+    json_t *all = json_pack ("{s:s, s:b, s:o}", "schema", "sliceup.preflight/1", "ready", preflight_ready (preflight),
+                             "checks", checks);
+    json_dumpf (all, stdout, JSON_COMPACT);
+    putchar ('\n');
+    json_decref (all);
+}
+
+/* ---- the command ---- */
+
+struct wish { const char *directory, *python; bool brief, json, help; };
+
+static const char usage[] = "usage: sliceup-worker preflight [--directory DIR] [--python PYTHON] [--json | --brief]\n"
+                            "Says whether this host has what a worker needs, and what to do where it does not.\n";
+
+static bool read_wish (int argc, char **argv, struct wish *wish)
+{
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+        if (strcmp (argv[i], "--brief") == 0)
+            wish->brief = true;
+        else if (strcmp (argv[i], "--json") == 0)
+            wish->json = true;
+        else if (strcmp (argv[i], "--help") == 0)
+            wish->help = true;
+        else if (strcmp (argv[i], "--directory") == 0 && more)
+            wish->directory = argv[++i];
+        else if (strcmp (argv[i], "--python") == 0 && more)
+            wish->python = argv[++i];
+        else
+            return false;
+    }
+    return !(wish->brief && wish->json);
+}
+
+/* Every start of a worker waits for the brief answer: what would only be a note is not asked for then. */
+static int look_and_say (const struct wish *wish)
+{
+    struct host_probe *host = mem_alloc (sizeof *host);
+    struct preflight preflight;
+    host_probe (host, wish->directory, wish->python || wish->brief ? wish->python : "python3");
+    if (!wish->brief)
+        host_probe_namespace (host);
+    preflight_judge (&preflight, host, wish->python != NULL);
+    (wish->json ? say_json : wish->brief ? say_brief : say_lines) (&preflight);
+    bool ready = preflight_ready (&preflight), said = fflush (stdout) == 0 && !ferror (stdout);
+    preflight_release (&preflight);
+    mem_free (host);
+    return !said ? EXIT_NOT_SAID : ready ? EXIT_READY : EXIT_MISSING;
+}
+
+int preflight_main (int argc, char **argv)
+{
+    struct wish wish = { 0 };
+    bool understood = read_wish (argc, argv, &wish);
+    if (!understood || wish.help) {
+        fputs (usage, understood ? stdout : stderr);
+        return understood ? EXIT_READY : EXIT_WRONG_USAGE;
+    }
+    return look_and_say (&wish);
+}

@@ -1,0 +1,136 @@
+#include "worker/builtin/probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/duration.h"
+#include "worker/builtin/probe_print.h"
+#include "worker/builtin/probe_rung.h"
+#include "worker/probe/child.h"
+#include "worker/probe/option.h"
+#include "worker/probe/watch.h"
+
+enum { EXIT_WORKS = 0, EXIT_FAILS = 1, EXIT_WRONG_USAGE = 2, EXIT_NOT_TRIED = 3 };
+enum { LIMIT_MS = 60 * 1000 };
+
+static const char usage[] =
+    "usage: sliceup-worker probe --plugin PATH [--option NAME=VALUE]... [--timeout DURATION] [--no-client] [--json]\n";
+static const char help[] =
+    "\n"
+    "Tells whether a PJRT plugin (libtpu.so, a CPU or GPU plugin) works on this host, without Python: loads it in a\n"
+    "process of its own, checks its interface, makes a client, lists the devices, compiles and runs a tiny program,\n"
+    "checks its value, serialises it, loads it again and runs it again. Each step is one line; the last line is the\n"
+    "verdict. A plugin that hangs or crashes is named with its step and ends nothing but its own process.\n"
+    "\n"
+    "  --plugin PATH        the shared library, such as .../site-packages/libtpu/libtpu.so\n"
+    "  --option NAME=VALUE  for creating the client; NAME:TYPE=VALUE says the type: int64, bool, float or string.\n"
+    "                       Else 4 is an int64, true a bool, 0.5 a float, and what is left a string\n"
+    "  --timeout DURATION   of all steps together; default 60s\n"
+    "  --no-client          up to the attributes only: no device is touched. The client of a TPU slice of several\n"
+    "                       hosts is not made before all of them make theirs, so probe one host of it like this\n"
+    "  --json               the same as JSON\n"
+    "\n"
+    "Variables that the plugin reads (TPU_..., LIBTPU_INIT_ARGS, XLA_FLAGS) are those of this shell.\n"
+    "Exit status: 0 it works; 1 it does not; 2 usage; 3 it could not be tried.\n";
+
+struct wish {
+    const char *plugin, *options[OPTIONS_MAX];
+    uint32_t options_n;
+    uint64_t limit_ms;
+    bool client, json, help;
+};
+
+/* ---- the command line ---- */
+
+static int read_option (struct wish *wish, const char *word, struct err *err)
+{
+    struct pjrt_named_value value;
+    if (wish->options_n == OPTIONS_MAX)
+        return err_set (err, ERR_USAGE, "more than %d options", OPTIONS_MAX);
+    wish->options[wish->options_n++] = word;
+    return option_read (word, &value, err);
+}
+
+static int read_valued (struct wish *wish, const char *name, const char *value, struct err *err)
+{
+    if (strcmp (name, "--option") == 0)
+        return read_option (wish, value, err);
+    if (strcmp (name, "--plugin") == 0)
+        wish->plugin = value;
+    else if (!duration_parse (text_of (value), &wish->limit_ms) || !wish->limit_ms)
+        return err_set (err, ERR_USAGE, "--timeout is \"%.40s\"; expected a duration such as 30s", value);
+    return 0;
+}
+
+static bool takes_value (const char *word)
+{
+    return strcmp (word, "--option") == 0 || strcmp (word, "--plugin") == 0 || strcmp (word, "--timeout") == 0;
+}
+
+static int read_words (int argc, char **argv, struct wish *wish, struct err *err)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--help") == 0)
+            wish->help = true;
+        else if (strcmp (argv[i], "--json") == 0)
+            wish->json = true;
+        else if (strcmp (argv[i], "--no-client") == 0)
+            wish->client = false;
+        else if (!takes_value (argv[i]))
+            return err_set (err, ERR_USAGE, "unknown option %.100s", argv[i]);
+        else if (i + 1 == argc)
+            return err_set (err, ERR_USAGE, "%s needs a value", argv[i]);
+        else if (read_valued (wish, argv[i], argv[i + 1], err) < 0)
+            return -1;
+        else
+            i++;
+    }
+    if (!wish->help && (!wish->plugin || !*wish->plugin || strlen (wish->plugin) > PATH_MAX_BYTES))
+        return err_set (err, ERR_USAGE, "--plugin PATH of at most %d bytes is needed", PATH_MAX_BYTES);
+    return 0;
+}
+
+/* A name without '/' would be searched along the library path. */
+static const char *path_of (const char *plugin, struct arena *arena)
+{
+    return strchr (plugin, '/') ? plugin : text_format (arena, "./%s", plugin).ptr;
+}
+
+static int probe_by_hand (const struct wish *wish)
+{
+    struct probe_report report;
+    struct arena arena = { 0 };
+    struct err err = { 0 };
+    struct probe_order order = { .plugin = path_of (wish->plugin, &arena),
+                                 .options = wish->options, .options_n = wish->options_n, .client = wish->client,
+                                 .limit_ms = wish->limit_ms, .echo_fd = -1 };
+    probe_report_init (&report);
+    int status = EXIT_NOT_TRIED;
+    if (probe_watch (&order, &report, &err) < 0)
+        fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
+    else if ((wish->json ? probe_print_json : probe_print_lines) (&report, wish->plugin, &err) < 0)
+        fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
+    else
+        status = report.end == PROBE_WORKS ? EXIT_WORKS : EXIT_FAILS;
+    probe_report_release (&report);
+    arena_release (&arena);
+    return status;
+}
+
+int probe_main (int argc, char **argv)
+{
+    struct wish wish = { .client = true, .limit_ms = LIMIT_MS };
+    struct err err = { 0 };
+    if (argc >= 4 && strcmp (argv[1], PROBE_CHILD) == 0)
+        probe_child (argv[2], strcmp (argv[3], PROBE_CHILD_CLIENT) == 0, argv + 4);
+    if (argc == 1 && getenv ("SLICEUP_FD"))
+        return probe_rung ();
+    if (read_words (argc, argv, &wish, &err) < 0) {
+        fprintf (stderr, "sliceup-worker probe: %s\n%s", err.text, usage);
+        return EXIT_WRONG_USAGE;
+    }
+    if (wish.help)
+        return fputs (usage, stdout) < 0 || fputs (help, stdout) < 0 ? EXIT_NOT_TRIED : EXIT_WORKS;
+    return probe_by_hand (&wish);
+}

@@ -1,0 +1,296 @@
+#include "worker/builtin/survey.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "common/cache/owners.h"
+#include "common/cache/storage.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/sandbox/confine_yard.h"
+#include "worker/facts/fact_list.h"
+#include "worker/protocol/speaker.h"
+#include "worker/builtin/survey_probe.h"
+
+#define FACT_STORAGE "cache.storage"
+#define FACT_MOUNT "cache.mount"
+#define FACT_HARDWARE "cache.hardware"
+#define FACT_CPU "cache.cpu"
+#define FACT_FREE "cache.free_bytes"
+#define FACT_LEVEL "cache.enforcement"
+#define FACT_WAYS "cache.open_ways"
+#define NOTE_SOURCE "cache-survey"
+
+enum { EXIT_USABLE = 0, EXIT_NOT_USABLE = 1, EXIT_WRONG_USAGE = 2 };
+enum { STORAGE_WAIT_MS = 10 * 1000, STORAGE_AGAIN_MS = 100, FREE_MIN_MIB = 64, FREE_MIN_INODES = 1000 };
+
+struct survey {
+    struct speaker *speaker;
+    const char *root, *least, *trust;
+    uid_list trusted;
+    bool writable;
+    bool reads;                 /* this host never writes in this run: room is not needed */
+    struct survey_protected protected;
+    enum layer layer;           /* of a failure */
+    struct arena arena;
+};
+
+/* ---- the root ---- */
+
+static const char *advice (int code)
+{
+    switch (code) {
+    case EACCES:
+    case EPERM:
+        return "this user may not reach or make it: give it to that user, or choose another cache.root";
+    case EROFS:
+        return "the storage is read-only on this host and nothing was made there yet: make the folder on a host that "
+               "may write";
+    case ENOTDIR:
+        return "something on the way is not a folder";
+    case ENOSPC:
+    case EDQUOT:
+        return "the storage is full: free some room, `sliceup cache gc` knows how";
+    default:
+        return "is the storage mounted on this host?";
+    }
+}
+
+static int make_root (struct survey *survey, struct err *err)
+{
+    struct stat at;
+    struct err why = { 0 };
+    if (owners_check_root (survey->root, &survey->trusted, err) < 0)
+        return -1;
+    errno = 0;
+    if (stat (survey->root, &at) < 0 && errno == ENOENT && folder_make (survey->root, 0755, &why) == 0)
+        errno = 0;
+    if (stat (survey->root, &at) < 0) {
+        int code = errno;
+        return err_set (err, ERR_IO, "there is no usable cache root %.200s: %s; %s", survey->root,
+                        why.text[0] ? why.text : strerror (code), advice (code));
+    }
+    if (!S_ISDIR (at.st_mode))
+        return err_set (err, ERR_STATE, "the cache root %.300s is not a folder; move that away or choose another "
+                        "cache.root",
+                        survey->root);
+    if (access (survey->root, R_OK | X_OK) < 0)
+        return err_errno (err, ERR_IO, "the cache root %.200s cannot be read (%s)", survey->root, advice (errno));
+    survey->writable = access (survey->root, W_OK) == 0;
+    return 0;
+}
+
+/* A host that may not write waits for one that does. */
+static int identify (struct survey *survey, struct err *err)
+{
+    char id[STORAGE_ID_BYTES];
+    uint64_t until_ms = clock_boot_ms () + STORAGE_WAIT_MS;
+    int rc;
+    while ((rc = storage_id (survey->root, survey->writable, id, err)) < 0 && !survey->writable
+           && err->code == ERR_STATE && clock_boot_ms () < until_ms)
+        (void) poll (NULL, 0, STORAGE_AGAIN_MS);
+    if (rc < 0)
+        return survey->writable ? -1 : err_prefix (err, "this host may only read the cache, and no other has made it");
+    speaker_fact (survey->speaker, FACT_STORAGE, text_of (id));
+    return 0;
+}
+
+static int measure_room (struct survey *survey, struct err *err)
+{
+    struct statvfs at;
+    if (statvfs (survey->root, &at) < 0)
+        return err_errno (err, ERR_IO, "the cache root %.300s cannot be looked at", survey->root);
+    uint64_t free_bytes = (uint64_t) at.f_bavail * at.f_frsize;
+    speaker_fact (survey->speaker, FACT_FREE, text_format (&survey->arena, "%" PRIu64, free_bytes));
+    /* No inodes at all: a file system that makes them as it goes. */
+    bool few = at.f_files > 0 && at.f_favail < FREE_MIN_INODES;
+    if (!survey->writable || survey->reads || (free_bytes >= (uint64_t) FREE_MIN_MIB << 20 && !few))
+        return 0;
+    survey->layer = LAYER_HOST;
+    return err_set (err, ERR_LIMIT, "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64
+                    " files are free, at least %d and %d are needed; free some room, `sliceup cache gc` knows how",
+                    survey->root, free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
+}
+
+/* What was compiled for other hardware may load and then crash: each kind has a root of its own. */
+static void say_hardware (struct survey *survey)
+{
+    struct fact_list *list = mem_alloc (sizeof *list);
+    fact_list_init (list, &fact_roots_real);
+    machine_facts (list);
+    device_facts (list);
+    speaker_fact (survey->speaker, FACT_HARDWARE,
+                  text_format (&survey->arena, "%.*s; google %.*s; nvidia %.*s", TEXT_ARG (fact_value (list, "machine")),
+                               TEXT_ARG (fact_value (list, "pci.google")), TEXT_ARG (fact_value (list, "pci.nvidia"))));
+    speaker_fact (survey->speaker, FACT_CPU, fact_value (list, "cpu.model"));
+    fact_list_release (list);
+    mem_free (list);
+}
+
+/* ---- the level ---- */
+
+static void say_view (struct survey *survey, const struct confine_report *report)
+{
+    struct buf ways;
+    buf_init (&ways, 1024);
+    for (uint32_t i = 0; i < report->view.open_ways.n; i++)
+        buf_printf (&ways, "%s%.*s", i ? " " : "", TEXT_ARG (report->view.open_ways.items[i]));
+    speaker_fact (survey->speaker, FACT_MOUNT, report->view.mount);
+    speaker_fact (survey->speaker, FACT_LEVEL, text_of (names_of (&enforcement_names, report->view.level)));
+    speaker_fact (survey->speaker, FACT_WAYS, ways.len ? buf_as_text (&ways) : TEXT_LIT ("none"));
+    for (uint32_t i = 0; i < report->notes.n; i++)
+        speaker_note (survey->speaker, report->notes.items[i], NOTE_SOURCE, DURABILITY_RECHECK);
+    buf_release (&ways);
+}
+
+static int probe_level (struct survey *survey, struct err *err)
+{
+    struct confine_yard yard;
+    struct confine_report report = { 0 };
+    bool apart = survey->writable && confine_yard_make (survey->root, &yard, err) == 0;
+    if (survey->writable && !apart)
+        return err_prefix (err, "what keeps programs from writing is tried out in a small folder in the cache root, which "
+                           "cannot be made");
+    int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->protected, &survey->arena, &report,
+                           err);
+    if (apart && confine_yard_remove (&yard, rc == 0 ? err : NULL) < 0)
+        rc = -1;
+    if (rc < 0)
+        return -1;
+    if (report.view.level != ENFORCEMENT_NONE)
+        say_view (survey, &report);
+    return report.ready ? 0 : err_set (err, ERR_REFUSED, "%.*s", TEXT_ARG (report.problem));
+}
+
+/* ---- the program ---- */
+
+static int look (struct survey *survey, struct err *err)
+{
+    speaker_phase (survey->speaker, "root");
+    if (make_root (survey, err) < 0 || measure_room (survey, err) < 0)
+        return -1;
+    speaker_phase (survey->speaker, "storage");
+    if (identify (survey, err) < 0)
+        return -1;
+    say_hardware (survey);
+    speaker_phase (survey->speaker, "enforcement");
+    return probe_level (survey, err);
+}
+
+static int usage (void)
+{
+    fputs ("usage: sliceup-worker cache --root DIR [--least LEVEL] [--trust UID,UID...]\n"
+           "Tells whether a shared compile cache can be used here, and what protects it.\n", stderr);
+    return EXIT_WRONG_USAGE;
+}
+
+static int read_line (struct survey *survey, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 == argc)
+            return -1;
+        if (strcmp (argv[i], "--root") == 0)
+            survey->root = argv[i + 1];
+        else if (strcmp (argv[i], "--least") == 0)
+            survey->least = argv[i + 1];
+        else if (strcmp (argv[i], "--trust") == 0)
+            survey->trust = argv[i + 1];
+        else
+            return -1;
+    }
+    return 0;
+}
+
+static void read_protected (struct survey *survey)
+{
+    const json_t *list = json_object_get (speaker_args (survey->speaker), "protected");
+    for (size_t i = 0; i < json_array_size (list) && i < SURVEY_PROTECTED_MAX; i++)
+        if (json_is_string (json_array_get (list, i)))
+            survey->protected.items[survey->protected.n++] = json_string_value (json_array_get (list, i));
+}
+
+static int check_orders (struct survey *survey, struct err *err)
+{
+    uint32_t level;
+    if (!speaker_by_hand (survey->speaker)) {
+        survey->root = speaker_arg (survey->speaker, "cache_root");
+        survey->least = speaker_arg (survey->speaker, "least");
+        survey->trust = speaker_arg (survey->speaker, "trust");
+        const char *room = speaker_arg (survey->speaker, "room");
+        survey->reads = room && strcmp (room, "any") == 0;
+        read_protected (survey);
+    }
+    if (!survey->least)
+        survey->least = names_of (&enforcement_names, ENFORCEMENT_COOPERATIVE);
+    if (!survey->root || survey->root[0] != '/' || strlen (survey->root) > PATH_MAX_BYTES)
+        return err_set (err, ERR_PARSE, "there is no absolute path of a cache root to look at");
+    if (!names_find (&enforcement_names, text_of (survey->least), &level))
+        return err_set (err, ERR_PARSE, "\"%.40s\" is no level of enforcement", survey->least);
+    return owners_parse_trust (text_of (survey->trust ? survey->trust : ""), &survey->arena, &survey->trusted, err);
+}
+
+int survey_main (int argc, char **argv)
+{
+    struct survey survey = { .layer = LAYER_CACHE };
+    struct err err = { 0 };
+    if (read_line (&survey, argc, argv) < 0)
+        return usage ();
+    survey.speaker = speaker_open (&err);
+    int rc = survey.speaker ? check_orders (&survey, &err) : -1;
+    if (rc == 0)
+        rc = look (&survey, &err);
+    if (rc < 0 && survey.speaker)
+        speaker_failure (survey.speaker, survey.layer, text_of (err.text));
+    else if (rc == 0)
+        speaker_done (survey.speaker);
+    struct err unsaid = { 0 };
+    if (survey.speaker && speaker_close (survey.speaker, &unsaid) < 0)
+        rc = -1;
+    if (rc < 0)
+        fprintf (stderr, "sliceup-worker cache: %s\n", unsaid.text[0] ? unsaid.text : err.text);
+    arena_release (&survey.arena);
+    return rc < 0 ? EXIT_NOT_USABLE : EXIT_USABLE;
+}
+
+/* ---- its facts, read again ---- */
+
+static struct text value_of (const struct var *facts, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (text_is (facts[i].name, name))
+            return facts[i].value;
+    return (struct text) { 0 };
+}
+
+static void split_ways (struct text words, struct arena *arena, struct cache_view *out)
+{
+    out->open_ways.items = arena_array (arena, OPEN_WAYS_MAX, sizeof *out->open_ways.items);
+    out->open_ways.n = 0;
+    while (words.len && !text_is (words, "none") && out->open_ways.n < OPEN_WAYS_MAX) {
+        uint32_t len = 0;
+        while (len < words.len && words.ptr[len] != ' ')
+            len++;
+        struct text word = { words.ptr, len };
+        if (len)
+            out->open_ways.items[out->open_ways.n++] = text_clip (word, ID_MAX_BYTES);
+        len += len < words.len;
+        words = (struct text) { words.ptr + len, words.len - len };
+    }
+}
+
+void survey_view (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out)
+{
+    uint32_t level;
+    out->storage = text_clip (value_of (facts, n, FACT_STORAGE), ID_MAX_BYTES);
+    out->mount = text_clip (value_of (facts, n, FACT_MOUNT), NAME_MAX_BYTES);
+    if (names_find (&enforcement_names, value_of (facts, n, FACT_LEVEL), &level))
+        out->level = (enum enforcement) level;
+    split_ways (value_of (facts, n, FACT_WAYS), arena, out);
+}

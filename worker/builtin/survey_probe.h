@@ -1,0 +1,16 @@
+/* survey_probe.h - the stage before programs (confine.h), run once for its report alone. */
+#ifndef SLICEUP_WORKER_BUILTIN_SURVEY_PROBE_H
+#define SLICEUP_WORKER_BUILTIN_SURVEY_PROBE_H
+
+#include "worker/sandbox/confine_plan.h"
+#include "worker/sandbox/confine_report.h"
+
+enum { SURVEY_PROTECTED_MAX = CONFINE_PROTECTED_MAX };
+struct survey_protected { const char *items[SURVEY_PROTECTED_MAX]; uint32_t n; };
+
+/* `folder` is what ways to write are tried in: the root, or below it. A refusal is a report that is not ready, no
+ * error. Works in the current folder, which is the program's own. Bounded; texts live in the arena. */
+int survey_probe (const char *root, const char *folder, const char *least, const struct survey_protected *protected,
+                  struct arena *arena, struct confine_report *report, struct err *err);
+
+#endif

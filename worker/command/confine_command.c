@@ -1,0 +1,99 @@
+#include "worker/command/confine_command.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "worker/image/self.h"
+
+enum { WORDS_MAX = 64 + 2 * WRITABLE_MAX + 2 * CONFINE_PROTECTED_MAX };
+
+int confine_plan_root (struct text bundle, struct arena *arena, struct text *root, struct err *err)
+{
+    uint32_t len = bundle.len;
+    for (int level = 0; level < 2; level++) {
+        while (len > 0 && bundle.ptr[len - 1] != '/')
+            len--;
+        if (len < 2)
+            return err_set (err, ERR_REFUSED, "the cache %.*s is not an absolute path <root>/<frontend>/<bundle>",
+                            TEXT_ARG (bundle));
+        len--;
+    }
+    *root = text_copy (arena, (struct text) { bundle.ptr, len });
+    return 0;
+}
+
+struct words { char **items; uint32_t n; struct arena *arena; };
+
+static void add (struct words *words, const char *name, struct text value)
+{
+    words->items[words->n++] = (char *) name;
+    words->items[words->n++] = (char *) text_copy (words->arena, value).ptr;
+}
+
+static void add_rights (struct words *words, const struct msg_run *run, const struct order_place *place,
+                        const struct confine_more *more, int report_fd)
+{
+    const struct cache_order *cache = &run->cache;
+    add (words, "--scratch", place->scratch);
+    add (words, "--report", text_format (words->arena, "%d", report_fd));
+    add (words, "--directory", place->directory);
+    for (uint32_t i = 0; i < cache->hidden.n; i++)
+        add (words, "--hidden", cache->hidden.items[i]);
+    if (place->trusted[JOIN_TICKET])
+        add (words, "--hidden", text_of (place->trusted[JOIN_TICKET]));
+    if (cache->role != CACHE_ROLE_NONE)
+        add (words, "--role", text_of (names_of (&cache_role_names, cache->role)));
+    if (cache->role != CACHE_ROLE_NONE)
+        add (words, "--place", text_format (words->arena, "%.*s/cache", TEXT_ARG (place->directory)));
+    if (cache->least != ENFORCEMENT_NONE)
+        add (words, "--least", text_of (names_of (&enforcement_names, cache->least)));
+    if (cache->role == CACHE_ROLE_WRITER && cache->base)
+        add (words, "--base", text_format (words->arena, "%.*s/gen-%" PRIu64, TEXT_ARG (cache->frontend_root),
+                                           cache->base));
+    for (uint32_t i = 0; i < cache->writable.n; i++)
+        add (words, "--writable", cache->writable.items[i]);
+    for (uint32_t i = 0; i < cache->protected.n; i++)
+        add (words, "--protected", cache->protected.items[i]);
+    for (uint32_t i = 0; i < more->n; i++)
+        add (words, "--protected", text_of (more->protected[i]));
+    if (cache->overlay && cache->role == CACHE_ROLE_READER)
+        words->items[words->n++] = (char *) "--overlay";
+}
+
+static char **keep_environment (char *const *envp, struct arena *arena)
+{
+    uint32_t n = 0;
+    while (envp[n])
+        n++;
+    char **out = arena_array (arena, n + 1, sizeof *out);
+    for (uint32_t i = 0; i < n; i++) {
+        bool loader = strncmp (envp[i], CONFINE_LOADER_PREFIX, strlen (CONFINE_LOADER_PREFIX)) == 0;
+        out[i] = loader ? (char *) text_format (arena, CONFINE_KEPT_PREFIX "%s", envp[i]).ptr : envp[i];
+    }
+    return out;
+}
+
+int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct confine_more *more,
+                        const struct order *order, int report_fd, struct arena *arena, struct order *out,
+                        struct err *err)
+{
+    struct text root = run->cache.frontend_root;
+    uint32_t argc = 0;
+    if (more->overflow)
+        return err_set (err, ERR_LIMIT, "more than %d paths of this host have to be kept from the program",
+                        CONFINE_MORE_MAX);
+    if (run->cache.role != CACHE_ROLE_NONE && confine_plan_root (run->cache.frontend_root, arena, &root, err) < 0)
+        return -1;
+    while (order->argv[argc])
+        argc++;
+    struct words words = { .arena = arena, .items = arena_array (arena, WORDS_MAX + argc, sizeof (char *)) };
+    add (&words, "sliceup-worker", TEXT_LIT ("confine"));
+    add (&words, "--root", root);
+    add (&words, "--bundle", run->cache.frontend_root);
+    add_rights (&words, run, place, more, report_fd);
+    add (&words, "--", text_of (order->program));
+    memcpy (words.items + words.n, order->argv, argc * sizeof *order->argv);
+    struct self_start start = self_again (words.items, arena);
+    *out = (struct order) { .program = start.program, .argv = start.argv, .again = true, .speaks = order->speaks,
+                            .line = order->line, .envp = keep_environment (order->envp, arena) };
+    return 0;
+}

@@ -1,0 +1,190 @@
+#include "worker/command/protected.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "common/base/path.h"
+#include "worker/image/self.h"
+#include "worker/sandbox/confine_places.h"
+#include "worker/command/environ.h"
+#include "worker/files/kit.h"
+
+struct finding_out {
+    const struct msg_run *run;
+    struct arena *arena;
+    struct confine_more *out;
+};
+
+static void add (const struct finding_out *find, const char *path)
+{
+    for (uint32_t i = 0; i < find->out->n; i++)
+        if (path_is_below (path, find->out->protected[i]))
+            return;
+    if (path[0] != '/' || !path[1])
+        return;
+    if (find->out->n == CONFINE_MORE_MAX)
+        find->out->overflow = true;
+    else
+        find->out->protected[find->out->n++] = path;
+}
+
+/* Such as /tmp itself: it cannot be closed whole. */
+static bool is_for_all (const struct finding_out *find, const char *folder)
+{
+    for (uint32_t i = 0; i < find->run->cache.writable.n; i++)
+        if (text_is (find->run->cache.writable.items[i], folder))
+            return true;
+    return strcmp (folder, "/") == 0 || confine_places_is_usual (folder);
+}
+
+/* The folder that it lies in: what is put beside a program is found by it. */
+static void add_with_folder (const struct finding_out *find, struct text path)
+{
+    const char *whole = text_copy (find->arena, path).ptr, *slash = strrchr (whole, '/');
+    if (!slash || slash == whole)
+        return;
+    const char *folder = text_copy (find->arena, (struct text) { whole, (uint32_t) (slash - whole) }).ptr;
+    add (find, is_for_all (find, folder) ? whole : folder);
+}
+
+static bool programs_write (const struct finding_out *find, const char *path)
+{
+    for (uint32_t i = 0; i < find->run->cache.writable.n; i++)
+        if (path_is_below (path, text_copy (find->arena, find->run->cache.writable.items[i]).ptr))
+            return true;
+    return confine_places_below_usual (path);
+}
+
+/* <prefix>/bin: what programs in it load lies beside it, and pyvenv.cfg says what a Python loads (site). */
+static void add_prefix (const struct finding_out *find, const char *bin)
+{
+    static const char *const beside[] = { "lib", "lib64", "pyvenv.cfg" };
+    const char *slash = strrchr (bin, '/');
+    if (!slash || slash == bin || strcmp (slash, "/bin") != 0)
+        return;
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
+        add (find, text_format (find->arena, "%.*s/%s", (int) (slash - bin), bin, beside[i]).ptr);
+}
+
+static void add_one_program (const struct finding_out *find, const char *path)
+{
+    struct stat at;
+    const char *slash = strrchr (path, '/');
+    if (!slash)
+        return;
+    if (lstat (path, &at) == 0 && S_ISLNK (at.st_mode))
+        add (find, path); /* before its folder: links in the way of a folder are not those in it */
+    add_with_folder (find, text_of (path));
+    add_prefix (find, text_copy (find->arena, (struct text) { path, (uint32_t) (slash - path) }).ptr);
+}
+
+/* As it is named, and what it leads to in the end, where programs could write that. */
+static void add_program (const struct finding_out *find, const char *path)
+{
+    char real[PATH_MAX];
+    add_one_program (find, path);
+    if (realpath (path, real) && strcmp (real, path) != 0 && programs_write (find, real))
+        add_one_program (find, text_copy (find->arena, text_of (real)).ptr);
+}
+
+/* ---- where code is looked for ---- */
+
+/* Variables that name folders or files whose code is run, and what separates them. */
+static const struct search { const char *name, *between; } searches[] = {
+    { "PATH", ":" }, { "LD_LIBRARY_PATH", ":;" }, { "LD_PRELOAD", ": " }, { "LD_AUDIT", ":" },
+    { "PYTHONPATH", ":" }, { "PYTHONHOME", ":" }, { "PYTHONSTARTUP", "" }, { "PYTHONUSERBASE", "" },
+    { "TPU_LIBRARY_PATH", "" }, { "PJRT_NAMES_AND_LIBRARY_PATHS", ":," },
+};
+enum { SEARCHES = sizeof searches / sizeof searches[0] };
+
+/* Where programs could not write anyway, nothing has to be closed; but links may lead there. */
+static void add_searched (const struct finding_out *find, const char *path)
+{
+    struct stat at;
+    char real[PATH_MAX];
+    bool there = path[0] == '/' && stat (path, &at) == 0 && realpath (path, real);
+    if (!there || (!programs_write (find, path) && !programs_write (find, real)))
+        return;
+    if (S_ISDIR (at.st_mode)) {
+        const char *folder = text_copy (find->arena, text_of (real)).ptr;
+        add (find, path);
+        add (find, folder);
+        add_prefix (find, folder);
+    } else {
+        add_program (find, path);
+    }
+}
+
+static void add_search (const struct finding_out *find, const struct search *search, struct text value)
+{
+    const char *at = text_copy (find->arena, value).ptr;
+    while (at && *at) {
+        size_t len = strcspn (at, search->between);
+        add_searched (find, text_copy (find->arena, (struct text) { at, (uint32_t) len }).ptr);
+        at += len + (at[len] != '\0');
+    }
+}
+
+static void add_searches (const struct finding_out *find)
+{
+    const var_list *vars = &find->run->profile.env;
+    for (size_t i = 0; i < SEARCHES; i++) {
+        const char *own = getenv (searches[i].name);
+        add_search (find, &searches[i], text_of (own ? own : ""));
+        for (uint32_t k = 0; k < vars->n; k++)
+            if (text_is (vars->items[k].name, searches[i].name))
+                add_search (find, &searches[i], vars->items[k].value);
+    }
+}
+
+/* What restores environments, as it is found by its name. */
+static void add_python (const struct finding_out *find)
+{
+    struct environ_list list;
+    struct text name = find->run->pins.python.len ? find->run->pins.python : TEXT_LIT ("python3"), path;
+    environ_begin (&list, find->arena);
+    if (environ_find_program (&list, name, &path, NULL) == 0)
+        add_program (find, text_copy (find->arena, path).ptr);
+}
+
+/* A login shell, ssh and pip read there what they do. */
+static void add_home (const struct finding_out *find)
+{
+    const char *home = getenv ("HOME");
+    if (home && home[0] == '/' && programs_write (find, home) && !is_for_all (find, home))
+        add (find, home);
+}
+
+static void add_files (const struct finding_out *find, const struct order_place *place)
+{
+    struct kit_list files;
+    kit_list_of (find->run, &files);
+    for (uint32_t i = 0; i < files.n; i++)
+        add_with_folder (find, kit_path (place->kit, &files.items[i], find->arena));
+}
+
+void protected_find (const struct msg_run *run, const struct order_place *place, const char *program,
+                     struct arena *arena, struct confine_more *out)
+{
+    const struct finding_out find = { run, arena, out };
+    const char *self = self_file (arena);
+    *out = (struct confine_more) { .n = 0 };
+    add (&find, text_copy (arena, place->directory).ptr);
+    for (uint32_t i = 0; i < sizeof place->trusted / sizeof place->trusted[0]; i++)
+        if (place->trusted[i])
+            add (&find, place->trusted[i]);
+    if (self)
+        add_with_folder (&find, text_of (self));
+    if (run->pins.env_dir.len)
+        add_with_folder (&find, run->pins.env_dir);
+    if (place->python.len)
+        add_program (&find, text_copy (arena, place->python).ptr);
+    add_python (&find);
+    add_searches (&find);
+    add_home (&find);
+    add (&find, START_DIRECTORY_DEFAULT);
+    if (program)
+        add_program (&find, program);
+    add_files (&find, place);
+}

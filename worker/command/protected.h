@@ -1,0 +1,17 @@
+/* protected.h - what of this host no program may write, besides what a RUN names: what the worker and its processes
+ * execute, import and trust here.
+ *
+ * The worker's folder and that of all its runs, its own program, the environments of the run, the interpreter they are
+ * built from, folders of PATH and LD_LIBRARY_PATH that programs could write, and the files of the attempt's own program. Paths as they are
+ * known, which need not exist; looked at by nobody yet. */
+#ifndef SLICEUP_WORKER_COMMAND_PROTECTED_H
+#define SLICEUP_WORKER_COMMAND_PROTECTED_H
+
+#include "worker/command/order.h"
+#include "worker/sandbox/confine_plan.h"
+
+/* `program` is what is executed; NULL: none yet. Everything lives in the arena, or is borrowed. */
+void protected_find (const struct msg_run *run, const struct order_place *place, const char *program,
+                     struct arena *arena, struct confine_more *out);
+
+#endif

@@ -1,0 +1,209 @@
+#include "worker/environment/builder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "common/model/environment_files.h"
+#include "common/model/plan.h"
+#include "worker/process/chore.h"
+
+enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };
+enum { OUTPUT_BYTES_MAX = 256 * 1024, SHOWN_COLUMNS = 240 };
+
+static int join (const char *path, const char *name, char out[PATH_MAX_BYTES + 1], struct err *err)
+{
+    int len = snprintf (out, PATH_MAX_BYTES + 1, "%s%s", path, name);
+    if (len < 0 || len > PATH_MAX_BYTES)
+        return err_set (err, ERR_LIMIT, "the path of the environment is too long: %.200s", path);
+    return 0;
+}
+
+/* ---- clearing ---- */
+
+static bool is_empty (const char *path)
+{
+    DIR *folder = opendir (path);
+    int names = 0;
+    if (!folder)
+        return false;
+    while (names <= 2 && readdir (folder))
+        names++;
+    closedir (folder);
+    return names <= 2; /* "." and ".." */
+}
+
+static bool holds (const char *path, const char *name)
+{
+    char file[PATH_MAX_BYTES + 1];
+    struct stat st;
+    return join (path, name, file, NULL) == 0 && lstat (file, &st) == 0 && S_ISREG (st.st_mode);
+}
+
+static int check_ours (const char *path, struct err *err)
+{
+    struct stat st;
+    if (lstat (path, &st))
+        return err_errno (err, ERR_IO, "cannot look at %.300s", path);
+    if (S_ISDIR (st.st_mode) && (holds (path, "/" ENVIRONMENT_OURS) || is_empty (path)))
+        return 0;
+    return err_set (err, ERR_STATE, "%.300s is not an environment that sliceup began to build; move it away, or choose "
+                                    "another env_dir", path);
+}
+
+int build_clear (const struct build *build, struct err *err)
+{
+    char aside[PATH_MAX_BYTES + 1];
+    struct stat st;
+    if (join (build->path, ".removing", aside, err) || folder_remove (aside, err))
+        return -1;
+    if (lstat (build->path, &st) && errno == ENOENT)
+        return 0;
+    if (check_ours (build->path, err))
+        return -1;
+    /* In one step, so that a removal that is cut short does not leave a folder that no longer says whose it is. */
+    if (rename (build->path, aside))
+        return err_errno (err, ERR_IO, "cannot put the unfinished %.300s aside", build->path);
+    return folder_remove (aside, err);
+}
+
+/* ---- building ---- */
+
+/* What pip says, and what it means. The first line that occurs counts: a hash that differs is not a network's fault,
+ * and a connection that failed also ends in "No matching distribution". */
+struct reading {
+    const char *text;
+    enum layer layer;
+    const char *meaning;
+};
+static const struct reading readings[] = {
+    { "DO NOT MATCH THE HASHES", LAYER_BUNDLE, "a downloaded package does not have the pinned sha256" },
+    { "No space left on device", LAYER_HOST, "the disk is full" },
+    { "Disk quota exceeded", LAYER_HOST, "the disk quota is used up" },
+    { "ensurepip is not available", LAYER_HOST, "this Python has no venv; install the system's python3-venv package" },
+    { "No module named venv", LAYER_HOST, "this Python has no venv; install the system's python3-venv package" },
+    { "CERTIFICATE_VERIFY_FAILED", LAYER_PLATFORM,
+      "the package index shows a certificate that this host does not trust" },
+    { "ProxyError", LAYER_PLATFORM, "the proxy to the package index does not answer" },
+    { "NewConnectionError", LAYER_PLATFORM, "the package index cannot be reached from this host" },
+    { "NameResolutionError", LAYER_PLATFORM, "the name of the package index does not resolve on this host" },
+    { "ConnectTimeoutError", LAYER_PLATFORM, "the package index cannot be reached from this host (timeout)" },
+    { "ReadTimeoutError", LAYER_PLATFORM, "the package index stopped answering" },
+    { "Max retries exceeded", LAYER_PLATFORM, "the package index cannot be reached from this host" },
+    { "after connection broken by", LAYER_PLATFORM, "the connection to the package index breaks" },
+    { "No matching distribution found", LAYER_BUNDLE,
+      "a pinned version is not to be had as a wheel for this Python and machine" },
+    { "Permission denied", LAYER_HOST, "a file may not be written" },
+};
+
+/* The last line that pip marked as an error, or just the last one. */
+static struct text last_words (struct text output)
+{
+    struct text best = { 0 }, last = { 0 };
+    while (output.len) {
+        const char *end = memchr (output.ptr, '\n', output.len);
+        struct text line = { output.ptr, end ? (uint32_t) (end - output.ptr) : output.len };
+        output.ptr += line.len + (end ? 1 : 0);
+        output.len -= line.len + (end ? 1 : 0);
+        if (line.len)
+            last = line;
+        if (text_starts (line, "ERROR:") || text_starts (line, "Error:"))
+            best = line;
+    }
+    return best.len ? best : last;
+}
+
+static int explain (const char *what, struct text output, int status, enum layer *layer, struct err *err)
+{
+    const char *meaning = "it failed";
+    struct buf words;
+    *layer = LAYER_BUNDLE;
+    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
+        if (text_find (output, text_of (readings[i].text), NULL)) {
+            *layer = readings[i].layer;
+            meaning = readings[i].meaning;
+            break;
+        }
+    buf_init (&words, 1024);
+    buf_escaped (&words, last_words (output), SHOWN_COLUMNS);
+    err_set (err, ERR_STATE, "%s: %s (status %d, \"%.300s\")", what, meaning, status, buf_c (&words));
+    buf_release (&words);
+    return -1;
+}
+
+static int run (const struct build *build, const char *what, const char *const argv[], uint64_t limit_ms,
+                enum layer *layer, struct err *err)
+{
+    struct chore chore = { .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd };
+    struct buf output;
+    int status, rc;
+    *layer = LAYER_HOST;
+    buf_init (&output, OUTPUT_BYTES_MAX);
+    rc = chore_run (&chore, &output, &status, err);
+    if (rc)
+        err_prefix (err, "%s", what);
+    else if (status)
+        rc = explain (what, buf_as_text (&output), status, layer, err);
+    buf_release (&output);
+    return rc;
+}
+
+/* With wheels at hand no index is asked, whatever the pin file says: the lines of its options are left out. */
+static void add_without_options (struct text pins, struct buf *out)
+{
+    bool begins = true; /* not the rest of a line that ended in '\\' */
+    while (pins.len) {
+        const char *end = memchr (pins.ptr, '\n', pins.len);
+        struct text line = { pins.ptr, end ? (uint32_t) (end - pins.ptr) : pins.len };
+        uint32_t blanks = 0;
+        while (blanks < line.len && (line.ptr[blanks] == ' ' || line.ptr[blanks] == '\t'))
+            blanks++;
+        bool option = begins && blanks < line.len && line.ptr[blanks] == '-';
+        begins = !line.len || line.ptr[line.len - 1] != '\\';
+        if (!option)
+            buf_text (out, line);
+        buf_byte (out, '\n');
+        pins.ptr += line.len + (end != NULL);
+        pins.len -= line.len + (end != NULL);
+    }
+}
+
+static int begin (const struct build *build, char copy[PATH_MAX_BYTES + 1], struct err *err)
+{
+    char mark[PATH_MAX_BYTES + 1];
+    if (join (build->path, "/" ENVIRONMENT_OURS, mark, err) || join (build->path, "/" ENVIRONMENT_PINS, copy, err))
+        return -1;
+    if (mkdir (build->path, 0755))
+        return err_errno (err, ERR_IO, "cannot make %.300s", build->path);
+    if (atomic_file_write (mark, "", 0, 0644, err))
+        return -1;
+    /* pip reads this copy: what was verified is what is installed, whatever the file becomes meanwhile. */
+    if (!build->wheels)
+        return atomic_file_write (copy, build->pins.ptr, build->pins.len, 0644, err);
+    struct buf kept;
+    buf_init (&kept, (size_t) build->pins.len + 1);
+    add_without_options (build->pins, &kept);
+    int rc = atomic_file_write (copy, kept.ptr, kept.len, 0644, err);
+    buf_release (&kept);
+    return rc;
+}
+
+int build_run (const struct build *build, enum layer *layer, struct err *err)
+{
+    char copy[PATH_MAX_BYTES + 1], python[PATH_MAX_BYTES + 1];
+    /* -I: variables and folders of the caller's Python do not reach into the build. */
+    const char *venv[] = { build->python, "-I", "-m", "venv", build->path, NULL };
+    const char *pip[] = { python, "-I", "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary",
+                          ":all:", "--no-input", "--disable-pip-version-check", "--no-warn-script-location",
+                          "--progress-bar", "off", "--retries", "3", "--timeout", "30", "-r", copy,
+                          build->wheels ? "--no-index" : NULL, "--find-links", build->wheels, NULL };
+    *layer = LAYER_HOST;
+    if (join (build->path, "/bin/python", python, err) || begin (build, copy, err))
+        return -1;
+    if (run (build, "python -m venv", venv, VENV_LIMIT_MS, layer, err))
+        return -1;
+    return run (build, "pip install", pip, PIP_LIMIT_MS, layer, err);
+}

@@ -1,0 +1,28 @@
+/* builder.h - an environment built from a pin set, in its final place.
+ *
+ * A venv has its own path written into it, so it cannot be built beside and renamed. Instead the folder says that it is
+ * being built until somebody who verified it says that it is complete; what was left half built is put aside whole and
+ * removed. The caller holds the environment's lock. Blocks; one thread. */
+#ifndef SLICEUP_WORKER_ENVIRONMENT_BUILDER_H
+#define SLICEUP_WORKER_ENVIRONMENT_BUILDER_H
+
+#include "common/base/err.h"
+#include "common/base/text.h"
+#include "common/model/outcome.h"
+
+struct build {
+    const char *path;       /* of the environment */
+    const char *python;     /* to build from */
+    struct text pins;       /* the pin file's bytes, verified by the caller */
+    const char *wheels;     /* folder that all packages come from; NULL: from where the pin file and pip's settings say */
+    int lock_fd;            /* the installer keeps it open, so that a build that lost us is not built over; -1: none */
+};
+
+/* Removes what is left of an unfinished build at `path`; nothing there is fine. A folder that no build of ours began is
+ * refused: it may be somebody's. */
+int build_clear (const struct build *build, struct err *err);
+/* venv, then the pins. On error `*layer` says whose affair it is: BUNDLE (a pin cannot be had, another hash), PLATFORM
+ * (no connection to the package index), HOST (disk, interpreter without venv, took too long). */
+int build_run (const struct build *build, enum layer *layer, struct err *err);
+
+#endif

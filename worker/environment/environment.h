@@ -1,0 +1,25 @@
+/* environment.h - where the Python environment of a pin set is, and what its parts are called.
+ *
+ * Hosts of one slice may have different Pythons and share one disk, so the interpreter's version is part of the path:
+ * <env_dir>-py<major>.<minor>. It knows nothing of how an environment is built. Any thread; blocks for as long as an
+ * interpreter takes to start, at most ENVIRONMENT_ASK_MS. */
+#ifndef SLICEUP_WORKER_ENVIRONMENT_ENVIRONMENT_H
+#define SLICEUP_WORKER_ENVIRONMENT_ENVIRONMENT_H
+
+#include <stddef.h>
+#include "common/base/err.h"
+#include "common/model/environment_files.h"
+#include "common/model/plan.h"
+
+enum { ENVIRONMENT_ASK_MS = 10000, PYTHON_VERSION_BYTES = 32 };
+
+/* The path of this host's environment. Nothing need be there. */
+int environment_path (const struct pins *pins, char *out, size_t out_bytes, struct err *err);
+/* "3.11.7", by asking: `python` is searched in PATH when it holds no '/'. Only Python 3. */
+int environment_python (const char *python, char version[PYTHON_VERSION_BYTES], struct err *err);
+/* environment_path for one whose version is known already. */
+int environment_place (struct text env_dir, const char *version, char *out, size_t out_bytes, struct err *err);
+/* <path>/lib/python<major>.<minor>/site-packages */
+int environment_site (const char *path, const char *version, char *out, size_t out_bytes, struct err *err);
+
+#endif

@@ -1,0 +1,216 @@
+#include "worker/environment/installed.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/cache/tree.h"
+
+/* The headers come first in METADATA; the rest is a description of any length. */
+enum { HEADER_BYTES_MAX = 64 * 1024, SHOWN_MAX = 10 };
+
+/* The value of "Name: value", white space around it gone. */
+static bool header_value (struct text line, const char *name, struct text *value)
+{
+    size_t len = strlen (name);
+    if (line.len < len || strncasecmp (line.ptr, name, len))
+        return false;
+    *value = (struct text) { line.ptr + len, line.len - (uint32_t) len };
+    while (value->len && (value->ptr[0] == ' ' || value->ptr[0] == '\t'))
+        value->ptr++, value->len--;
+    while (value->len && strchr (" \t\r", value->ptr[value->len - 1]))
+        value->len--;
+    return true;
+}
+
+/* Headers end at the first empty line (core metadata is an e-mail message, PEP 566). */
+static void parse_headers (struct text rest, struct text *name, struct text *version)
+{
+    while (rest.len) {
+        const char *end = memchr (rest.ptr, '\n', rest.len);
+        struct text line = { rest.ptr, end ? (uint32_t) (end - rest.ptr) : rest.len };
+        if (!end || line.len == 0 || text_is (line, "\r"))
+            return;
+        if (!name->len)
+            header_value (line, "Name:", name);
+        if (!version->len)
+            header_value (line, "Version:", version);
+        rest.ptr += line.len + 1;
+        rest.len -= line.len + 1;
+    }
+}
+
+static ssize_t read_start (int folder, char *bytes, size_t max)
+{
+    size_t len = 0;
+    /* O_NONBLOCK: a pipe of that name must not stop us. */
+    int fd = openat (folder, "METADATA", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    while (len < max) {
+        ssize_t got = read (fd, bytes + len, max - len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            len = 0;
+        if (got <= 0)
+            break;
+        len += (size_t) got;
+    }
+    close (fd);
+    return (ssize_t) len;
+}
+
+static int read_package (int site, const char *folder_name, struct arena *arena, struct package *out, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    struct text name = { 0 }, version = { 0 };
+    char *bytes = mem_alloc (HEADER_BYTES_MAX);
+    int folder = openat (site, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t len = folder < 0 ? -1 : read_start (folder, bytes, HEADER_BYTES_MAX);
+    if (len > 0)
+        parse_headers ((struct text) { bytes, (uint32_t) len }, &name, &version);
+    bool good = requirement_name_valid (name) && requirement_version_valid (version);
+    if (good)
+        *out = (struct package) { requirement_normal_name (name, arena), text_copy (arena, version),
+                                  text_copy (arena, text_of (folder_name)) };
+    if (folder >= 0)
+        close (folder);
+    mem_free (bytes);
+    if (good)
+        return 0;
+    return err_set (err, ERR_DAMAGE, "%s has no METADATA with a name and a version",
+                    tree_shown (text_of (folder_name), shown));
+}
+
+static int by_name (const void *a, const void *b)
+{
+    const struct package *left = a, *right = b;
+    int order = text_compare (left->name, right->name);
+    return order ? order : text_compare (left->version, right->version);
+}
+
+static bool is_dist_info (const char *name)
+{
+    static const char ending[] = ".dist-info";
+    size_t len = strlen (name);
+    return len >= sizeof ending && !strcmp (name + len - (sizeof ending - 1), ending);
+}
+
+static int read_all (DIR *site, struct arena *arena, struct installed *all, struct err *err)
+{
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir (site);
+        if (!entry)
+            return errno ? err_errno (err, ERR_IO, "cannot read the installed packages") : 0;
+        if (!is_dist_info (entry->d_name))
+            continue;
+        if (all->n == REQUIREMENTS_MAX)
+            return err_set (err, ERR_LIMIT, "more than %d packages are installed", REQUIREMENTS_MAX);
+        if (read_package (dirfd (site), entry->d_name, arena, &all->items[all->n], err))
+            return -1;
+        all->n++;
+    }
+}
+
+int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err)
+{
+    struct installed all = { .items = arena_array (arena, REQUIREMENTS_MAX, sizeof *all.items) };
+    DIR *stream = opendir (site);
+    if (!stream)
+        return err_errno (err, ERR_IO, "cannot read %.300s", site);
+    int rc = read_all (stream, arena, &all, err);
+    closedir (stream);
+    if (rc)
+        return -1;
+    qsort (all.items, all.n, sizeof *all.items, by_name);
+    *out = all;
+    return 0;
+}
+
+static bool is_installer (struct text name)
+{
+    return text_is (name, "pip") || text_is (name, "setuptools") || text_is (name, "wheel");
+}
+
+/* A list of differences that stops being a list after ten. */
+struct differences { struct buf *out; uint32_t n; };
+
+static bool another (struct differences *list)
+{
+    if (++list->n > SHOWN_MAX)
+        return false;
+    if (list->n > 1)
+        buf_puts (list->out, "; ");
+    return true;
+}
+
+static void compare_pin (struct differences *list, const struct requirement *pin, const struct package *found,
+                         uint32_t n)
+{
+    if (n == 0 && another (list))
+        buf_printf (list->out, "%.*s is not installed, %.*s is pinned", TEXT_ARG (pin->name), TEXT_ARG (pin->version));
+    if (n > 1 && another (list))
+        buf_printf (list->out, "%.*s is installed %u times (%.*s and %.*s)", TEXT_ARG (pin->name), n,
+                    TEXT_ARG (found[0].version), TEXT_ARG (found[1].version));
+    if (n == 1 && !text_equal (found->version, pin->version) && another (list))
+        buf_printf (list->out, "%.*s %.*s is installed, %.*s is pinned", TEXT_ARG (pin->name),
+                    TEXT_ARG (found->version), TEXT_ARG (pin->version));
+}
+
+uint32_t installed_compare (const struct installed *installed, const struct requirements *pins, struct buf *out)
+{
+    struct differences list = { .out = out };
+    uint32_t i = 0, j = 0;
+    while (i < pins->n || j < installed->n) {
+        int order = i == pins->n ? 1 : j == installed->n ? -1
+                  : text_compare (pins->items[i].name, installed->items[j].name);
+        if (order > 0) {
+            const struct package *extra = &installed->items[j++];
+            if (!is_installer (extra->name) && another (&list))
+                buf_printf (out, "%.*s %.*s is installed and not pinned", TEXT_ARG (extra->name),
+                            TEXT_ARG (extra->version));
+            continue;
+        }
+        uint32_t first = j;
+        while (j < installed->n && text_equal (installed->items[j].name, pins->items[i].name))
+            j++;
+        compare_pin (&list, &pins->items[i++], &installed->items[first], j - first);
+    }
+    if (list.n > SHOWN_MAX)
+        buf_printf (out, "; and %u more", list.n - SHOWN_MAX);
+    return list.n;
+}
+
+static bool is_pinned (const struct requirements *pins, struct text name)
+{
+    for (uint32_t i = 0; i < pins->n; i++)
+        if (text_equal (pins->items[i].name, name))
+            return true;
+    return false;
+}
+
+struct digest installed_fingerprint (const struct installed *installed, const struct requirements *pins,
+                                     const char *python, const char *machine, struct text libtpu)
+{
+    struct digest_state *state = digest_begin ();
+    struct buf line;
+    buf_init (&line, 1024);
+    for (uint32_t i = 0; i <= installed->n; i++) {
+        const struct package *package = &installed->items[i];
+        buf_clear (&line);
+        if (i == installed->n)
+            buf_printf (&line, "python==%.100s\nmachine==%.100s\n%s%.*s%s", python, machine,
+                        libtpu.len ? "libtpu.so==" : "", TEXT_ARG (libtpu), libtpu.len ? "\n" : "");
+        else if (!is_installer (package->name) || is_pinned (pins, package->name))
+            buf_printf (&line, "%.*s==%.*s\n", TEXT_ARG (package->name), TEXT_ARG (package->version));
+        digest_add (state, line.ptr, line.len);
+    }
+    buf_release (&line);
+    return digest_end (state);
+}

@@ -1,0 +1,301 @@
+#include "worker/environment/installed_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/cache/tree.h"
+#include "worker/environment/installed_record.h"
+
+enum { NAMED_MAX = 10, LIBRARIES_FIRST = 64 };
+
+struct look {
+    const char *site;
+    const struct installed *installed;
+    struct arena *arena;
+    struct record_rows rows;        /* sorted by path */
+    struct installed_files found;
+    struct installed_library *libraries; /* all that were met */
+    uint32_t libraries_n, capacity;
+    struct digest_state *all;
+    struct buf *out;
+};
+
+/* ---- what differs ---- */
+
+static bool another (struct look *look)
+{
+    if (++look->found.differences > NAMED_MAX)
+        return false;
+    if (look->found.differences > 1)
+        buf_puts (look->out, "; ");
+    return true;
+}
+
+static void differ (struct look *look, uint32_t package, struct text path, const char *how)
+{
+    char shown[TREE_SHOWN_BYTES];
+    const struct package *of = &look->installed->items[package];
+    if (another (look))
+        buf_printf (look->out, "%.*s %.*s: %s%s%s", TEXT_ARG (of->name), TEXT_ARG (of->version),
+                    path.len ? tree_shown (path, shown) : "", path.len ? " " : "", how);
+}
+
+/* ---- libraries ---- */
+
+static struct text base_name (struct text path)
+{
+    const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
+    return slash ? (struct text) { slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) } : path;
+}
+
+/* "libx.so", "libx.so.3" */
+static bool is_library (struct text path)
+{
+    struct text name = base_name (path);
+    uint32_t at;
+    return text_find (name, TEXT_LIT (".so"), &at) && (at + 3 == name.len || name.ptr[at + 3] == '.');
+}
+
+/* The folder "ml_dtypes/" of the package ml-dtypes says nothing that its name does not. */
+static uint32_t own_folder_len (struct text package, struct text path)
+{
+    uint32_t at = 0;
+    while (at < package.len && at < path.len && (package.ptr[at] == path.ptr[at] ||
+           (package.ptr[at] == '-' && path.ptr[at] == '_')))
+        at++;
+    return at == package.len && at < path.len && path.ptr[at] == '/' ? at + 1 : 0;
+}
+
+static struct text library_name (const struct look *look, const struct record_row *row)
+{
+    struct text package = look->installed->items[row->package].name;
+    uint32_t skipped = own_folder_len (package, row->path);
+    return text_format (look->arena, "%.*s/%s", TEXT_ARG (package), row->path.ptr + skipped);
+}
+
+static bool is_libtpu (struct text name)
+{
+    return text_is (base_name (name), "libtpu.so");
+}
+
+static void keep_library (struct look *look, const struct record_row *row, const struct digest *digest, uint64_t bytes)
+{
+    if (look->libraries_n == look->capacity) {
+        look->capacity = look->capacity ? look->capacity * 2 : LIBRARIES_FIRST;
+        look->libraries = mem_grow (look->libraries, look->capacity, sizeof *look->libraries);
+    }
+    struct installed_library *library = &look->libraries[look->libraries_n++];
+    *library = (struct installed_library) { .name = library_name (look, row), .bytes = bytes };
+    digest_hex (digest, library->sha256);
+}
+
+static int by_size (const void *a, const void *b)
+{
+    const struct installed_library *left = a, *right = b;
+    int order = (left->bytes < right->bytes) - (left->bytes > right->bytes);
+    return order ? order : text_compare (left->name, right->name);
+}
+
+static void choose_libraries (struct look *look)
+{
+    struct installed_files *found = &look->found;
+    bool has_libtpu = false;
+    if (look->libraries_n)
+        qsort (look->libraries, look->libraries_n, sizeof *look->libraries, by_size);
+    for (uint32_t i = 0; i < look->libraries_n && found->libraries_n <= LIBRARIES_MAX; i++) {
+        const struct installed_library *library = &look->libraries[i];
+        if (i >= LIBRARIES_MAX && (has_libtpu || !is_libtpu (library->name)))
+            continue;
+        has_libtpu |= is_libtpu (library->name);
+        found->libraries[found->libraries_n++] = *library;
+    }
+    mem_free (look->libraries);
+}
+
+struct text installed_files_libtpu (const struct installed_files *files)
+{
+    for (uint32_t i = 0; i < files->libraries_n; i++)
+        if (is_libtpu (files->libraries[i].name))
+            return text_of (files->libraries[i].sha256);
+    return (struct text) { 0 };
+}
+
+/* ---- one file ---- */
+
+static bool ends (struct text path, const char *ending)
+{
+    size_t len = strlen (ending);
+    return path.len >= len && memcmp (path.ptr + path.len - len, ending, len) == 0;
+}
+
+struct seen { struct digest digest; uint64_t bytes; bool read; };
+
+static const char *read_bytes (int fd, const struct record_row *row, struct seen *seen)
+{
+    char is[RECORD_SHA256_BYTES + 1];
+    struct stat st;
+    if (fstat (fd, &st) < 0 || !S_ISREG (st.st_mode))
+        return "is no regular file any more";
+    if (digest_of_fd (fd, &seen->digest, &seen->bytes, NULL) < 0)
+        return "cannot be read";
+    seen->read = true;
+    record_sha256 (&seen->digest, is);
+    bool same = (!row->has_size || seen->bytes == row->bytes) && (!row->sha256.len || text_is (row->sha256, is));
+    return same ? NULL : "is not what its RECORD says";
+}
+
+/* O_NONBLOCK: a pipe of that name must not stop us. NULL: it is as its RECORD says. */
+static const char *check_row (const struct look *look, const struct record_row *row, struct seen *seen)
+{
+    char path[2 * PATH_MAX];
+    if (snprintf (path, sizeof path, "%s/%s", look->site, row->path.ptr) >= (int) sizeof path)
+        return "has too long a path";
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR ? "is missing" : "cannot be read";
+    const char *how = read_bytes (fd, row, seen);
+    close (fd);
+    return how;
+}
+
+static bool is_installer (const struct look *look, const struct record_row *row)
+{
+    struct text name = look->installed->items[row->package].name;
+    return text_is (name, "pip") || text_is (name, "setuptools") || text_is (name, "wheel");
+}
+
+/* What lies outside of site-packages holds the path of the environment. */
+static void add_to_digest (struct look *look, const struct record_row *row, const struct seen *seen)
+{
+    if (is_installer (look, row) || text_starts (row->path, "../"))
+        return;
+    digest_add (look->all, row->path.ptr, row->path.len + 1);
+    digest_add (look->all, seen->digest.bytes, sizeof seen->digest.bytes);
+}
+
+/* Rows from..to name one file: when two packages brought it, the one that came later is what is there. */
+static void check_file (struct look *look, uint32_t from, uint32_t to)
+{
+    const struct record_row *row = &look->rows.items[from];
+    struct seen seen = { 0 };
+    const char *how = NULL;
+    look->found.n++;
+    if (!row->sha256.len && (ends (row->path, ".pyc") || ends (row->path, ".dist-info/RECORD")))
+        return;
+    for (uint32_t i = from; i < to && (i == from || how); i++) {
+        row = &look->rows.items[i];
+        how = check_row (look, row, &seen);
+    }
+    if (how)
+        differ (look, row->package, row->path, how);
+    if (!seen.read)
+        return;
+    look->found.bytes += seen.bytes;
+    look->found.unhashed += !row->sha256.len;
+    add_to_digest (look, row, &seen);
+    if (is_library (row->path))
+        keep_library (look, row, &seen.digest, seen.bytes);
+}
+
+static int by_path (const void *a, const void *b)
+{
+    return text_compare (((const struct record_row *) a)->path, ((const struct record_row *) b)->path);
+}
+
+static void check_files (struct look *look)
+{
+    for (uint32_t from = 0, to; from < look->rows.n; from = to) {
+        for (to = from + 1; to < look->rows.n && by_path (&look->rows.items[from], &look->rows.items[to]) == 0;)
+            to++;
+        check_file (look, from, to);
+    }
+}
+
+/* ---- what is there besides ---- */
+
+static bool is_recorded (const struct look *look, struct text path)
+{
+    struct record_row wanted = { .path = path };
+    return look->rows.n && bsearch (&wanted, look->rows.items, look->rows.n, sizeof wanted, by_path);
+}
+
+/* Python only reads these beside the source that they are of, so they add nothing. */
+static bool is_compiled (struct text path)
+{
+    struct text name = base_name (path);
+    struct text folder = { path.ptr, path.len - name.len };
+    return ends (path, ".pyc") && (text_is (folder, "__pycache__/") || ends (folder, "/__pycache__/"));
+}
+
+static void check_found (struct look *look, const FTSENT *entry)
+{
+    struct text path = text_of (entry->fts_path + strlen (look->site) + 1);
+    char shown[TREE_SHOWN_BYTES];
+    if (!is_recorded (look, path) && !is_compiled (path) && another (look))
+        buf_printf (look->out, "%s is in no package's RECORD", tree_shown (path, shown));
+}
+
+static int by_entry (const FTSENT **a, const FTSENT **b)
+{
+    return strcmp ((*a)->fts_name, (*b)->fts_name);
+}
+
+static int check_additions (struct look *look, struct err *err)
+{
+    char *roots[] = { (char *) look->site, NULL };
+    FTSENT *entry;
+    int rc = 0;
+    uint32_t n = 0;
+    FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, by_entry);
+    if (!walk)
+        return err_errno (err, ERR_IO, "cannot look through %.300s", look->site);
+    while (rc == 0 && (errno = 0, entry = fts_read (walk))) {
+        if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP)
+            continue;
+        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS)
+            rc = err_set (err, ERR_IO, "cannot look through %.300s: %s", entry->fts_path, strerror (entry->fts_errno));
+        else if (++n > RECORD_ROWS_MAX)
+            rc = err_set (err, ERR_LIMIT, "more than %d files are in %.300s", RECORD_ROWS_MAX, look->site);
+        else
+            check_found (look, entry);
+    }
+    if (rc == 0 && errno)
+        rc = err_errno (err, ERR_IO, "cannot look through %.300s", look->site);
+    fts_close (walk);
+    return rc;
+}
+
+/* ---- all ---- */
+
+static void read_records (struct look *look)
+{
+    struct err err = { 0 };
+    for (uint32_t i = 0; i < look->installed->n; i++)
+        if (record_rows_add (&look->rows, look->site, look->installed, i, look->arena, &err) < 0)
+            differ (look, i, (struct text) { 0 }, err.text);
+    if (look->rows.n)
+        qsort (look->rows.items, look->rows.n, sizeof *look->rows.items, by_path);
+}
+
+int installed_files_check (const char *site, const struct installed *installed, struct arena *arena,
+                           struct installed_files *found, struct buf *out, struct err *err)
+{
+    struct look look = { .site = site, .installed = installed, .arena = arena, .out = out, .all = digest_begin () };
+    read_records (&look);
+    check_files (&look);
+    choose_libraries (&look);
+    int rc = check_additions (&look, err);
+    look.found.digest = digest_end (look.all);
+    if (look.found.differences > NAMED_MAX)
+        buf_printf (out, "; and %u more", look.found.differences - NAMED_MAX);
+    record_rows_release (&look.rows);
+    if (rc == 0)
+        *found = look.found;
+    return rc;
+}

@@ -1,0 +1,389 @@
+#include "worker/environment/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "worker/environment/builder.h"
+#include "worker/environment/lock.h"
+#include "worker/environment/restore_state.h"
+
+enum { LOCK_LIMIT_MS = 2 * 60 * 60 * 1000, MARKER_BYTES_MAX = 256, DIFFERENCES_BYTES_MAX = 1600 };
+enum { EXIT_AS_PINNED = 0, EXIT_NOT_AS_PINNED = 1, EXIT_WRONG_USAGE = 2 };
+
+typedef int step_fn (struct restore *restore, enum layer *layer, struct err *err);
+
+/* ---- read: the pins and the place ---- */
+
+static int check_pins_digest (struct restore *restore, struct err *err)
+{
+    struct digest wanted;
+    restore->pins_digest = digest_of (restore->pins_bytes.ptr, restore->pins_bytes.len);
+    if (!restore->pins_sha256)
+        return 0;
+    if (!digest_parse (text_of (restore->pins_sha256), &wanted))
+        return err_set (err, ERR_PARSE, "the order's pins_sha256 is not 64 hexadecimal digits");
+    if (!digest_equal (&wanted, &restore->pins_digest))
+        return err_set (err, ERR_DAMAGE,
+                        "%.300s is not the pin file that was checked when the run began (another sha256)",
+                        restore->pins_path);
+    return 0;
+}
+
+static int step_read (struct restore *restore, enum layer *layer, struct err *err)
+{
+    *layer = LAYER_BUNDLE;
+    buf_init (&restore->pins_bytes, REQUIREMENTS_BYTES_MAX);
+    if (file_read (restore->pins_path, &restore->pins_bytes, err) || check_pins_digest (restore, err) ||
+        requirements_parse (buf_as_text (&restore->pins_bytes), restore->pins_path, &restore->arena, &restore->pins,
+                            err))
+        return -1;
+    *layer = LAYER_HOST;
+    if (environment_python (restore->python, restore->version, err) ||
+        environment_place (text_of (restore->env_dir), restore->version, restore->path, sizeof restore->path, err) ||
+        environment_site (restore->path, restore->version, restore->site, sizeof restore->site, err))
+        return -1;
+    snprintf (restore->marker, sizeof restore->marker, "%s/" ENVIRONMENT_COMPLETE, restore->path);
+    return 0;
+}
+
+/* ---- lock ---- */
+
+static void say_waiting (void *owner, const char *holder)
+{
+    struct restore *restore = owner;
+    char phase[200];
+    snprintf (phase, sizeof phase, "lock (held by %s)", holder);
+    speaker_phase (restore->speaker, phase);
+}
+
+static int make_parent (const struct restore *restore, struct err *err)
+{
+    char parent[PATH_MAX_BYTES + 1];
+    memcpy (parent, restore->path, sizeof parent);
+    char *slash = strrchr (parent, '/');
+    if (slash == parent)
+        return 0;
+    *slash = '\0';
+    return folder_make (parent, 0755, err);
+}
+
+static int step_lock (struct restore *restore, enum layer *layer, struct err *err)
+{
+    char path[PATH_MAX_BYTES + 8];
+    *layer = LAYER_HOST;
+    if (restore->only_check) /* nothing is made, so nothing is kept from others */
+        return 0;
+    snprintf (path, sizeof path, "%s.lock", restore->path);
+    /* A complete environment on a disk that this host can only read: there is nothing to keep others from. */
+    if (access (restore->marker, F_OK) == 0 && access (restore->path, W_OK) && (errno == EROFS || errno == EACCES))
+        return 0;
+    if (make_parent (restore, err))
+        return -1;
+    restore->lock = lock_take (path, LOCK_LIMIT_MS, say_waiting, restore, err);
+    return restore->lock < 0 ? -1 : 0;
+}
+
+/* ---- check: is there one that says it is complete? ---- */
+
+static int read_installed (struct restore *restore, struct err *err)
+{
+    char python[PATH_MAX_BYTES + 32];
+    snprintf (python, sizeof python, "%s/bin/python", restore->path);
+    if (environment_python (python, restore->version, err))
+        return err_prefix (err, "the environment's own interpreter does not run");
+    return installed_read (restore->site, &restore->arena, &restore->installed, err);
+}
+
+/* Which packages differ says more than that two digests do. */
+static int refuse_other_pins (struct restore *restore, struct text claimed, struct err *err)
+{
+    struct buf differences;
+    struct err why;
+    char hex[DIGEST_HEX_BYTES];
+    buf_init (&differences, 200);
+    if (read_installed (restore, &why))
+        buf_printf (&differences, "%.150s", why.text);
+    else if (installed_compare (&restore->installed, &restore->pins, &differences) == 0)
+        buf_puts (&differences, "the same versions are installed");
+    err_set (err, ERR_STATE,
+             "%.160s was built from other pins (sha256 %.12s, wanted %.12s): %.200s; remove it to have it built again",
+             restore->path, text_is_utf8 (claimed) && claimed.len >= 12 ? claimed.ptr : "?",
+             digest_hex (&restore->pins_digest, hex), buf_c (&differences));
+    buf_release (&differences);
+    return -1;
+}
+
+static int check_marker (struct restore *restore, struct err *err)
+{
+    struct buf bytes;
+    struct digest claimed;
+    int rc = -1;
+    buf_init (&bytes, MARKER_BYTES_MAX);
+    if (file_read (restore->marker, &bytes, err) == 0) {
+        struct text text = buf_as_text (&bytes);
+        text.len -= text.len && text.ptr[text.len - 1] == '\n';
+        if (!digest_parse (text, &claimed))
+            err_set (err, ERR_DAMAGE, "%.300s does not hold a sha256; remove the environment to have it built again",
+                     restore->marker);
+        else
+            rc = digest_equal (&claimed, &restore->pins_digest) ? 0 : refuse_other_pins (restore, text, err);
+    }
+    buf_release (&bytes);
+    return rc;
+}
+
+/* What is complete is not built by anybody any more: others may look at it at the same time. */
+static void let_others_look (struct restore *restore)
+{
+    if (restore->lock >= 0)
+        close (restore->lock);
+    restore->lock = -1;
+}
+
+static int step_check (struct restore *restore, enum layer *layer, struct err *err)
+{
+    struct stat st;
+    *layer = LAYER_BUNDLE;
+    if (lstat (restore->marker, &st) == 0) {
+        let_others_look (restore);
+        return check_marker (restore, err);
+    }
+    if ((errno == ENOENT || errno == ENOTDIR) && restore->only_check)
+        return err_set (err, ERR_STATE, "there is no complete environment at %.300s, and nothing is built by a check; "
+                                        "build it: sliceup env restore", restore->path);
+    if (errno == ENOENT || errno == ENOTDIR) {
+        restore->built = true;
+        return 0;
+    }
+    *layer = LAYER_HOST;
+    return err_errno (err, ERR_IO, "cannot look at %.300s", restore->marker);
+}
+
+/* ---- build, verify, complete ---- */
+
+static int step_build (struct restore *restore, enum layer *layer, struct err *err)
+{
+    struct build build = { .path = restore->path, .python = restore->python, .pins = buf_as_text (&restore->pins_bytes),
+                           .wheels = restore->wheels, .lock_fd = restore->lock };
+    *layer = LAYER_HOST;
+    if (!restore->built)
+        return 0;
+    return build_clear (&build, err) ? -1 : build_run (&build, layer, err);
+}
+
+static int refuse_differences (struct restore *restore, struct buf *differences, struct err *err)
+{
+    restore->differences = text_copy (&restore->arena, buf_as_text (differences));
+    return err_set (err, ERR_DAMAGE, "%s", buf_c (differences));
+}
+
+/* What was installed, version for version. */
+static int verify_versions (struct restore *restore, struct err *err)
+{
+    struct buf differences;
+    int rc = 0;
+    if (read_installed (restore, err))
+        return err_prefix (err, "%.200s", restore->path);
+    buf_init (&differences, DIFFERENCES_BYTES_MAX);
+    if (installed_compare (&restore->installed, &restore->pins, &differences))
+        rc = refuse_differences (restore, &differences, err);
+    buf_release (&differences);
+    return rc;
+}
+
+/* And byte for byte. */
+static int verify_files (struct restore *restore, struct err *err)
+{
+    struct buf differences;
+    buf_init (&differences, DIFFERENCES_BYTES_MAX);
+    int rc = installed_files_check (restore->site, &restore->installed, &restore->arena, &restore->files, &differences,
+                                    err);
+    restore->files_read = rc == 0;
+    if (rc == 0 && restore->files.differences) {
+        rc = refuse_differences (restore, &differences, err);
+        restore->wrong_files = restore->differences;
+    }
+    buf_release (&differences);
+    return rc;
+}
+
+static int step_verify (struct restore *restore, enum layer *layer, struct err *err)
+{
+    *layer = LAYER_BUNDLE;
+    return verify_versions (restore, err) ? -1 : verify_files (restore, err);
+}
+
+/* The marker promises that the packages are there, so they reach the disk before it does. */
+static int step_complete (struct restore *restore, enum layer *layer, struct err *err)
+{
+    char line[DIGEST_HEX_BYTES + 1];
+    *layer = LAYER_HOST;
+    if (!restore->built)
+        return 0;
+    int fd = open (restore->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || syncfs (fd)) {
+        err_errno (err, ERR_IO, "cannot make %.300s durable", restore->path);
+        if (fd >= 0)
+            close (fd);
+        return -1;
+    }
+    close (fd);
+    digest_hex (&restore->pins_digest, line);
+    line[DIGEST_HEX_BYTES - 1] = '\n';
+    return atomic_file_write (restore->marker, line, DIGEST_HEX_BYTES, 0644, err);
+}
+
+/* Those that came with this run are of no further use; a folder that somebody named by hand is theirs. */
+static int step_clear (struct restore *restore, enum layer *layer, struct err *err)
+{
+    *layer = LAYER_HOST;
+    if (!restore->built || !restore->wheels || speaker_by_hand (restore->speaker))
+        return 0;
+    return folder_remove (restore->wheels, err);
+}
+
+/* The policy, in the order that makes it safe. */
+static const struct step { const char *phase; step_fn *run; } steps[] = {
+    { "read", step_read },          /* pins that are not the ones that were checked touch nothing */
+    { "lock", step_lock },          /* from here on nobody else builds */
+    { "check", step_check },
+    { "build", step_build },
+    { "verify", step_verify },      /* what was built is believed no more than what was found */
+    { "complete", step_complete },
+    { "clear", step_clear },
+};
+enum { STEPS = sizeof steps / sizeof *steps };
+
+/* ---- the order ---- */
+
+static int usage (FILE *to)
+{
+    fputs ("usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON] [--wheels DIR] [--check]\n"
+           "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete; verifies it.\n"
+           "With --wheels no index is asked; with --check nothing is built.\n"
+           "Exit status: 0 it is as pinned; 1 it is not, or could not be built; 2 usage.\n",
+           to);
+    return EXIT_WRONG_USAGE;
+}
+
+/* -1: there is an order; otherwise the exit status. */
+static int order_from_words (struct restore *restore, int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "pins", required_argument, NULL, 'p' }, { "env-dir", required_argument, NULL, 'e' },
+        { "python", required_argument, NULL, 'y' }, { "wheels", required_argument, NULL, 'w' },
+        { "check", no_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 },
+    };
+    int option;
+    optind = 1;
+    restore->python = "python3";
+    while ((option = getopt_long (argc, argv, "", options, NULL)) != -1) {
+        switch (option) {
+        case 'p':
+            restore->pins_path = optarg;
+            break;
+        case 'e':
+            restore->env_dir = optarg;
+            break;
+        case 'y':
+            restore->python = optarg;
+            break;
+        case 'w':
+            restore->wheels = optarg;
+            break;
+        case 'c':
+            restore->only_check = true;
+            break;
+        case 'h':
+            usage (stdout);
+            return EXIT_AS_PINNED;
+        default:
+            return usage (stderr);
+        }
+    }
+    return restore->pins_path && restore->env_dir && optind == argc ? -1 : usage (stderr);
+}
+
+static int order_from_attempt (struct restore *restore, enum layer *layer, struct err *err)
+{
+    *layer = LAYER_SLICEUP;
+    restore->pins_path = speaker_arg (restore->speaker, "pins");
+    restore->pins_sha256 = speaker_arg (restore->speaker, "pins_sha256");
+    restore->env_dir = speaker_arg (restore->speaker, "env_dir");
+    restore->python = speaker_arg (restore->speaker, "python");
+    restore->wheels = speaker_arg (restore->speaker, "wheels");
+    restore->only_check = speaker_denies (restore->speaker, "build");
+    if (!restore->pins_path || !restore->pins_sha256 || !restore->env_dir || !restore->python)
+        return err_set (err, ERR_PARSE, "the attempt's args lack one of pins, pins_sha256, env_dir, python");
+    if (restore->pins_path[0] != '/' || (restore->wheels && restore->wheels[0] != '/'))
+        return err_set (err, ERR_PARSE, "the attempt's %s is not an absolute path",
+                        restore->pins_path[0] == '/' ? "wheels" : "pins");
+    return 0;
+}
+
+static int run_steps (struct restore *restore, enum layer *layer, struct err *err)
+{
+    if (!speaker_by_hand (restore->speaker) && order_from_attempt (restore, layer, err))
+        return -1;
+    for (int i = 0; i < STEPS; i++) {
+        speaker_phase (restore->speaker, steps[i].phase);
+        if (steps[i].run (restore, layer, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Where it is, too, and what to do: what was just built is built again by the next one anyway. */
+static struct text sentence_of (struct restore *restore, const struct err *err)
+{
+    if (!restore->differences.len)
+        return text_of (err->text);
+    return text_format (&restore->arena, "%.*s; in %.300s%s", TEXT_ARG (restore->differences), restore->path,
+                        restore->built ? "" : ": remove it to have it built again");
+}
+
+static int run (struct restore *restore)
+{
+    struct err err = { 0 };
+    enum layer layer = LAYER_UNKNOWN;
+    int failed = run_steps (restore, &layer, &err);
+    struct text sentence = sentence_of (restore, &err);
+    if (failed) {
+        restore_say_found (restore);
+        speaker_failure (restore->speaker, layer, sentence);
+    } else
+        restore_say_all (restore);
+    if (failed)
+        fprintf (stderr, "sliceup-worker restore: %.*s\n", TEXT_ARG (sentence));
+    if (speaker_close (restore->speaker, &err) && !failed)
+        failed = fprintf (stderr, "sliceup-worker restore: %s\n", err.text);
+    return failed ? EXIT_NOT_AS_PINNED : EXIT_AS_PINNED;
+}
+
+int restore_main (int argc, char **argv)
+{
+    struct err err;
+    struct restore *restore = mem_alloc (sizeof *restore);
+    int rc = getenv ("SLICEUP_FD") ? -1 : order_from_words (restore, argc, argv);
+    restore->lock = -1;
+    if (rc < 0) {
+        restore->speaker = speaker_open (&err);
+        if (!restore->speaker)
+            fprintf (stderr, "sliceup-worker restore: %s\n", err.text);
+        rc = restore->speaker ? run (restore) : EXIT_NOT_AS_PINNED;
+    }
+    if (restore->lock >= 0)
+        close (restore->lock);
+    if (restore->pins_bytes.max)
+        buf_release (&restore->pins_bytes);
+    arena_release (&restore->arena);
+    mem_free (restore);
+    return rc;
+}

@@ -1,0 +1,163 @@
+/* device_facts.c - accelerators' device files, who holds these open, and libtpu's lock.
+ *
+ * No device is opened: opening one may be what the next rung's program cannot do any more. */
+#include "worker/facts/fact_kinds.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+#include "worker/facts/holders.h"
+
+/* Of the fifth of a second that all facts may take: some 20,000 descriptors (docs/benchmarks.md). */
+enum { HOLDERS_SEARCH_MS = 100 };
+enum { HOLDERS_BYTES_MAX = HOLDERS_MAX * (HOLDER_DEVICE_BYTES + HOLDER_COMMAND_BYTES + 40) };
+
+/* ---- device files ---- */
+
+/* Owner and mode decide who may open them; what differs between hosts is a permission failure to come. */
+static bool describe_file (struct fact_list *list, const char *folder, struct text name, struct text *out)
+{
+    char path[PATH_MAX_BYTES + 1];
+    struct stat st;
+    int len = snprintf (path, sizeof path, "%s%s/%.*s", list->roots->dev, folder, TEXT_ARG (name));
+    if (len < 0 || (size_t) len >= sizeof path || stat (path, &st) || S_ISDIR (st.st_mode))
+        return false;
+    *out = text_format (&list->arena, "uid %u gid %u mode %04o%s", st.st_uid, st.st_gid, st.st_mode & 07777,
+                        access (path, R_OK | W_OK) ? ", not ours to open" : "");
+    return true;
+}
+
+static uint32_t count_files (struct fact_list *list, const char *folder, const char *prefix, struct kinds *kinds)
+{
+    struct name_list names = fact_names (list, list->roots->dev, folder, prefix);
+    struct text what;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < names.n; i++)
+        if (describe_file (list, folder, names.items[i], &what)) {
+            kinds_count (kinds, what);
+            found++;
+        }
+    return found;
+}
+
+/* Newer kernels have a folder for the first kind (Linux, Documentation/accel). */
+static uint32_t add_all_files (struct fact_list *list)
+{
+    struct kinds accel = { 0 }, vfio = { 0 }, nvidia = { 0 };
+    uint32_t found = count_files (list, "", "accel", &accel) + count_files (list, "/accel", "", &accel)
+                     + count_files (list, "/vfio", "", &vfio) + count_files (list, "", "nvidia", &nvidia);
+    struct text nothing = fact_unlisted (list, list->roots->dev, "");
+    kinds_add (list, "device.accel", &accel, nothing);
+    kinds_add (list, "device.vfio", &vfio, fact_unlisted (list, list->roots->dev, "/vfio"));
+    kinds_add (list, "device.nvidia", &nvidia, nothing);
+    return found;
+}
+
+/* ---- holders ---- */
+
+static struct text nobody (const struct holders *holders)
+{
+    return holders->unfinished ? TEXT_LIT ("none seen; there was no time to look at every process")
+           : holders->blind    ? TEXT_LIT ("none seen; not every process could be looked at")
+                               : TEXT_LIT ("none");
+}
+
+/* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Processes have
+ * other numbers on each host, and one host is slower to search than the next: hosts are compared by the names of the
+ * programs that were seen. */
+static void add_holders (struct fact_list *list)
+{
+    struct holders holders;
+    struct kinds programs = { 0 };
+    struct buf found;
+    holders_find (list->roots, HOLDERS_OF_ANY, HOLDERS_SEARCH_MS, &list->arena, &holders);
+    buf_init (&found, HOLDERS_BYTES_MAX);
+    for (uint32_t i = 0; i < holders.n; i++) {
+        const struct holder *holder = &holders.items[i];
+        buf_printf (&found, "%s%.*s by process %u (%.*s)", i ? "; " : "", TEXT_ARG (holder->device), holder->pid,
+                    TEXT_ARG (holder->command));
+        kinds_count (&programs, holder->program);
+    }
+    if (holders.more)
+        buf_printf (&found, "; and %u more", holders.more);
+    programs.others = holders.more;
+    fact_add (list, "device.holders", found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&holders));
+    kinds_add (list, "device.held_by", &programs, TEXT_LIT ("none seen"));
+    buf_release (&found);
+}
+
+/* ---- libtpu's lock ---- */
+
+/* Does somebody hold a lock of the file, as /proc/locks tells? "1: POSIX  ADVISORY  WRITE 709 fe:01:1234 0 EOF".
+ * Waiting ones have "->" for a kind. `*pid` is no number above 0 when the holder is out of our sight. */
+static bool is_locked (struct text locks, const struct stat *st, long *pid)
+{
+    while (locks.len) {
+        char line[160], file[64];
+        unsigned major_number, minor_number;
+        uint64_t inode;
+        const char *end = memchr (locks.ptr, '\n', locks.len);
+        struct text one = { locks.ptr, end ? (uint32_t) (end - locks.ptr) : locks.len };
+        if (text_to_c (one, line, sizeof line) && sscanf (line, "%*s %*s %*s %*s %ld %63s", pid, file) == 2 &&
+            sscanf (file, "%x:%x:%" SCNu64, &major_number, &minor_number, &inode) == 3 && inode == st->st_ino &&
+            major_number == major (st->st_dev) && minor_number == minor (st->st_dev))
+            return true;
+        locks.ptr += one.len + (end ? 1 : 0);
+        locks.len -= one.len + (end ? 1 : 0);
+    }
+    return false;
+}
+
+/* The file alone means nothing, a lock on it means a live holder; a file of somebody else's that may not be opened
+ * stops libtpu as well (tpu_initialize_util.cc). The first program leaves the file for good, with its own owner: what
+ * hosts are compared by says only what it means for the next one. */
+static void add_lock_of (struct fact_list *list, const char *path, const struct stat *st)
+{
+    struct text locks;
+    long pid = 0;
+    bool ours = access (path, R_OK | W_OK) == 0;
+    bool readable = fact_read (list, list->roots->proc, "/locks", &locks);
+    bool locked = readable && is_locked (locks, st, &pid);
+    bool known = locked || (readable && locks.len < FACT_FILE_BYTES - 1); /* a table that was cut proves nothing */
+    struct text state = !known           ? TEXT_LIT ("lock unknown")
+                        : !locked        ? TEXT_LIT ("not locked")
+                        : pid > 0        ? text_format (&list->arena, "locked by process %ld", pid)
+                                         : TEXT_LIT ("locked by process out of sight");
+    fact_add (list, "libtpu.lockfile",
+              text_format (&list->arena, "uid %u mode %04o, %.*s%s", st->st_uid, st->st_mode & 07777, TEXT_ARG (state),
+                           ours ? "" : ", not ours to open"));
+    fact_add (list, "libtpu.lock", locked   ? TEXT_LIT ("held")
+                                   : !ours  ? TEXT_LIT ("not ours to open")
+                                   : !known ? TEXT_LIT ("unknown")
+                                            : TEXT_LIT ("free"));
+}
+
+static void add_libtpu_lock (struct fact_list *list)
+{
+    char path[PATH_MAX_BYTES + 1];
+    struct stat st;
+    snprintf (path, sizeof path, "%s/libtpu_lockfile", list->roots->tmp);
+    if (lstat (path, &st) == 0) {
+        add_lock_of (list, path, &st);
+        return;
+    }
+    fact_add (list, "libtpu.lockfile", TEXT_LIT ("absent"));
+    fact_add (list, "libtpu.lock", TEXT_LIT ("free"));
+}
+
+void device_facts (struct fact_list *list)
+{
+    uint32_t files = add_all_files (list);
+    /* Looking into every process costs most of this program's time: only where there is something to hold. */
+    if (files) {
+        add_holders (list);
+    } else {
+        fact_add (list, "device.holders", TEXT_LIT ("none"));
+        fact_add (list, "device.held_by", TEXT_LIT ("none seen"));
+    }
+    add_libtpu_lock (list);
+}

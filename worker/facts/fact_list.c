@@ -1,0 +1,254 @@
+#include "worker/facts/fact_list.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+
+#define UNREADABLE "unreadable ("
+
+const struct fact_roots fact_roots_real = {
+    .proc = "/proc", .sys = "/sys", .dev = "/dev", .etc = "/etc", .tmp = "/tmp", .root = "",
+};
+
+void fact_list_init (struct fact_list *list, const struct fact_roots *roots)
+{
+    memset (list, 0, sizeof *list);
+    list->roots = roots;
+    list->left_bytes = FACT_BYTES_MAX;
+}
+
+void fact_list_release (struct fact_list *list)
+{
+    arena_release (&list->arena);
+}
+
+/* ---- texts that are too long ---- */
+
+static int by_text (const void *a, const void *b)
+{
+    return text_compare (*(const struct text *) a, *(const struct text *) b);
+}
+
+static bool next_word (struct text *rest, struct text *word)
+{
+    while (rest->len && strchr (" \t\n", rest->ptr[0]))
+        rest->ptr++, rest->len--;
+    *word = (struct text) { rest->ptr, 0 };
+    while (rest->len && !strchr (" \t\n", rest->ptr[0]))
+        rest->ptr++, rest->len--, word->len++;
+    return word->len > 0;
+}
+
+struct text fact_words_digest (struct arena *arena, struct text text)
+{
+    struct text *words = arena_array (arena, text.len / 2 + 1, sizeof *words), rest = text;
+    struct digest_state *state = digest_begin ();
+    char hex[DIGEST_HEX_BYTES];
+    size_t n = 0;
+    while (next_word (&rest, &words[n]))
+        n++;
+    qsort (words, n, sizeof *words, by_text);
+    for (size_t i = 0; i < n; i++) {
+        digest_add (state, words[i].ptr, words[i].len);
+        digest_add (state, " ", 1);
+    }
+    struct digest digest = digest_end (state);
+    digest_hex (&digest, hex);
+    return text_copy (arena, (struct text) { hex, FACT_DIGEST_BYTES });
+}
+
+struct text fact_shorten (struct arena *arena, struct text text, uint32_t max_bytes)
+{
+    enum { END_BYTES = 60 }; /* " ... <10 digits> bytes, words <16 digits>" */
+    assert (max_bytes > END_BYTES);
+    if (text.len <= max_bytes)
+        return text;
+    struct text start = text_clip (text, max_bytes - END_BYTES), digest = fact_words_digest (arena, text);
+    return text_format (arena, "%.*s ... %u bytes, words %.*s", TEXT_ARG (start), text.len, TEXT_ARG (digest));
+}
+
+struct text fact_line (struct arena *arena, struct text text)
+{
+    char *flat = arena_alloc (arena, text.len + 1);
+    struct buf line;
+    for (uint32_t i = 0; i < text.len; i++)
+        flat[i] = strchr ("\t\r\n\v\f", text.ptr[i]) && text.ptr[i] ? ' ' : text.ptr[i];
+    buf_init (&line, (size_t) text.len * 8 + 1);
+    buf_escaped (&line, (struct text) { flat, text.len }, 0);
+    struct text out = text_copy (arena, buf_as_text (&line));
+    buf_release (&line);
+    return out;
+}
+
+/* ---- the list ---- */
+
+/* What is kept back has room for brief values of all facts that are never left out. */
+uint32_t fact_value_room (const struct fact_list *list)
+{
+    enum { KEPT_BACK_BYTES = 4 * 1024 };
+    return list->left_bytes > KEPT_BACK_BYTES + FACT_VALUE_BYTES ? FACT_VALUE_BYTES : FACT_BRIEF_BYTES;
+}
+
+void fact_add (struct fact_list *list, const char *name, struct text value)
+{
+    assert (list->n < FACT_LIST_MAX);
+    value = value.len ? fact_shorten (&list->arena, value, fact_value_room (list)) : TEXT_LIT ("absent");
+    size_t cost_bytes = strlen (name) + value.len + FACT_COST_BYTES;
+    list->left_bytes -= cost_bytes < list->left_bytes ? cost_bytes : list->left_bytes;
+    list->items[list->n++] = (struct var) { text_of (name), value };
+}
+
+void fact_add_number (struct fact_list *list, const char *name, uint64_t value)
+{
+    fact_add (list, name, text_format (&list->arena, "%" PRIu64, value));
+}
+
+struct text fact_value (const struct fact_list *list, const char *name)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_is (list->items[i].name, name))
+            return list->items[i].value;
+    return (struct text) { 0 };
+}
+
+/* ---- files ---- */
+
+static ssize_t read_start (int fd, char *bytes, size_t max)
+{
+    size_t len = 0;
+    while (len < max) {
+        ssize_t got = read (fd, bytes + len, max - len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        len += (size_t) got;
+    }
+    return (ssize_t) len;
+}
+
+static bool unreadable (struct fact_list *list, struct text *out)
+{
+    *out = errno == ENOENT || errno == ENOTDIR ? TEXT_LIT ("absent")
+                                               : text_format (&list->arena, UNREADABLE "%s)", strerror (errno));
+    return false;
+}
+
+/* Looked at before it is opened: opening a device may do something, and a terminal would become ours. */
+static int open_regular (const char *name)
+{
+    struct stat st;
+    if (stat (name, &st))
+        return -1;
+    if (!S_ISREG (st.st_mode)) {
+        errno = S_ISDIR (st.st_mode) ? EISDIR : EINVAL;
+        return -1;
+    }
+    return open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+bool fact_read (struct fact_list *list, const char *root, const char *path, struct text *out)
+{
+    char name[PATH_MAX_BYTES + 1], *bytes;
+    int len = snprintf (name, sizeof name, "%s%s", root, path);
+    assert (len > 0 && (size_t) len < sizeof name);
+    int fd = open_regular (name);
+    if (fd < 0)
+        return unreadable (list, out);
+    bytes = mem_alloc (FACT_FILE_BYTES);
+    ssize_t got = read_start (fd, bytes, FACT_FILE_BYTES);
+    bool good = got >= 0 || unreadable (list, out);
+    while (got > 0 && strchr (" \t\n", bytes[got - 1]))
+        got--;
+    if (good)
+        *out = text_copy (&list->arena, (struct text) { bytes, (uint32_t) got });
+    close (fd);
+    mem_free (bytes);
+    return good;
+}
+
+static struct text trimmed (struct text value)
+{
+    while (value.len && memchr (":= \t\"", value.ptr[0], 5))
+        value.ptr++, value.len--;
+    while (value.len && memchr (" \t\"", value.ptr[value.len - 1], 3))
+        value.len--;
+    return value;
+}
+
+bool fact_field (struct text file, const char *key, struct text *value)
+{
+    size_t key_len = strlen (key);
+    while (file.len) {
+        const char *end = memchr (file.ptr, '\n', file.len);
+        struct text line = { file.ptr, end ? (uint32_t) (end - file.ptr) : file.len };
+        if (text_starts (line, key) && line.len > key_len && memchr (":= \t", line.ptr[key_len], 4)) {
+            *value = trimmed ((struct text) { line.ptr + key_len, line.len - (uint32_t) key_len });
+            return true;
+        }
+        file.ptr += line.len + (end ? 1 : 0);
+        file.len -= line.len + (end ? 1 : 0);
+    }
+    return false;
+}
+
+void fact_add_file (struct fact_list *list, const char *name, const char *root, const char *path)
+{
+    struct text value;
+    fact_read (list, root, path, &value);
+    fact_add (list, name, value);
+}
+
+struct text fact_unread (struct text file)
+{
+    return text_starts (file, UNREADABLE) ? file : (struct text) { 0 };
+}
+
+void fact_add_field (struct fact_list *list, const char *name, struct text file, const char *key)
+{
+    struct text value;
+    fact_add (list, name, fact_field (file, key, &value) ? value : fact_unread (file));
+}
+
+struct name_list fact_names (struct fact_list *list, const char *root, const char *path, const char *prefix)
+{
+    char folder_name[PATH_MAX_BYTES + 1];
+    struct name_list names = { 0 };
+    struct dirent *entry;
+    snprintf (folder_name, sizeof folder_name, "%s%s", root, path);
+    DIR *folder = opendir (folder_name);
+    if (!folder)
+        return names;
+    names.items = arena_array (&list->arena, FACT_NAMES_MAX, sizeof *names.items);
+    while (names.n < FACT_NAMES_MAX && (entry = readdir (folder)))
+        if (entry->d_name[0] != '.' && !strncmp (entry->d_name, prefix, strlen (prefix)))
+            names.items[names.n++] = text_copy (&list->arena, text_of (entry->d_name));
+    closedir (folder);
+    if (names.n)
+        qsort (names.items, names.n, sizeof *names.items, by_text);
+    return names;
+}
+
+struct text fact_unlisted (struct fact_list *list, const char *root, const char *path)
+{
+    char name[PATH_MAX_BYTES + 1];
+    struct text why = TEXT_LIT ("absent");
+    snprintf (name, sizeof name, "%s%s", root, path);
+    DIR *folder = opendir (name);
+    if (folder)
+        closedir (folder);
+    else
+        unreadable (list, &why);
+    return why;
+}

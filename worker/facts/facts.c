@@ -1,0 +1,178 @@
+/* facts.c - see facts.h. */
+#include "worker/facts/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "worker/facts/fact_list.h"
+#include "worker/facts/metadata.h"
+#include "worker/protocol/speaker.h"
+#include "worker/facts/tpu_logs.h"
+
+#define NOTE_SOURCE "host-facts"
+#define LIBTPU_VARIABLE "TPU_LIBRARY_PATH"
+
+enum { EXIT_SAID = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2 };
+/* Of FACT_LIST_MAX, and of the bytes that a result carries; each list has one more, for how many were left out. */
+enum { ENV_FACTS_MAX = 64, PROFILE_FACTS_MAX = 48, VARIABLE_BYTES = 20 * 1024 };
+
+struct telling {
+    struct speaker *speaker;
+    struct fact_list list;
+    uint32_t said;              /* of the list */
+    var_list profile;
+};
+
+/* The folder that the run uses: environments and caches grow there. */
+static const char *home_folder (const struct speaker *speaker)
+{
+    const char *env_dir = speaker_arg (speaker, "env_dir"), *home = getenv ("HOME");
+    return env_dir && env_dir[0] == '/' ? env_dir : home && home[0] == '/' ? home : "/";
+}
+
+/* What is known so far is told before what may take long, or hang. */
+static void say_new (struct telling *telling)
+{
+    const struct fact_list *list = &telling->list;
+    for (; telling->said < list->n; telling->said++)
+        speaker_fact (telling->speaker, list->items[telling->said].name.ptr, list->items[telling->said].value);
+}
+
+static void say_note (struct telling *telling, struct text note)
+{
+    if (note.len)
+        speaker_note (telling->speaker, note, NOTE_SOURCE, DURABILITY_RECHECK);
+}
+
+/* ---- notes ---- */
+
+static void say_uptime (struct telling *telling)
+{
+    char up[DURATION_TEXT_BYTES];
+    say_note (telling, text_format (&telling->list.arena, "up for %s", duration_print (clock_boot_ms (), up)));
+}
+
+/* ---- variables ---- */
+
+static var_list environment (struct arena *arena)
+{
+    uint32_t n = 0;
+    while (environ[n])
+        n++;
+    var_list vars = { arena_array (arena, n, sizeof *vars.items), 0 };
+    for (char **entry = environ; *entry; entry++) {
+        const char *equals = strchr (*entry, '=');
+        if (equals)
+            vars.items[vars.n++] = (struct var) { { *entry, (uint32_t) (equals - *entry) }, text_of (equals + 1) };
+    }
+    return vars;
+}
+
+static void add_variables (struct telling *telling)
+{
+    size_t left_bytes = VARIABLE_BYTES;
+    var_list own = environment (&telling->list.arena);
+    variable_facts (&telling->list, "profile", &telling->profile, PROFILE_FACTS_MAX, &left_bytes);
+    variable_facts (&telling->list, "env", &own, ENV_FACTS_MAX, &left_bytes);
+}
+
+/* The one that programs would load; empty: they take that of their environment, or of their system. */
+static const char *libtpu_path (const struct telling *telling)
+{
+    for (uint32_t i = 0; i < telling->profile.n; i++)
+        if (text_is (telling->profile.items[i].name, LIBTPU_VARIABLE) && telling->profile.items[i].value.len)
+            return telling->profile.items[i].value.ptr;
+    const char *own = getenv (LIBTPU_VARIABLE);
+    return own && *own ? own : NULL;
+}
+
+/* ---- in order ---- */
+
+/* Where a metadata server is to be expected; elsewhere nobody's network is asked. */
+static bool is_google (struct fact_list *list)
+{
+    struct text product;
+    return (fact_read (list, list->roots->sys, "/class/dmi/id/product_name", &product) && text_starts (product, "Google"))
+           || text_find (fact_value (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
+}
+
+static void say_machine (struct telling *telling, struct metadata *metadata)
+{
+    speaker_phase (telling->speaker, "machine");
+    machine_facts (&telling->list);
+    container_facts (&telling->list);
+    memory_facts (&telling->list);
+    add_variables (telling);
+    say_new (telling);
+    metadata_poll (metadata);
+}
+
+static void say_places (struct telling *telling, struct metadata *metadata)
+{
+    speaker_phase (telling->speaker, "libraries");
+    library_facts (&telling->list, libtpu_path (telling));
+    say_new (telling);
+    metadata_poll (metadata);
+    speaker_phase (telling->speaker, "mounts");
+    struct text room = mount_facts (&telling->list, home_folder (telling->speaker));
+    say_new (telling);
+    say_note (telling, room);
+}
+
+static void say_all (struct telling *telling)
+{
+    struct fact_list *list = &telling->list;
+    speaker_phase (telling->speaker, "devices");
+    pci_facts (list);
+    struct metadata *metadata = metadata_ask (is_google (list)); /* it has all the time that the rest takes to answer */
+    device_facts (list);
+    say_new (telling);
+    metadata_poll (metadata);
+    say_machine (telling, metadata);
+    say_places (telling, metadata);
+    speaker_phase (telling->speaker, "metadata");
+    metadata_wait (metadata);
+    say_note (telling, cloud_facts (list, metadata));
+    say_new (telling);
+    metadata_release (metadata);
+    say_uptime (telling);
+    say_note (telling, tpu_logs_newest (list, clock_wall_ms ()));
+    speaker_done (telling->speaker);
+}
+
+static int run (void)
+{
+    struct err err;
+    struct telling *telling;
+    struct speaker *speaker = speaker_open (&err);
+    if (!speaker)
+        goto failed;
+    telling = mem_alloc (sizeof *telling);
+    telling->speaker = speaker;
+    fact_list_init (&telling->list, &fact_roots_real);
+    telling->profile = speaker_arg_vars (speaker, "profile_env", &telling->list.arena);
+    say_all (telling);
+    fact_list_release (&telling->list);
+    mem_free (telling);
+    if (speaker_close (speaker, &err) == 0)
+        return EXIT_SAID;
+failed:
+    fprintf (stderr, "sliceup-worker facts: %s\n", err.text);
+    return EXIT_NOT_SAID;
+}
+
+int facts_main (int argc, char **argv)
+{
+    bool help = argc == 2 && !strcmp (argv[1], "--help");
+    if (argc > 1) {
+        fputs ("usage: sliceup-worker facts\n"
+               "Prints what this machine is, one JSON line a fact (docs/spec/facts.md); secrets are not among them.\n"
+               "Exit status: 0 it is told; 1 it could not be told; 2 usage.\n",
+               help ? stdout : stderr);
+        return help ? EXIT_SAID : EXIT_WRONG_USAGE;
+    }
+    return run ();
+}

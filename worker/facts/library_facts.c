@@ -1,0 +1,90 @@
+/* library_facts.c - the libraries of the host that a runtime is built upon. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "worker/facts/fact_list.h"
+#include "worker/facts/library.h"
+
+enum { LIBC_BYTES_MAX = 16 << 20, VERSION_BYTES_MAX = 32 };
+
+/* Where the loaders of glibc's machines look, by distribution (Debian multiarch; lib64; the plain one). */
+static const char *const libc_paths[] = {
+    "/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+    "/usr/lib64/libc.so.6", "/lib/libc.so.6", "/usr/lib/libc.so.6",
+};
+
+static bool find_libc (const struct fact_list *list, char path[PATH_MAX_BYTES + 1])
+{
+    for (size_t i = 0; i < sizeof libc_paths / sizeof *libc_paths; i++) {
+        int len = snprintf (path, PATH_MAX_BYTES + 1, "%s%s", list->roots->root, libc_paths[i]);
+        if (len > 0 && len <= PATH_MAX_BYTES && access (path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_library (struct fact_list *list, const char *name, const char *bytes_name, const char *path)
+{
+    struct text hex = TEXT_LIT ("absent");
+    struct err err;
+    uint64_t bytes = 0;
+    bool known = path && library_digest (path, &list->arena, &hex, &bytes, &err) == 0;
+    if (path && !known)
+        hex = access (path, F_OK) ? TEXT_LIT ("absent")
+                                  : text_format (&list->arena, "unreadable (%.300s)", err.text);
+    fact_add (list, name, fact_line (&list->arena, hex));
+    if (known)
+        fact_add_number (list, bytes_name, bytes);
+    else
+        fact_add (list, bytes_name, TEXT_LIT ("absent"));
+}
+
+/* ---- glibc's version ---- */
+
+/* "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36.\n", which the library prints when it is run. */
+static struct text version_in (struct arena *arena, const char *bytes, size_t len)
+{
+    static const char banner[] = "GNU C Library ", mark[] = " version ";
+    const char *at = memmem (bytes, len, banner, sizeof banner - 1), *end = bytes + len;
+    const char *line_end = at ? memchr (at, '\n', (size_t) (end - at)) : NULL;
+    const char *from = line_end ? memmem (at, (size_t) (line_end - at), mark, sizeof mark - 1) : NULL;
+    if (!from)
+        return TEXT_LIT ("absent");
+    from += sizeof mark - 1;
+    size_t n = strspn (from, "0123456789.");
+    while (n && from[n - 1] == '.')
+        n--;
+    return text_copy (arena, (struct text) { from, (uint32_t) (n < VERSION_BYTES_MAX ? n : VERSION_BYTES_MAX) });
+}
+
+/* Not gnu_get_libc_version: a bundled worker has a libc of its own. */
+static struct text libc_version (struct fact_list *list, const char *path)
+{
+    struct stat st;
+    struct text version = TEXT_LIT ("absent");
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return version;
+    if (fstat (fd, &st) == 0 && S_ISREG (st.st_mode) && st.st_size <= LIBC_BYTES_MAX) {
+        char *bytes = mem_alloc ((size_t) st.st_size + 1); /* the end is a NUL */
+        ssize_t got = read (fd, bytes, (size_t) st.st_size);
+        if (got > 0)
+            version = version_in (&list->arena, bytes, (size_t) got);
+        mem_free (bytes);
+    }
+    close (fd);
+    return version;
+}
+
+void library_facts (struct fact_list *list, const char *libtpu)
+{
+    char path[PATH_MAX_BYTES + 1];
+    bool found = find_libc (list, path);
+    fact_add (list, "glibc.version", found ? libc_version (list, path) : TEXT_LIT ("absent"));
+    add_library (list, "library.libc", "library.libc.bytes", found ? path : NULL);
+    add_library (list, "library.libtpu", "library.libtpu.bytes", libtpu);
+    fact_add (list, "library.libtpu.path", libtpu ? fact_line (&list->arena, text_of (libtpu)) : TEXT_LIT ("absent"));
+}

@@ -1,0 +1,195 @@
+/* machine_facts.c - kernel, system, processor and clock, as files and calls tell them. */
+#include "worker/facts/fact_kinds.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timex.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "common/io/clock.h"
+
+enum { GOVERNORS_MAX = 1024 };
+
+/* Words of a kernel's command line that are of one host by itself: its disks, its network, its name
+ * (Linux, admin-guide/kernel-parameters; systemd.net-naming-scheme(7); dracut.cmdline(7)). */
+static const char *const own_words[] = {
+    "root=", "resume=", "resume_offset=", "ip=", "nfsroot=", "BOOTIF=", "ifname=", "bootdev=", "hostname=",
+    "systemd.hostname=", "systemd.machine_id=", "rd.luks.", "rd.md.uuid=", "rd.lvm.", "cryptdevice=",
+};
+
+/* ---- kernel and system ---- */
+
+static bool is_own (struct text word)
+{
+    for (size_t i = 0; i < sizeof own_words / sizeof *own_words; i++)
+        if (text_starts (word, own_words[i]))
+            return true;
+    return false;
+}
+
+/* A digest says nothing of what differs: it must not differ for what is of no interest. */
+static struct text common_words (struct fact_list *list, struct text line)
+{
+    char *kept = arena_alloc (&list->arena, line.len + 1);
+    uint32_t n = 0;
+    while (line.len) {
+        const char *blank = memchr (line.ptr, ' ', line.len);
+        struct text word = { line.ptr, blank ? (uint32_t) (blank - line.ptr) + 1 : line.len };
+        if (!is_own (word)) {
+            memcpy (kept + n, word.ptr, word.len);
+            n += word.len;
+        }
+        line = (struct text) { word.ptr + word.len, line.len - word.len };
+    }
+    return (struct text) { kept, n };
+}
+
+static void add_cmdline (struct fact_list *list)
+{
+    struct text value;
+    bool there = fact_read (list, list->roots->proc, "/cmdline", &value);
+    fact_add (list, "kernel.cmdline", there ? fact_words_digest (&list->arena, common_words (list, value)) : value);
+}
+
+static void add_kernel (struct fact_list *list)
+{
+    struct utsname kernel;
+    if (uname (&kernel))
+        memset (&kernel, 0, sizeof kernel); /* then each value is "absent" */
+    fact_add (list, "kernel.release", text_copy (&list->arena, text_of (kernel.release)));
+    fact_add (list, "kernel.version", text_copy (&list->arena, text_of (kernel.version)));
+    add_cmdline (list);
+    fact_add (list, "machine", text_copy (&list->arena, text_of (kernel.machine)));
+    fact_add (list, "hostname", text_copy (&list->arena, text_of (kernel.nodename)));
+    fact_add_file (list, "boot_id", list->roots->proc, "/sys/kernel/random/boot_id");
+}
+
+/* In classes: hosts that were booted together are equal, whenever they are asked. */
+static void add_uptime (struct fact_list *list)
+{
+    static const uint64_t hour_ms = 3600 * 1000;
+    uint64_t up_ms = clock_boot_ms ();
+    fact_add (list, "uptime.class", up_ms < hour_ms             ? TEXT_LIT ("under 1 h")
+                                    : up_ms < 24 * hour_ms      ? TEXT_LIT ("under 1 d")
+                                    : up_ms < 30 * 24 * hour_ms ? TEXT_LIT ("under 30 d")
+                                                                : TEXT_LIT ("30 d or more"));
+}
+
+/* os-release(5) */
+static void add_system (struct fact_list *list)
+{
+    struct text file, build = { 0 };
+    (void) fact_read (list, list->roots->etc, "/os-release", &file); /* why not is then the value */
+    fact_add_field (list, "os.id", file, "ID");
+    fact_add_field (list, "os.version", file, "VERSION_ID");
+    if (!fact_field (file, "BUILD_ID", &build))
+        fact_field (file, "IMAGE_VERSION", &build);
+    fact_add (list, "os.build", build);
+}
+
+/* Where the name leads, which with most systems tells the version: no interpreter is asked. */
+static void add_python (struct fact_list *list)
+{
+    const char *search = getenv ("PATH");
+    struct text found = { 0 };
+    while (search && *search && !found.len) {
+        char name[PATH_MAX_BYTES + 1], real[PATH_MAX];
+        int len = (int) strcspn (search, ":");
+        int put = snprintf (name, sizeof name, "%.*s/python3", len, search);
+        if (len && put > 0 && (size_t) put < sizeof name && access (name, X_OK) == 0 && realpath (name, real))
+            found = text_copy (&list->arena, text_of (real));
+        search += len + (search[len] == ':');
+    }
+    fact_add (list, "python3.path", found);
+}
+
+/* ---- processor ---- */
+
+/* "flags" on x86, "Features" on arm: what a compiled program may use. */
+static void add_flags (struct fact_list *list, struct text cpuinfo)
+{
+    struct text flags;
+    bool there = fact_field (cpuinfo, "flags", &flags) || fact_field (cpuinfo, "Features", &flags);
+    fact_add (list, "cpu.flags", there ? fact_words_digest (&list->arena, flags) : TEXT_LIT ("absent"));
+}
+
+static void add_governors (struct fact_list *list)
+{
+    struct name_list names = fact_names (list, list->roots->sys, "/devices/system/cpu", "cpu");
+    struct kinds kinds = { 0 };
+    for (uint32_t i = 0; i < names.n && i < GOVERNORS_MAX; i++) {
+        struct text value, name = names.items[i];
+        struct text path = text_format (&list->arena, "/devices/system/cpu/%.*s/cpufreq/scaling_governor",
+                                        TEXT_ARG (name));
+        if (name.len > 3 && isdigit ((unsigned char) name.ptr[3]) &&
+            fact_read (list, list->roots->sys, path.ptr, &value))
+            kinds_count (&kinds, value);
+        else if (kinds.n == 0 && name.len > 3 && isdigit ((unsigned char) name.ptr[3]))
+            break; /* most virtual machines have none: hundreds need not be asked */
+    }
+    kinds_add (list, "cpu.governor", &kinds, (struct text) { 0 });
+}
+
+static void add_processor (struct fact_list *list)
+{
+    struct text file;
+    cpu_set_t allowed;
+    (void) fact_read (list, list->roots->proc, "/cpuinfo", &file); /* why not is then the value */
+    fact_add_field (list, "cpu.model", file, "model name");
+    add_flags (list, file);
+    long online = sysconf (_SC_NPROCESSORS_ONLN);
+    fact_add_number (list, "cpu.count", online > 0 ? (uint64_t) online : 0);
+    /* What a program of ours may use: containers and launchers take processors away without hiding them. */
+    if (sched_getaffinity (0, sizeof allowed, &allowed) == 0)
+        fact_add_number (list, "cpu.allowed", (uint64_t) CPU_COUNT (&allowed));
+    else
+        fact_add (list, "cpu.allowed", TEXT_LIT ("more than 1024"));
+    add_governors (list);
+}
+
+static void add_numa (struct fact_list *list)
+{
+    struct name_list names = fact_names (list, list->roots->sys, "/devices/system/node", "node");
+    uint64_t nodes = 0;
+    for (uint32_t i = 0; i < names.n; i++)
+        nodes += names.items[i].len > 4 && isdigit ((unsigned char) names.items[i].ptr[4]);
+    if (nodes)
+        fact_add_number (list, "numa.nodes", nodes);
+    else
+        fact_add (list, "numa.nodes", fact_unlisted (list, list->roots->sys, "/devices/system/node"));
+    fact_add_file (list, "numa.balancing", list->roots->proc, "/sys/kernel/numa_balancing");
+}
+
+/* ---- clock ---- */
+
+/* adjtimex(2): asking, with no mode set, needs no rights. TIME_ERROR stands for STA_UNSYNC and for worse. */
+static void add_clock (struct fact_list *list)
+{
+    struct timex state = { 0 };
+    int how = adjtimex (&state);
+    fact_add_file (list, "clock.source", list->roots->sys,
+                   "/devices/system/clocksource/clocksource0/current_clocksource");
+    fact_add (list, "clock.synchronised", how < 0                                          ? TEXT_LIT ("absent")
+                                          : how == TIME_ERROR || state.status & STA_UNSYNC ? TEXT_LIT ("no")
+                                                                                           : TEXT_LIT ("yes"));
+    if (how < 0)
+        fact_add (list, "clock.max_error_us", TEXT_LIT ("absent"));
+    else
+        fact_add_number (list, "clock.max_error_us", state.maxerror > 0 ? (uint64_t) state.maxerror : 0);
+}
+
+void machine_facts (struct fact_list *list)
+{
+    add_kernel (list);
+    add_uptime (list);
+    add_system (list);
+    add_python (list);
+    add_processor (list);
+    add_numa (list);
+    add_clock (list);
+}

@@ -1,0 +1,79 @@
+/* variable_facts.c - variables and flags as facts: docs/spec/facts.md, Variables. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/model/secret.h"
+#include "worker/facts/fact_list.h"
+#include "worker/facts/variable_family.h"
+
+/* Below the first, values are shortened; the second is for the facts that come after variables. */
+enum { AMPLE_BYTES = 10 * 1024, LIST_KEPT_BYTES = 8 * 1024 };
+
+/* Equal names stay in their order: the first is what getenv finds. */
+static int by_name (const void *a, const void *b)
+{
+    const struct var *x = a, *y = b;
+    int order = text_compare (x->name, y->name);
+    return order ? order : (x->name.ptr > y->name.ptr) - (x->name.ptr < y->name.ptr);
+}
+
+/* Others cannot be set in a shell, and a name is shown as it is. */
+static bool is_plain (struct text name)
+{
+    for (uint32_t i = 0; i < name.len; i++)
+        if (!isalnum ((unsigned char) name.ptr[i]) && name.ptr[i] != '_')
+            return false;
+    return name.len > 0 && name.len < WORD_MAX_BYTES;
+}
+
+static var_list of_family (struct fact_list *list, const var_list *vars, uint32_t *left_out)
+{
+    var_list found = { arena_array (&list->arena, vars->n, sizeof *vars->items), 0 };
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < vars->n; i++) {
+        bool counts = variable_counts (vars->items[i].name);
+        all += counts;
+        if (counts && is_plain (vars->items[i].name))
+            found.items[found.n++] = vars->items[i];
+    }
+    if (found.n)
+        qsort (found.items, found.n, sizeof *found.items, by_name);
+    *left_out = all - found.n;
+    return found;
+}
+
+static struct text told (struct fact_list *list, const struct var *var, size_t left_bytes)
+{
+    struct text value = fact_line (&list->arena, secret_hidden (&list->arena, var));
+    if (!value.len)
+        return TEXT_LIT ("set to nothing");
+    return fact_shorten (&list->arena, value, left_bytes < AMPLE_BYTES ? FACT_BRIEF_BYTES : fact_value_room (list));
+}
+
+static bool add_one (struct fact_list *list, const char *prefix, const struct var *var, size_t *left_bytes)
+{
+    struct text name = text_format (&list->arena, "%s.%.*s", prefix, TEXT_ARG (var->name));
+    struct text value = told (list, var, *left_bytes);
+    size_t cost_bytes = name.len + value.len + FACT_COST_BYTES;
+    if (cost_bytes > *left_bytes || cost_bytes + LIST_KEPT_BYTES > list->left_bytes)
+        return false;
+    *left_bytes -= cost_bytes;
+    fact_add (list, name.ptr, value);
+    return true;
+}
+
+void variable_facts (struct fact_list *list, const char *prefix, const var_list *vars, uint32_t most, size_t *left_bytes)
+{
+    uint32_t left_out, added = 0;
+    var_list found = of_family (list, vars, &left_out);
+    for (uint32_t i = 0; i < found.n; i++) {
+        if (i && text_equal (found.items[i].name, found.items[i - 1].name))
+            continue;
+        if (added < most && add_one (list, prefix, &found.items[i], left_bytes))
+            added++;
+        else
+            left_out++;
+    }
+    if (left_out)
+        fact_add_number (list, text_format (&list->arena, "%s.left_out", prefix).ptr, left_out);
+}

@@ -1,0 +1,38 @@
+/* variable_family.c - see variable_family.h. */
+#include "worker/facts/variable_family.h"
+
+#include <string.h>
+#include <strings.h>
+#include "common/model/secret.h"
+#include "worker/facts/fact_list.h"
+
+static const char *const beginnings[] = {
+    "XLA_", "LIBTPU_", "TPU_", "PJRT_", "PT_XLA_", "PTXLA_", "JAX_", "MEGASCALE_", "CLOUD_TPU_", "TF_CPP_", "GRPC_",
+    "DIST_SERVICE_", "CUDA_", "NVIDIA_", "NCCL_",
+};
+static const char *const names[] = {
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "ALLOW_MULTIPLE_LIBTPU_LOAD", "MASTER_ADDR", "MASTER_PORT",
+};
+
+static bool is_proxy (struct text name)
+{
+    static const char end[] = "_proxy";
+    size_t len = sizeof end - 1;
+    return name.len > len && !strncasecmp (name.ptr + name.len - len, end, len);
+}
+
+bool variable_counts (struct text name)
+{
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (text_starts (name, beginnings[i]))
+            return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (text_is (name, names[i]))
+            return true;
+    return is_proxy (name);
+}
+
+struct text variable_shown (struct arena *arena, struct text value)
+{
+    return fact_line (arena, secret_cut (arena, value));
+}

@@ -1,0 +1,241 @@
+/* kit.c - see kit.h. */
+#include "worker/files/kit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+
+/* ---- which files ---- */
+
+static void add (struct kit_list *list, const char *name, const struct file_ref *file)
+{
+    if (file->path.len)
+        list->items[list->n++] = (struct kit_file) { text_of (name), *file };
+}
+
+void kit_list_of (const struct msg_run *run, struct kit_list *out)
+{
+    const struct rung *rung = &run->rung;
+    out->n = 0;
+    if (rung->kind == PROGRAM_CANARY && rung->files.n == 0)
+        add (out, "program.py", &rung->program);
+    for (uint32_t i = 0; rung->kind == PROGRAM_CANARY && i < rung->files.n && i < KIT_FILES_MAX; i++)
+        out->items[out->n++] = rung->files.items[i];
+    if (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "restore")) {
+        add (out, "pins.txt", &run->pins.file);
+        add (out, "setup.sh", &run->pins.setup);
+    }
+}
+
+static int check_list (const struct kit_list *list, struct err *err)
+{
+    struct digest digest;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct kit_file *file = &list->items[i];
+        if (!kit_name_is_good (file->name) || !digest_parse (file->file.sha256, &digest))
+            return err_set (err, ERR_PARSE, "file %u of this rung has no name that a host may use, or no sha256",
+                            i + 1);
+        for (uint32_t k = 0; k < i; k++)
+            if (text_equal (list->items[k].name, file->name))
+                return err_set (err, ERR_PARSE, "two files of this rung are called %.*s", TEXT_ARG (file->name));
+    }
+    return 0;
+}
+
+/* ---- one file ---- */
+
+struct text kit_path (struct text folder, const struct kit_file *file, struct arena *arena)
+{
+    if (!folder.len)
+        return file->file.path;
+    return text_format (arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (file->name));
+}
+
+/* By its size first: what stands at the plan's path may be anything, and reading it take for ever. Links and pipes are
+ * refused by digest_of_file. */
+static bool holds (struct text at, struct text sha256)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    struct digest is, wanted;
+    if (!text_to_c (at, path, sizeof path) || !digest_parse (sha256, &wanted) || lstat (path, &status) < 0
+        || status.st_size > KIT_FILE_MAX_BYTES)
+        return false;
+    return digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, &wanted);
+}
+
+static bool all_hold (const struct kit_list *list, struct text folder, struct arena *arena)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (!holds (kit_path (folder, &list->items[i], arena), list->items[i].file.sha256))
+            return false;
+    return true;
+}
+
+/* ---- the store ---- */
+
+static int write_all (int fd, struct text bytes, const char *path, struct err *err)
+{
+    for (size_t done = 0; done < bytes.len;) {
+        ssize_t n = write (fd, bytes.ptr + done, bytes.len - done);
+        if (n < 0 && errno != EINTR)
+            return err_errno (err, ERR_IO, "%s cannot be written", path);
+        done += n > 0 ? (size_t) n : 0;
+    }
+    return 0;
+}
+
+/* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
+static int write_file (const char *path, struct text bytes, struct err *err)
+{
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "%s cannot be made", path);
+    int rc = write_all (fd, bytes, path, err);
+    if (close (fd) < 0 && rc == 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be closed", path);
+    return rc;
+}
+
+static struct text stored (const char *directory, struct text sha256, struct arena *arena)
+{
+    return text_format (arena, "%s/files/%.*s", directory, TEXT_ARG (sha256));
+}
+
+static int replace_file (const char *path, const char *beside, struct text bytes, struct err *err)
+{
+    if (unlink (beside) < 0 && errno != ENOENT)
+        return err_errno (err, ERR_IO, "%s, which is left of an earlier worker, cannot be removed", beside);
+    if (write_file (beside, bytes, err) < 0)
+        return -1;
+    return rename (beside, path) < 0 ? err_errno (err, ERR_IO, "%s cannot be put in its place", path) : 0;
+}
+
+int kit_keep (const char *directory, struct text sha256, struct text bytes, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct digest digest;
+    int rc = -1;
+    if (!digest_parse (sha256, &digest)) {
+        err_set (err, ERR_PARSE, "a fetched file has no sha256");
+    } else if (folder_make (text_format (&arena, "%s/files", directory).ptr, 0700, err) == 0) {
+        struct text path = stored (directory, sha256, &arena);
+        rc = replace_file (path.ptr, text_format (&arena, "%s.new", path.ptr).ptr, bytes, err);
+    }
+    arena_release (&arena);
+    return rc;
+}
+
+/* The bytes themselves are looked at: a file may change between two looks at it. */
+static bool read_if_it_holds (struct text at, const struct digest *wanted, struct buf *out)
+{
+    char path[PATH_MAX];
+    if (!text_to_c (at, path, sizeof path) || file_read (path, out, NULL) < 0)
+        return false;
+    struct digest is = digest_of (out->ptr, out->len);
+    return digest_equal (&is, wanted);
+}
+
+bool kit_read (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out)
+{
+    struct digest wanted;
+    return digest_parse (file->sha256, &wanted)
+           && (read_if_it_holds (file->path, &wanted, out)
+               || read_if_it_holds (stored (directory, file->sha256, arena), &wanted, out));
+}
+
+static bool is_listed (const struct kit *kit, struct text sha256)
+{
+    for (uint32_t i = 0; i < kit->missing.n; i++)
+        if (text_equal (kit->missing.items[i], sha256))
+            return true;
+    return false;
+}
+
+static void find_missing (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out)
+{
+    out->missing.items = arena_array (arena, list->n, sizeof *out->missing.items);
+    for (uint32_t i = 0; i < list->n; i++) {
+        struct text sha256 = list->items[i].file.sha256;
+        if (!is_listed (out, sha256) && !holds (stored (directory, sha256, arena), sha256))
+            out->missing.items[out->missing.n++] = text_copy (arena, sha256);
+    }
+}
+
+/* ---- the kit ---- */
+
+static int make_folder_of (struct text path, struct arena *arena, struct err *err)
+{
+    struct text folder = text_copy (arena, path);
+    *strrchr ((char *) folder.ptr, '/') = 0;
+    return folder_make (folder.ptr, 0700, err);
+}
+
+static int copy_one (const struct kit_file *file, struct text from, struct text to, struct arena *arena,
+                     struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    int rc = make_folder_of (to, arena, err);
+    if (rc == 0)
+        rc = file_read (from.ptr, &bytes, err);
+    if (rc == 0)
+        rc = write_file (to.ptr, buf_as_text (&bytes), err);
+    buf_release (&bytes);
+    return rc < 0 ? err_prefix (err, "file %.*s of this rung", TEXT_ARG (file->name)) : 0;
+}
+
+static int copy_all (const struct kit_list *list, const char *directory, struct text to, struct arena *arena,
+                     struct err *err)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct kit_file *file = &list->items[i];
+        struct text from = stored (directory, file->file.sha256, arena);
+        if (copy_one (file, from, kit_path (to, file, arena), arena, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Beside its place first: a kit that is there is whole, or was changed since and is removed. */
+static int put_together (const struct kit_list *list, const char *directory, struct text folder, struct arena *arena,
+                         struct err *err)
+{
+    struct text beside = text_format (arena, "%.*s.new", TEXT_ARG (folder));
+    if (folder_remove (beside.ptr, err) < 0 || folder_remove (folder.ptr, err) < 0)
+        return -1;
+    if (folder_make (beside.ptr, 0700, err) < 0 || copy_all (list, directory, beside, arena, err) < 0)
+        return -1;
+    if (rename (beside.ptr, folder.ptr) < 0)
+        return err_errno (err, ERR_IO, "%s cannot be put in its place", folder.ptr);
+    if (!all_hold (list, folder, arena))
+        return err_set (err, ERR_DAMAGE, "%s changed while it was put together; is somebody else writing there?",
+                        folder.ptr);
+    return 0;
+}
+
+int kit_find (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out, struct err *err)
+{
+    struct kit found = { 0 };
+    char hex[DIGEST_HEX_BYTES];
+    if (check_list (list, err) < 0)
+        return -1;
+    if (!all_hold (list, (struct text) { 0 }, arena)) {
+        struct digest digest = kit_digest (list->items, list->n);
+        struct text folder = text_format (arena, "%s/kits/%s", directory, digest_hex (&digest, hex));
+        bool there = all_hold (list, folder, arena);
+        if (!there)
+            find_missing (list, directory, arena, &found);
+        if (!there && found.missing.n == 0 && put_together (list, directory, folder, arena, err) < 0)
+            return -1;
+        if (found.missing.n == 0)
+            found.folder = folder;
+    }
+    *out = found;
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* kit.h - the files that a program needs on this host.
+ *
+ * All of them are used where the plan has them when this host has the same there. Otherwise all come from the worker's
+ * own folder: <directory>/files/<sha256> holds what was fetched, <directory>/kits/<digest> is the kit put together of
+ * that, read-only, with the names it has in the plan. What is missing is named; nothing is fetched here. Everything is
+ * held against its sha256 each time. It waits for disks, so it is an errand's work; one at a time in a directory. */
+#ifndef SLICEUP_WORKER_FILES_KIT_H
+#define SLICEUP_WORKER_FILES_KIT_H
+
+#include "common/base/err.h"
+#include "common/model/kit.h"
+#include "common/model/msg.h"
+
+struct kit_list { struct kit_file items[KIT_FILES_MAX]; uint32_t n; };
+
+struct kit {
+    struct text folder;         /* empty: every file lies where the plan has it */
+    LIST_OF (struct text) missing; /* sha256 of files to be fetched first; then there is no kit yet */
+};
+
+/* What the program of a RUN needs. The items alias `run`. */
+void kit_list_of (const struct msg_run *run, struct kit_list *out);
+/* What it makes lives in `arena`. -1: the list asks for what no kit can be, or the disk says no. */
+int kit_find (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
+              struct err *err);
+/* Keeps bytes that were fetched; they are looked at again by kit_find. */
+int kit_keep (const char *directory, struct text sha256, struct text bytes, struct err *err);
+/* Reads one file into `out`, from where the plan has it or from what was fetched; false: this host has it in neither place,
+ * with this sha256. */
+bool kit_read (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out);
+/* Where one file of the list is, in a kit folder or, without one, in place. */
+struct text kit_path (struct text folder, const struct kit_file *file, struct arena *arena);
+
+#endif

@@ -1,0 +1,220 @@
+/* join.c - see join.h. */
+#include "worker/link/join.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/io/safe_path.h"
+
+enum { START_FIELD = 22, STAT_MAX_BYTES = 4096 }; /* proc(5): starttime */
+
+/* ---- the line ---- */
+
+static int take_text (const json_t *line, const char *member, char *out, size_t out_bytes, struct err *err)
+{
+    const json_t *value = json_object_get (line, member);
+    struct text text = { json_string_value (value), (uint32_t) json_string_length (value) };
+    if (!json_is_string (value) || !text.len || !text_to_c (text, out, out_bytes))
+        return err_set (err, ERR_PARSE, "launch line: %s: expected a text of 1 to %zu bytes", member, out_bytes - 1);
+    return 0;
+}
+
+static int take_port (const json_t *line, const char *member, uint16_t *port, struct err *err)
+{
+    const json_t *value = json_object_get (line, member);
+    json_int_t number = json_integer_value (value);
+    if (!json_is_integer (value) || number < 1 || number > UINT16_MAX)
+        return err_set (err, ERR_PARSE, "launch line: %s: expected a port, 1 to 65535", member);
+    *port = (uint16_t) number;
+    return 0;
+}
+
+/* Missing: false. */
+static int take_flag (const json_t *line, const char *member, bool *flag, struct err *err)
+{
+    const json_t *value = json_object_get (line, member);
+    if (value && !json_is_boolean (value))
+        return err_set (err, ERR_PARSE, "launch line: %s: expected true or false", member);
+    *flag = json_is_true (value);
+    return 0;
+}
+
+static int hex_value (char digit)
+{
+    const char *digits = "0123456789abcdef";
+    const char *at = digit ? strchr (digits, digit) : NULL;
+    return at ? (int) (at - digits) : -1;
+}
+
+static int parse_run (struct join *join, struct err *err)
+{
+    for (uint32_t i = 0; i < RUN_ID_BYTES; i++) {
+        int high = hex_value (join->run_hex[2 * i]), low = high < 0 ? -1 : hex_value (join->run_hex[2 * i + 1]);
+        if (low < 0)
+            return err_set (err, ERR_PARSE, "launch line: run: expected %d hexadecimal digits", 2 * RUN_ID_BYTES);
+        join->run_id[i] = (uint8_t) (16 * high + low);
+    }
+    return 0;
+}
+
+static int take_places (struct join *join, const json_t *line, struct err *err)
+{
+    if (take_text (line, "host", join->host, sizeof join->host, err) < 0)
+        return -1;
+    if (!host_name_valid (text_of (join->host)))
+        return err_set (err, ERR_PARSE, "launch line: host: not a host name");
+    if (take_text (line, "address", join->address, sizeof join->address, err) < 0)
+        return -1;
+    if (take_text (line, "directory", join->directory, sizeof join->directory, err) < 0)
+        return -1;
+    if (join->directory[0] != '/')
+        return err_set (err, ERR_PARSE, "launch line: directory: expected an absolute path");
+    if (take_flag (line, "tied", &join->tied, err) < 0)
+        return -1;
+    if (take_port (line, "control_port", &join->control_port, err) < 0)
+        return -1;
+    return take_port (line, "bulk_port", &join->bulk_port, err);
+}
+
+static int take_line (struct join *join, const json_t *line, struct err *err)
+{
+    if (json_integer_value (json_object_get (line, "protocol")) != 1)
+        return err_set (err, ERR_REFUSED, "launch line: protocol: this worker speaks 1");
+    if (take_text (line, "run", join->run_hex, sizeof join->run_hex, err) < 0 || parse_run (join, err) < 0)
+        return -1;
+    if (take_text (line, "key", join->hub_key, sizeof join->hub_key, err) < 0)
+        return -1;
+    if (strlen (join->hub_key) != LINK_KEY_BYTES - 1)
+        return err_set (err, ERR_PARSE, "launch line: key: expected %d characters", LINK_KEY_BYTES - 1);
+    return take_places (join, line, err);
+}
+
+int join_parse (struct join *join, struct text line, struct err *err)
+{
+    json_error_t why;
+    struct join parsed = { 0 };
+    json_t *json = json_loadb (line.len ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, &why);
+    int rc = json_is_object (json) ? take_line (&parsed, json, err)
+                                   : err_set (err, ERR_PARSE, "launch line: expected a JSON object");
+    json_decref (json);
+    if (rc == 0)
+        *join = parsed;
+    return rc;
+}
+
+/* ---- who this process is ---- */
+
+/* The name in parentheses may hold anything, so fields are counted from the last ')'. */
+static int read_pid_start (uint64_t *pid_start, struct err *err)
+{
+    struct buf stat;
+    buf_init (&stat, STAT_MAX_BYTES);
+    int rc = file_read ("/proc/self/stat", &stat, err);
+    char *at = rc == 0 ? strrchr (buf_c (&stat), ')') : NULL;
+    for (int field = 2; at && field < START_FIELD; field++)
+        at = strchr (at + 1, ' ');
+    if (at)
+        *pid_start = strtoull (at + 1, NULL, 10);
+    else if (rc == 0)
+        rc = err_set (err, ERR_PARSE, "/proc/self/stat has fewer fields than %d", START_FIELD);
+    buf_release (&stat);
+    return rc;
+}
+
+static int read_boot_id (char *out, size_t out_bytes, struct err *err)
+{
+    struct buf id;
+    buf_init (&id, out_bytes - 1);
+    int rc = file_read ("/proc/sys/kernel/random/boot_id", &id, err);
+    if (rc == 0)
+        snprintf (out, out_bytes, "%.*s", (int) strcspn (buf_c (&id), "\n"), buf_c (&id));
+    buf_release (&id);
+    return rc;
+}
+
+/* ---- the exchange ---- */
+
+/* One line of at most `out_bytes - 1` bytes, byte by byte: what follows it is not ours to take. */
+static int read_line (int fd, char *out, size_t out_bytes, const char *what, struct err *err)
+{
+    uint64_t until_ms = clock_boot_ms () + JOIN_WAIT_MS;
+    for (size_t len = 0; len < out_bytes - 1; len++) {
+        uint64_t now_ms = clock_boot_ms ();
+        struct pollfd entry = { .fd = fd, .events = POLLIN };
+        int ready = now_ms < until_ms ? poll (&entry, 1, (int) (until_ms - now_ms)) : 0;
+        if (ready == 0)
+            return err_set (err, ERR_STATE, "%s did not come within %d s", what, JOIN_WAIT_MS / 1000);
+        ssize_t got = ready < 0 ? -1 : read (fd, out + len, 1);
+        if (got < 0 && errno != EINTR)
+            return err_errno (err, ERR_IO, "reading %s", what);
+        if (got == 0)
+            return err_set (err, ERR_STATE, "standard input ended before %s", what);
+        if (got == 1 && out[len] == '\n') {
+            out[len] = 0;
+            return 0;
+        }
+        len -= got < 0; /* interrupted */
+    }
+    return err_set (err, ERR_LIMIT, "%s is longer than %zu bytes", what, out_bytes - 2);
+}
+
+static int answer (const struct join *join, int fd, const char *version, struct err *err)
+{
+    json_t *line = json_pack ("{s:i, s:s, s:I, s:I, s:s}", "sliceup-worker", 1, "key", join->keys.public_key,
+                              "pid", (json_int_t) join->pid, "pid_start", (json_int_t) join->pid_start,
+                              "version", version);
+    char *text = json_dumps (line, JSON_COMPACT);
+    json_decref (line);
+    int rc = text ? dprintf (fd, "%s\n", text) : -1;
+    free (text);
+    return rc < 0 ? err_errno (err, ERR_IO, "answering the launch line") : 0;
+}
+
+int join_know_self (struct join *join, struct err *err)
+{
+    join->pid = (uint64_t) getpid ();
+    if (read_pid_start (&join->pid_start, err) < 0)
+        return -1;
+    return read_boot_id (join->boot_id, sizeof join->boot_id, err);
+}
+
+int join_exchange (struct join *join, int in_fd, int out_fd, const char *version, struct err *err)
+{
+    char line[JOIN_LINE_MAX_BYTES], go[4];
+    if (read_line (in_fd, line, sizeof line, "the launch line", err) < 0 || join_parse (join, text_of (line), err) < 0)
+        return -1;
+    if (join_know_self (join, err) < 0)
+        return -1;
+    link_keys_make (&join->keys);
+    if (answer (join, out_fd, version, err) < 0 || read_line (in_fd, go, sizeof go, "GO", err) < 0)
+        return -1;
+    return strcmp (go, "GO") == 0 ? 0 : err_set (err, ERR_REFUSED, "expected GO on standard input");
+}
+
+/* ---- its place ---- */
+
+/* Not what leads there: a volume of a pod is open to all by its mode, and nobody but the pod sees it. */
+static int check_place (const char *directory, struct err *err)
+{
+    const struct safe_rule rule = { .what = "worker's directory", .instead = "name another one", .own = true };
+    struct stat st;
+    if (stat (".", &st) < 0)
+        return err_errno (err, ERR_IO, "looking at %s", directory);
+    return safe_path_check_end (directory, &st, &rule, err);
+}
+
+int join_enter (const char *directory, struct err *err)
+{
+    if (folder_make (directory, 0700, err) < 0)
+        return -1;
+    if (chdir (directory) < 0)
+        return err_errno (err, ERR_IO, "entering %s", directory);
+    return check_place (directory, err);
+}

@@ -1,0 +1,39 @@
+/* join.h - how a worker is told where it belongs: one JSON line each way over standard input and output, then "GO".
+ *
+ * Nothing secret is in argv or the environment, and the worker's own secret key never leaves this process. Every wait
+ * is bounded. Spec: docs/spec/protocol.md, "Launch". */
+#ifndef SLICEUP_WORKER_LINK_JOIN_H
+#define SLICEUP_WORKER_LINK_JOIN_H
+
+#include "common/io/link.h"
+#include "common/model/msg.h"
+
+enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024, JOIN_DIRECTORY = 0, JOIN_TICKET,
+       JOIN_TRUSTED_MAX };
+
+struct join {
+    uint8_t run_id[RUN_ID_BYTES];
+    char run_hex[2 * RUN_ID_BYTES + 1];
+    char host[HOST_NAME_MAX_BYTES + 1];
+    char address[NAME_MAX_BYTES + 1];       /* of the coordinator */
+    uint16_t control_port, bulk_port;
+    char hub_key[LINK_KEY_BYTES];
+    char directory[PATH_MAX_BYTES + 1];     /* of this worker, absolute */
+    /* Of a worker that joins by itself: the folder of all its runs, and its ticket. NULL: none. Borrowed. */
+    const char *trusted[JOIN_TRUSTED_MAX];
+    bool tied;                              /* it ends when its standard input does; else it outlives its starter */
+    struct link_keys keys;                  /* made here */
+    uint64_t pid, pid_start;                /* clock ticks since boot: tells a reused pid from this process */
+    char boot_id[40];
+};
+
+/* Reads the line from `in_fd`, answers on `out_fd`, waits for GO. */
+int join_exchange (struct join *join, int in_fd, int out_fd, const char *version, struct err *err);
+/* Fills in the process and the boot. */
+int join_know_self (struct join *join, struct err *err);
+/* Makes the worker's directory where it is missing, refuses one that somebody else may write to, and stands in it. */
+int join_enter (const char *directory, struct err *err);
+/* The same line, parsed. */
+int join_parse (struct join *join, struct text line, struct err *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* sender.h - this worker's messages on their way out: each gets its envelope, a number and the bytes on the wire.
+ *
+ * A message that cannot be sent is lost, and said again by whoever said it; only a HELLO that comes before the
+ * connection does is kept and tried again. Decides nothing and hears nothing. Borrows what it is given. Main thread
+ * only. */
+#ifndef SLICEUP_WORKER_LINK_SENDER_H
+#define SLICEUP_WORKER_LINK_SENDER_H
+
+#include "common/io/log.h"
+#include "worker/core/member.h"
+#include "worker/link/join.h"
+
+struct sender {
+    const struct join *join;
+    const struct log *log;
+    struct spoke *spoke;        /* set once, with the member, before anything is sent */
+    const struct member *member;
+    struct buf bytes;
+    struct buf hello;           /* one that could not be sent yet; empty: none */
+    uint64_t hello_at_ms, hello_wait_ms;
+    uint64_t session, seq;      /* seq counts within a session */
+};
+
+void sender_init (struct sender *sender, const struct join *join, const struct log *log);
+void sender_release (struct sender *sender);
+/* False: it is lost. */
+bool sender_send (struct sender *sender, enum link_channel channel, struct msg *msg);
+/* Over the control channel; a HELLO that is not sent is tried again by sender_turn. */
+void sender_say (struct sender *sender, struct msg *msg);
+void sender_turn (struct sender *sender, uint64_t now_ms);
+uint64_t sender_deadline_ms (const struct sender *sender);      /* UINT64_MAX: none */
+
+#endif

@@ -1,0 +1,140 @@
+/* containment.c - see containment.h. */
+#include "worker/process/containment.h"
+
+#include <assert.h>
+#include "common/base/mem.h"
+#include "worker/process/control_group.h"
+#include "worker/process/keeper.h"
+
+struct containment {
+    enum containment_level level;
+    struct keeper *keeper;              /* PID_NAMESPACE */
+    struct control_group *group;        /* CGROUP */
+};
+
+static const char *const names[] = { "none", "subreaper", "cgroup", "pid-namespace" };
+
+const char *containment_name (enum containment_level level)
+{
+    return names[level];
+}
+
+enum containment_level containment_level (const struct containment *containment)
+{
+    return containment ? containment->level : CONTAINMENT_SUBREAPER;
+}
+
+/* ---- choosing ---- */
+
+static bool try_pid_namespace (struct containment *containment, const struct log *log)
+{
+    struct err err = { 0 };
+    containment->keeper = keeper_open (&err);
+    if (!containment->keeper) {
+        log_say (log, "programs cannot have a pid namespace: %s", err.text);
+        return false;
+    }
+    return true;
+}
+
+static bool try_cgroup (struct containment *containment, const char *directory, const struct log *log)
+{
+    struct err err = { 0 };
+    containment->group = control_group_open (directory, &err);
+    if (!containment->group)
+        log_say (log, "programs cannot have a cgroup: %s", err.text);
+    return containment->group != NULL;
+}
+
+static void empty_last (const char *directory, const struct log *log)
+{
+    struct err err = { 0 };
+    int rc = control_group_empty_last (directory, &err);
+    if (rc < 0)
+        log_say (log, "what an earlier worker left running was not ended: %s", err.text);
+    else if (rc > 0)
+        log_say (log, "ended what an earlier worker of this directory had left in its cgroup");
+}
+
+struct containment *containment_choose (enum containment_level most, const char *directory, const struct log *log)
+{
+    struct containment *containment = mem_alloc (sizeof *containment);
+    empty_last (directory, log);
+    containment->level = CONTAINMENT_SUBREAPER;
+    if (most >= CONTAINMENT_PID_NAMESPACE && try_pid_namespace (containment, log))
+        containment->level = CONTAINMENT_PID_NAMESPACE;
+    else if (most >= CONTAINMENT_CGROUP && try_cgroup (containment, directory, log))
+        containment->level = CONTAINMENT_CGROUP;
+    log_say (log, "programs are kept together by: %s%s", names[containment->level],
+             containment->level == CONTAINMENT_SUBREAPER
+                 ? "; if this worker is killed with SIGKILL, what they had started may go on" : "");
+    return containment;
+}
+
+void containment_close (struct containment *containment)
+{
+    if (!containment)
+        return;
+    keeper_close (containment->keeper);
+    control_group_close (containment->group);
+    mem_free (containment);
+}
+
+/* ---- using it ---- */
+
+int containment_place (struct containment *containment, struct spawn_place *place, struct err *err)
+{
+    *place = spawn_place_here;
+    if (!containment || containment->level == CONTAINMENT_SUBREAPER)
+        return 0;
+    if (containment->level == CONTAINMENT_CGROUP) {
+        place->group_fd = control_group_procs_fd (containment->group);
+        return 0;
+    }
+    if (!containment->keeper || !keeper_lives (containment->keeper)) {
+        keeper_close (containment->keeper);
+        containment->keeper = keeper_open (err);
+        if (!containment->keeper)
+            return err_prefix (err, "the pid namespace for programs ended, and there is no new one");
+    }
+    *place = keeper_place (containment->keeper);
+    return 0;
+}
+
+bool containment_collects (const struct containment *containment)
+{
+    return containment && containment->keeper;
+}
+
+void containment_kill (struct containment *containment)
+{
+    if (containment && containment->keeper)
+        keeper_sweep (containment->keeper);
+    if (containment && containment->group)
+        control_group_kill (containment->group);
+}
+
+bool containment_empty (struct containment *containment, int wait_ms, uint32_t *strays)
+{
+    assert (containment_collects (containment));
+    return keeper_swept (containment->keeper, wait_ms, strays);
+}
+
+uint32_t containment_left (const struct containment *containment)
+{
+    return keeper_left (containment->keeper);
+}
+
+void containment_abandon (struct containment *containment)
+{
+    if (!containment_collects (containment))
+        return;
+    keeper_close (containment->keeper);
+    containment->keeper = NULL; /* the next program gets a new one */
+}
+
+void containment_mourn (struct containment *containment, pid_t pid)
+{
+    if (containment_collects (containment) && keeper_pid (containment->keeper) == pid)
+        keeper_mourn (containment->keeper);
+}

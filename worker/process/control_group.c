@@ -1,0 +1,264 @@
+/* control_group.c - see control_group.h. Files and their meaning: cgroups(7) and the kernel's cgroup-v2 text. */
+#include "worker/process/control_group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/base/mem.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/process/spawn.h"
+
+enum { FILE_MAX_BYTES = 1 << 20, NAME_DIGITS = 16, EMPTY_MAX_MS = 5000, AGAIN_MS = 5, TRIAL_MAX_MS = 5000 };
+#define NAME_START "sliceup-"
+enum { NAME_BYTES = sizeof NAME_START + NAME_DIGITS };
+
+struct control_group {
+    char path[PATH_MAX];        /* of the leaf */
+    char record[PATH_MAX];      /* the file that names it */
+    int procs_fd, kill_fd;
+};
+
+/* ---- finding the place ---- */
+
+/* The same for every worker of a directory, and for no other. */
+static void name_leaf (const char *directory, char name[NAME_BYTES])
+{
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (directory, strlen (directory));
+    snprintf (name, NAME_BYTES, NAME_START "%.*s", NAME_DIGITS, digest_hex (&digest, hex));
+}
+
+/* proc(5), mountinfo: "ID PARENT DEV ROOT POINT OPTIONS... - TYPE SOURCE OPTIONS"; blanks in POINT are "\040". */
+static int find_mount (char *out, size_t out_bytes, struct err *err)
+{
+    struct buf file;
+    buf_init (&file, FILE_MAX_BYTES);
+    int rc = file_read ("/proc/self/mountinfo", &file, err);
+    bool found = false;
+    char *rest = NULL;
+    for (char *line = rc == 0 ? strtok_r (buf_c (&file), "\n", &rest) : NULL; line && !found;
+         line = strtok_r (NULL, "\n", &rest)) {
+        char point[PATH_MAX];
+        if (strstr (line, " - cgroup2 ") && sscanf (line, "%*s %*s %*s %*s %4095s", point) == 1
+            && !strchr (point, '\\'))
+            found = snprintf (out, out_bytes, "%s", point) < (int) out_bytes;
+    }
+    buf_release (&file);
+    return rc == 0 && !found ? err_set (err, ERR_STATE, "no cgroup v2 is mounted here") : rc;
+}
+
+/* "0::/path" is the line of cgroup v2; "/.." begins the path of a group outside our own namespace. */
+static int find_own_group (char *out, size_t out_bytes, struct err *err)
+{
+    struct buf file;
+    buf_init (&file, FILE_MAX_BYTES);
+    int rc = file_read ("/proc/self/cgroup", &file, err);
+    const char *line = rc == 0 ? buf_c (&file) : NULL;
+    while (line && strncmp (line, "0::", 3) != 0) {
+        line = strchr (line, '\n');
+        line += line != NULL;
+    }
+    const char *path = line ? line + 3 : "";
+    int bytes = (int) strcspn (path, "\n");
+    if (rc == 0 && (path[0] != '/' || strncmp (path, "/..", 3) == 0 || bytes >= (int) out_bytes))
+        rc = err_set (err, ERR_STATE, "our own group of cgroup v2 is not in sight");
+    else if (rc == 0)
+        snprintf (out, out_bytes, "%.*s", bytes > 1 ? bytes : 0, path);
+    buf_release (&file);
+    return rc;
+}
+
+static int place_leaf (struct control_group *group, const char *directory, struct err *err)
+{
+    char mount[PATH_MAX / 2], own[PATH_MAX / 4], name[NAME_BYTES];
+    if (find_mount (mount, sizeof mount, err) < 0 || find_own_group (own, sizeof own, err) < 0)
+        return -1;
+    name_leaf (directory, name);
+    snprintf (group->path, sizeof group->path, "%s%s/%s", mount, own, name);
+    if (snprintf (group->record, sizeof group->record, "%s/worker.cgroup", directory) >= (int) sizeof group->record)
+        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+    return 0;
+}
+
+/* ---- emptying it ---- */
+
+static int open_in (const char *path, const char *name, struct err *err)
+{
+    int folder = open (path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return err_errno (err, ERR_IO, "opening %s", path);
+    struct statfs system;
+    int fd = -1;
+    if (fstatfs (folder, &system) < 0 || system.f_type != CGROUP2_SUPER_MAGIC)
+        err_set (err, ERR_REFUSED, "%s is not a control group", path);
+    else if ((fd = openat (folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+        err_errno (err, ERR_IO, "opening %s of %s", name, path);
+    close (folder);
+    return fd;
+}
+
+/* It takes a moment until the killed are gone, and as long it cannot be removed. */
+static int remove_leaf (const char *path, struct err *err)
+{
+    uint64_t until_ms = clock_boot_ms () + EMPTY_MAX_MS;
+    while (rmdir (path) < 0) {
+        if (errno == ENOENT)
+            return 0;
+        if (errno != EBUSY || clock_boot_ms () >= until_ms)
+            return err_errno (err, ERR_IO, "emptying and removing %s", path);
+        while (waitpid (-1, NULL, WNOHANG) > 0)
+            ; /* zombies of ours keep it busy */
+        (void) poll (NULL, 0, AGAIN_MS);
+    }
+    return 0;
+}
+
+static int empty (const char *path, struct err *err)
+{
+    struct stat st;
+    if (lstat (path, &st) < 0 && errno == ENOENT)
+        return 0;
+    int fd = open_in (path, "cgroup.kill", err);
+    if (fd < 0)
+        return -1;
+    int rc = write (fd, "1", 1) == 1 ? 0 : err_errno (err, ERR_IO, "killing what is in %s", path);
+    close (fd);
+    return rc < 0 ? -1 : remove_leaf (path, err);
+}
+
+/* Only a leaf of our own name is touched, wherever the file says it is. */
+static int check_record (const char *directory, struct buf *record, struct err *err)
+{
+    char name[NAME_BYTES];
+    name_leaf (directory, name);
+    const char *path = buf_c (record), *last = strrchr (path, '/');
+    if (path[0] != '/' || strstr (path, "/../") || !last || strcmp (last + 1, name) != 0)
+        return err_set (err, ERR_PARSE, "%s/worker.cgroup does not name a control group of ours; remove it", directory);
+    return 0;
+}
+
+int control_group_empty_last (const char *directory, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    struct buf record;
+    if (snprintf (path, sizeof path, "%s/worker.cgroup", directory) >= (int) sizeof path)
+        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+    if (lstat (path, &st) < 0 && errno == ENOENT)
+        return 0;
+    buf_init (&record, PATH_MAX - 1);
+    int rc = file_read (path, &record, err);
+    if (rc == 0)
+        rc = check_record (directory, &record, err);
+    if (rc == 0)
+        rc = empty (buf_c (&record), err);
+    if (rc == 0 && unlink (path) < 0)
+        rc = err_errno (err, ERR_IO, "removing %s", path);
+    buf_release (&record);
+    return rc < 0 ? -1 : 1;
+}
+
+/* ---- making it ---- */
+
+static _Noreturn void stand_in_it (int procs_fd, int told_fd)
+{
+    int code = write (procs_fd, "0", 1) == 1 ? 0 : errno;
+    if (write (told_fd, &code, sizeof code) != sizeof code || code)
+        _exit (1);
+    (void) poll (NULL, 0, TRIAL_MAX_MS); /* ended by cgroup.kill long before */
+    _exit (0);
+}
+
+static int try_it (const struct control_group *group, struct err *err)
+{
+    int told[2], code = EIO, status = 0;
+    if (pipe2 (told, O_CLOEXEC) < 0)
+        return err_errno (err, ERR_IO, "making a pipe");
+    pid_t pid = fork ();
+    if (pid == 0)
+        stand_in_it (group->procs_fd, told[1]);
+    close (told[1]);
+    ssize_t got = pid > 0 ? read (told[0], &code, sizeof code) : -1;
+    close (told[0]);
+    if (pid < 0)
+        return err_errno (err, ERR_IO, "starting a process to try it");
+    if (got == sizeof code && code == 0)
+        control_group_kill (group);
+    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    errno = code;
+    if (code)
+        return err_errno (err, ERR_IO, "entering %s", group->path);
+    bool killed = WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL;
+    return killed ? 0 : err_set (err, ERR_STATE, "cgroup.kill of %s does not kill", group->path);
+}
+
+static int make_leaf (struct control_group *group, struct err *err)
+{
+    if (empty (group->path, err) < 0) /* of a worker that died before it had written its file */
+        return -1;
+    /* First the name, then the leaf: one that exists is always known to the next worker. */
+    if (atomic_file_write (group->record, group->path, strlen (group->path), 0600, err) < 0)
+        return -1;
+    if (mkdir (group->path, 0755) < 0)
+        return err_errno (err, ERR_IO, "making %s", group->path);
+    group->procs_fd = open_in (group->path, "cgroup.procs", err);
+    if (group->procs_fd < 0)
+        return -1;
+    group->kill_fd = open_in (group->path, "cgroup.kill", err);
+    return group->kill_fd < 0 ? -1 : try_it (group, err);
+}
+
+struct control_group *control_group_open (const char *directory, struct err *err)
+{
+    struct control_group *group = mem_alloc (sizeof *group);
+    group->procs_fd = group->kill_fd = -1;
+    if (place_leaf (group, directory, err) == 0) {
+        if (make_leaf (group, err) == 0)
+            return group;
+        (void) rmdir (group->path); /* what is left of a failed attempt is empty; the next worker tries again */
+        (void) unlink (group->record);
+    }
+    control_group_close (group);
+    return NULL;
+}
+
+void control_group_kill (const struct control_group *group)
+{
+    /* Fails only for a group that was removed, and with it all that was in it. */
+    ssize_t written = pwrite (group->kill_fd, "1", 1, 0);
+    (void) written;
+}
+
+int control_group_procs_fd (const struct control_group *group)
+{
+    return group->procs_fd;
+}
+
+void control_group_close (struct control_group *group)
+{
+    if (!group)
+        return;
+    bool made = group->kill_fd >= 0;
+    if (made)
+        control_group_kill (group);
+    if (group->procs_fd >= 0)
+        close (group->procs_fd);
+    if (made)
+        close (group->kill_fd);
+    /* What cannot be removed now stands in the file for the next worker of this directory. */
+    if (made && remove_leaf (group->path, NULL) == 0)
+        (void) unlink (group->record);
+    mem_free (group);
+}

@@ -1,0 +1,311 @@
+/* exec.c - see exec.h. */
+#include "worker/process/exec.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+
+enum {
+    SWEEP_AGAIN_MS = 20,        /* killing takes effect in steps: each death hands us the next orphans */
+    SWEEP_AT_ONCE_MS = 5,       /* what an empty pid namespace answers within; longer would hold up the loop */
+    SWEEP_MAX_MS = 10 * 1000,   /* a process in uninterruptible sleep outlives SIGKILL; it must not hold us up */
+    CHILDREN_MAX = 4096,        /* looked at in one sweep */
+};
+
+enum stage { STAGE_RUNNING, STAGE_INTERRUPTED, STAGE_TERMINATED, STAGE_KILLED };
+
+struct exec {
+    pid_t pid;
+    enum stage stage;
+    bool main_ended, gone;
+    uint64_t stop_ms, next_stage_ms;
+    uint64_t sweep_at_ms, sweep_until_ms;
+    struct exec_end end;
+};
+
+/* As much a property of this process as being a subreaper is. */
+static struct containment *contained;
+
+void exec_contain (struct containment *containment)
+{
+    contained = containment;
+}
+
+enum containment_level exec_containment (void)
+{
+    return containment_level (contained);
+}
+
+int exec_adopt_orphans (struct err *err)
+{
+    if (prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return err_errno (err, ERR_IO, "becoming the reaper of orphaned processes");
+    return 0;
+}
+
+static struct exec *start (const struct spawn_order *order, const struct spawn_place *place, struct err *err)
+{
+    pid_t pid;
+    if (spawn_start (order, place, &pid, err) < 0)
+        return NULL;
+    struct exec *exec = mem_alloc (sizeof *exec);
+    exec->pid = pid;
+    exec->next_stage_ms = exec->sweep_at_ms = UINT64_MAX;
+    return exec;
+}
+
+struct exec *exec_start (const struct spawn_order *order, struct err *err)
+{
+    struct spawn_place place;
+    return containment_place (contained, &place, err) < 0 ? NULL : start (order, &place, err);
+}
+
+struct exec *exec_start_outside (const struct spawn_order *order, struct err *err)
+{
+    return start (order, &spawn_place_here, err);
+}
+
+/* ---- children of this process ---- */
+
+static uint32_t read_children (const char *task, pid_t *out, uint32_t max)
+{
+    char path[64];
+    if (snprintf (path, sizeof path, "/proc/self/task/%.16s/children", task) >= (int) sizeof path)
+        return 0;
+    FILE *file = fopen (path, "re");
+    if (!file)
+        return 0; /* the thread ended meanwhile */
+    uint32_t n = 0;
+    int pid;
+    while (n < max && fscanf (file, "%d", &pid) == 1)
+        out[n++] = pid;
+    fclose (file);
+    return n;
+}
+
+/* Orphans go to any thread of the subreaper, so every thread is asked (prctl(2), PR_SET_CHILD_SUBREAPER). */
+static uint32_t list_children (pid_t *out, uint32_t max)
+{
+    DIR *tasks = opendir ("/proc/self/task");
+    if (!tasks)
+        return 0;
+    uint32_t n = 0;
+    for (struct dirent *task = readdir (tasks); task; task = readdir (tasks)) {
+        if (task->d_name[0] != '.')
+            n += read_children (task->d_name, out + n, max - n);
+    }
+    closedir (tasks);
+    return n;
+}
+
+static void kill_children (void)
+{
+    pid_t *children = mem_array (CHILDREN_MAX, sizeof *children);
+    uint32_t n = list_children (children, CHILDREN_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        /* They are our children and not collected yet, so the numbers cannot have been given to anybody else. */
+        (void) kill (children[i], SIGKILL);
+    }
+    mem_free (children);
+}
+
+static uint32_t count_children (void)
+{
+    pid_t *children = mem_array (CHILDREN_MAX, sizeof *children);
+    uint32_t n = list_children (children, CHILDREN_MAX);
+    mem_free (children);
+    return n;
+}
+
+/* ---- signals ---- */
+
+/* The whole group; ESRCH only says that it is empty already. */
+static void signal_group (const struct exec *exec, int signal_number)
+{
+    (void) kill (-exec->pid, signal_number);
+}
+
+static void kill_hard (struct exec *exec)
+{
+    exec->stage = STAGE_KILLED;
+    exec->next_stage_ms = UINT64_MAX;
+    signal_group (exec, SIGKILL);
+}
+
+static void interrupt (struct exec *exec, uint64_t now_ms)
+{
+    exec->stage = STAGE_INTERRUPTED;
+    exec->next_stage_ms = now_ms + exec->stop_ms;
+    signal_group (exec, SIGINT);
+}
+
+static void terminate (struct exec *exec, uint64_t now_ms)
+{
+    exec->stage = STAGE_TERMINATED;
+    exec->next_stage_ms = now_ms + exec->stop_ms;
+    signal_group (exec, SIGTERM);
+    signal_group (exec, SIGCONT); /* a stopped task sees no SIGTERM (systemd.kill(5)) */
+}
+
+void exec_stop (struct exec *exec, bool hard, uint64_t stop_ms, uint64_t now_ms)
+{
+    if (exec->main_ended || exec->stage == STAGE_KILLED)
+        return;
+    exec->stop_ms = stop_ms;
+    if (hard)
+        kill_hard (exec);
+    else if (exec->stage == STAGE_RUNNING)
+        interrupt (exec, now_ms);
+}
+
+static void escalate (struct exec *exec, uint64_t now_ms)
+{
+    if (exec->main_ended || now_ms < exec->next_stage_ms)
+        return;
+    if (exec->stage == STAGE_INTERRUPTED)
+        terminate (exec, now_ms);
+    else
+        kill_hard (exec);
+}
+
+/* ---- the end ---- */
+
+static void note_main_end (struct exec *exec, int status, const struct rusage *usage, uint64_t now_ms)
+{
+    exec->main_ended = true;
+    exec->next_stage_ms = UINT64_MAX;
+    exec->end.status = status;
+    exec->end.peak_bytes = (uint64_t) usage->ru_maxrss * 1024; /* KiB: getrusage(2) */
+    exec->sweep_at_ms = now_ms;
+    exec->sweep_until_ms = now_ms + SWEEP_MAX_MS;
+}
+
+static void collect (struct exec *exec, pid_t pid, uint64_t now_ms)
+{
+    int status = 0;
+    struct rusage usage = { 0 };
+    /* While the program is an uncollected zombie its number cannot become the number of somebody else's group. */
+    if (pid == exec->pid && !containment_collects (contained))
+        signal_group (exec, SIGKILL);
+    pid_t got = wait4 (pid, &status, 0, &usage);
+    assert (got == pid);
+    containment_mourn (contained, pid);
+    if (pid == exec->pid)
+        note_main_end (exec, status, &usage, now_ms);
+    else if (exec->main_ended && WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL)
+        exec->end.strays++;
+}
+
+/* False: there is no child left. */
+static bool collect_children (struct exec *exec, uint64_t now_ms)
+{
+    for (;;) {
+        siginfo_t info = { 0 };
+        int answer = waitid (P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (answer < 0 && errno == EINTR)
+            continue;
+        if (answer < 0 || !info.si_pid)
+            return answer == 0;
+        collect (exec, info.si_pid, now_ms);
+    }
+}
+
+/* Nothing of it is left, as far as we can say: then `unkillable` is how many we had to leave. */
+static void finish (struct exec *exec, uint32_t unkillable)
+{
+    exec->end.unkillable = unkillable;
+    exec->gone = true;
+    exec->sweep_at_ms = UINT64_MAX;
+}
+
+/* Its orphans are our children. */
+static void sweep_children (struct exec *exec, uint64_t now_ms)
+{
+    containment_kill (contained);
+    kill_children ();
+    bool more = collect_children (exec, now_ms);
+    if (!more || now_ms >= exec->sweep_until_ms)
+        finish (exec, more ? count_children () : 0);
+}
+
+/* Its orphans are children of the namespace's first process. */
+static void sweep_namespace (struct exec *exec, uint64_t now_ms)
+{
+    bool first = exec->sweep_at_ms == now_ms && exec->sweep_until_ms == now_ms + SWEEP_MAX_MS;
+    containment_kill (contained);
+    if (containment_empty (contained, first ? SWEEP_AT_ONCE_MS : 0, &exec->end.strays)) {
+        finish (exec, 0);
+    } else if (now_ms >= exec->sweep_until_ms) {
+        finish (exec, containment_left (contained));
+        containment_abandon (contained);
+    }
+}
+
+static void sweep (struct exec *exec, uint64_t now_ms)
+{
+    if (!exec->main_ended)
+        return;
+    if (containment_collects (contained))
+        sweep_namespace (exec, now_ms);
+    else
+        sweep_children (exec, now_ms);
+    if (!exec->gone)
+        exec->sweep_at_ms = now_ms + SWEEP_AGAIN_MS;
+}
+
+void exec_turn (struct exec *exec, uint64_t now_ms)
+{
+    if (exec->gone)
+        return;
+    collect_children (exec, now_ms);
+    escalate (exec, now_ms);
+    sweep (exec, now_ms);
+}
+
+uint64_t exec_deadline_ms (const struct exec *exec)
+{
+    return exec->main_ended ? exec->sweep_at_ms : exec->next_stage_ms;
+}
+
+bool exec_main_ended (const struct exec *exec)
+{
+    return exec->main_ended;
+}
+
+bool exec_gone (const struct exec *exec, struct exec_end *end)
+{
+    if (exec->gone && end)
+        *end = exec->end;
+    return exec->gone;
+}
+
+pid_t exec_pid (const struct exec *exec)
+{
+    return exec->pid;
+}
+
+void exec_destroy (struct exec *exec)
+{
+    if (!exec)
+        return;
+    if (!exec->main_ended)
+        signal_group (exec, SIGKILL);
+    if (!exec->gone && containment_collects (contained)) {
+        containment_abandon (contained); /* an answer to this sweep would be taken for one to the next */
+    } else if (!exec->gone) {
+        containment_kill (contained);
+        if (exec->main_ended)
+            kill_children ();
+    }
+    mem_free (exec);
+}

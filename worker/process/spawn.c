@@ -1,0 +1,243 @@
+/* spawn.c - see spawn.h. A new process uses the memory of this one, which waits, until it executes its program, as by
+ * vfork(2): copying it, twice for a namespace, took longer than all else. So only async-signal-safe calls are made
+ * there, with all signals blocked, and what it writes is for this process to read. */
+#include "worker/process/spawn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "worker/image/self.h"
+
+/* Descriptors are first moved out of the way of their destinations. */
+enum { PARKED_FD_MIN = 16, SIGNALS_N = 64, STACK_BYTES = 64 * 1024,
+       SHARED = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD };
+/* A process that executes another program returns from none of its functions: marked frames would stay marked. */
+#define NEW_PROCESS __attribute__ ((no_sanitize_address))
+
+enum step { STEP_NONE = 0, STEP_NAMESPACES, STEP_ROOT, STEP_PROCESS, STEP_GROUP, STEP_SESSION,
+            STEP_DESCRIPTORS, STEP_LIMITS, STEP_DIRECTORY, STEP_EXEC };
+static const char *const step_names[] = { "nothing", "entering its namespaces",
+                                          "entering its root directory", "making its process",
+                                          "entering its control group", "making a session", "arranging descriptors",
+                                          "setting limits", "entering its directory", "executing it" };
+
+struct start {
+    const struct spawn_order *order;
+    const struct spawn_place *place;
+    pid_t parent;
+    pid_t pid, between;         /* the program's process, and the one that makes it in a namespace; 0: never made */
+    enum step failed;
+    int code;                   /* errno of that step */
+    _Alignas (16) char stack[STACK_BYTES], stack_between[STACK_BYTES];
+};
+
+const struct spawn_place spawn_place_here = { .namespaces_fd = -1, .root_fd = -1, .group_fd = -1 };
+
+/* ---- the new process ---- */
+
+static NEW_PROCESS int enter_group (const struct spawn_place *place)
+{
+    return place->group_fd < 0 || write (place->group_fd, "0", 1) == 1 ? 0 : -1; /* "0": whoever writes (cgroups(7)) */
+}
+
+static NEW_PROCESS int enter_session (pid_t parent)
+{
+    if (setsid () < 0 || prctl (PR_SET_PDEATHSIG, SIGKILL) < 0)
+        return -1;
+    if (getppid () != parent) /* it died before the signal was asked for */
+        _exit (127);
+    for (int signal_number = 1; signal_number <= SIGNALS_N; signal_number++) {
+        /* Fails for SIGKILL, SIGSTOP and those glibc keeps; they have their default anyway. */
+        (void) signal (signal_number, SIG_DFL);
+    }
+    sigset_t none;
+    sigemptyset (&none);
+    return sigprocmask (SIG_SETMASK, &none, NULL);
+}
+
+static NEW_PROCESS int park (int fd)
+{
+    return fcntl (fd, F_DUPFD_CLOEXEC, PARKED_FD_MIN);
+}
+
+static NEW_PROCESS int close_others (unsigned from, bool again)
+{
+    int first, n;
+    if (!again || !self_image (&first, &n))
+        return close_range (from, ~0U, 0);
+    self_keep ();
+    return close_range (from, (unsigned) first - 1, 0) < 0 ? -1 : close_range ((unsigned) (first + n), ~0U, 0);
+}
+
+static NEW_PROCESS int arrange_descriptors (const struct spawn_order *order)
+{
+    int null_fd = park (open ("/dev/null", O_RDONLY | O_CLOEXEC));
+    int output_fd = park (order->output_fd), channel_fd = order->channel_fd < 0 ? -1 : park (order->channel_fd);
+    int report_fd = order->report_fd > 0 ? park (order->report_fd) : 0;
+    if (null_fd < 0 || output_fd < 0 || (channel_fd < 0 && order->channel_fd >= 0) || report_fd < 0)
+        return -1;
+    if (dup2 (null_fd, 0) < 0 || dup2 (output_fd, 1) < 0 || dup2 (output_fd, 2) < 0)
+        return -1;
+    if (channel_fd >= 0 && dup2 (channel_fd, SPAWN_CHANNEL_FD) < 0)
+        return -1;
+    if (channel_fd < 0 && close (SPAWN_CHANNEL_FD) < 0 && errno != EBADF)
+        return -1;
+    if (report_fd > 0 && dup2 (report_fd, SPAWN_REPORT_FD) < 0)
+        return -1;
+    return close_others (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, order->again);
+}
+
+static NEW_PROCESS int set_limits (void)
+{
+    const struct rlimit no_core = { 0, 0 };
+    umask (022);
+    if (setrlimit (RLIMIT_CORE, &no_core) < 0)
+        return -1;
+    return prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static NEW_PROCESS enum step become (const struct start *start)
+{
+    const struct spawn_order *order = start->order;
+    if (enter_group (start->place) < 0)
+        return STEP_GROUP;
+    if (enter_session (start->parent) < 0)
+        return STEP_SESSION;
+    if (!order)
+        _exit (0); /* spawn_try */
+    if (arrange_descriptors (order) < 0)
+        return STEP_DESCRIPTORS;
+    if (set_limits () < 0)
+        return STEP_LIMITS;
+    if (chdir (order->directory) < 0)
+        return STEP_DIRECTORY;
+    execve (order->program, order->argv, order->envp);
+    return STEP_EXEC;
+}
+
+static NEW_PROCESS _Noreturn void fail (struct start *start, enum step step)
+{
+    start->code = errno;
+    start->failed = step;
+    _exit (126);
+}
+
+static NEW_PROCESS int run_program (void *argument)
+{
+    fail (argument, become (argument));
+}
+
+/* Entering a mount namespace leaves a chroot (setns(2)). The right to enter one again was needed for that already. */
+static NEW_PROCESS int enter_root (int root_fd)
+{
+    return root_fd < 0 || (fchdir (root_fd) == 0 && chroot (".") == 0) ? 0 : -1;
+}
+
+/* A process cannot change its own pid namespace, only that of its children; so this one enters and makes the program's,
+ * which CLONE_PARENT gives to our parent as if it had forked it itself (pid_namespaces(7), clone(2)). */
+static NEW_PROCESS int run_between (void *argument)
+{
+    struct start *start = argument;
+    if (setns (start->place->namespaces_fd, start->place->namespaces) < 0)
+        fail (start, STEP_NAMESPACES);
+    if (enter_root (start->place->root_fd) < 0)
+        fail (start, STEP_ROOT);
+    start->parent = 0; /* as a parent outside the namespace is seen from within */
+    if (clone (run_program, start->stack + STACK_BYTES, SHARED | CLONE_PARENT, start, &start->pid) < 0)
+        fail (start, STEP_PROCESS);
+    _exit (0);
+}
+
+/* ---- this process ---- */
+
+static int collect (pid_t pid)
+{
+    int status = 0;
+    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* Killed by somebody, it did not wait until the program's process had left our memory. */
+static void collect_between (struct start *start)
+{
+    if (!WIFSIGNALED (collect (start->between)) || start->pid == 0)
+        return;
+    (void) kill (start->pid, SIGKILL);
+    (void) collect (start->pid);
+    start->pid = 0;
+}
+
+static int refuse (const struct start *start, struct err *err)
+{
+    const char *program = start->order ? start->order->program : "a process";
+    if (start->failed == STEP_NONE)
+        return err_set (err, ERR_IO, "starting %s failed: its process was killed before it could begin", program);
+    errno = start->code;
+    if (start->failed == STEP_DIRECTORY)
+        return err_errno (err, ERR_IO, "starting %s failed at entering %s", program, start->order->directory);
+    return err_errno (err, ERR_IO, "starting %s failed at %s", program, step_names[start->failed]);
+}
+
+/* Both come back when the program was executed, or will not be. */
+static pid_t make_process (struct start *start)
+{
+    if (start->place->namespaces_fd < 0)
+        return clone (run_program, start->stack + STACK_BYTES, SHARED, start, &start->pid);
+    return clone (run_between, start->stack_between + STACK_BYTES, SHARED, start, &start->between);
+}
+
+static int launch (struct start *start, struct err *err)
+{
+    sigset_t all, before;
+    sigfillset (&all);
+    if (sigprocmask (SIG_SETMASK, &all, &before) < 0)
+        return err_errno (err, ERR_IO, "blocking signals to start a program");
+    int rc = make_process (start) < 0 ? err_errno (err, ERR_IO, "starting a process") : 0;
+    if (rc == 0 && start->between)
+        collect_between (start);
+    int restored = sigprocmask (SIG_SETMASK, &before, NULL);
+    assert (restored == 0);
+    return rc;
+}
+
+static int start_in (const struct spawn_order *order, const struct spawn_place *place, pid_t *pid, struct err *err)
+{
+    struct start start; /* not the stacks: they need no first value */
+    start.order = order;
+    start.place = place;
+    start.parent = getpid ();
+    start.pid = start.between = 0;
+    start.failed = STEP_NONE;
+    if (launch (&start, err) < 0)
+        return -1;
+    if (start.pid > 0 && start.failed == STEP_NONE) {
+        *pid = start.pid;
+        return 0;
+    }
+    if (start.pid > 0)
+        (void) collect (start.pid);
+    return refuse (&start, err);
+}
+
+int spawn_start (const struct spawn_order *order, const struct spawn_place *place, pid_t *pid, struct err *err)
+{
+    assert (order);
+    return start_in (order, place, pid, err);
+}
+
+int spawn_try (const struct spawn_place *place, struct err *err)
+{
+    pid_t pid;
+    if (start_in (NULL, place, &pid, err) < 0)
+        return -1;
+    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process that was started to try it was killed");
+}

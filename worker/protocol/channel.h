@@ -1,0 +1,35 @@
+/* channel.h - the worker's end of the descriptor between it and a canary: JSON lines both ways (docs/spec/canary.md).
+ *
+ * Reading is bounded a line, writing by a queue; nothing here blocks and nothing a canary says is fatal. What lines
+ * mean is the affair of evidence.h. Not thread-safe.
+ *
+ *   channel_open -> give channel_take_peer () to the program -> channel_send (the attempt line) ->
+ *   channel_read / channel_write as the descriptor asks -> channel_close */
+#ifndef SLICEUP_WORKER_PROTOCOL_CHANNEL_H
+#define SLICEUP_WORKER_PROTOCOL_CHANNEL_H
+
+#include "worker/protocol/evidence.h"
+
+/* An attempt line holds the arguments of a rung, which came in one message and grow when they become JSON. */
+enum { CHANNEL_QUEUE_BYTES = 512 * 1024 };
+
+/* Called for each saying, in order, from channel_read. */
+typedef void channel_fn (void *owner, const struct saying *saying);
+
+struct channel;
+struct channel *channel_open (struct evidence *evidence, channel_fn *fn, void *owner, struct err *err);
+void channel_close (struct channel *channel);           /* NULL is fine */
+int channel_fd (const struct channel *channel);
+int channel_take_peer (struct channel *channel);        /* the program's end; the caller closes it */
+/* `line` without its newline. False: the program does not read, the queue is full or the other end is closed. */
+bool channel_send (struct channel *channel, struct text line);
+bool channel_send_go (struct channel *channel, struct text gate, struct text value);
+bool channel_send_stop (struct channel *channel, struct text reason);
+bool channel_wants_write (const struct channel *channel);
+void channel_write (struct channel *channel);
+/* The program is being ended: that a line of it stays half is not its doing. */
+void channel_cut_short (struct channel *channel);
+/* False: the other end is closed, or broken; there will be nothing more. */
+bool channel_read (struct channel *channel);
+
+#endif

@@ -1,0 +1,202 @@
+/* evidence_names.c - what a program says by name: versions, variables, facts, counters. The later word wins; a line is
+ * taken whole or not at all, since one that breaks a rule is no evidence. */
+#include "worker/protocol/evidence_state.h"
+
+#include <string.h>
+
+/* What taking a line would change. */
+struct tally { uint32_t added; size_t cost_bytes, freed_bytes; };
+
+static size_t cost_of (size_t name_bytes, size_t value_bytes)
+{
+    return JSON_ITEM_COST_BYTES + 2 * JSON_FIELD_COST_BYTES + name_bytes + value_bytes;
+}
+
+static int check_name (const char *name, struct err *err)
+{
+    size_t bytes = strlen (name);
+    if (bytes == 0 || bytes > NAME_MAX_BYTES)
+        return err_set (err, ERR_LIMIT, "%.100s: a name of %zu bytes, expected 1 to %d", name, bytes, NAME_MAX_BYTES);
+    return 0;
+}
+
+static int afford (struct evidence *evidence, size_t offset, const struct tally *tally, struct err *err)
+{
+    const struct any_list *list = (const struct any_list *) ((const char *) &evidence->result + offset);
+    const struct field *field = evidence_field (offset);
+    if (list->n + tally->added > field->max)
+        return err_set (err, ERR_LIMIT, "more than %u %s", (unsigned) field->max, field->name);
+    return evidence_pay (evidence, tally->cost_bytes, tally->freed_bytes, err);
+}
+
+/* ---- texts ---- */
+
+static var_list *vars_at (struct evidence *evidence, size_t offset)
+{
+    return (var_list *) ((char *) &evidence->result + offset);
+}
+
+static struct var *find_var (const var_list *list, struct text name)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (text_equal (list->items[i].name, name))
+            return &list->items[i];
+    }
+    return NULL;
+}
+
+static struct text shown_value (const json_t *value)
+{
+    struct text whole = { json_string_value (value), (uint32_t) json_string_length (value) };
+    return text_clip (whole, TEXT_MAX_BYTES);
+}
+
+static int weigh_var (const var_list *list, const char *name, const json_t *value, struct tally *tally, struct err *err)
+{
+    if (!json_is_string (value))
+        return err_set (err, ERR_PARSE, "%.100s: expected a text", name);
+    if (check_name (name, err) < 0)
+        return -1;
+    const struct var *known = find_var (list, text_of (name));
+    tally->added += !known;
+    tally->cost_bytes += cost_of (strlen (name), shown_value (value).len);
+    tally->freed_bytes += known ? cost_of (known->name.len, known->value.len) : 0;
+    return 0;
+}
+
+static void put_var (struct evidence *evidence, size_t offset, const char *name, const json_t *value)
+{
+    struct text shown = shown_value (value);
+    struct var *known = find_var (vars_at (evidence, offset), text_of (name));
+    if (known && text_equal (known->value, shown))
+        return;
+    struct var *var = known ? known : evidence_room (evidence, offset, NULL);
+    if (!known) {
+        var->name = text_copy (&evidence->arena, text_of (name));
+        vars_at (evidence, offset)->n++;
+    }
+    var->value = text_copy (&evidence->arena, shown);
+}
+
+static int take_vars (struct evidence *evidence, const json_t *line, const char *member, size_t offset, struct err *err)
+{
+    json_t *items = json_object_get (line, member), *value;
+    struct tally tally = { 0 };
+    const char *name;
+    if (!json_is_object (items))
+        return err_set (err, ERR_PARSE, "%s: expected an object", member);
+    json_object_foreach (items, name, value) {
+        if (weigh_var (vars_at (evidence, offset), name, value, &tally, err) < 0)
+            return -1;
+    }
+    if (afford (evidence, offset, &tally, err) < 0)
+        return -1;
+    json_object_foreach (items, name, value)
+        put_var (evidence, offset, name, value);
+    return 0;
+}
+
+int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+{
+    (void) saying;
+    return take_vars (evidence, line, "items", offsetof (struct result, bundle), err);
+}
+
+int evidence_take_policy (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+{
+    (void) saying;
+    return take_vars (evidence, line, "observed", offsetof (struct result, policy), err);
+}
+
+int evidence_take_fact (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+{
+    const size_t offset = offsetof (struct result, facts);
+    const json_t *name = json_object_get (line, "name"), *value = json_object_get (line, "value");
+    struct tally tally = { 0 };
+    (void) saying;
+    if (!json_is_string (name))
+        return err_set (err, ERR_PARSE, "name: expected a text");
+    if (weigh_var (vars_at (evidence, offset), json_string_value (name), value, &tally, err) < 0)
+        return -1;
+    if (afford (evidence, offset, &tally, err) < 0)
+        return -1;
+    put_var (evidence, offset, json_string_value (name), value);
+    return 0;
+}
+
+/* ---- counters ---- */
+
+static const size_t counters_offset = offsetof (struct result, counters);
+
+static struct number *find_counter (struct evidence *evidence, struct text name)
+{
+    for (uint32_t i = 0; i < evidence->result.counters.n; i++) {
+        if (text_equal (evidence->result.counters.items[i].name, name))
+            return &evidence->result.counters.items[i];
+    }
+    return NULL;
+}
+
+static int weigh_counter (struct evidence *evidence, const char *name, const json_t *value, struct tally *tally,
+                          struct err *err)
+{
+    if (!json_is_integer (value) || json_integer_value (value) < 0)
+        return err_set (err, ERR_PARSE, "%.100s: expected a whole number from 0", name);
+    if (check_name (name, err) < 0)
+        return -1;
+    bool known = find_counter (evidence, text_of (name));
+    tally->added += !known;
+    tally->cost_bytes += known ? 0 : cost_of (strlen (name), 0);
+    return 0;
+}
+
+static void put_counter (struct evidence *evidence, const char *name, uint64_t value)
+{
+    struct number *known = find_counter (evidence, text_of (name));
+    struct number *counter = known ? known : evidence_room (evidence, counters_offset, NULL);
+    if (!known) {
+        counter->name = text_copy (&evidence->arena, text_of (name));
+        evidence->result.counters.n++;
+    }
+    counter->value = value;
+}
+
+/* "Anything ran" is what executions say. */
+static int check_order (const struct evidence *evidence, const json_t *values, struct err *err)
+{
+    if (json_integer_value (json_object_get (values, "executions")) == 0)
+        return 0;
+    if (evidence_lacks_backend (evidence))
+        return err_set (err, ERR_REFUSED, "executions before backend was said");
+    if (evidence_lacks_program_gate (evidence) && json_integer_value (json_object_get (values, "compile_requests")) > 0)
+        return err_set (err, ERR_REFUSED, "executions of a program of the slice that did not pass the gate program");
+    return 0;
+}
+
+int evidence_take_counters (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+{
+    json_t *values = json_object_get (line, "values"), *value;
+    struct tally tally = { 0 };
+    const char *name;
+    (void) saying;
+    if (!json_is_object (values))
+        return err_set (err, ERR_PARSE, "values: expected an object");
+    json_object_foreach (values, name, value) {
+        if (weigh_counter (evidence, name, value, &tally, err) < 0)
+            return -1;
+    }
+    if (check_order (evidence, values, err) < 0 || afford (evidence, counters_offset, &tally, err) < 0)
+        return -1;
+    json_object_foreach (values, name, value)
+        put_counter (evidence, name, (uint64_t) json_integer_value (value));
+    return 0;
+}
+
+int evidence_count (struct evidence *evidence, const char *name, uint64_t value, struct err *err)
+{
+    struct tally tally = { .added = !find_counter (evidence, text_of (name)), .cost_bytes = cost_of (strlen (name), 0) };
+    if (tally.added && afford (evidence, counters_offset, &tally, err) < 0)
+        return -1;
+    put_counter (evidence, name, value);
+    return 0;
+}

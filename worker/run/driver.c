@@ -1,0 +1,393 @@
+/* driver.c - see driver.h. */
+#include "worker/run/driver.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "common/io/clock.h"
+#include "common/io/loop.h"
+#include "common/wire/wire.h"
+#include "worker/core/member.h"
+#include "worker/attempt/attempt.h"
+#include "worker/sandbox/code_pages.h"
+#include "worker/process/containment.h"
+#include "worker/process/exec.h"
+#include "worker/attempt/kept.h"
+#include "worker/link/sender.h"
+
+enum {
+    BULK_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096, /* a piece of a file and its envelope, or a problem */
+    MESSAGES_A_ROUND = 64, ROUNDS_A_PASS = 8, /* then the program gets its turn */
+    LINGER_MS = 2000,           /* for BYE and the last result */
+};
+
+struct driver {
+    const struct join *join;
+    const struct log *log;
+    struct loop *loop;
+    struct spoke *spoke;
+    struct member *member;
+    struct member_outbox outbox;
+    struct attempt *attempt;
+    struct attempt_place place;
+    struct containment *containment;
+    struct sender sender;
+    struct arena decoded;
+    uint64_t unsent_bytes;      /* of log, of attempts that are over */
+    const char *told_to_end;    /* by whom; NULL: not told */
+    bool left;
+};
+
+static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0 };
+
+/* ---- messages out ---- */
+
+static void send_effect (struct driver *driver, const struct msg *planned)
+{
+    struct msg msg = *planned;
+    if (msg.kind == MSG_HEARTBEAT)
+        msg.of.heartbeat.dropped_bytes = driver->unsent_bytes + attempt_unsent_bytes (driver->attempt);
+    sender_say (&driver->sender, &msg);
+}
+
+static bool send_output (void *owner, const struct output_chunk *chunk)
+{
+    struct driver *driver = owner;
+    struct msg msg = { .kind = MSG_LOG };
+    if (!member_session (driver->member) || !driver->attempt)
+        return false;
+    msg.of.log = (struct msg_log) { .key = attempt_which (driver->attempt), .offset = chunk->offset,
+                                    .bytes = chunk->bytes, .dropped_bytes = chunk->unsent_bytes, .last = chunk->last };
+    return sender_send (&driver->sender, LINK_BULK, &msg);
+}
+
+static bool send_fetch (void *owner, const struct msg_fetch *ask)
+{
+    struct driver *driver = owner;
+    struct msg msg = { .kind = MSG_FETCH, .of.fetch = *ask };
+    return member_session (driver->member) && sender_send (&driver->sender, LINK_BULK, &msg);
+}
+
+/* ---- effects ---- */
+
+static void start_attempt (struct driver *driver, const struct msg_run *run)
+{
+    const struct limits *limits = member_limits (driver->member);
+    assert (!driver->attempt);
+    driver->place.stop_ms = limits->stop_ms;
+    driver->place.log_bytes = limits->log_bytes;
+    driver->place.device_wait_ms = limits->device_wait_ms;
+    driver->attempt = attempt_start (driver->loop, &driver->place, run, clock_boot_ms ());
+}
+
+static void keep_result (struct driver *driver, const struct result *result)
+{
+    struct err err = { 0 };
+    /* It is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
+    if (kept_save (driver->join->directory, result, &err) < 0)
+        log_say (driver->log, "a result was not kept on disk: %s", err.text);
+}
+
+static void forget_result (struct driver *driver, const struct attempt_key *key)
+{
+    struct err err = { 0 };
+    /* A file that stays is sent again by the next worker process, and acknowledged again. */
+    if (kept_forget (driver->join->directory, key, &err) < 0)
+        log_say (driver->log, "%s", err.text);
+}
+
+static void leave (struct driver *driver, struct text why)
+{
+    log_say (driver->log, "leaving: %.*s", TEXT_ARG (why));
+    driver->left = true;
+    loop_stop (driver->loop);
+}
+
+static void perform (struct driver *driver, const struct member_effect *effect)
+{
+    switch (effect->kind) {
+    case MEMBER_SEND:
+        send_effect (driver, effect->msg);
+        break;
+    case MEMBER_START:
+        start_attempt (driver, &effect->msg->of.run);
+        break;
+    case MEMBER_GO:
+        attempt_go (driver->attempt, effect->text, effect->value);
+        break;
+    case MEMBER_STOP:
+        attempt_stop (driver->attempt, effect->hard, effect->ending, effect->text, clock_boot_ms ());
+        break;
+    case MEMBER_KEEP:
+        keep_result (driver, effect->result);
+        break;
+    case MEMBER_FORGET:
+        forget_result (driver, &effect->result->key);
+        break;
+    case MEMBER_EXIT:
+        leave (driver, effect->text);
+        break;
+    }
+}
+
+static void step (struct driver *driver, const struct member_input *in)
+{
+    member_outbox_clear (&driver->outbox);
+    member_step (driver->member, in, clock_boot_ms (), &driver->outbox);
+    for (uint32_t i = 0; i < driver->outbox.n; i++)
+        perform (driver, &driver->outbox.items[i]);
+}
+
+/* ---- inputs ---- */
+
+static bool read_frame (struct driver *driver, struct text bytes, struct msg *msg)
+{
+    struct err err = { 0 };
+    arena_reset (&driver->decoded);
+    if (wire_get_msg (bytes, msg, &driver->decoded, &err) == 0)
+        return true;
+    log_say (driver->log, "a message was refused: %s", err.text);
+    return false;
+}
+
+/* Keys of tickets outlive runs (launcher join): the coordinator has another run now, and this one is over. */
+static bool is_of_another_run (const struct driver *driver, const struct msg *msg)
+{
+    struct text ours = { (const char *) driver->join->run_id, RUN_ID_BYTES };
+    return msg->kind == MSG_REHELLO && !text_equal (msg->run_id, ours);
+}
+
+static void take_frame (struct driver *driver, struct text bytes)
+{
+    struct msg msg = { 0 };
+    if (!read_frame (driver, bytes, &msg))
+        return;
+    if (is_of_another_run (driver, &msg))
+        step (driver, &(struct member_input) { .kind = MEMBER_LEAVE,
+                                               .text = TEXT_LIT ("the coordinator has another run now") });
+    else
+        step (driver, &(struct member_input) { .kind = MEMBER_MSG, .msg = &msg });
+    if (msg.kind == MSG_WELCOME) /* joining is over, and waiting begins */
+        code_pages_let_go ();
+}
+
+/* Only files come here: the member keeps its count of what the coordinator says for the other socket. */
+static void take_bulk_frame (struct driver *driver, struct text bytes)
+{
+    struct msg msg = { 0 };
+    struct text run_id = { (const char *) driver->join->run_id, RUN_ID_BYTES };
+    if (!read_frame (driver, bytes, &msg) || msg.kind != MSG_CHUNK || !text_equal (msg.run_id, run_id)
+        || msg.epoch < member_epoch (driver->member) || !driver->attempt)
+        return;
+    attempt_chunk (driver->attempt, &msg.of.chunk, clock_boot_ms ());
+}
+
+/* How many there were. The descriptors are edge-triggered: they are asked at every pass, to the end. */
+static uint32_t take_frames (struct driver *driver)
+{
+    struct text bytes;
+    uint32_t n = 0;
+    while (n < MESSAGES_A_ROUND && !driver->left && spoke_receive (driver->spoke, LINK_CONTROL, &bytes)) {
+        take_frame (driver, bytes);
+        n++;
+    }
+    for (uint32_t bulk_n = 0; bulk_n < MESSAGES_A_ROUND && spoke_receive (driver->spoke, LINK_BULK, &bytes); bulk_n++) {
+        take_bulk_frame (driver, bytes);
+        n++;
+    }
+    return n + spoke_frames_left (driver->spoke, LINK_CONTROL) + spoke_frames_left (driver->spoke, LINK_BULK);
+}
+
+/* It is let go first: the member may start the next one at once. */
+static void take_end (struct driver *driver, const struct result *result)
+{
+    struct attempt *over = driver->attempt;
+    driver->attempt = NULL;
+    driver->unsent_bytes += attempt_unsent_bytes (over);
+    step (driver, &(struct member_input) { .kind = MEMBER_ENDED, .result = result });
+    attempt_destroy (over);
+}
+
+static void take_event (struct driver *driver, const struct attempt_event *event)
+{
+    struct member_input in = { .text = event->name, .gate_mode = event->mode, .gate_value = event->value };
+    if (event->kind == ATTEMPT_EVENT_ENDED) {
+        take_end (driver, event->result);
+        return;
+    }
+    in.kind = event->kind == ATTEMPT_EVENT_GATE ? MEMBER_GATE : MEMBER_PHASE;
+    step (driver, &in);
+}
+
+static uint32_t take_events (struct driver *driver)
+{
+    struct attempt_event event;
+    uint32_t n = 0;
+    for (; driver->attempt && !driver->left && attempt_next (driver->attempt, &event); n++)
+        take_event (driver, &event);
+    return n;
+}
+
+static void take_told (struct driver *driver)
+{
+    if (!driver->told_to_end)
+        return;
+    struct text why = text_of (driver->told_to_end);
+    driver->told_to_end = NULL;
+    step (driver, &(struct member_input) { .kind = MEMBER_LEAVE, .text = why });
+}
+
+static uint64_t next_deadline_ms (const struct driver *driver)
+{
+    uint64_t member_ms = member_deadline_ms (driver->member);
+    uint64_t attempt_ms = driver->attempt ? attempt_deadline_ms (driver->attempt) : UINT64_MAX;
+    uint64_t next_ms = member_ms < attempt_ms ? member_ms : attempt_ms;
+    uint64_t hello_ms = sender_deadline_ms (&driver->sender);
+    return hello_ms < next_ms ? hello_ms : next_ms;
+}
+
+static void pass (void *owner)
+{
+    struct driver *driver = owner;
+    /* Before the attempt and the sockets: a worker that slept past its lease kills first, then seals and hears. */
+    if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
+        step (driver, &(struct member_input) { .kind = MEMBER_TICK });
+    take_told (driver);
+    if (driver->attempt)
+        attempt_turn (driver->attempt, clock_boot_ms ());
+    sender_turn (&driver->sender, clock_boot_ms ());
+    /* Each may cause the other, and sending uses up the edge of a socket: until both have nothing more. */
+    bool more = true;
+    for (uint32_t i = 0; more && i < ROUNDS_A_PASS; i++)
+        more = take_frames (driver) + take_events (driver) > 0;
+    loop_deadline (driver->loop, more ? 0 : next_deadline_ms (driver));
+}
+
+static void on_signal (void *owner, int signal_number, int64_t pid)
+{
+    struct driver *driver = owner;
+    (void) pid;
+    if (signal_number == SIGTERM)
+        driver->told_to_end = "told to end by SIGTERM";
+    else if (signal_number == SIGINT)
+        driver->told_to_end = "told to end by SIGINT";
+    else if (signal_number == SIGHUP)
+        driver->told_to_end = "told to end by SIGHUP";
+}
+
+/* Nothing more is said there after GO: only its end means something. */
+static void on_starter (void *owner, int fd, uint32_t events)
+{
+    struct driver *driver = owner;
+    char ignored[256];
+    (void) events;
+    ssize_t got = read (fd, ignored, sizeof ignored);
+    if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)))
+        return;
+    loop_forget (driver->loop, fd);
+    driver->told_to_end = "the connection that started this worker was closed";
+}
+
+/* What there is to do is done at the end of the pass; the event only has to end the wait. */
+static void on_frame (void *owner, int fd, uint32_t events)
+{
+    (void) owner;
+    (void) fd;
+    (void) events;
+}
+
+/* ---- life ---- */
+
+static void recall (void *owner, const struct result *result)
+{
+    struct driver *driver = owner;
+    member_recall (driver->member, result);
+}
+
+static int open_spoke (struct driver *driver, struct err *err)
+{
+    const struct join *join = driver->join;
+    struct spoke_options options = { .address = join->address, .control_port = join->control_port,
+                                     .bulk_port = join->bulk_port, .hub_public_key = join->hub_key,
+                                     .keys = &join->keys, .control_bytes_max = MSG_MAX_BYTES,
+                                     .bulk_bytes_max = BULK_MAX_BYTES };
+    driver->spoke = spoke_open (&options, err);
+    if (!driver->spoke)
+        return -1;
+    driver->sender.spoke = driver->spoke;
+    for (enum link_channel channel = LINK_CONTROL; channel < LINK_CHANNELS; channel++) {
+        if (loop_watch (driver->loop, spoke_fd (driver->spoke, channel), EPOLLIN, on_frame, driver, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Before the sockets: they have threads, and what is forked here should inherit little. */
+static int contain_programs (struct driver *driver, struct err *err)
+{
+    if (exec_adopt_orphans (err) < 0)
+        return -1;
+    driver->containment = containment_choose (CONTAINMENT_PID_NAMESPACE, driver->join->directory, driver->log);
+    exec_contain (driver->containment);
+    return 0;
+}
+
+static int open_all (struct driver *driver, const char *version, struct err *err)
+{
+    const struct join *join = driver->join;
+    struct text run_id = { (const char *) join->run_id, RUN_ID_BYTES };
+    struct err damage = { 0 };
+    driver->loop = loop_open (err);
+    if (!driver->loop || loop_signals (driver->loop, signals, on_signal, driver, err) < 0)
+        return -1;
+    if (contain_programs (driver, err) < 0)
+        return -1;
+    if (join->tied && loop_watch (driver->loop, STDIN_FILENO, EPOLLIN, on_starter, driver, err) < 0)
+        return err_prefix (err, "standard input of a tied worker has to be a pipe or a socket");
+    if (open_spoke (driver, err) < 0)
+        return -1;
+    driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,
+                                    text_of (join->boot_id));
+    driver->sender.member = driver->member;
+    if (kept_recall (join->directory, recall, driver, &damage) < 0)
+        log_say (driver->log, "a kept result was put aside: %s", damage.text);
+    driver->place = (struct attempt_place) { .host = text_of (join->host), .run_hex = text_of (join->run_hex),
+                                             .directory = join->directory, .output = send_output, .fetch = send_fetch,
+                                             .owner = driver };
+    memcpy (driver->place.trusted, join->trusted, sizeof join->trusted);
+    loop_each_pass (driver->loop, pass, driver);
+    return 0;
+}
+
+static void close_all (struct driver *driver)
+{
+    attempt_destroy (driver->attempt);
+    exec_contain (NULL);
+    containment_close (driver->containment);
+    member_destroy (driver->member);
+    if (driver->spoke) {
+        for (enum link_channel channel = LINK_CONTROL; channel < LINK_CHANNELS; channel++)
+            loop_forget (driver->loop, spoke_fd (driver->spoke, channel));
+        spoke_close (driver->spoke, LINGER_MS);
+    }
+    loop_close (driver->loop);
+    arena_release (&driver->decoded);
+    sender_release (&driver->sender);
+    member_outbox_release (&driver->outbox);
+}
+
+int driver_run (const struct join *join, const char *version, const struct log *log, struct err *err)
+{
+    struct driver driver = { .join = join, .log = log };
+    sender_init (&driver.sender, join, log);
+    member_outbox_init (&driver.outbox);
+    signal (SIGPIPE, SIG_IGN);
+    int rc = open_all (&driver, version, err);
+    if (rc == 0)
+        rc = loop_run (driver.loop, err);
+    close_all (&driver);
+    return rc;
+}

@@ -1,0 +1,14 @@
+/* driver.h - the worker's shell around its mind: one loop, one spoke, one member, at most one attempt.
+ *
+ * It performs what the member decides, in order, and tells it what happened. Nothing in the loop waits for anything
+ * else: what may take long is a process of its own. Runs until the member says that the worker is to end. */
+#ifndef SLICEUP_WORKER_RUN_DRIVER_H
+#define SLICEUP_WORKER_RUN_DRIVER_H
+
+#include "common/io/log.h"
+#include "worker/link/join.h"
+
+/* From the main thread, before any other was started. 0: it ended as it was told to. */
+int driver_run (const struct join *join, const char *version, const struct log *log, struct err *err);
+
+#endif

@@ -1,0 +1,121 @@
+/* main.c - sliceup-worker: joins a run, or does one of the worker's own jobs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "common/io/capacity.h"
+#include "common/io/exhausted.h"
+#include "common/io/standard_fds.h"
+#include "worker/sandbox/confine.h"
+#include "worker/run/driver.h"
+#include "worker/attempt/errand.h"
+#include "worker/facts/facts.h"
+#include "worker/builtin/preflight.h"
+#include "worker/builtin/probe.h"
+#include "worker/environment/restore.h"
+#include "worker/link/seat.h"
+#include "worker/builtin/survey.h"
+#include "worker/run/volunteer.h"
+#include "worker/image/self.h"
+
+static const char help[] =
+    "usage: sliceup-worker COMMAND\n"
+    "\n"
+    "One worker stands on each host of a run. The coordinator starts it; people rarely do.\n"
+    "\n"
+    "  join           take the launch line from standard input, answer, wait for GO, and work\n"
+    "                 or, by itself: --ticket FILE [--directory DIR] [--wait DURATION] [--stay]\n"
+    "  facts          tell what this host is, as JSON lines\n"
+    "  preflight      tell whether this host has what a worker needs: [--directory DIR] [--python PYTHON]\n"
+    "                 [--json | --brief]\n"
+    "  restore        build or check the Python environment of a pin file: --pins FILE --env-dir DIR --python PYTHON\n"
+    "  cache          tell whether a shared compile cache can be used here, and what protects it: --root DIR\n"
+    "                 [--least LEVEL]\n"
+    "  probe          tell whether a PJRT plugin works here, step by step, without Python: --plugin PATH\n"
+    "  errand         started by the worker itself, for what takes long\n"
+    "  confine        started by the worker itself: takes the rights to write a cache away, and becomes a program\n"
+    "\n"
+    "  --help         this text\n"
+    "  --version      the version of this build\n"
+    "\n"
+    "Exit status: 0 done; 1 it ran and something did not hold; 2 usage; 3 it could not run.\n";
+
+/* The launcher's pipes must not be held, but for the one whose end means the end of a tied worker; and what is printed
+ * from now on belongs to the host. */
+static int detach (const char *directory, bool tied, struct err *err)
+{
+    char path[PATH_MAX];
+    if (snprintf (path, sizeof path, "%s/worker.log", directory) >= (int) sizeof path)
+        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+    int null_fd = open ("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd < 0)
+        return err_errno (err, ERR_IO, "opening /dev/null");
+    int log_fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = log_fd < 0 ? err_errno (err, ERR_IO, "opening %s", path) : 0;
+    if (rc == 0 && ((!tied && dup2 (null_fd, 0) < 0) || dup2 (null_fd, 1) < 0 || dup2 (log_fd, 2) < 0))
+        rc = err_errno (err, ERR_IO, "redirecting standard input and output");
+    if (log_fd > 2)
+        close (log_fd);
+    if (null_fd > 2)
+        close (null_fd);
+    return rc;
+}
+
+static int join_and_work (struct join *join, const struct log *log, struct err *err)
+{
+    /* Its connections, programs and their pipes; libzmq's threads. Before anybody waits for it. */
+    static const struct capacity needs = { .descriptors = 48, .threads = 2, .bytes = 16 * 1024 * 1024 };
+    if (capacity_check ("a worker", &needs, err) < 0)
+        return -1;
+    if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
+        return -1;
+    if (join_enter (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
+        return -1;
+    if (seat_take (join->directory, err) < 0)
+        return -1;
+    return driver_run (join, SLICEUP_VERSION, log, err);
+}
+
+static int join_main (int argc, char **argv)
+{
+    if (argc != 1)
+        return volunteer_main (argc, argv, SLICEUP_VERSION);
+    struct join join = { 0 };
+    struct err err = { 0 };
+    struct log log = { .to = stderr, .program = "sliceup-worker" };
+    int rc = join_and_work (&join, &log, &err);
+    if (rc < 0)
+        log_say (&log, "%s", err.text);
+    explicit_bzero (&join.keys, sizeof join.keys);
+    return rc < 0 ? 3 : 0;
+}
+
+static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
+    { "join", join_main }, { "facts", facts_main }, { "preflight", preflight_main },
+    { "restore", restore_main }, { "errand", errand_main }, { "confine", confine_main },
+    { "cache", survey_main }, { "probe", probe_main },
+};
+
+int main (int argc, char **argv)
+{
+    standard_fds_keep ();
+    exhausted_tell ("sliceup-worker");
+    json_set_alloc_funcs (mem_alloc, mem_free);
+    self_begin (argv[0]);
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp (word, "--help") == 0)
+        return fputs (help, stdout) < 0;
+    if (strcmp (word, "--version") == 0)
+        return puts ("sliceup-worker " SLICEUP_VERSION) < 0;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp (word, commands[i].name) == 0)
+            return commands[i].run (argc - 1, argv + 1);
+    }
+    fprintf (stderr, "sliceup-worker: %s%s; see sliceup-worker --help\n",
+             *word ? "unknown command " : "a command is needed", word);
+    return 2;
+}

@@ -1,0 +1,252 @@
+#include "worker/sandbox/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/path.h"
+#include "common/io/atomic_file.h"
+#include "worker/sandbox/confine_deputy.h"
+#include "worker/sandbox/confine_own.h"
+#include "worker/sandbox/confine_report.h"
+#include "worker/sandbox/confine_sandbox.h"
+#include "worker/sandbox/confine_ways.h"
+#include "worker/sandbox/confine_yard.h"
+
+enum { EXIT_TOLD = 0, EXIT_LESS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
+
+struct stage {
+    struct confine_plan plan;
+    struct confine_site site;
+    struct confine_sandbox sandbox;
+    struct arena arena;
+    struct deputy deputy;
+    struct confine_report report;
+    uint32_t open_ways;
+    struct text ways[WAYS_N];
+};
+
+/* ---- trying ---- */
+
+static bool has_witness (const char *folder, struct arena *arena)
+{
+    struct stat at;
+    const char *path = text_format (arena, "%s/" WITNESS_NAME, folder).ptr;
+    return lstat (path, &at) == 0 && S_ISREG (at.st_mode);
+}
+
+static uint32_t try_in (struct stage *stage, const char *folder)
+{
+    const struct confine_site *site = &stage->site;
+    struct ways_target target = { .folder = folder, .witness = has_witness (folder, &stage->arena),
+                                  .own_mounts = stage->sandbox.own_mounts };
+    target.mounts[0] = site->root;
+    if (stage->sandbox.own_mounts && site->place && !stage->plan.overlay && !site->own)
+        target.mounts[1] = text_format (&stage->arena, "%s/generation", site->place).ptr;
+    if (!target.witness && path_is_below (folder, site->bundle) && strcmp (folder, site->bundle) != 0)
+        confine_sandbox_note (&stage->sandbox, &stage->arena, "ways to write a file were not tried",
+                              text_format (&stage->arena, "there is no " WITNESS_NAME " in %.300s", folder).ptr);
+    return ways_try (&target);
+}
+
+/* Where nothing is refused but by manners, other hosts would see our traces in what they audit: then it is tried in a
+ * folder like a generation. */
+static uint32_t try_in_yard (struct stage *stage)
+{
+    struct confine_yard yard;
+    if (confine_yard_make (stage->site.bundle, &yard, NULL) < 0)
+        return try_in (stage, stage->site.own ? stage->site.bundle : stage->site.generation);
+    uint32_t open_ways = try_in (stage, yard.path);
+    struct err err = { 0 };
+    if (confine_yard_remove (&yard, &err) < 0)
+        confine_sandbox_note (&stage->sandbox, &stage->arena, "something is left", err.text);
+    return open_ways;
+}
+
+/* A writer must not be able to make another generation, nor to change the one that it began with. */
+static uint32_t try_in_cache (struct stage *stage)
+{
+    const struct confine_site *site = &stage->site;
+    bool below = site->generation && path_is_below (site->generation, site->root);
+    if (site->own)
+        return try_in (stage, site->bundle) | (site->base ? try_in (stage, site->base) : 0);
+    return try_in (stage, below ? site->generation : site->bundle);
+}
+
+static uint32_t try_own (struct stage *stage, bool moves)
+{
+    const char *where;
+    uint32_t open_ways = own_ways_try (&stage->site.places, stage->site.place, moves, &where);
+    if (where)
+        confine_sandbox_note (&stage->sandbox, &stage->arena, "programs can change what sliceup itself uses", where);
+    return open_ways;
+}
+
+static void try_ways (struct stage *stage)
+{
+    bool manners = stage->sandbox.levels == UINT32_C (1) << ENFORCEMENT_COOPERATIVE;
+    stage->open_ways = manners ? try_in_yard (stage) : try_in_cache (stage);
+    stage->open_ways |= try_own (stage, !manners);
+    stage->open_ways |= deputy_ways_try (&stage->deputy);
+    stage->open_ways |= ways_lock_catalogue (stage->site.root) ? WAY_BIT (WAY_CATALOGUE_LOCK) : 0;
+    deputy_close (&stage->deputy);
+}
+
+static bool own_is_writable (const struct stage *stage)
+{
+    char path[PATH_MAX_BYTES + 32];
+    snprintf (path, sizeof path, "%s/.tried-%d", stage->site.own, (int) getpid ());
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close (fd);
+    return fd >= 0 && unlink (path) == 0;
+}
+
+/* ---- the report ---- */
+
+static void list_ways (struct stage *stage)
+{
+    uint32_t n = 0;
+    for (int way = 0; way < WAYS_N; way++)
+        if (stage->open_ways & WAY_BIT (way))
+            stage->ways[n++] = text_of (way_name ((enum way) way));
+    stage->report.view.open_ways.items = stage->ways;
+    stage->report.view.open_ways.n = n;
+}
+
+static void add_list (struct buf *out, const char *lead, const struct text *items, uint32_t n, const char *between)
+{
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf (out, "%s%.*s", i ? between : lead, TEXT_ARG (items[i]));
+}
+
+static void refuse (struct stage *stage, enum layer layer, const char *sentence)
+{
+    stage->report.ready = false;
+    stage->report.layer = layer;
+    stage->report.problem = text_clip (text_copy (&stage->arena, text_of (sentence)), SENTENCE_MAX_BYTES);
+}
+
+static void refuse_level (struct stage *stage)
+{
+    const struct confine_report *report = &stage->report;
+    struct buf why;
+    buf_init (&why, 4 * SENTENCE_MAX_BYTES);
+    buf_printf (&why, "on this host the cache can only be protected at level %s, and cache.enforcement asks for %s",
+                names_of (&enforcement_names, report->view.level), names_of (&enforcement_names, stage->plan.least));
+    if (report->reached != report->view.level)
+        buf_printf (&why, "; %s was set up", names_of (&enforcement_names, report->reached));
+    add_list (&why, "; ways to write that stayed open: ", report->view.open_ways.items, report->view.open_ways.n, ", ");
+    add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");
+    refuse (stage, LAYER_CACHE, buf_c (&why));
+    buf_release (&why);
+}
+
+static void judge (struct stage *stage)
+{
+    struct confine_report *report = &stage->report;
+    report->reached = ways_level (stage->sandbox.levels, 0);
+    report->view.level = ways_level (stage->sandbox.levels, stage->open_ways);
+    report->view.mount = text_of (stage->site.mount);
+    list_ways (stage);
+    report->notes.items = stage->sandbox.notes;
+    report->notes.n = stage->sandbox.notes_n;
+    report->ready = true;
+    if (report->view.level < stage->plan.least)
+        refuse_level (stage);
+    else if (stage->site.own && !own_is_writable (stage))
+        refuse (stage, LAYER_CACHE, text_format (&stage->arena, "its own generation %s cannot be written: %s",
+                                                 stage->site.own, strerror (errno)).ptr);
+    else if (stage->plan.overlay && !stage->sandbox.own_mounts)
+        refuse (stage, LAYER_CACHE, text_format (&stage->arena, "cache.overlay needs a mount namespace, which is not "
+                                                 "possible here: %.*s", TEXT_ARG (stage->sandbox.notes[0])).ptr);
+}
+
+static void print (const struct confine_report *report)
+{
+    printf ("level %s\nreached %s\nmount %.*s\n", names_of (&enforcement_names, report->view.level),
+            names_of (&enforcement_names, report->reached), TEXT_ARG (report->view.mount));
+    for (uint32_t i = 0; i < report->view.open_ways.n; i++)
+        printf ("open %.*s\n", TEXT_ARG (report->view.open_ways.items[i]));
+    for (uint32_t i = 0; i < report->notes.n; i++)
+        printf ("note %.*s\n", TEXT_ARG (report->notes.items[i]));
+    if (!report->ready)
+        printf ("problem %.*s\n", TEXT_ARG (report->problem));
+}
+
+static int tell (const struct stage *stage, struct err *err)
+{
+    if (stage->plan.report_fd >= 0)
+        return confine_report_tell (stage->plan.report_fd, &stage->report, err);
+    print (&stage->report);
+    return fflush (stdout) ? err_errno (err, ERR_IO, "printing what was found") : 0;
+}
+
+/* ---- the stage ---- */
+
+static int prepare (struct stage *stage, int argc, char **argv, struct err *err)
+{
+    if (confine_plan_read (argc, argv, &stage->plan, err) < 0)
+        return EXIT_USAGE;
+    /* The program must never have it. */
+    if (stage->plan.report_fd >= 0 && fcntl (stage->plan.report_fd, F_SETFD, FD_CLOEXEC) < 0) {
+        err_errno (err, ERR_USAGE, "--report %d", stage->plan.report_fd);
+        stage->plan.report_fd = -1;
+        return EXIT_USAGE;
+    }
+    /* Who has no part in the cache may come before anybody made it, and must not be the one who does. */
+    if (stage->plan.role == CACHE_ROLE_NONE && folder_make (stage->plan.root, 0755, err) < 0)
+        return EXIT_COULD_NOT;
+    return confine_site_find (&stage->plan, &stage->arena, &stage->site, err) < 0 ? EXIT_COULD_NOT : EXIT_TOLD;
+}
+
+static void enter (struct stage *stage)
+{
+    struct confine_measures measures = confine_measures_of (&stage->plan);
+    deputy_open (&stage->deputy, stage->site.scratch);
+    confine_sandbox_enter (&stage->plan, &stage->site, &measures, &stage->arena, &stage->sandbox);
+    try_ways (stage);
+    judge (stage);
+}
+
+/* Only comes back when it failed. */
+static void become (struct stage *stage)
+{
+    confine_plan_free_environment (environ);
+    execve (stage->plan.program[0], stage->plan.program + 1, environ);
+    refuse (stage, LAYER_PROGRAM, text_format (&stage->arena, "executing %.300s failed: %s", stage->plan.program[0],
+                                               strerror (errno)).ptr);
+}
+
+static int run (struct stage *stage, int argc, char **argv, struct err *err)
+{
+    int status = prepare (stage, argc, argv, err);
+    if (status == EXIT_TOLD)
+        enter (stage);
+    else
+        refuse (stage, LAYER_CACHE, err->text);
+    if (status == EXIT_USAGE && stage->plan.report_fd < 0)
+        return status;
+    if (tell (stage, err) < 0)
+        return EXIT_COULD_NOT;
+    if (!stage->report.ready)
+        return status ? status : EXIT_LESS;
+    if (!stage->plan.program)
+        return EXIT_TOLD;
+    become (stage);
+    return tell (stage, err) < 0 ? EXIT_COULD_NOT : EXIT_LESS;
+}
+
+int confine_main (int argc, char **argv)
+{
+    static struct stage stage; /* large, and there is one */
+    struct err err = { 0 };
+    int status = run (&stage, argc, argv, &err);
+    if (status == EXIT_USAGE || status == EXIT_COULD_NOT)
+        fprintf (stderr, "sliceup-worker: confine: %s\n", err.text);
+    /* Not exit: what runs at the end of a sanitized process needs rights that were given up. */
+    fflush (stdout);
+    _exit (status);
+}

@@ -1,0 +1,387 @@
+#include "worker/sandbox/confine_mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "common/base/path.h"
+#include "common/io/atomic_file.h"
+#include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_device.h"
+#include "worker/sandbox/confine_layer.h"
+#include "worker/sandbox/mount_table.h"
+
+enum { MADE_MAX = 2 * PLACES_CLOSED_MAX + PLACES_OPEN_MAX + CONFINE_DEVICES_MAX + 16 };
+
+/* What was mounted or changed, to be taken back when a later step fails. */
+struct mounts {
+    const struct confine_site *site;
+    struct arena arena;
+    const char *made[MADE_MAX];
+    uint32_t n;
+    struct mount_table table;   /* once the open places are mounts of their own */
+    uint32_t closed_n;          /* of its mounts: looked at, and made read-only where they were not */
+};
+
+static int note_mount (struct mounts *mounts, const char *point, struct err *err)
+{
+    if (mounts->n == MADE_MAX) {
+        (void) umount2 (point, MNT_DETACH);
+        return err_set (err, ERR_LIMIT, "more than %d mounts would be needed", MADE_MAX);
+    }
+    mounts->made[mounts->n++] = point;
+    return 0;
+}
+
+/* ---- one mount ---- */
+
+/* Linux before 5.12, which knows no mount_setattr(2): only the mount itself. In a user namespace flags that were set
+ * outside have to be given again (mount_namespaces(7)). */
+static int set_access_plainly (const char *path, bool writable)
+{
+    struct statvfs at;
+    if (statvfs (path, &at) < 0)
+        return -1;
+    unsigned long flags = MS_REMOUNT | MS_BIND | (writable ? 0 : MS_RDONLY);
+    flags |= at.f_flag & ST_NOSUID ? MS_NOSUID : 0;
+    flags |= at.f_flag & ST_NODEV ? MS_NODEV : 0;
+    flags |= at.f_flag & ST_NOEXEC ? MS_NOEXEC : 0;
+    flags |= at.f_flag & ST_NOATIME ? MS_NOATIME : 0;
+    flags |= at.f_flag & ST_NODIRATIME ? MS_NODIRATIME : 0;
+    flags |= at.f_flag & ST_RELATIME ? MS_RELATIME : 0;
+    return mount (NULL, path, NULL, flags, NULL);
+}
+
+/* AT_RECURSIVE or 0; `propagation`: MS_PRIVATE, since what the host mounts there later would come in writable; 0: as it
+ * is. */
+static int set_access (const char *path, bool writable, unsigned recursive, unsigned long propagation)
+{
+    struct mount_attr attr = { .attr_set = writable ? 0 : MOUNT_ATTR_RDONLY,
+                               .attr_clr = writable ? MOUNT_ATTR_RDONLY : 0, .propagation = propagation };
+    int rc = mount_setattr (AT_FDCWD, path, recursive, &attr, sizeof attr);
+    if (rc == 0 || errno != ENOSYS)
+        return rc;
+    rc = set_access_plainly (path, writable);
+    return rc < 0 || !propagation ? rc : mount (NULL, path, NULL, propagation | MS_REC, NULL);
+}
+
+static int bind (struct mounts *mounts, const char *from, const char *to, struct err *err)
+{
+    if (mount (from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
+        return err_errno (err, ERR_IO, "binding %.200s to %.200s", from, to);
+    return note_mount (mounts, to, err);
+}
+
+static int bind_as (struct mounts *mounts, const char *from, const char *to, bool writable, struct err *err)
+{
+    if (bind (mounts, from, to, err) < 0)
+        return -1;
+    if (set_access (to, writable, AT_RECURSIVE, MS_PRIVATE) < 0)
+        return err_errno (err, ERR_IO, "making %.300s %s", to, writable ? "writable" : "read-only");
+    return 0;
+}
+
+/* There is nothing else to fall back on. */
+static void undo (struct mounts *mounts)
+{
+    while (mounts->n)
+        (void) umount2 (mounts->made[--mounts->n], MNT_DETACH);
+    while (mounts->closed_n) {
+        const struct mount *one = &mounts->table.items[--mounts->closed_n];
+        if (!one->read_only)
+            (void) set_access (one->point, true, 0, 0);
+    }
+}
+
+/* ---- namespaces ---- */
+
+static int put_file (const char *path, const char *text)
+{
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t bytes = (ssize_t) strlen (text), put = write (fd, text, (size_t) bytes);
+    int code = errno;
+    close (fd);
+    errno = code;
+    return put == bytes ? 0 : -1;
+}
+
+/* Nobody but this user is in there. The group may be mapped only after setgroups is given up (user_namespaces(7)). */
+static int enter_user_namespace (struct err *err)
+{
+    char uid_map[64], gid_map[64];
+    snprintf (uid_map, sizeof uid_map, "%u %u 1", geteuid (), geteuid ());
+    snprintf (gid_map, sizeof gid_map, "%u %u 1", getegid (), getegid ());
+    if (unshare (CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return err_errno (err, ERR_IO, "making a user namespace");
+    if (put_file ("/proc/self/setgroups", "deny") < 0 || put_file ("/proc/self/uid_map", uid_map) < 0
+        || put_file ("/proc/self/gid_map", gid_map) < 0)
+        return err_errno (err, ERR_IO, "mapping our own user and group");
+    return 0;
+}
+
+/* Slave: what is mounted on the host is seen here, and nothing of ours is seen there. */
+static int enter_namespace (bool privileged, struct err *err)
+{
+    if (!privileged && geteuid () == 0)
+        return err_set (err, ERR_STATE, "root without CAP_SYS_ADMIN: in a user namespace it would lose the rights over "
+                        "the host that devices need");
+    if (privileged && unshare (CLONE_NEWNS) < 0)
+        return err_errno (err, ERR_IO, "making a mount namespace");
+    if (!privileged && enter_user_namespace (err) < 0)
+        return -1;
+    if (mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        return err_errno (err, ERR_IO, "parting from the host's mounts");
+    return 0;
+}
+
+/* ---- what may be written in it ---- */
+
+/* As mounts of their own, they keep their access when all that is around them loses it. */
+static int part_open_places (struct mounts *mounts, struct err *err)
+{
+    const struct confine_places *places = &mounts->site->places;
+    for (uint32_t i = 0; i < places->open_n; i++)
+        if (bind (mounts, places->open[i], places->open[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* What is in /proc has rules of its own; what of it must be closed is closed by close_kernel. */
+static bool stays_open (const struct mounts *mounts, const struct mount *one)
+{
+    return confine_places_is_open (&mounts->site->places, one->point) || path_is_below (one->point, "/proc");
+}
+
+/* One by one: recursion would take the open places along. What cannot be reached, or lies below another mount, the
+ * program will not reach either. */
+static int close_all_else (struct mounts *mounts, struct err *err)
+{
+    if (mount_table_read (&mounts->arena, &mounts->table, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < mounts->table.n; i++) {
+        struct mount *one = &mounts->table.items[i];
+        bool done = one->read_only || stays_open (mounts, one) || set_access (one->point, false, 0, 0) == 0;
+        if (!done && errno != ENOENT && errno != EACCES && errno != EINVAL)
+            return err_errno (err, ERR_IO, "making %.300s read-only", one->point);
+        one->read_only = one->read_only || stays_open (mounts, one); /* nothing to take back */
+        mounts->closed_n = i + 1;
+    }
+    return 0;
+}
+
+/* A folder that something is mounted on cannot be renamed (rename(2), EBUSY): so nothing closed is moved away with the
+ * folders above it. */
+static int pin_above (struct mounts *mounts, const char *path, struct err *err)
+{
+    const char *open = confine_places_open_above (&mounts->site->places, path);
+    for (const char *slash = path + strlen (open) + 1; (slash = strchr (slash, '/')); slash++) {
+        const char *folder = text_copy (&mounts->arena, (struct text) { path, (uint32_t) (slash - path) }).ptr;
+        bool pinned = false;
+        for (uint32_t i = 0; i < mounts->n; i++)
+            pinned = pinned || strcmp (mounts->made[i], folder) == 0;
+        if (!pinned && bind (mounts, folder, folder, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Outer ones first: pins would cover what was closed below them. */
+static int by_length (const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    size_t x_len = strlen (*x), y_len = strlen (*y);
+    return x_len < y_len ? -1 : x_len > y_len;
+}
+
+/* What lies outside of the open places was closed with all else. Not so the cache: what the host mounts there later would
+ * come in. */
+static bool needs_mount (const struct confine_site *site, const char *path)
+{
+    return confine_places_is_open (&site->places, path) || strcmp (path, site->root) == 0;
+}
+
+static int close_places (struct mounts *mounts, struct err *err)
+{
+    const struct confine_places *places = &mounts->site->places;
+    uint32_t n = places->closed_n + places->closed_files_n;
+    const char **closed = arena_array (&mounts->arena, n, sizeof *closed);
+    memcpy (closed, places->closed, places->closed_n * sizeof *closed);
+    memcpy (closed + places->closed_n, places->closed_files, places->closed_files_n * sizeof *closed);
+    qsort (closed, n, sizeof *closed, by_length);
+    for (uint32_t i = 0; i < n; i++)
+        if (confine_places_is_open (places, closed[i]) && pin_above (mounts, closed[i], err) < 0)
+            return -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (needs_mount (mounts->site, closed[i]) && bind_as (mounts, closed[i], closed[i], false, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Not what is mounted in it, which may be the cache under another name. */
+static int open_one (struct mounts *mounts, const char *own, struct err *err)
+{
+    if (bind (mounts, own, own, err) < 0)
+        return -1;
+    if (set_access (own, true, 0, 0) < 0 || mount (NULL, own, NULL, MS_PRIVATE | MS_REC, NULL) < 0)
+        return err_errno (err, ERR_IO, "making %.300s writable", own);
+    return 0;
+}
+
+static int open_own (struct mounts *mounts, struct err *err)
+{
+    const struct confine_places *places = &mounts->site->places;
+    for (uint32_t i = 0; i < places->own_n; i++)
+        if (open_one (mounts, places->own[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int protect (struct mounts *mounts, struct err *err)
+{
+    return part_open_places (mounts, err) < 0 || close_all_else (mounts, err) < 0 || close_places (mounts, err) < 0
+                   || open_own (mounts, err) < 0 ? -1 : 0;
+}
+
+/* ---- what is out of sight ---- */
+
+/* Read-only: root could change the mode of the host's own node through it. */
+static int hide_file (struct mounts *mounts, const char *path, struct err *err)
+{
+    return bind_as (mounts, "/dev/null", path, false, err);
+}
+
+/* Whoever may read it may lock it (fcntl(2)), and then nobody writes it any more. */
+static int hide_catalogue (struct mounts *mounts, struct err *err)
+{
+    static const char *const names[] = { "catalogue.db", "catalogue.db-wal", "catalogue.db-shm" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *path = text_format (&mounts->arena, "%s/%s", mounts->site->root, names[i]).ptr;
+        if (access (path, F_OK) == 0 && hide_file (mounts, path, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The worker's folder, with all that is mounted in it, where it was: below what now hides the rest. */
+static int show_again (struct mounts *mounts, int folder_fd, struct err *err)
+{
+    char from[64];
+    const char *path = mounts->site->directory;
+    if (folder_make (path, 0755, err) < 0)
+        return -1;
+    snprintf (from, sizeof from, "/proc/self/fd/%d", folder_fd);
+    return bind (mounts, from, path, err);
+}
+
+static int hide_folder (struct mounts *mounts, const char *path, struct err *err)
+{
+    const char *directory = mounts->site->directory;
+    bool inside = directory && path_is_below (directory, path);
+    if (inside && strcmp (directory, path) == 0)
+        return 0;
+    int fd = inside ? open (directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (inside && fd < 0)
+        return err_errno (err, ERR_IO, "opening %.300s", directory);
+    int rc = 0;
+    if (mount ("sliceup", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=64,mode=0755") < 0)
+        rc = err_errno (err, ERR_IO, "hiding %.300s", path);
+    if (rc == 0)
+        rc = note_mount (mounts, path, err);
+    if (rc == 0 && inside)
+        rc = show_again (mounts, fd, err);
+    if (rc == 0 && mount (NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+        rc = err_errno (err, ERR_IO, "making %.300s read-only", path);
+    if (fd >= 0)
+        close (fd);
+    return rc;
+}
+
+/* Keys, journals, tickets: who reads them could speak as somebody else, or keep them from being written by a lock. */
+static int hide (struct mounts *mounts, struct err *err)
+{
+    const struct confine_site *site = mounts->site;
+    int rc = hide_catalogue (mounts, err);
+    for (uint32_t i = 0; i < site->hidden_n && rc == 0; i++) {
+        struct stat at;
+        if (stat (site->hidden[i], &at) == 0)
+            rc = S_ISDIR (at.st_mode) ? hide_folder (mounts, site->hidden[i], err)
+                                      : hide_file (mounts, site->hidden[i], err);
+    }
+    return rc;
+}
+
+/* ---- what is seen in it ---- */
+
+/* Whoever may write there as root, without any capability, makes the kernel run a program outside: core(5), cgroups(7)
+ * release_agent, modprobe. In a user namespace they are not root's. */
+static int close_kernel (struct mounts *mounts, struct err *err)
+{
+    static const char *const doors[] = { "/proc/sys", "/sys" };
+    struct stat at;
+    for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
+        if (stat (doors[i], &at) == 0 && bind_as (mounts, doors[i], doors[i], false, err) < 0)
+            return -1;
+    struct confine_devices devices;
+    int rc = confine_device_find (&mounts->arena, &devices, err);
+    for (uint32_t i = 0; i < devices.n && rc == 0; i++) {
+        if (stat (devices.paths[i], &at) == 0 || errno != ENOENT) /* it was taken out meanwhile */
+            rc = hide_file (mounts, devices.paths[i], err);
+    }
+    return rc;
+}
+
+/* A private folder over the worker's own, so that the generation can be mounted in place of the link to it. */
+static int show (struct mounts *mounts, bool overlay, struct err *err)
+{
+    const struct confine_site *site = mounts->site;
+    if (!site->place)
+        return 0;
+    const char *constant = text_format (&mounts->arena, "%s/generation", site->place).ptr;
+    if (mount ("sliceup", site->place, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=16,mode=0755") < 0)
+        return err_errno (err, ERR_IO, "mounting a folder of its own on %.300s", site->place);
+    if (note_mount (mounts, site->place, err) < 0)
+        return -1;
+    if (mkdir (constant, 0755) < 0)
+        return err_errno (err, ERR_IO, "making %.300s", constant);
+    int rc = overlay ? confine_layer_mount (site->generation, site->scratch, constant, err)
+                     : bind (mounts, site->generation, constant, err);
+    if (rc == 0 && !overlay && !site->own && set_access (constant, false, AT_RECURSIVE, MS_PRIVATE) < 0)
+        rc = err_errno (err, ERR_IO, "making %.300s read-only", constant);
+    if (rc == 0 && overlay)
+        rc = note_mount (mounts, constant, err);
+    if (rc == 0 && mount (NULL, site->place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+        rc = err_errno (err, ERR_IO, "making %.300s read-only", site->place);
+    return rc;
+}
+
+int confine_mounts_enter (const struct confine_site *site, bool overlay, struct err *err)
+{
+    struct mounts mounts = { .site = site };
+    bool privileged = confine_caps_have (CAP_SYS_ADMIN);
+    if (enter_namespace (privileged, err) < 0)
+        return -1;
+    int rc = protect (&mounts, err);
+    if (rc == 0)
+        rc = show (&mounts, overlay, err);
+    if (rc == 0)
+        rc = hide (&mounts, err);
+    if (rc == 0 && privileged)
+        rc = close_kernel (&mounts, err);
+    if (rc == 0 && !privileged)
+        rc = enter_user_namespace (err);
+    if (rc == 0 && chdir (site->scratch) < 0) /* where we stand may have been found before it was mounted over */
+        rc = err_errno (err, ERR_IO, "entering %.300s", site->scratch);
+    if (rc < 0)
+        undo (&mounts);
+    arena_release (&mounts.arena);
+    return rc;
+}

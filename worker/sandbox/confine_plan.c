@@ -1,0 +1,132 @@
+#include "worker/sandbox/confine_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ABI_ANY = INT32_MAX, DESCRIPTOR_MAX = 1 << 20 };
+
+static bool is_path (const char *text)
+{
+    size_t len = strlen (text);
+    return text[0] == '/' && len > 1 && len <= PATH_MAX_BYTES && !strstr (text, "/../")
+           && !(len >= 3 && strcmp (text + len - 3, "/..") == 0);
+}
+
+static int take_path (const char *name, const char *value, const char **out, struct err *err)
+{
+    if (!is_path (value))
+        return err_set (err, ERR_USAGE, "%s is \"%.200s\"; expected an absolute path without \"..\"", name, value);
+    *out = value;
+    return 0;
+}
+
+static int take_word (const char *name, const char *value, const struct names *names, uint32_t *out, struct err *err)
+{
+    if (!names_find (names, text_of (value), out))
+        return err_set (err, ERR_USAGE, "%s is \"%.40s\", which is none of its words", name, value);
+    return 0;
+}
+
+static int take_number (const char *name, const char *value, int *out, struct err *err)
+{
+    uint64_t number;
+    if (!text_to_u64 (text_of (value), &number) || number > DESCRIPTOR_MAX)
+        return err_set (err, ERR_USAGE, "%s is \"%.40s\"; expected a small number", name, value);
+    *out = (int) number;
+    return 0;
+}
+
+static int take_writable (struct confine_plan *plan, const char *value, struct err *err)
+{
+    if (plan->writable_n == WRITABLE_MAX)
+        return err_set (err, ERR_USAGE, "--writable is there more than %d times", WRITABLE_MAX);
+    return take_path ("--writable", value, &plan->writable[plan->writable_n++], err);
+}
+
+static int take_hidden (struct confine_plan *plan, const char *value, struct err *err)
+{
+    if (plan->hidden_n == CONFINE_HIDDEN_MAX)
+        return err_set (err, ERR_USAGE, "--hidden is there more than %d times", CONFINE_HIDDEN_MAX);
+    return take_path ("--hidden", value, &plan->hidden[plan->hidden_n++], err);
+}
+
+static int take_protected (struct confine_plan *plan, const char *value, struct err *err)
+{
+    if (plan->protected_n == CONFINE_PROTECTED_MAX)
+        return err_set (err, ERR_USAGE, "--protected is there more than %d times", CONFINE_PROTECTED_MAX);
+    return take_path ("--protected", value, &plan->protected[plan->protected_n++], err);
+}
+
+static int take_option (struct confine_plan *plan, const char *name, const char *value, struct err *err)
+{
+    const struct { const char *name; const char **at; } paths[] = {
+        { "--root", &plan->root }, { "--bundle", &plan->bundle }, { "--scratch", &plan->scratch },
+        { "--place", &plan->place }, { "--generation", &plan->generation }, { "--base", &plan->base },
+        { "--directory", &plan->directory },
+    };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (strcmp (name, paths[i].name) == 0)
+            return take_path (name, value, paths[i].at, err);
+    if (strcmp (name, "--role") == 0)
+        return take_word (name, value, &cache_role_names, (uint32_t *) &plan->role, err);
+    if (strcmp (name, "--least") == 0)
+        return take_word (name, value, &enforcement_names, (uint32_t *) &plan->least, err);
+    if (strcmp (name, "--most") == 0)
+        return take_word (name, value, &enforcement_names, (uint32_t *) &plan->most, err);
+    if (strcmp (name, "--landlock-abi") == 0)
+        return take_number (name, value, &plan->landlock_abi, err);
+    if (strcmp (name, "--report") == 0)
+        return take_number (name, value, &plan->report_fd, err);
+    if (strcmp (name, "--writable") == 0)
+        return take_writable (plan, value, err);
+    if (strcmp (name, "--protected") == 0)
+        return take_protected (plan, value, err);
+    if (strcmp (name, "--hidden") == 0)
+        return take_hidden (plan, value, err);
+    return err_set (err, ERR_USAGE, "%.40s is not an option of confine", name);
+}
+
+static int check (const struct confine_plan *plan, struct err *err)
+{
+    bool apart = plan->role == CACHE_ROLE_NONE;
+    if (!plan->root || !plan->bundle || !plan->scratch)
+        return err_set (err, ERR_USAGE, "confine needs --root, --bundle and --scratch");
+    if (apart && (plan->place || plan->generation || plan->base || plan->overlay))
+        return err_set (err, ERR_USAGE, "without --role a program is shown no generation");
+    if (!apart && !plan->place && !plan->generation)
+        return err_set (err, ERR_USAGE, "confine needs --place or --generation");
+    if (plan->overlay && !plan->place)
+        return err_set (err, ERR_USAGE, "--overlay needs --place, where programs find it");
+    if (plan->program && !plan->program[1])
+        return err_set (err, ERR_USAGE, "a program needs its argv after its path");
+    return 0;
+}
+
+int confine_plan_read (int argc, char **argv, struct confine_plan *out, struct err *err)
+{
+    *out = (struct confine_plan) { .least = ENFORCEMENT_COOPERATIVE, .most = ENFORCEMENT_STORAGE,
+                                   .landlock_abi = ABI_ANY, .report_fd = -1 };
+    int i = 1;
+    while (i < argc && strcmp (argv[i], "--") != 0) {
+        if (strcmp (argv[i], "--overlay") == 0) {
+            out->overlay = true;
+            i++;
+            continue;
+        }
+        if (i + 1 == argc)
+            return err_set (err, ERR_USAGE, "%.40s needs a value", argv[i]);
+        if (take_option (out, argv[i], argv[i + 1], err) < 0)
+            return -1;
+        i += 2;
+    }
+    if (i < argc)
+        out->program = argv + i + 1;
+    return i + 1 == argc ? err_set (err, ERR_USAGE, "there is no program after --") : check (out, err);
+}
+
+void confine_plan_free_environment (char **envp)
+{
+    for (; *envp; envp++)
+        if (strncmp (*envp, CONFINE_KEPT_PREFIX CONFINE_LOADER_PREFIX, strlen (CONFINE_KEPT_PREFIX CONFINE_LOADER_PREFIX)) == 0)
+            *envp += strlen (CONFINE_KEPT_PREFIX);
+}

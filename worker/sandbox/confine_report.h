@@ -1,0 +1,28 @@
+/* confine_report.h - what the stage tells before the program begins: one small packet.
+ *
+ * It travels over a pair of SEQPACKET sockets; the last packet counts, since execve can fail after the first. The
+ * stage's end is closed by execve, so the end of the stream means that the program runs or that nothing does. Texts
+ * that come from hear live in the arena given. */
+#ifndef SLICEUP_WORKER_SANDBOX_CONFINE_REPORT_H
+#define SLICEUP_WORKER_SANDBOX_CONFINE_REPORT_H
+
+#include "common/base/err.h"
+#include "common/model/result.h"
+
+enum { CONFINE_NOTES_MAX = 8 };
+
+struct confine_report {
+    bool ready;                 /* the program is what is executed next */
+    struct text problem;        /* not ready: one sentence, and whose it is */
+    enum layer layer;
+    enum enforcement reached;   /* what was set up, before ways that are open were counted */
+    struct cache_view view;     /* without the storage's id */
+    LIST_OF (struct text) notes; /* why better levels are not possible, and what could not be tried */
+};
+extern const struct record confine_report_record;
+
+int confine_report_tell (int fd, const struct confine_report *report, struct err *err);
+/* All that is there now. False: nothing was ever said. `*over`: the other end is closed. */
+bool confine_report_hear (int fd, struct arena *arena, struct confine_report *report, bool *over);
+
+#endif

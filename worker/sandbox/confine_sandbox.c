@@ -1,0 +1,196 @@
+#include "worker/sandbox/confine_sandbox.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_mounts.h"
+#include "worker/sandbox/landlock.h"
+#include "worker/sandbox/truncation.h"
+
+enum { NOBODY = 65534 };        /* the overflow uid (proc(5)), which owns nothing of a cache */
+#define LEVEL(level) (UINT32_C (1) << (level))
+
+struct making {
+    const struct confine_plan *plan;
+    const struct confine_site *site;
+    const struct confine_measures *measures;
+    struct arena *arena;
+    struct confine_sandbox *out;
+};
+
+void confine_sandbox_note (struct confine_sandbox *sandbox, struct arena *arena, const char *what, const char *why)
+{
+    if (sandbox->notes_n < CONFINE_NOTES_MAX)
+        sandbox->notes[sandbox->notes_n++] = text_format (arena, "%s: %s", what, why);
+}
+
+struct confine_measures confine_measures_of (const struct confine_plan *plan)
+{
+    int abi = landlock_abi ();
+    abi = abi < plan->landlock_abi ? abi : plan->landlock_abi;
+    return (struct confine_measures) { .caps_kept = geteuid () == 0 ? confine_caps_kept : 0, .landlock_abi = abi,
+                                       .landlock_rights = landlock_write_rights (abi),
+                                       .landlock_scopes = landlock_scopes (abi) };
+}
+
+/* ---- mounts ---- */
+
+static bool wants (const struct confine_plan *plan, enum enforcement level)
+{
+    if (level == ENFORCEMENT_LANDLOCK && plan->most == ENFORCEMENT_NAMESPACE)
+        return false;
+    return plan->most >= level;
+}
+
+static bool take_mounts (const struct making *making)
+{
+    struct err err = { 0 };
+    if (!wants (making->plan, ENFORCEMENT_NAMESPACE))
+        return false;
+    if (confine_mounts_enter (making->site, making->plan->overlay, &err) == 0)
+        return making->out->own_mounts = true;
+    confine_sandbox_note (making->out, making->arena, "no mount namespace", err.text);
+    return false;
+}
+
+/* ---- another uid ---- */
+
+static _Noreturn void try_uid (const struct making *making)
+{
+    const struct confine_site *site = making->site;
+    const char *program = making->plan->program ? making->plan->program[0] : site->scratch;
+    bool reaches = setgroups (0, NULL) == 0 && setresgid (NOBODY, NOBODY, NOBODY) == 0
+                   && setresuid (NOBODY, NOBODY, NOBODY) == 0 && access (site->scratch, W_OK | X_OK) == 0
+                   && (!site->generation || access (site->generation, R_OK | X_OK) == 0) && access (program, X_OK) == 0;
+    _exit (reaches ? 0 : 1);
+}
+
+static bool uid_reaches_all (const struct making *making)
+{
+    int status = 0;
+    pid_t pid = fork ();
+    if (pid == 0)
+        try_uid (making);
+    while (pid > 0 && waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && status == 0;
+}
+
+static int change_uid (const struct making *making, struct err *err)
+{
+    if (chown (making->site->scratch, NOBODY, NOBODY) < 0)
+        return err_errno (err, ERR_IO, "giving %.300s to uid %d", making->site->scratch, NOBODY);
+    if (!uid_reaches_all (making))
+        return err_set (err, ERR_STATE, "uid %d does not reach the program, its folder %.200s or the generation",
+                        NOBODY, making->site->scratch);
+    pid_t parent = getppid ();
+    if (setgroups (0, NULL) < 0 || setresgid (NOBODY, NOBODY, NOBODY) < 0 || setresuid (NOBODY, NOBODY, NOBODY) < 0)
+        return err_errno (err, ERR_IO, "becoming uid %d", NOBODY);
+    /* Both are lost with the uid (prctl(2), proc(5)): to die with the worker, and to own one's files in /proc. */
+    if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl (PR_SET_DUMPABLE, 1) < 0)
+        return err_errno (err, ERR_IO, "tying this process to its parent again");
+    if (getppid () != parent)
+        _exit (3);
+    return 0;
+}
+
+/* Of readers: a writer's own files would have to be another uid's, and the next writer's as well. */
+static bool take_uid (const struct making *making)
+{
+    struct err err = { 0 };
+    if (geteuid () != 0 || !wants (making->plan, ENFORCEMENT_OTHER_UID))
+        return false;
+    if (making->site->own)
+        err_set (&err, ERR_STATE, "a writer keeps its uid");
+    else if (change_uid (making, &err) == 0)
+        return true;
+    confine_sandbox_note (making->out, making->arena, "no other uid", err.text);
+    return false;
+}
+
+/* ---- Landlock ---- */
+
+/* A generation shown through an overlay is written in the layer above it. */
+static void list_own (const struct making *making, const char *out[], uint32_t *n)
+{
+    const struct confine_places *places = &making->site->places;
+    for (uint32_t i = 0; i < places->own_n; i++)
+        out[(*n)++] = places->own[i];
+    out[(*n)++] = "/proc/self";
+    if (making->plan->overlay && making->out->own_mounts)
+        out[(*n)++] = text_format (making->arena, "%s/generation", making->site->place).ptr;
+}
+
+/* Devices are written through their nodes, which mounts do not keep from it. */
+static void list_open (const struct making *making, const char *out[], uint32_t *n)
+{
+    const struct confine_places *places = &making->site->places;
+    out[(*n)++] = "/dev";
+    for (uint32_t i = 0; i < places->open_n; i++)
+        out[(*n)++] = places->open[i];
+}
+
+/* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid. Nothing
+ * can be mounted on a link, so there it is. */
+static void list_closed (const struct making *making, const char *out[], uint32_t *n)
+{
+    const struct confine_places *places = &making->site->places;
+    for (uint32_t i = 0; i < places->links_n; i++)
+        out[(*n)++] = places->links[i];
+    for (uint32_t i = 0; i < places->closed_n; i++)
+        out[(*n)++] = places->closed[i];
+    for (uint32_t i = 0; !making->out->own_mounts && i < places->closed_files_n; i++)
+        out[(*n)++] = places->closed_files[i];
+}
+
+static bool take_landlock (const struct making *making)
+{
+    struct err err = { 0 };
+    const char *open[PLACES_OPEN_MAX + 1], *own[PLACES_OWN_MAX + 2], *closed[2 * PLACES_CLOSED_MAX + PLACES_LINKS_MAX];
+    struct landlock_paths paths = { .open = open, .closed = closed, .own = own };
+    if (!wants (making->plan, ENFORCEMENT_LANDLOCK))
+        return false;
+    list_open (making, open, &paths.open_n);
+    list_own (making, own, &paths.own_n);
+    list_closed (making, closed, &paths.closed_n);
+    int rc = making->measures->landlock_abi > 0 ? 0 : err_set (&err, ERR_STATE, "this kernel has none, or it is off");
+    if (rc == 0 && making->measures->landlock_abi < LANDLOCK_ABI_TRUNCATE)
+        rc = truncation_refuse (&err);
+    if (rc == 0)
+        rc = landlock_restrict (&paths, making->measures->landlock_rights, making->measures->landlock_scopes, &err);
+    if (rc < 0)
+        confine_sandbox_note (making->out, making->arena, "no Landlock", err.text);
+    return rc == 0;
+}
+
+/* ---- all of it ---- */
+
+void confine_sandbox_enter (const struct confine_plan *plan, const struct confine_site *site,
+                            const struct confine_measures *measures, struct arena *arena, struct confine_sandbox *out)
+{
+    struct making making = { plan, site, measures, arena, out };
+    struct err err = { 0 };
+    *out = (struct confine_sandbox) { .levels = LEVEL (ENFORCEMENT_COOPERATIVE) };
+    if (plan->most <= ENFORCEMENT_COOPERATIVE)
+        return;
+    bool mounts = take_mounts (&making);
+    bool landlock_to_come = wants (plan, ENFORCEMENT_LANDLOCK) && measures->landlock_abi > 0;
+    bool uid = !mounts && !landlock_to_come && take_uid (&making);
+    if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || confine_caps_keep (measures->caps_kept, &err) < 0) {
+        confine_sandbox_note (out, arena, "mounts could be undone", err.text);
+        mounts = false;
+    }
+    bool landlock = take_landlock (&making);
+    out->levels |= (mounts ? LEVEL (ENFORCEMENT_NAMESPACE) : 0) | (landlock ? LEVEL (ENFORCEMENT_LANDLOCK) : 0)
+                   | (mounts && landlock ? LEVEL (ENFORCEMENT_NAMESPACE_LANDLOCK) : 0)
+                   | (uid ? LEVEL (ENFORCEMENT_OTHER_UID) : 0);
+    if (site->read_only && !site->own && plan->most >= ENFORCEMENT_STORAGE)
+        out->levels |= LEVEL (ENFORCEMENT_STORAGE);
+}

@@ -1,0 +1,26 @@
+/* confine_sandbox.h - rights are taken away from this process, for good, as far as this host lets us.
+ *
+ * In this order, because each needs what the next takes: mounts, another uid, capabilities, seccomp, Landlock. What is
+ * not possible is noted and the next best is done; so it always comes back. One thread only. */
+#ifndef SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
+#define SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
+
+#include "worker/sandbox/confine_report.h"
+#include "worker/sandbox/confine_site.h"
+
+/* What is taken; tests leave out one at a time and see a way open. */
+struct confine_measures { uint64_t caps_kept, landlock_rights, landlock_scopes; int landlock_abi; };
+
+struct confine_sandbox {
+    uint32_t levels;            /* bits 1 << enum enforcement: all that hold by themselves */
+    bool own_mounts;
+    struct text notes[CONFINE_NOTES_MAX];
+    uint32_t notes_n;
+};
+
+struct confine_measures confine_measures_of (const struct confine_plan *plan);
+void confine_sandbox_enter (const struct confine_plan *plan, const struct confine_site *site,
+                            const struct confine_measures *measures, struct arena *arena, struct confine_sandbox *out);
+void confine_sandbox_note (struct confine_sandbox *sandbox, struct arena *arena, const char *what, const char *why);
+
+#endif

@@ -1,0 +1,113 @@
+#include "worker/sandbox/confine_site.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "common/base/path.h"
+#include "common/cache/storage.h"
+
+static int resolve (const char *path, const char *what, struct arena *arena, const char **out, struct err *err)
+{
+    char real[PATH_MAX];
+    struct stat at;
+    if (!realpath (path, real) || stat (real, &at) < 0)
+        return err_errno (err, ERR_IO, "%s %.300s cannot be found", what, path);
+    if (!S_ISDIR (at.st_mode))
+        return err_set (err, ERR_STATE, "%s %.300s is not a folder", what, path);
+    if (strlen (real) > PATH_MAX_BYTES)
+        return err_set (err, ERR_LIMIT, "%s %.300s is longer than %d bytes without its links", what, path,
+                        PATH_MAX_BYTES);
+    *out = text_copy (arena, text_of (real)).ptr;
+    return 0;
+}
+
+/* A reader may come before the first writer. */
+static int resolve_bundle (const struct confine_plan *plan, struct arena *arena, struct confine_site *out,
+                           struct err *err)
+{
+    char *path = (char *) text_copy (arena, text_of (plan->bundle)).ptr;
+    char real[PATH_MAX];
+    while (!realpath (path, real) && errno == ENOENT && strrchr (path, '/') != path)
+        *strrchr (path, '/') = '\0';
+    if (resolve (path, "the folder of the bundle", arena, &out->bundle, err) < 0)
+        return -1;
+    if (path_is_below (out->bundle, out->root))
+        return 0;
+    return err_set (err, ERR_STATE, "%.200s leads out of the cache root, to %.200s: links in a cache are not followed",
+                    plan->bundle, out->bundle);
+}
+
+static int resolve_place (const struct confine_plan *plan, struct arena *arena, struct confine_site *out,
+                          struct err *err)
+{
+    if (plan->directory && resolve (plan->directory, "the worker's folder", arena, &out->directory, err) < 0)
+        return -1;
+    if (!plan->place)
+        return 0;
+    if (resolve (plan->place, "the folder that shows the cache to programs", arena, &out->place, err) < 0)
+        return -1;
+    if (out->directory)
+        return 0;
+    const char *slash = strrchr (out->place, '/');
+    struct text directory = { out->place, (uint32_t) (slash - out->place) };
+    out->directory = text_copy (arena, directory).ptr;
+    return 0;
+}
+
+static int resolve_generation (const struct confine_plan *plan, struct arena *arena, struct confine_site *out,
+                               struct err *err)
+{
+    const char *path = plan->generation;
+    if (plan->role == CACHE_ROLE_NONE)
+        return 0;
+    if (!path)
+        path = text_format (arena, "%s/generation", out->place).ptr;
+    if (resolve (path, "the generation that the program is to see", arena, &out->generation, err) < 0)
+        return -1;
+    bool reads = plan->role == CACHE_ROLE_READER;
+    /* The whole cache: only for somebody who looks, with no program to show it to. */
+    bool whole = strcmp (out->generation, out->root) == 0;
+    bool inside = path_is_below (out->generation, out->bundle) && !(whole && (out->place || !reads));
+    if (!inside && !(reads && out->directory && path_is_below (out->generation, out->directory)))
+        return err_set (err, ERR_STATE, "%.200s leads to %.200s, which is not in the bundle's folder %.200s", path,
+                        out->generation, out->bundle);
+    out->own = reads ? NULL : out->generation;
+    return !plan->base ? 0 : resolve (plan->base, "the generation to start from", arena, &out->base, err);
+}
+
+static int look (struct confine_site *out, struct err *err)
+{
+    struct statvfs at;
+    if (statvfs (out->root, &at) < 0)
+        return err_errno (err, ERR_IO, "the cache root %.300s cannot be looked at", out->root);
+    out->read_only = at.f_flag & ST_RDONLY;
+    return storage_mount (out->root, out->mount, sizeof out->mount, err);
+}
+
+static void find_hidden (const struct confine_plan *plan, struct arena *arena, struct confine_site *out)
+{
+    char real[PATH_MAX];
+    for (uint32_t i = 0; i < plan->hidden_n; i++)
+        if (realpath (plan->hidden[i], real))
+            out->hidden[out->hidden_n++] = text_copy (arena, text_of (real)).ptr;
+}
+
+int confine_site_find (const struct confine_plan *plan, struct arena *arena, struct confine_site *out, struct err *err)
+{
+    *out = (struct confine_site) { 0 };
+    if (resolve (plan->root, "the cache root", arena, &out->root, err) < 0
+        || resolve (plan->scratch, "the program's own folder", arena, &out->scratch, err) < 0)
+        return -1;
+    if (path_is_below (out->scratch, out->root))
+        return err_set (err, ERR_STATE, "%.200s lies in the cache root %.200s, where nothing may be written: choose "
+                        "another cache.root", out->scratch, out->root);
+    if (resolve_bundle (plan, arena, out, err) < 0 || resolve_place (plan, arena, out, err) < 0
+        || resolve_generation (plan, arena, out, err) < 0 || look (out, err) < 0)
+        return -1;
+    find_hidden (plan, arena, out);
+    return confine_places_find (plan, out->root, out->directory, out->scratch, out->own, arena, &out->places, err);
+}

@@ -1,0 +1,178 @@
+/* landlock.c - see landlock.h. The numbers of rights after ABI 1 are those of linux/landlock.h, which may be older here
+ * than the kernel. */
+#include "worker/sandbox/landlock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "common/base/path.h"
+
+#define RIGHT_REFER (UINT64_C (1) << 13)    /* ABI 2 */
+#define RIGHT_TRUNCATE (UINT64_C (1) << 14) /* ABI 3 */
+#define SCOPE_ABSTRACT_SOCKETS (UINT64_C (1) << 0) /* ABI 6 */
+#define SCOPE_SIGNALS (UINT64_C (1) << 1)
+#define RIGHTS_OF_FILES (LANDLOCK_ACCESS_FS_WRITE_FILE | RIGHT_TRUNCATE)
+
+enum { ENTRIES_MAX = 65536, DEPTH_MAX = 32 };
+
+struct grant { const struct landlock_paths *paths; int ruleset; uint64_t rights; uint32_t entries; };
+
+int landlock_abi (void)
+{
+    long abi = syscall (SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return abi < 0 ? 0 : (int) abi;
+}
+
+uint64_t landlock_write_rights (int abi)
+{
+    uint64_t rights = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE
+                      | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG
+                      | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK
+                      | LANDLOCK_ACCESS_FS_MAKE_SYM;
+    if (abi >= LANDLOCK_ABI_REFER)
+        rights |= RIGHT_REFER;
+    return abi >= LANDLOCK_ABI_TRUNCATE ? rights | RIGHT_TRUNCATE : rights;
+}
+
+uint64_t landlock_scopes (int abi)
+{
+    return abi >= LANDLOCK_ABI_SCOPE ? SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS : 0;
+}
+
+/* ---- one rule ---- */
+
+static int add_rule (const struct grant *grant, const char *path, int fd, const struct stat *at, struct err *err)
+{
+    struct landlock_path_beneath_attr rule = { .parent_fd = fd, .allowed_access = grant->rights };
+    if (!S_ISDIR (at->st_mode))
+        rule.allowed_access &= RIGHTS_OF_FILES;
+    if (!rule.allowed_access)
+        return 0;
+    if (syscall (SYS_landlock_add_rule, grant->ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
+        return err_errno (err, ERR_IO, "allowing to write %.300s", path);
+    return 0;
+}
+
+/* What vanished meanwhile, is a link, or cannot be reached anyway needs no rule. */
+static bool passed_over (int code)
+{
+    return code == ENOENT || code == ENOTDIR || code == EACCES || code == ELOOP;
+}
+
+static int open_whole (const struct grant *grant, const char *path, int flags, struct err *err)
+{
+    struct stat at;
+    int fd = open (path, O_PATH | O_CLOEXEC | flags);
+    if (fd < 0)
+        return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot open %.300s to allow writing it", path);
+    int rc = fstat (fd, &at) < 0 ? err_errno (err, ERR_IO, "cannot look at %.300s", path) : 0;
+    if (rc == 0 && !S_ISBLK (at.st_mode) && !S_ISLNK (at.st_mode))
+        rc = add_rule (grant, path, fd, &at, err);
+    close (fd);
+    return rc;
+}
+
+/* ---- folders with something closed in them ---- */
+
+static bool is_closed (const struct grant *grant, const char *path)
+{
+    for (uint32_t i = 0; i < grant->paths->closed_n; i++)
+        if (path_is_below (path, grant->paths->closed[i]))
+            return true;
+    return false;
+}
+
+static bool holds_block_device (const char *path)
+{
+    DIR *folder = opendir (path);
+    bool found = false;
+    struct dirent *entry;
+    while (folder && !found && (entry = readdir (folder)))
+        found = entry->d_type == DT_BLK;
+    if (folder)
+        closedir (folder);
+    return found;
+}
+
+/* Links to block devices by name are in folders of their own (udev(7)); a link gives no right to what it leads to. */
+static bool is_divided (const struct grant *grant, const char *path)
+{
+    for (uint32_t i = 0; i < grant->paths->closed_n; i++)
+        if (path_is_below (grant->paths->closed[i], path))
+            return true;
+    return strcmp (path, "/dev") == 0 || (path_is_below (path, "/dev") && holds_block_device (path));
+}
+
+static int open_path (struct grant *grant, const char *path, int depth, struct err *err);
+
+static int open_entries (struct grant *grant, const char *path, int depth, struct err *err)
+{
+    char below[PATH_MAX];
+    DIR *folder = opendir (path);
+    if (!folder)
+        return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot read %.300s", path);
+    int rc = depth < DEPTH_MAX ? 0 : err_set (err, ERR_LIMIT, "%.300s is too deep", path);
+    struct dirent *entry;
+    while (rc == 0 && (entry = readdir (folder))) {
+        if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
+            continue;
+        if (grant->entries++ == ENTRIES_MAX)
+            rc = err_set (err, ERR_LIMIT, "%.300s and the like have more than %d entries", path, ENTRIES_MAX);
+        else if (snprintf (below, sizeof below, "%s/%s", path, entry->d_name) < (int) sizeof below)
+            rc = open_path (grant, below, depth + 1, err);
+    }
+    closedir (folder);
+    return rc;
+}
+
+static int open_path (struct grant *grant, const char *path, int depth, struct err *err)
+{
+    struct stat at;
+    if (is_closed (grant, path) || lstat (path, &at) < 0)
+        return 0;
+    if (S_ISDIR (at.st_mode) && is_divided (grant, path))
+        return open_entries (grant, path, depth, err);
+    return open_whole (grant, path, O_NOFOLLOW, err);
+}
+
+/* ---- all of it ---- */
+
+static int open_all (struct grant *grant, struct err *err)
+{
+    for (uint32_t i = 0; i < grant->paths->open_n; i++)
+        if (open_path (grant, grant->paths->open[i], 0, err) < 0)
+            return -1;
+    for (uint32_t i = 0; i < grant->paths->own_n; i++)
+        if (open_whole (grant, grant->paths->own[i], 0, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* linux/landlock.h may be older here than the kernel. */
+struct ruleset_attr { uint64_t files, network, scopes; };
+
+int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err)
+{
+    struct ruleset_attr attr = { .files = rights, .scopes = scopes };
+    size_t known_bytes = scopes ? sizeof attr : sizeof attr.files; /* a kernel refuses members that it does not know */
+    int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);
+    if (ruleset < 0)
+        return err_errno (err, ERR_IO, "Landlock is not there");
+    struct grant grant = { .paths = paths, .ruleset = ruleset, .rights = rights };
+    int rc = open_all (&grant, err);
+    if (rc == 0 && prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        rc = err_errno (err, ERR_IO, "giving up new privileges");
+    if (rc == 0 && syscall (SYS_landlock_restrict_self, ruleset, 0) < 0)
+        rc = err_errno (err, ERR_IO, "entering Landlock");
+    close (ruleset);
+    return rc;
+}
