@@ -109,6 +109,7 @@ static int look (int fd, const char *run_id, struct journal_mark *out)
     out->state = MARK_WHOLE;
     out->index = index_of (&newest);
     out->chain = newest.chain;
+    memcpy (out->boot, newest.boot, MARK_BOOT_BYTES);
     return 0;
 }
 

@@ -22,6 +22,7 @@ struct journal_mark {
     uint64_t index;      /* WHOLE: every fact up to here was durable */
     struct digest chain; /* of that one */
     uint32_t slot;       /* that says so */
+    char boot[MARK_BOOT_BYTES + 1]; /* in which it said so; empty: not known */
 };
 
 const char *journal_mark_path (const char *journal_path, char out[PATH_MAX]);

@@ -42,12 +42,18 @@ static int write_at (const struct journal_marker *marker, const void *bytes, siz
     return n == (ssize_t) len ? 0 : err_errno (err, ERR_IO, "cannot write %s", marker->path);
 }
 
+static int put_of (const struct journal_marker *marker, const char *boot, uint32_t slot, uint64_t index,
+                   const struct digest *chain, struct err *err)
+{
+    uint8_t note[MARK_NOTE_BYTES];
+    journal_mark_write (note, marker->run, boot, index, chain);
+    return write_at (marker, note, sizeof note, slot, err);
+}
+
 static int put (const struct journal_marker *marker, uint32_t slot, uint64_t index, const struct digest *chain,
                 struct err *err)
 {
-    uint8_t note[MARK_NOTE_BYTES];
-    journal_mark_write (note, marker->run, marker->boot, index, chain);
-    return write_at (marker, note, sizeof note, slot, err);
+    return put_of (marker, marker->boot, slot, index, chain, err);
 }
 
 /* ---- the thread ---- */
@@ -142,17 +148,24 @@ static int put_all (const struct journal_marker *marker, uint64_t index, const s
     return 0;
 }
 
-/* After a power loss one slot may be torn, and the newest may not be on the disk: all are made to say the same, of this
- * boot, and the one that said it first is touched last. */
-static int repair (struct journal_marker *marker, const struct journal_mark *mark, struct err *err)
+/* The slot that said it first is touched last, and each is durable before the next is touched. */
+static int repeat (struct journal_marker *marker, const struct journal_mark *mark, const char *boot, struct err *err)
 {
     for (uint32_t i = 1; i <= MARK_SLOTS; i++) {
-        if (put (marker, (mark->slot + i) % MARK_SLOTS, mark->index, &mark->chain, err) != 0)
+        if (put_of (marker, boot, (mark->slot + i) % MARK_SLOTS, mark->index, &mark->chain, err) != 0)
             return -1;
         if (fdatasync (marker->fd) != 0)
             return err_errno (err, ERR_IO, "cannot make %s durable", marker->path);
     }
     return 0;
+}
+
+/* After a power loss slots may be torn, and the newest may not be on the disk: all are made to say the same. First of
+ * the boot that said it, for which torn ones are no damage; of this one, for which they are, only when none is torn any
+ * more. So it may be killed at any moment. */
+static int repair (struct journal_marker *marker, const struct journal_mark *mark, struct err *err)
+{
+    return repeat (marker, mark, mark->boot, err) == 0 ? repeat (marker, mark, marker->boot, err) : -1;
 }
 
 struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err)

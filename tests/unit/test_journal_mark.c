@@ -38,6 +38,33 @@ int fdatasync (int fd)
     return (int) syscall (SYS_fdatasync, fd);
 }
 
+/* ---- a process that is killed when it has written to the mark so many times; the same way ---- */
+
+static _Atomic int mark_writes_left;
+
+ssize_t pwrite (int fd, const void *bytes, size_t len, off_t at)
+{
+    ssize_t n = syscall (SYS_pwrite64, fd, bytes, len, at);
+    if (mark_writes_left > 0 && fd_is_mark (fd) && atomic_fetch_sub (&mark_writes_left, 1) == 1)
+        raise (SIGKILL);
+    return n;
+}
+
+/* Opens it as resume does. Was it killed on the way? */
+static bool killed_while_opening (const char *path, int mark_writes)
+{
+    int status = 0;
+    pid_t pid = fork ();
+    if (pid == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGKILL);
+        mark_writes_left = mark_writes;
+        _exit (journal_open (path, NULL) ? 0 : 1);
+    }
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_true (WIFSIGNALED (status) || WEXITSTATUS (status) == 0);
+    return WIFSIGNALED (status);
+}
+
 /* ---- journals of coordinators that were killed ---- */
 
 static pid_t start_committing (const char *path, uint64_t first, uint64_t last)
@@ -430,6 +457,49 @@ static void slots_torn_by_a_power_loss_are_no_damage (void **state)
     }
 }
 
+enum { CUTS_MAX = 32 };
+
+/* As a power loss may leave it: the slot `safe` tells, the others are torn or behind. */
+static void lose_power (const struct place *place, const struct journal_mark *mark, int safe, int torn)
+{
+    static const char another[] = "00000000-1111-2222-3333-444444444444";
+    put_marks (place, another, mark->index - 1, &mark->chain);
+    put_mark (place, safe, RUN_ID, another, mark->index, &mark->chain);
+    for (int slot = 0; slot < MARK_SLOTS; slot++)
+        if (slot != safe && torn & 1 << slot)
+            tear_slot (place, slot);
+}
+
+static void cut_the_repair (const struct place *place, const struct journal_mark *mark, int safe, int torn)
+{
+    char what[96];
+    int cut = 1;
+    for (bool killed = true; killed; cut++) {
+        assert_true (cut < CUTS_MAX);
+        lose_power (place, mark, safe, torn);
+        for (int again = 0; again < 2; again++) {
+            killed = killed_while_opening (place->path, cut);
+            snprintf (what, sizeof what, "slot %d is safe, torn are %x, killed at write %d", safe, torn, cut);
+            whole (place, FACTS, what);
+        }
+    }
+    assert_true (cut > MARK_SLOTS);
+    tear_slot (place, safe); /* whoever comes to the end of it leaves slots of this boot */
+    refused (place, "a torn slot without a power loss", "is damaged");
+}
+
+static void a_repair_may_be_killed_at_each_write (void **state)
+{
+    const struct place *place = *state;
+    struct journal_mark mark;
+    make_killed (place->path, 1, FACTS);
+    assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
+    for (int safe = 0; safe < MARK_SLOTS; safe++)
+        for (int torn = 0; torn < 1 << MARK_SLOTS; torn++)
+            if (!(torn & 1 << safe))
+                cut_the_repair (place, &mark, safe, torn);
+}
+
 /* Which boot wrote them is not known, so neither is whether the power was lost since. */
 static void a_torn_slot_of_no_boot_is_damage (void **state)
 {
@@ -604,6 +674,7 @@ int main (void)
         IN_PLACE (what_nobody_was_told_of_may_vanish),
         IN_PLACE (a_mark_may_be_behind_and_never_ahead),
         IN_PLACE (slots_torn_by_a_power_loss_are_no_damage),
+        IN_PLACE (a_repair_may_be_killed_at_each_write),
         IN_PLACE (a_torn_slot_of_no_boot_is_damage),
         IN_PLACE (a_journal_of_an_earlier_version_is_read_and_gets_a_mark),
         IN_PLACE (a_run_that_ended_needs_no_mark_but_is_held_to_one),
