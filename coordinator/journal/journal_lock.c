@@ -15,6 +15,7 @@
 #include "common/io/clock.h"
 #include "common/io/safe_path.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_mark.h"
 #include "common/io/plain_file.h"
 
 enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
@@ -95,20 +96,17 @@ static int64_t pid_read (int fd)
     return sscanf (text, "%" SCNd64, &pid) == 1 && pid > 0 ? pid : 0;
 }
 
-static int pid_write (int fd)
+static int pid_write (const char *path, int fd, struct err *err)
 {
     char text[24];
     int len = snprintf (text, sizeof text, "%d\n", (int) getpid ());
-    if (ftruncate (fd, 0) != 0)
-        return -1;
-    return pwrite (fd, text, (size_t) len, 0) == len ? 0 : -1;
+    if (ftruncate (fd, 0) == 0 && pwrite (fd, text, (size_t) len, 0) == len)
+        return 0;
+    return err_errno (err, ERR_IO, "cannot write this process's pid to %s.lock", path);
 }
 
-static int lock_refused (const char *path, int fd, struct err *err)
+static int held_by (const char *path, int64_t pid, struct err *err)
 {
-    if (errno != EAGAIN && errno != EACCES)
-        return err_errno (err, ERR_IO, "cannot lock %s.lock", path);
-    int64_t pid = pid_read (fd);
     if (pid == 0)
         return err_set (err, ERR_STATE, "another coordinator is just starting on %s", path);
     return err_set (err, ERR_STATE,
@@ -117,10 +115,16 @@ static int lock_refused (const char *path, int fd, struct err *err)
                     pid, path);
 }
 
-/* A coordinator that is killed while it makes a process leaves the lock to that one until its first instruction. */
-static bool holder_is_gone (int fd)
+static int lock_refused (const char *path, int fd, struct err *err)
 {
-    int64_t pid = pid_read (fd);
+    if (errno != EAGAIN && errno != EACCES)
+        return err_errno (err, ERR_IO, "cannot lock %s.lock", path);
+    return held_by (path, pid_read (fd), err);
+}
+
+/* A coordinator that is killed while it makes a process leaves its locks to that one until its first instruction. */
+static bool is_gone (int64_t pid)
+{
     return pid > 0 && kill ((pid_t) pid, 0) != 0 && errno == ESRCH;
 }
 
@@ -131,7 +135,7 @@ static int lock_whole (int fd)
     int rc;
     while ((rc = fcntl (fd, F_OFD_SETLK, &whole)) != 0 && (errno == EAGAIN || errno == EACCES)) {
         int refused = errno;
-        if (!holder_is_gone (fd) || clock_boot_ms () >= until_ms) {
+        if (!is_gone (pid_read (fd)) || clock_boot_ms () >= until_ms) {
             errno = refused;
             break;
         }
@@ -140,6 +144,43 @@ static int lock_whole (int fd)
     return rc;
 }
 
+/* ---- the mark's lock ---- */
+
+int journal_lock_mark (int fd)
+{
+    struct flock from_pid = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = getpid () };
+    return fcntl (fd, F_OFD_SETLK, &from_pid);
+}
+
+/* 0: nobody, or there is no mark; -1: that cannot be told. */
+static int64_t mark_holder (const char *path, struct err *err)
+{
+    struct flock any = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct err why = { 0 };
+    char name[PATH_MAX];
+    int fd = plain_file_open (journal_mark_path (path, name), O_RDONLY, &why);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0)
+        return err_set (err, why.code, "whether a coordinator holds the run cannot be told: %s", why.text);
+    int rc = fcntl (fd, F_OFD_GETLK, &any);
+    if (rc != 0)
+        err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
+    (void) close (fd); /* opened for reading: nothing to lose */
+    return rc != 0 ? -1 : any.l_type == F_UNLCK ? 0 : any.l_start;
+}
+
+static int mark_is_free (const char *path, struct err *err)
+{
+    uint64_t until_ms = clock_boot_ms () + GONE_MS;
+    int64_t pid;
+    while ((pid = mark_holder (path, err)) > 0 && is_gone (pid) && clock_boot_ms () < until_ms)
+        (void) poll (NULL, 0, GONE_AGAIN_MS);
+    return pid > 0 ? held_by (path, pid, err) : (int) pid;
+}
+
+/* ---- both ---- */
+
 int journal_lock_take (const char *path, struct err *err)
 {
     int fd = lock_open (path, O_RDWR | O_CREAT, err);
@@ -147,21 +188,18 @@ int journal_lock_take (const char *path, struct err *err)
         return -1;
     if (lock_whole (fd) != 0)
         lock_refused (path, fd, err);
-    else if (pid_write (fd) != 0)
-        err_errno (err, ERR_IO, "cannot write this process's pid to %s.lock", path);
-    else
+    else if (mark_is_free (path, err) == 0 && pid_write (path, fd, err) == 0)
         return fd;
     (void) close (fd); /* nothing of it matters now: the reason is in `err` */
     return -1;
 }
 
-int journal_is_locked (const char *path, int64_t *pid, struct err *err)
+/* As journal_is_locked, of <path>.lock alone. */
+static int lock_holder (const char *path, int64_t *pid, struct err *err)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct err why = { 0 };
     int fd = lock_open (path, O_RDONLY, &why);
-    if (pid)
-        *pid = 0;
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -171,8 +209,19 @@ int journal_is_locked (const char *path, int64_t *pid, struct err *err)
         err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
     else
         rc = whole.l_type != F_UNLCK;
-    if (rc > 0 && pid)
+    if (rc > 0)
         *pid = pid_read (fd);
     (void) close (fd); /* opened for reading: nothing to lose */
+    return rc;
+}
+
+int journal_is_locked (const char *path, int64_t *pid, struct err *err)
+{
+    int64_t holder = 0;
+    int rc = lock_holder (path, &holder, err);
+    if (rc == 0 && (holder = mark_holder (path, err)) != 0)
+        rc = holder > 0 ? 1 : -1;
+    if (pid)
+        *pid = rc > 0 ? holder : 0;
     return rc;
 }

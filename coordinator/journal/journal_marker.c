@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_mark.h"
 #include "common/io/plain_file.h"
 
@@ -168,6 +169,15 @@ static int repair (struct journal_marker *marker, const struct journal_mark *mar
     return repeat (marker, mark, mark->boot, err) == 0 ? repeat (marker, mark, marker->boot, err) : -1;
 }
 
+static int hold (const struct journal_marker *marker, struct err *err)
+{
+    if (journal_lock_mark (marker->fd) == 0)
+        return 0;
+    if (errno != EAGAIN && errno != EACCES)
+        return err_errno (err, ERR_IO, "cannot lock %s", marker->path);
+    return err_set (err, ERR_STATE, "%s is locked: another coordinator is just starting on its journal", marker->path);
+}
+
 struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err)
 {
     struct journal_marker *marker = marker_make (journal_path, run_id);
@@ -175,7 +185,7 @@ struct journal_marker *journal_marker_create (const char *journal_path, const ch
     marker->fd = open (marker->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (marker->fd < 0)
         err_errno (err, errno == EEXIST ? ERR_STATE : ERR_IO, "cannot create %s", marker->path);
-    else if (put_all (marker, 0, &start, err) == 0)
+    else if (hold (marker, err) == 0 && put_all (marker, 0, &start, err) == 0)
         return marker;
     journal_marker_close (marker);
     return NULL;
@@ -214,7 +224,7 @@ struct journal_marker *journal_marker_open (const char *journal_path, const char
         return journal_marker_create (journal_path, run_id, err);
     struct journal_marker *marker = marker_make (journal_path, run_id);
     struct digest start = journal_chain_start (run_id);
-    if (open_private (marker, err) == 0 &&
+    if (open_private (marker, err) == 0 && hold (marker, err) == 0 &&
         (mark.state == MARK_WHOLE ? repair (marker, &mark, err) : put_all (marker, 0, &start, err)) == 0)
         return marker;
     journal_marker_close (marker);

@@ -1,4 +1,5 @@
 """The coordinator dies at many moments; another one takes the run over, and nothing that was done is done again."""
+import json
 import os
 import signal
 import time
@@ -137,6 +138,19 @@ class Resume(Resuming):
         ended = self.lab.sliceup("resume")
         self.assertEqual(3, ended.status, ended)
         self.assertRegex(ended.err, rf"\b{run.process.pid}\b")
+        first = run.end()
+        self.assertEqual(0, first.status, first)
+        self.assertEqual(1, self.lab.count("epoch-began"))
+
+    def test_a_lock_file_that_is_gone_frees_no_living_run(self):
+        run = self.lab.start("run", self.slice([self.rung("low", seconds=3)], hosts=2))
+        lab.wait_for(lambda: len(self.marked()) >= 2, "the program on every host", 30)
+        (self.lab.run_folder() / "journal.db.lock").unlink()
+        status, ended = self.lab.sliceup("status", "--json"), self.lab.sliceup("resume")
+        self.assertEqual(("running", run.process.pid), tuple(json.loads(status.out)[key] for key in ("state", "pid")), status)
+        self.assertEqual(3, ended.status, ended)
+        self.assertRegex(ended.err, rf"\b{run.process.pid}\b")
+        self.assertRegex(self.passes(self.lab.sliceup("runs")).out, "running")
         first = run.end()
         self.assertEqual(0, first.status, first)
         self.assertEqual(1, self.lab.count("epoch-began"))

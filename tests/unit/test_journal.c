@@ -258,13 +258,56 @@ static void a_second_coordinator_hears_who_holds_it (void **state)
     journal_close (journal);
 }
 
+static void remove_lock_file (const struct place *place)
+{
+    char name[PATH_MAX];
+    snprintf (name, sizeof name, "%s.lock", place->path);
+    assert_int_equal (unlink (name), 0);
+}
+
+static void refused_by (const struct place *place, pid_t pid)
+{
+    struct err err = { 0 };
+    int64_t holder = -1;
+    char text[24];
+    assert_int_equal (journal_is_locked (place->path, &holder, NULL), 1);
+    assert_int_equal (holder, pid);
+    assert_null (journal_open (place->path, &err));
+    assert_int_equal (err.code, ERR_STATE);
+    snprintf (text, sizeof text, "pid %d ", (int) pid);
+    assert_non_null (strstr (err.text, text));
+    assert_int_equal (journal_lock_take (place->path, &err), -1);
+}
+
+/* Whoever removes journal.db.lock, and whoever comes then and leaves one that nobody holds. */
+static void a_lock_file_that_is_gone_lets_no_second_coordinator_in (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    remove_lock_file (place);
+    refused_by (place, getpid ());
+    refused_by (place, getpid ());
+    append_until (journal, 1, 3);
+    journal_close (journal);
+    assert_int_equal (journal_is_locked (place->path, NULL, NULL), 0);
+    pid_t pid = hold_elsewhere (place);
+    remove_lock_file (place);
+    refused_by (place, pid);
+    assert_int_equal (kill (pid, SIGKILL), 0);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+    assert_int_equal (journal_is_locked (place->path, NULL, NULL), 0);
+    assert_non_null (journal = journal_open (place->path, &err));
+    journal_close (journal);
+}
+
 /* Takes the lock and dies; what it forked a moment before has it for a second more, as one that has not executed yet. */
 static void die_with_a_heir (const struct place *place)
 {
     struct err err = { 0 };
     pid_t pid = fork ();
     if (pid == 0) {
-        if (journal_lock_take (place->path, &err) < 0)
+        if (!journal_open (place->path, &err))
             _exit (1);
         if (fork () == 0) {
             alarm (1);
@@ -278,17 +321,25 @@ static void die_with_a_heir (const struct place *place)
     assert_int_equal (status, 0);
 }
 
-static void the_lock_of_a_dead_coordinator_is_waited_for (void **state)
+static void open_beside_the_heir (const struct place *place)
 {
-    const struct place *place = *state;
     struct err err = { 0 };
-    make_journal (place->path, 3);
-    die_with_a_heir (place);
     assert_int_equal (journal_is_locked (place->path, NULL, NULL), 1);
     struct journal *journal = journal_open (place->path, &err);
     if (!journal)
         fail_msg ("%s", err.text);
     journal_close (journal);
+}
+
+static void the_lock_of_a_dead_coordinator_is_waited_for (void **state)
+{
+    const struct place *place = *state;
+    make_journal (place->path, 3);
+    die_with_a_heir (place);
+    open_beside_the_heir (place);
+    die_with_a_heir (place);
+    remove_lock_file (place);
+    open_beside_the_heir (place);
 }
 
 static void a_reader_follows_while_facts_are_written (void **state)
@@ -394,6 +445,7 @@ int main (void)
         IN_PLACE (a_journal_that_others_could_change_is_not_opened),
         IN_PLACE (a_link_is_not_followed),
         IN_PLACE (a_second_coordinator_hears_who_holds_it),
+        IN_PLACE (a_lock_file_that_is_gone_lets_no_second_coordinator_in),
         IN_PLACE (the_lock_of_a_dead_coordinator_is_waited_for),
         IN_PLACE (a_reader_follows_while_facts_are_written),
         IN_PLACE (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused),
