@@ -70,9 +70,16 @@ static int rung_reached (const struct board *board)
     return reached;
 }
 
+/* The folder's number is for their order: when the clock was set back, it is later than what the clock said. */
+static uint64_t begun_wall_ms (const struct listed *run)
+{
+    return run->board->opened ? run->board->opened_wall_ms : run->created_ms;
+}
+
 static uint64_t age_ms (const struct lister *lister, const struct listed *run)
 {
-    return lister->now_wall_ms > run->created_ms ? lister->now_wall_ms - run->created_ms : 0;
+    uint64_t begun_ms = begun_wall_ms (run);
+    return lister->now_wall_ms > begun_ms ? lister->now_wall_ms - begun_ms : 0;
 }
 
 static uint64_t lasted_ms (const struct lister *lister, const struct listed *run)
@@ -96,7 +103,7 @@ static void list_json (struct lister *lister, const struct listed *run)
         "slice", board->opened ? safe_text (board->plan.slice) : json_null (),
         "rung_reached", reached < 0 ? json_null () : safe_text (board_rung_id (board, (uint32_t) reached)),
         "exit_status", known && board->ended ? json_integer (board->exit_status) : json_null (),
-        "created_wall_ms", (json_int_t) run->created_ms,
+        "created_wall_ms", (json_int_t) begun_wall_ms (run),
         "duration_ms", known ? json_integer ((json_int_t) lasted_ms (lister, run)) : json_null (),
         "problem", known ? json_null () : safe_text (text_of (run->err.text)));
     if (object == NULL || json_array_append_new (lister->list, object) != 0)

@@ -72,34 +72,6 @@ static int sign_unbegun (const struct run_dir *dir, struct err *err)
     return 0;
 }
 
-static int fill (const struct run_dir *dir, struct err *err)
-{
-    static const char *const folders[] = { "", "hosts", "logs", "receipts" };
-    char path[RUN_PATH_BYTES], created[CREATED_MAX_BYTES];
-    unsigned long long now_ms = clock_wall_ms ();
-    if (sign_unbegun (dir, err) < 0)
-        return -1;
-    for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
-        if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
-            return -1;
-    snprintf (created, sizeof (created), "%llu %llu\n", now_ms, now_ms);
-    return atomic_file_write (run_dir_path (dir, "created", path), created, strlen (created), 0600, err);
-}
-
-int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
-{
-    char path[RUN_PATH_BYTES];
-    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || home_folder_check (home, "runs", false, err) < 0)
-        return -1;
-    if (fill (dir, err) == 0)
-        return 0;
-    if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
-        err_prefix (err, "(and the folder of run %.8s stays)", dir->id);
-    else
-        (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
-    return -1;
-}
-
 static bool is_run_id (const char *name)
 {
     return strlen (name) == RUN_ID_HEX_BYTES - 1 && strspn (name, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
@@ -137,7 +109,7 @@ static bool take_created (struct text text, uint64_t *ms)
         first.len = at;
         again = (struct text) { text.ptr + at + 1, text.len - at - 1 };
     }
-    return text_equal (first, again) && text_to_u64 (first, ms);
+    return text_equal (first, again) && text_to_u64 (first, ms) && *ms < INT64_MAX;
 }
 
 static uint64_t created_ms (const struct run_dir *dir)
@@ -191,6 +163,48 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     if (runs)
         qsort (runs, *n, sizeof (*runs), newest_first);
     return runs ? runs : mem_alloc (sizeof (*runs));
+}
+
+/* Now, or later than all that are there: the clock may have been set back since. */
+static int next_created (const char *home, unsigned long long *ms, struct err *err)
+{
+    uint32_t n;
+    struct listed *runs = list_runs (home, &n, err);
+    if (runs == NULL)
+        return -1;
+    *ms = clock_wall_ms ();
+    if (n > 0 && runs[0].created_ms >= *ms)
+        *ms = runs[0].created_ms + 1;
+    mem_free (runs);
+    return 0;
+}
+
+static int fill (const struct run_dir *dir, unsigned long long at_ms, struct err *err)
+{
+    static const char *const folders[] = { "", "hosts", "logs", "receipts" };
+    char path[RUN_PATH_BYTES], created[CREATED_MAX_BYTES];
+    if (sign_unbegun (dir, err) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
+        if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
+            return -1;
+    snprintf (created, sizeof (created), "%llu %llu\n", at_ms, at_ms);
+    return atomic_file_write (run_dir_path (dir, "created", path), created, strlen (created), 0600, err);
+}
+
+int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    unsigned long long at_ms;
+    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || next_created (home, &at_ms, err) < 0)
+        return -1;
+    if (fill (dir, at_ms, err) == 0)
+        return 0;
+    if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
+        err_prefix (err, "(and the folder of run %.8s stays)", dir->id);
+    else
+        (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
+    return -1;
 }
 
 int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err)

@@ -1,7 +1,7 @@
 /* run_dir.h - where a run keeps what: <home>/runs/<run id>/...
  *
- *   created               when the folder was made, in wall ms, twice: what differs is damage, and the folder's own time
- *                         counts instead
+ *   created               when the folder was made, in wall ms, or later than all that were there, if the clock was set
+ *                         back; twice: what differs is damage, and the folder's own time counts instead
  *   journal.db            the facts                     hub.json         ports and public key, for monitors
  *   journal.db.mark       up to where acknowledged
  *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
@@ -51,7 +51,7 @@ const char *run_hub_near (const struct run_hub *hub);
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
 int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
 
-/* Every run under `home`, newest first; calls `fn` with its folder; -1 stops. */
+/* Every run under `home`, newest first, also when the clock was set back in between; calls `fn` with its folder; -1 stops. */
 typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);
 int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err);
 

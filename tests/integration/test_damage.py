@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import stat
 import subprocess
+import time
 import unittest
 
 import lab
@@ -137,6 +138,17 @@ class Journal(Damaged):
         self.passes(self.lab.sliceup("receipt"))
         listed = self.passes(self.lab.sliceup("runs")).out.splitlines()[1:]
         self.assertEqual([False, True], ["damaged" in line for line in listed])
+
+    def test_a_run_that_the_clock_puts_in_the_future_does_not_hide_the_next(self):
+        self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
+        earlier, ahead = self.lab.run_folder(), round((time.time() + 365 * 86400) * 1000)
+        (earlier / "created").write_text(f"{ahead} {ahead}\n")
+        self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
+        last = json.loads(self.passes(self.lab.sliceup("receipt", "--json")).out)["run"]
+        listed = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+        self.assertEqual([last, earlier.name], [each["run"] for each in listed])
+        self.assertNotEqual(last, earlier.name)
+        self.assertLess(listed[0]["created_wall_ms"], time.time() * 1000, "that was the order, and not the time")
 
     def test_a_journal_of_a_killed_coordinator_is_whole(self):
         run = self.lab.start("run", self.slice(seconds=1))

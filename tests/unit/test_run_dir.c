@@ -121,12 +121,27 @@ static void one_number_alone_is_what_an_earlier_sliceup_wrote (void **state)
     assert_string_equal (found.id, home->older.id);
 }
 
+/* The clock was a century ahead, and was set back; or somebody wrote what no clock says. */
+static void the_last_is_the_last_that_was_made_whatever_the_clock_said (void **state)
+{
+    struct home *home = *state;
+    put_created (&home->newer, "4765132800000 4765132800000\n", 28);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal (run_dir_create (&home->newer, home->path, NULL), 0);
+        last_is_the_newer (home, "the clock was set back");
+    }
+    put_created (&home->older, "18446744073709551615 18446744073709551615\n", 42);
+    assert_int_equal (run_dir_create (&home->newer, home->path, NULL), 0);
+    last_is_the_newer (home, "a number beyond all");
+}
+
 int main (void)
 {
 #define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
     const struct CMUnitTest tests[] = {
         IN_HOME (a_wrong_digit_in_created_makes_no_other_run_the_last),
         IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
+        IN_HOME (the_last_is_the_last_that_was_made_whatever_the_clock_said),
         IN_HOME (one_number_alone_is_what_an_earlier_sliceup_wrote),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
