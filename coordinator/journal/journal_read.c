@@ -56,6 +56,20 @@ static int damaged (const struct journal_reader *reader, uint64_t index, const c
                     index, what);
 }
 
+/* What SQLite stops at is a page, and which facts it holds nobody can say: told is from where on none was read. */
+static int unreadable (const struct journal_reader *reader, uint64_t index, const char *why, struct err *err)
+{
+    struct journal_mark mark = reader->mark;
+    char acknowledged[64] = "";
+    if (mark.state == MARK_MISSING) /* or not looked at yet */
+        (void) journal_mark_read (reader->path, reader->run[0] ? reader->run : NULL, &mark, NULL);
+    if (mark.state == MARK_WHOLE)
+        snprintf (acknowledged, sizeof acknowledged, ", and all up to fact %" PRIu64 " was acknowledged", mark.index);
+    return err_set (err, ERR_DAMAGE,
+                    "journal %s is damaged: it cannot be read from fact %" PRIu64 " on%s: %s; " JOURNAL_REMEDY,
+                    reader->path, index ? index : 1, acknowledged, why);
+}
+
 static bool lacks_shared_memory (const char *path)
 {
     char shared[PATH_MAX];
@@ -69,7 +83,7 @@ static int read_failed (const struct journal_reader *reader, uint64_t index, str
     struct err own = { 0 };
     database_fail (reader->db, "read the journal", &own);
     if (own.code == ERR_DAMAGE)
-        return damaged (reader, index, database_why (reader->db), err);
+        return unreadable (reader, index, database_why (reader->db), err);
     if (own.code == ERR_IO && lacks_shared_memory (reader->path) && !database_may_write_beside (reader->path))
         return err_set (err, ERR_IO,
                         "cannot read the journal %s: that needs %s-shm, which is not there, and user %u cannot make it in "
@@ -133,7 +147,7 @@ static int verify_end (struct journal_reader *reader, struct err *err)
 {
     int rc = sqlite3_step (reader->last);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return read_failed (reader, reader->index, err);
+        return read_failed (reader, reader->index + 1, err);
     uint64_t last = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (reader->last, 0) : 0;
     if (rc == SQLITE_DONE || sqlite3_column_type (reader->last, 0) != SQLITE_INTEGER || last < reader->index)
         return damaged (reader, reader->index, "the note of the last index is not above it", err);

@@ -115,9 +115,9 @@ static const struct damage {
     { "DELETE FROM meta WHERE name = 'run'", 0, 0 },
     { "UPDATE meta SET value = 2 WHERE name = 'format'", 0, 0 },
     { "UPDATE meta SET value = NULL WHERE name = 'format'", 0, 0 },
-    { "DROP TABLE meta", 0, 0 },
-    { "DROP TABLE fact", 0, 0 },
-    { "ALTER TABLE fact RENAME TO old; CREATE VIEW fact AS SELECT * FROM old", 0, 0 },
+    { "DROP TABLE meta", 1, 0 },
+    { "DROP TABLE fact", 1, 0 },
+    { "ALTER TABLE fact RENAME TO old; CREATE VIEW fact AS SELECT * FROM old", 1, 0 },
 };
 
 /* A size is judged before the bytes are looked at. */
@@ -162,7 +162,7 @@ static void what_is_no_journal_is_damage (void **state)
     char noise[20000];
     memset (noise, 0x5A, sizeof noise);
     write_file (place->path, noise, sizeof noise);
-    expect_damage (place->path, "noise", 0, 0);
+    expect_damage (place->path, "noise", 1, 0);
     write_file (place->path, "", 0);
     expect_damage (place->path, "an empty file", 0, 0);
     assert_int_equal (unlink (place->path), 0);
