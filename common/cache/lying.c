@@ -35,7 +35,7 @@ static void add_line (struct lines *lines, const struct tree_seen *seen)
         lines->starts = mem_grow (lines->starts, lines->capacity, sizeof *lines->starts);
     }
     lines->starts[lines->n++] = (uint32_t) lines->bytes.len;
-    /* A path holds no NUL, so no two lists give the same lines. ctime: an mtime can be set back. */
+    /* A path holds no NUL, so no two lists give the same lines. The ctime is the last word (digest_lines). */
     buf_add (&lines->bytes, seen->at.path.ptr, seen->at.path.len);
     buf_byte (&lines->bytes, 0);
     buf_printf (&lines->bytes, "%o %lld %lld.%09ld %lld.%09ld\n", (unsigned) st->st_mode, (long long) st->st_size,
@@ -66,15 +66,24 @@ static int by_line (const void *a, const void *b, void *owner)
                    (const char *) lines->bytes.ptr + *(const uint32_t *) b);
 }
 
-static struct digest digest_lines (struct lines *lines)
+static void sort_lines (struct lines *lines)
 {
-    struct digest_state *state = digest_begin ();
     if (lines->n)
         qsort_r (lines->starts, lines->n, sizeof *lines->starts, by_line, lines);
+}
+
+/* Without the ctime unless it is asked for: whoever hands all files to their owner once more, backs them up or links them
+ * moves it, and writes nothing. */
+static struct digest digest_lines (const struct lines *lines, bool with_ctime)
+{
+    struct digest_state *state = digest_begin ();
     for (uint32_t i = 0; i < lines->n; i++) {
         const char *line = (const char *) lines->bytes.ptr + lines->starts[i];
         size_t path = strlen (line) + 1;
-        digest_add (state, line, path + (size_t) (strchr (line + path, '\n') - (line + path)) + 1);
+        const char *end = strchr (line + path, '\n');
+        while (!with_ctime && *end != ' ')
+            end--;
+        digest_add (state, line, (size_t) (end - line) + 1);
     }
     return digest_end (state);
 }
@@ -110,8 +119,11 @@ static int look_at (int root, const char *name, struct lying *out, struct err *e
     struct lines lines = { .lying = out };
     buf_init (&lines.bytes, LINES_BYTES_MAX);
     int rc = list_lines (&lines, root, name, err);
-    if (rc == 0)
-        out->listing = digest_lines (&lines);
+    if (rc == 0) {
+        sort_lines (&lines);
+        out->listing = digest_lines (&lines, false);
+        out->old_listing = digest_lines (&lines, true);
+    }
     buf_release (&lines.bytes);
     mem_free (lines.starts);
     return rc;

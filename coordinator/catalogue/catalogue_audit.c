@@ -122,13 +122,19 @@ static int remember (const struct look *look, uint64_t token, const struct lying
         catalogue_change (look->catalogue, "remember an abandoned generation", NULL, err, sql, "ib", token, listing), err);
 }
 
+static bool is_as_remembered (const struct memory *before, const struct lying *there)
+{
+    return before->lay_there && (digest_equal (&before->listing, &there->listing)
+                                 || digest_equal (&before->listing, &there->old_listing));
+}
+
 static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)
 {
     struct memory before;
     const struct lying *there = lying_of (look, entry->token);
     if (recall (look, entry->token, &before, err) != 0 || remember (look, entry->token, there, &before, err) != 0)
         return -1;
-    if (!before.known || !there || (before.lay_there && digest_equal (&before.listing, &there->listing)))
+    if (!before.known || !there || is_as_remembered (&before, there))
         return 0;
     add (look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
          text_format (look->arena, "changed after its lease was over (%.*s): it holds %u entries, %" PRIu64 " bytes now",

@@ -286,6 +286,36 @@ class Cache(Owned):
         generation.chmod(mode)
         self.restores(self.slice())
 
+    def what_failed_is_left_alone(self, uid):
+        """`uid` runs what fails in the cold pass, has all files once more, and runs again: nobody wrote meanwhile."""
+        if subprocess.run(["test", "-x", str(lab.SLICEUP)], user=uid, group=uid, extra_groups=[]).returncode:
+            self.skipTest(f"uid {uid} does not reach {lab.SLICEUP}")
+        fails = self.lab.write("fails.py", "import os, sys\nopen(os.environ['JAX_COMPILATION_CACHE_DIR'] + '/half', 'w').write('half')\nsys.exit(5)\n")
+        rung = {"id": "tiny", "canary": str(fails), "warm": "solo", "timeout": "60s", "env": False}
+        path = self.lab.slice(hosts=1, ladder=str(self.lab.ladder("fails.yaml", [rung])), profile="./keeps.yaml",
+                              limits={"stop": "200ms", "lease": "2s"}, cache={"root": str(self.root)})
+        for number in (1, 2, 3):
+            self.give(self.lab.root, uid)
+            done = subprocess.run([str(lab.SLICEUP), "run", str(path)], env=self.lab.env(HOME=str(self.lab.root)), text=True,
+                                  user=uid, group=uid, extra_groups=[], capture_output=True, timeout=120)
+            self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+            self.assertNotIn("violated", done.stdout + done.stderr)
+            self.assertEqual(number, len(list(self.root.glob("jax/*/gen-*/half"))))
+        half, = self.root.glob("jax/*/gen-1/half")
+        half.write_text("written late")
+        done = subprocess.run([str(lab.SLICEUP), "run", str(path)], env=self.lab.env(HOME=str(self.lab.root)), text=True,
+                              user=uid, group=uid, extra_groups=[], capture_output=True, timeout=120)
+        self.assertEqual(4, done.returncode, done.stdout + done.stderr)
+        self.assertIn("late-write in generation 1", done.stdout)
+
+    @root_only
+    def test_what_an_ordinary_users_failed_pass_left_is_no_late_write(self):
+        self.what_failed_is_left_alone(ALICE)
+
+    @root_only
+    def test_what_roots_failed_pass_left_is_no_late_write(self):
+        self.what_failed_is_left_alone(0)
+
     @root_only
     def test_each_host_looks_for_itself(self):
         """The survey of a worker, as the rung `cache` runs it; before each program: tests/unit/test_cache_errand.c."""

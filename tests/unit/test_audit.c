@@ -274,22 +274,45 @@ static void touch (struct yard *yard)
     assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
 }
 
-/* Other bytes of the same number, and the time set back: once the clock of the file system has moved on. */
-static void write_and_set_back (struct yard *yard)
+/* What an owner, a backup and a link do to every file: the ctime moves, once the clock of the file system has moved on. */
+static void hand_over (struct yard *yard)
 {
-    char path[1200];
+    char path[1200], name[1200];
     struct stat before, after;
     snprintf (path, sizeof path, "%s/half", yard->dir);
+    snprintf (name, sizeof name, "%s-linked", yard->dir);
     assert_int_equal (stat (path, &before), 0);
     for (int i = 0; i < 1000; i++) {
-        write_file (yard->dir, "half", "WRITTEN", 7);
-        touch (yard);
+        assert_int_equal (chown (path, before.st_uid, before.st_gid), 0);
+        assert_int_equal (link (path, name), 0);
+        assert_int_equal (unlink (name), 0);
         assert_int_equal (stat (path, &after), 0);
         if (after.st_ctim.tv_nsec != before.st_ctim.tv_nsec)
             return;
         (void) poll (NULL, 0, 5);
     }
     fail_msg ("the time of %s stands still", path);
+}
+
+static void a_listing_stays_when_nobody_writes (void **state)
+{
+    struct yard *yard = *state;
+    struct cache_order order = writer_order (yard, 9);
+    uint32_t n;
+    assert_int_equal (prepare_writer (yard, &order), 0);
+    write_file (yard->dir, "half", "written", 7);
+    const struct lying before = lying (yard, &n)[0];
+    hand_over (yard);
+    const struct lying after = lying (yard, &n)[0];
+    assert_true (digest_equal (&before.listing, &after.listing));
+    assert_false (digest_equal (&before.old_listing, &after.old_listing));
+}
+
+static void write_mode (struct yard *yard)
+{
+    char path[1200];
+    snprintf (path, sizeof path, "%s/half", yard->dir);
+    assert_int_equal (chmod (path, 0600), 0);
 }
 
 static void write_more (struct yard *yard)
@@ -318,7 +341,7 @@ static void take_half (struct yard *yard)
 
 static void a_listing_changes_with_whatever_is_written (void **state)
 {
-    static void (*const writes[]) (struct yard *) = { touch, write_and_set_back, write_more, write_other,
+    static void (*const writes[]) (struct yard *) = { touch, write_mode, write_more, write_other,
                                                     plant_link, take_half };
     struct yard *yard = *state;
     struct cache_order order = writer_order (yard, 9);
@@ -354,6 +377,7 @@ int main (void)
         YARD_TEST (no_folder_has_no_generations),
         YARD_TEST (every_generation_that_lies_there_is_listed_by_token),
         YARD_TEST (a_listing_changes_with_whatever_is_written),
+        YARD_TEST (a_listing_stays_when_nobody_writes),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
