@@ -372,3 +372,57 @@ def modes(scene):
 variant("the mode of a canary, so that another user may write it", user="ordinary", level="landlock", blind=True,
         documented="At level `landlock`, modes, times and attributes of everything that the user owns")(modes)
 variant("the mode of a canary, so that another user may write it", user="ordinary", blind=True)(modes)
+
+
+# ---- what is reached by another name than its own ----
+
+def python_in_tmp(scene):
+    """A Python whose program and encodings are its own; the rest of its modules are links. Returns its encodings, to be written on."""
+    say = "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.dirname(os.__file__))"
+    program, modules = subprocess.run([PYTHON, "-I", "-c", say], capture_output=True, text=True, check=True).stdout.split()
+    modules = pathlib.Path(modules)
+    folder = scene.open / "base" / "lib" / modules.name
+    (scene.open / "base" / "bin").mkdir(parents=True)
+    shutil.copy2(program, scene.open / "base" / "bin" / "python3")
+    shutil.copytree(modules / "encodings", folder / "encodings", ignore=shutil.ignore_patterns("__pycache__"))
+    for each in modules.iterdir():
+        if each.name not in ("encodings", "site-packages", "dist-packages"):
+            (folder / each.name).symlink_to(each)
+    return folder / "encodings" / "__init__.py"
+
+
+def appends(scene, path):
+    """To Python's own first module: os is not there yet."""
+    line = f"import posix; posix.system('{scene.payload}')".replace("$", "\\$")
+    return [f'echo "{line}" >> {path}']
+
+
+@variant("the base in /tmp of an environment of copies elsewhere", user="ordinary", level="landlock", runs="next", blind=True)
+@variant("the base in /tmp of an environment of copies elsewhere", runs="next", blind=True)
+def base(scene):
+    encodings = python_in_tmp(scene)
+    subprocess.run([str(scene.open / "base" / "bin" / "python3"), "-I", "-m", "venv", "--copies", "--without-pip", str(scene.far / "venv")],
+                   check=True)
+    scene.env["PATH"] = f"{scene.far}/venv/bin:{netlab.PATH}"
+    return appends(scene, encodings)
+
+
+@variant("python3 of PATH is a script that starts one in /tmp", user="ordinary", runs="next", blind=True)
+@variant("python3 of PATH is a script that starts one in /tmp", runs="next", blind=True)
+def wrapped(scene):
+    encodings = python_in_tmp(scene)
+    scene.write(scene.far / "bin" / "python3", f'#!/bin/sh\nexec {scene.open}/base/bin/python3 "$@"\n', 0o755)
+    scene.env["PATH"] = f"{scene.far}/bin:{netlab.PATH}"
+    return appends(scene, encodings)
+
+
+@variant("the interpreter in /tmp of a script that a canary starts", runs="next", blind=True,
+         documented="an interpreter that the first line of a script names")
+def interpreter_of_tool(scene):
+    shell = scene.open / "shells" / "sh"
+    scene.write(shell, "", 0o755)
+    shutil.copy2("/bin/sh", shell)
+    tool = scene.write(scene.far / "tool", f"#!{shell}\n", 0o755)
+    scene.canary.write_text(f"import subprocess\nsubprocess.run(['{tool}'], check=True)\n{CANARY}")
+    evil = scene.write(scene.far / "evil", f"#!/bin/sh\n{scene.payload}\n:\n", 0o755)
+    return [f"cp {evil} {shell}.new; mv {shell}.new {shell}"]

@@ -9,6 +9,7 @@ import unittest
 import lab
 import netlab
 import slurm_lab
+from test_env import make_wheel
 
 ORDINARY = 65534
 ATTACKED = ("escapes", "once")
@@ -29,7 +30,8 @@ class Escaping:
     def stays_inside(self, ended, mark):
         self.assertEqual(0, ended.status, f"{ended}\n{self.lab.sliceup('logs', 'last').out}")
         self.assertFalse(os.path.exists(mark), "code of a program ran outside of its sandbox")
-        hosts = f"h[0-{len(self.lab.receipt()['hosts']) - 1}]"
+        count = len(self.lab.receipt()["hosts"])
+        hosts = f"h[0-{count - 1}]" if count > 1 else "h0"
         text = self.lab.sliceup("receipt", "last").out
         self.assertIn(f"programs are kept from writing it by namespace+landlock on {hosts}\n", text)
         self.assertIn(f"ways to write that were open on {hosts}: path-socket\n", text)
@@ -137,6 +139,46 @@ class Hosts(Escaping, netlab.NetLabTest):
 
 class Here(Escaping, lab.LabTest):
     """Local workers: SLICEUP_HOME below /tmp, with the run folders of all hosts, environments, keys and the journal in it."""
+
+    def python_below_tmp(self):
+        """The pins' interpreter: a script elsewhere that starts an environment of copies, whose base lies beside it. All are below /tmp."""
+        say = "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.dirname(os.__file__))"
+        program, modules = subprocess.run(["python3", "-I", "-c", say], capture_output=True, text=True, check=True).stdout.split()
+        base, modules = self.lab.root / "base", pathlib.Path(modules)
+        (base / "bin").mkdir(parents=True)
+        shutil.copy2(program, base / "bin" / "python3")
+        shutil.copytree(modules / "encodings", base / "lib" / modules.name / "encodings", ignore=shutil.ignore_patterns("__pycache__"))
+        for each in modules.iterdir():
+            if each.name not in ("encodings", "site-packages", "dist-packages"):
+                (base / "lib" / modules.name / each.name).symlink_to(each)
+        subprocess.run([str(base / "bin" / "python3"), "-I", "-m", "venv", "--copies", "--without-pip", str(self.lab.root / "venv")], check=True)
+        (self.lab.root / "wrapper").mkdir()
+        wrapper = self.lab.root / "wrapper" / "python3"
+        wrapper.write_text(f'#!/bin/sh\nexec {self.lab.root}/venv/bin/python3 "$@"\n')
+        wrapper.chmod(0o755)
+        return wrapper
+
+    def use_pins(self, python, folders, mark):
+        """A ladder whose programs attack, and then restores what is pinned, unconfined, with the interpreter given."""
+        pins = self.lab.write("pins.txt", make_wheel(self.lab.files, "sliceup-one", "1.0", {"__init__.py": b""}))
+        self.ladder(folders, mark, [{"id": "environment", "builtin": "restore", "timeout": "5m"}])
+        return self.lab.slice(hosts=1, ladder=str(self.lab.files / "escape.yaml"), profile="cpu-jax", limits={"stop": "500ms"},
+                              pins={"file": str(pins), "python": str(python), "wheels": str(self.lab.files)},
+                              cache={"root": str(self.lab.root / "cache"), "writer": "h0"})
+
+    def test_what_the_interpreter_of_the_pins_loads_is_out_of_reach(self):
+        mark = str(self.lab.root / "cache" / "ESCAPED")
+        python = self.python_below_tmp()
+        path = self.use_pins(python, [str(self.lab.root / name) for name in ("base", "venv", "wrapper")], mark)
+        for _ in range(2):
+            self.stays_inside(self.lab.sliceup("run", path), mark)
+
+    def test_an_interpreter_that_does_not_tell_what_it_loads_is_not_used(self):
+        python = self.lab.write("python", "#!/bin/sh\nexit 7\n")
+        python.chmod(0o755)
+        ended = self.lab.sliceup("run", self.use_pins(python, [], "/nonexistent"))
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn(f"what {python} loads cannot be kept from programs: asked for it, it ended with status 7", ended.out)
 
     def test_the_home_the_program_and_the_configuration_are_out_of_reach(self):
         mark = str(self.lab.root / "cache" / "ESCAPED")

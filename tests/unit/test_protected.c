@@ -23,6 +23,8 @@ struct yard {
     struct msg_run run;
     struct var vars[4];
     struct confine_more more;
+    struct text loaded[3];
+    uint32_t loaded_n;
 };
 
 static const char *path_of (struct yard *yard, const char *name)
@@ -64,7 +66,7 @@ static int clean (void **state)
 
 static void look (struct yard *yard, const char *program)
 {
-    struct order_place place = { .directory = TEXT_LIT ("/nowhere/w") };
+    struct order_place place = { .directory = TEXT_LIT ("/nowhere/w"), .loaded = { yard->loaded, yard->loaded_n } };
     protected_find (&yard->run, &place, program, &yard->arena, &yard->more);
     assert_false (yard->more.overflow);
 }
@@ -147,6 +149,46 @@ static void what_a_profile_lets_programs_load_is_kept (void **state)
     assert_false (keeps (yard, "dump/a"));
 }
 
+static void what_an_interpreter_loads_is_kept_whole_but_for_an_open_place (void **state)
+{
+    struct yard *yard = *state;
+    struct text writable = text_of (path_of (yard, "open"));
+    make_folder (yard, "base/lib");
+    make_folder (yard, "open/lib");
+    make_folder (yard, "lib");
+    make_program (yard, "lib/x.so");
+    yard->run.cache.writable.items = &writable;
+    yard->run.cache.writable.n = 1;
+    yard->loaded[0] = text_of (path_of (yard, "lib/../base"));
+    yard->loaded[1] = text_of (path_of (yard, "open"));
+    yard->loaded[2] = text_of (path_of (yard, "lib/x.so"));
+    yard->loaded_n = 3;
+    look (yard, NULL);
+    assert_true (keeps (yard, "base/pyvenv.cfg"));
+    assert_true (keeps (yard, "open/lib/os.py"));
+    assert_true (keeps (yard, "open/pyvenv.cfg"));
+    assert_false (keeps (yard, "open/out"));
+    assert_true (keeps (yard, "lib/x.so"));
+    for (uint32_t i = 0; i < yard->more.n; i++)
+        assert_null (strstr (yard->more.protected[i], ".."));
+}
+
+static void what_interprets_a_script_is_kept (void **state)
+{
+    struct yard *yard = *state;
+    make_folder (yard, "job");
+    make_folder (yard, "shells");
+    make_folder (yard, "more");
+    make_program (yard, "more/sh");
+    const char *second = text_format (&yard->arena, "#!%s\n", path_of (yard, "more/sh")).ptr;
+    assert_int_equal (atomic_file_write (path_of (yard, "shells/sh"), second, strlen (second), 0755, NULL), 0);
+    const char *first = text_format (&yard->arena, "#!%s -e\n", path_of (yard, "shells/sh")).ptr;
+    assert_int_equal (atomic_file_write (path_of (yard, "job/run"), first, strlen (first), 0755, NULL), 0);
+    look (yard, path_of (yard, "job/run"));
+    assert_true (keeps (yard, "shells/sh"));
+    assert_true (keeps (yard, "more/sh"));
+}
+
 static void the_home_of_the_user_is_kept_where_programs_could_write_it (void **state)
 {
     struct yard *yard = *state;
@@ -188,6 +230,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link, make, clean),
         cmocka_unit_test_setup_teardown (an_interpreter_is_kept_where_its_link_leads, make, clean),
         cmocka_unit_test_setup_teardown (what_a_profile_lets_programs_load_is_kept, make, clean),
+        cmocka_unit_test_setup_teardown (what_an_interpreter_loads_is_kept_whole_but_for_an_open_place, make, clean),
+        cmocka_unit_test_setup_teardown (what_interprets_a_script_is_kept, make, clean),
         cmocka_unit_test_setup_teardown (the_home_of_the_user_is_kept_where_programs_could_write_it, make, clean),
         cmocka_unit_test_setup_teardown (the_usual_folder_of_workers_is_kept_whoever_runs_here, make, clean),
         cmocka_unit_test_setup_teardown (a_program_is_kept_with_what_lies_beside_it, make, clean),

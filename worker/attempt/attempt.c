@@ -75,7 +75,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     struct order order;
     struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
                                        .directory = text_of (place->directory), .python = attempt->python,
-                                       .kit = attempt->kit };
+                                       .kit = attempt->kit, .loaded = attempt->loaded };
     memcpy (order_place.trusted, place->trusted, sizeof place->trusted);
     if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
         return -1;
@@ -283,6 +283,7 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
     }
     attempt->python = answer.python;
     attempt->kit = answer.kit;
+    attempt->loaded = answer.loaded;
     if (begin_program (attempt, now_ms, &err) < 0)
         attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
 }

@@ -29,6 +29,7 @@ struct attempt {
     struct arena arena;
     struct text scratch, log;
     struct text python, kit;    /* as PREPARE found them */
+    text_list loaded;
     struct text waited;         /* for the device */
     struct phase_clock phases;
 

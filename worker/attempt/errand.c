@@ -16,13 +16,14 @@
 #include "worker/attempt/device_wait.h"
 #include "worker/command/environ.h"
 #include "worker/environment/environment.h"
+#include "worker/command/interpreter.h"
 #include "worker/files/kit.h"
 #include "worker/attempt/log_reader.h"
 #include "worker/files/wheels.h"
 #include "worker/image/self.h"
 
 /* FINDINGS_MAX findings of a path and a sentence each, and what else it says. */
-enum { ANSWER_MAX_BYTES = 128 * 1024 };
+enum { ANSWER_MAX_BYTES = 128 * 1024 + INTERPRETER_BYTES_MAX };
 
 static const struct field answer_fields[] = {
     F_BOOL (1, struct errand_answer, done),
@@ -38,6 +39,7 @@ static const struct field answer_fields[] = {
     F_TEXT (11, struct errand_answer, waited, SENTENCE_MAX_BYTES),
     F_LIST (12, struct errand_answer, sightings, SIGHTINGS_MAX, &sighting_record),
     F_TEXTS (13, struct errand_answer, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
+    F_TEXTS (14, struct errand_answer, loaded, INTERPRETER_PATHS_MAX, PATH_MAX_BYTES),
 };
 static const struct record answer_record = RECORD ("answer", struct errand_answer, answer_fields);
 
@@ -69,7 +71,7 @@ bool errand_is_needed (const struct msg_run *run)
 {
     struct kit_list files;
     kit_list_of (run, &files);
-    return files.n || needs_environment (run) || needs_cache (run);
+    return files.n || needs_environment (run) || needs_cache (run) || interpreter_is_needed (run);
 }
 
 bool errand_audit_is_needed (const struct msg_run *run)
@@ -254,6 +256,14 @@ static int find_wheels (const struct msg_run *run, const char *directory, struct
     return 0;
 }
 
+static int find_interpreters (const struct msg_run *run, struct arena *arena, struct errand_answer *answer)
+{
+    struct err err = { 0 };
+    if (interpreter_is_needed (run) && interpreter_paths (run, arena, &answer->loaded, &err) < 0)
+        return errand_fail (answer, arena, LAYER_HOST, &err);
+    return 0;
+}
+
 static void prepare (const struct errand_place *place, const struct msg_run *run, struct arena *arena,
                      struct errand_answer *answer)
 {
@@ -261,6 +271,8 @@ static void prepare (const struct errand_place *place, const struct msg_run *run
         || answer->missing.n)
         return;
     if (needs_environment (run) && find_environment (run, arena, answer) < 0)
+        return;
+    if (find_interpreters (run, arena, answer) < 0)
         return;
     if (needs_cache (run) && cache_errand_prepare (place, &run->cache, arena, answer) < 0)
         return;

@@ -1,4 +1,4 @@
-/* errand.h - what takes long before and after a program: finding its files and its environment, checking or copying a
+/* errand.h - what takes long before and after a program: finding its files and its environment, asking interpreters what they load, checking or copying a
  * cache generation, waiting for a device, sealing a generation, looking whether one is still what it was, searching a log.
  * Done in a process of its own, so that heartbeats go on and a cancel can end it.
  *
@@ -28,6 +28,7 @@ struct errand_answer {
     struct text python;         /* PREPARE: of the restored environment, when the rung needs it */
     struct text kit;            /* PREPARE: folder of its files; empty: they lie where the plan has them */
     LIST_OF (struct text) missing; /* PREPARE and READ, not done: sha256 of files that have to be fetched first */
+    text_list loaded;           /* PREPARE: by interpreters of this host, where programs could write (interpreter.h) */
     struct text cache_state;    /* PREPARE, reader: "verified", or what is wrong with the generation */
     struct seal seal;           /* SEAL */
     struct cache_view cache;    /* only `storage`, whenever there is one */

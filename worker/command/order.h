@@ -15,6 +15,7 @@ struct order_place {
     struct text directory;      /* of the worker */
     struct text scratch;        /* of this attempt: working directory and HOME */
     struct text python;         /* of the restored environment; empty: none is needed */
+    text_list loaded;           /* by interpreters of this host (interpreter.h) */
     struct text kit;            /* folder of the program's files; empty: they lie where the plan has them */
     const char *trusted[JOIN_TRUSTED_MAX]; /* struct join */
 };

@@ -9,6 +9,7 @@
 #include "worker/sandbox/confine_places.h"
 #include "worker/command/environ.h"
 #include "worker/files/kit.h"
+#include "worker/command/script.h"
 
 struct finding_out {
     const struct msg_run *run;
@@ -16,13 +17,24 @@ struct finding_out {
     struct confine_more *out;
 };
 
-static void add (const struct finding_out *find, const char *path)
+/* With ".." in it, what it leads to: nobody else takes such a path (confine_plan.h). NULL: it leads nowhere. */
+static const char *plain (const struct finding_out *find, const char *path)
 {
+    char real[PATH_MAX];
+    size_t len = strlen (path);
+    if (!strstr (path, "/../") && !(len >= 3 && strcmp (path + len - 3, "/..") == 0))
+        return path;
+    return realpath (path, real) ? text_copy (find->arena, text_of (real)).ptr : NULL;
+}
+
+static void add (const struct finding_out *find, const char *named)
+{
+    const char *path = plain (find, named);
+    if (!path || path[0] != '/' || !path[1])
+        return;
     for (uint32_t i = 0; i < find->out->n; i++)
         if (path_is_below (path, find->out->protected[i]))
             return;
-    if (path[0] != '/' || !path[1])
-        return;
     if (find->out->n == CONFINE_MORE_MAX)
         find->out->overflow = true;
     else
@@ -48,23 +60,41 @@ static void add_with_folder (const struct finding_out *find, struct text path)
     add (find, is_for_all (find, folder) ? whole : folder);
 }
 
-static bool programs_write (const struct finding_out *find, const char *path)
+static bool is_writable (const struct msg_run *run, const char *path)
 {
-    for (uint32_t i = 0; i < find->run->cache.writable.n; i++)
-        if (path_is_below (path, text_copy (find->arena, find->run->cache.writable.items[i]).ptr))
+    for (uint32_t i = 0; i < run->cache.writable.n; i++) {
+        char folder[PATH_MAX];
+        if (text_to_c (run->cache.writable.items[i], folder, sizeof folder) && path_is_below (path, folder))
             return true;
+    }
     return confine_places_below_usual (path);
 }
 
-/* <prefix>/bin: what programs in it load lies beside it, and pyvenv.cfg says what a Python loads (site). */
+static bool programs_write (const struct finding_out *find, const char *path)
+{
+    return is_writable (find->run, path);
+}
+
+bool protected_is_writable (const struct msg_run *run, const char *path)
+{
+    char real[PATH_MAX];
+    return realpath (path, real) && (is_writable (run, path) || is_writable (run, real));
+}
+
+/* What programs of a prefix load, and pyvenv.cfg, which says what a Python loads (site). */
+static void add_parts (const struct finding_out *find, struct text prefix)
+{
+    static const char *const parts[] = { "lib", "lib64", "pyvenv.cfg" };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        add (find, text_format (find->arena, "%.*s/%s", TEXT_ARG (prefix), parts[i]).ptr);
+}
+
+/* <prefix>/bin: what programs in it load lies beside it. */
 static void add_prefix (const struct finding_out *find, const char *bin)
 {
-    static const char *const beside[] = { "lib", "lib64", "pyvenv.cfg" };
     const char *slash = strrchr (bin, '/');
-    if (!slash || slash == bin || strcmp (slash, "/bin") != 0)
-        return;
-    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
-        add (find, text_format (find->arena, "%.*s/%s", (int) (slash - bin), bin, beside[i]).ptr);
+    if (slash && slash != bin && strcmp (slash, "/bin") == 0)
+        add_parts (find, (struct text) { bin, (uint32_t) (slash - bin) });
 }
 
 static void add_one_program (const struct finding_out *find, const char *path)
@@ -80,12 +110,22 @@ static void add_one_program (const struct finding_out *find, const char *path)
 }
 
 /* As it is named, and what it leads to in the end, where programs could write that. */
-static void add_program (const struct finding_out *find, const char *path)
+static void add_named_program (const struct finding_out *find, const char *path)
 {
     char real[PATH_MAX];
     add_one_program (find, path);
     if (realpath (path, real) && strcmp (real, path) != 0 && programs_write (find, real))
         add_one_program (find, text_copy (find->arena, text_of (real)).ptr);
+}
+
+/* With what interprets it. */
+static void add_program (const struct finding_out *find, const char *path)
+{
+    char script[PATH_MAX];
+    add_named_program (find, path);
+    for (int i = 0; i < SCRIPT_DEPTH_MAX && script_interpreter (i ? script : path, script); i++)
+        if (protected_is_writable (find->run, script))
+            add_named_program (find, text_copy (find->arena, text_of (script)).ptr);
 }
 
 /* ---- where code is looked for ---- */
@@ -138,6 +178,24 @@ static void add_searches (const struct finding_out *find)
     }
 }
 
+/* What interpreters say that they load (interpreter.h). A folder whole: a pyvenv.cfg that is new in it would decide as well. */
+static void add_loaded (const struct finding_out *find, const char *path)
+{
+    struct stat at;
+    char real[PATH_MAX];
+    if (stat (path, &at) < 0 || !realpath (path, real))
+        return;
+    struct text folder = text_copy (find->arena, text_of (real));
+    if (!S_ISDIR (at.st_mode)) {
+        add_program (find, path);
+    } else if (is_for_all (find, real)) {
+        add_parts (find, folder);
+    } else {
+        add (find, path);
+        add (find, folder.ptr);
+    }
+}
+
 /* What restores environments, as it is found by its name. */
 static void add_python (const struct finding_out *find)
 {
@@ -181,6 +239,8 @@ void protected_find (const struct msg_run *run, const struct order_place *place,
     if (place->python.len)
         add_program (&find, text_copy (arena, place->python).ptr);
     add_python (&find);
+    for (uint32_t i = 0; i < place->loaded.n; i++)
+        add_loaded (&find, text_copy (arena, place->loaded.items[i]).ptr);
     add_searches (&find);
     add_home (&find);
     add (&find, START_DIRECTORY_DEFAULT);

@@ -2,7 +2,7 @@
  * execute, import and trust here.
  *
  * The worker's folder and that of all its runs, its own program, the environments of the run, the interpreter they are
- * built from, folders of PATH and LD_LIBRARY_PATH that programs could write, and the files of the attempt's own program. Paths as they are
+ * built from with what it says that it loads, folders of PATH and LD_LIBRARY_PATH that programs could write, and the files of the attempt's own program. Paths as they are
  * known, which need not exist; looked at by nobody yet. */
 #ifndef SLICEUP_WORKER_COMMAND_PROTECTED_H
 #define SLICEUP_WORKER_COMMAND_PROTECTED_H
@@ -10,6 +10,8 @@
 #include "worker/command/order.h"
 #include "worker/sandbox/confine_plan.h"
 
+/* Could a program of this RUN write there, if nothing kept it from that? False as well when nothing is there. */
+bool protected_is_writable (const struct msg_run *run, const char *path);
 /* `program` is what is executed; NULL: none yet. Everything lives in the arena, or is borrowed. */
 void protected_find (const struct msg_run *run, const struct order_place *place, const char *program,
                      struct arena *arena, struct confine_more *out);

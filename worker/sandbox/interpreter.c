@@ -1,0 +1,166 @@
+#include "worker/command/interpreter.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "worker/process/chore.h"
+#include "worker/command/environ.h"
+#include "worker/environment/environment.h"
+#include "worker/command/protected.h"
+
+enum { ANSWER_BYTES_MAX = 1024 * 1024, SHOWN_COLUMNS = 120 };
+#define FIRST_WORD "paths"
+#define LAST_WORD "end"
+
+/* pyvenv.cfg beside the program or one above it decides for Python, whatever the folders are called. What a .pth file names is
+ * read, its lines of code are not run. Between zero bytes: a path may hold all others. */
+static const char question[] =
+    "import os, site, sys\n"
+    "programs = [sys.executable, getattr(sys, '_base_executable', None) or sys.executable, os.path.realpath(sys.executable)]\n"
+    "tops = [os.path.dirname(os.path.dirname(path)) for path in programs]\n"
+    "tops += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]\n"
+    "found = [*programs, *tops, *sys.path]\n"
+    "def lines(path):\n"
+    "    try:\n"
+    "        with open(path, errors='surrogateescape') as file:\n"
+    "            return [line.rstrip('\\n') for line in file]\n"
+    "    except OSError:\n"
+    "        return []\n"
+    "for folder in site.getsitepackages(tops):\n"
+    "    found.append(folder)\n"
+    "    for name in os.listdir(folder) if os.access(folder, os.R_OK | os.X_OK) else ():\n"
+    "        if name.endswith('.pth'):\n"
+    "            found += [os.path.join(folder, line.strip()) for line in lines(os.path.join(folder, name))\n"
+    "                      if line.strip() and not line.startswith(('#', 'import ', 'import\\t'))]\n"
+    "found += [line[line.index('/'):] for line in lines('/proc/self/maps') if '/' in line]\n"
+    "said = ['', '" FIRST_WORD "', *dict.fromkeys(found), '" LAST_WORD "', '']\n"
+    "sys.stdout.buffer.write(b'\\0'.join(os.fsencode(path) for path in said))\n";
+
+/* ---- one answer ---- */
+
+/* The word before the next zero byte, which goes from `rest` with it. False: there is none. */
+static bool next_word (struct text *rest, struct text *word)
+{
+    const char *end = memchr (rest->ptr, '\0', rest->len);
+    if (!end)
+        return false;
+    *word = (struct text) { rest->ptr, (uint32_t) (end - rest->ptr) };
+    *rest = (struct text) { end + 1, rest->len - word->len - 1 };
+    return true;
+}
+
+static bool has (const text_list *list, struct text path)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (list->items[i], path))
+            return true;
+    return false;
+}
+
+static bool has_room (const text_list *list, struct text path)
+{
+    size_t bytes = path.len;
+    for (uint32_t i = 0; i < list->n; i++)
+        bytes += list->items[i].len;
+    return list->n < INTERPRETER_PATHS_MAX && bytes <= INTERPRETER_BYTES_MAX;
+}
+
+static int add (const struct msg_run *run, struct text word, struct arena *arena, text_list *out, struct err *err)
+{
+    struct text path = text_copy (arena, word);
+    if (!path.len || path.ptr[0] != '/' || has (out, path) || !protected_is_writable (run, path.ptr))
+        return 0;
+    if (path.len > PATH_MAX_BYTES || !text_is_utf8 (path))
+        return err_set (err, ERR_LIMIT, "it names a place where programs may write by more than %d bytes, or not in UTF-8",
+                        PATH_MAX_BYTES);
+    if (!has_room (out, path))
+        return err_set (err, ERR_LIMIT, "it loads from more than %d places where programs may write, or of more than %d bytes",
+                        INTERPRETER_PATHS_MAX, INTERPRETER_BYTES_MAX);
+    out->items[out->n++] = path;
+    return 0;
+}
+
+static int read_answer (const struct msg_run *run, struct text rest, struct arena *arena, text_list *out, struct err *err)
+{
+    struct text word;
+    bool begun = false;
+    while (!begun && next_word (&rest, &word))
+        begun = text_is (word, FIRST_WORD);
+    while (begun && next_word (&rest, &word)) {
+        if (text_is (word, LAST_WORD))
+            return 0;
+        if (add (run, word, arena, out, err) < 0)
+            return -1;
+    }
+    return err_set (err, ERR_STATE, "asked for it, it gave no whole answer");
+}
+
+static int refuse_end (const struct buf *answer, int status, struct err *err)
+{
+    struct buf shown;
+    buf_init (&shown, 400);
+    buf_escaped (&shown, buf_as_text (answer), SHOWN_COLUMNS);
+    err_set (err, ERR_STATE, "asked for it, it ended with status %d and said \"%.200s\"", status, buf_c (&shown));
+    buf_release (&shown);
+    return -1;
+}
+
+static int ask (const struct msg_run *run, const char *python, struct arena *arena, text_list *out, struct err *err)
+{
+    const char *argv[] = { python, "-I", "-S", "-c", question, NULL };
+    struct chore chore = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
+    struct buf answer;
+    int status, rc;
+    buf_init (&answer, ANSWER_BYTES_MAX);
+    rc = chore_run (&chore, &answer, &status, err);
+    if (rc == 0)
+        rc = status ? refuse_end (&answer, status, err) : read_answer (run, buf_as_text (&answer), arena, out, err);
+    buf_release (&answer);
+    return rc < 0 ? err_prefix (err, "what %.200s loads cannot be kept from programs", python) : 0;
+}
+
+/* ---- those of a run ---- */
+
+bool interpreter_is_needed (const struct msg_run *run)
+{
+    return run->cache.frontend_root.len
+           && (run->rung.kind != PROGRAM_BUILTIN || text_is (run->rung.builtin, "cache"));
+}
+
+/* NULL: there is none of this name. */
+static const char *find_python (const struct msg_run *run, struct arena *arena)
+{
+    struct environ_list list;
+    struct text name = run->pins.python.len ? run->pins.python : TEXT_LIT ("python3"), path;
+    environ_begin (&list, arena);
+    if (environ_find_program (&list, name, &path, NULL) < 0)
+        return NULL;
+    const char *python = text_copy (arena, path).ptr;
+    return access (python, X_OK) == 0 ? python : NULL;
+}
+
+/* One that is not complete is built anew before anything in it is started. NULL: there is none. */
+static const char *find_environment (const struct msg_run *run, struct arena *arena)
+{
+    char path[PATH_MAX];
+    if (!run->pins.env_dir.len || environment_path (&run->pins, path, sizeof path, NULL) < 0
+        || access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) < 0)
+        return NULL;
+    return text_format (arena, "%s/bin/python", path).ptr;
+}
+
+int interpreter_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err)
+{
+    bool is_started = run->pins.file.sha256.len || run->rung.kind == PROGRAM_CANARY;
+    const char *python = find_python (run, arena);
+    out->items = arena_array (arena, INTERPRETER_PATHS_MAX, sizeof *out->items);
+    out->n = 0;
+    if (!python)
+        return 0; /* whoever starts it says so */
+    int rc = ask (run, python, arena, out, err);
+    const char *environment = rc == 0 ? find_environment (run, arena) : NULL;
+    if (environment)
+        rc = ask (run, environment, arena, out, err);
+    return is_started ? rc : 0;
+}
