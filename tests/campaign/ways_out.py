@@ -416,6 +416,15 @@ def wrapped(scene):
     return appends(scene, encodings)
 
 
+@variant("a file in /tmp that the profile names in BASH_ENV", user="ordinary", runs="next", blind=True)
+@variant("a file in /tmp that the profile names in BASH_ENV", level="landlock", runs="next", blind=True)
+def bash_env(scene):
+    path = scene.write(scene.open / "env.sh", "")
+    scene.variables["BASH_ENV"] = str(path)
+    scene.canary.write_text(f"import subprocess\nsubprocess.run(['bash', '-c', ':'], check=True)\n{CANARY}")
+    return [f"echo '{scene.payload}' >> {path}"]
+
+
 @variant("the interpreter in /tmp of a script that a canary starts", runs="next", blind=True,
          documented="an interpreter that the first line of a script names")
 def interpreter_of_tool(scene):

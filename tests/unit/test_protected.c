@@ -149,6 +149,26 @@ static void what_a_profile_lets_programs_load_is_kept (void **state)
     assert_false (keeps (yard, "dump/a"));
 }
 
+static void files_and_caches_of_code_that_a_profile_names_are_kept (void **state)
+{
+    struct yard *yard = *state;
+    make_folder (yard, "compiled");
+    make_folder (yard, "perl");
+    make_folder (yard, "job");
+    make_program (yard, "job/env.sh");
+    yard->vars[0] = (struct var) { TEXT_LIT ("PYTHONPYCACHEPREFIX"), text_of (path_of (yard, "compiled")) };
+    yard->vars[1] = (struct var) { TEXT_LIT ("BASH_ENV"), text_of (path_of (yard, "job/env.sh")) };
+    yard->vars[2] = (struct var) { TEXT_LIT ("PERL5LIB"), text_format (&yard->arena, "/usr/lib:%s", path_of (yard, "perl")) };
+    yard->vars[3] = (struct var) { TEXT_LIT ("XDG_CACHE_HOME"), text_of (yard->top) };
+    yard->run.profile.env.n = 4;
+    look (yard, NULL);
+    assert_true (keeps (yard, "compiled/tmp/x.pyc"));
+    assert_true (keeps (yard, "job/env.sh"));
+    assert_false (keeps (yard, "job/log"));
+    assert_true (keeps (yard, "perl/strict.pm"));
+    assert_false (keeps (yard, "other"));
+}
+
 static void what_an_interpreter_loads_is_kept_whole_but_for_an_open_place (void **state)
 {
     struct yard *yard = *state;
@@ -230,6 +250,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link, make, clean),
         cmocka_unit_test_setup_teardown (an_interpreter_is_kept_where_its_link_leads, make, clean),
         cmocka_unit_test_setup_teardown (what_a_profile_lets_programs_load_is_kept, make, clean),
+        cmocka_unit_test_setup_teardown (files_and_caches_of_code_that_a_profile_names_are_kept, make, clean),
         cmocka_unit_test_setup_teardown (what_an_interpreter_loads_is_kept_whole_but_for_an_open_place, make, clean),
         cmocka_unit_test_setup_teardown (what_interprets_a_script_is_kept, make, clean),
         cmocka_unit_test_setup_teardown (the_home_of_the_user_is_kept_where_programs_could_write_it, make, clean),

@@ -130,16 +130,20 @@ static void add_program (const struct finding_out *find, const char *path)
 
 /* ---- where code is looked for ---- */
 
-/* Variables that name folders or files whose code is run, and what separates them. */
-static const struct search { const char *name, *between; } searches[] = {
-    { "PATH", ":" }, { "LD_LIBRARY_PATH", ":;" }, { "LD_PRELOAD", ": " }, { "LD_AUDIT", ":" },
-    { "PYTHONPATH", ":" }, { "PYTHONHOME", ":" }, { "PYTHONSTARTUP", "" }, { "PYTHONUSERBASE", "" },
-    { "TPU_LIBRARY_PATH", "" }, { "PJRT_NAMES_AND_LIBRARY_PATHS", ":," },
+/* Variables that name folders or files whose code is run, and what separates them. Not those of folders that programs are to fill. `alone`:
+ * what lies beside the file is not looked for. */
+static const struct search { const char *name, *between; bool alone; } searches[] = {
+    { "PATH", ":", false }, { "LD_LIBRARY_PATH", ":;", false }, { "LD_PRELOAD", ": ", false }, { "LD_AUDIT", ":", false },
+    { "GCONV_PATH", ":", false }, { "PYTHONPATH", ":", false }, { "PYTHONHOME", ":", false }, { "PYTHONSTARTUP", "", false },
+    { "PYTHONUSERBASE", "", false }, { "PYTHONPYCACHEPREFIX", "", false }, { "TPU_LIBRARY_PATH", "", false },
+    { "PJRT_NAMES_AND_LIBRARY_PATHS", ":,", false }, { "BASH_ENV", "", true }, { "ENV", "", true }, { "PERL5LIB", ":", false },
+    { "PERLLIB", ":", false }, { "RUBYLIB", ":", false }, { "NODE_PATH", ":", false }, { "OPENSSL_CONF", "", true },
+    { "OPENSSL_MODULES", "", false }, { "OPENSSL_ENGINES", "", false },
 };
 enum { SEARCHES = sizeof searches / sizeof searches[0] };
 
 /* Where programs could not write anyway, nothing has to be closed; but links may lead there. */
-static void add_searched (const struct finding_out *find, const char *path)
+static void add_searched (const struct finding_out *find, const char *path, bool alone)
 {
     struct stat at;
     char real[PATH_MAX];
@@ -151,6 +155,9 @@ static void add_searched (const struct finding_out *find, const char *path)
         add (find, path);
         add (find, folder);
         add_prefix (find, folder);
+    } else if (alone) {
+        add (find, path);
+        add (find, text_copy (find->arena, text_of (real)).ptr);
     } else {
         add_program (find, path);
     }
@@ -161,7 +168,7 @@ static void add_search (const struct finding_out *find, const struct search *sea
     const char *at = text_copy (find->arena, value).ptr;
     while (at && *at) {
         size_t len = strcspn (at, search->between);
-        add_searched (find, text_copy (find->arena, (struct text) { at, (uint32_t) len }).ptr);
+        add_searched (find, text_copy (find->arena, (struct text) { at, (uint32_t) len }).ptr, search->alone);
         at += len + (at[len] != '\0');
     }
 }
