@@ -1,4 +1,4 @@
-/* links: worker_io */
+/* links: command */
 /* What interpreters execute and import, by their own word: real ones, scripts in their place, and such that do not answer. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
-#include "worker/io/interpreter.h"
-#include "worker/io/script.h"
+#include "worker/command/interpreter.h"
+#include "worker/command/script.h"
 
 struct yard {
     char top[64];

@@ -1,6 +1,6 @@
 /* script.h - the program that the kernel starts for a script, as its first line names it (execve(2)). It only reads. */
-#ifndef SLICEUP_WORKER_SANDBOX_SCRIPT_H
-#define SLICEUP_WORKER_SANDBOX_SCRIPT_H
+#ifndef SLICEUP_WORKER_COMMAND_SCRIPT_H
+#define SLICEUP_WORKER_COMMAND_SCRIPT_H
 
 #include <limits.h>
 #include <stdbool.h>
