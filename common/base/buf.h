@@ -3,8 +3,8 @@
  * Invariant: len <= capacity <= max. Appending past `max` appends nothing, sets `overflow` and keeps what is there:
  * writers need not check each call, they check once at the end. Overflow sticks: nothing is appended behind what was
  * lost until buf_clear. Not thread-safe; the pieces given must not lie in the buffer itself. */
-#ifndef SLICEUP_BASE_BUF_H
-#define SLICEUP_BASE_BUF_H
+#ifndef SLICEUP_COMMON_BASE_BUF_H
+#define SLICEUP_COMMON_BASE_BUF_H
 
 #include <stdarg.h>
 #include <stdbool.h>

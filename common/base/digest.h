@@ -1,6 +1,6 @@
 /* digest.h - sha256, for seals and identities (OpenSSL's libcrypto). */
-#ifndef SLICEUP_BASE_DIGEST_H
-#define SLICEUP_BASE_DIGEST_H
+#ifndef SLICEUP_COMMON_BASE_DIGEST_H
+#define SLICEUP_COMMON_BASE_DIGEST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* duration.h - "30s" <-> milliseconds. */
-#ifndef SLICEUP_BASE_DURATION_H
-#define SLICEUP_BASE_DURATION_H
+#ifndef SLICEUP_COMMON_BASE_DURATION_H
+#define SLICEUP_COMMON_BASE_DURATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * there: what failed, where, what was expected. Setting an error returns -1, so failing and explaining are one
  * statement: `return err_set (err, ERR_CONFIG, "%s:%d: ...", file, line);`. A NULL `err` is allowed everywhere.
  * An answer ("held by another host") is not an error; answers are enums. */
-#ifndef SLICEUP_BASE_ERR_H
-#define SLICEUP_BASE_ERR_H
+#ifndef SLICEUP_COMMON_BASE_ERR_H
+#define SLICEUP_COMMON_BASE_ERR_H
 
 enum err_code {
     ERR_NONE = 0,

@@ -3,8 +3,8 @@
  * Out of memory ends the process here, in one place, with a sentence and exit status 3: the journal makes a restart
  * cheap. The counterpart is a promise: nothing that comes from outside decides an allocation before it was bounded.
  * An arena owns everything allocated from it and frees it at once; it is not thread-safe. */
-#ifndef SLICEUP_BASE_MEM_H
-#define SLICEUP_BASE_MEM_H
+#ifndef SLICEUP_COMMON_BASE_MEM_H
+#define SLICEUP_COMMON_BASE_MEM_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* path.h - paths as texts: absolute, without ".", ".." and "//". */
-#ifndef SLICEUP_BASE_PATH_H
-#define SLICEUP_BASE_PATH_H
+#ifndef SLICEUP_COMMON_BASE_PATH_H
+#define SLICEUP_COMMON_BASE_PATH_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* path_links.h - the symbolic links through which a path leads, as the kernel resolves it.
  *
  * Whoever may replace one of them chooses what the path names. It changes nothing, and knows nothing of rights. */
-#ifndef SLICEUP_BASE_PATH_LINKS_H
-#define SLICEUP_BASE_PATH_LINKS_H
+#ifndef SLICEUP_COMMON_BASE_PATH_LINKS_H
+#define SLICEUP_COMMON_BASE_PATH_LINKS_H
 
 #include "common/base/err.h"
 

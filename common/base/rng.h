@@ -1,7 +1,7 @@
 /* rng.h - seeded pseudo-random numbers (splitmix64): same seed, same numbers, on every machine.
  * For dealing and simulation; never for keys. */
-#ifndef SLICEUP_BASE_RNG_H
-#define SLICEUP_BASE_RNG_H
+#ifndef SLICEUP_COMMON_BASE_RNG_H
+#define SLICEUP_COMMON_BASE_RNG_H
 
 #include <stdint.h>
 

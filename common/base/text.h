@@ -2,8 +2,8 @@
  *
  * What a host says is never a C string: slices carry their length, so a NUL inside cannot cut them short.
  * Print with "%.*s" and TEXT_ARG, which evaluates its argument more than once: give it a variable, not a call. */
-#ifndef SLICEUP_BASE_TEXT_H
-#define SLICEUP_BASE_TEXT_H
+#ifndef SLICEUP_COMMON_BASE_TEXT_H
+#define SLICEUP_COMMON_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>

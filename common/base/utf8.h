@@ -2,8 +2,8 @@
  *
  * Knows no locale: the tables are its own, so that what is printable does not depend on a host's environment.
  * Pure functions; any thread. */
-#ifndef SLICEUP_BASE_UTF8_H
-#define SLICEUP_BASE_UTF8_H
+#ifndef SLICEUP_COMMON_BASE_UTF8_H
+#define SLICEUP_COMMON_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stdint.h>

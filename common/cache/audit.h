@@ -2,8 +2,8 @@
  *
  * Differences are findings, not errors; an error is only that it could not be looked at. It never writes. Any
  * thread. */
-#ifndef SLICEUP_CACHE_AUDIT_H
-#define SLICEUP_CACHE_AUDIT_H
+#ifndef SLICEUP_COMMON_CACHE_AUDIT_H
+#define SLICEUP_COMMON_CACHE_AUDIT_H
 
 #include "common/base/digest.h"
 #include "common/model/msg.h"
@@ -22,8 +22,8 @@ int audit_generation (struct text bundle_root, uint64_t token, struct text sha25
 /* One gen-<token> as it lies there, sealed or not. `listing`: of paths, kinds, modes, sizes and the times of the last write;
  * equal means that nobody wrote, or hid it with as many bytes and the time set back. `old_listing`: with the times of every
  * change of an inode, as catalogues remember what was first seen by an earlier sliceup. */
-struct lying { uint64_t token; bool sealed; uint32_t entries; uint64_t bytes; struct digest listing, old_listing; };
+struct stored { uint64_t token; bool sealed; uint32_t entries; uint64_t bytes; struct digest listing, old_listing; };
 /* Every gen-<token> of a bundle, by rising token. No folder at all: none. Other names are passed over. */
-int audit_lying (struct text bundle_root, struct arena *arena, struct lying **out, uint32_t *n, struct err *err);
+int audit_inventory (struct text bundle_root, struct arena *arena, struct stored **out, uint32_t *n, struct err *err);
 
 #endif

@@ -10,12 +10,12 @@
 #include "common/cache/generation.h"
 #include "common/cache/inspect.h"
 
-static int check_role (const struct cache_order *order, enum cache_role role, struct err *err)
+static int check_role (const struct cache_access *access, enum cache_role role, struct err *err)
 {
-    if (order->role == role)
+    if (access->role == role)
         return 0;
     return err_set (err, ERR_REFUSED, "the cache order is for role \"%s\", not \"%s\"",
-                    names_of (&cache_role_names, order->role), names_of (&cache_role_names, role));
+                    names_of (&cache_role_names, access->role), names_of (&cache_role_names, role));
 }
 
 /* Nobody was told of it yet, so nobody can miss it. */
@@ -42,34 +42,34 @@ static int copy_base (const struct generation *to, const struct generation *base
     return rc;
 }
 
-static int seed (const struct generation *to, const struct cache_order *order, struct err *err)
+static int seed (const struct generation *to, const struct cache_access *access, struct err *err)
 {
     struct generation base;
-    if (generation_open_root (&base, order->frontend_root, order->base, false, err))
+    if (generation_open_root (&base, access->frontend_root, access->base, false, err))
         return -1;
     int rc = generation_open (&base, err);
     if (rc == 0)
-        rc = copy_base (to, &base, order->base_sha256, err);
+        rc = copy_base (to, &base, access->base_sha256, err);
     if (rc)
         err_prefix (err, "cannot seed %s from %s", to->name, base.name);
     generation_close (&base);
     return rc;
 }
 
-int cache_prepare_writer (const struct cache_order *order, char *dir, size_t dir_bytes, struct err *err)
+int cache_prepare_writer (const struct cache_access *access, char *dir, size_t dir_bytes, struct err *err)
 {
     struct generation generation;
     int rc = -1;
-    if (check_role (order, CACHE_ROLE_WRITER, err))
+    if (check_role (access, CACHE_ROLE_WRITER, err))
         return -1;
-    if (order->base == order->token)
+    if (access->base == access->token)
         return err_set (err, ERR_REFUSED, "the cache order seeds generation %llu from itself",
-                        (unsigned long long) order->token);
-    if (generation_open_root (&generation, order->frontend_root, order->token, true, err))
+                        (unsigned long long) access->token);
+    if (generation_open_root (&generation, access->frontend_root, access->token, true, err))
         return -1;
     if (generation_path (&generation, dir, dir_bytes, err) || generation_make (&generation, 0755, false, err))
         goto out;
-    rc = order->base ? seed (&generation, order, err) : 0;
+    rc = access->base ? seed (&generation, access, err) : 0;
     if (rc)
         unmake_generation (&generation, err);
 out:
@@ -93,27 +93,27 @@ static int prepare_empty (const char *private_dir, char *dir, size_t dir_bytes, 
     return 0;
 }
 
-static int prepare_published (const struct cache_order *order, enum audit_depth depth, uint64_t drawn, char *dir,
+static int prepare_published (const struct cache_access *access, enum audit_depth depth, uint64_t drawn, char *dir,
                               size_t dir_bytes, struct err *err)
 {
     struct generation generation;
     int rc = -1;
-    if (generation_open_root (&generation, order->frontend_root, order->token, false, err))
+    if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     if (generation_path (&generation, dir, dir_bytes, err) == 0 && generation_open (&generation, err) == 0)
-        rc = inspect (&generation, order->sha256, depth, drawn, inspect_refuse, NULL, err);
+        rc = inspect (&generation, access->sha256, depth, drawn, inspect_refuse, NULL, err);
     if (rc)
         err_prefix (err, "%s in %.160s cannot be used", generation.name, generation.root_path);
     generation_close (&generation);
     return rc;
 }
 
-int cache_prepare_reader (const struct cache_order *order, enum audit_depth depth, uint64_t drawn,
+int cache_prepare_reader (const struct cache_access *access, enum audit_depth depth, uint64_t drawn,
                           const char *private_dir, char *dir, size_t dir_bytes, struct err *err)
 {
-    if (check_role (order, CACHE_ROLE_READER, err))
+    if (check_role (access, CACHE_ROLE_READER, err))
         return -1;
-    return order->token ? prepare_published (order, depth, drawn, dir, dir_bytes, err)
+    return access->token ? prepare_published (access, depth, drawn, dir, dir_bytes, err)
                         : prepare_empty (private_dir, dir, dir_bytes, err);
 }
 
@@ -131,14 +131,14 @@ static int close_to_others (const struct generation *generation, struct err *err
     return 0;
 }
 
-int cache_prepare_own (const struct cache_order *order, struct text host, char *dir, size_t dir_bytes, struct err *err)
+int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t dir_bytes, struct err *err)
 {
     struct generation own;
     struct arena arena = { 0 };
     struct tree tree;
-    if (check_role (order, CACHE_ROLE_OWN, err))
+    if (check_role (access, CACHE_ROLE_OWN, err))
         return -1;
-    if (generation_open_root_of_host (&own, order->frontend_root, host, err))
+    if (generation_open_root_of_host (&own, access->frontend_root, host, err))
         return -1;
     int rc = generation_path (&own, dir, dir_bytes, err);
     if (rc == 0)

@@ -10,8 +10,8 @@
  * An order comes over the network and is checked again here. All of these read or copy whole generations and may take
  * long: not in a thread that must answer. Any thread; calls for one generation do not overlap. A failed call leaves
  * nothing half published: no generation that was being prepared, no MANIFEST. Errors are sentences for people. */
-#ifndef SLICEUP_CACHE_CACHE_H
-#define SLICEUP_CACHE_CACHE_H
+#ifndef SLICEUP_COMMON_CACHE_CACHE_H
+#define SLICEUP_COMMON_CACHE_CACHE_H
 
 #include <stddef.h>
 #include "common/base/err.h"
@@ -21,18 +21,18 @@
 /* Makes gen-<token> and seeds it from generation `base` by copying (or reflink, never links: a late write through an
  * old name would change both), while base is held against its manifest. `dir` becomes its absolute path. A gen-<token>
  * that exists is refused: somebody else was granted this token, or this order was carried out before. */
-int cache_prepare_writer (const struct cache_order *order, char *dir, size_t dir_bytes, struct err *err);
+int cache_prepare_writer (const struct cache_access *access, char *dir, size_t dir_bytes, struct err *err);
 /* Holds generation `token` against the manifest digest of the order, then what is in it against the manifest, as deep
  * as asked for (audit.h); `dir` becomes its absolute path. Token 0: `private_dir` is made anew, empty and of mode
  * 0555, and `dir` names it. ERR_DAMAGE: the generation is not what was sealed. */
-int cache_prepare_reader (const struct cache_order *order, enum audit_depth depth, uint64_t seed,
+int cache_prepare_reader (const struct cache_access *access, enum audit_depth depth, uint64_t seed,
                           const char *private_dir, char *dir, size_t dir_bytes, struct err *err);
 /* The folder host-<host>, which only this host uses: made the first time with mode 0700, and kept. What the framework
  * left half done in it is the framework's business; what has no place in a cache (tree.h) is refused by name. */
-int cache_prepare_own (const struct cache_order *order, struct text host, char *dir, size_t dir_bytes, struct err *err);
+int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t dir_bytes, struct err *err);
 /* Seals gen-<token>: everything durable, WITNESS left, MANIFEST written last, nothing writable any more. Only after
  * every process of the program is dead. `seal->sha256` lives in `arena`. */
-int cache_seal (const struct cache_order *order, struct seal *seal, struct arena *arena, struct err *err);
+int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err);
 /* `link_path` becomes a symbolic link to `dir`, at once: programs see one constant path whatever the generation. */
 int cache_link (const char *link_path, const char *dir, struct err *err);
 

@@ -2,8 +2,8 @@
  *
  * Never links: two names of one file would let a late write through the old one change both. What is held against the
  * manifest is the copy, since that is what the program will use. */
-#ifndef SLICEUP_CACHE_COPY_H
-#define SLICEUP_CACHE_COPY_H
+#ifndef SLICEUP_COMMON_CACHE_COPY_H
+#define SLICEUP_COMMON_CACHE_COPY_H
 
 #include "common/cache/manifest.h"
 

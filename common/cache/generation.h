@@ -3,8 +3,8 @@
  * Also host-<name>, the folder that one host has for itself. Shared by those who prepare and those who seal. The
  * frontend's root is opened once, by the path the administrator wrote (which may hold links); everything below goes
  * through tree.h. */
-#ifndef SLICEUP_CACHE_GENERATION_H
-#define SLICEUP_CACHE_GENERATION_H
+#ifndef SLICEUP_COMMON_CACHE_GENERATION_H
+#define SLICEUP_COMMON_CACHE_GENERATION_H
 
 #include "common/model/msg.h"
 #include "common/cache/manifest.h"

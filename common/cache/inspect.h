@@ -1,8 +1,8 @@
 /* inspect.h - how one generation differs from what was sealed, one difference at a time.
  *
  * Prepare refuses the first, an audit collects all: one look for both. It writes nothing. Any thread. */
-#ifndef SLICEUP_CACHE_INSPECT_H
-#define SLICEUP_CACHE_INSPECT_H
+#ifndef SLICEUP_COMMON_CACHE_INSPECT_H
+#define SLICEUP_COMMON_CACHE_INSPECT_H
 
 #include "common/cache/audit.h"
 #include "common/cache/generation.h"

@@ -9,8 +9,8 @@
  * the digest of its own bytes is what the coordinator journals, and so what a reader trusts. There is one way to write
  * any manifest, and parsing refuses every other, so equal generations have equal digests. It knows nothing of tokens,
  * orders and leases. Any thread. */
-#ifndef SLICEUP_CACHE_MANIFEST_H
-#define SLICEUP_CACHE_MANIFEST_H
+#ifndef SLICEUP_COMMON_CACHE_MANIFEST_H
+#define SLICEUP_COMMON_CACHE_MANIFEST_H
 
 #include "common/base/buf.h"
 #include "common/base/digest.h"

@@ -4,8 +4,8 @@
  * frontend and bundle, a generation and the catalogue's files belong to one of these, and their modes let nobody else
  * write, sticky or not; so does the way there (common/io/safe_path.h). A generation's entries have its owner (tree.h).
  * Modes and owners are those that this host sees: on shared storage each host asks for itself. Any thread. */
-#ifndef SLICEUP_CACHE_OWNERS_H
-#define SLICEUP_CACHE_OWNERS_H
+#ifndef SLICEUP_COMMON_CACHE_OWNERS_H
+#define SLICEUP_COMMON_CACHE_OWNERS_H
 
 #include "common/base/err.h"
 #include "common/model/plan.h"

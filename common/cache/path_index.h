@@ -4,8 +4,8 @@
  * are folded. The paths are the caller's: what an array's items begin with; it outlives the index and does not move; its
  * memory is the arena's. Where a path lies is different in each process, so that nobody can choose names that all lie
  * in one place. */
-#ifndef SLICEUP_CACHE_PATH_INDEX_H
-#define SLICEUP_CACHE_PATH_INDEX_H
+#ifndef SLICEUP_COMMON_CACHE_PATH_INDEX_H
+#define SLICEUP_COMMON_CACHE_PATH_INDEX_H
 
 #include <stdbool.h>
 #include <stdint.h>

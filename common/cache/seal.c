@@ -210,32 +210,32 @@ static int seal_generation (const struct generation *generation, struct arena *a
     return publish (generation, bytes, err);
 }
 
-static void describe (const struct cache_order *order, const struct manifest *manifest, const struct buf *bytes,
+static void describe (const struct cache_access *access, const struct manifest *manifest, const struct buf *bytes,
                       struct arena *arena, struct seal *seal)
 {
     char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (bytes->ptr, bytes->len);
-    *seal = (struct seal) { .token = order->token, .sha256 = text_copy (arena, text_of (digest_hex (&digest, hex))),
+    *seal = (struct seal) { .token = access->token, .sha256 = text_copy (arena, text_of (digest_hex (&digest, hex))),
                             .entries = manifest->files, .bytes = manifest->bytes };
 }
 
-int cache_seal (const struct cache_order *order, struct seal *seal, struct arena *arena, struct err *err)
+int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err)
 {
     struct generation generation;
     struct manifest manifest;
     struct arena scratch = { 0 };
     struct buf bytes;
     int rc = -1;
-    if (order->role != CACHE_ROLE_WRITER)
+    if (access->role != CACHE_ROLE_WRITER)
         return err_set (err, ERR_REFUSED, "only a writer's cache order can be sealed");
-    if (generation_open_root (&generation, order->frontend_root, order->token, false, err))
+    if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     buf_init (&bytes, MANIFEST_BYTES_MAX);
     if (generation_open (&generation, err) || seal_generation (&generation, &scratch, &manifest, &bytes, err)) {
         err_prefix (err, "%s in %.160s cannot be sealed", generation.name, generation.root_path);
         goto out;
     }
-    describe (order, &manifest, &bytes, arena, seal);
+    describe (access, &manifest, &bytes, arena, seal);
     rc = 0;
 out:
     buf_release (&bytes);

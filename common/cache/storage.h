@@ -2,8 +2,8 @@
  *
  * `<root>/storage` holds 64 random bits, made once by whoever comes first (O_EXCL). Hosts that read different values
  * see different storages of the same name: the cheapest proof there is. docs/spec/cache.md. Any thread. */
-#ifndef SLICEUP_CACHE_STORAGE_H
-#define SLICEUP_CACHE_STORAGE_H
+#ifndef SLICEUP_COMMON_CACHE_STORAGE_H
+#define SLICEUP_COMMON_CACHE_STORAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

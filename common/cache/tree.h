@@ -5,8 +5,8 @@
  * names themselves are checked before they are used (a name is 1 to 255 bytes of UTF-8 without control
  * characters, is neither "." nor "..", holds no '/' and does not begin with '-').
  * It knows nothing of caches or manifests. Any thread. */
-#ifndef SLICEUP_CACHE_TREE_H
-#define SLICEUP_CACHE_TREE_H
+#ifndef SLICEUP_COMMON_CACHE_TREE_H
+#define SLICEUP_COMMON_CACHE_TREE_H
 
 #include <stdint.h>
 #include <sys/stat.h>

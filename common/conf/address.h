@@ -2,8 +2,8 @@
  *
  * Strict on purpose: these words become arguments of programs, lines for a host and endpoints. Nothing here begins with
  * '-', holds a blank, or means anything to a shell. Knows the form only: resolves nothing. Pure, any thread. */
-#ifndef SLICEUP_CONF_ADDRESS_H
-#define SLICEUP_CONF_ADDRESS_H
+#ifndef SLICEUP_COMMON_CONF_ADDRESS_H
+#define SLICEUP_COMMON_CONF_ADDRESS_H
 
 #include "common/base/text.h"
 

@@ -1,6 +1,6 @@
 /* conf.h - YAML files -> one validated plan. Every mistake in one go, each as file:line:column: what, what was expected. */
-#ifndef SLICEUP_CONF_CONF_H
-#define SLICEUP_CONF_CONF_H
+#ifndef SLICEUP_COMMON_CONF_CONF_H
+#define SLICEUP_COMMON_CONF_CONF_H
 
 #include "common/base/buf.h"
 #include "common/base/err.h"

@@ -2,8 +2,8 @@
  *
  * Each noun of the plan has a file with one step here. A step reads values, reports what is wrong, and leaves its part
  * of the plan empty when it cannot be had; later steps pass over what is empty: one mistake is reported once. */
-#ifndef SLICEUP_CONF_DRAFT_H
-#define SLICEUP_CONF_DRAFT_H
+#ifndef SLICEUP_COMMON_CONF_DRAFT_H
+#define SLICEUP_COMMON_CONF_DRAFT_H
 
 #include "common/conf/section.h"
 #include "common/conf/source.h"

@@ -1,8 +1,8 @@
 /* host_list.h - the hosts of a slice while they are being read: added in rank order, reduced, looked at as a whole.
  *
  * Knows where each was written, for whoever repeats it. About 1 MiB: lives on the heap, for one draft_hosts. */
-#ifndef SLICEUP_CONF_HOST_LIST_H
-#define SLICEUP_CONF_HOST_LIST_H
+#ifndef SLICEUP_COMMON_CONF_HOST_LIST_H
+#define SLICEUP_COMMON_CONF_HOST_LIST_H
 
 #include "common/conf/draft.h"
 

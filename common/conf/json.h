@@ -2,8 +2,8 @@
  *
  * Plain true, false and JSON numbers keep their type, everything quoted is a string. What other YAML readers would take
  * for another type (yes, 0x10, 1_000, .5) is refused rather than guessed. */
-#ifndef SLICEUP_CONF_JSON_H
-#define SLICEUP_CONF_JSON_H
+#ifndef SLICEUP_COMMON_CONF_JSON_H
+#define SLICEUP_COMMON_CONF_JSON_H
 
 #include "common/conf/yaml.h"
 

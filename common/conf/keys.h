@@ -2,8 +2,8 @@
  *
  * Reading, refusing, proposing and the reference in docs/spec/configuration.md all follow from these tables; a new key
  * is a row here and a line where its value is used. */
-#ifndef SLICEUP_CONF_KEYS_H
-#define SLICEUP_CONF_KEYS_H
+#ifndef SLICEUP_COMMON_CONF_KEYS_H
+#define SLICEUP_COMMON_CONF_KEYS_H
 
 #include "common/base/buf.h"
 #include "common/model/plan.h"

@@ -1,6 +1,6 @@
 /* nearest.h - "did you mean": the known word that a mistyped one is closest to. */
-#ifndef SLICEUP_CONF_NEAREST_H
-#define SLICEUP_CONF_NEAREST_H
+#ifndef SLICEUP_COMMON_CONF_NEAREST_H
+#define SLICEUP_COMMON_CONF_NEAREST_H
 
 #include "common/base/text.h"
 

@@ -2,8 +2,8 @@
  *
  * Knows where a problem is (a yaml node) and how to quote what a file said; does not know what is right. The texts live
  * in the arena, the list itself on the heap until problems_finish. Bounded: past PROBLEMS_MAX the rest is counted. */
-#ifndef SLICEUP_CONF_PROBLEMS_H
-#define SLICEUP_CONF_PROBLEMS_H
+#ifndef SLICEUP_COMMON_CONF_PROBLEMS_H
+#define SLICEUP_COMMON_CONF_PROBLEMS_H
 
 #include "common/conf/conf.h"
 

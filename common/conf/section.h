@@ -2,8 +2,8 @@
  *
  * Unknown keys, missing keys and values of the wrong kind or range become problems; what is left are typed values that
  * still know where they stand, for the rules between keys. */
-#ifndef SLICEUP_CONF_SECTION_H
-#define SLICEUP_CONF_SECTION_H
+#ifndef SLICEUP_COMMON_CONF_SECTION_H
+#define SLICEUP_COMMON_CONF_SECTION_H
 
 #include "common/conf/keys.h"
 #include "common/conf/yaml.h"

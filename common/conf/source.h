@@ -2,8 +2,8 @@
  *
  * One rule for every reference: a word with '/' in it or ending in the extension is a path, relative to the folder of
  * the file it stands in; anything else is a name in the share directory. Nothing is expanded, nothing searched for. */
-#ifndef SLICEUP_CONF_SOURCE_H
-#define SLICEUP_CONF_SOURCE_H
+#ifndef SLICEUP_COMMON_CONF_SOURCE_H
+#define SLICEUP_COMMON_CONF_SOURCE_H
 
 #include "common/conf/problems.h"
 

@@ -3,8 +3,8 @@
  * A subset on purpose: one document, maps with plain keys, lists and scalars. Anchors, aliases, tags, duplicate keys,
  * control characters and trees past the bounds are problems, so a small file cannot become a big tree. A scalar keeps
  * its text: what it means is decided by the key it stands under. The tree lives in the arena. */
-#ifndef SLICEUP_CONF_YAML_H
-#define SLICEUP_CONF_YAML_H
+#ifndef SLICEUP_COMMON_CONF_YAML_H
+#define SLICEUP_COMMON_CONF_YAML_H
 
 #include "common/conf/problems.h"
 

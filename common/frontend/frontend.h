@@ -2,8 +2,8 @@
  * A new frontend is a row here, never an `if` elsewhere. Sources: facts named in frontend.c beside each constant.
  * It starts nothing and looks at nothing: what is installed, said or counted is given to it. Rows are constants; any
  * thread. */
-#ifndef SLICEUP_FRONTEND_FRONTEND_H
-#define SLICEUP_FRONTEND_FRONTEND_H
+#ifndef SLICEUP_COMMON_FRONTEND_FRONTEND_H
+#define SLICEUP_COMMON_FRONTEND_FRONTEND_H
 
 #include "common/model/msg.h"
 

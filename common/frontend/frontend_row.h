@@ -1,6 +1,6 @@
 /* frontend_row.h - what the table knows of one frontend; private to common/frontend. Sources stand beside the rows. */
-#ifndef SLICEUP_FRONTEND_FRONTEND_ROW_H
-#define SLICEUP_FRONTEND_FRONTEND_ROW_H
+#ifndef SLICEUP_COMMON_FRONTEND_FRONTEND_ROW_H
+#define SLICEUP_COMMON_FRONTEND_FRONTEND_ROW_H
 
 #include "common/frontend/frontend.h"
 

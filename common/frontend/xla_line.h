@@ -1,6 +1,6 @@
 /* xla_line.h - one line of a program's output, as far as it belongs to a torch_xla report. Pure; any thread. */
-#ifndef SLICEUP_FRONTEND_XLA_LINE_H
-#define SLICEUP_FRONTEND_XLA_LINE_H
+#ifndef SLICEUP_COMMON_FRONTEND_XLA_LINE_H
+#define SLICEUP_COMMON_FRONTEND_XLA_LINE_H
 
 #include "common/base/text.h"
 

@@ -4,8 +4,8 @@
  * Counters only grow, so the last whole report of each process counts; what a cut one says counts for nothing.
  * It knows no files and no processes, and judges nothing. What it gives borrows from the text. Any thread.
  * Layout: pytorch/xla:torch_xla/csrc/runtime/metrics.cpp, torch_xla/debug/metrics_saver.py; docs/guide/torch_xla.md. */
-#ifndef SLICEUP_FRONTEND_XLA_METRICS_H
-#define SLICEUP_FRONTEND_XLA_METRICS_H
+#ifndef SLICEUP_COMMON_FRONTEND_XLA_METRICS_H
+#define SLICEUP_COMMON_FRONTEND_XLA_METRICS_H
 
 #include "common/frontend/xla_value.h"
 #include "common/model/plan.h"

@@ -1,6 +1,6 @@
 /* xla_rows.h - rows of reports, each name once, bounded; private to common/frontend. Not thread-safe. */
-#ifndef SLICEUP_FRONTEND_XLA_ROWS_H
-#define SLICEUP_FRONTEND_XLA_ROWS_H
+#ifndef SLICEUP_COMMON_FRONTEND_XLA_ROWS_H
+#define SLICEUP_COMMON_FRONTEND_XLA_ROWS_H
 
 #include "common/frontend/xla_metrics.h"
 

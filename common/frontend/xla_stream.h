@@ -6,8 +6,8 @@
  * where a metric follows a counter or a name comes again, and a half that has all the names of a report's first one, or
  * is a third, begins the next report. An empty line of somebody else in the middle makes two reports of one, and the
  * second is laid over the first. */
-#ifndef SLICEUP_FRONTEND_XLA_STREAM_H
-#define SLICEUP_FRONTEND_XLA_STREAM_H
+#ifndef SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
+#define SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
 
 #include "common/frontend/xla_line.h"
 #include "common/frontend/xla_rows.h"

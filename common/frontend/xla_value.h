@@ -1,7 +1,7 @@
 /* xla_value.h - the numbers of a torch_xla report: times, sizes and plain values. Pure; any thread.
  * Formats: pytorch/xla:torch_xla/csrc/runtime/metrics.cpp, MetricFnTime, MetricFnBytes, MetricFnValue. */
-#ifndef SLICEUP_FRONTEND_XLA_VALUE_H
-#define SLICEUP_FRONTEND_XLA_VALUE_H
+#ifndef SLICEUP_COMMON_FRONTEND_XLA_VALUE_H
+#define SLICEUP_COMMON_FRONTEND_XLA_VALUE_H
 
 #include "common/base/text.h"
 

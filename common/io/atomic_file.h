@@ -1,6 +1,6 @@
 /* atomic_file.h - files that are either old or new, never half. Write beside, fsync, rename, fsync the folder. */
-#ifndef SLICEUP_IO_ATOMIC_FILE_H
-#define SLICEUP_IO_ATOMIC_FILE_H
+#ifndef SLICEUP_COMMON_IO_ATOMIC_FILE_H
+#define SLICEUP_COMMON_IO_ATOMIC_FILE_H
 #include <stddef.h>
 #include <sys/types.h>
 #include "common/base/buf.h"

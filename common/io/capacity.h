@@ -3,8 +3,8 @@
  * Asked before anything is begun: libzmq ends the process by an assertion when one of them is refused to it, and a run
  * that was begun would have to be taken back. The answer holds for now; whatever is refused later is told by who asked
  * for it. */
-#ifndef SLICEUP_IO_CAPACITY_H
-#define SLICEUP_IO_CAPACITY_H
+#ifndef SLICEUP_COMMON_IO_CAPACITY_H
+#define SLICEUP_COMMON_IO_CAPACITY_H
 
 #include <stdint.h>
 #include "common/base/err.h"

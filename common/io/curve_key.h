@@ -1,6 +1,6 @@
 /* curve_key.h - private to common/io: a CURVE key as text (Z85, 40 characters) and as bytes. Pure. */
-#ifndef SLICEUP_IO_CURVE_KEY_H
-#define SLICEUP_IO_CURVE_KEY_H
+#ifndef SLICEUP_COMMON_IO_CURVE_KEY_H
+#define SLICEUP_COMMON_IO_CURVE_KEY_H
 #include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/text.h"

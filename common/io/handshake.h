@@ -1,7 +1,7 @@
 /* handshake.h - private to common/io: what libzmq tells of a socket's handshakes and listeners (zmq_socket_monitor).
  * For counting and for the self-test; never for deciding who is alive. */
-#ifndef SLICEUP_IO_HANDSHAKE_H
-#define SLICEUP_IO_HANDSHAKE_H
+#ifndef SLICEUP_COMMON_IO_HANDSHAKE_H
+#define SLICEUP_COMMON_IO_HANDSHAKE_H
 #include <stdbool.h>
 #include <stdint.h>
 #include "common/base/err.h"

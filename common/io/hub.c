@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "common/io/audience.h"
+#include "common/io/subscribers.h"
 #include "common/io/context.h"
 #include "common/io/link.h"
 #include "common/io/self_test.h"
@@ -37,7 +37,7 @@ struct hub {
     void *context;
     struct zap *zap;
     struct channel channels[LINK_CHANNELS];
-    struct audience *audience;
+    struct subscribers *subscribers;
     struct endpoint events_bound;
     zmq_msg_t part;             /* routing ids */
     uint32_t hosts;
@@ -83,8 +83,8 @@ static int channel_open (struct hub *hub, enum link_channel which, const struct 
 
 static int events_open (struct hub *hub, const struct hub_options *options, struct err *err)
 {
-    hub->audience = audience_open (hub->context, options->keys, err);
-    return hub->audience ? zap_count_failures (hub->zap, audience_socket (hub->audience), err) : -1;
+    hub->subscribers = subscribers_open (hub->context, options->keys, err);
+    return hub->subscribers ? zap_count_failures (hub->zap, subscribers_socket (hub->subscribers), err) : -1;
 }
 
 static int bind_one (void *socket, const char *address, uint16_t port, struct endpoint *bound, struct err *err)
@@ -102,7 +102,7 @@ static int bind_all (struct hub *hub, const struct hub_options *options, struct 
         return err_prefix (err, "control channel");
     if (bind_one (bulk->socket, options->address, options->bulk_port, &bulk->bound, err) != 0)
         return err_prefix (err, "bulk channel");
-    void *events = audience_socket (hub->audience);
+    void *events = subscribers_socket (hub->subscribers);
     if (bind_one (events, options->address, options->events_port, &hub->events_bound, err) != 0)
         return err_prefix (err, "events channel");
     return 0;
@@ -145,7 +145,7 @@ static uint32_t close_door (void **socket, const struct endpoint *bound, uint64_
 static void release (struct hub *hub, uint64_t linger_ms)
 {
     uint32_t listeners = hub->events_bound.text[0] != '\0';
-    audience_close (hub->audience, linger_ms);
+    subscribers_close (hub->subscribers, linger_ms);
     for (int i = LINK_CHANNELS - 1; i >= 0; i--) {
         struct channel *channel = &hub->channels[i];
         listeners += close_door (&channel->socket, &channel->bound, linger_ms);
@@ -303,32 +303,32 @@ bool hub_send (struct hub *hub, enum link_channel which, uint32_t rank, const vo
 
 void hub_publish (struct hub *hub, const void *bytes, size_t len)
 {
-    audience_publish (hub->audience, bytes, len);
+    subscribers_publish (hub->subscribers, bytes, len);
 }
 
 int hub_events_fd (const struct hub *hub)
 {
-    return socket_fd (audience_socket (hub->audience));
+    return socket_fd (subscribers_socket (hub->subscribers));
 }
 
-bool hub_question (struct hub *hub, struct hub_asker *from, struct text *bytes)
+bool hub_question (struct hub *hub, struct hub_client *from, struct text *bytes)
 {
-    return audience_question (hub->audience, from, bytes);
+    return subscribers_question (hub->subscribers, from, bytes);
 }
 
 bool hub_questions_left (const struct hub *hub)
 {
-    return audience_questions_left (hub->audience);
+    return subscribers_questions_left (hub->subscribers);
 }
 
-bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes, size_t len)
+bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes, size_t len)
 {
     assert (len <= ANSWER_MAX_BYTES);
-    return audience_answer (hub->audience, to, bytes, len);
+    return subscribers_answer (hub->subscribers, to, bytes, len);
 }
 
 struct hub_counts hub_counts (const struct hub *hub)
 {
     return (struct hub_counts) { .refused_handshakes = zap_failures (hub->zap), .unsent = hub->unsent,
-                                 .dropped_frames = hub->dropped_frames + audience_dropped (hub->audience) };
+                                 .dropped_frames = hub->dropped_frames + subscribers_dropped (hub->subscribers) };
 }

@@ -3,8 +3,8 @@
  * A slot has at most one key, a key at most one slot. Each change of a slot's key gives the slot a new generation, from
  * 1; 0: it never had one. Size fixed when made; finding is one hash probe and walks a chain of admitted keys only, so
  * a stranger's key costs no more than a known one. Not thread-safe. */
-#ifndef SLICEUP_IO_KEYRING_H
-#define SLICEUP_IO_KEYRING_H
+#ifndef SLICEUP_COMMON_IO_KEYRING_H
+#define SLICEUP_COMMON_IO_KEYRING_H
 #include <stdbool.h>
 #include <stdint.h>
 #include "common/io/curve_key.h"

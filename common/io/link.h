@@ -6,8 +6,8 @@
  *
  * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it says
  * false, or come back soon without an event. */
-#ifndef SLICEUP_IO_LINK_H
-#define SLICEUP_IO_LINK_H
+#ifndef SLICEUP_COMMON_IO_LINK_H
+#define SLICEUP_COMMON_IO_LINK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,15 +59,15 @@ bool hub_frames_left (const struct hub *hub, enum link_channel channel);
 /* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
 /* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
-struct hub_asker {
+struct hub_client {
     uint8_t id[LINK_ROUTING_ID_BYTES];  /* its connection, for the answer; it goes stale with it */
     uint32_t key;                       /* which of the admitted keys it proved */
 };
 int hub_events_fd (const struct hub *hub);
-bool hub_question (struct hub *hub, struct hub_asker *from, struct text *bytes);
+bool hub_question (struct hub *hub, struct hub_client *from, struct text *bytes);
 bool hub_questions_left (const struct hub *hub); /* as hub_frames_left */
 /* False: errno EHOSTUNREACH: it is gone; else its queue is full, and it asks again. */
-bool hub_answer (struct hub *hub, const struct hub_asker *to, const void *bytes, size_t len);
+bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes, size_t len);
 /* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
 void hub_publish (struct hub *hub, const void *bytes, size_t len);
 struct hub_counts { uint64_t refused_handshakes, dropped_frames, unsent; };

@@ -1,6 +1,6 @@
 /* log.h - one line an event on standard error: "sliceup: <message>"; a handle passed in, no globals. */
-#ifndef SLICEUP_IO_LOG_H
-#define SLICEUP_IO_LOG_H
+#ifndef SLICEUP_COMMON_IO_LOG_H
+#define SLICEUP_COMMON_IO_LOG_H
 #include <stdio.h>
 struct log { FILE *to; const char *program; int verbose; }; /* to == NULL: silent */
 void log_say (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));

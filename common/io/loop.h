@@ -1,8 +1,8 @@
 /* loop.h - one thread's event loop: descriptors, signals, one deadline. epoll, signalfd and timerfd behind it.
  *
  * Callbacks run on the thread that calls loop_run. A callback may add and remove watches, its own too. */
-#ifndef SLICEUP_IO_LOOP_H
-#define SLICEUP_IO_LOOP_H
+#ifndef SLICEUP_COMMON_IO_LOOP_H
+#define SLICEUP_COMMON_IO_LOOP_H
 
 #include <stdbool.h>
 #include <stdint.h>

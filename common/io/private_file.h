@@ -1,8 +1,8 @@
 /* private_file.h - files that hold a secret: owner and mode are asked of the open file, before a byte of it is read.
  *
  * Symbolic links are followed, since Kubernetes mounts Secrets as such. Errors name the path, never what is in it. */
-#ifndef SLICEUP_IO_PRIVATE_FILE_H
-#define SLICEUP_IO_PRIVATE_FILE_H
+#ifndef SLICEUP_COMMON_IO_PRIVATE_FILE_H
+#define SLICEUP_COMMON_IO_PRIVATE_FILE_H
 #include <sys/stat.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"

@@ -9,8 +9,8 @@
  * Modes are all that is looked at. An ACL of POSIX that lets somebody write shows in the mode of its group (acl(5));
  * one of NFSv4 or of a storage service shows as far as its server tells. In a user namespace the owner of / cannot be
  * told from other users who are not mapped there, and counts as root on the way. Any thread. */
-#ifndef SLICEUP_IO_SAFE_PATH_H
-#define SLICEUP_IO_SAFE_PATH_H
+#ifndef SLICEUP_COMMON_IO_SAFE_PATH_H
+#define SLICEUP_COMMON_IO_SAFE_PATH_H
 
 #include "common/base/err.h"
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* self_test.h - private to common/io: a locked door is tried before it is trusted. */
-#ifndef SLICEUP_IO_SELF_TEST_H
-#define SLICEUP_IO_SELF_TEST_H
+#ifndef SLICEUP_COMMON_IO_SELF_TEST_H
+#define SLICEUP_COMMON_IO_SELF_TEST_H
 #include "common/io/socket.h"
 #include "common/io/zap.h"
 /* Connects to `bound` with a throw-away key and requires that our own handler was asked and that it was refused; -1 in

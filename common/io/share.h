@@ -2,9 +2,9 @@
  *
  * A share is one reader's part of one pass of the loop: so many pieces, for so long. What is left comes at the next pass,
  * which follows at once; in between timers, signals and all other readers have their turn. An allowance is what one
- * speaker may say over time. Pure, but for share_take's look at the clock. */
-#ifndef SLICEUP_IO_SHARE_H
-#define SLICEUP_IO_SHARE_H
+ * writer may say over time. Pure, but for share_take's look at the clock. */
+#ifndef SLICEUP_COMMON_IO_SHARE_H
+#define SLICEUP_COMMON_IO_SHARE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* socket.h - private to common/io: libzmq sockets with every option set before they bind or connect.
  *
  * The caller owns what is opened, uses it on one thread, and closes it with socket_close before context_release. */
-#ifndef SLICEUP_IO_SOCKET_H
-#define SLICEUP_IO_SOCKET_H
+#ifndef SLICEUP_COMMON_IO_SOCKET_H
+#define SLICEUP_COMMON_IO_SOCKET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * one role. User-Id of a connection is "<rank>.<generation>", or a monitor's number in place of the rank; so what an
  * exchanged key still says on a connection it made earlier can be told apart. All functions belong to the thread that
  * opened it; they and the handler meet under a mutex. */
-#ifndef SLICEUP_IO_ZAP_H
-#define SLICEUP_IO_ZAP_H
+#ifndef SLICEUP_COMMON_IO_ZAP_H
+#define SLICEUP_COMMON_IO_ZAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* zap_request.h - private to common/io: one question of libzmq to the ZAP handler, and its answer (RFC 27, version
  * 1.0). Fixed size: what a peer sends decides no allocation. */
-#ifndef SLICEUP_IO_ZAP_REQUEST_H
-#define SLICEUP_IO_ZAP_REQUEST_H
+#ifndef SLICEUP_COMMON_IO_ZAP_REQUEST_H
+#define SLICEUP_COMMON_IO_ZAP_REQUEST_H
 #include <stdbool.h>
 #include <stdint.h>
 #include "common/io/curve_key.h"

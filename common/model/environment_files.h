@@ -1,6 +1,6 @@
 /* environment_files.h - names of what sliceup puts into a Python environment, beside what is installed. */
-#ifndef SLICEUP_MODEL_ENVIRONMENT_FILES_H
-#define SLICEUP_MODEL_ENVIRONMENT_FILES_H
+#ifndef SLICEUP_COMMON_MODEL_ENVIRONMENT_FILES_H
+#define SLICEUP_COMMON_MODEL_ENVIRONMENT_FILES_H
 
 #define ENVIRONMENT_COMPLETE ".sliceup-complete"    /* holds the sha256 of its pins: written last */
 #define ENVIRONMENT_OURS ".sliceup-environment"     /* empty: we began to build it, so we may remove it */

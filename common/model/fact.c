@@ -219,11 +219,11 @@ static const struct field run_ended_fields[] = {
 };
 static const struct record run_ended_record = RECORD ("run-ended", struct fact_run_ended, run_ended_fields);
 
-static const struct field host_heard_fields[] = {
-    F_U32 (1, struct fact_host_heard, host, HOSTS_MAX - 1),
-    F_LIST (2, struct fact_host_heard, holdings, HOLDINGS_MAX, &holding_record),
+static const struct field host_reported_fields[] = {
+    F_U32 (1, struct fact_host_reported, host, HOSTS_MAX - 1),
+    F_LIST (2, struct fact_host_reported, holdings, HOLDINGS_MAX, &holding_record),
 };
-static const struct record host_heard_record = RECORD ("host-heard", struct fact_host_heard, host_heard_fields);
+static const struct record host_reported_record = RECORD ("host-heard", struct fact_host_reported, host_reported_fields);
 
 static const struct field host_suspected_fields[] = {
     F_U32 (1, struct fact_host_suspected, host, HOSTS_MAX - 1),
@@ -278,7 +278,7 @@ static const struct {
     [FACT_RETRY_PLANNED] = { "retry-planned", &retry_planned_record },
     [FACT_SUSPECTS_NAMED] = { "suspects-named", &suspects_named_record },
     [FACT_LOSS_TOLD] = { "loss-told", &loss_told_record },
-    [FACT_HOST_HEARD] = { "host-heard", &host_heard_record },
+    [FACT_HOST_REPORTED] = { "host-heard", &host_reported_record },
     [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
     [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },
     [FACT_CACHE_AWAITED] = { "cache-awaited", &cache_awaited_record },
@@ -297,7 +297,7 @@ const char *fact_name (enum fact_kind kind)
 
 bool fact_is_soft (enum fact_kind kind)
 {
-    return kind >= FACT_HOST_HEARD;
+    return kind >= FACT_HOST_REPORTED;
 }
 
 void fact_copy (struct fact *to, const struct fact *from, struct arena *arena)

@@ -2,8 +2,8 @@
  *
  * Durable facts are numbered from 1 without gaps and replayed after a crash. Soft facts (heartbeats heard, phases) pass
  * through the same fold but are not recorded: they are learned again. */
-#ifndef SLICEUP_MODEL_FACT_H
-#define SLICEUP_MODEL_FACT_H
+#ifndef SLICEUP_COMMON_MODEL_FACT_H
+#define SLICEUP_COMMON_MODEL_FACT_H
 
 #include "common/model/msg.h"
 
@@ -34,7 +34,7 @@ enum fact_kind {
     FACT_SUSPECTS_NAMED,    /* what running parts of the slice by themselves showed */
     FACT_LOSS_TOLD,         /* a worker knows of what this journal lacks: nothing of it is to be relied on */
     /* soft */
-    FACT_HOST_HEARD = 64,   /* a heartbeat */
+    FACT_HOST_REPORTED = 64,   /* a heartbeat */
     FACT_HOST_SUSPECTED,
     FACT_HOST_STEPPED,      /* its worker is being taken there */
     FACT_CACHE_AWAITED,     /* what the climb waits for that no host has to do; empty: nothing any more */
@@ -110,7 +110,7 @@ struct fact_cancel_asked { uint32_t level; };
 struct fact_conflict_seen { uint32_t host; struct attempt_key key; struct text kept, other; };
 struct fact_run_ended { enum outcome outcome; uint32_t exit_status; struct text sentence; };
 
-struct fact_host_heard { uint32_t host; LIST_OF (struct holding) holdings; };
+struct fact_host_reported { uint32_t host; LIST_OF (struct holding) holdings; };
 struct fact_host_suspected { uint32_t host; uint64_t silent_ms; };
 struct fact_host_stepped { uint32_t host; struct text step; };     /* docs/spec/launch.md */
 struct fact_cache_awaited { struct text what; };
@@ -144,7 +144,7 @@ struct fact {
         struct fact_retry_planned retry_planned;
         struct fact_suspects_named suspects_named;
         struct fact_loss_told loss_told;
-        struct fact_host_heard host_heard;
+        struct fact_host_reported host_reported;
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;
         struct fact_cache_awaited cache_awaited;

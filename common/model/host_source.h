@@ -3,8 +3,8 @@
  * Text in, text out; coordinator/launch/host_source_io.h asks the environment and the metadata server. What comes in is
  * untrusted: the expressions made here hold only names, brackets and commas (no operators, no groups), and the caller
  * bounds their expansion as that of any other expression. Errors: ERR_PARSE with the place. */
-#ifndef SLICEUP_MODEL_HOST_SOURCE_H
-#define SLICEUP_MODEL_HOST_SOURCE_H
+#ifndef SLICEUP_COMMON_MODEL_HOST_SOURCE_H
+#define SLICEUP_COMMON_MODEL_HOST_SOURCE_H
 
 #include <stdbool.h>
 #include "common/base/buf.h"

@@ -9,8 +9,8 @@
  * (taken for -4 to 6), n1[8-11] (taken for n[18-111]), "a b" (taken for one name).
  * Knows no file, environment or configuration: whoever has groups hands them in. Errors: ERR_PARSE with the place,
  * ERR_LIMIT before anything is allocated for too many names. Not thread-safe. */
-#ifndef SLICEUP_MODEL_HOSTSET_H
-#define SLICEUP_MODEL_HOSTSET_H
+#ifndef SLICEUP_COMMON_MODEL_HOSTSET_H
+#define SLICEUP_COMMON_MODEL_HOSTSET_H
 
 #include <stdbool.h>
 #include "common/base/buf.h"

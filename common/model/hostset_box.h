@@ -4,8 +4,8 @@
  * coordinate more values first, then the bytewise smaller first value, then the smaller last one - each takes in what
  * follows it and differs from it in one coordinate; first only its neighbour, again and again, and then anything behind
  * it, until nothing changes. nodeset compares all pairs for that; here equal coordinates are found by hashing. */
-#ifndef SLICEUP_MODEL_HOSTSET_BOX_H
-#define SLICEUP_MODEL_HOSTSET_BOX_H
+#ifndef SLICEUP_COMMON_MODEL_HOSTSET_BOX_H
+#define SLICEUP_COMMON_MODEL_HOSTSET_BOX_H
 
 #include <stdint.h>
 #include "common/base/mem.h"

@@ -1,8 +1,8 @@
 /* hostset_family.h - private to host sets: names alike but for their numbers, "rack#n#", and the boxes they fill.
  *
  * Borrows the names; everything else is in the arena that was given. */
-#ifndef SLICEUP_MODEL_HOSTSET_FAMILY_H
-#define SLICEUP_MODEL_HOSTSET_FAMILY_H
+#ifndef SLICEUP_COMMON_MODEL_HOSTSET_FAMILY_H
+#define SLICEUP_COMMON_MODEL_HOSTSET_FAMILY_H
 
 #include <stdbool.h>
 #include "common/base/text.h"

@@ -1,8 +1,8 @@
 /* hostset_item.h - private to host sets: one operand of an expression, "rack[1-4]n[01-16]-ib", and its names.
  *
  * What it stands for is counted before any of it is made. */
-#ifndef SLICEUP_MODEL_HOSTSET_ITEM_H
-#define SLICEUP_MODEL_HOSTSET_ITEM_H
+#ifndef SLICEUP_COMMON_MODEL_HOSTSET_ITEM_H
+#define SLICEUP_COMMON_MODEL_HOSTSET_ITEM_H
 
 #include "common/model/hostset_scan.h"
 

@@ -1,6 +1,6 @@
 /* hostset_scan.h - private to host sets: where the reader stands in an expression. */
-#ifndef SLICEUP_MODEL_HOSTSET_SCAN_H
-#define SLICEUP_MODEL_HOSTSET_SCAN_H
+#ifndef SLICEUP_COMMON_MODEL_HOSTSET_SCAN_H
+#define SLICEUP_COMMON_MODEL_HOSTSET_SCAN_H
 
 #include "common/model/hostset.h"
 

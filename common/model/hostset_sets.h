@@ -2,8 +2,8 @@
  *
  * A set is known by the sum of its members' hashes, which a union of disjoint sets has for nothing; what is found by
  * its hash is still compared member by member. */
-#ifndef SLICEUP_MODEL_HOSTSET_SETS_H
-#define SLICEUP_MODEL_HOSTSET_SETS_H
+#ifndef SLICEUP_COMMON_MODEL_HOSTSET_SETS_H
+#define SLICEUP_COMMON_MODEL_HOSTSET_SETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* hostset_table.h - private to host sets: names in the order in which they came, found in constant time.
  *
  * Borrows the names. A table that is {0} is empty. */
-#ifndef SLICEUP_MODEL_HOSTSET_TABLE_H
-#define SLICEUP_MODEL_HOSTSET_TABLE_H
+#ifndef SLICEUP_COMMON_MODEL_HOSTSET_TABLE_H
+#define SLICEUP_COMMON_MODEL_HOSTSET_TABLE_H
 
 #include "common/base/text.h"
 

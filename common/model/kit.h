@@ -2,8 +2,8 @@
  *
  * The one rule for such names, used where a plan is made and again where a host makes files of them: whoever sends a
  * plan decides what stands in the kit's folder, and nothing outside of it. Knows no file. */
-#ifndef SLICEUP_MODEL_KIT_H
-#define SLICEUP_MODEL_KIT_H
+#ifndef SLICEUP_COMMON_MODEL_KIT_H
+#define SLICEUP_COMMON_MODEL_KIT_H
 
 #include "common/base/digest.h"
 #include "common/model/plan.h"

@@ -3,8 +3,8 @@
  * Neither side ever tells the other an instant. The holder counts from when it sent its question and gives up early; the
  * grantor counts from when it sent its answer and waits longer. So as long as two clocks run apart by less than 1 %
  * while a lease lives, the holder has stopped before anybody else is granted anything. Pure; any thread. */
-#ifndef SLICEUP_MODEL_LEASE_H
-#define SLICEUP_MODEL_LEASE_H
+#ifndef SLICEUP_COMMON_MODEL_LEASE_H
+#define SLICEUP_COMMON_MODEL_LEASE_H
 
 #include <stdint.h>
 #include "common/base/text.h"
@@ -25,6 +25,6 @@ static inline uint64_t lease_ask_ms (uint64_t term_ms) { return term_ms / LEASE_
 static inline uint64_t lease_kill_ms (uint64_t term_ms) { return term_ms / 8; }
 
 /* The catalogue's lease, as seen in the hand of another run. */
-struct lease_rival { struct text run; uint64_t token, beat; };
+struct lease_owner { struct text run; uint64_t token, beat; };
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Devices are numbered row-major over the axes in the order they are named; host of rank r holds devices
  * r * devices_per_host .. (r + 1) * devices_per_host - 1. The product of the axes is hosts * devices_per_host. */
-#ifndef SLICEUP_MODEL_MESH_H
-#define SLICEUP_MODEL_MESH_H
+#ifndef SLICEUP_COMMON_MODEL_MESH_H
+#define SLICEUP_COMMON_MODEL_MESH_H
 
 #include <stdbool.h>
 #include "common/model/record.h"

@@ -81,22 +81,22 @@ static const struct field refuse_fields[] = {
 };
 static const struct record refuse_record = RECORD ("refuse", struct msg_refuse, refuse_fields);
 
-static const struct field cache_order_fields[] = {
-    F_ENUM (1, struct cache_order, role, &cache_role_names),
-    F_TEXT (2, struct cache_order, frontend_root, PATH_MAX_BYTES),
-    F_U64 (3, struct cache_order, token, COUNT_MAX),
-    F_TEXT (4, struct cache_order, sha256, SHA256_HEX_BYTES),
-    F_U64 (5, struct cache_order, base, COUNT_MAX),
-    F_TEXT (6, struct cache_order, base_sha256, SHA256_HEX_BYTES),
-    F_ENUM (7, struct cache_order, least, &enforcement_names),
-    F_BOOL (8, struct cache_order, overlay),
-    F_U64 (9, struct cache_order, lease_ms, LEASE_MAX_MS),
-    F_TEXTS (10, struct cache_order, writable, WRITABLE_MAX, PATH_MAX_BYTES),
-    F_TEXTS (11, struct cache_order, protected, PROTECTED_MAX, PATH_MAX_BYTES),
-    F_TEXTS (12, struct cache_order, hidden, HIDDEN_MAX, PATH_MAX_BYTES),
-    F_U32S (13, struct cache_order, trust, TRUST_MAX, TRUST_UID_MAX),
+static const struct field cache_access_fields[] = {
+    F_ENUM (1, struct cache_access, role, &cache_role_names),
+    F_TEXT (2, struct cache_access, frontend_root, PATH_MAX_BYTES),
+    F_U64 (3, struct cache_access, token, COUNT_MAX),
+    F_TEXT (4, struct cache_access, sha256, SHA256_HEX_BYTES),
+    F_U64 (5, struct cache_access, base, COUNT_MAX),
+    F_TEXT (6, struct cache_access, base_sha256, SHA256_HEX_BYTES),
+    F_ENUM (7, struct cache_access, least, &enforcement_names),
+    F_BOOL (8, struct cache_access, overlay),
+    F_U64 (9, struct cache_access, lease_ms, LEASE_MAX_MS),
+    F_TEXTS (10, struct cache_access, writable, WRITABLE_MAX, PATH_MAX_BYTES),
+    F_TEXTS (11, struct cache_access, protected, PROTECTED_MAX, PATH_MAX_BYTES),
+    F_TEXTS (12, struct cache_access, hidden, HIDDEN_MAX, PATH_MAX_BYTES),
+    F_U32S (13, struct cache_access, trust, TRUST_MAX, TRUST_UID_MAX),
 };
-static const struct record cache_order_record = RECORD ("cache", struct cache_order, cache_order_fields);
+static const struct record cache_access_record = RECORD ("cache", struct cache_access, cache_access_fields);
 
 static const struct field run_fields[] = {
     F_RECORD (1, struct msg_run, key, &attempt_key_record),
@@ -109,7 +109,7 @@ static const struct field run_fields[] = {
     F_U64 (8, struct msg_run, secret, SECRET_MAX),
     F_RECORD (9, struct msg_run, profile, &profile_record),
     F_RECORD (10, struct msg_run, pins, &pins_record),
-    F_RECORD (11, struct msg_run, cache, &cache_order_record),
+    F_RECORD (11, struct msg_run, cache, &cache_access_record),
     F_RECORD (12, struct msg_run, signatures, &file_ref_record),
     F_U64 (13, struct msg_run, index, UINT64_MAX),
 };

@@ -2,8 +2,8 @@
  *
  * Control is level-triggered: a worker's heartbeat says which attempt it holds and in which state, the coordinator
  * compares that with what it wants and says again what was lost. So every message may be lost, repeated or late. */
-#ifndef SLICEUP_MODEL_MSG_H
-#define SLICEUP_MODEL_MSG_H
+#ifndef SLICEUP_COMMON_MODEL_MSG_H
+#define SLICEUP_COMMON_MODEL_MSG_H
 
 #include "common/model/result.h"
 
@@ -78,7 +78,7 @@ struct msg_refuse { struct text why; uint32_t major, minor; };
 /* OWN: this host's private cache, written without a lease (mode per-host). */
 enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER, CACHE_ROLE_OWN };
 extern const struct names cache_role_names;
-struct cache_order {
+struct cache_access {
     enum cache_role role;
     /* <root>/<frontend>/<bundle fingerprint>. NONE: the root alone, which the program must not write; empty: it may do what
      * its user may. */
@@ -105,7 +105,7 @@ struct msg_run {
     uint64_t secret;        /* dealt to this host; 0: none */
     struct profile profile;
     struct pins pins;       /* with this host's env_dir */
-    struct cache_order cache;
+    struct cache_access cache;
     struct file_ref signatures; /* the table by which failures are recognised; empty: none */
     uint64_t index;
 };

@@ -1,6 +1,6 @@
 /* outcome.h - how an attempt ended, and who owns a failure. The words are those of the receipt. */
-#ifndef SLICEUP_MODEL_OUTCOME_H
-#define SLICEUP_MODEL_OUTCOME_H
+#ifndef SLICEUP_COMMON_MODEL_OUTCOME_H
+#define SLICEUP_COMMON_MODEL_OUTCOME_H
 
 #include <stdint.h>
 #include "common/model/record.h"

@@ -2,8 +2,8 @@
  *
  * `sliceup check` prints it, the journal's first fact holds it, and nothing else about the configuration is ever read
  * again: a resumed run does what was planned, whatever the files say by then. */
-#ifndef SLICEUP_MODEL_PLAN_H
-#define SLICEUP_MODEL_PLAN_H
+#ifndef SLICEUP_COMMON_MODEL_PLAN_H
+#define SLICEUP_COMMON_MODEL_PLAN_H
 
 #include "common/model/hostset.h"
 #include "common/model/mesh.h"

@@ -3,8 +3,8 @@
  * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries, violations. Each set is sorted by
  * record_compare and holds no item twice, so that merging is union: commutative, associative, idempotent, nothing is
  * overwritten. What can be computed from the sets (outcome, frontier, counts, drift, conflicts) is never stored in them. */
-#ifndef SLICEUP_MODEL_RECEIPT_H
-#define SLICEUP_MODEL_RECEIPT_H
+#ifndef SLICEUP_COMMON_MODEL_RECEIPT_H
+#define SLICEUP_COMMON_MODEL_RECEIPT_H
 
 #include "common/model/fact.h"
 

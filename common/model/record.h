@@ -6,8 +6,8 @@
  *
  * A list in a struct has this shape, with any item type: struct { T *items; uint32_t n; } - see LIST_OF.
  * Texts and lists that come from decoding live in the arena given, or alias the input bytes. */
-#ifndef SLICEUP_MODEL_RECORD_H
-#define SLICEUP_MODEL_RECORD_H
+#ifndef SLICEUP_COMMON_MODEL_RECORD_H
+#define SLICEUP_COMMON_MODEL_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  *
  * Everything else is refused with file and line: no other files, no environment markers, no extras, no ranges, no URLs.
  * Pure. Texts live in the arena given. Any thread. */
-#ifndef SLICEUP_MODEL_REQUIREMENTS_H
-#define SLICEUP_MODEL_REQUIREMENTS_H
+#ifndef SLICEUP_COMMON_MODEL_REQUIREMENTS_H
+#define SLICEUP_COMMON_MODEL_REQUIREMENTS_H
 
 #include "common/base/digest.h"
 #include "common/base/err.h"

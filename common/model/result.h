@@ -1,7 +1,7 @@
 /* result.h - what one host says of one attempt: evidence, not verdict. The coordinator judges.
  * Everything in it came from a canary or a worker, and is bounded by its table. */
-#ifndef SLICEUP_MODEL_RESULT_H
-#define SLICEUP_MODEL_RESULT_H
+#ifndef SLICEUP_COMMON_MODEL_RESULT_H
+#define SLICEUP_COMMON_MODEL_RESULT_H
 
 #include "common/model/plan.h"
 
@@ -130,7 +130,7 @@ struct sighting {
 extern const struct record sighting_record;
 
 /* Value of a fact that a host asked somebody for and got no answer in time: it says nothing of the fact. */
-#define FACT_NOT_HEARD "not heard"
+#define FACT_NOT_REPORTED "not heard"
 
 struct result {
     struct attempt_key key;

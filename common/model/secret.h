@@ -3,8 +3,8 @@
  * Judged by the names that people give to variables and options; no value is guessed at. Facts, receipts and views ask
  * it; programs get their variables as they are. Pure; what it gives lives in the arena, or is what it was given. Any
  * thread. */
-#ifndef SLICEUP_MODEL_SECRET_H
-#define SLICEUP_MODEL_SECRET_H
+#ifndef SLICEUP_COMMON_MODEL_SECRET_H
+#define SLICEUP_COMMON_MODEL_SECRET_H
 
 #include "common/model/plan.h"
 

@@ -3,8 +3,8 @@
  * The order is that of PEP 440 for what packages of a bundle are called: numbers with dots, then what comes before a
  * release (dev, a, b, rc) or after it (post). A local part ("+cpu") decides nothing unless the pattern has one. Texts
  * that are no such versions compare as far as they can be read; nothing fails. Pure. Any thread. */
-#ifndef SLICEUP_MODEL_VERSION_H
-#define SLICEUP_MODEL_VERSION_H
+#ifndef SLICEUP_COMMON_MODEL_VERSION_H
+#define SLICEUP_COMMON_MODEL_VERSION_H
 
 #include "common/model/requirements.h"
 

@@ -2,8 +2,8 @@
  *
  * Blanks, tabs and line ends are one letter, and a run of them is read as one. Knows needles by number, and not what
  * they are for. */
-#ifndef SLICEUP_SIGNATURE_AUTOMATON_H
-#define SLICEUP_SIGNATURE_AUTOMATON_H
+#ifndef SLICEUP_COMMON_SIGNATURE_AUTOMATON_H
+#define SLICEUP_COMMON_SIGNATURE_AUTOMATON_H
 
 #include "common/base/text.h"
 

@@ -3,8 +3,8 @@
  * Rules: a cause before a text that speaks of peers before noise; among causes the earliest, on one line the one that
  * stands first in the lists; what is said of peers, and noise, only when no line of another kind looks like the reason
  * of an end. Pure; borrows everything. */
-#ifndef SLICEUP_SIGNATURE_DECIDE_H
-#define SLICEUP_SIGNATURE_DECIDE_H
+#ifndef SLICEUP_COMMON_SIGNATURE_DECIDE_H
+#define SLICEUP_COMMON_SIGNATURE_DECIDE_H
 
 #include "common/signature/signature.h"
 

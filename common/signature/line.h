@@ -1,8 +1,8 @@
 /* line.h - one line of a log: where it begins and ends, made fit for people, and how much it looks like an error.
  *
  * Knows no signatures. Pure. */
-#ifndef SLICEUP_SIGNATURE_LINE_H
-#define SLICEUP_SIGNATURE_LINE_H
+#ifndef SLICEUP_COMMON_SIGNATURE_LINE_H
+#define SLICEUP_COMMON_SIGNATURE_LINE_H
 
 #include "common/model/result.h"
 

@@ -1,6 +1,6 @@
 /* scan_state.h - a scan from inside the room: scan.c fills it, findings.c says what came of it. */
-#ifndef SLICEUP_SIGNATURE_SCAN_STATE_H
-#define SLICEUP_SIGNATURE_SCAN_STATE_H
+#ifndef SLICEUP_COMMON_SIGNATURE_SCAN_STATE_H
+#define SLICEUP_COMMON_SIGNATURE_SCAN_STATE_H
 
 #include "common/signature/set.h"
 #include "common/signature/shown.h"

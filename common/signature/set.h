@@ -1,6 +1,6 @@
 /* set.h - a signature set from inside the room: what each needle of its automaton stands for. */
-#ifndef SLICEUP_SIGNATURE_SET_H
-#define SLICEUP_SIGNATURE_SET_H
+#ifndef SLICEUP_COMMON_SIGNATURE_SET_H
+#define SLICEUP_COMMON_SIGNATURE_SET_H
 
 #include "common/signature/automaton.h"
 #include "common/signature/signature.h"

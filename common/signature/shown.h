@@ -1,7 +1,7 @@
 /* shown.h - of the lines of a log, the few that look most like an error: what people get to see of a failure that nobody
  * recognises. The graver ones stay, of equally grave ones the earlier; the same text once. */
-#ifndef SLICEUP_SIGNATURE_SHOWN_H
-#define SLICEUP_SIGNATURE_SHOWN_H
+#ifndef SLICEUP_COMMON_SIGNATURE_SHOWN_H
+#define SLICEUP_COMMON_SIGNATURE_SHOWN_H
 
 #include "common/signature/line.h"
 

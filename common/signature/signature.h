@@ -6,8 +6,8 @@
  *
  * Knows neither files nor hosts, and judges nothing: decide.h does. A set is not changed by scans, so several may use it, also
  * on several threads; a scan belongs to one. What a log holds never fails, and never decides an allocation. */
-#ifndef SLICEUP_SIGNATURE_SIGNATURE_H
-#define SLICEUP_SIGNATURE_SIGNATURE_H
+#ifndef SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
+#define SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
 
 #include "common/model/result.h"
 

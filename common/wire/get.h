@@ -1,6 +1,6 @@
 /* get.h - a record out of a reader, along its table. For msg.c and fact.c of this room; others use wire.h. */
-#ifndef SLICEUP_WIRE_GET_H
-#define SLICEUP_WIRE_GET_H
+#ifndef SLICEUP_COMMON_WIRE_GET_H
+#define SLICEUP_COMMON_WIRE_GET_H
 
 #include "common/model/record.h"
 #include "common/wire/reader.h"

@@ -1,7 +1,7 @@
 /* put.h - writing values in their shortest form. For this room; others use wire.h.
  * Small pieces gather in `chunk`: a call into the buffer for each byte would cost more than the bytes. */
-#ifndef SLICEUP_WIRE_PUT_H
-#define SLICEUP_WIRE_PUT_H
+#ifndef SLICEUP_COMMON_WIRE_PUT_H
+#define SLICEUP_COMMON_WIRE_PUT_H
 
 #include "common/base/buf.h"
 #include "common/model/record.h"

@@ -4,8 +4,8 @@
  * bytes that remain; an integer, length or count in a longer form than needed is refused, so that equal values have
  * equal bytes. nil, ext, float32 and the unused byte c1 are not part of the language. Nothing is allocated here.
  * Errors name the offset and sizes, never the bytes. */
-#ifndef SLICEUP_WIRE_READER_H
-#define SLICEUP_WIRE_READER_H
+#ifndef SLICEUP_COMMON_WIRE_READER_H
+#define SLICEUP_COMMON_WIRE_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
  *
  * Writing does not check values against their tables (record_check does): what was not checked may be refused by the
  * reader. What does not fit in `out` sets its `overflow` and leaves its bytes as they were. No threads, no state. */
-#ifndef SLICEUP_WIRE_WIRE_H
-#define SLICEUP_WIRE_WIRE_H
+#ifndef SLICEUP_COMMON_WIRE_WIRE_H
+#define SLICEUP_COMMON_WIRE_WIRE_H
 
 #include "common/base/err.h"
 #include "common/model/fact.h"

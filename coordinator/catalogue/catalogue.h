@@ -28,7 +28,7 @@ int catalogue_bundle_valid (struct text bundle, struct err *err);
  * `*rival` says who; `over` (token not 0) takes it from exactly that rival, if its beat has not moved since. A run that
  * has the lease itself gets a new token; its old one is abandoned. */
 int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
-                       const struct lease_rival *over, uint64_t *token, struct lease_rival *rival, struct arena *arena,
+                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner, struct arena *arena,
                        struct err *err);
 /* The writer of `token` lives. `*taken`: somebody else has the lease meanwhile. */
 int catalogue_beat (struct catalogue *catalogue, uint64_t token, struct text run, bool *taken, struct err *err);

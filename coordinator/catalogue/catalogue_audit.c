@@ -18,8 +18,8 @@ struct look {
     struct arena *arena;
     struct root_finding *items;
     uint32_t n;
-    const struct lying *lying;
-    uint32_t lying_n;
+    const struct stored *stored;
+    uint32_t stored_n;
     struct catalogue_list known;
     bool inside;            /* look into published ones too */
 };
@@ -34,11 +34,11 @@ static void add (struct look *look, enum finding_kind kind, uint64_t token, stru
         .run = text_copy (look->arena, run) };
 }
 
-static const struct lying *lying_of (const struct look *look, uint64_t token)
+static const struct stored *stored_of (const struct look *look, uint64_t token)
 {
-    for (uint32_t i = 0; i < look->lying_n; i++)
-        if (look->lying[i].token == token)
-            return &look->lying[i];
+    for (uint32_t i = 0; i < look->stored_n; i++)
+        if (look->stored[i].token == token)
+            return &look->stored[i];
     return NULL;
 }
 
@@ -71,8 +71,8 @@ static bool still_there (const struct look *look, uint64_t token)
 
 static void look_for_foreign (struct look *look)
 {
-    for (uint32_t i = 0; i < look->lying_n; i++) {
-        const struct lying *there = &look->lying[i];
+    for (uint32_t i = 0; i < look->stored_n; i++) {
+        const struct stored *there = &look->stored[i];
         if (known (look, there->token) || !still_there (look, there->token))
             continue;
         add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
@@ -105,7 +105,7 @@ static int recall (const struct look *look, uint64_t token, struct memory *out, 
 
 /* Two that look for the first time at once: the first one's memory stays. What is gone is forgotten: a person may
  * remove what was abandoned, and if it comes back somebody wrote. */
-static int remember (const struct look *look, uint64_t token, const struct lying *there, const struct memory *before,
+static int remember (const struct look *look, uint64_t token, const struct stored *there, const struct memory *before,
                      struct err *err)
 {
     struct text listing = { 0 };
@@ -122,7 +122,7 @@ static int remember (const struct look *look, uint64_t token, const struct lying
         catalogue_change (look->catalogue, "remember an abandoned generation", NULL, err, sql, "ib", token, listing), err);
 }
 
-static bool is_as_remembered (const struct memory *before, const struct lying *there)
+static bool is_as_remembered (const struct memory *before, const struct stored *there)
 {
     return before->lay_there && (digest_equal (&before->listing, &there->listing)
                                  || digest_equal (&before->listing, &there->old_listing));
@@ -131,7 +131,7 @@ static bool is_as_remembered (const struct memory *before, const struct lying *t
 static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)
 {
     struct memory before;
-    const struct lying *there = lying_of (look, entry->token);
+    const struct stored *there = stored_of (look, entry->token);
     if (recall (look, entry->token, &before, err) != 0 || remember (look, entry->token, there, &before, err) != 0)
         return -1;
     if (!before.known || !there || is_as_remembered (&before, there))
@@ -160,7 +160,7 @@ static int look_at_published (struct look *look, const struct catalogue_entry *e
 {
     uint32_t before = look->n;
     enum generation_state state = GENERATION_PUBLISHED;
-    bool lies = lying_of (look, entry->token);
+    bool lies = stored_of (look, entry->token);
     if (!lies && !still_there (look, entry->token))
         add (look, FINDING_MISSING, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
              TEXT_LIT ("the whole generation is gone, and was published"), entry->run);
@@ -191,15 +191,15 @@ static int look_over (struct look *look, struct err *err)
 
 static int audit (struct look *look, struct root_finding **out, uint32_t *n, struct err *err)
 {
-    struct lying *lying = NULL;
+    struct stored *stored = NULL;
     if (catalogue_bundle_valid (look->bundle, err) != 0)
         return -1;
     look->bundle_root = text_format (look->arena, "%s/%.*s", look->catalogue->root, TEXT_ARG (look->bundle));
     /* The folder first: what lies there then had its row before. */
-    if (audit_lying (look->bundle_root, look->arena, &lying, &look->lying_n, err) != 0 ||
+    if (audit_inventory (look->bundle_root, look->arena, &stored, &look->stored_n, err) != 0 ||
         catalogue_list (look->catalogue, look->bundle, look->arena, &look->known, err) != 0)
         return -1;
-    look->lying = lying;
+    look->stored = stored;
     look->items = arena_array (look->arena, ROOT_FINDINGS_MAX, sizeof *look->items);
     look_for_foreign (look);
     if (look_over (look, err) != 0)

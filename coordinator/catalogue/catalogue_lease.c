@@ -61,7 +61,7 @@ static int next_token (const struct catalogue *catalogue, struct text bundle, ui
 /* ---- the lease ---- */
 
 /* token 0: nobody has it. */
-static int holder (const struct catalogue *catalogue, struct text bundle, struct lease_rival *out, struct arena *arena,
+static int holder (const struct catalogue *catalogue, struct text bundle, struct lease_owner *out, struct arena *arena,
                    struct err *err)
 {
     sqlite3_stmt *lease =
@@ -69,9 +69,9 @@ static int holder (const struct catalogue *catalogue, struct text bundle, struct
     if (!lease)
         return -1;
     int row = catalogue_step (catalogue, lease, "look up a lease", err);
-    *out = (struct lease_rival) { 0 };
+    *out = (struct lease_owner) { 0 };
     if (row == SQLITE_ROW)
-        *out = (struct lease_rival) { .token = (uint64_t) sqlite3_column_int64 (lease, 0),
+        *out = (struct lease_owner) { .token = (uint64_t) sqlite3_column_int64 (lease, 0),
                                       .run = catalogue_column (lease, 1, arena),
                                       .beat = (uint64_t) sqlite3_column_int64 (lease, 2) };
     sqlite3_finalize (lease); /* repeats an error that is in `err` */
@@ -101,20 +101,20 @@ static int hand_out (const struct catalogue *catalogue, struct text bundle, stru
                              token, run);
 }
 
-static bool same_rival (const struct lease_rival *a, const struct lease_rival *b)
+static bool same_lease_owner (const struct lease_owner *a, const struct lease_owner *b)
 {
     return a->token == b->token && a->beat == b->beat && text_equal (a->run, b->run);
 }
 
 static int acquire (const struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
-                    const struct lease_rival *over, uint64_t *token, struct lease_rival *now, struct arena *arena,
+                    const struct lease_owner *over, uint64_t *token, struct lease_owner *now, struct arena *arena,
                     struct err *err)
 {
     *token = 0;
     if (holder (catalogue, bundle, now, arena, err) != 0)
         return -1;
     bool own = now->token && text_equal (now->run, run);
-    if (now->token && !own && !(over && over->token && same_rival (over, now)))
+    if (now->token && !own && !(over && over->token && same_lease_owner (over, now)))
         return 0;
     struct text why = own ? TEXT_LIT ("its run took a new token")
                           : text_format (arena, "run %.*s took the lease over", TEXT_ARG (run));
@@ -126,11 +126,11 @@ static int acquire (const struct catalogue *catalogue, struct text bundle, struc
 }
 
 int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
-                       const struct lease_rival *over, uint64_t *token, struct lease_rival *rival, struct arena *arena,
+                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner, struct arena *arena,
                        struct err *err)
 {
     uint64_t reserved = 0;
-    struct lease_rival now;
+    struct lease_owner now;
     assert (run.len);
     if (catalogue_bundle_valid (bundle, err) != 0 || catalogue_begin (catalogue, err) != 0)
         return -1;
@@ -138,7 +138,7 @@ int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct t
     if (catalogue_finish (catalogue, rc, err) != 0)
         return -1;
     *token = reserved;
-    *rival = reserved ? (struct lease_rival) { 0 } : now;
+    *lease_owner = reserved ? (struct lease_owner) { 0 } : now;
     return 0;
 }
 

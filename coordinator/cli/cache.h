@@ -1,7 +1,7 @@
 /* cache.h - what the verbs of `sliceup cache` share: the command line, which cache root is meant, and how answers are
  * printed. Each verb is one file. */
-#ifndef SLICEUP_CLI_CACHE_H
-#define SLICEUP_CLI_CACHE_H
+#ifndef SLICEUP_COORDINATOR_CLI_CACHE_H
+#define SLICEUP_COORDINATOR_CLI_CACHE_H
 
 #include <jansson.h>
 #include "common/model/plan.h"

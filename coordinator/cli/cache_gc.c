@@ -5,7 +5,7 @@
 #include <string.h>
 #include "coordinator/cli/terminal.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/catalogue/carry_collect.h"
+#include "coordinator/catalogue/collect.h"
 #include "coordinator/view/size.h"
 
 /* What became of one generation that might go, or may not. */

@@ -25,7 +25,7 @@ struct row {
 };
 
 /* What lies in one bundle: generations, as `all` has them from `first` on, and folders of single hosts. */
-struct shelf {
+struct pending_results {
     struct text bundle;
     uint32_t first, n;
     struct cache_own *own;
@@ -38,7 +38,7 @@ struct listing {
     char storage[STORAGE_ID_BYTES];
     struct catalogue_list all;
     struct row *rows;       /* as `all` */
-    struct shelf *shelves;  /* by bundle */
+    struct pending_results *shelves;  /* by bundle */
     uint32_t shelves_n;
     uint32_t nameless;      /* generations that lie there, and no catalogue knows of their bundle */
     struct arena arena;
@@ -47,16 +47,16 @@ struct listing {
 
 /* ---- looking ---- */
 
-static void take_lying (struct listing *list, uint32_t first, const struct lying *lying, uint32_t n)
+static void take_stored (struct listing *list, uint32_t first, const struct stored *stored, uint32_t n)
 {
     for (uint32_t i = first, k = 0; i < list->all.n && text_equal (list->all.items[i].bundle, list->all.items[first].bundle); i++) {
         struct row *row = &list->rows[i];
         row->entry = &list->all.items[i];
-        while (k < n && lying[k].token < row->entry->token)
+        while (k < n && stored[k].token < row->entry->token)
             k++;
-        row->lies = k < n && lying[k].token == row->entry->token;
-        row->bytes = row->lies ? lying[k].bytes : 0;
-        row->entries = row->lies ? lying[k].entries : 0;
+        row->lies = k < n && stored[k].token == row->entry->token;
+        row->bytes = row->lies ? stored[k].bytes : 0;
+        row->entries = row->lies ? stored[k].entries : 0;
         if (row->entry->published.token) {
             row->bytes = row->entry->published.bytes;
             row->entries = row->entry->published.entries;
@@ -64,16 +64,16 @@ static void take_lying (struct listing *list, uint32_t first, const struct lying
     }
 }
 
-static struct shelf *add_shelf (struct listing *list, struct text bundle, uint32_t first)
+static struct pending_results *add_pending_results (struct listing *list, struct text bundle, uint32_t first)
 {
-    struct shelf *shelf = &list->shelves[list->shelves_n++];
-    *shelf = (struct shelf) { .bundle = bundle, .first = first };
-    return shelf;
+    struct pending_results *pending_results = &list->shelves[list->shelves_n++];
+    *pending_results = (struct pending_results) { .bundle = bundle, .first = first };
+    return pending_results;
 }
 
 static int by_bundle (const void *a, const void *b)
 {
-    return text_compare (((const struct shelf *) a)->bundle, ((const struct shelf *) b)->bundle);
+    return text_compare (((const struct pending_results *) a)->bundle, ((const struct pending_results *) b)->bundle);
 }
 
 /* The catalogue's first, then those of which only folders are there. */
@@ -84,30 +84,30 @@ static void take_shelves (struct listing *list, const struct text *bundles, uint
     for (uint32_t i = 0; i < list->all.n; i++) {
         struct text bundle = list->all.items[i].bundle;
         bool same = i > 0 && text_equal (bundle, list->all.items[i - 1].bundle);
-        struct shelf *shelf = same ? &list->shelves[list->shelves_n - 1] : add_shelf (list, bundle, i);
-        shelf->n++;
+        struct pending_results *pending_results = same ? &list->shelves[list->shelves_n - 1] : add_pending_results (list, bundle, i);
+        pending_results->n++;
     }
     uint32_t known = list->shelves_n;
     for (uint32_t i = 0; i < n; i++) {
-        struct shelf asked = { .bundle = bundles[i] };
+        struct pending_results asked = { .bundle = bundles[i] };
         if (!known || !bsearch (&asked, list->shelves, known, sizeof asked, by_bundle))
-            add_shelf (list, bundles[i], 0);
+            add_pending_results (list, bundles[i], 0);
     }
     if (list->shelves_n)
         qsort (list->shelves, list->shelves_n, sizeof *list->shelves, by_bundle);
 }
 
-static int look_at (struct listing *list, struct shelf *shelf, struct err *err)
+static int look_at (struct listing *list, struct pending_results *pending_results, struct err *err)
 {
-    struct lying *lying = NULL;
+    struct stored *stored = NULL;
     uint32_t n = 0;
-    struct text path = text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (shelf->bundle));
-    if ((shelf->n || !list->all.n) && audit_lying (path, &list->arena, &lying, &n, err) != 0)
+    struct text path = text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (pending_results->bundle));
+    if ((pending_results->n || !list->all.n) && audit_inventory (path, &list->arena, &stored, &n, err) != 0)
         return -1;
-    if (shelf->n)
-        take_lying (list, shelf->first, lying, n);
-    list->nameless += shelf->n ? 0 : n;
-    return cache_owned (list->root, shelf->bundle, &list->arena, &shelf->own, &shelf->own_n, err);
+    if (pending_results->n)
+        take_stored (list, pending_results->first, stored, n);
+    list->nameless += pending_results->n ? 0 : n;
+    return cache_owned (list->root, pending_results->bundle, &list->arena, &pending_results->own, &pending_results->own_n, err);
 }
 
 static int look (struct listing *list, struct err *err)
@@ -166,25 +166,25 @@ static json_t *row_json (struct listing *list, const struct row *row)
         (json_int_t) published->compile_ms);
 }
 
-static json_t *shelf_json (struct listing *list, const struct shelf *shelf)
+static json_t *pending_results_json (struct listing *list, const struct pending_results *pending_results)
 {
     json_t *generations = json_array (), *own = json_array ();
-    for (uint32_t i = 0; i < shelf->n; i++)
-        json_array_append_new (generations, row_json (list, &list->rows[shelf->first + i]));
-    for (uint32_t i = 0; i < shelf->own_n; i++) {
-        const struct cache_own *one = &shelf->own[i];
+    for (uint32_t i = 0; i < pending_results->n; i++)
+        json_array_append_new (generations, row_json (list, &list->rows[pending_results->first + i]));
+    for (uint32_t i = 0; i < pending_results->own_n; i++) {
+        const struct cache_own *one = &pending_results->own[i];
         json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", cache_json_text (one->host), "bytes",
                                                (json_int_t) one->bytes, "entries", (json_int_t) one->entries, "looked_into",
                                                !one->closed));
     }
-    return json_pack ("{s:o, s:o, s:o}", "bundle", cache_json_text (shelf->bundle), "generations", generations, "hosts", own);
+    return json_pack ("{s:o, s:o, s:o}", "bundle", cache_json_text (pending_results->bundle), "generations", generations, "hosts", own);
 }
 
 static int show_json (struct listing *list)
 {
     json_t *bundles = json_array ();
     for (uint32_t i = 0; i < list->shelves_n; i++)
-        json_array_append_new (bundles, shelf_json (list, &list->shelves[i]));
+        json_array_append_new (bundles, pending_results_json (list, &list->shelves[i]));
     return cache_print_json (list->cli, json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
 }
 
@@ -355,16 +355,16 @@ static void add_title (const struct listing *list, const struct style *style, st
     line_end (&line);
 }
 
-static void add_shelf_text (struct listing *list, const struct shelf *shelf, const struct style *style, struct buf *out)
+static void add_pending_results_text (struct listing *list, const struct pending_results *pending_results, const struct style *style, struct buf *out)
 {
-    add_bundle (shelf->bundle, style, out);
+    add_bundle (pending_results->bundle, style, out);
     add_head (style, out);
-    for (uint32_t i = 0, n; i < shelf->n; i += n) {
-        n = alike (list, shelf->first + i);
-        add_row (list, shelf->first + i, n, style, out);
+    for (uint32_t i = 0, n; i < pending_results->n; i += n) {
+        n = alike (list, pending_results->first + i);
+        add_row (list, pending_results->first + i, n, style, out);
     }
-    for (uint32_t i = 0; i < shelf->own_n; i++)
-        add_own (&shelf->own[i], &list->arena, style, out);
+    for (uint32_t i = 0; i < pending_results->own_n; i++)
+        add_own (&pending_results->own[i], &list->arena, style, out);
 }
 
 static int show_text (struct listing *list)
@@ -376,7 +376,7 @@ static int show_text (struct listing *list)
     if (list->shelves_n == 0)
         buf_puts (&out, "nothing was cached here yet\n");
     for (uint32_t i = 0; i < list->shelves_n; i++)
-        add_shelf_text (list, &list->shelves[i], &style, &out);
+        add_pending_results_text (list, &list->shelves[i], &style, &out);
     int status = terminal_write (list->cli, &out);
     buf_release (&out);
     return status;

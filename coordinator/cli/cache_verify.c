@@ -18,16 +18,16 @@ struct verification {
     char storage[STORAGE_ID_BYTES];
     struct cache_looked looked;
     struct arena arena;
-    uint64_t said_ms;
+    uint64_t sent_ms;
 };
 
 static void on_progress (void *owner, const struct cache_progress *progress)
 {
     struct verification *run = owner;
     uint64_t now_ms = clock_boot_ms ();
-    if (now_ms - run->said_ms < SAY_AFTER_MS)
+    if (now_ms - run->sent_ms < SAY_AFTER_MS)
         return;
-    run->said_ms = now_ms;
+    run->sent_ms = now_ms;
     log_say (&run->cli->log, "verifying generation %" PRIu64 " of %.*s, %u of %u", progress->token, TEXT_ARG (progress->bundle),
              progress->done + 1, progress->all);
 }
@@ -212,7 +212,7 @@ int cache_verify (struct cli *cli, const struct cache_request *request)
     struct err err = { 0 };
     int status = cache_place_find (cli, request, false, &place);
     if (status == EXIT_HOLDS) {
-        struct verification run = { .cli = cli, .request = request, .place = &place, .said_ms = clock_boot_ms () };
+        struct verification run = { .cli = cli, .request = request, .place = &place, .sent_ms = clock_boot_ms () };
         status = look (&run, &err) != 0 ? cli_fail (cli, &err) : request->json ? show_json (&run) : show_text (&run);
         if (err.code == ERR_NONE && status == EXIT_HOLDS)
             status = status_of (&run);

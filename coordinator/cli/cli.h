@@ -2,8 +2,8 @@
  *
  * Exit status (design.md, 6): 0 everything asked for holds; 1 it ran and something did not hold; 2 usage or configuration;
  * 3 could not run; 4 cache violation; 5 journal damaged; 130 cancelled. */
-#ifndef SLICEUP_CLI_CLI_H
-#define SLICEUP_CLI_CLI_H
+#ifndef SLICEUP_COORDINATOR_CLI_CLI_H
+#define SLICEUP_COORDINATOR_CLI_CLI_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* climb.h - driving a run to its end from the command line: loop, signals, live view, receipt. Shared by run and resume. */
-#ifndef SLICEUP_CLI_CLIMB_H
-#define SLICEUP_CLI_CLIMB_H
+#ifndef SLICEUP_COORDINATOR_CLI_CLIMB_H
+#define SLICEUP_COORDINATOR_CLI_CLIMB_H
 
 #include "common/io/capacity.h"
 #include "common/model/plan.h"

@@ -1,7 +1,7 @@
 /* drift_side.h - one of the two things that are compared: a run's receipt, built from its journal, or a file that holds
  * one. */
-#ifndef SLICEUP_CLI_DRIFT_SIDE_H
-#define SLICEUP_CLI_DRIFT_SIDE_H
+#ifndef SLICEUP_COORDINATOR_CLI_DRIFT_SIDE_H
+#define SLICEUP_COORDINATOR_CLI_DRIFT_SIDE_H
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/host_choice.h"

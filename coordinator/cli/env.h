@@ -1,6 +1,6 @@
 /* env.h - what the verbs of `sliceup env` share. Each verb is one file. */
-#ifndef SLICEUP_CLI_ENV_H
-#define SLICEUP_CLI_ENV_H
+#ifndef SLICEUP_COORDINATOR_CLI_ENV_H
+#define SLICEUP_COORDINATOR_CLI_ENV_H
 
 #include "coordinator/cli/cli.h"
 

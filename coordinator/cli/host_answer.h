@@ -1,8 +1,8 @@
 /* host_answer.h - a set of hosts on standard output: folded, one by one, counted, in parts, as text or JSON.
  *
  * Order and parts are those of ClusterShell's nodeset. */
-#ifndef SLICEUP_CLI_HOST_ANSWER_H
-#define SLICEUP_CLI_HOST_ANSWER_H
+#ifndef SLICEUP_COORDINATOR_CLI_HOST_ANSWER_H
+#define SLICEUP_COORDINATOR_CLI_HOST_ANSWER_H
 
 #include "common/model/hostset.h"
 

@@ -1,6 +1,6 @@
 /* host_choice.h - --hosts and --exclude: which hosts of a run a command is about. */
-#ifndef SLICEUP_CLI_HOST_CHOICE_H
-#define SLICEUP_CLI_HOST_CHOICE_H
+#ifndef SLICEUP_COORDINATOR_CLI_HOST_CHOICE_H
+#define SLICEUP_COORDINATOR_CLI_HOST_CHOICE_H
 
 #include "common/model/hostset.h"
 

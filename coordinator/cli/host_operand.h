@@ -2,8 +2,8 @@
  * says.
  *
  * Reads files and standard input, bounded; nothing is kept. Errors: of hostset.h, host_source_io.h and read(2). */
-#ifndef SLICEUP_CLI_HOST_OPERAND_H
-#define SLICEUP_CLI_HOST_OPERAND_H
+#ifndef SLICEUP_COORDINATOR_CLI_HOST_OPERAND_H
+#define SLICEUP_COORDINATOR_CLI_HOST_OPERAND_H
 
 #include "common/model/hostset.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "coordinator/receipt/launch_signature.h"
+#include "coordinator/receipt/launch_fingerprint.h"
 #include "coordinator/run/calibration_store.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/receipt/measures.h"
@@ -36,7 +36,7 @@ void known_launches_note (const struct cli *cli, bool again, struct arena *arena
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         struct rung *rung = &plan->rungs.items[i];
         struct measure_list known;
-        rung->launch = launch_signature (plan, rung, arena);
+        rung->launch = launch_fingerprint (plan, rung, arena);
         if (!rung->launch.len || again)
             continue;
         if (calibration_read (cli->home, rung->launch, arena, &known, &err) < 0) {

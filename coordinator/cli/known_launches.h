@@ -1,7 +1,7 @@
 /* known_launches.h - what earlier runs of this SLICEUP_HOME know of the launches of a plan, and what a run adds to it.
  * docs/spec/calibration.md. */
-#ifndef SLICEUP_CLI_KNOWN_LAUNCHES_H
-#define SLICEUP_CLI_KNOWN_LAUNCHES_H
+#ifndef SLICEUP_COORDINATOR_CLI_KNOWN_LAUNCHES_H
+#define SLICEUP_COORDINATOR_CLI_KNOWN_LAUNCHES_H
 
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"

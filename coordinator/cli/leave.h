@@ -1,8 +1,8 @@
 /* leave.h - a reader that does not read (a full pipe, Ctrl-S, a pager) holds nobody who was asked to leave.
  *
  * Writing to it blocks for as long as it likes, so what ends the waiting is a signal. Main thread. */
-#ifndef SLICEUP_CLI_LEAVE_H
-#define SLICEUP_CLI_LEAVE_H
+#ifndef SLICEUP_COORDINATOR_CLI_LEAVE_H
+#define SLICEUP_COORDINATOR_CLI_LEAVE_H
 
 #include <stdbool.h>
 

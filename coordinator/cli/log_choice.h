@@ -1,6 +1,6 @@
 /* log_choice.h - which outputs of a run `sliceup logs` is to show. */
-#ifndef SLICEUP_CLI_LOG_CHOICE_H
-#define SLICEUP_CLI_LOG_CHOICE_H
+#ifndef SLICEUP_COORDINATOR_CLI_LOG_CHOICE_H
+#define SLICEUP_COORDINATOR_CLI_LOG_CHOICE_H
 
 #include "common/base/err.h"
 #include "coordinator/cli/host_choice.h"

@@ -1,6 +1,6 @@
 /* log_follow.h - outputs of a running run as they grow, until it ends. */
-#ifndef SLICEUP_CLI_LOG_FOLLOW_H
-#define SLICEUP_CLI_LOG_FOLLOW_H
+#ifndef SLICEUP_COORDINATOR_CLI_LOG_FOLLOW_H
+#define SLICEUP_COORDINATOR_CLI_LOG_FOLLOW_H
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/follow.h"

@@ -1,6 +1,6 @@
 /* log_output.h - printing what hosts printed: a header line, and then the output, safe for a terminal unless raw. */
-#ifndef SLICEUP_CLI_LOG_OUTPUT_H
-#define SLICEUP_CLI_LOG_OUTPUT_H
+#ifndef SLICEUP_COORDINATOR_CLI_LOG_OUTPUT_H
+#define SLICEUP_COORDINATOR_CLI_LOG_OUTPUT_H
 
 #include "common/base/buf.h"
 #include "coordinator/cli/log_choice.h"

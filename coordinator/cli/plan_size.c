@@ -26,7 +26,7 @@ static struct text longer (struct text a, struct text b)
 /* With the longest of what differs between hosts. */
 static struct msg_run longest_order (const struct plan *plan, uint32_t rung, struct arena *arena)
 {
-    struct msg_run order = coord_order_sample (plan, rung, 0, arena);
+    struct msg_run order = coord_run_message_sample (plan, rung, 0, arena);
     for (uint32_t i = 0; i < plan->hosts.n; i++) {
         order.address = longer (order.address, plan->hosts.items[i].address);
         order.pins.env_dir = longer (order.pins.env_dir, plan->hosts.items[i].env_dir);

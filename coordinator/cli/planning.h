@@ -1,6 +1,6 @@
 /* planning.h - options that choose a plan, and loading it: shared by check and run. */
-#ifndef SLICEUP_CLI_PLANNING_H
-#define SLICEUP_CLI_PLANNING_H
+#ifndef SLICEUP_COORDINATOR_CLI_PLANNING_H
+#define SLICEUP_COORDINATOR_CLI_PLANNING_H
 
 #include "common/conf/conf.h"
 #include "coordinator/cli/cli.h"

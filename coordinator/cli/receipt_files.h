@@ -1,6 +1,6 @@
 /* receipt_files.h - the receipt of a run, built from its journal, and the files that hold it. */
-#ifndef SLICEUP_CLI_RECEIPT_FILES_H
-#define SLICEUP_CLI_RECEIPT_FILES_H
+#ifndef SLICEUP_COORDINATOR_CLI_RECEIPT_FILES_H
+#define SLICEUP_COORDINATOR_CLI_RECEIPT_FILES_H
 
 #include "common/model/receipt.h"
 #include "coordinator/home/run_dir.h"

@@ -23,7 +23,7 @@ struct remote {
     void *owner;
     uint64_t index;             /* of the last durable fact handed on */
     struct buf part;            /* of the next one, when it comes in pieces */
-    uint64_t asked_ms, heard_ms, fresh_ms; /* fresh: of the connection */
+    uint64_t asked_ms, received_ms, fresh_ms; /* fresh: of the connection */
     bool asking;                /* an answer is awaited */
     bool behind;                /* there is more than was told */
     bool caught_up, answered;
@@ -34,7 +34,7 @@ struct remote *remote_open (const struct monitor_key *key, remote_fact_fn *fn, v
 {
     struct remote *remote = mem_alloc (sizeof *remote);
     *remote = (struct remote) { .key = *key, .fn = fn, .owner = owner, .behind = true };
-    remote->heard_ms = remote->fresh_ms = clock_boot_ms ();
+    remote->received_ms = remote->fresh_ms = clock_boot_ms ();
     buf_init (&remote->part, JOURNAL_FACT_MAX_BYTES);
     remote->listener = listener_open (key->address, key->port, key->coordinator_key, &key->keys, err);
     if (remote->listener)
@@ -61,7 +61,7 @@ int remote_fd (const struct remote *remote)
 
 uint64_t remote_silent_ms (const struct remote *remote)
 {
-    return clock_boot_ms () - remote->heard_ms;
+    return clock_boot_ms () - remote->received_ms;
 }
 
 bool remote_answers (const struct remote *remote)
@@ -171,7 +171,7 @@ static void ask_when_due (struct remote *remote, uint64_t now_ms)
     uint64_t wait_ms = remote->asking ? REPEAT_MS : remote->behind && remote->answered ? 0 : ASK_MS;
     if (remote->asked_ms == 0 || now_ms - remote->asked_ms >= wait_ms)
         ask (remote, now_ms);
-    uint64_t since_ms = remote->heard_ms > remote->fresh_ms ? remote->heard_ms : remote->fresh_ms;
+    uint64_t since_ms = remote->received_ms > remote->fresh_ms ? remote->received_ms : remote->fresh_ms;
     if (now_ms - since_ms < STALE_MS)
         return;
     listener_again (remote->listener);
@@ -184,7 +184,7 @@ int remote_turn (struct remote *remote, struct err *err)
     uint64_t now_ms = clock_boot_ms ();
     struct share share = share_of (FRAMES_AT_ONCE, FRAMES_MS);
     while (share_take (&share) && listener_receive (remote->listener, &frame)) {
-        remote->heard_ms = now_ms;
+        remote->received_ms = now_ms;
         int rc = snapshot_is_answer (frame) ? take_answer (remote, frame, err) : take_event (remote, frame, err);
         if (rc < 0)
             return -1;

@@ -2,8 +2,8 @@
  *
  * The same promise as follow.h: every durable fact once, in order; a gap is asked for. A connection that is lost, or a
  * coordinator that is resumed, costs nothing but time. Knows no run folder. One thread. */
-#ifndef SLICEUP_CLI_REMOTE_H
-#define SLICEUP_CLI_REMOTE_H
+#ifndef SLICEUP_COORDINATOR_CLI_REMOTE_H
+#define SLICEUP_COORDINATOR_CLI_REMOTE_H
 
 #include "common/model/fact.h"
 #include "coordinator/keys/monitor_key.h"

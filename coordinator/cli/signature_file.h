@@ -2,8 +2,8 @@
  *
  * It stands at <home>/signatures/<sha256>, so that runs with the same lists share it and a resumed run finds what it was
  * planned with. Knows no worker. */
-#ifndef SLICEUP_CLI_SIGNATURE_FILE_H
-#define SLICEUP_CLI_SIGNATURE_FILE_H
+#ifndef SLICEUP_COORDINATOR_CLI_SIGNATURE_FILE_H
+#define SLICEUP_COORDINATOR_CLI_SIGNATURE_FILE_H
 
 #include "common/base/err.h"
 #include "common/model/plan.h"

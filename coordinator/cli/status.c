@@ -9,53 +9,53 @@
 #include "coordinator/view/status.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
-enum { HEAR_MS = 1500, HEAR_STEP_MS = 50, ANSWER_MS = 15000, STATUS_MAX_BYTES = 64 << 20 };
+enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000, STATUS_MAX_BYTES = 64 << 20 };
 
-struct asker {
+struct query {
     struct board *board;
-    bool heard[HOSTS_MAX];
-    uint32_t heard_n;
+    bool received[HOSTS_MAX];
+    uint32_t received_n;
 };
 
 static void on_fact (void *owner, const struct fact *fact)
 {
-    struct asker *asker = owner;
-    board_apply (asker->board, fact);
-    if (fact->kind != FACT_HOST_HEARD || fact->of.host_heard.host >= HOSTS_MAX ||
-        asker->heard[fact->of.host_heard.host])
+    struct query *query = owner;
+    board_apply (query->board, fact);
+    if (fact->kind != FACT_HOST_REPORTED || fact->of.host_reported.host >= HOSTS_MAX ||
+        query->received[fact->of.host_reported.host])
         return;
-    asker->heard[fact->of.host_heard.host] = true;
-    asker->heard_n++;
+    query->received[fact->of.host_reported.host] = true;
+    query->received_n++;
 }
 
 /* Without events the phases are not known, and everything else is: not worth failing for. */
-static int hear (const struct cli *cli, struct asker *asker, struct follow *follow, struct err *err)
+static int receive (const struct cli *cli, struct query *query, struct follow *follow, struct err *err)
 {
     struct err quiet = { 0 };
-    uint64_t until_ms = clock_boot_ms () + HEAR_MS;
+    uint64_t until_ms = clock_boot_ms () + RECEIVE_MS;
     if (follow_listen (follow, &quiet) < 0) {
         log_detail (&cli->log, "phases are not known: %s", quiet.text);
         return 0;
     }
     struct pollfd poll_for = { .fd = follow_fd (follow), .events = POLLIN };
-    while (!asker->board->ended && asker->heard_n < asker->board->joined_n && clock_boot_ms () < until_ms) {
+    while (!query->board->ended && query->received_n < query->board->joined_n && clock_boot_ms () < until_ms) {
         if (follow_events (follow, err) < 0)
             return -1;
-        (void) poll (&poll_for, 1, HEAR_STEP_MS); /* edge-triggered: a missed edge costs one step */
+        (void) poll (&poll_for, 1, RECEIVE_STEP_MS); /* edge-triggered: a missed edge costs one step */
     }
     return follow_journal (follow, err);
 }
 
-static int learn (const struct cli *cli, const struct run_dir *dir, struct asker *asker, int64_t *pid, struct err *err)
+static int learn (const struct cli *cli, const struct run_dir *dir, struct query *query, int64_t *pid, struct err *err)
 {
-    struct follow *follow = follow_open (dir, on_fact, asker);
+    struct follow *follow = follow_open (dir, on_fact, query);
     int held = follow_held (follow, pid, err);
     int rc = held < 0 ? -1 : follow_journal (follow, err);
     if (!held)
         *pid = 0;
-    if (rc == 0 && held && !asker->board->ended)
-        rc = hear (cli, asker, follow, err);
-    if (rc == 0 && !asker->board->opened)
+    if (rc == 0 && held && !query->board->ended)
+        rc = receive (cli, query, follow, err);
+    if (rc == 0 && !query->board->opened)
         rc = err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", dir->id);
     follow_close (follow);
     return rc;
@@ -72,30 +72,30 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
             return err_set (err, ERR_STATE, "%s, port %u, did not answer within %d s: the run has ended, its "
                             "coordinator is gone, or something is in between", key->address,
                             (unsigned) key->port, ANSWER_MS / 1000);
-        (void) poll (&poll_for, 1, HEAR_STEP_MS); /* edge-triggered: a missed edge costs one step */
+        (void) poll (&poll_for, 1, RECEIVE_STEP_MS); /* edge-triggered: a missed edge costs one step */
     }
     return 0;
 }
 
-static int learn_remote (const struct cli *cli, const struct monitor_key *key, struct asker *asker, int64_t *pid,
+static int learn_remote (const struct cli *cli, const struct monitor_key *key, struct query *query, int64_t *pid,
                          struct err *err)
 {
-    struct follow *follow = follow_open_remote (key, on_fact, asker, err);
+    struct follow *follow = follow_open_remote (key, on_fact, query, err);
     int rc = follow ? wait_for_facts (follow, key, err) : -1;
-    if (rc == 0 && !asker->board->ended)
-        rc = hear (cli, asker, follow, err);
+    if (rc == 0 && !query->board->ended)
+        rc = receive (cli, query, follow, err);
     if (rc == 0 && follow_held (follow, pid, err) == 0)
         *pid = 0;
     follow_close (follow);
     return rc;
 }
 
-static int show (const struct cli *cli, const struct asker *asker, int64_t pid, bool json)
+static int show (const struct cli *cli, const struct query *query, int64_t pid, bool json)
 {
     struct style style = terminal_style (cli);
-    struct status status = { .board = asker->board, .pid = pid };
+    struct status status = { .board = query->board, .pid = pid };
     struct buf out;
-    status.now_ms = pid ? board_now_ms (asker->board, clock_wall_ms ()) : asker->board->clock_ms;
+    status.now_ms = pid ? board_now_ms (query->board, clock_wall_ms ()) : query->board->clock_ms;
     buf_init (&out, STATUS_MAX_BYTES);
     if (json)
         status_json (&status, &out);
@@ -105,8 +105,8 @@ static int show (const struct cli *cli, const struct asker *asker, int64_t pid, 
     buf_release (&out);
     if (written != EXIT_HOLDS)
         return written;
-    if (asker->board->ended)
-        return (int) asker->board->exit_status;
+    if (query->board->ended)
+        return (int) query->board->exit_status;
     return pid ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
@@ -136,13 +136,13 @@ static int status_run (struct cli *cli, int argc, char **argv)
         run_begun_find (&dir, cli->home, run ? run : "last", &err);
     if (err.code)
         return cli_fail (cli, &err);
-    struct asker *asker = mem_alloc (sizeof (*asker));
+    struct query *query = mem_alloc (sizeof (*query));
     int64_t pid = 0;
-    asker->board = board_create ();
-    int rc = file ? learn_remote (cli, &key, asker, &pid, &err) : learn (cli, &dir, asker, &pid, &err);
-    int status = rc < 0 ? cli_fail (cli, &err) : show (cli, asker, pid, json);
-    board_destroy (asker->board);
-    mem_free (asker);
+    query->board = board_create ();
+    int rc = file ? learn_remote (cli, &key, query, &pid, &err) : learn (cli, &dir, query, &pid, &err);
+    int status = rc < 0 ? cli_fail (cli, &err) : show (cli, query, pid, json);
+    board_destroy (query->board);
+    mem_free (query);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* terminal.h - what standard output can show. */
-#ifndef SLICEUP_CLI_TERMINAL_H
-#define SLICEUP_CLI_TERMINAL_H
+#ifndef SLICEUP_COORDINATOR_CLI_TERMINAL_H
+#define SLICEUP_COORDINATOR_CLI_TERMINAL_H
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/view/line.h"

@@ -11,21 +11,21 @@
 
 enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20, REDRAW_MS = 200 };
 
-struct parcel { struct parcel *next; struct text bytes; };
+struct job { struct job *next; struct text bytes; };
 
 struct viewer {
     struct live_options look;
     pthread_t thread;
     pthread_mutex_t lock;       /* guards what follows */
     pthread_cond_t given;
-    struct parcel *first, **end;
+    struct job *first, **end;
     size_t queued_bytes;
     uint64_t left_out;          /* facts that the view never got */
     bool closing;
 };
 
 /* Everything that waits, or NULL after one redraw's time. */
-static struct parcel *take_all (struct viewer *viewer, bool *closing)
+static struct job *take_all (struct viewer *viewer, bool *closing)
 {
     struct timespec until;
     clock_gettime (CLOCK_MONOTONIC, &until);
@@ -35,7 +35,7 @@ static struct parcel *take_all (struct viewer *viewer, bool *closing)
     pthread_mutex_lock (&viewer->lock);
     if (viewer->first == NULL && !viewer->closing)
         pthread_cond_timedwait (&viewer->given, &viewer->lock, &until);
-    struct parcel *all = viewer->first;
+    struct job *all = viewer->first;
     viewer->first = NULL;
     viewer->end = &viewer->first;
     viewer->queued_bytes = 0;
@@ -44,16 +44,16 @@ static struct parcel *take_all (struct viewer *viewer, bool *closing)
     return all;
 }
 
-static void show_all (struct live *live, struct parcel *parcel, struct arena *arena)
+static void show_all (struct live *live, struct job *job, struct arena *arena)
 {
-    while (parcel) {
-        struct parcel *next = parcel->next;
+    while (job) {
+        struct job *next = job->next;
         struct fact fact;
         arena_reset (arena);
-        if (wire_get_fact (parcel->bytes, &fact, arena, NULL) == 0)
+        if (wire_get_fact (job->bytes, &fact, arena, NULL) == 0)
             live_fact (live, &fact, (struct live_now) { clock_boot_ms (), clock_wall_ms () });
-        mem_free (parcel);
-        parcel = next;
+        mem_free (job);
+        job = next;
     }
 }
 
@@ -99,22 +99,22 @@ static bool has_room (struct viewer *viewer, enum fact_kind kind, size_t len)
     return false;
 }
 
-static struct parcel *wrap (struct text fact)
+static struct job *wrap (struct text fact)
 {
-    struct parcel *parcel = mem_alloc (sizeof (*parcel) + fact.len);
-    char *bytes = (char *) (parcel + 1);
+    struct job *job = mem_alloc (sizeof (*job) + fact.len);
+    char *bytes = (char *) (job + 1);
     memcpy (bytes, fact.ptr, fact.len);
-    parcel->bytes = (struct text) { bytes, fact.len };
-    return parcel;
+    job->bytes = (struct text) { bytes, fact.len };
+    return job;
 }
 
 void viewer_fact (struct viewer *viewer, enum fact_kind kind, struct text bytes)
 {
     pthread_mutex_lock (&viewer->lock);
     if (has_room (viewer, kind, bytes.len)) {
-        struct parcel *parcel = wrap (bytes);
-        *viewer->end = parcel;
-        viewer->end = &parcel->next;
+        struct job *job = wrap (bytes);
+        *viewer->end = job;
+        viewer->end = &job->next;
         viewer->queued_bytes += bytes.len;
         pthread_cond_signal (&viewer->given);
     }

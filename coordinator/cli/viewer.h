@@ -2,8 +2,8 @@
  *
  * Facts are handed over as bytes through a bounded queue. When the terminal does not take them, soft facts are left out first;
  * durable ones only past 64 MiB. */
-#ifndef SLICEUP_CLI_VIEWER_H
-#define SLICEUP_CLI_VIEWER_H
+#ifndef SLICEUP_COORDINATOR_CLI_VIEWER_H
+#define SLICEUP_COORDINATOR_CLI_VIEWER_H
 
 #include "common/base/err.h"
 #include "common/model/fact.h"

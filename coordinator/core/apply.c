@@ -24,7 +24,7 @@ static void apply_epoch_began (struct coord *coord, const struct fact *fact)
 {
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
         struct host *host = &coord->hosts[i];
-        host->heard_ms = fact->at_ms;
+        host->received_ms = fact->at_ms;
         if (host->joined_epoch == coord->epoch)
             host->joined_until = fact->index - 1;
     }
@@ -57,7 +57,7 @@ static void apply_host_joined (struct coord *coord, const struct fact *fact)
     host->pid = joined->pid;
     host->pid_start = joined->pid_start;
     snprintf (host->boot_id, sizeof (host->boot_id), "%.*s", TEXT_ARG (joined->boot_id));
-    host->heard_ms = fact->at_ms;
+    host->received_ms = fact->at_ms;
     host->suspected = false;
 }
 
@@ -76,7 +76,7 @@ static void pass_reset (struct pass_state *pass, uint32_t hosts)
     uint32_t *part_of_host = pass->part_of_host;
     struct arena arena = pass->before, before = pass->arena; /* facts still in the outbox point into the pass that ended */
     arena_reset (&arena);
-    *pass = (struct pass_state) { .part_of_host = part_of_host, .arena = arena, .before = before, .fell_ms = UINT64_MAX };
+    *pass = (struct pass_state) { .part_of_host = part_of_host, .arena = arena, .before = before, .failed_ms = UINT64_MAX };
     memset (part_of_host, 0xff, hosts * sizeof (part_of_host[0]));
 }
 
@@ -117,7 +117,7 @@ static void apply_pass_began (struct coord *coord, const struct fact *fact)
         pass->parts[i].host = host;
         pass->part_of_host[host] = i;
         coord->hosts[host].at_gate = false;
-        coord->hosts[host].run_said_ms = coord->hosts[host].go_said_ms = coord->hosts[host].stop_said_ms = 0;
+        coord->hosts[host].run_sent_ms = coord->hosts[host].go_sent_ms = coord->hosts[host].stop_sent_ms = 0;
     }
     if (coord->plan.rungs.items[pass->key.rung].scope == SCOPE_SLICE)
         pass->dealt = deal_secrets (pass->seed, pass->n, coord->plan.profile.devices_per_host, pass->secrets);
@@ -210,8 +210,8 @@ static void apply_attempt_ended (struct coord *coord, const struct fact *fact)
     part->at_gate = ended->at_gate;
     record_copy (&result_record, &part->result, &ended->result, &pass->arena);
     snprintf (part->sha256, sizeof (part->sha256), "%.*s", TEXT_ARG (ended->sha256));
-    if (ended_badly (&ended->result) && pass->fell_ms == UINT64_MAX)
-        pass->fell_ms = fact->at_ms;
+    if (ended_badly (&ended->result) && pass->failed_ms == UINT64_MAX)
+        pass->failed_ms = fact->at_ms;
     apply_writer_ended (coord, ended, fact->index);
     if (!coord->storage.len)
         coord->storage = text_copy (&coord->arena, ended->result.cache.storage);
@@ -307,16 +307,16 @@ static bool waits_at_gate (const struct holding *held)
     return held->state == ATTEMPT_AT_GATE || (held->state == ATTEMPT_STOPPING && held->gate.len > 0);
 }
 
-static void apply_host_heard (struct coord *coord, const struct fact *fact)
+static void apply_host_reported (struct coord *coord, const struct fact *fact)
 {
-    const struct fact_host_heard *heard = &fact->of.host_heard;
-    struct host *host = &coord->hosts[heard->host];
-    host->heard_ms = fact->at_ms;
+    const struct fact_host_reported *received = &fact->of.host_reported;
+    struct host *host = &coord->hosts[received->host];
+    host->received_ms = fact->at_ms;
     host->suspected = false;
     host->at_gate = false;
-    for (uint32_t i = 0; i < heard->holdings.n; i++)
-        if (coord->pass.active && attempt_key_equal (&heard->holdings.items[i].key, &coord->pass.key))
-            host->at_gate = waits_at_gate (&heard->holdings.items[i]);
+    for (uint32_t i = 0; i < received->holdings.n; i++)
+        if (coord->pass.active && attempt_key_equal (&received->holdings.items[i].key, &coord->pass.key))
+            host->at_gate = waits_at_gate (&received->holdings.items[i]);
 }
 
 /* Replay must not trust the disk more than the wire: a fact whose indices are out of range is not followed. */
@@ -377,7 +377,7 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
         coord->exit_status = fact->of.run_ended.exit_status;
         break;
     case FACT_PASS_STOPPED: apply_pass_stopped (coord, &fact->of.pass_stopped); break;
-    case FACT_HOST_HEARD: if (in_range (coord, fact->of.host_heard.host)) apply_host_heard (coord, fact); break;
+    case FACT_HOST_REPORTED: if (in_range (coord, fact->of.host_reported.host)) apply_host_reported (coord, fact); break;
     case FACT_HOST_STEPPED: break;
     case FACT_CACHE_AWAITED: break;
     case FACT_RETRY_PLANNED:

@@ -17,7 +17,7 @@ static void apply_writer_granted (struct coord *coord, const struct fact_writer_
     coord->wants_token = false;
 }
 
-static void note_writing_over (struct coord *coord, uint64_t index)
+static void note_write_lease_over (struct coord *coord, uint64_t index)
 {
     uint32_t at = coord->writings_n++ % WRITINGS_MAX;
     coord->writings[at].token = coord->grant.token;
@@ -31,7 +31,7 @@ void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *e
     if (!grant->token || ended->host != grant->host || !attempt_key_equal (&grant->key, &ended->result.key))
         return;
     if (coord->granted)
-        note_writing_over (coord, index);
+        note_write_lease_over (coord, index);
     if (ended->result.ending != ENDING_LOST)
         coord->granted = false;
     if (ended->sha256.len) /* of a worker's own message: not made up for it by a coordinator */
@@ -45,7 +45,7 @@ void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *e
 static void apply_lease_lost (struct coord *coord, uint64_t index)
 {
     if (coord->granted)
-        note_writing_over (coord, index);
+        note_write_lease_over (coord, index);
     coord->granted = false;
 }
 

@@ -12,7 +12,7 @@ static const struct verdict *verdict_of (const struct fact_pass_ended *ended, ui
     return NULL;
 }
 
-static bool unconfessed (struct coord *coord, const struct fact_pass_ended *ended)
+static bool without_cause (struct coord *coord, const struct fact_pass_ended *ended)
 {
     const struct pass_state *pass = &coord->pass;
     struct isolate_host *hosts = arena_array (&coord->pass.arena, pass->n, sizeof (*hosts));
@@ -24,7 +24,7 @@ static bool unconfessed (struct coord *coord, const struct fact_pass_ended *ende
             .verdict = verdict_of (ended, pass->parts[i].host), .ending = pass->parts[i].result.ending,
             .code = pass->parts[i].result.code, .at_gate = pass->parts[i].at_gate,
         };
-    return isolate_unconfessed (&coord->plan, hosts, pass->n, met);
+    return isolate_without_cause (&coord->plan, hosts, pass->n, met);
 }
 
 void isolation_call (struct coord *coord, const struct fact_pass_ended *ended)
@@ -35,10 +35,10 @@ void isolation_call (struct coord *coord, const struct fact_pass_ended *ended)
         return;
     if (coord->cancel_level > 0 || coord->joined_n < coord->plan.hosts.n || of.unit == 0 || of.hosts / of.unit < 2)
         return;
-    if (coord->isolation.called_for || !unconfessed (coord, ended))
+    if (coord->isolation.called_for || !without_cause (coord, ended))
         return;
     coord->isolation.called_for = true;
-    record_copy (fact_body (FACT_PASS_ENDED), &coord->isolation.fell, ended, &coord->arena);
+    record_copy (fact_body (FACT_PASS_ENDED), &coord->isolation.failed, ended, &coord->arena);
 }
 
 /* Also one whose worker was started again since; a worker that could not end its program is still there. */
@@ -54,7 +54,7 @@ static bool lost_one (const struct coord *coord)
 }
 
 /* Peers that are late pass by themselves, too; a part that falls for that, after the slice did, has one that never comes. */
-static bool passes_by_itself (const struct coord *coord, const struct fact_pass_ended *ended)
+static bool is_transient (const struct coord *coord, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         if (isolate_complains_only (&coord->plan, &ended->verdicts.items[i]))
@@ -68,7 +68,7 @@ static enum isolate_answer answer_of (const struct coord *coord, const struct fa
     if (ended->outcome == OUTCOME_PASSED)
         return ISOLATE_WORKS;
     bool hindered = ended->outcome == OUTCOME_COULD_NOT_RUN || lost_one (coord);
-    return hindered || passes_by_itself (coord, ended) ? ISOLATE_VOID : ISOLATE_FELL;
+    return hindered || is_transient (coord, ended) ? ISOLATE_VOID : ISOLATE_FAILED;
 }
 
 void isolation_take (struct coord *coord, const struct fact_pass_ended *ended)
@@ -86,17 +86,17 @@ void isolation_take (struct coord *coord, const struct fact_pass_ended *ended)
 
 void isolation_close (struct coord *coord, const struct fact_suspects_named *named)
 {
-    struct fact_pass_ended *fell = &coord->isolation.fell;
+    struct fact_pass_ended *failed = &coord->isolation.failed;
     if (!coord->isolation.called_for || coord->isolation.over)
         return;
     coord->isolation.over = true;
     struct isolate_ruling ruling;
-    isolate_rule (&coord->plan, named, fell->outcome, &coord->pass.arena, &ruling);
-    for (uint32_t i = 0; i < fell->verdicts.n; i++) {
+    isolate_rule (&coord->plan, named, failed->outcome, &coord->pass.arena, &ruling);
+    for (uint32_t i = 0; i < failed->verdicts.n; i++) {
         struct verdict after;
-        isolate_verdict (&ruling, &fell->verdicts.items[i], &coord->pass.arena, &after);
-        record_copy (&verdict_record, &fell->verdicts.items[i], &after, &coord->arena);
+        isolate_verdict (&ruling, &failed->verdicts.items[i], &coord->pass.arena, &after);
+        record_copy (&verdict_record, &failed->verdicts.items[i], &after, &coord->arena);
     }
-    coord->stop = (char *) sentence_of_fall (coord, fell, &coord->arena).ptr;
+    coord->stop = (char *) sentence_of_fall (coord, failed, &coord->arena).ptr;
 }
 

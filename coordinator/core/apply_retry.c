@@ -17,7 +17,7 @@ bool apply_retry_called (struct coord *coord, const struct fact_pass_ended *ende
         return false;
     const struct verdict *verdicts = ended->verdicts.items;
     coord->retry = (struct retry_state) {
-        .stage = RETRY_CALLED_FOR, .fell = ended->key,
+        .stage = RETRY_CALLED_FOR, .failed = ended->key,
         .signature = text_copy (&coord->arena, retry_signature (verdicts, ended->verdicts.n)),
         .why = retry_why (&coord->plan, verdicts, ended->verdicts.n, &coord->arena),
     };
@@ -30,6 +30,6 @@ void apply_retry_planned (struct coord *coord, const struct fact_retry_planned *
     rung->retries[planned->key.pass]++;
     rung->retried_for = text_copy (&coord->arena, planned->why);
     coord->retry.stage = RETRY_PLANNED;
-    coord->retry.fell = planned->key;
+    coord->retry.failed = planned->key;
     coord->retry.due_ms = planned->due_ms;
 }

@@ -10,11 +10,11 @@
 #include "coordinator/core/close.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/isolation.h"
-#include "coordinator/core/order.h"
+#include "coordinator/core/run_message.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/sentence.h"
 #include "coordinator/core/violation.h"
-#include "coordinator/core/writing.h"
+#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/retry.h"
@@ -37,7 +37,7 @@ static struct attempt_key next_key (const struct coord *coord, enum pass pass)
 
 static bool is_retry (const struct coord *coord, enum pass pass)
 {
-    return coord->retry.stage == RETRY_PLANNED && coord->retry.fell.rung == coord->rung && coord->retry.fell.pass == pass;
+    return coord->retry.stage == RETRY_PLANNED && coord->retry.failed.rung == coord->rung && coord->retry.failed.pass == pass;
 }
 
 static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, struct outbox *out)
@@ -59,7 +59,7 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
     began->hosts.items = hosts;
     began->hosts.n = n;
     coord_commit (coord, fact, now_ms);
-    order_all (coord, now_ms, out);
+    run_message_send_all (coord, now_ms, out);
 }
 
 static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -69,7 +69,7 @@ static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
     fact->of.pass_skipped.why = text_format (&out->arena, "generation %llu, sealed earlier, holds its programs",
                                              (unsigned long long) coord->generation.token);
     coord_commit (coord, fact, now_ms);
-    writing_wait_no_more (coord);
+    write_lease_wait_no_more (coord);
 }
 
 static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -115,14 +115,14 @@ static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox 
 static void wait_for_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     coord->wants_token = true;
-    if (writing_waited_too_long (coord, now_ms))
+    if (write_lease_waited_too_long (coord, now_ms))
         stop_for_cache (coord, text_format (&out->arena, "other runs have held the lease to write it for an hour, now run %.*s, "
                                             "which is alive; next: see what it does, or give this run a cache root of its own",
-                                            TEXT_ARG (coord->rival.run)), now_ms, out);
+                                            TEXT_ARG (coord->lease_owner.run)), now_ms, out);
     else if (coord->look_again && now_ms >= coord->ask_again_ms)
         ask_cache (coord, now_ms, out); /* it may have published meanwhile what this rung needs */
     else if (!coord->look_again)
-        writing_ask (coord, now_ms, out);
+        write_lease_ask (coord, now_ms, out);
 }
 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -147,7 +147,7 @@ static bool cache_is_known (struct coord *coord, uint64_t now_ms, struct outbox 
         ask_cache (coord, now_ms, out);
         return false;
     }
-    return violation_looked_over (coord, now_ms, out);
+    return violation_audit_is_done (coord, now_ms, out);
 }
 
 /* The same launch failed before, in a way that it would fail again: it is not paid for twice. */
@@ -203,18 +203,18 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->cancel_level == 0 && is_shared (coord) && !violation_looked_over (coord, now_ms, out))
+    if (coord->cancel_level == 0 && is_shared (coord) && !violation_audit_is_done (coord, now_ms, out))
         return; /* the answer brings us here again */
     struct fact *fact = outbox_fact (out, FACT_RUN_ENDED);
     fact->of.run_ended = (struct fact_run_ended) {
         .outcome = outcome, .exit_status = exit_status_of (coord, outcome), .sentence = sentence_of_run (coord, &out->arena),
     };
     coord_commit (coord, fact, now_ms);
-    if (writing_unbegun (coord))
-        writing_decline (coord->grant.token, out);
+    if (write_lease_unbegun (coord))
+        write_lease_decline (coord->grant.token, out);
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
         if (coord->hosts[i].life == HOST_JOINED)
-            coord_say (coord, i, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
+            coord_send (coord, i, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
     outbox_effect (out, FX_END)->exit_status = coord->exit_status;
 }
 
@@ -276,10 +276,10 @@ uint64_t climb_retry_at (const struct coord *coord)
 static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct limits *limits = &coord->plan.limits;
-    uint32_t nth = coord->rungs[coord->retry.fell.rung].retries[coord->retry.fell.pass] + 1;
+    uint32_t nth = coord->rungs[coord->retry.failed.rung].retries[coord->retry.failed.pass] + 1;
     struct fact *fact = outbox_fact (out, FACT_RETRY_PLANNED);
     fact->of.retry_planned = (struct fact_retry_planned) {
-        .key = coord->retry.fell, .due_ms = coord_clock (coord, now_ms) + retry_wait_ms (limits, nth), .left = limits->retries - nth,
+        .key = coord->retry.failed, .due_ms = coord_clock (coord, now_ms) + retry_wait_ms (limits, nth), .left = limits->retries - nth,
         .signature = coord->retry.signature, .why = coord->retry.why,
     };
     coord_commit (coord, fact, now_ms);
@@ -329,9 +329,9 @@ void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, 
 {
     coord->asked_token = false;
     if (in->token)
-        writing_grant (coord, in->token, now_ms, out);
-    else if (in->rival.token)
-        writing_wait (coord, &in->rival, now_ms);
+        write_lease_grant (coord, in->token, now_ms, out);
+    else if (in->lease_owner.token)
+        write_lease_wait (coord, &in->lease_owner, now_ms);
     else
         stop_for_cache (coord, in->text, now_ms, out);
 }
@@ -339,7 +339,7 @@ void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, 
 /* The catalogue's lease went to another run, which had not seen ours move: what our writer makes is not published. */
 void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    writing_lose (coord, TEXT_LIT ("another run took the lease of the cache over: this coordinator had not shown for too long "
+    write_lease_lose (coord, TEXT_LIT ("another run took the lease of the cache over: this coordinator had not shown for too long "
                                    "that its writer lives"), now_ms, out);
 }
 

@@ -11,13 +11,13 @@
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/prove.h"
 #include "coordinator/core/violation.h"
-#include "coordinator/core/writing.h"
+#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/difference.h"
 #include "coordinator/verdict/judge.h"
-#include "coordinator/verdict/reading.h"
+#include "coordinator/verdict/failure_evidence.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
@@ -141,7 +141,7 @@ static struct text peers_of (const struct coord *coord, const struct verdict *ve
 {
     struct reading reading = { 0 };
     if (verdict->outcome != OUTCOME_PASSED && signatures)
-        reading_of (&coord->plan, signatures, result, arena, &reading);
+        failure_evidence_of (&coord->plan, signatures, result, arena, &reading);
     return reading.peers;
 }
 
@@ -232,7 +232,7 @@ static uint64_t compiled_ms (const struct fact_generation *base, const struct re
 static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms, struct outbox *out)
 {
     const struct seal *seal = &writer->seal;
-    const struct fact_generation *base = writing_base (coord);
+    const struct fact_generation *base = write_lease_base (coord);
     text_list ladder = bundle_covers (coord, &out->arena);
     if (coord->generation.token == seal->token)
         return; /* by the process before this one */
@@ -246,7 +246,7 @@ static void publish (struct coord *coord, const struct result *writer, struct at
     };
     add_keys (base, writer, generation, &out->arena);
     coord_commit (coord, fact, now_ms);
-    writing_publish (coord, out);
+    write_lease_publish (coord, out);
 }
 
 static const struct result *result_of_writer (const struct coord *coord)
@@ -297,5 +297,5 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         publish (coord, writer, key, now_ms, out);
     record_pass (coord, verdicts, now_ms, out);
     if (warmed && !writer)
-        writing_abandon (coord, now_ms, out);
+        write_lease_abandon (coord, now_ms, out);
 }

@@ -8,11 +8,11 @@ void stop_part (struct coord *coord, uint32_t at, bool hard, struct text why, ui
     struct part *part = &coord->pass.parts[at];
     if (part->ended)
         return;
-    struct msg *msg = coord_say (coord, part->host, MSG_CANCEL, out);
+    struct msg *msg = coord_send (coord, part->host, MSG_CANCEL, out);
     msg->of.cancel = (struct msg_cancel) { .key = coord->pass.key, .hard = hard, .why = why };
     part->stopped = true;
     part->killed |= hard;
-    coord->hosts[part->host].stop_said_ms = coord_clock (coord, now_ms);
+    coord->hosts[part->host].stop_sent_ms = coord_clock (coord, now_ms);
 }
 
 void stop_all_parts (struct coord *coord, bool hard, struct text why, uint64_t now_ms, struct outbox *out)

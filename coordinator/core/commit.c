@@ -9,7 +9,7 @@ void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms)
     coord_apply (coord, fact);
 }
 
-struct msg *coord_say (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out)
+struct msg *coord_send (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out)
 {
     struct msg *msg = arena_alloc (&out->arena, sizeof (*msg));
     msg->kind = kind;
@@ -17,6 +17,6 @@ struct msg *coord_say (struct coord *coord, uint32_t host, enum msg_kind kind, s
     effect->host = host;
     effect->session = coord->hosts[host].session;
     effect->msg = msg;
-    coord->hosts[host].said_ms = coord->clock_ms;
+    coord->hosts[host].sent_ms = coord->clock_ms;
     return msg;
 }

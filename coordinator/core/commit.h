@@ -8,6 +8,6 @@
 /* Numbers, stamps and applies the fact that was just put into the outbox. */
 void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms);
 /* The message to fill in. */
-struct msg *coord_say (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out);
+struct msg *coord_send (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out);
 
 #endif

@@ -10,9 +10,9 @@
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
-#include "coordinator/core/waits.h"
+#include "coordinator/core/wait_status.h"
 #include "coordinator/core/watch.h"
-#include "coordinator/core/writing.h"
+#include "coordinator/core/write_lease.h"
 
 enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s */
 
@@ -28,8 +28,8 @@ void coord_destroy (struct coord *coord)
 {
     if (coord == NULL)
         return;
-    arena_release (&coord->rival_arena);
-    arena_release (&coord->told_arena);
+    arena_release (&coord->lease_owner_arena);
+    arena_release (&coord->reported_arena);
     arena_release (&coord->pass.arena);
     arena_release (&coord->pass.before);
     arena_release (&coord->arena);
@@ -50,7 +50,7 @@ void coord_open (struct coord *coord, struct text run_id_hex, const struct plan 
     struct fact *fact = outbox_fact (out, FACT_RUN_OPENED);
     fact->of.run_opened = (struct fact_run_opened) { .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
     coord_commit (coord, fact, now_ms);
-    writing_attach (coord, now_ms);
+    write_lease_attach (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
     launch_hosts (coord, HOST_EXPECTED, out);
 }
@@ -78,14 +78,14 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
         return;
     }
     coord->climbing = coord->next_index > 1 && coord->joined_n == coord->plan.hosts.n;
-    writing_attach (coord, now_ms);
+    write_lease_attach (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
     for (uint32_t i = 0; i < coord->plan.hosts.n && coord->plan.limits.lost_ms < COME_BACK_MS; i++)
-        coord->hosts[i].heard_ms += COME_BACK_MS - coord->plan.limits.lost_ms; /* they are on their way here */
+        coord->hosts[i].received_ms += COME_BACK_MS - coord->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
     violation_attach (coord, now_ms, out);
     if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
-        writing_publish (coord, out); /* it may not have got that far */
+        write_lease_publish (coord, out); /* it may not have got that far */
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
     coord->launch_late_ms = coord->clock_ms + COME_BACK_MS; /* a keyed worker that was let go is on its way here */
@@ -127,7 +127,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     if (coord->doubt.len)
         return;
     if (coord->ended && in->kind == IN_TOKEN && in->token)
-        writing_decline (in->token, out); /* other runs need not wait for one that is over */
+        write_lease_decline (in->token, out); /* other runs need not wait for one that is over */
     if (coord->ended && in->kind != IN_MSG)
         return; /* nothing is recorded after the end */
     if (!coord->ended)
@@ -157,14 +157,14 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     if (coord->doubt.len)
         return;
     climb_advance (coord, now_ms, out);
-    waits_tell (coord, now_ms, out);
+    wait_status_report (coord, now_ms, out);
 }
 
 uint64_t coord_deadline_ms (const struct coord *coord)
 {
     if (coord->ended || coord->doubt.len)
         return UINT64_MAX;
-    uint64_t at = watch_deadline (coord), writing_ms = writing_deadline_ms (coord), audit_ms = violation_deadline_ms (coord);
+    uint64_t at = watch_deadline (coord), writing_ms = write_lease_deadline_ms (coord), audit_ms = violation_deadline_ms (coord);
     uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
     at_ms = writing_ms < at_ms ? writing_ms : at_ms;
     if ((coord->asked_cache || coord->asked_token) && coord->answer_by_ms < at_ms)

@@ -6,8 +6,8 @@
  *
  * Use: coord_create; on a new run coord_open, on a resumed one coord_apply for each journaled fact and then coord_attach;
  * afterwards coord_step for every input, with one `now_ms` a pass; sleep until coord_deadline_ms. */
-#ifndef SLICEUP_CORE_COORD_H
-#define SLICEUP_CORE_COORD_H
+#ifndef SLICEUP_COORDINATOR_CORE_COORD_H
+#define SLICEUP_COORDINATOR_CORE_COORD_H
 
 #include "common/model/fact.h"
 #include "common/model/lease.h"
@@ -35,7 +35,7 @@ struct input {
     const struct fact_generation *generation; /* CACHE_FOUND */
     uint32_t level;                 /* CANCEL */
     struct attempt_key key;         /* ORDER_UNSAID */
-    struct lease_rival rival;       /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
+    struct lease_owner lease_owner;       /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
     const struct root_finding *findings; /* CACHE_AUDITED; `text`: why it could not be looked at, if it could not */
     uint32_t findings_n;
 };
@@ -64,7 +64,7 @@ struct effect {
     uint32_t exit_status;
     uint64_t token;
     bool flag;
-    struct lease_rival rival;       /* TOKEN: take over from exactly this one; token 0: from nobody */
+    struct lease_owner lease_owner;       /* TOKEN: take over from exactly this one; token 0: from nobody */
     struct text storage;            /* CACHE_AUDIT: id of the storage that the hosts see; empty: not known */
     text_list covers;               /* CACHE_FIND, CACHE_PUBLISH: what this run's ladder uses of a generation; live as `msg` does */
 };
@@ -106,7 +106,7 @@ bool coord_ended (const struct coord *coord, uint32_t *exit_status);
 uint64_t coord_run_clock_ms (const struct coord *coord);  /* at_ms of the last fact applied */
 /* What `host` will be told of a rung, to see how large that is. Numbers, digests and the bundle's name are not known yet and
  * are 0 or empty. Texts are the plan's, or in `arena`. */
-struct msg_run coord_order_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena);
+struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena);
 /* Digest of the durable state, for tests: replay must rebuild exactly it. */
 struct digest;
 void coord_digest (const struct coord *coord, struct digest *out);

@@ -23,12 +23,12 @@ static struct gate *gate_of (struct pass_state *pass, const struct holding *held
     return gate;
 }
 
-static void say_go (struct coord *coord, uint32_t at, const struct gate *gate, uint64_t now_ms, struct outbox *out)
+static void send_go (struct coord *coord, uint32_t at, const struct gate *gate, uint64_t now_ms, struct outbox *out)
 {
     uint32_t host = coord->pass.parts[at].host;
-    struct msg *msg = coord_say (coord, host, MSG_GO, out);
+    struct msg *msg = coord_send (coord, host, MSG_GO, out);
     msg->of.go = (struct msg_go) { .key = coord->pass.key, .gate = text_of (gate->name), .value = text_of (gate->value) };
-    coord->hosts[host].go_said_ms = coord_clock (coord, now_ms);
+    coord->hosts[host].go_sent_ms = coord_clock (coord, now_ms);
 }
 
 static void refuse_gate (struct coord *coord, const struct gate *gate, uint32_t agreed, uint64_t now_ms, struct outbox *out)
@@ -65,15 +65,15 @@ static void open_gate (struct coord *coord, struct gate *gate, uint64_t now_ms, 
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; i < coord->pass.n; i++)
         if (!coord->pass.parts[i].ended)
-            say_go (coord, i, gate, now_ms, out);
+            send_go (coord, i, gate, now_ms, out);
 }
 
 static void let_through_alone (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
 {
     uint32_t host = coord->pass.parts[at].host;
-    struct msg *msg = coord_say (coord, host, MSG_GO, out);
+    struct msg *msg = coord_send (coord, host, MSG_GO, out);
     msg->of.go = (struct msg_go) { .key = coord->pass.key, .gate = held->gate, .value = held->gate_value };
-    coord->hosts[host].go_said_ms = coord_clock (coord, now_ms);
+    coord->hosts[host].go_sent_ms = coord_clock (coord, now_ms);
 }
 
 /* A part that ended well without coming to the gate at which the others wait. */
@@ -120,8 +120,8 @@ void gate_arrive (struct coord *coord, uint32_t at, const struct holding *held, 
     if (gate == NULL)
         return; /* more gates than allowed: the attempt's timeout ends it */
     if (gate->open) {
-        if (coord_clock (coord, now_ms) >= coord->hosts[pass->parts[at].host].go_said_ms + 1000)
-            say_go (coord, at, gate, now_ms, out);
+        if (coord_clock (coord, now_ms) >= coord->hosts[pass->parts[at].host].go_sent_ms + 1000)
+            send_go (coord, at, gate, now_ms, out);
         return;
     }
     if (gate->values[at].ptr == NULL) {

@@ -12,13 +12,13 @@
 #include "coordinator/core/commit.h"
 #include "coordinator/core/gate.h"
 #include "coordinator/core/loss.h"
-#include "coordinator/core/order.h"
+#include "coordinator/core/run_message.h"
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/witness.h"
-#include "coordinator/core/writing.h"
+#include "coordinator/core/journal_loss.h"
+#include "coordinator/core/write_lease.h"
 
 enum {
-    SAY_AGAIN_MS = 2000,    /* how long an order may take to show in a heartbeat before it is repeated */
+    RESEND_MS = 2000,    /* how long an order may take to show in a heartbeat before it is repeated */
     JOINS_MAX = 16,         /* of one host under one coordinator */
     STILL_HERE_MS = 5000,   /* a worker that has nothing to be told is welcomed again: silence would orphan it */
     SAID_PER_ORPHAN = 4,    /* so often at least within the orphan limit, so that one that is lost does not matter */
@@ -53,9 +53,9 @@ static uint64_t still_here_ms (const struct limits *limits)
     return most_ms && most_ms < STILL_HERE_MS ? most_ms : STILL_HERE_MS; /* a limit of 0 is no limit */
 }
 
-static void say_welcome (struct coord *coord, uint32_t host, struct outbox *out)
+static void send_welcome (struct coord *coord, uint32_t host, struct outbox *out)
 {
-    struct msg *msg = coord_say (coord, host, MSG_WELCOME, out);
+    struct msg *msg = coord_send (coord, host, MSG_WELCOME, out);
     msg->of.welcome.heartbeat_ms = beat_ms (&coord->plan.limits);
     msg->of.welcome.limits = coord->plan.limits;
 }
@@ -68,7 +68,7 @@ static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
     return false;
 }
 
-static void hear (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
+static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                   struct outbox *out);
 
 /* Each new process of a worker is a durable fact: one that is restarted, or lies, without end must not fill the journal. */
@@ -98,17 +98,17 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
         coord_commit (coord, fact, now_ms);
     }
     state->seen_seq = 0; /* it counts anew from its WELCOME */
-    say_welcome (coord, host, out);
+    send_welcome (coord, host, out);
     if (reborn && !holds (hello, &coord->pass.key))
         loss_of_attempt (coord, host, why, now_ms, out);
-    hear (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
+    receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
 
 /* ---- comparing what a worker holds with what is wanted ---- */
 
 static void acknowledge (struct coord *coord, uint32_t host, const struct attempt_key *key, struct outbox *out)
 {
-    coord_say (coord, host, MSG_RESULT_ACK, out)->of.ack_result.key = *key;
+    coord_send (coord, host, MSG_RESULT_ACK, out)->of.ack_result.key = *key;
 }
 
 static void dismiss (struct coord *coord, uint32_t host, const struct holding *held, struct outbox *out)
@@ -117,7 +117,7 @@ static void dismiss (struct coord *coord, uint32_t host, const struct holding *h
         acknowledge (coord, host, &held->key, out); /* recorded, or given up: either way it need not be kept */
         return;
     }
-    struct msg *msg = coord_say (coord, host, MSG_CANCEL, out);
+    struct msg *msg = coord_send (coord, host, MSG_CANCEL, out);
     msg->of.cancel = (struct msg_cancel) { .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
 }
 
@@ -141,7 +141,7 @@ void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms,
 static uint64_t run_again_ms (const struct coord *coord)
 {
     uint64_t ask_ms = lease_ask_ms (coord->lease.term_ms);
-    return coord->granted && ask_ms < SAY_AGAIN_MS ? ask_ms : SAY_AGAIN_MS;
+    return coord->granted && ask_ms < RESEND_MS ? ask_ms : RESEND_MS;
 }
 
 static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
@@ -151,25 +151,25 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     uint64_t now = coord_clock (coord, now_ms);
     part->at_gate = host->at_gate;
     bool stop = wants_stop (coord, part);
-    if (held == NULL && now < host->run_said_ms + (stop ? SAY_AGAIN_MS : run_again_ms (coord)))
+    if (held == NULL && now < host->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
         loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"), now_ms, out);
     else if (held == NULL)
-        order_run (coord, at, now_ms, out);
+        run_message_send (coord, at, now_ms, out);
     else if (held->state == ATTEMPT_AT_GATE && !stop)
         gate_arrive (coord, at, held, now_ms, out);
-    if (held != NULL && stop && held->state != ATTEMPT_ENDED && now >= host->stop_said_ms + SAY_AGAIN_MS)
+    if (held != NULL && stop && held->state != ATTEMPT_ENDED && now >= host->stop_sent_ms + RESEND_MS)
         stop_part (coord, at, coord->cancel_level > 1 || part->killed, TEXT_LIT ("told to stop"), now_ms, out);
 }
 
-static void hear (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
+static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                   struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_HOST_HEARD);
-    fact->of.host_heard.host = host;
-    fact->of.host_heard.holdings.items = (struct holding *) items;
-    fact->of.host_heard.holdings.n = n;
+    struct fact *fact = outbox_fact (out, FACT_HOST_REPORTED);
+    fact->of.host_reported.host = host;
+    fact->of.host_reported.holdings.items = (struct holding *) items;
+    fact->of.host_reported.holdings.n = n;
     coord_commit (coord, fact, now_ms);
 
     struct pass_state *pass = &coord->pass;
@@ -184,8 +184,8 @@ static void hear (struct coord *coord, uint32_t host, const struct holding *item
     }
     if (wanted)
         reconcile_part (coord, at, held, now_ms, out);
-    if (coord->clock_ms >= coord->hosts[host].said_ms + still_here_ms (&coord->plan.limits))
-        say_welcome (coord, host, out);
+    if (coord->clock_ms >= coord->hosts[host].sent_ms + still_here_ms (&coord->plan.limits))
+        send_welcome (coord, host, out);
 }
 
 /* ---- results ---- */
@@ -215,7 +215,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
         fact->of.attempt_ended = (struct fact_attempt_ended) {
             .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->hosts[host].at_gate,
         };
-        writing_ended (coord, host, result);
+        write_lease_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
         if (result->ending != ENDING_EXITED || result->code != 0)
@@ -240,17 +240,17 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
 {
     struct host *state = &coord->hosts[host];
     if (coord->ended) {
-        coord_say (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
+        coord_send (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
         return;
     }
-    if (witness_contradicts (coord, host, msg, now_ms, out))
+    if (journal_loss_found (coord, host, msg, now_ms, out))
         return;
     if (msg->kind == MSG_HELLO) {
         take_hello (coord, host, msg, now_ms, out);
         return;
     }
     if (state->life != HOST_JOINED || state->joined_epoch != coord->epoch || msg->session != state->session) {
-        coord_say (coord, host, MSG_REHELLO, out);
+        coord_send (coord, host, MSG_REHELLO, out);
         return;
     }
     if (msg->seq <= state->seen_seq)
@@ -258,8 +258,8 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
     state->seen_seq = msg->seq;
     switch (msg->kind) {
     case MSG_HEARTBEAT:
-        writing_asked (coord, host, &msg->of.heartbeat, now_ms, out);
-        hear (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
+        write_lease_asked (coord, host, &msg->of.heartbeat, now_ms, out);
+        receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
     case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;
     case MSG_BYE: take_bye (coord, host, &msg->of.bye, now_ms, out); break;

@@ -6,7 +6,7 @@
 
 #include "common/base/rng.h"
 #include "coordinator/core/commit.h"
-#include "coordinator/core/order.h"
+#include "coordinator/core/run_message.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/verdict/retry.h"
 
@@ -21,12 +21,12 @@ bool isolation_goes_on (const struct coord *coord)
 static struct text others_text (const struct coord *coord, const struct isolate_set *set, struct arena *arena)
 {
     return text_format (arena, "%u of %u hosts by themselves, because %.*s fell and nobody says why", set->n, coord->plan.hosts.n,
-                        TEXT_ARG (coord->plan.rungs.items[coord->isolation.fell.key.rung].id));
+                        TEXT_ARG (coord->plan.rungs.items[coord->isolation.failed.key.rung].id));
 }
 
 static void begin_part (struct coord *coord, const struct isolate_set *set, uint64_t now_ms, struct outbox *out)
 {
-    uint32_t rung = coord->isolation.fell.key.rung;
+    uint32_t rung = coord->isolation.failed.key.rung;
     struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
     began->key = (struct attempt_key) { rung, PASS_ONCE, coord->rungs[rung].attempts[PASS_ONCE] + 1 };
@@ -39,7 +39,7 @@ static void begin_part (struct coord *coord, const struct isolate_set *set, uint
     assert (formed);
     (void) formed;
     coord_commit (coord, fact, now_ms);
-    order_all (coord, now_ms, out);
+    run_message_send_all (coord, now_ms, out);
 }
 
 static void name_suspects (struct coord *coord, const struct isolate_step *found, uint64_t now_ms, struct outbox *out)
@@ -47,7 +47,7 @@ static void name_suspects (struct coord *coord, const struct isolate_step *found
     struct isolate_case of = isolation_case (coord);
     struct fact *fact = outbox_fact (out, FACT_SUSPECTS_NAMED);
     struct fact_suspects_named *named = &fact->of.suspects_named;
-    named->key = coord->isolation.fell.key;
+    named->key = coord->isolation.failed.key;
     named->suspects.items = found->hosts.items;
     named->suspects.n = found->hosts.n;
     named->passes = coord->isolation.trials_n;

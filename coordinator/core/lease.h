@@ -8,8 +8,8 @@
  *      +------------- lock-delay passes -------+
  *
  * All instants are milliseconds of one clock that counts suspend (CLOCK_BOOTTIME). Not thread-safe. */
-#ifndef SLICEUP_CORE_LEASE_H
-#define SLICEUP_CORE_LEASE_H
+#ifndef SLICEUP_COORDINATOR_CORE_LEASE_H
+#define SLICEUP_COORDINATOR_CORE_LEASE_H
 
 #include <stdbool.h>
 #include <stdint.h>

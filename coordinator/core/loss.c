@@ -7,7 +7,7 @@
 
 static bool cascading (const struct coord *coord)
 {
-    return coord->pass.active && coord->pass.fell_ms != UINT64_MAX && !part_is_alone (coord);
+    return coord->pass.active && coord->pass.failed_ms != UINT64_MAX && !part_is_alone (coord);
 }
 
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -21,7 +21,7 @@ void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbo
 
 uint64_t loss_cascade_at (const struct coord *coord)
 {
-    return cascading (coord) ? coord->pass.fell_ms + coord->plan.limits.cascade_ms : UINT64_MAX;
+    return cascading (coord) ? coord->pass.failed_ms + coord->plan.limits.cascade_ms : UINT64_MAX;
 }
 
 void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out)

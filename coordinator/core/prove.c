@@ -117,7 +117,7 @@ static uint32_t host_of (const struct proving *proving, uint32_t part)
 }
 
 /* It lacks what it would have said because another host fell. */
-static bool fell_with_another (const struct proving *proving, uint32_t part)
+static bool failed_with_another (const struct proving *proving, uint32_t part)
 {
     return proving->verdicts[part].outcome == OUTCOME_CASCADE;
 }
@@ -134,7 +134,7 @@ static void record_hosts (const struct proving *proving, const struct reduce_ver
         judged->missing.n++;
     }
     for (uint32_t i = 0; i < verdict->culprits_n; i++)
-        if (!fell_with_another (proving, verdict->culprits[i].host))
+        if (!failed_with_another (proving, verdict->culprits[i].host))
             judged->culprits.items[judged->culprits.n++] = host_of (proving, verdict->culprits[i].host);
     for (uint32_t i = 0; i < n; i++)
         if (verdict->contradicted[i])

@@ -24,7 +24,7 @@ bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
     return rung->warm != WARM_NONE && coord->plan.cache.mode != CACHE_OFF && coord->plan.cache.mode != CACHE_NONE;
 }
 
-uint64_t writing_over_at (const struct coord *coord, uint64_t token)
+uint64_t write_lease_over_at (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->writings_n && i < WRITINGS_MAX; i++)
         if (coord->writings[i].token == token)

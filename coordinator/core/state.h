@@ -2,8 +2,8 @@
  *
  * Written by apply.c alone, except for the marked soft members: what was said when, learned again after a restart.
  * All times are on the run's clock (fact.at_ms). */
-#ifndef SLICEUP_CORE_STATE_H
-#define SLICEUP_CORE_STATE_H
+#ifndef SLICEUP_COORDINATOR_CORE_STATE_H
+#define SLICEUP_COORDINATOR_CORE_STATE_H
 
 #include "coordinator/core/coord.h"
 #include "coordinator/verdict/isolate.h"
@@ -32,12 +32,12 @@ struct host {
     char *lost_why;
     uint64_t lost_epoch;            /* a loss counts for the coordinator that saw it; the next one launches anew */
     /* soft */
-    uint64_t heard_ms;
+    uint64_t received_ms;
     uint64_t seen_seq;              /* highest taken in this session */
-    uint64_t said_ms;               /* when it was last told anything */
+    uint64_t sent_ms;               /* when it was last told anything */
     bool suspected;
     bool at_gate;                   /* its attempt of the running pass waits at one, or is stopped there, as last heard */
-    uint64_t run_said_ms, go_said_ms, stop_said_ms;
+    uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
 };
 
 /* One host's part in the running pass. */
@@ -75,7 +75,7 @@ struct pass_state {
     uint32_t *part_of_host;         /* NONE: does not take part */
     uint64_t *secrets;              /* per part */
     bool dealt;                     /* false: more devices than numbers can tell apart */
-    uint64_t fell_ms;               /* when the first part ended badly; UINT64_MAX: none has */
+    uint64_t failed_ms;               /* when the first part ended badly; UINT64_MAX: none has */
     uint64_t slept_ms;              /* soft: how long the coordinator stood still while it ran */
     bool stopped;                   /* PASS_STOPPED */
     bool dropped;                   /* what it used was dropped after a violation */
@@ -106,7 +106,7 @@ struct rung_state {
 enum retry_stage { RETRY_NONE = 0, RETRY_CALLED_FOR, RETRY_PLANNED };
 struct retry_state {
     enum retry_stage stage;
-    struct attempt_key fell;
+    struct attempt_key failed;
     struct text signature, why;
     uint64_t due_ms;                /* once planned */
     bool waited;                    /* soft: that moment has come */
@@ -116,7 +116,7 @@ struct retry_state {
 struct isolation {
     bool called_for;
     bool over;                      /* the suspects are named */
-    struct fact_pass_ended fell;
+    struct fact_pass_ended failed;
     struct isolate_trial trials[ISOLATE_TRIALS_MAX];
     uint32_t trials_n;
 };
@@ -156,11 +156,11 @@ struct coord {
     uint64_t misfit;                /* token of an adopted generation that did not serve */
     LIST_OF (struct seen_violation) violations;
     uint32_t counted_violations;    /* those that end the run with exit status 4 */
-    /* soft: writing.c, violation.c */
+    /* soft: write_lease.c, violation.c */
     struct lease lease;
-    struct lease_rival rival;       /* token 0: nobody else writes this bundle; in rival_arena */
-    struct arena rival_arena;
-    uint64_t rival_since_ms, rival_beat_ms, ask_again_ms, beat_again_ms;
+    struct lease_owner lease_owner;       /* token 0: nobody else writes this bundle; in lease_owner_arena */
+    struct arena lease_owner_arena;
+    uint64_t lease_owner_since_ms, lease_owner_beat_ms, ask_again_ms, beat_again_ms;
     bool wants_token, look_again;
     bool audited;                   /* nothing was done to the cache since the root was looked over */
     uint64_t audit_by_ms;           /* when the answer is not awaited any more */
@@ -178,8 +178,8 @@ struct coord {
     /* soft: questions that are out */
     bool asked_cache, asked_token, asked_audit;
     uint64_t answer_by_ms;          /* of asked_cache and asked_token */
-    struct text told_wait;          /* what was last said to be waited for; in told_arena */
-    struct arena told_arena;
+    struct text reported_wait;          /* what was last said to be waited for; in reported_arena */
+    struct arena reported_arena;
 };
 
 uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
@@ -187,7 +187,7 @@ bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch *
 bool part_is_alone (const struct coord *coord);         /* parts of the running pass do not depend on one another */
 bool climb_uses_cache (const struct coord *coord, const struct rung *rung); /* one that runs share or that one host keeps */
 /* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
-uint64_t writing_over_at (const struct coord *coord, uint64_t token);
+uint64_t write_lease_over_at (const struct coord *coord, uint64_t token);
 struct isolate_case isolation_case (const struct coord *coord);
 
 #endif

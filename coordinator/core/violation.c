@@ -54,7 +54,7 @@ static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t
 static uint64_t right_until (const struct coord *coord, const struct finding *finding)
 {
     if (finding->kind == FINDING_LATE_WRITE)
-        return writing_over_at (coord, finding->token);
+        return write_lease_over_at (coord, finding->token);
     return finding->token == coord->generation.token ? coord->right_at : 0;
 }
 
@@ -139,7 +139,7 @@ void violation_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
     record_unseen (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
 }
 
-bool violation_looked_over (struct coord *coord, uint64_t now_ms, struct outbox *out)
+bool violation_audit_is_done (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->audited || coord->bundle.len == 0)
         return true;

@@ -11,7 +11,7 @@
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
-#include "coordinator/core/writing.h"
+#include "coordinator/core/write_lease.h"
 
 enum { CLOSE_MS = 60000 }; /* sealing, or looking over what was read, may take as long as the program, and this at least */
 enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
@@ -65,7 +65,7 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
         struct host *host = &coord->hosts[i];
         uint64_t now = coord_clock (coord, now_ms);
-        uint64_t silent = now > host->heard_ms ? now - host->heard_ms : 0;
+        uint64_t silent = now > host->received_ms ? now - host->received_ms : 0;
         if (!expected_to_speak (host) || silent < limits->suspect_ms)
             continue;
         if (silent >= limits->lost_ms) {
@@ -110,7 +110,7 @@ void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out)
     watch_silence (coord, now_ms, out);
     loss_cascade (coord, now_ms, out);
     watch_overdue (coord, now_ms, out);
-    writing_watch (coord, now_ms, out);
+    write_lease_watch (coord, now_ms, out);
     violation_watch (coord, now_ms, out);
     climb_watch (coord, now_ms, out);
 }
@@ -128,7 +128,7 @@ uint64_t watch_deadline (const struct coord *coord)
         const struct host *host = &coord->hosts[i];
         awaited |= host->life != HOST_JOINED && !host_is_lost (coord, i);
         if (expected_to_speak (host))
-            at = least (at, host->heard_ms + (host->suspected ? coord->plan.limits.lost_ms : coord->plan.limits.suspect_ms));
+            at = least (at, host->received_ms + (host->suspected ? coord->plan.limits.lost_ms : coord->plan.limits.suspect_ms));
     }
     if (awaited)
         at = least (at, join_by (coord));
@@ -158,7 +158,7 @@ void watch_awake (struct coord *coord, uint64_t now_ms)
     bool overslept = coord->stepped_ms && now > wanted && now - wanted > OVERSLEPT_MS;
     uint64_t slept_ms = overslept ? now - coord->stepped_ms : 0;
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
-        coord->hosts[i].heard_ms += slept_ms;
+        coord->hosts[i].received_ms += slept_ms;
     coord->slept_ms += slept_ms;
     coord->pass.slept_ms += slept_ms;
     coord->stepped_ms = now;

@@ -3,8 +3,8 @@
  * It is the same for every host and run: whatever varies goes over its standard input. The host's login shell may be
  * any, so it is one line without single quotes, backslashes or exclamation marks inside (csh and fish read those even
  * in quotes); inside runs /bin/sh, which may be dash, bash or busybox. */
-#ifndef SLICEUP_COURIER_BOOTSTRAP_H
-#define SLICEUP_COURIER_BOOTSTRAP_H
+#ifndef SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_H
+#define SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_H
 
 extern const char bootstrap_script[];   /* for sh -c */
 extern const char bootstrap_command[];  /* the same as a command line: exec /bin/sh -c '<script>' */

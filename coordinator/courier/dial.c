@@ -74,20 +74,20 @@ static int connect_any (const struct addrinfo *list, uint16_t port, uint64_t unt
     return fd;
 }
 
-int dial (const char *address, uint16_t port, uint64_t until_ms, struct voice *voice, struct err *err)
+int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter *reporter, struct err *err)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
     struct addrinfo *list = NULL;
     char service[8];
     snprintf (service, sizeof service, "%u", port);
-    voice_step (voice, STEP_RESOLVE, "the name service");
+    reporter_step (reporter, STEP_RESOLVE, "the name service");
     int rc = getaddrinfo (address, service, &hints, &list);
     if (rc != 0)
         return err_set (err, ERR_IO,
                         "its ssh address is not known to this machine's name service (%s): correct it in the "
                         "slice file, or give the IP address",
                         rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
-    voice_step (voice, STEP_CONNECT, "the host to take the connection");
+    reporter_step (reporter, STEP_CONNECT, "the host to take the connection");
     int fd = connect_any (list, port, until_ms, err);
     freeaddrinfo (list);
     return fd;

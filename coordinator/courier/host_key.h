@@ -2,8 +2,8 @@
  *
  * libssh's own verdict has to be OK, and our reading of the same file as well: libssh 0.10 passes over "@revoked" lines
  * and over negated patterns. Nothing is ever added to the file. */
-#ifndef SLICEUP_COURIER_HOST_KEY_H
-#define SLICEUP_COURIER_HOST_KEY_H
+#ifndef SLICEUP_COORDINATOR_COURIER_HOST_KEY_H
+#define SLICEUP_COORDINATOR_COURIER_HOST_KEY_H
 
 #include <libssh/libssh.h>
 #include <stdint.h>

@@ -136,7 +136,7 @@ static int explain (struct attempt *attempt, const char *user, struct err *err)
     return -1;
 }
 
-int identity_prove (ssh_session session, const char *user, const struct order_ssh *ssh, struct err *err)
+int identity_prove (ssh_session session, const char *user, const struct request_ssh *ssh, struct err *err)
 {
     struct attempt attempt = { .session = session };
     buf_init (&attempt.tried, TRIED_MAX_BYTES);

@@ -1,12 +1,12 @@
 /* identity.h - who we are to an ssh server: by an agent's keys, then by key files. Never by password or keyboard.
  * It knows the session and nothing of what follows. Waits for the server: the guard bounds that. */
-#ifndef SLICEUP_COURIER_IDENTITY_H
-#define SLICEUP_COURIER_IDENTITY_H
+#ifndef SLICEUP_COORDINATOR_COURIER_IDENTITY_H
+#define SLICEUP_COORDINATOR_COURIER_IDENTITY_H
 
 #include <libssh/libssh.h>
 #include "common/base/err.h"
-#include "coordinator/courier/order.h"
+#include "coordinator/courier/request.h"
 
-int identity_prove (ssh_session session, const char *user, const struct order_ssh *ssh, struct err *err);
+int identity_prove (ssh_session session, const char *user, const struct request_ssh *ssh, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* input.h - what the coordinator says to its courier: short lines on one descriptor.
  *
  * It knows nothing of what they mean. One thread; the descriptor is borrowed. */
-#ifndef SLICEUP_COURIER_INPUT_H
-#define SLICEUP_COURIER_INPUT_H
+#ifndef SLICEUP_COORDINATOR_COURIER_INPUT_H
+#define SLICEUP_COORDINATOR_COURIER_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "common/base/err.h"
 #include "common/base/text.h"
 
-enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_words.h, COURIER_LINE_MAX_BYTES */
+enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_protocol.h, COURIER_LINE_MAX_BYTES */
 
 struct input {
     int fd;

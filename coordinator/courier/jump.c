@@ -188,7 +188,7 @@ struct jump *jump_open (const struct login *login, const char *address, uint16_t
     *jump = (struct jump) { .fd = -1, .wake_fd = -1 };
     jump->session = login_open (login, -1, err);
     if (jump->session) {
-        voice_step (login->voice, STEP_CONNECT, "it to connect on to the host");
+        reporter_step (login->reporter, STEP_CONNECT, "it to connect on to the host");
         if (forward (jump, address, port, err) == 0 && start_pump (jump, fd, err) == 0)
             return jump;
     }

@@ -3,8 +3,8 @@
  *
  * The jump host is checked like any other before it hears anything. No session is ever used by two threads: the thread
  * takes the one to the jump host over. jump_close ends the connection, and waits for the thread within a bound. */
-#ifndef SLICEUP_COURIER_JUMP_H
-#define SLICEUP_COURIER_JUMP_H
+#ifndef SLICEUP_COORDINATOR_COURIER_JUMP_H
+#define SLICEUP_COORDINATOR_COURIER_JUMP_H
 
 #include <stdint.h>
 #include "common/base/err.h"

@@ -43,7 +43,7 @@ static void literal_path (const char *path, char *out, size_t out_bytes)
 
 static int set_texts (ssh_session session, const struct login *login)
 {
-    char host[ORDER_NAME_MAX_BYTES + 3], known_hosts[2 * ORDER_PATH_MAX_BYTES + 1];
+    char host[REQUEST_NAME_MAX_BYTES + 3], known_hosts[2 * REQUEST_PATH_MAX_BYTES + 1];
     snprintf (host, sizeof host, strchr (login->address, ':') ? "[%s]" : "%s", login->address);
     literal_path (login->ssh->known_hosts, known_hosts, sizeof known_hosts);
     const struct { enum ssh_options_e option; const char *value; } texts[] = {
@@ -90,7 +90,7 @@ static int set_options (ssh_session session, const struct login *login, int fd, 
 /* -1, or -2 when the server hung up without a greeting, which a busy one does. */
 static int greet (const struct login *login, ssh_session session, struct err *err)
 {
-    voice_waits (login->voice, "the ssh server's greeting and key exchange");
+    reporter_waits (login->reporter, "the ssh server's greeting and key exchange");
     if (ssh_connect (session) == SSH_OK)
         return 0;
     if (!ssh_get_serverbanner (session)) {
@@ -105,10 +105,10 @@ static int greet (const struct login *login, ssh_session session, struct err *er
 
 static int enter (const struct login *login, ssh_session session, struct err *err)
 {
-    voice_step (login->voice, STEP_HOST_KEY, "the check of the host key");
+    reporter_step (login->reporter, STEP_HOST_KEY, "the check of the host key");
     if (host_key_check (session, login->ssh->known_hosts, login->address, login->port, err) < 0)
         return -1;
-    voice_step (login->voice, STEP_AUTHENTICATION, "the ssh server, or an agent, to decide about our keys");
+    reporter_step (login->reporter, STEP_AUTHENTICATION, "the ssh server, or an agent, to decide about our keys");
     return identity_prove (session, login->user, login->ssh, err);
 }
 
@@ -155,7 +155,7 @@ static int look_at_known_hosts (const struct login *login, int fd, struct err *e
 {
     if (host_key_file_check (login->ssh->known_hosts, err) == 0)
         return 0;
-    voice_step (login->voice, STEP_HOST_KEY, "the file of known host keys");
+    reporter_step (login->reporter, STEP_HOST_KEY, "the file of known host keys");
     if (fd >= 0)
         (void) close (fd); /* nothing was said on it */
     return -1;
@@ -168,9 +168,9 @@ ssh_session login_open (const struct login *login, int fd, struct err *err)
     if (look_at_known_hosts (login, fd, err) != 0)
         return NULL;
     if (given)
-        voice_step (login->voice, STEP_CONNECT, "the ssh server's greeting and key exchange");
+        reporter_step (login->reporter, STEP_CONNECT, "the ssh server's greeting and key exchange");
     for (uint32_t failures = 0; again && !session; failures++) {
-        if (!given && (fd = dial (login->address, login->port, login->until_ms, login->voice, err)) < 0)
+        if (!given && (fd = dial (login->address, login->port, login->until_ms, login->reporter, err)) < 0)
             return NULL;
         session = attempt (login, fd, &again, err);
         if (given || failures == RETRIES)

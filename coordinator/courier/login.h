@@ -3,20 +3,20 @@
  *
  * Only what it is given counts: no file of the user's ssh configuration is read. It waits for the server: the guard
  * bounds that. A server that is too busy to greet (MaxStartups) is tried again. */
-#ifndef SLICEUP_COURIER_LOGIN_H
-#define SLICEUP_COURIER_LOGIN_H
+#ifndef SLICEUP_COORDINATOR_COURIER_LOGIN_H
+#define SLICEUP_COORDINATOR_COURIER_LOGIN_H
 
 #include <libssh/libssh.h>
 #include "common/base/err.h"
-#include "coordinator/courier/order.h"
-#include "coordinator/courier/voice.h"
+#include "coordinator/courier/request.h"
+#include "coordinator/courier/reporter.h"
 
 struct login {
     const char *address;        /* the name under which the host key is known */
     const char *user;           /* "": whoever runs the courier */
     uint16_t port;
-    const struct order_ssh *ssh;
-    struct voice *voice;
+    const struct request_ssh *ssh;
+    struct reporter *reporter;
     uint64_t until_ms;          /* BOOTTIME */
 };
 

@@ -8,13 +8,13 @@
 #include "common/io/clock.h"
 #include "common/io/exhausted.h"
 #include "common/io/standard_fds.h"
-#include "coordinator/courier/guard.h"
-#include "coordinator/courier/visit.h"
-#include "coordinator/courier/way_srun.h"
-#include "coordinator/courier/way_ssh.h"
+#include "coordinator/courier/watchdog.h"
+#include "coordinator/courier/session.h"
+#include "coordinator/courier/transport_srun.h"
+#include "coordinator/courier/transport_ssh.h"
 
 /* The coordinator writes both lines before it does anything else. */
-enum { ORDER_WAIT_MS = 10 * 1000, HOST_NAME_BYTES = 256 };
+enum { REQUEST_WAIT_MS = 10 * 1000, HOST_NAME_BYTES = 256 };
 
 static const char help[] =
     "usage: sliceup-courier carry\n"
@@ -25,53 +25,53 @@ static const char help[] =
     "\n"
     "Exit status: 0 the worker is there; 1 it is not, the last line says why; 2 usage, or no order.\n";
 
-static struct way *open_ssh (const struct order *order, struct voice *voice, uint64_t until_ms,
+static struct transport *open_ssh (const struct request *request, struct reporter *reporter, uint64_t until_ms,
                              char near_end[DIAL_ADDRESS_BYTES], struct err *err)
 {
-    struct guard guard = { .voice = voice, .until_ms = until_ms, .deadline_ms = order->deadline_ms,
+    struct watchdog watchdog = { .reporter = reporter, .until_ms = until_ms, .deadline_ms = request->deadline_ms,
                            .input_fd = STDIN_FILENO };
-    if (guard_start (&guard, err) < 0)
+    if (watchdog_start (&watchdog, err) < 0)
         return NULL;
-    struct way *way = way_ssh_open (order, voice, until_ms, near_end, err);
-    guard_stop (&guard);
-    return way;
+    struct transport *transport = transport_ssh_open (request, reporter, until_ms, near_end, err);
+    watchdog_stop (&watchdog);
+    return transport;
 }
 
-static struct way *open_srun (const struct order *order, struct voice *voice, char near_end[HOST_NAME_BYTES],
+static struct transport *open_srun (const struct request *request, struct reporter *reporter, char near_end[HOST_NAME_BYTES],
                               struct err *err)
 {
-    voice_step (voice, STEP_CONNECT, "Slurm to start a job step (is the queue full?)");
+    reporter_step (reporter, STEP_CONNECT, "Slurm to start a job step (is the queue full?)");
     if (gethostname (near_end, HOST_NAME_BYTES) != 0) {
         err_errno (err, ERR_IO, "this machine's name is too long: set coordinator.address");
         return NULL;
     }
     fputs ("sliceup-courier: by Slurm, a worker ends when its job step does: this courier stays with it\n", stderr);
-    return way_srun_open (order, err);
+    return transport_srun_open (request, err);
 }
 
-static int carry_out (struct order *order, struct voice *voice, struct input *input, uint64_t until_ms)
+static int carry_out (struct request *request, struct reporter *reporter, struct input *input, uint64_t until_ms)
 {
     char near_end[HOST_NAME_BYTES] = "";
     struct err err = { 0 };
-    struct way *way = order->by == BY_SSH ? open_ssh (order, voice, until_ms, near_end, &err)
-                                          : open_srun (order, voice, near_end, &err);
-    struct visit_end end = { .status = 1, .refused = true };
-    if (way && (!order->needs_address || order_set_address (order, near_end, &err) == 0)) {
-        visit_run (order, voice, input, way, until_ms, &end);
+    struct transport *transport = request->by == BY_SSH ? open_ssh (request, reporter, until_ms, near_end, &err)
+                                          : open_srun (request, reporter, near_end, &err);
+    struct session_end end = { .status = 1, .refused = true };
+    if (transport && (!request->needs_address || request_set_address (request, near_end, &err) == 0)) {
+        session_run (request, reporter, input, transport, until_ms, &end);
     } else {
-        end.step = voice->step;
+        end.step = reporter->step;
         end.why = err;
     }
-    if (way)
-        way->ops->close (way, end.leave_ms);
+    if (transport)
+        transport->ops->close (transport, end.leave_ms);
     if (end.refused) /* last: the coordinator may kill us for it, and nothing must stay behind */
-        voice_refused_in (voice, end.step, end.why.text);
+        reporter_refused_in (reporter, end.step, end.why.text);
     return end.status;
 }
 
-static int take_order (struct order *order, struct input *input, struct err *err)
+static int take_request (struct request *request, struct input *input, struct err *err)
 {
-    uint64_t until_ms = clock_boot_ms () + ORDER_WAIT_MS;
+    uint64_t until_ms = clock_boot_ms () + REQUEST_WAIT_MS;
     struct text line, launch_line;
     if (input_await (input, until_ms, "the order", &line, err) < 0)
         return -1;
@@ -80,7 +80,7 @@ static int take_order (struct order *order, struct input *input, struct err *err
     struct text kept = { courier_line, line.len };
     int rc = input_await (input, until_ms, "the launch line", &launch_line, err);
     if (rc == 0)
-        rc = order_parse (order, kept, launch_line, err);
+        rc = request_parse (request, kept, launch_line, err);
     mem_free (courier_line);
     return rc;
 }
@@ -88,19 +88,19 @@ static int take_order (struct order *order, struct input *input, struct err *err
 static int carry (void)
 {
     uint64_t began_ms = clock_boot_ms ();
-    struct order order = { 0 };
-    struct voice voice;
+    struct request request = { 0 };
+    struct reporter reporter;
     struct input input;
     struct err err = { 0 };
     int status = 2;
-    voice_init (&voice, STDOUT_FILENO);
+    reporter_init (&reporter, STDOUT_FILENO);
     input_init (&input, STDIN_FILENO);
     signal (SIGPIPE, SIG_IGN); /* ends of pipes are seen where they are written to */
-    if (take_order (&order, &input, &err) == 0)
-        status = carry_out (&order, &voice, &input, began_ms + order.deadline_ms);
+    if (take_request (&request, &input, &err) == 0)
+        status = carry_out (&request, &reporter, &input, began_ms + request.deadline_ms);
     else
-        voice_refused (&voice, err.text);
-    order_release (&order);
+        reporter_refused (&reporter, err.text);
+    request_release (&request);
     input_release (&input);
     return status;
 }

@@ -1,6 +1,6 @@
 /* step.h - the steps of taking a worker to its host, by name. Knows nothing else. Spec: docs/spec/launch.md. */
-#ifndef SLICEUP_COURIER_STEP_H
-#define SLICEUP_COURIER_STEP_H
+#ifndef SLICEUP_COORDINATOR_COURIER_STEP_H
+#define SLICEUP_COORDINATOR_COURIER_STEP_H
 
 enum step {
     STEP_RESOLVE,

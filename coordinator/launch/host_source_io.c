@@ -187,7 +187,7 @@ static void ask_and_tell (const char *host, int to, pid_t parent)
     _exit (told ? 0 : 1);
 }
 
-static bool hear (int from, struct buf *heard)
+static bool receive (int from, struct buf *received)
 {
     uint64_t until_ms = clock_boot_ms () + HOST_SOURCE_DEADLINE_MS;
     char piece[PIECE_BYTES];
@@ -202,7 +202,7 @@ static bool hear (int from, struct buf *heard)
         if (got == 0)
             return true;
         if (got > 0)
-            buf_add (heard, piece, (size_t) got);
+            buf_add (received, piece, (size_t) got);
         else if (errno != EINTR && errno != EAGAIN)
             return false;
     }
@@ -218,7 +218,7 @@ static int end (pid_t pid, struct err *err)
     return 0;
 }
 
-static int ask_in_time (const char *host, struct buf *heard, struct err *err)
+static int ask_in_time (const char *host, struct buf *received, struct err *err)
 {
     int ends[2];
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -231,7 +231,7 @@ static int ask_in_time (const char *host, struct buf *heard, struct err *err)
         close (ends[0]);
         return err_errno (err, ERR_IO, "no process for asking the metadata server");
     }
-    bool whole = hear (ends[0], heard);
+    bool whole = receive (ends[0], received);
     close (ends[0]);
     if (end (pid, err) < 0)
         return -1;
@@ -241,16 +241,16 @@ static int ask_in_time (const char *host, struct buf *heard, struct err *err)
                     HOST_SOURCE_DEADLINE_MS);
 }
 
-static int take_reply (const char *host, const struct buf *heard, struct buf *expression, struct err *err)
+static int take_reply (const char *host, const struct buf *received, struct buf *expression, struct err *err)
 {
     struct reply reply;
     struct text body;
-    if (heard->len < sizeof reply)
+    if (received->len < sizeof reply)
         return err_set (err, ERR_IO, "the process that asks the metadata server at %s fell", host);
-    memcpy (&reply, heard->ptr, sizeof reply);
+    memcpy (&reply, received->ptr, sizeof reply);
     if (reply.rc < 0)
         return err_set (err, reply.err.code, "%s", reply.err.text);
-    struct text answer = { (const char *) heard->ptr + sizeof reply, (uint32_t) (heard->len - sizeof reply) };
+    struct text answer = { (const char *) received->ptr + sizeof reply, (uint32_t) (received->len - sizeof reply) };
     if (check_answer (host, answer, &body, err) < 0)
         return -1;
     return host_source_tpu_endpoints (body, expression, err);
@@ -266,14 +266,14 @@ static bool host_is_good (const char *host)
 static int read_metadata (struct buf *expression, struct err *err)
 {
     const char *set = getenv ("GCE_METADATA_HOST"), *host = set && set[0] ? set : METADATA_HOST;
-    struct buf heard;
+    struct buf received;
     if (!host_is_good (host))
         return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is no host name; expected host or host:port");
-    buf_init (&heard, sizeof (struct reply) + HOST_SOURCE_MAX_BYTES);
-    int rc = ask_in_time (host, &heard, err);
+    buf_init (&received, sizeof (struct reply) + HOST_SOURCE_MAX_BYTES);
+    int rc = ask_in_time (host, &received, err);
     if (rc == 0)
-        rc = take_reply (host, &heard, expression, err);
-    buf_release (&heard);
+        rc = take_reply (host, &received, expression, err);
+    buf_release (&received);
     return rc;
 }
 

@@ -31,15 +31,15 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     launch->exited = options->exited;
     launch->owner = options->owner;
     launch->awaited_max = local ? HOSTS_MAX : options->start->at_once;
-    launch->patience_ms = local ? LAUNCH_PATIENCE_MS : options->start->deadline_ms + COURIER_GRACE_MS;
+    launch->timeout_ms = local ? LAUNCH_TIMEOUT_MS : options->start->deadline_ms + COURIER_GRACE_MS;
     launch->timer_fd = -1;
     launch->timer_ms = UINT64_MAX;
     return launch;
 }
 
-void launch_set_patience (struct launch *launch, uint64_t patience_ms)
+void launch_set_timeout (struct launch *launch, uint64_t timeout_ms)
 {
-    launch->patience_ms = patience_ms;
+    launch->timeout_ms = timeout_ms;
 }
 
 /* ---- one start ---- */
@@ -66,8 +66,8 @@ struct start *start_create (struct launch *launch, uint32_t rank, enum start_sta
 void start_drop_output (struct start *start)
 {
     drop_fd (start->launch->loop, &start->process.output_fd);
-    mem_free (start->ear);
-    start->ear = NULL;
+    mem_free (start->parser);
+    start->parser = NULL;
 }
 
 void start_set_state (struct start *start, enum start_state state)
@@ -235,12 +235,12 @@ static void on_timer (void *owner, int fd, uint32_t events)
 {
     struct launch *launch = owner;
     uint64_t times;
-    char why[128], patience[DURATION_TEXT_BYTES];
+    char why[128], timeout[DURATION_TEXT_BYTES];
     (void) events;
     if (read (fd, &times, sizeof times) != sizeof times)
         return; /* set anew meanwhile */
     uint64_t now_ms = clock_boot_ms ();
-    snprintf (why, sizeof why, "it did not name its key within %s", duration_print (launch->patience_ms, patience));
+    snprintf (why, sizeof why, "it did not name its key within %s", duration_print (launch->timeout_ms, timeout));
     for (struct start *start; (start = overdue (launch, now_ms));)
         start_give_up_joining (start, why);
     launch_timer_set (launch, earliest_deadline (launch));

@@ -77,7 +77,7 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
         .bundle_sha256 = launch->bundle_sha256, .bundle_bytes = launch->bundle_bytes,
         .bundle_head_bytes = launch->bundle_head_bytes,
     };
-    return launch_words_courier (words, &order, err);
+    return launch_protocol_courier (words, &order, err);
 }
 
 static int worker_words (const struct launch *launch, uint32_t rank, struct text host, const char *directory,
@@ -96,7 +96,7 @@ static int worker_words (const struct launch *launch, uint32_t rank, struct text
     };
     if (directory[0] != '/')
         return err_set (err, ERR_STATE, "%s is no place for a worker: expected an absolute path", directory);
-    return launch_words_join (words, &join, err);
+    return launch_protocol_join (words, &join, err);
 }
 
 /* On its own host, a worker's folder is named after run and host. */
@@ -121,9 +121,9 @@ static int begin (struct start *start, const char *directory, struct err *err)
     struct launch *launch = start->launch;
     if (start_process (start, directory, err) != 0)
         return -1;
-    start->ear = mem_alloc (sizeof *start->ear);
-    start->ear->courier = launch_is_remote (launch);
-    start->deadline_ms = clock_boot_ms () + launch->patience_ms;
+    start->parser = mem_alloc (sizeof *start->parser);
+    start->parser->courier = launch_is_remote (launch);
+    start->deadline_ms = clock_boot_ms () + launch->timeout_ms;
     start_set_state (start, START_AWAITED);
     if (start->deadline_ms < launch->timer_ms)
         launch_timer_set (launch, start->deadline_ms);

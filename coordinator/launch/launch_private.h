@@ -14,10 +14,10 @@
 #include "coordinator/launch/launch.h"
 #include "coordinator/launch/launch_log.h"
 #include "coordinator/launch/launch_process.h"
-#include "coordinator/launch/launch_words.h"
+#include "coordinator/launch/launch_protocol.h"
 
 /* A courier keeps its own deadline and names the step that took too long, so it is given more than that. */
-enum { LAUNCH_PATIENCE_MS = 30 * 1000, COURIER_GRACE_MS = 5 * 1000, LAUNCH_WHY_MAX_BYTES = 1536 };
+enum { LAUNCH_TIMEOUT_MS = 30 * 1000, COURIER_GRACE_MS = 5 * 1000, LAUNCH_WHY_MAX_BYTES = 1536 };
 
 enum start_state { START_QUEUED = 1, START_AWAITED, START_KEYED, START_ADMITTED, START_LEFT, START_ADOPTED,
                    START_GIVEN_UP };
@@ -31,7 +31,7 @@ struct start {
     char *directory;               /* QUEUED: where its log will be */
     struct launch_process process; /* descriptors are -1 when closed */
     uint64_t deadline_ms;          /* AWAITED */
-    struct launch_ear *ear;        /* while it is listened to */
+    struct launch_parser *parser;        /* while it is listened to */
     struct launch_log log;         /* none: ADOPTED */
 };
 
@@ -50,7 +50,7 @@ struct launch {
     void *owner;
     uint32_t awaited_n, awaited_max; /* starts that are AWAITED */
     bool beginning;
-    uint64_t patience_ms;
+    uint64_t timeout_ms;
     int timer_fd;
     uint64_t timer_ms;    /* when it fires; UINT64_MAX: never */
     struct start *starts; /* all of them, GIVEN_UP too, the latest first */
@@ -76,13 +76,13 @@ void start_give_up_joining (struct start *start, const char *reason);
 void launch_report (struct launch *launch, uint32_t rank, const struct buf *why);
 int launch_timer_ready (struct launch *launch, struct err *err);
 void launch_timer_set (struct launch *launch, uint64_t at_ms);
-/* launch_hear.c: takes what waits in its output. The start stays valid. */
+/* launch_input.c: takes what waits in its output. The start stays valid. */
 void start_listen (struct start *start);
 bool start_say (const struct start *start, struct text words);
 /* launch_begin.c */
 void launch_begin_queued (struct launch *launch);
 
 /* How long a worker may take to name its key; for starts from now on. */
-void launch_set_patience (struct launch *launch, uint64_t patience_ms);
+void launch_set_timeout (struct launch *launch, uint64_t timeout_ms);
 
 #endif

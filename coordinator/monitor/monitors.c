@@ -11,8 +11,8 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/monitor/askers.h"
-#include "common/io/errand.h"
+#include "coordinator/monitor/query_queue.h"
+#include "common/io/workqueue.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/keys/monitor_key.h"
 #include "coordinator/keys/public_key.h"
@@ -31,9 +31,9 @@ struct monitors {
     struct hub *hub;
     const struct journal *recorded; /* asked up to where it is durable */
     const struct log *log;
-    struct errands *errands;
+    struct workqueue *workqueue;
     int inotify_fd;
-    struct askers askers;
+    struct query_queue query_queue;
     uint32_t making;            /* answers */
     bool ended;                 /* everything is recorded */
     uint64_t probe_ms;          /* when those who were not told the end are looked for next */
@@ -41,14 +41,14 @@ struct monitors {
     bool said_refused;          /* once is enough for what may be repeated without end */
     char journal_path[RUN_PATH_BYTES];
     bool said_damaged;
-    struct journal_reader *journal; /* on the errand thread only */
+    struct journal_reader *journal; /* on the task thread only */
 };
 
-/* ---- answers: on the errand thread ---- */
+/* ---- answers: on the task thread ---- */
 
 struct answer {
     struct monitors *monitors;
-    struct hub_asker to;
+    struct hub_client to;
     struct snapshot_place from;
     uint64_t up_to;             /* what was durable when it was begun; SQLite shows more, for a moment */
     bool told_all;              /* up to there */
@@ -114,9 +114,9 @@ static int add_facts (struct answer *answer, struct err *err)
     return 0;
 }
 
-static void answer_work (void *parcel)
+static void answer_work (void *job)
 {
-    struct answer *answer = parcel;
+    struct answer *answer = job;
     add_frame (answer);
     if (add_facts (answer, &answer->err) < 0)
         return;
@@ -143,9 +143,9 @@ static bool tells_all (const struct answer *answer)
 
 static void serve (struct monitors *monitors);
 
-static void answer_done (void *parcel)
+static void answer_done (void *job)
 {
-    struct answer *answer = parcel;
+    struct answer *answer = job;
     struct monitors *monitors = answer->monitors;
     monitors->making--;
     bool damaged = answer->err.code == ERR_DAMAGE;
@@ -155,20 +155,20 @@ static void answer_done (void *parcel)
         log_detail (monitors->log, "a monitor got no answer: %s", answer->err.text);
     monitors->said_damaged |= damaged;
     bool sent = !answer->err.code && send_answer (monitors, answer);
-    askers_done (&monitors->askers, &answer->to, sent && tells_all (answer));
+    query_queue_done (&monitors->query_queue, &answer->to, sent && tells_all (answer));
     for (uint32_t i = 0; i < answer->n; i++)
         buf_release (&answer->frames[i]);
     mem_free (answer);
     serve (monitors);
 }
 
-static bool make_answer (struct monitors *monitors, const struct hub_asker *to, const struct snapshot_place *from)
+static bool make_answer (struct monitors *monitors, const struct hub_client *to, const struct snapshot_place *from)
 {
     struct answer *answer = mem_alloc (sizeof *answer);
     *answer = (struct answer) { .monitors = monitors, .to = *to, .from = *from, .after_end = monitors->ended,
                                 .up_to = journal_durable (monitors->recorded) };
     monitors->making++;
-    if (errands_submit (monitors->errands, answer_work, answer_done, answer))
+    if (workqueue_submit (monitors->workqueue, answer_work, answer_done, answer))
         return true;
     monitors->making--;
     mem_free (answer);
@@ -177,18 +177,18 @@ static bool make_answer (struct monitors *monitors, const struct hub_asker *to, 
 
 static void serve (struct monitors *monitors)
 {
-    struct hub_asker who;
+    struct hub_client who;
     struct snapshot_place from;
-    while (monitors->making < ANSWERS_AT_ONCE && askers_next (&monitors->askers, &who, &from))
+    while (monitors->making < ANSWERS_AT_ONCE && query_queue_next (&monitors->query_queue, &who, &from))
         if (!make_answer (monitors, &who, &from)) {
-            askers_done (&monitors->askers, &who, false); /* only while closing */
+            query_queue_done (&monitors->query_queue, &who, false); /* only while closing */
             return;
         }
 }
 
 uint64_t monitors_turn (struct monitors *monitors)
 {
-    struct hub_asker from;
+    struct hub_client from;
     struct text question;
     struct snapshot_place place;
     uint32_t taken = 0;
@@ -196,7 +196,7 @@ uint64_t monitors_turn (struct monitors *monitors)
     /* "listen", or something of a later version: asking was all there is to it. */
     for (; taken < QUESTIONS_A_PASS && hub_question (monitors->hub, &from, &question); taken++)
         if (snapshot_asked (question, &place))
-            askers_ask (&monitors->askers, &from, &place, now_ms);
+            query_queue_ask (&monitors->query_queue, &from, &place, now_ms);
     serve (monitors);
     return taken == QUESTIONS_A_PASS || hub_questions_left (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
 }
@@ -206,12 +206,12 @@ uint64_t monitors_turn (struct monitors *monitors)
 void monitors_end (struct monitors *monitors)
 {
     monitors->ended = true;
-    askers_end (&monitors->askers);
+    query_queue_end (&monitors->query_queue);
 }
 
 /* Who has left was told by an event, or does not want to know. An answer without pieces says nothing, and asks the
  * socket whether anybody is there. */
-static bool is_gone (struct monitors *monitors, const struct hub_asker *who)
+static bool is_gone (struct monitors *monitors, const struct hub_client *who)
 {
     struct buf frame;
     buf_init (&frame, SNAPSHOT_HEAD_BYTES);
@@ -223,22 +223,22 @@ static bool is_gone (struct monitors *monitors, const struct hub_asker *who)
 
 bool monitors_told (struct monitors *monitors)
 {
-    struct hub_asker who;
+    struct hub_client who;
     uint64_t now_ms = clock_boot_ms ();
     uint32_t at = 0, left = 0;
     if (now_ms < monitors->probe_ms)
         return false;
     monitors->probe_ms = now_ms + PROBE_MS;
-    while (askers_untold (&monitors->askers, now_ms, MONITOR_STAY_MS, &at, &who)) {
+    while (query_queue_untold (&monitors->query_queue, now_ms, MONITOR_STAY_MS, &at, &who)) {
         if (is_gone (monitors, &who))
-            askers_gone (&monitors->askers, &who);
+            query_queue_gone (&monitors->query_queue, &who);
         else
             left++;
     }
     return left == 0;
 }
 
-/* ---- who may listen: the folder, on the errand thread ---- */
+/* ---- who may listen: the folder, on the task thread ---- */
 
 struct look {
     struct monitors *monitors;
@@ -266,9 +266,9 @@ static void look_at (struct look *look, const char *folder, const char *name)
         look->err = err;
 }
 
-static void look_work (void *parcel)
+static void look_work (void *job)
 {
-    struct look *look = parcel;
+    struct look *look = job;
     char folder[RUN_PATH_BYTES];
     struct dirent *entry;
     run_dir_path (look->monitors->dir, MONITORS_FOLDER, folder);
@@ -284,9 +284,9 @@ static void look_work (void *parcel)
 
 static void look (struct monitors *monitors);
 
-static void look_done (void *parcel)
+static void look_done (void *job)
 {
-    struct look *found = parcel;
+    struct look *found = job;
     struct monitors *monitors = found->monitors;
     monitors->looking = false;
     for (uint32_t i = 0; i < found->n; i++)
@@ -307,11 +307,11 @@ static void look (struct monitors *monitors)
     monitors->look_again = monitors->looking;
     if (monitors->looking)
         return;
-    struct look *parcel = mem_alloc (sizeof *parcel);
-    parcel->monitors = monitors;
-    monitors->looking = errands_submit (monitors->errands, look_work, look_done, parcel);
+    struct look *job = mem_alloc (sizeof *job);
+    job->monitors = monitors;
+    monitors->looking = workqueue_submit (monitors->workqueue, look_work, look_done, job);
     if (!monitors->looking)
-        mem_free (parcel); /* only while closing */
+        mem_free (job); /* only while closing */
 }
 
 static void take_change (void *owner, int fd, uint32_t events)
@@ -351,7 +351,7 @@ struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, st
     struct monitors *monitors = mem_alloc (sizeof *monitors);
     *monitors = (struct monitors) { .loop = loop, .dir = dir, .hub = hub, .recorded = recorded, .log = log, .inotify_fd = -1 };
     run_dir_path (dir, "journal.db", monitors->journal_path);
-    if ((monitors->errands = errands_open (loop, err)) == NULL || watch_folder (monitors, err) < 0)
+    if ((monitors->workqueue = workqueue_open (loop, err)) == NULL || watch_folder (monitors, err) < 0)
         goto failed;
     if (loop_watch (loop, hub_events_fd (hub), EPOLLIN, take_edge, monitors, err) < 0)
         goto failed;
@@ -372,7 +372,7 @@ void monitors_close (struct monitors *monitors)
         close (monitors->inotify_fd);
     }
     monitors->look_again = false;
-    errands_close (monitors->errands);
+    workqueue_close (monitors->workqueue);
     journal_reader_close (monitors->journal);
     mem_free (monitors);
 }

@@ -48,13 +48,13 @@ typedef void take_fn (struct drift_table *table, enum drift_section section, uin
 
 static void each_value (struct drift_work *work, bool setup, take_fn *take)
 {
-    struct drift_voice voice = {.arena = work->arena, .query = work->query, .setup = setup};
+    struct drift_values values = {.arena = work->arena, .query = work->query, .setup = setup};
     for (uint32_t i = 0; i < work->hosts.n; i++)
         for (enum drift_section section = 0; section < SECTION_N; section++) {
-            struct drift_vars vars = drift_voice_section (&voice, work->hosts.receipts[i], section);
+            struct drift_vars vars = drift_values_section (&values, work->hosts.receipts[i], section);
             if (vars.n)
                 take (&work->table, section, i, vars.items, vars.n);
-            if (drift_voice_tells (&voice, work->hosts.receipts[i], section))
+            if (drift_values_tells (&values, work->hosts.receipts[i], section))
                 drift_table_tells (&work->table, section, i);
         }
 }

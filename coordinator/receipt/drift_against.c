@@ -23,7 +23,7 @@ struct pair {
 struct comparison {
     struct drift_work *work; /* of the later receipt; its `out` is the answer */
     struct drift_work *before;
-    struct drift_voice voice, voice_before;
+    struct drift_values values, values_before;
     struct pair *pairs;
     uint32_t pairs_n;
     struct changes changes;
@@ -164,12 +164,12 @@ static void compare_hosts (struct comparison *comparison, const struct pair *pai
     struct drift *out = comparison->work->out;
     bool any = false;
     for (enum drift_section section = 0; section < SECTION_N; section++) {
-        struct drift_vars vars = drift_voice_section (&comparison->voice, now, section);
-        struct drift_vars vars_before = drift_voice_section (&comparison->voice_before, before, section);
+        struct drift_vars vars = drift_values_section (&comparison->values, now, section);
+        struct drift_vars vars_before = drift_values_section (&comparison->values_before, before, section);
         any = any || vars.n;
         out->compared += vars.n > 0 && vars_before.n > 0 && pair == comparison->pairs ? vars.n : 0;
-        bool told = vars.n || drift_voice_tells (&comparison->voice, now, section);
-        bool told_before = vars_before.n || drift_voice_tells (&comparison->voice, before, section);
+        bool told = vars.n || drift_values_tells (&comparison->values, now, section);
+        bool told_before = vars_before.n || drift_values_tells (&comparison->values, before, section);
         if (told && told_before)
             compare_vars (comparison, section, pair->now, vars_before, vars, scratch);
         else if ((told || told_before) && section <= SECTION_BACKEND && !comparison->work->query->rung.len)
@@ -207,10 +207,10 @@ static bool same_change (const struct change *a, const struct change *b)
            a->before_absent == b->before_absent && a->now_absent == b->now_absent;
 }
 
-static bool is_heard (const struct change *change)
+static bool is_received (const struct change *change)
 {
     return change->section != SECTION_FACT ||
-           (!text_is (change->before, FACT_NOT_HEARD) && !text_is (change->now, FACT_NOT_HEARD));
+           (!text_is (change->before, FACT_NOT_REPORTED) && !text_is (change->now, FACT_NOT_REPORTED));
 }
 
 static bool is_change (const struct change *change, const struct drift_rule *rule, struct arena *scratch)
@@ -218,7 +218,7 @@ static bool is_change (const struct change *change, const struct drift_rule *rul
     double before, now;
     if (change->before_absent || change->now_absent)
         return true;
-    if (!is_heard (change))
+    if (!is_received (change))
         return false;
     if (rule->kind == DRIFT_TOKENS)
         return !text_equal (flag_set (change->before, scratch), flag_set (change->now, scratch));
@@ -377,8 +377,8 @@ void drift_against (const struct slice_receipt *now, const struct slice_receipt 
     out->hosts_n = work.hosts.n;
     out->silent = arena_array (arena, out->hosts_n, sizeof (uint32_t));
     out->silences = arena_array (arena, SECTION_N, sizeof (*out->silences));
-    comparison.voice = (struct drift_voice){.arena = arena, .query = query, .setup = true};
-    comparison.voice_before = comparison.voice;
+    comparison.values = (struct drift_values){.arena = arena, .query = query, .setup = true};
+    comparison.values_before = comparison.values;
     pair_hosts (&comparison);
     if (comparison.pairs_n == 0)
         pair_references (&comparison, now, before);

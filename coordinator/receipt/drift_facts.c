@@ -267,18 +267,18 @@ static void list_expected (struct drift_work *work, const struct drift_fact *fac
 }
 
 /* How many values there are, without that of hosts whose question was not answered. */
-static uint32_t values_heard (const struct drift_table *table, const struct drift_fact *fact)
+static uint32_t values_received (const struct drift_table *table, const struct drift_fact *fact)
 {
-    uint32_t heard = fact->values_n;
+    uint32_t received = fact->values_n;
     for (uint32_t v = fact->first; v != DRIFT_NONE_AT && fact->section == SECTION_FACT; v = table->values[v].next)
-        heard -= text_is (table->values[v].text, FACT_NOT_HEARD);
-    return heard;
+        received -= text_is (table->values[v].text, FACT_NOT_REPORTED);
+    return received;
 }
 
 /* What a host did not hear is no value that it has; that it did not, another fact tells. */
 static bool only_unheard (const struct drift_table *table, const struct drift_fact *fact)
 {
-    return fact->values_n > 1 && fact->missing == DRIFT_NONE_AT && values_heard (table, fact) < 2;
+    return fact->values_n > 1 && fact->missing == DRIFT_NONE_AT && values_received (table, fact) < 2;
 }
 
 /* Some say no number, or nothing: then a number cannot be judged as one. */

@@ -13,7 +13,7 @@ struct drift_hosts {
     uint32_t n;
 };
 /* One host's receipt as named values, section by section. What hosts share is made once. */
-struct drift_voice {
+struct drift_values {
     struct arena *arena;
     const struct drift_query *query;
     bool setup;             /* also what is the same on all hosts of a run */
@@ -49,12 +49,12 @@ struct drift_work {
     struct drift_known_phase phases[DRIFT_PHASES_KNOWN];
 };
 
-/* drift_voice.c */
+/* drift_values.c */
 void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out);
 /* Did it speak of this section, if only to say that there is nothing? A program that told its backend told its policy.
  */
-bool drift_voice_tells (const struct drift_voice *voice, const struct host_receipt *host, enum drift_section section);
-struct drift_vars drift_voice_section (struct drift_voice *voice, const struct host_receipt *host,
+bool drift_values_tells (const struct drift_values *values, const struct host_receipt *host, enum drift_section section);
+struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,
                                        enum drift_section section);
 /* The attempts that count: the last of each rung and pass that was no isolation. NULL ends them. */
 const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, const struct drift_query *query,

@@ -5,7 +5,7 @@
 #include "common/model/result.h"
 
 struct measure {
-    struct text signature, shape;       /* coordinator/receipt/launch_signature.h */
+    struct text signature, shape;       /* coordinator/receipt/launch_fingerprint.h */
     struct text rung, slice, run, pins; /* names; pins: with the beginning of its sha256 */
     enum pass pass;
     enum outcome outcome;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "coordinator/receipt/launch_signature.h"
+#include "coordinator/receipt/launch_fingerprint.h"
 
 enum { LAUNCHES_MAX = 4096, PINS_SHOWN_BYTES = 12 };
 
@@ -50,7 +50,7 @@ static void begin (struct measures *measures, const struct fact_pass_began *bega
         return;
     const struct rung *rung = &plan->rungs.items[began->key.rung];
     measures->now = (struct measure) {
-        .signature = launch_signature (plan, rung, arena), .shape = launch_shape (plan, rung, arena), .rung = rung->id,
+        .signature = launch_fingerprint (plan, rung, arena), .shape = launch_shape (plan, rung, arena), .rung = rung->id,
         .slice = plan->slice, .run = measures->run, .pass = began->key.pass, .hosts = began->hosts.n,
     };
     struct text sha256 = text_clip (plan->pins.file.sha256, PINS_SHOWN_BYTES);

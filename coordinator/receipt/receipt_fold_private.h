@@ -1,5 +1,5 @@
 /* receipt_fold_private.h - the parts of a receipt's fold, for the files that make it up: receipt_fold.c,
- * receipt_fold_cache.c for what concerns the compile cache, receipt_fold_again.c for what was run again,
+ * receipt_fold_cache.c for what concerns the compile cache, receipt_fold_retry.c for what was run again,
  * receipt_fold_evidence.c for what an attempt measured, receipt_fold_metric.c for what was proved of it. */
 #ifndef SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_PRIVATE_H
 #define SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_PRIVATE_H
@@ -51,7 +51,7 @@ struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung);
 struct retry_fold { struct attempt_key key; struct text what; };
 
 struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key); /* NULL: none */
-/* receipt_fold_again.c */
+/* receipt_fold_retry.c */
 void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began *began);
 enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key);
 void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);

@@ -124,11 +124,11 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     driver->own_seq = mem_array (plan->hosts.n, sizeof (*driver->own_seq));
     driver->alive = mem_array (plan->hosts.n, sizeof (*driver->alive));
     driver->refused = mem_array (plan->hosts.n, sizeof (*driver->refused));
-    driver->speakers = mem_array (plan->hosts.n, sizeof (*driver->speakers));
-    if ((driver->errands = errands_open (driver->loop, err)) == NULL ||
-        (driver->log_errands = errands_open (driver->loop, err)) == NULL)
+    driver->protocol_writers = mem_array (plan->hosts.n, sizeof (*driver->protocol_writers));
+    if ((driver->workqueue = workqueue_open (driver->loop, err)) == NULL ||
+        (driver->log_workqueue = workqueue_open (driver->loop, err)) == NULL)
         return -1;
-    driver->logs = log_store_open (&driver->dir, plan, driver->log_errands);
+    driver->logs = log_store_open (&driver->dir, plan, driver->log_workqueue);
     if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver, err)) == NULL)
         return -1;
     if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_take_durable, driver, err) < 0)
@@ -339,10 +339,10 @@ void driver_close (struct driver *driver)
         return;
     forget_watches (driver);
     log_store_close (driver->logs);
-    driver->deaf = true;
+    driver->input_closed = true;
     kit_store_close (driver->kits);
-    errands_close (driver->log_errands);
-    errands_close (driver->errands);
+    workqueue_close (driver->log_workqueue);
+    workqueue_close (driver->workqueue);
     catalogue_close (driver->catalogue);
     launch_close (driver->launch);
     monitors_close (driver->monitors);
@@ -358,7 +358,7 @@ void driver_close (struct driver *driver)
     arena_release (&driver->arena);
     mem_free (driver->alive);
     mem_free (driver->refused);
-    mem_free (driver->speakers);
+    mem_free (driver->protocol_writers);
     mem_free (driver->own_seq);
     mem_free (driver);
 }
@@ -370,7 +370,7 @@ void driver_cancel (struct driver *driver, uint32_t level)
     driver_step (driver, &in);
     if (level < 3)
         return;
-    driver->deaf = true;
+    driver->input_closed = true;
     driver_end (driver, 130);
 }
 

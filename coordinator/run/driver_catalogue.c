@@ -20,7 +20,7 @@ struct asked {
     struct text bundle, run, why, storage;  /* in `arena` */
     uid_list trust;             /* of the plan */
     struct catalogue_user user;
-    struct lease_rival over, rival;
+    struct lease_owner over, lease_owner;
     struct fact_generation generation;
     text_list covers;           /* in `arena` */
     uint64_t token;
@@ -34,7 +34,7 @@ struct asked {
     struct err err;
 };
 
-/* ---- on the errand thread ---- */
+/* ---- on the task thread ---- */
 
 static int check_owners (struct asked *asked, uint64_t token)
 {
@@ -97,7 +97,7 @@ static int check_newest (struct asked *asked)
     return check_owners (asked, newest.token);
 }
 
-static int carry_out (struct asked *asked)
+static int transfer_out (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
     if (asked->over_all)
@@ -108,7 +108,7 @@ static int carry_out (struct asked *asked)
         if (check_newest (asked) < 0)
             return -1;
         int rc = catalogue_acquire (catalogue, asked->bundle, asked->run, above, asked->over.token ? &asked->over : NULL,
-                                    &asked->token, &asked->rival, &asked->arena, &asked->err);
+                                    &asked->token, &asked->lease_owner, &asked->arena, &asked->err);
         /* What is abandoned now is looked at now: whatever changes in it from here on is a late write. */
         asked->looked = rc == 0 && asked->token ? look_over (asked) : 0;
         return rc;
@@ -122,16 +122,16 @@ static int carry_out (struct asked *asked)
     }
 }
 
-static void catalogue_work (void *parcel)
+static void catalogue_work (void *job)
 {
-    struct asked *asked = parcel;
+    struct asked *asked = job;
     asked->rc = -1;
     if (asked->over_all && *asked->catalogue == NULL)
         return;
     if (*asked->catalogue == NULL && (owners_check_root (asked->root, &asked->trust, &asked->err) < 0 ||
                                       (*asked->catalogue = catalogue_open (asked->root, &asked->err)) == NULL))
         return;
-    asked->rc = carry_out (asked);
+    asked->rc = transfer_out (asked);
 }
 
 /* ---- the answers ---- */
@@ -150,12 +150,12 @@ static void answer_token (struct driver *driver, struct asked *asked)
     struct input in = { .kind = IN_TOKEN, .text = text_of (asked->err.text) };
     if (asked->rc == 0) {
         in.token = asked->token;
-        in.rival = asked->rival;
+        in.lease_owner = asked->lease_owner;
     }
-    if (asked->rc == 0 && !asked->token && asked->rival.token != driver->rival_token)
+    if (asked->rc == 0 && !asked->token && asked->lease_owner.token != driver->lease_owner_token)
         log_say (driver->options.log, "waiting for run %.*s, which writes this cache now (generation %" PRIu64 ")",
-                 TEXT_ARG (asked->rival.run), asked->rival.token);
-    driver->rival_token = asked->token ? 0 : asked->rival.token;
+                 TEXT_ARG (asked->lease_owner.run), asked->lease_owner.token);
+    driver->lease_owner_token = asked->token ? 0 : asked->lease_owner.token;
     driver_step (driver, &in);
     if (asked->rc == 0 && asked->looked < 0)
         log_say (driver->options.log, "the cache root was not looked over: %s", asked->err.text);
@@ -204,9 +204,9 @@ static void answer (struct driver *driver, struct asked *asked)
     }
 }
 
-static void catalogue_done (void *parcel)
+static void catalogue_done (void *job)
 {
-    struct asked *asked = parcel;
+    struct asked *asked = job;
     struct driver *driver = asked->driver;
     driver->now_ms = clock_boot_ms ();
     if (!asked->over_all)
@@ -227,7 +227,7 @@ static struct asked *begin (struct driver *driver, enum effect_kind what)
     asked->refused = driver->not_ours;
     snprintf (asked->root, sizeof (asked->root), "%.*s", TEXT_ARG (coord_plan (driver->coord)->cache.root));
     asked->run = text_copy (&asked->arena, text_of (driver->dir.id));
-    asked->trust = coord_plan (driver->coord)->cache.trust; /* the plan outlives every errand */
+    asked->trust = coord_plan (driver->coord)->cache.trust; /* the plan outlives every task */
     if (gethostname (machine, NAME_MAX_BYTES) < 0)
         snprintf (machine, sizeof (machine), "unknown");
     asked->user = (struct catalogue_user) { .run = asked->run, .home = text_copy (&asked->arena, coord_plan (driver->coord)->home),
@@ -237,7 +237,7 @@ static struct asked *begin (struct driver *driver, enum effect_kind what)
 
 static void submit (struct driver *driver, struct asked *asked)
 {
-    if (errands_submit (driver->errands, catalogue_work, catalogue_done, asked))
+    if (workqueue_submit (driver->workqueue, catalogue_work, catalogue_done, asked))
         return;
     err_set (&asked->err, ERR_LIMIT, "too much waits for the disk");
     asked->rc = -1;
@@ -251,8 +251,8 @@ void driver_ask (struct driver *driver, const struct held *held)
     asked->storage = text_copy (&asked->arena, held->storage);
     asked->token = held->token;
     asked->abandoned = held->flag;
-    asked->over = held->rival;
-    asked->over.run = text_copy (&asked->arena, held->rival.run);
+    asked->over = held->lease_owner;
+    asked->over.run = text_copy (&asked->arena, held->lease_owner.run);
     record_copy (fact_body (FACT_GENERATION_PUBLISHED), &asked->generation, &held->generation, &asked->arena);
     asked->covers = text_list_copy (&held->covers, &asked->arena);
     submit (driver, asked);

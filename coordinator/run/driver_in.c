@@ -134,14 +134,14 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
 static bool may_speak (struct driver *driver, enum link_channel channel, uint32_t host)
 {
     static const uint32_t a_second[LINK_CHANNELS] = { [LINK_CONTROL] = CONTROL_A_SECOND, [LINK_BULK] = BULK_A_SECOND };
-    struct speaker *speaker = &driver->speakers[host];
-    if (allowance_take (&speaker->may[channel], a_second[channel], driver->now_ms))
+    struct protocol_writer *writer = &driver->protocol_writers[host];
+    if (allowance_take (&writer->may[channel], a_second[channel], driver->now_ms))
         return true;
     struct text name = coord_plan (driver->coord)->hosts.items[host].name;
-    if (!speaker->too_much) /* once is enough for what may go on without end */
+    if (!writer->too_much) /* once is enough for what may go on without end */
         log_say (driver->options.log, "%.*s says more than %u messages a second; what is more is not heard", TEXT_ARG (name),
                  a_second[channel]);
-    speaker->too_much = true;
+    writer->too_much = true;
     return false;
 }
 
@@ -149,7 +149,7 @@ static void take_channel (struct driver *driver, enum link_channel channel, stru
 {
     struct text bytes;
     uint32_t host;
-    while (!driver->deaf && !driver_is_behind (driver) && share_take (share)) {
+    while (!driver->input_closed && !driver_is_behind (driver) && share_take (share)) {
         if (!hub_receive (driver->hub, channel, &host, &bytes)) {
             driver->more |= hub_frames_left (driver->hub, channel);
             return;
@@ -171,7 +171,7 @@ void driver_take_durable (void *owner, int fd, uint32_t events)
     struct driver *driver = owner;
     journal_woken (driver->journal);
     if (journal_problem (driver->journal, &driver->problem)) {
-        driver->deaf = true; /* nothing that depends on an unrecorded fact may be said */
+        driver->input_closed = true; /* nothing that depends on an unrecorded fact may be said */
         driver_end (driver, driver->problem.code == ERR_DAMAGE ? 5 : 3);
         return;
     }
@@ -223,11 +223,11 @@ static void take_time (struct driver *driver)
 
 static uint64_t next_pass_ms (const struct driver *driver)
 {
-    if (driver->more && !driver->deaf)
+    if (driver->more && !driver->input_closed)
         return driver->now_ms;
     if (driver->ended)
         return driver_leave_look_ms (driver);
-    return driver->deaf ? UINT64_MAX : coord_deadline_ms (driver->coord);
+    return driver->input_closed ? UINT64_MAX : coord_deadline_ms (driver->coord);
 }
 
 /* The end of every pass of the loop: time is an input too, and sends may have left frames to receive (ZMQ_FD is edged).

@@ -20,7 +20,7 @@ static void fail_stop (struct driver *driver, const struct fact *fact)
     err_set (&driver->problem, ERR_LIMIT,
              "fact %llu, %s, is out of its own bounds and cannot be recorded; the run stops here",
              (unsigned long long)fact->index, fact_name (fact->kind));
-    driver->deaf = true;
+    driver->input_closed = true;
     driver_end (driver, 3);
 }
 
@@ -80,8 +80,8 @@ static void hold_order (struct held *held, const struct effect *effect)
 {
     held->token = effect->token;
     held->flag = effect->flag;
-    held->rival = effect->rival;
-    held->rival.run = text_copy (&held->arena, effect->rival.run);
+    held->lease_owner = effect->lease_owner;
+    held->lease_owner.run = text_copy (&held->arena, effect->lease_owner.run);
     held->storage = text_copy (&held->arena, effect->storage);
     held->covers = text_list_copy (&effect->covers, &held->arena);
     if (effect->kind == FX_CACHE_PUBLISH)
@@ -105,7 +105,7 @@ static void driver_hold (struct driver *driver, const struct effect *effect)
 
 void driver_take_outbox (struct driver *driver)
 {
-    for (uint32_t i = 0; i < driver->outbox.n && !driver->deaf; i++) {
+    for (uint32_t i = 0; i < driver->outbox.n && !driver->input_closed; i++) {
         struct outbox_item *item = &driver->outbox.items[i];
         if (item->is_fact)
             driver_record (driver, &item->fact);
@@ -117,7 +117,7 @@ void driver_take_outbox (struct driver *driver)
 
 void driver_step (struct driver *driver, const struct input *in)
 {
-    if (driver->deaf)
+    if (driver->input_closed)
         return;
     coord_step (driver->coord, in, driver->now_ms, &driver->outbox);
     driver_take_outbox (driver);
@@ -204,11 +204,11 @@ void driver_leave_when_alone (struct driver *driver)
 {
     if (!driver->ended)
         return;
-    if (!driver->deaf && workers_left (driver) && driver->now_ms < driver->leave_by_ms)
+    if (!driver->input_closed && workers_left (driver) && driver->now_ms < driver->leave_by_ms)
         return;
-    if (!driver->deaf && monitors_wait (driver))
+    if (!driver->input_closed && monitors_wait (driver))
         return;
-    for (uint32_t i = 0; !driver->deaf && i < coord_plan (driver->coord)->hosts.n; i++)
+    for (uint32_t i = 0; !driver->input_closed && i < coord_plan (driver->coord)->hosts.n; i++)
         if (driver->alive[i] && driver->launch)
             launch_kill (driver->launch, i);
     loop_stop (driver->loop);
@@ -237,7 +237,7 @@ void driver_end (struct driver *driver, uint32_t exit_status)
 static void driver_doubt (struct driver *driver, struct text why)
 {
     run_facts_doubt (driver->dir.id, why, &driver->problem);
-    driver->deaf = true;
+    driver->input_closed = true;
     driver_end (driver, 5);
 }
 
@@ -293,7 +293,7 @@ void driver_end_pass (struct driver *driver)
 static bool is_begun (struct driver *driver)
 {
     if (!driver->begun && run_begun_record (&driver->dir, &driver->problem) < 0) {
-        driver->deaf = true;
+        driver->input_closed = true;
         driver_end (driver, 3);
         return false;
     }
@@ -308,7 +308,7 @@ void driver_release_held (struct driver *driver)
         return; /* a step from inside an effect queues behind it */
     driver->releasing = true;
     struct held *held;
-    while (!driver->deaf && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
+    while (!driver->input_closed && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
         if (!is_begun (driver) || !may_perform (driver))
             break;
         struct held taken = *held;

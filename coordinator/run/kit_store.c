@@ -10,7 +10,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "common/io/errand.h"
+#include "common/io/workqueue.h"
 
 enum { KEPT_MAX_BYTES = 64 << 20 };
 
@@ -28,7 +28,7 @@ struct kit_store {
     struct blob *blobs;         /* sorted by sha256, each once */
     uint32_t n, hosts;
     struct question *waiting;   /* per host; no blob: none */
-    struct errands *errands;
+    struct workqueue *workqueue;
     uint64_t questions, kept_bytes;
     bool closing;
     kit_answer_fn *answer;
@@ -122,7 +122,7 @@ static void answer_waiting (struct kit_store *store, struct blob *blob, struct t
 
 /* ---- reading ---- */
 
-struct parcel {
+struct job {
     struct kit_store *store;
     struct blob *blob;
     struct file_ref file;
@@ -133,20 +133,20 @@ struct parcel {
 
 static void read_work (void *owner)
 {
-    struct parcel *parcel = owner;
+    struct job *job = owner;
     char path[PATH_MAX_BYTES + 1];
     struct digest planned, is;
-    parcel->rc = -1;
-    if (!text_to_c (parcel->file.path, path, sizeof (path)) || !digest_parse (parcel->file.sha256, &planned)) {
-        err_set (&parcel->err, ERR_PARSE, "the plan has no path or no sha256 for it");
+    job->rc = -1;
+    if (!text_to_c (job->file.path, path, sizeof (path)) || !digest_parse (job->file.sha256, &planned)) {
+        err_set (&job->err, ERR_PARSE, "the plan has no path or no sha256 for it");
         return;
     }
-    parcel->rc = file_read (path, &parcel->bytes, &parcel->err);
-    if (parcel->rc < 0)
+    job->rc = file_read (path, &job->bytes, &job->err);
+    if (job->rc < 0)
         return;
-    is = digest_of (parcel->bytes.ptr, parcel->bytes.len);
+    is = digest_of (job->bytes.ptr, job->bytes.len);
     if (!digest_equal (&is, &planned))
-        parcel->rc = err_set (&parcel->err, ERR_DAMAGE, "it was changed since the plan was made; restore it, or start "
+        job->rc = err_set (&job->err, ERR_DAMAGE, "it was changed since the plan was made; restore it, or start "
                               "a new run with what it is now");
 }
 
@@ -180,29 +180,29 @@ static void keep (struct kit_store *store, struct blob *blob, struct buf *bytes)
 
 static void read_done (void *owner)
 {
-    struct parcel *parcel = owner;
-    struct kit_store *store = parcel->store;
-    parcel->blob->reading = false;
-    if (parcel->rc == 0)
-        keep (store, parcel->blob, &parcel->bytes);
+    struct job *job = owner;
+    struct kit_store *store = job->store;
+    job->blob->reading = false;
+    if (job->rc == 0)
+        keep (store, job->blob, &job->bytes);
     if (!store->closing)
-        answer_waiting (store, parcel->blob, parcel->rc == 0 ? (struct text) { 0 } : text_of (parcel->err.text));
-    buf_release (&parcel->bytes);
-    mem_free (parcel);
+        answer_waiting (store, job->blob, job->rc == 0 ? (struct text) { 0 } : text_of (job->err.text));
+    buf_release (&job->bytes);
+    mem_free (job);
 }
 
 static void begin_reading (struct kit_store *store, struct blob *blob)
 {
-    struct parcel *parcel = mem_alloc (sizeof (*parcel));
-    parcel->store = store;
-    parcel->blob = blob;
-    parcel->file = blob->file;
-    buf_init (&parcel->bytes, KIT_FILE_MAX_BYTES);
-    blob->reading = errands_submit (store->errands, read_work, read_done, parcel);
+    struct job *job = mem_alloc (sizeof (*job));
+    job->store = store;
+    job->blob = blob;
+    job->file = blob->file;
+    buf_init (&job->bytes, KIT_FILE_MAX_BYTES);
+    blob->reading = workqueue_submit (store->workqueue, read_work, read_done, job);
     if (blob->reading)
         return; /* not submitted: hosts ask again */
-    buf_release (&parcel->bytes);
-    mem_free (parcel);
+    buf_release (&job->bytes);
+    mem_free (job);
 }
 
 /* ---- wheels ---- */
@@ -272,7 +272,7 @@ static void begin_piece (struct kit_store *store, uint32_t host, const struct bl
         return;
     struct piece *piece = mem_alloc (sizeof (*piece));
     *piece = (struct piece) { .store = store, .host = host, .file = blob->file, .offset = offset };
-    store->waiting[host].reading = errands_submit (store->errands, piece_work, piece_done, piece);
+    store->waiting[host].reading = workqueue_submit (store->workqueue, piece_work, piece_done, piece);
     if (!store->waiting[host].reading)
         mem_free (piece);
 }
@@ -305,8 +305,8 @@ struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, ki
     store->answer = answer;
     store->owner = owner;
     name_files (store, plan);
-    store->errands = errands_open (loop, err);
-    if (store->errands)
+    store->workqueue = workqueue_open (loop, err);
+    if (store->workqueue)
         return store;
     kit_store_close (store);
     return NULL;
@@ -317,7 +317,7 @@ void kit_store_close (struct kit_store *store)
     if (store == NULL)
         return;
     store->closing = true;
-    errands_close (store->errands);
+    workqueue_close (store->workqueue);
     for (uint32_t i = 0; i < store->n; i++)
         buf_release (&store->blobs[i].bytes);
     mem_free (store->blobs);

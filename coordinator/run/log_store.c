@@ -14,7 +14,7 @@ enum { ATTEMPTS_KEPT = 8 }; /* bounds what a host that invents attempts can writ
 struct log_store {
     const struct run_dir *dir;
     const struct plan *plan;
-    struct errands *errands;
+    struct workqueue *workqueue;
     uint64_t dropped;
 };
 
@@ -25,10 +25,10 @@ struct chunk {
     char bytes[];
 };
 
-struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct errands *errands)
+struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue)
 {
     struct log_store *store = mem_alloc (sizeof (*store));
-    *store = (struct log_store) { .dir = dir, .plan = plan, .errands = errands };
+    *store = (struct log_store) { .dir = dir, .plan = plan, .workqueue = workqueue };
     return store;
 }
 
@@ -55,9 +55,9 @@ static int open_log (const char *path)
 }
 
 /* A chunk says where it belongs, so a repeated one changes nothing and a lost one leaves a hole, not a shift. */
-static void chunk_write (void *parcel)
+static void chunk_write (void *job)
 {
-    struct chunk *chunk = parcel;
+    struct chunk *chunk = job;
     int fd = open_log (chunk->path);
     if (fd < 0)
         return; /* the host keeps its own copy; the receipt does not depend on this one */
@@ -89,7 +89,7 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
     chunk->offset = log->offset;
     chunk->len = log->bytes.len;
     memcpy (chunk->bytes, log->bytes.ptr, log->bytes.len);
-    if (errands_submit (store->errands, chunk_write, mem_free, chunk))
+    if (workqueue_submit (store->workqueue, chunk_write, mem_free, chunk))
         return;
     store->dropped++;
     mem_free (chunk);

@@ -1,14 +1,14 @@
 /* log_store.h - what programs printed, as it came over the bulk channel: one file an attempt and host, bounded.
- * Writing is an errand; a chunk that finds the queue full is dropped and counted. */
+ * Writing is an task; a chunk that finds the queue full is dropped and counted. */
 #ifndef SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 #define SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 
-#include "common/io/errand.h"
+#include "common/io/workqueue.h"
 #include "coordinator/home/run_dir.h"
 
 struct log_store;
-struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct errands *errands);
-void log_store_close (struct log_store *store);     /* before errands_close */
+struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue);
+void log_store_close (struct log_store *store);     /* before workqueue_close */
 void log_store_add (struct log_store *store, uint32_t host, const struct msg_log *chunk);
 uint64_t log_store_dropped (const struct log_store *store);
 

@@ -1,11 +1,11 @@
 #include "coordinator/verdict/blame.h"
 
-#include "coordinator/verdict/naming.h"
+#include "coordinator/verdict/host_mentions.h"
 
 /* One that names another may be wrong; two that agree are believed. Where only one is left to tell, it is. */
 enum { VOTES_BELIEVED = 2 };
 
-static bool fell (const struct blame_host *host)
+static bool failed (const struct blame_host *host)
 {
     return host->verdict->outcome != OUTCOME_PASSED;
 }
@@ -41,7 +41,7 @@ static bool recognised (const struct plan *plan, const struct blame_host *host)
 
 static bool confesses (const struct plan *plan, const struct blame_host *host)
 {
-    return fell (host) && !follows (plan, host) && recognised (plan, host) && !host->complains;
+    return failed (host) && !follows (plan, host) && recognised (plan, host) && !host->complains;
 }
 
 static bool was_made_to_end (const struct blame_host *host)
@@ -55,11 +55,11 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
     bool waited = false, confessed = false;
     uint32_t awaited = 0;
     for (uint32_t i = 0; i < n; i++) {
-        waited |= fell (&hosts[i]) && hosts[i].at_gate && hosts[i].ending == ENDING_TIMEOUT;
+        waited |= failed (&hosts[i]) && hosts[i].at_gate && hosts[i].ending == ENDING_TIMEOUT;
         confessed |= confesses (plan, &hosts[i]);
     }
     for (uint32_t i = 0; i < n && waited && !confessed; i++) {
-        hosts[i].awaited = fell (&hosts[i]) && !hosts[i].at_gate && was_made_to_end (&hosts[i]);
+        hosts[i].awaited = failed (&hosts[i]) && !hosts[i].at_gate && was_made_to_end (&hosts[i]);
         awaited += hosts[i].awaited;
     }
     return awaited;
@@ -77,7 +77,7 @@ static int initiator (const struct plan *plan, const struct blame_host *hosts, u
     int first = -1;
     uint32_t least = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (!fell (&hosts[i]) || follows (plan, &hosts[i]))
+        if (!failed (&hosts[i]) || follows (plan, &hosts[i]))
             continue;
         uint32_t weak = weakness (plan, &hosts[i]);
         if (first < 0 || weak < least || (weak == least && hosts[i].order < hosts[first].order)) {
@@ -92,7 +92,7 @@ static int first_to_report (const struct blame_host *hosts, uint32_t n)
 {
     int first = -1;
     for (uint32_t i = 0; i < n; i++)
-        if (fell (&hosts[i]) && (first < 0 || hosts[i].order < hosts[first].order))
+        if (failed (&hosts[i]) && (first < 0 || hosts[i].order < hosts[first].order))
             first = (int) i;
     return first;
 }
@@ -105,10 +105,10 @@ static uint32_t count_votes (const struct plan *plan, const struct blame_host *h
     bool *named = arena_array (arena, n, sizeof *named);
     for (uint32_t i = 0; i < n; i++)
         ranks[i] = hosts[i].verdict->host;
-    const struct naming *naming = naming_make (plan, ranks, n, arena);
+    const struct host_mentions *host_mentions = host_mentions_make (plan, ranks, n, arena);
     for (uint32_t i = 0; i < n; i++) {
         bool voted = false;
-        naming_read (naming, hosts[i].peers, named);
+        host_mentions_find (host_mentions, hosts[i].peers, named);
         for (uint32_t k = 0; k < n; k++) {
             votes[k] += named[k] && k != i;
             voted |= named[k] && k != i;
@@ -125,7 +125,7 @@ static int named_most (const struct blame_host *hosts, uint32_t n, const uint32_
     int most = -1;
     bool alone = true;
     for (uint32_t i = 0; i < n; i++) {
-        if (!fell (&hosts[i]) || votes[i] == 0)
+        if (!failed (&hosts[i]) || votes[i] == 0)
             continue;
         if (most < 0 || votes[i] > votes[most]) {
             most = (int) i;
@@ -193,7 +193,7 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     struct text cause = text_format (arena, "fell because %.*s did", TEXT_ARG (name));
     for (uint32_t i = 0; i < n; i++) {
         struct verdict *verdict = hosts[i].verdict;
-        if (!fell (&hosts[i]) || keeps_its_cause (plan, &hosts[i], &hosts[first], named))
+        if (!failed (&hosts[i]) || keeps_its_cause (plan, &hosts[i], &hosts[first], named))
             continue;
         *verdict = (struct verdict) { .host = verdict->host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE,
                                       .signature = verdict->signature, .cause = cause, .phase = verdict->phase,

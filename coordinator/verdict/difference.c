@@ -4,18 +4,18 @@
 
 enum { SAID_BYTES = 2048, WORD_SHOWN_BYTES = 200, FINGERPRINT_SHOWN_BYTES = 12 };
 
-struct tale {
+struct comparison {
     struct arena *arena;    /* of words, for as long as it is told: thousands of hosts may differ */
     struct buf said;
     uint32_t n;
 };
 
-static bool next_thing (struct tale *tale)
+static bool next_thing (struct comparison *comparison)
 {
-    if (++tale->n > DIFFERENCE_SHOWN)
+    if (++comparison->n > DIFFERENCE_SHOWN)
         return false;
-    if (tale->n > 1)
-        buf_puts (&tale->said, "; ");
+    if (comparison->n > 1)
+        buf_puts (&comparison->said, "; ");
     return true;
 }
 
@@ -47,24 +47,24 @@ static bool has_word (struct text words, struct text word)
     return false;
 }
 
-static void tell_extra (struct tale *tale, struct text name, struct text has, struct text lacks, bool is_mine)
+static void tell_extra (struct comparison *comparison, struct text name, struct text has, struct text lacks, bool is_mine)
 {
     while (has.len) {
         struct text word = next_word (&has), shown = text_clip (word, WORD_SHOWN_BYTES);
-        if (!has_word (lacks, word) && next_thing (tale))
-            buf_printf (&tale->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks", TEXT_ARG (shown),
+        if (!has_word (lacks, word) && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks", TEXT_ARG (shown),
                         is_mine ? "the others have not" : "which the others have");
     }
 }
 
-static void tell_words (struct tale *tale, struct text name, struct text mine, struct text theirs)
+static void tell_words (struct comparison *comparison, struct text name, struct text mine, struct text theirs)
 {
     if (text_equal (mine, theirs))
         return;
-    mine = flag_set (mine, tale->arena);
-    theirs = flag_set (theirs, tale->arena);
-    tell_extra (tale, name, mine, theirs, true);
-    tell_extra (tale, name, theirs, mine, false);
+    mine = flag_set (mine, comparison->arena);
+    theirs = flag_set (theirs, comparison->arena);
+    tell_extra (comparison, name, mine, theirs, true);
+    tell_extra (comparison, name, theirs, mine, false);
 }
 
 /* Differ by their nature: places and numbers of the host itself. */
@@ -79,58 +79,58 @@ static bool is_of_host (struct text name)
 }
 
 /* Who ended before it said what it has does not lack everything. */
-static void tell_policy (struct tale *tale, const var_list *mine, const var_list *theirs)
+static void tell_policy (struct comparison *comparison, const var_list *mine, const var_list *theirs)
 {
     if (!mine->n || !theirs->n)
         return;
     for (uint32_t i = 0; i < mine->n; i++) {
         const struct var *other = find (theirs, mine->items[i].name);
         if (!is_of_host (mine->items[i].name))
-            tell_words (tale, mine->items[i].name, mine->items[i].value, other ? other->value : (struct text) { 0 });
+            tell_words (comparison, mine->items[i].name, mine->items[i].value, other ? other->value : (struct text) { 0 });
     }
     for (uint32_t i = 0; i < theirs->n; i++)
         if (!find (mine, theirs->items[i].name) && !is_of_host (theirs->items[i].name))
-            tell_words (tale, theirs->items[i].name, (struct text) { 0 }, theirs->items[i].value);
+            tell_words (comparison, theirs->items[i].name, (struct text) { 0 }, theirs->items[i].value);
 }
 
-static void tell_bundle (struct tale *tale, const var_list *mine, const var_list *theirs)
+static void tell_bundle (struct comparison *comparison, const var_list *mine, const var_list *theirs)
 {
     for (uint32_t i = 0; i < mine->n; i++) {
         const struct var *here = &mine->items[i], *other = find (theirs, here->name);
-        if (other && !text_equal (other->value, here->value) && next_thing (tale))
-            buf_printf (&tale->said, "%.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (here->value), TEXT_ARG (other->value));
-        if (!other && theirs->n && next_thing (tale))
-            buf_printf (&tale->said, "%.*s %.*s is here only", TEXT_ARG (here->name), TEXT_ARG (here->value));
+        if (other && !text_equal (other->value, here->value) && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (here->value), TEXT_ARG (other->value));
+        if (!other && theirs->n && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s %.*s is here only", TEXT_ARG (here->name), TEXT_ARG (here->value));
     }
     for (uint32_t i = 0; i < theirs->n && mine->n; i++)
-        if (!find (mine, theirs->items[i].name) && next_thing (tale))
-            buf_printf (&tale->said, "%.*s is missing here", TEXT_ARG (theirs->items[i].name));
+        if (!find (mine, theirs->items[i].name) && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s is missing here", TEXT_ARG (theirs->items[i].name));
 }
 
-static void tell_programs (struct tale *tale, const struct result *mine, const struct result *theirs)
+static void tell_programs (struct comparison *comparison, const struct result *mine, const struct result *theirs)
 {
     for (uint32_t i = 0; i < mine->programs.n; i++)
         for (uint32_t k = 0; k < theirs->programs.n; k++) {
             const struct program *here = &mine->programs.items[i], *there = &theirs->programs.items[k];
             struct text own = text_clip (here->fingerprint, FINGERPRINT_SHOWN_BYTES);
             struct text other = text_clip (there->fingerprint, FINGERPRINT_SHOWN_BYTES);
-            if (text_equal (here->name, there->name) && !text_equal (here->fingerprint, there->fingerprint) && next_thing (tale))
-                buf_printf (&tale->said, "program %.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (own), TEXT_ARG (other));
+            if (text_equal (here->name, there->name) && !text_equal (here->fingerprint, there->fingerprint) && next_thing (comparison))
+                buf_printf (&comparison->said, "program %.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (own), TEXT_ARG (other));
         }
 }
 
 struct text difference_between (const struct result *mine, const struct result *theirs, struct arena *arena)
 {
     struct arena words = { 0 };
-    struct tale tale = { .arena = &words };
-    buf_init (&tale.said, SAID_BYTES);
-    tell_policy (&tale, (const var_list *) &mine->policy, (const var_list *) &theirs->policy);
-    tell_bundle (&tale, (const var_list *) &mine->bundle, (const var_list *) &theirs->bundle);
-    tell_programs (&tale, mine, theirs);
-    if (tale.n > DIFFERENCE_SHOWN)
-        buf_printf (&tale.said, "; and %u more", tale.n - DIFFERENCE_SHOWN);
-    struct text said = text_copy (arena, text_clip (buf_as_text (&tale.said), SAID_BYTES));
-    buf_release (&tale.said);
+    struct comparison comparison = { .arena = &words };
+    buf_init (&comparison.said, SAID_BYTES);
+    tell_policy (&comparison, (const var_list *) &mine->policy, (const var_list *) &theirs->policy);
+    tell_bundle (&comparison, (const var_list *) &mine->bundle, (const var_list *) &theirs->bundle);
+    tell_programs (&comparison, mine, theirs);
+    if (comparison.n > DIFFERENCE_SHOWN)
+        buf_printf (&comparison.said, "; and %u more", comparison.n - DIFFERENCE_SHOWN);
+    struct text said = text_copy (arena, text_clip (buf_as_text (&comparison.said), SAID_BYTES));
+    buf_release (&comparison.said);
     arena_release (&words);
     return said;
 }

@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "coordinator/verdict/reading.h"
+#include "coordinator/verdict/failure_evidence.h"
 
 struct text failure_phase (const struct result *result)
 {
@@ -18,7 +18,7 @@ static struct text look_at_log (const struct judge_case *of, struct arena *arena
 void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct reading reading;
-    reading_of (of->plan, of->signatures, of->result, arena, &reading);
+    failure_evidence_of (of->plan, of->signatures, of->result, arena, &reading);
     out->evidence = reading.evidence;
     if (reading.of.weight < SIGNATURE_PEER)
         return;
@@ -68,7 +68,7 @@ void failure_of (const struct judge_case *of, struct arena *arena, struct text h
     const struct result *result = of->result;
     struct reading reading = { 0 };
     if (!knows_itself (of))
-        reading_of (of->plan, of->signatures, result, arena, &reading);
+        failure_evidence_of (of->plan, of->signatures, result, arena, &reading);
     const struct signature *known = overrules (&reading, result->layer) ? reading.of.signature : NULL;
     enum layer layer = known ? known->layer : result->layer ? result->layer : LAYER_UNKNOWN;
     struct text cause = result->failure.len

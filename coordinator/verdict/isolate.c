@@ -3,14 +3,14 @@
 #include <string.h>
 
 /* Fewer say little: when each quarter of the slice fails by itself, it is not a matter of hosts. */
-enum { FELL_EVERYWHERE = 6, VOIDS_MAX = 3, LEAST_HOSTS = 2 };
+enum { FAILED_EVERYWHERE = 6, VOIDS_MAX = 3, LEAST_HOSTS = 2 };
 /* A part may take so many times what one that works took, and this beside it: a busy machine is no failure. */
 enum { TIMES_LONGER = 4, SLACK_MS = 30000 };
 enum { QUEUE_MAX = 2 * ISOLATE_TRIALS_MAX + 1 }; /* a trial that fails adds one set */
 
 /* ---- the walk: halves of what fails, until single hosts are left ---- */
 
-enum answer { ANSWER_WORKS, ANSWER_FELL, ANSWER_CANNOT, ANSWER_AWAITED };
+enum answer { ANSWER_WORKS, ANSWER_FAILED, ANSWER_CANNOT, ANSWER_AWAITED };
 
 struct walk {
     const struct isolate_case *of;
@@ -21,7 +21,7 @@ struct walk {
     struct isolate_set together;/* fails, and each half of it works */
     bool apart;                 /* so does the slice */
     bool any_works;             /* of all trials, as the next two */
-    uint32_t fell_n, voids_n;
+    uint32_t failed_n, voids_n;
     struct isolate_set queue[QUEUE_MAX]; /* sets that fail */
     uint32_t head, tail;
 };
@@ -99,14 +99,14 @@ static enum answer ask (struct walk *walk, const struct isolate_set *what, const
 {
     struct isolate_set run;
     if (what->n == walk->of->hosts)
-        return ANSWER_FELL; /* that is where all this began */
+        return ANSWER_FAILED; /* that is where all this began */
     if (!fill_up (walk, what, within, &run))
         return ANSWER_CANNOT;
     const struct isolate_trial *trial = trial_of (walk, &run);
     if (trial && trial->answer == ISOLATE_WORKS)
         note_works (walk, &run);
     if (trial)
-        return trial->answer == ISOLATE_WORKS ? ANSWER_WORKS : ANSWER_FELL;
+        return trial->answer == ISOLATE_WORKS ? ANSWER_WORKS : ANSWER_FAILED;
     if (walk->of->trials_n >= isolate_trials_max (walk->of->hosts) || walk->voids_n >= VOIDS_MAX)
         return ANSWER_CANNOT;
     *walk->out = (struct isolate_step) { ISOLATE_RUN, run };
@@ -139,7 +139,7 @@ static bool narrow (struct walk *walk, struct isolate_set *set, const struct iso
             return false;
         if (answer == ANSWER_CANNOT)
             break;
-        *set = answer == ANSWER_FELL ? a : b;
+        *set = answer == ANSWER_FAILED ? a : b;
     }
     return true;
 }
@@ -164,7 +164,7 @@ static bool pair_anew (struct walk *walk, uint32_t host, const struct isolate_se
     if (!company || worked_in_company (walk, host))
         return true;
     enum answer answer = ask (walk, &alone, pair);
-    if (answer == ANSWER_FELL)
+    if (answer == ANSWER_FAILED)
         walk->suspect[host] = true;
     return answer != ANSWER_AWAITED;
 }
@@ -188,10 +188,10 @@ static bool cross (struct walk *walk, const struct isolate_set *set, struct isol
     if (!narrow (walk, &b, &a, set) || !narrow (walk, &a, &b, set))
         return false;
     struct isolate_set pair = join (&a, &b, walk->arena);
-    enum answer answer = set->n == pair.n ? ANSWER_FELL : ask (walk, &pair, set);
+    enum answer answer = set->n == pair.n ? ANSWER_FAILED : ask (walk, &pair, set);
     if (answer == ANSWER_AWAITED)
         return false;
-    if (answer == ANSWER_FELL && a.n == 1 && b.n == 1)
+    if (answer == ANSWER_FAILED && a.n == 1 && b.n == 1)
         return name_pair (walk, &pair);
     if (set->n == walk->of->hosts)
         walk->apart = true;
@@ -200,11 +200,11 @@ static bool cross (struct walk *walk, const struct isolate_set *set, struct isol
     return true;
 }
 
-static void settle_half (struct walk *walk, enum answer answer, const struct isolate_set *half, bool other_fell)
+static void settle_half (struct walk *walk, enum answer answer, const struct isolate_set *half, bool other_failed)
 {
-    if (answer == ANSWER_FELL && walk->tail < QUEUE_MAX)
+    if (answer == ANSWER_FAILED && walk->tail < QUEUE_MAX)
         walk->queue[walk->tail++] = *half;
-    else if (answer == ANSWER_CANNOT && !other_fell)
+    else if (answer == ANSWER_CANNOT && !other_failed)
         mark (walk->suspect, half); /* no smaller group tells more */
 }
 
@@ -221,8 +221,8 @@ static bool split (struct walk *walk, const struct isolate_set *set)
         return false;
     if (first == ANSWER_WORKS && second == ANSWER_WORKS)
         return cross (walk, set, a, b);
-    settle_half (walk, first, &a, second == ANSWER_FELL);
-    settle_half (walk, second, &b, first == ANSWER_FELL);
+    settle_half (walk, first, &a, second == ANSWER_FAILED);
+    settle_half (walk, second, &b, first == ANSWER_FAILED);
     return true;
 }
 
@@ -241,7 +241,7 @@ static void conclude (const struct walk *walk, struct isolate_step *out)
 {
     struct isolate_set none = { NULL, 0 }, hosts = marked (walk, walk->suspect, walk->suspect);
     if (!walk->any_works)
-        *out = (struct isolate_step) { walk->fell_n ? ISOLATE_EVERYWHERE : ISOLATE_UNTOLD, none };
+        *out = (struct isolate_step) { walk->failed_n ? ISOLATE_EVERYWHERE : ISOLATE_UNTOLD, none };
     else if (hosts.n)
         *out = (struct isolate_step) { ISOLATE_HOSTS, marked (walk, walk->suspect, walk->linked) };
     else if ((hosts = marked (walk, walk->linked, walk->linked)).n)
@@ -252,7 +252,7 @@ static void conclude (const struct walk *walk, struct isolate_step *out)
 
 static bool all_over (const struct walk *walk)
 {
-    return walk->head == walk->tail || (!walk->any_works && walk->fell_n >= FELL_EVERYWHERE);
+    return walk->head == walk->tail || (!walk->any_works && walk->failed_n >= FAILED_EVERYWHERE);
 }
 
 void isolate_next (const struct isolate_case *of, struct arena *arena, struct isolate_step *out)
@@ -264,7 +264,7 @@ void isolate_next (const struct isolate_case *of, struct arena *arena, struct is
     for (uint32_t i = 0; i < of->hosts; i++)
         all.items[i] = i;
     for (uint32_t i = 0; i < of->trials_n; i++) {
-        walk.fell_n += of->trials[i].answer == ISOLATE_FELL;
+        walk.failed_n += of->trials[i].answer == ISOLATE_FAILED;
         walk.any_works = walk.any_works || of->trials[i].answer == ISOLATE_WORKS;
         walk.voids_n += of->trials[i].answer == ISOLATE_VOID;
     }

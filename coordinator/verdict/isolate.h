@@ -22,7 +22,7 @@ struct isolate_host {
 };
 /* False also when one host passed, or waited at a gate: then those that did not are named already. `met`: a gate was opened,
  * so that whoever fell may have done so for what another did. */
-bool isolate_unconfessed (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met);
+bool isolate_without_cause (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met);
 /* The cause of a pass, and nothing but that peers failed or did not come. */
 bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict);
 
@@ -37,7 +37,7 @@ bool isolate_mesh (const struct mesh *whole, uint32_t devices_per_host, uint32_t
 
 struct isolate_set { uint32_t *items; uint32_t n; };   /* hosts by rank, ascending */
 /* VOID: it was not about the hosts (could not run there, fell for a transient reason): counted, and no evidence. */
-enum isolate_answer { ISOLATE_WORKS = 0, ISOLATE_FELL, ISOLATE_VOID };
+enum isolate_answer { ISOLATE_WORKS = 0, ISOLATE_FAILED, ISOLATE_VOID };
 struct isolate_trial { struct isolate_set hosts; enum isolate_answer answer; uint64_t duration_ms; };
 struct isolate_case {
     uint32_t hosts, unit;

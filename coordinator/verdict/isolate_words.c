@@ -47,7 +47,7 @@ static bool was_silent (const struct isolate_host *host)
 }
 
 /* Went down in words of its own that nobody recognises, and complains of nobody. */
-static bool fell_for_no_reason (const struct isolate_host *host)
+static bool failed_for_no_reason (const struct isolate_host *host)
 {
     return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE && host->verdict->layer == LAYER_UNKNOWN &&
            !host->verdict->signature.len;
@@ -59,16 +59,16 @@ static bool came_to_its_end (const struct isolate_host *host)
     return host->ending == ENDING_EXITED && host->code == 0;
 }
 
-bool isolate_unconfessed (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
+bool isolate_without_cause (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
 {
-    uint32_t fell_n = 0, silent_n = 0;
+    uint32_t failed_n = 0, silent_n = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (!hosts[i].verdict || came_to_its_end (&hosts[i]) || hosts[i].at_gate || speaks_of_itself (plan, &hosts[i]))
             return false;
-        fell_n += fell_for_no_reason (&hosts[i]);
+        failed_n += failed_for_no_reason (&hosts[i]);
         silent_n += was_silent (&hosts[i]);
     }
-    bool the_one = fell_n == 1 && (silent_n == 0 || !met); /* it went down, and all others noticed or had nothing to do with it */
+    bool the_one = failed_n == 1 && (silent_n == 0 || !met); /* it went down, and all others noticed or had nothing to do with it */
     return n > 1 && !the_one;
 }
 

@@ -23,7 +23,7 @@ static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer l
 
 /* ---- the steps, in order; each lets the result through (true) or gives the verdict (false) ---- */
 
-static bool was_heard (const struct judge_case *of, struct arena *arena, struct verdict *out)
+static bool was_received (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     (void) arena;
     if (of->result->ending != ENDING_LOST)
@@ -388,7 +388,7 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_heard, same_storage, untouched, could_start, was_let_run, ended_well, said_no_failure, kept_to_protocol, gave_evidence,
+    was_received, same_storage, untouched, could_start, was_let_run, ended_well, said_no_failure, kept_to_protocol, gave_evidence,
     ran_where_asked, only_compiled, probe_showed, values_right, protected_enough, not_known_bad, bundle_serves, sealed, restored,
 };
 

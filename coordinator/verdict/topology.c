@@ -20,7 +20,7 @@ struct asked {
 /* Empty: the host does not say it. */
 static struct text said (const struct topology_host *host, const char *fact)
 {
-    static const char *const unsaid[] = { "absent", "unreadable", FACT_NOT_HEARD, "not asked", "none" };
+    static const char *const unsaid[] = { "absent", "unreadable", FACT_NOT_REPORTED, "not asked", "none" };
     for (uint32_t i = 0; i < host->facts_n; i++) {
         if (!text_is (host->facts[i].name, fact))
             continue;
@@ -168,7 +168,7 @@ static uint32_t names_in (struct text list)
 static struct text usual_of (const struct text *values, uint32_t n)
 {
     struct text usual = { 0 };
-    uint32_t lead = 0, speakers = 0, same = 0;
+    uint32_t lead = 0, protocol_writers = 0, same = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (!values[i].len)
             continue;
@@ -177,10 +177,10 @@ static struct text usual_of (const struct text *values, uint32_t n)
         lead = text_equal (values[i], usual) ? lead + 1 : lead - 1;
     }
     for (uint32_t i = 0; i < n; i++) {
-        speakers += values[i].len > 0;
+        protocol_writers += values[i].len > 0;
         same += values[i].len > 0 && text_equal (values[i], usual);
     }
-    return same * 2 > speakers ? usual : (struct text) { 0 };
+    return same * 2 > protocol_writers ? usual : (struct text) { 0 };
 }
 
 static bool worker_list_wrong (const struct asked *asked)

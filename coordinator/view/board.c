@@ -16,10 +16,10 @@ struct board *board_create (void)
 static void forget_metrics (struct board *board)
 {
     for (uint32_t i = 0; i < board->metrics.n; i++) {
-        kept_forget (&board->metrics.items[i].name);
-        kept_forget (&board->metrics.items[i].axes);
-        kept_forget (&board->metrics.items[i].why);
-        kept_forget (&board->metrics.items[i].culprits);
+        result_store_forget (&board->metrics.items[i].name);
+        result_store_forget (&board->metrics.items[i].axes);
+        result_store_forget (&board->metrics.items[i].why);
+        result_store_forget (&board->metrics.items[i].culprits);
     }
     mem_free (board->metrics.items);
 }
@@ -29,10 +29,10 @@ void board_destroy (struct board *board)
     if (board == NULL)
         return;
     for (uint32_t i = 0; board->opened && i < board->plan.hosts.n; i++) {
-        kept_forget (&board->hosts[i].why);
-        kept_forget (&board->hosts[i].phase);
-        kept_forget (&board->hosts[i].step);
-        kept_forget (&board->hosts[i].gate);
+        result_store_forget (&board->hosts[i].why);
+        result_store_forget (&board->hosts[i].phase);
+        result_store_forget (&board->hosts[i].step);
+        result_store_forget (&board->hosts[i].gate);
     }
     for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++) {
         for (uint32_t pass = 0; pass < BOARD_PASSES; pass++)
@@ -40,12 +40,12 @@ void board_destroy (struct board *board)
         arena_release (&board->rungs[i].part.arena);
     }
     forget_metrics (board);
-    kept_forget (&board->generation.bundle);
-    kept_forget (&board->sentence);
-    kept_forget (&board->awaited);
-    kept_forget (&board->retry.why);
-    kept_forget (&board->isolation.suspects);
-    kept_forget (&board->isolation.why);
+    result_store_forget (&board->generation.bundle);
+    result_store_forget (&board->sentence);
+    result_store_forget (&board->awaited);
+    result_store_forget (&board->retry.why);
+    result_store_forget (&board->isolation.suspects);
+    result_store_forget (&board->isolation.why);
     arena_release (&board->arena);
     mem_free (board);
 }
@@ -69,7 +69,7 @@ static void apply_epoch (struct board *board, const struct fact *fact)
     board->epoch = fact->of.epoch_began.epoch;
     board->epoch_ms = fact->at_ms;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
-        board->hosts[i].heard_ms = fact->at_ms;
+        board->hosts[i].received_ms = fact->at_ms;
         board->hosts[i].suspected = false;
     }
 }
@@ -92,10 +92,10 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->life = BOARD_JOINED;
     host->epoch = board->epoch;
     host->joins++;
-    host->heard_ms = fact->at_ms;
+    host->received_ms = fact->at_ms;
     host->suspected = false;
-    kept_forget (&host->why);
-    kept_forget (&host->step);
+    result_store_forget (&host->why);
+    result_store_forget (&host->step);
 }
 
 static void apply_lost (struct board *board, const struct fact_host_lost *lost)
@@ -118,17 +118,17 @@ static void hold (struct board_host *host, const struct holding *held, uint64_t 
     kept_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text) { 0 }, WORD_MAX_BYTES);
 }
 
-static void apply_heard (struct board *board, const struct fact *fact)
+static void apply_received (struct board *board, const struct fact *fact)
 {
-    const struct fact_host_heard *heard = &fact->of.host_heard;
-    struct board_host *host = board_host_of (board, heard->host);
+    const struct fact_host_reported *received = &fact->of.host_reported;
+    struct board_host *host = board_host_of (board, received->host);
     if (host == NULL)
         return;
-    host->heard_ms = fact->at_ms;
+    host->received_ms = fact->at_ms;
     host->suspected = false;
-    for (uint32_t i = 0; i < heard->holdings.n; i++)
-        if (board->running && attempt_key_equal (&heard->holdings.items[i].key, &board->key)) {
-            hold (host, &heard->holdings.items[i], fact->at_ms);
+    for (uint32_t i = 0; i < received->holdings.n; i++)
+        if (board->running && attempt_key_equal (&received->holdings.items[i].key, &board->key)) {
+            hold (host, &received->holdings.items[i], fact->at_ms);
             return;
         }
     board_forget_holding (host);
@@ -148,7 +148,7 @@ static void apply_suspected (struct board *board, const struct fact *fact)
     if (host == NULL || host->life != BOARD_JOINED)
         return;
     host->suspected = true;
-    host->heard_ms = fact->at_ms > silent_ms ? fact->at_ms - silent_ms : 0;
+    host->received_ms = fact->at_ms > silent_ms ? fact->at_ms - silent_ms : 0;
 }
 
 /* ---- metrics, the cache, the end ---- */
@@ -265,7 +265,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_CANCEL_ASKED: board->cancel_level = fact->of.cancel_asked.level; break;
     case FACT_CONFLICT_SEEN: board->conflicts_n++; break;
     case FACT_RUN_ENDED: apply_run_ended (board, &fact->of.run_ended); break;
-    case FACT_HOST_HEARD: apply_heard (board, fact); break;
+    case FACT_HOST_REPORTED: apply_received (board, fact); break;
     case FACT_HOST_SUSPECTED: apply_suspected (board, fact); break;
     case FACT_HOST_STEPPED: apply_stepped (board, fact); break;
     case FACT_CACHE_AWAITED: apply_awaited (board, fact); break;

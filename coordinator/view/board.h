@@ -5,8 +5,8 @@
  * ignored, for facts also come from a disk and a socket. Texts are kept as they were said: whoever shows them escapes
  * them. Memory: the plan, at most a few KiB a host, and the folded verdicts of the last attempt of each pass.
  * Knows no clock: board_now_ms is told the wall clock. Owns everything it points at. Not thread-safe. No errors. */
-#ifndef SLICEUP_VIEW_BOARD_H
-#define SLICEUP_VIEW_BOARD_H
+#ifndef SLICEUP_COORDINATOR_VIEW_BOARD_H
+#define SLICEUP_COORDINATOR_VIEW_BOARD_H
 
 #include "common/model/fact.h"
 
@@ -28,7 +28,7 @@ struct board_host {
     /* soft */
     bool suspected;
     struct text step;           /* not joined: where its launch is */
-    uint64_t heard_ms;          /* run clock */
+    uint64_t received_ms;          /* run clock */
     enum attempt_state state;   /* of the running pass's attempt */
     struct text phase;
     uint64_t phase_since_ms;    /* run clock */
@@ -51,7 +51,7 @@ struct board_pass {
     enum outcome outcome;       /* NONE: not ended */
     uint64_t began_ms, duration_ms;
     uint32_t hosts_n, ended_n;
-    uint32_t fell_n;            /* ended with anything but exit status 0; what that means is not judged yet */
+    uint32_t failed_n;            /* ended with anything but exit status 0; what that means is not judged yet */
     uint32_t counts[OUTCOME_N]; /* once it has ended */
     LIST_OF (struct board_group) groups; /* what did not pass, at most BOARD_GROUPS_MAX */
     uint32_t ungrouped_n;       /* verdicts that found no place in `groups` */

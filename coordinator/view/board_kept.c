@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void kept_forget (struct text *kept)
+void result_store_forget (struct text *kept)
 {
     mem_free ((void *) kept->ptr);
     *kept = (struct text) { 0 };
@@ -28,7 +28,7 @@ void kept_set (struct text *kept, struct text from, uint32_t max_bytes)
     char *copy = cut.len ? mem_alloc (cut.len) : NULL;
     if (cut.len)
         memcpy (copy, cut.ptr, cut.len);
-    kept_forget (kept);
+    result_store_forget (kept);
     *kept = (struct text) { copy, cut.len };
 }
 
@@ -40,6 +40,6 @@ struct board_host *board_host_of (struct board *board, uint32_t host)
 void board_forget_holding (struct board_host *host)
 {
     host->state = ATTEMPT_NONE;
-    kept_forget (&host->phase);
-    kept_forget (&host->gate);
+    result_store_forget (&host->phase);
+    result_store_forget (&host->gate);
 }

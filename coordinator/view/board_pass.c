@@ -74,7 +74,7 @@ void board_gate_opened (struct board *board, const struct fact_gate_opened *open
         if (host->state != ATTEMPT_AT_GATE || !text_equal (host->gate, opened->gate))
             continue;
         host->state = ATTEMPT_RUNNING; /* its next heartbeat says the same */
-        kept_forget (&host->gate);
+        result_store_forget (&host->gate);
     }
 }
 
@@ -88,7 +88,7 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
     host->ended = true;
     board_forget_holding (host);
     pass->ended_n++;
-    pass->fell_n += ended->result.ending != ENDING_EXITED || ended->result.code != 0;
+    pass->failed_n += ended->result.ending != ENDING_EXITED || ended->result.code != 0;
 }
 
 static bool belongs (const struct board_group *group, const struct verdict *verdict)

@@ -1,12 +1,12 @@
 /* board_private.h - shared by the files that fold facts into a board, and by nobody else. */
-#ifndef SLICEUP_VIEW_BOARD_PRIVATE_H
-#define SLICEUP_VIEW_BOARD_PRIVATE_H
+#ifndef SLICEUP_COORDINATOR_VIEW_BOARD_PRIVATE_H
+#define SLICEUP_COORDINATOR_VIEW_BOARD_PRIVATE_H
 
 #include "coordinator/view/board.h"
 
 /* Kept texts are owned, bounded copies. */
 void kept_set (struct text *kept, struct text from, uint32_t max_bytes);
-void kept_forget (struct text *kept);
+void result_store_forget (struct text *kept);
 uint32_t kept_bytes (struct text text, uint32_t max_bytes); /* how much of it would be kept */
 
 struct board_host *board_host_of (struct board *board, uint32_t host); /* NULL outside the plan */
@@ -18,7 +18,7 @@ void board_pass_skipped (struct board *board, const struct fact_pass_skipped *sk
 void board_gate_opened (struct board *board, const struct fact_gate_opened *opened);
 void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended);
 void board_pass_ended (struct board *board, const struct fact_pass_ended *ended);
-/* board_again.c */
+/* board_retry.c */
 void board_retry_planned (struct board *board, const struct fact *fact);
 void board_suspects_named (struct board *board, const struct fact_suspects_named *named);
 struct board_group *board_group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity); /* NULL: full */

@@ -2,8 +2,8 @@
  *
  * What was measured is left to `sliceup drift`. What hosts said stands in the sentences as they said it: whoever prints them
  * escapes them. Pure; everything lives in the arena. */
-#ifndef SLICEUP_VIEW_DRIFT_BRIEF_H
-#define SLICEUP_VIEW_DRIFT_BRIEF_H
+#ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_BRIEF_H
+#define SLICEUP_COORDINATOR_VIEW_DRIFT_BRIEF_H
 
 #include "common/model/plan.h"
 #include "common/model/receipt.h"

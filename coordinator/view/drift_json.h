@@ -1,7 +1,7 @@
 /* drift_json.h - how hosts differ, for scripts; and the baseline file that later runs are held against.
  * Schemas "sliceup.drift/1" and "sliceup.drift-baseline/1": docs/spec/drift.md. Same input, same bytes. Pure. */
-#ifndef SLICEUP_VIEW_DRIFT_JSON_H
-#define SLICEUP_VIEW_DRIFT_JSON_H
+#ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_JSON_H
+#define SLICEUP_COORDINATOR_VIEW_DRIFT_JSON_H
 
 #include "common/base/err.h"
 #include "coordinator/view/drift_text.h"

@@ -5,8 +5,8 @@
  *   h5 took 41 s in phase compile of rung dense, median 12 s of 8 hosts
  *
  * What hosts said stands in it as they said it: whoever prints it escapes it. Pure. */
-#ifndef SLICEUP_VIEW_DRIFT_SENTENCE_H
-#define SLICEUP_VIEW_DRIFT_SENTENCE_H
+#ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_SENTENCE_H
+#define SLICEUP_COORDINATOR_VIEW_DRIFT_SENTENCE_H
 
 #include "coordinator/receipt/drift.h"
 

@@ -1,7 +1,7 @@
 /* drift_text.h - how hosts differ, for people: as text and as a Markdown table. Nothing a host said is unescaped. Pure.
  */
-#ifndef SLICEUP_VIEW_DRIFT_TEXT_H
-#define SLICEUP_VIEW_DRIFT_TEXT_H
+#ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_TEXT_H
+#define SLICEUP_COORDINATOR_VIEW_DRIFT_TEXT_H
 
 #include "coordinator/receipt/drift.h"
 #include "coordinator/view/line.h"

@@ -313,8 +313,8 @@ static void take_metrics (const struct asked *asked, struct explanation *out)
     out->metrics = arena_array (asked->arena, receipt->reductions.n, sizeof (*out->metrics));
     for (uint32_t i = 0; i < receipt->reductions.n; i++) {
         const struct reduction_receipt *metric = &receipt->reductions.items[i];
-        bool fell = metric->proof != PROOF_PROVED && text_equal (metric->rung, asked->rung);
-        if (text_equal (metric->run, asked->header->run) && (fell || metric->contradicted.n))
+        bool failed = metric->proof != PROOF_PROVED && text_equal (metric->rung, asked->rung);
+        if (text_equal (metric->run, asked->header->run) && (failed || metric->contradicted.n))
             out->metrics[out->metrics_n++] = metric;
     }
 }

@@ -4,8 +4,8 @@
  *
  * An answer that nobody gave is `unknown`, never `clear`: absence is no evidence. Pure; everything lives in the arena or is
  * borrowed from the receipt. docs/spec/explain.md. */
-#ifndef SLICEUP_VIEW_EXPLAIN_H
-#define SLICEUP_VIEW_EXPLAIN_H
+#ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
+#define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
 #include "coordinator/view/drift_brief.h"
 

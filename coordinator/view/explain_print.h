@@ -1,6 +1,6 @@
 /* explain_print.h - an explanation as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
-#ifndef SLICEUP_VIEW_EXPLAIN_PRINT_H
-#define SLICEUP_VIEW_EXPLAIN_PRINT_H
+#ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_PRINT_H
+#define SLICEUP_COORDINATOR_VIEW_EXPLAIN_PRINT_H
 
 #include "coordinator/view/explain.h"
 

@@ -3,8 +3,8 @@
  * Fits any terminal: no line is wider than style.columns, and there are at most style.rows - 1 of them (rows 0: any
  * number). Too many rungs fold into "12 rungs passed" above and "8 to go" below; a narrow terminal loses the bar, then
  * the pass, then the time. Pure: moving the cursor is the caller's affair. */
-#ifndef SLICEUP_VIEW_GRID_H
-#define SLICEUP_VIEW_GRID_H
+#ifndef SLICEUP_COORDINATOR_VIEW_GRID_H
+#define SLICEUP_COORDINATOR_VIEW_GRID_H
 
 #include "coordinator/view/board.h"
 #include "coordinator/view/line.h"

@@ -79,8 +79,8 @@ static void add_running (struct line *line, const struct board_pass *pass, uint3
     if (bar >= BAR_LEAST)
         add_bar (line, pass, bar < BAR_MOST ? bar : BAR_MOST);
     line_printf (line, "%u/%u", pass->ended_n, pass->hosts_n);
-    if (pass->fell_n)
-        line_printf (line, " (%u fell)", pass->fell_n);
+    if (pass->failed_n)
+        line_printf (line, " (%u fell)", pass->failed_n);
 }
 
 static void add_ended (struct line *line, const struct board_pass *pass, uint32_t room)

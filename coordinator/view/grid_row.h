@@ -1,6 +1,6 @@
 /* grid_row.h - private to the grid: the row of one rung. */
-#ifndef SLICEUP_VIEW_GRID_ROW_H
-#define SLICEUP_VIEW_GRID_ROW_H
+#ifndef SLICEUP_COORDINATOR_VIEW_GRID_ROW_H
+#define SLICEUP_COORDINATOR_VIEW_GRID_ROW_H
 
 #include "coordinator/view/board.h"
 #include "coordinator/view/line.h"

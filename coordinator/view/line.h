@@ -3,8 +3,8 @@
  * Everything put into a line is escaped (buf_escaped), our own words too, so nothing that a host said can move the
  * cursor, whoever forgets where a text came from. Colours are asked for by meaning and counted as no columns. Where
  * UTF-8 is not spoken, characters above ASCII are written as \u{...}. Pure; knows no terminal. */
-#ifndef SLICEUP_VIEW_LINE_H
-#define SLICEUP_VIEW_LINE_H
+#ifndef SLICEUP_COORDINATOR_VIEW_LINE_H
+#define SLICEUP_COORDINATOR_VIEW_LINE_H
 
 #include "common/base/buf.h"
 

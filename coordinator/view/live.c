@@ -29,9 +29,9 @@ struct live {
     struct text notable[NOTABLE_KEPT]; /* the newest last; owned */
     uint32_t notable_n;
     uint64_t now_ms;                /* boot clock, as last told; 0: it was not */
-    uint64_t heard_ms, lag_ms;      /* of the newest fact: when it was heard, and how old it was then */
+    uint64_t received_ms, lag_ms;      /* of the newest fact: when it was heard, and how old it was then */
     uint64_t frozen_ms;             /* run clock; UINT64_MAX: it runs */
-    uint64_t said_ms;               /* plain: when the last line was */
+    uint64_t sent_ms;               /* plain: when the last line was */
     bool remarked;                  /* plain: what is waited for was said since */
     bool drawn;
     uint64_t drawn_ms;              /* when it was redrawn last */
@@ -78,14 +78,14 @@ static uint64_t run_now_ms (const struct live *live)
 {
     if (live->frozen_ms != UINT64_MAX)
         return live->frozen_ms;
-    return live->board->clock_ms + (live->board->ended ? 0 : live->lag_ms + (live->now_ms - live->heard_ms));
+    return live->board->clock_ms + (live->board->ended ? 0 : live->lag_ms + (live->now_ms - live->received_ms));
 }
 
 /* Before it is told for the first time, nothing was quiet. */
 static void take_time (struct live *live, uint64_t boot_ms)
 {
     if (live->now_ms == 0)
-        live->said_ms = live->heard_ms = boot_ms;
+        live->sent_ms = live->received_ms = boot_ms;
     if (boot_ms > live->now_ms)
         live->now_ms = boot_ms;
 }
@@ -122,7 +122,7 @@ static void tell_lines (struct live *live)
         print (live, &live->lines);
     else
         keep_lines (live);
-    live->said_ms = live->now_ms;
+    live->sent_ms = live->now_ms;
     live->remarked = false;
 }
 
@@ -131,7 +131,7 @@ static void take_age (struct live *live, const struct fact *fact, uint64_t wall_
 {
     if (fact->at_ms < live->board->clock_ms)
         return;
-    live->heard_ms = live->now_ms;
+    live->received_ms = live->now_ms;
     live->lag_ms = wall_ms > fact->wall_ms ? wall_ms - fact->wall_ms : 0;
 }
 
@@ -230,7 +230,7 @@ static void redraw (struct live *live)
 
 static uint64_t quiet_until_ms (const struct live *live)
 {
-    return live->said_ms + (live->remarked ? QUIET_AGAIN_MS : QUIET_MS);
+    return live->sent_ms + (live->remarked ? QUIET_AGAIN_MS : QUIET_MS);
 }
 
 /* A file that nothing is added to looks like a run that hangs: say what is waited for, seldom. */
@@ -242,7 +242,7 @@ static void remark_waiting (struct live *live)
     buf_clear (&live->lines);
     plain_waiting (live->board, run_now_ms (live), &uncut, &live->lines);
     tell_lines (live);
-    live->said_ms = live->now_ms;
+    live->sent_ms = live->now_ms;
     live->remarked = true;
 }
 

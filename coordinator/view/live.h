@@ -5,8 +5,8 @@
  * process leaves a usable terminal. The size is asked anew for each redraw. Knows no clock: it is told the time, and
  * waits by the boot clock, which never jumps; the wall clock says only how old a fact was when it came. It does not own
  * the stream. One thread. A stream that can no longer be written is noticed by its owner; nothing here fails. */
-#ifndef SLICEUP_VIEW_LIVE_H
-#define SLICEUP_VIEW_LIVE_H
+#ifndef SLICEUP_COORDINATOR_VIEW_LIVE_H
+#define SLICEUP_COORDINATOR_VIEW_LIVE_H
 
 #include <stdio.h>
 

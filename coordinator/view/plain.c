@@ -217,7 +217,7 @@ static void tell_fallen (struct teller *teller, const struct fact *fact)
         return;
     if (teller->board->purpose == PURPOSE_ISOLATION) /* that a part fails is told once */
         return;
-    if (pass == NULL || pass->fell_n > FALLEN_TOLD || !attempt_key_equal (&ended->result.key, &teller->board->key))
+    if (pass == NULL || pass->failed_n > FALLEN_TOLD || !attempt_key_equal (&ended->result.key, &teller->board->key))
         return;
     plain_add_key (teller, &ended->result.key);
     buf_puts (&teller->words, " ended on ");

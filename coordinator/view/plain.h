@@ -6,8 +6,8 @@
  *   [  44.0 s] local2 lost: silent for 30 s
  *
  * What many hosts do alike is one line: joining, when the last has; falling, the first few of a pass. Pure. */
-#ifndef SLICEUP_VIEW_PLAIN_H
-#define SLICEUP_VIEW_PLAIN_H
+#ifndef SLICEUP_COORDINATOR_VIEW_PLAIN_H
+#define SLICEUP_COORDINATOR_VIEW_PLAIN_H
 
 #include "coordinator/view/board.h"
 #include "coordinator/view/line.h"

@@ -1,6 +1,6 @@
 /* plain_private.h - what the files that make plain lines share. */
-#ifndef SLICEUP_VIEW_PLAIN_PRIVATE_H
-#define SLICEUP_VIEW_PLAIN_PRIVATE_H
+#ifndef SLICEUP_COORDINATOR_VIEW_PLAIN_PRIVATE_H
+#define SLICEUP_COORDINATOR_VIEW_PLAIN_PRIVATE_H
 
 #include "coordinator/view/plain.h"
 
@@ -14,7 +14,7 @@ struct teller {
 void plain_say (struct teller *teller, uint64_t at_ms); /* the words, as a line */
 void plain_add_key (struct teller *teller, const struct attempt_key *key);
 
-/* plain_again.c */
+/* plain_retry.c */
 void plain_part_began (struct teller *teller, const struct fact *fact); /* the words before its hosts */
 void plain_part_ended (struct teller *teller, const struct fact *fact);
 void plain_metric (struct teller *teller, const struct fact *fact);

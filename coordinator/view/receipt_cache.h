@@ -1,8 +1,8 @@
 /* receipt_cache.h - what follows from a receipt about its compile cache: which generation counts, and what kept
  * programs from writing it, as the latest rung with a cache saw it on each host. Derived, never stored. Pure;
  * any thread. */
-#ifndef SLICEUP_VIEW_RECEIPT_CACHE_H
-#define SLICEUP_VIEW_RECEIPT_CACHE_H
+#ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_CACHE_H
+#define SLICEUP_COORDINATOR_VIEW_RECEIPT_CACHE_H
 
 #include "common/model/receipt.h"
 

@@ -47,8 +47,8 @@ static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung
         uint32_t n = 0;
         for (uint32_t i = 0; i < receipt->hosts.n; i++) {
             enum outcome outcome = frontier_rung (&receipt->hosts.items[i], rung);
-            bool fell = outcome > OUTCOME_NOT_REACHED && (outcome != OUTCOME_CASCADE || with_cascades);
-            if (passed ? outcome == OUTCOME_PASSED : fell)
+            bool failed = outcome > OUTCOME_NOT_REACHED && (outcome != OUTCOME_CASCADE || with_cascades);
+            if (passed ? outcome == OUTCOME_PASSED : failed)
                 names[n++] = receipt->hosts.items[i].host;
         }
         if (n > 0 || with_cascades) {

@@ -1,6 +1,6 @@
 /* receipt_json.h - a slice receipt as JSON, and back. Schema: docs/spec/receipt.schema.json. Same receipt, same bytes. */
-#ifndef SLICEUP_VIEW_RECEIPT_JSON_H
-#define SLICEUP_VIEW_RECEIPT_JSON_H
+#ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_JSON_H
+#define SLICEUP_COORDINATOR_VIEW_RECEIPT_JSON_H
 
 #include "common/base/err.h"
 #include "common/model/receipt.h"

@@ -1,6 +1,6 @@
 /* receipt_text.h - the receipt as one would paste it into a ticket: at most about 100 columns, nothing a host said unescaped. */
-#ifndef SLICEUP_VIEW_RECEIPT_TEXT_H
-#define SLICEUP_VIEW_RECEIPT_TEXT_H
+#ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
+#define SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
 
 #include "common/model/receipt.h"
 

@@ -1,6 +1,6 @@
 /* record_json.h - records <-> JSON, from their tables. A list of variables or numbers ({name, value}) is shown as an object. */
-#ifndef SLICEUP_VIEW_RECORD_JSON_H
-#define SLICEUP_VIEW_RECORD_JSON_H
+#ifndef SLICEUP_COORDINATOR_VIEW_RECORD_JSON_H
+#define SLICEUP_COORDINATOR_VIEW_RECORD_JSON_H
 
 #include <jansson.h>
 #include "common/base/err.h"

@@ -1,6 +1,6 @@
 /* reduction_text.h - one metric and what was proved of it, in one line. Pure. */
-#ifndef SLICEUP_VIEW_REDUCTION_TEXT_H
-#define SLICEUP_VIEW_REDUCTION_TEXT_H
+#ifndef SLICEUP_COORDINATOR_VIEW_REDUCTION_TEXT_H
+#define SLICEUP_COORDINATOR_VIEW_REDUCTION_TEXT_H
 
 #include "common/model/receipt.h"
 

@@ -1,6 +1,6 @@
 /* size.h - bytes for people: "0 B", "312 B", "3.2 MiB"; cut, never rounded up. Pure. */
-#ifndef SLICEUP_VIEW_SIZE_H
-#define SLICEUP_VIEW_SIZE_H
+#ifndef SLICEUP_COORDINATOR_VIEW_SIZE_H
+#define SLICEUP_COORDINATOR_VIEW_SIZE_H
 
 #include <stdint.h>
 

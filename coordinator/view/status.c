@@ -96,7 +96,7 @@ static json_t *host_value (const struct status *status, uint32_t rank)
     set (object, "rungs_passed", number (host->rungs_passed));
     set_phase (status, host, object);
     set (object, "silent_ms",
-         host->suspected ? number (status->now_ms > host->heard_ms ? status->now_ms - host->heard_ms : 0)
+         host->suspected ? number (status->now_ms > host->received_ms ? status->now_ms - host->received_ms : 0)
                          : json_null ());
     return object;
 }

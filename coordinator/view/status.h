@@ -18,8 +18,8 @@
  *   conflicts   how many contradicting results were seen
  * Members may be added; none changes its meaning within version 1. Texts are what hosts said: the JSON is pure
  * printable ASCII; the text form is escaped for terminals. Pure. */
-#ifndef SLICEUP_VIEW_STATUS_H
-#define SLICEUP_VIEW_STATUS_H
+#ifndef SLICEUP_COORDINATOR_VIEW_STATUS_H
+#define SLICEUP_COORDINATOR_VIEW_STATUS_H
 
 #include "coordinator/view/board.h"
 #include "coordinator/view/line.h"

@@ -8,8 +8,8 @@
  *   waiting 2 s before retry 1 of 1 of rung tiny: metadata on v6e[3]
  *
  * The bound in brackets is that of the whole wait: the attempt's time limit, or the time to join. Pure. */
-#ifndef SLICEUP_VIEW_WAITING_H
-#define SLICEUP_VIEW_WAITING_H
+#ifndef SLICEUP_COORDINATOR_VIEW_WAITING_H
+#define SLICEUP_COORDINATOR_VIEW_WAITING_H
 
 #include "coordinator/view/board.h"
 

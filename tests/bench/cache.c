@@ -149,9 +149,9 @@ static int audit_main (char **argv)
     return 0;
 }
 
-static struct cache_order order_of (const char *root, uint64_t token)
+static struct cache_access order_of (const char *root, uint64_t token)
 {
-    return (struct cache_order) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (root), .token = token };
+    return (struct cache_access) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (root), .token = token };
 }
 
 static void fill_file (int folder, const char *name, uint64_t bytes, struct rng *rng)
@@ -171,13 +171,13 @@ static void fill_file (int folder, const char *name, uint64_t bytes, struct rng 
 
 static int fill_main (char **argv)
 {
-    struct cache_order order = order_of (argv[0], strtoull (argv[1], NULL, 10));
+    struct cache_access access = order_of (argv[0], strtoull (argv[1], NULL, 10));
     unsigned long entries = strtoul (argv[2], NULL, 10);
     uint64_t bytes = strtoull (argv[3], NULL, 10);
     struct rng rng = rng_seed (7);
     struct err err = { 0 };
     char dir[4096], name[96];
-    if (cache_prepare_writer (&order, dir, sizeof dir, &err)) {
+    if (cache_prepare_writer (&access, dir, sizeof dir, &err)) {
         fprintf (stderr, "bench_cache: %s\n", err.text);
         return 1;
     }
@@ -198,7 +198,7 @@ static int fill_main (char **argv)
 
 static int seal_main (int argc, char **argv)
 {
-    struct cache_order order = order_of (argv[0], strtoull (argv[1], NULL, 10));
+    struct cache_access access = order_of (argv[0], strtoull (argv[1], NULL, 10));
     struct arena arena = { 0 };
     struct seal seal = { 0 };
     struct err err = { 0 };
@@ -207,13 +207,13 @@ static int seal_main (int argc, char **argv)
     uint64_t began_ns = clock_boot_ns ();
     int rc = 0;
     if (argc == 4) {
-        order.base = strtoull (argv[2], NULL, 10);
-        order.base_sha256 = text_of (argv[3]);
-        rc = cache_prepare_writer (&order, dir, sizeof dir, &err);
+        access.base = strtoull (argv[2], NULL, 10);
+        access.base_sha256 = text_of (argv[3]);
+        rc = cache_prepare_writer (&access, dir, sizeof dir, &err);
         prepare_ms = ms_since (began_ns);
         began_ns = clock_boot_ns ();
     }
-    if (rc || cache_seal (&order, &seal, &arena, &err)) {
+    if (rc || cache_seal (&access, &seal, &arena, &err)) {
         fprintf (stderr, "bench_cache: %s\n", err.text);
         return 1;
     }

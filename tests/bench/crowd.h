@@ -2,8 +2,8 @@
  *
  * Start it before this process has threads (it forks). Every call waits for the helpers; trouble ends the program,
  * since a measurement that went wrong has no result. Knows nothing of what is measured. */
-#ifndef SLICEUP_BENCH_CROWD_H
-#define SLICEUP_BENCH_CROWD_H
+#ifndef SLICEUP_TESTS_BENCH_CROWD_H
+#define SLICEUP_TESTS_BENCH_CROWD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include "project.h"
 #include "usage.h"
 
-enum { BEAT_MS = 1000, SAY_AGAIN_MS = 500 };
+enum { BEAT_MS = 1000, RESEND_MS = 500 };
 
 /* What a plain command leaves behind: about 600 bytes with its envelope. */
 static const char result_tail[] =
@@ -119,7 +119,7 @@ void peer_beat (struct peer_world *world, struct peer *peer, uint64_t now_ms)
     if (!peer->welcomed || peer->stopped || now_ms < peer->beat_at_ms)
         return;
     say_heartbeat (world, peer);
-    if (peer->holds && !world->order.bare && now_ms >= peer->sent_ms + SAY_AGAIN_MS)
+    if (peer->holds && !world->order.bare && now_ms >= peer->sent_ms + RESEND_MS)
         say_result (world, peer, now_ms);
     peer->beat_at_ms = now_ms + BEAT_MS;
     peer_pump (world, peer, now_ms);

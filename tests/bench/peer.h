@@ -1,7 +1,7 @@
 /* peer.h - one simulated worker: says hello, beats, answers RUN with a result at once. Speaks either the real protocol
  * or, bare, frames of the same sizes whose only content is a kind and a rank. */
-#ifndef SLICEUP_BENCH_PEER_H
-#define SLICEUP_BENCH_PEER_H
+#ifndef SLICEUP_TESTS_BENCH_PEER_H
+#define SLICEUP_TESTS_BENCH_PEER_H
 
 #include "crowd.h"
 

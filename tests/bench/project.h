@@ -1,6 +1,6 @@
 /* project.h - both sides of the comparison, each measured once in a process of its own. */
-#ifndef SLICEUP_BENCH_PROJECT_H
-#define SLICEUP_BENCH_PROJECT_H
+#ifndef SLICEUP_TESTS_BENCH_PROJECT_H
+#define SLICEUP_TESTS_BENCH_PROJECT_H
 
 #include "crowd.h"
 

@@ -318,7 +318,7 @@ class Cache(Owned):
 
     @root_only
     def test_each_host_looks_for_itself(self):
-        """The survey of a worker, as the rung `cache` runs it; before each program: tests/unit/test_cache_errand.c."""
+        """The survey of a worker, as the rung `cache` runs it; before each program: tests/unit/test_cache_task.c."""
         self.root.mkdir(0o755)
         os.chown(self.root, BOB, BOB)
         for options, status in (((), 1), (("--trust", f"{ALICE},{BOB}"), 0)):

@@ -1,6 +1,6 @@
 /* conf_share.h - a share directory of valid configuration files for one test, of which the test replaces one. */
-#ifndef SLICEUP_TESTS_CONF_SHARE_H
-#define SLICEUP_TESTS_CONF_SHARE_H
+#ifndef SLICEUP_TESTS_LIB_CONF_SHARE_H
+#define SLICEUP_TESTS_LIB_CONF_SHARE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -20,7 +20,7 @@ static void grant (struct world *world, uint64_t now_ms)
     grantor->journal.token++;
     grantor->journal.host = (uint32_t) rng_below (&world->rng, HOSTS);
     grantor->journal.open = true;
-    grantor->heard = false;
+    grantor->received = false;
     grantor->run_ms = now_ms;
     lease_grant (&grantor->lease, grantor->journal.token, grantor->journal.host, now_ms);
     spoil (world, now_ms, false);
@@ -32,7 +32,7 @@ static void take_over (struct world *world, uint64_t now_ms)
     struct grantor *grantor = &world->grantor;
     bool open = grantor->journal.open && world->rule != RULE_NO_WAIT_AFTER_RESTART;
     grantor->down_until_us = NEVER;
-    grantor->heard = false;
+    grantor->received = false;
     grantor->run_ms = now_ms;
     lease_init (&grantor->lease, TERM_MS);
     lease_restart (&grantor->lease, open ? grantor->journal.token : 0, grantor->journal.host, now_ms);
@@ -51,7 +51,7 @@ void grantor_turn (struct world *world)
         return;
     if (lease_state (&grantor->lease, now_ms) == LEASE_FREE)
         grant (world, now_ms);
-    if (grantor->heard || now_ms < grantor->run_ms || lease_state (&grantor->lease, now_ms) != LEASE_HELD)
+    if (grantor->received || now_ms < grantor->run_ms || lease_state (&grantor->lease, now_ms) != LEASE_HELD)
         return;
     world_post (world, (struct letter) { .kind = LETTER_RUN, .from = GRANTOR, .to = grantor->journal.host,
                                          .token = grantor->journal.token, .term_ms = TERM_MS });
@@ -65,13 +65,13 @@ uint64_t grantor_next_us (const struct world *world)
     if (grantor->down_until_us != NEVER)
         return grantor->down_until_us;
     uint64_t at_ms = lease_free_at (&grantor->lease);
-    if (!grantor->heard && lease_state (&grantor->lease, world_own_ms (world, GRANTOR)) == LEASE_HELD)
+    if (!grantor->received && lease_state (&grantor->lease, world_own_ms (world, GRANTOR)) == LEASE_HELD)
         at_ms = earlier (at_ms, grantor->run_ms);
     uint64_t at_us = node_true_us (node, at_ms);
     return at_us > node->awake_us ? at_us : node->awake_us;
 }
 
-static void hear_ask (struct world *world, const struct letter *letter)
+static void receive_ask (struct world *world, const struct letter *letter)
 {
     struct grantor *grantor = &world->grantor;
     uint64_t now_ms = world_own_ms (world, GRANTOR);
@@ -80,13 +80,13 @@ static void hear_ask (struct world *world, const struct letter *letter)
                                 any ? grantor->lease.host : letter->from, now_ms);
     if (renewed)
         spoil (world, now_ms, false);
-    grantor->heard |= letter->token == grantor->journal.token;
+    grantor->received |= letter->token == grantor->journal.token;
     world_post (world, (struct letter) { .kind = LETTER_LEASE, .from = GRANTOR, .to = letter->from,
                                          .token = letter->token, .ask = letter->ask,
                                          .term_ms = renewed ? TERM_MS : 0 });
 }
 
-static void hear_result (struct world *world, const struct letter *letter)
+static void receive_result (struct world *world, const struct letter *letter)
 {
     struct grantor *grantor = &world->grantor;
     if (grantor->journal.open && letter->token == grantor->journal.token) {
@@ -98,13 +98,13 @@ static void hear_result (struct world *world, const struct letter *letter)
                                          .token = letter->token });
 }
 
-void grantor_hear (struct world *world, const struct letter *letter)
+void grantor_receive (struct world *world, const struct letter *letter)
 {
     if (world->grantor.down_until_us != NEVER)
         return;
     if (letter->kind == LETTER_ASK)
-        hear_ask (world, letter);
+        receive_ask (world, letter);
     else
-        hear_result (world, letter);
+        receive_result (world, letter);
     grantor_turn (world);
 }

@@ -3,8 +3,8 @@
 
 static bool believes (const struct world *world, uint32_t at)
 {
-    const struct holder *holder = &world->hosts[at].holder;
-    return holder->token && !holder->lost && world_own_ms (world, at) < holder->until_ms;
+    const struct lease_client *lease_client = &world->hosts[at].lease_client;
+    return lease_client->token && !lease_client->lost && world_own_ms (world, at) < lease_client->until_ms;
 }
 
 static void look_at_believers (struct world *world)
@@ -89,7 +89,7 @@ static void kill_program (struct world *world, uint32_t at)
 static void report_end (struct world *world, uint32_t at, bool sealed)
 {
     struct host *host = &world->hosts[at];
-    holder_drop (&host->holder);
+    lease_client_drop (&host->lease_client);
     host->stage = REPORTING;
     host->sealed = sealed;
     host->report_ms = world_own_ms (world, at);
@@ -98,7 +98,7 @@ static void report_end (struct world *world, uint32_t at, bool sealed)
 static void ask (struct world *world, uint32_t at)
 {
     struct host *host = &world->hosts[at];
-    uint64_t number = holder_ask (&host->holder, world_own_ms (world, at));
+    uint64_t number = lease_client_ask (&host->lease_client, world_own_ms (world, at));
     if (number)
         world_post (world, (struct letter) { .kind = LETTER_ASK, .from = at, .to = GRANTOR, .token = host->token,
                                              .ask = number });
@@ -108,9 +108,9 @@ static void start_or_not (struct world *world, uint32_t at)
 {
     struct host *host = &world->hosts[at];
     uint64_t now_ms = world_own_ms (world, at);
-    if (holder_must_stop (&host->holder, now_ms)) {
+    if (lease_client_must_stop (&host->lease_client, now_ms)) {
         report_end (world, at, false);
-    } else if (holder_may_write (&host->holder, now_ms)) {
+    } else if (lease_client_may_write (&host->lease_client, now_ms)) {
         host->stage = STARTING;
         if (world_chance (world, 5)) /* between the look at the lease and the start */
             world_pause (world, at, world_pause_us (world));
@@ -120,7 +120,7 @@ static void start_or_not (struct world *world, uint32_t at)
 static void watch_program (struct world *world, uint32_t at)
 {
     struct host *host = &world->hosts[at];
-    bool stop = holder_must_stop (&host->holder, world_own_ms (world, at));
+    bool stop = lease_client_must_stop (&host->lease_client, world_own_ms (world, at));
     if (world->now_us >= host->gone_us)
         report_end (world, at, host->stage == WRITING && !stop);
     else if (stop && host->stage == WRITING)
@@ -153,7 +153,7 @@ uint64_t host_next_us (const struct world *world, uint32_t at)
 {
     const struct host *host = &world->hosts[at];
     const struct node *node = &world->nodes[at];
-    uint64_t at_us = node_true_us (node, holder_deadline_ms (&host->holder));
+    uint64_t at_us = node_true_us (node, lease_client_deadline_ms (&host->lease_client));
     if (host->stage == IDLE)
         return NEVER;
     if (host->stage == STARTING)
@@ -168,35 +168,35 @@ uint64_t host_next_us (const struct world *world, uint32_t at)
 }
 
 /* What the real holder makes of an answer, and then what the rule under test makes of that. */
-static void hear_lease (struct world *world, uint32_t at, const struct letter *letter)
+static void receive_lease (struct world *world, uint32_t at, const struct letter *letter)
 {
-    struct holder *holder = &world->hosts[at].holder;
-    uint64_t now_ms = world_own_ms (world, at), had_ms = holder->until_ms;
-    uint64_t number = world->rule == RULE_ANY_QUESTION ? holder->last_ask : letter->ask;
-    uint32_t slot = number % HOLDER_ASKS_MAX;
-    if ((world->rule == RULE_FROM_RECEIPT || world->rule == RULE_NAIVE) && holder->asks[slot].ask == number)
-        holder->asks[slot].sent_ms = now_ms;
-    holder_hear (holder, letter->token, number, letter->term_ms, now_ms);
-    if (holder->until_ms == had_ms)
+    struct lease_client *lease_client = &world->hosts[at].lease_client;
+    uint64_t now_ms = world_own_ms (world, at), had_ms = lease_client->until_ms;
+    uint64_t number = world->rule == RULE_ANY_QUESTION ? lease_client->last_ask : letter->ask;
+    uint32_t slot = number % LEASE_CLIENT_ASKS_MAX;
+    if ((world->rule == RULE_FROM_RECEIPT || world->rule == RULE_NAIVE) && lease_client->asks[slot].ask == number)
+        lease_client->asks[slot].sent_ms = now_ms;
+    lease_client_receive (lease_client, letter->token, number, letter->term_ms, now_ms);
+    if (lease_client->until_ms == had_ms)
         return;
     if (world->rule == RULE_NO_MARGINS || world->rule == RULE_NAIVE)
-        holder->until_ms += TERM_MS - lease_holder_ms (TERM_MS);
+        lease_client->until_ms += TERM_MS - lease_holder_ms (TERM_MS);
     if (world->rule == RULE_NO_TIME_TO_KILL)
-        holder->until_ms += lease_kill_ms (TERM_MS);
-    world->hosts[at].stop_us = node_true_us (&world->nodes[at], holder_stop_at_ms (holder));
+        lease_client->until_ms += lease_kill_ms (TERM_MS);
+    world->hosts[at].stop_us = node_true_us (&world->nodes[at], lease_client_stop_at_ms (lease_client));
     look_at_believers (world);
 }
 
-void host_hear (struct world *world, uint32_t at, const struct letter *letter)
+void host_receive (struct world *world, uint32_t at, const struct letter *letter)
 {
     struct host *host = &world->hosts[at];
     if (letter->kind == LETTER_RUN && host->stage == IDLE && letter->token > host->seen) {
         host->token = host->seen = letter->token;
         host->stage = WAITING;
-        holder_want (&host->holder, letter->token, letter->term_ms);
+        lease_client_want (&host->lease_client, letter->token, letter->term_ms);
     }
     if (letter->kind == LETTER_LEASE)
-        hear_lease (world, at, letter);
+        receive_lease (world, at, letter);
     if (letter->kind == LETTER_ACK && host->stage == REPORTING && letter->token == host->token)
         host->stage = IDLE;
 }

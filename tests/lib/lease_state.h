@@ -1,13 +1,13 @@
 /* lease_state.h - what the world of leases is made of; private to tests/lib/lease_*.c. */
-#ifndef SLICEUP_TESTS_LEASE_STATE_H
-#define SLICEUP_TESTS_LEASE_STATE_H
+#ifndef SLICEUP_TESTS_LIB_LEASE_STATE_H
+#define SLICEUP_TESTS_LIB_LEASE_STATE_H
 
 #include <stdbool.h>
 #include "common/base/rng.h"
 #include "common/model/lease.h"
 #include "coordinator/core/lease.h"
 #include "lease_world.h"
-#include "worker/core/holder.h"
+#include "worker/core/lease_client.h"
 
 /* Times of the world are true microseconds; those of a node are milliseconds of its own clock. */
 #define MS 1000ull
@@ -39,7 +39,7 @@ struct node {
 
 enum stage { IDLE, WAITING, STARTING, WRITING, DYING, REPORTING };
 struct host {
-    struct holder holder;
+    struct lease_client lease_client;
     enum stage stage;
     uint64_t token, seen;               /* seen: the highest token it was ever sent */
     uint64_t gone_us;                   /* WRITING, DYING: the program is gone then */
@@ -56,7 +56,7 @@ struct grantor {
     struct { uint64_t token; uint32_t host; bool open; } journal;
     uint64_t down_until_us;             /* NEVER: it is up */
     uint64_t run_ms;
-    bool heard;
+    bool received;
 };
 
 struct world {
@@ -95,12 +95,12 @@ struct letter world_take (struct world *world);
 
 /* lease_host.c */
 void host_turn (struct world *world, uint32_t at);
-void host_hear (struct world *world, uint32_t at, const struct letter *letter);
+void host_receive (struct world *world, uint32_t at, const struct letter *letter);
 uint64_t host_next_us (const struct world *world, uint32_t at);
 
 /* lease_grantor.c */
 void grantor_turn (struct world *world);
-void grantor_hear (struct world *world, const struct letter *letter);
+void grantor_receive (struct world *world, const struct letter *letter);
 uint64_t grantor_next_us (const struct world *world);
 
 #endif

@@ -117,7 +117,7 @@ static void deliver (struct world *world)
     if (letter.life != world->hosts[letter.to == GRANTOR ? letter.from : letter.to].life)
         return;
     if (letter.to == GRANTOR) {
-        grantor_hear (world, &letter);
+        grantor_receive (world, &letter);
         return;
     }
     host_turn (world, letter.to); /* time before words, as in a member's step */
@@ -126,7 +126,7 @@ static void deliver (struct world *world)
         world_put (world, letter);
         return;
     }
-    host_hear (world, letter.to, &letter);
+    host_receive (world, letter.to, &letter);
     host_turn (world, letter.to);
 }
 

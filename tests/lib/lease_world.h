@@ -1,5 +1,5 @@
 /* lease_world.h - a grantor and eight hosts that all want to write, under faults, and nothing between them but
- * coordinator/core/lease.c and worker/core/holder.c.
+ * coordinator/core/lease.c and worker/core/lease_client.c.
  *
  * Every clock has its own rate and origin. Messages are lost, repeated, delayed and overtaken; hosts are cut off;
  * workers are paused while their programs write on; workers and grantors die; a kill takes its time, as often as not
@@ -11,8 +11,8 @@
  *   - programs start with rising tokens;
  *   - when faults stop, somebody starts to write within a minute.
  * Everything follows from the seed. Not thread-safe. */
-#ifndef SLICEUP_TESTS_LEASE_WORLD_H
-#define SLICEUP_TESTS_LEASE_WORLD_H
+#ifndef SLICEUP_TESTS_LIB_LEASE_WORLD_H
+#define SLICEUP_TESTS_LIB_LEASE_WORLD_H
 
 #include <stdint.h>
 

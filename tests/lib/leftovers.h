@@ -1,7 +1,7 @@
 /* leftovers.h - ends what a test started and what that left behind, also when the test failed: whoever includes it is
  * the subreaper (PR_SET_CHILD_SUBREAPER), so all of it becomes its child in the end. */
-#ifndef SLICEUP_TESTS_LEFTOVERS_H
-#define SLICEUP_TESTS_LEFTOVERS_H
+#ifndef SLICEUP_TESTS_LIB_LEFTOVERS_H
+#define SLICEUP_TESTS_LIB_LEFTOVERS_H
 
 #include <dirent.h>
 #include <poll.h>

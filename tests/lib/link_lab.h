@@ -1,6 +1,6 @@
 /* link_lab.h - hubs and spokes on the loopback for tests: keys, options, bounded waits. Include after cmocka.h. */
-#ifndef SLICEUP_TESTS_LINK_LAB_H
-#define SLICEUP_TESTS_LINK_LAB_H
+#ifndef SLICEUP_TESTS_LIB_LINK_LAB_H
+#define SLICEUP_TESTS_LIB_LINK_LAB_H
 
 #include <poll.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static inline void lab_pause (int fd)
 }
 
 /* Each waits until it is true, LAB_WAIT_MS at most. */
-static inline bool lab_hub_hears (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes)
+static inline bool lab_hub_receives (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes)
 {
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (hub_fd (hub, channel)))
         if (hub_receive (hub, channel, rank, bytes))
@@ -66,7 +66,7 @@ static inline bool lab_hub_hears (struct hub *hub, enum link_channel channel, ui
     return false;
 }
 
-static inline bool lab_spoke_hears (struct spoke *spoke, enum link_channel channel, struct text *bytes)
+static inline bool lab_spoke_receives (struct spoke *spoke, enum link_channel channel, struct text *bytes)
 {
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (spoke_fd (spoke, channel)))
         if (spoke_receive (spoke, channel, bytes))
@@ -86,7 +86,7 @@ static inline void lab_expect (struct hub *hub, enum link_channel channel, uint3
 {
     uint32_t from = UINT32_MAX;
     struct text bytes;
-    assert_true (lab_hub_hears (hub, channel, &from, &bytes));
+    assert_true (lab_hub_receives (hub, channel, &from, &bytes));
     assert_int_equal (from, rank);
     assert_true (text_is (bytes, what));
 }

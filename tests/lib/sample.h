@@ -1,6 +1,6 @@
 /* sample.h - small, valid values for tests: plans, results. */
-#ifndef SLICEUP_TESTS_SAMPLE_H
-#define SLICEUP_TESTS_SAMPLE_H
+#ifndef SLICEUP_TESTS_LIB_SAMPLE_H
+#define SLICEUP_TESTS_LIB_SAMPLE_H
 
 #include "common/model/fact.h"
 

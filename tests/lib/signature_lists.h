@@ -1,6 +1,6 @@
 /* signature_lists.h - the shipped signatures, all lists of them, as a plan gets them. */
-#ifndef SLICEUP_TESTS_SIGNATURE_LISTS_H
-#define SLICEUP_TESTS_SIGNATURE_LISTS_H
+#ifndef SLICEUP_TESTS_LIB_SIGNATURE_LISTS_H
+#define SLICEUP_TESTS_LIB_SIGNATURE_LISTS_H
 
 #include <setjmp.h>
 #include <stdarg.h>

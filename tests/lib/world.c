@@ -67,7 +67,7 @@ struct world {
     uint32_t pass_hosts[HOSTS_SIMULATED_MAX];
     uint32_t culprits[2], culprits_n;   /* silent: when all of them are in one group, it hangs */
     bool shy, noticed;                  /* not when alone; the others end by themselves with words that nobody knows */
-    uint64_t rival_until_ms, rival_beats_until_ms; /* another run has the lease, and shows that it lives */
+    uint64_t lease_owner_until_ms, lease_owner_beats_until_ms; /* another run has the lease, and shows that it lives */
     bool tampered;
     bool put_back;                      /* the journal is an older copy now */
     uint64_t told[HOSTS_SIMULATED_MAX]; /* the newest fact that each living worker was told of */
@@ -239,7 +239,7 @@ static void perform (struct world *world, const struct effect *effect, struct te
     case FX_TOKEN: {
         struct event *event = event_add (world, 5, EV_ASKED);
         event->number = effect->kind;
-        event->token = effect->rival.token;
+        event->token = effect->lease_owner.token;
         event->life = world->coord_life;
         break;
     }
@@ -643,13 +643,13 @@ static void deliver_to_host (struct world *world, const struct event *event)
 static void answer_token (struct world *world, uint64_t over)
 {
     struct input in = { .kind = IN_TOKEN };
-    if (world->now_ms < world->rival_until_ms && !over) {
-        uint64_t beats_ms = world->now_ms < world->rival_beats_until_ms ? world->now_ms : world->rival_beats_until_ms;
-        in.rival = (struct lease_rival) { TEXT_LIT ("00ff00ff00ff00ff00ff00ff00ff00ff"), 1, 1 + beats_ms / 5000 };
+    if (world->now_ms < world->lease_owner_until_ms && !over) {
+        uint64_t beats_ms = world->now_ms < world->lease_owner_beats_until_ms ? world->now_ms : world->lease_owner_beats_until_ms;
+        in.lease_owner = (struct lease_owner) { TEXT_LIT ("00ff00ff00ff00ff00ff00ff00ff00ff"), 1, 1 + beats_ms / 5000 };
     } else {
-        PROMISE (world, !over || world->now_ms >= world->rival_beats_until_ms + 30000 || world->now_ms >= world->rival_until_ms,
-                 "the lease of a run was taken over %" PRIu64 " ms after its last beat", world->now_ms - world->rival_beats_until_ms);
-        world->rival_until_ms = 0;
+        PROMISE (world, !over || world->now_ms >= world->lease_owner_beats_until_ms + 30000 || world->now_ms >= world->lease_owner_until_ms,
+                 "the lease of a run was taken over %" PRIu64 " ms after its last beat", world->now_ms - world->lease_owner_beats_until_ms);
+        world->lease_owner_until_ms = 0;
         in.token = ++world->next_token;
     }
     coord_input (world, &in);
@@ -798,9 +798,9 @@ void world_run (const struct world_options *options, struct world_report *report
     plant (world);
     outbox_init (&world->outbox);
     world->next_token = 1;
-    if (options->rival) {
-        world->rival_until_ms = chance (world, 50) ? rng_below (&world->rng, 90000) : UINT64_MAX;
-        world->rival_beats_until_ms = rng_below (&world->rng, 40000);
+    if (options->lease_owner) {
+        world->lease_owner_until_ms = chance (world, 50) ? rng_below (&world->rng, 90000) : UINT64_MAX;
+        world->lease_owner_beats_until_ms = rng_below (&world->rng, 40000);
     }
     resume_coord (world);
     plan_faults (world);

@@ -3,8 +3,8 @@
  * The network loses, repeats, delays and reorders messages; the coordinator's disk is late, and what was not durable when it
  * dies is gone; workers are killed with what they ran. Everything follows from the seed. After every step the promises are
  * checked; the first broken one aborts with the seed and the virtual time. */
-#ifndef SLICEUP_TESTS_WORLD_H
-#define SLICEUP_TESTS_WORLD_H
+#ifndef SLICEUP_TESTS_LIB_WORLD_H
+#define SLICEUP_TESTS_LIB_WORLD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct world_options {
     uint32_t retries;               /* limits.retries */
     uint32_t transients;            /* so many attempts at each pass of each rung fall, on one host, for a transient reason */
     bool silent;                    /* one host, or one pair, makes rung `all` hang; nobody says which */
-    bool rival;                     /* another run holds the cache's lease for a while, and may die with it */
+    bool lease_owner;                     /* another run holds the cache's lease for a while, and may die with it */
     bool tampered;                  /* the first look over the root after a warm pass finds a changed file */
     bool put_back;                  /* at one of its deaths the coordinator's journal is exchanged for an older copy */
     bool slow;                      /* programs run for longer than a worker bears a silent coordinator */

@@ -1,6 +1,6 @@
 /* world_record.h - what a simulated run recorded, and the promises that hold over all of it, whatever happened. */
-#ifndef SLICEUP_TESTS_WORLD_RECORD_H
-#define SLICEUP_TESTS_WORLD_RECORD_H
+#ifndef SLICEUP_TESTS_LIB_WORLD_RECORD_H
+#define SLICEUP_TESTS_LIB_WORLD_RECORD_H
 
 #include <inttypes.h>
 #include <stdio.h>

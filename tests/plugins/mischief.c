@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, VOICE = 3, FDS = 64 };
+enum { PAGE = 4096, REPORTER = 3, FDS = 64 };
 
 static char lie[128];
 static volatile int *volatile nowhere = NULL;
@@ -35,7 +35,7 @@ static void hang (void)
 
 static void say (const char *words)
 {
-    (void) !write (VOICE, words, strlen (words));
+    (void) !write (REPORTER, words, strlen (words));
 }
 
 static void abort_aloud (void)
@@ -138,25 +138,25 @@ static void flood (void)
     scream (1, "and on and on and on and on and on\n");
 }
 
-static void flood_voice (void)
+static void flood_reporter (void)
 {
-    scream (VOICE, "note and on\n");
+    scream (REPORTER, "note and on\n");
 }
 
 /* Each of them is one that the probe could say. */
 static void flood_calls (void)
 {
-    scream (VOICE, "call PJRT_Plugin_Initialize\n");
+    scream (REPORTER, "call PJRT_Plugin_Initialize\n");
 }
 
 static void endless_line (void)
 {
-    scream (VOICE, "note and on");
+    scream (REPORTER, "note and on");
 }
 
 static void close_all (void)
 {
-    for (int fd = VOICE; fd < FDS; fd++)
+    for (int fd = REPORTER; fd < FDS; fd++)
         close (fd);
 }
 
@@ -221,7 +221,7 @@ static void change_group (void)
 
 static const struct { const char *name; void (*act) (void); } others[] = {
     { "babble", babble }, { "babble_call", babble_call }, { "double", double_step }, { "done", say_done },
-    { "flood", flood }, { "flood_voice", flood_voice }, { "flood_calls", flood_calls },
+    { "flood", flood }, { "flood_voice", flood_reporter }, { "flood_calls", flood_calls },
     { "endless_line", endless_line }, { "close", close_all },
     { "tell_place", tell_place }, { "leave_child", leave_child }, { "leave_daemon", leave_daemon },
     { "daemon_and_hang", daemon_and_hang }, { "change_group", change_group },

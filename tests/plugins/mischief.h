@@ -1,7 +1,7 @@
 /* mischief.h - what the lying plugin does that no answer of it shows: hangs, crashes, leaves processes, writes where it
  * must not. The name of its file says which. */
-#ifndef SLICEUP_TESTS_MISCHIEF_H
-#define SLICEUP_TESTS_MISCHIEF_H
+#ifndef SLICEUP_TESTS_PLUGINS_MISCHIEF_H
+#define SLICEUP_TESTS_PLUGINS_MISCHIEF_H
 
 #include <stdbool.h>
 

@@ -86,7 +86,7 @@ static void a_killed_worker_ends_the_climb_in_bounded_time (void **state)
     every_seed (options, 100, ended_somehow);
 }
 
-static void one_fell (const struct world_options *options, const struct world_report *report)
+static void one_failed (const struct world_options *options, const struct world_report *report)
 {
     char culprit[32];
     snprintf (culprit, sizeof (culprit), "host%u failed", options->hosts - 1);
@@ -100,13 +100,13 @@ static void one_failing_host_is_the_cause_and_its_peers_are_not (void **state)
 {
     (void) state;
     struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .fall = true, .retries = 2, .bound_ms = 900000 };
-    every_seed (options, 60, one_fell);
+    every_seed (options, 60, one_failed);
 }
 
 static void another_run_s_lease_is_waited_for_and_taken_over_in_time (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .rival = true, .coordinator_kills = 1, .bound_ms = 1200000 };
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .lease_owner = true, .coordinator_kills = 1, .bound_ms = 1200000 };
     every_seed (options, 60, top_reached);
 }
 
@@ -130,7 +130,7 @@ static void recovered (const struct world_options *options, const struct world_r
         fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
 }
 
-static void what_passes_by_itself_is_run_again_and_told (void **state)
+static void what_is_transient_is_run_again_and_told (void **state)
 {
     (void) state;
     struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .retries = 2, .transients = 2,
@@ -155,7 +155,7 @@ static void retries_and_violations_have_rules_of_their_own (void **state)
 static void a_retry_takes_its_turn_behind_another_run_s_lease (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .rival = true, .retries = 1, .transients = 1,
+    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .lease_owner = true, .retries = 1, .transients = 1,
                                      .coordinator_kills = 2, .bound_ms = 1500000 };
     every_seed (options, 60, recovered);
 }
@@ -251,7 +251,7 @@ int main (void)
         cmocka_unit_test (one_failing_host_is_the_cause_and_its_peers_are_not),
         cmocka_unit_test (another_run_s_lease_is_waited_for_and_taken_over_in_time),
         cmocka_unit_test (a_changed_generation_is_dropped_warmed_anew_and_ends_with_4),
-        cmocka_unit_test (what_passes_by_itself_is_run_again_and_told),
+        cmocka_unit_test (what_is_transient_is_run_again_and_told),
         cmocka_unit_test (retries_and_violations_have_rules_of_their_own),
         cmocka_unit_test (a_retry_takes_its_turn_behind_another_run_s_lease),
         cmocka_unit_test (a_budget_that_is_spent_ends_the_climb),

@@ -1,7 +1,7 @@
 /* attempt_fixture.h - one worker's folder, one attempt in it, a coordinator that hands out files, and everything that became
  * of it. Include after cmocka.h. */
-#ifndef SLICEUP_TESTS_ATTEMPT_FIXTURE_H
-#define SLICEUP_TESTS_ATTEMPT_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_ATTEMPT_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_ATTEMPT_FIXTURE_H
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "worker/attempt/attempt.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
-enum { PATIENCE_MS = 30000 };
+enum { TIMEOUT_MS = 30000 };
 
 /* One worker's folder, one attempt in it, and everything that became of it. */
 struct bench {
@@ -31,7 +31,7 @@ struct bench {
     struct buf chunks;
     uint64_t unsent_bytes;
     uint32_t chunks_n, lasts;
-    bool deaf;                  /* the coordinator takes no chunks */
+    bool input_closed;                  /* the coordinator takes no chunks */
     bool stop_hard;
     const char *stop_on_phase;
     enum ending stop_ending;    /* cancelled, when none is given */
@@ -47,7 +47,7 @@ struct bench {
 static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
 {
     struct bench *bench = owner;
-    if (bench->deaf)
+    if (bench->input_closed)
         return false;
     buf_text (&bench->chunks, chunk->bytes);
     bench->unsent_bytes = chunk->unsent_bytes;
@@ -134,7 +134,7 @@ static inline int setup (void **state)
                                             .stop_ms = 300, .log_bytes = 1 << 20 };
     bench->run = (struct msg_run) { .key = { 2, PASS_ONCE, 1 }, .nonce = TEXT_LIT (NONCE), .world = 1,
                                     .address = TEXT_LIT ("127.0.0.1"), .secret = 77 };
-    bench->run.rung = (struct rung) { .id = TEXT_LIT ("tiny"), .scope = SCOPE_HOST, .timeout_ms = PATIENCE_MS };
+    bench->run.rung = (struct rung) { .id = TEXT_LIT ("tiny"), .scope = SCOPE_HOST, .timeout_ms = TIMEOUT_MS };
     bench->run.profile = (struct profile) { .name = TEXT_LIT ("p"), .backend = TEXT_LIT ("cpu"),
                                              .devices_per_host = 2 };
     buf_init (&bench->chunks, 64 << 20);

@@ -1,6 +1,6 @@
 /* cache_fixture.h - a cache root in a temporary folder, and generations in it. */
-#ifndef SLICEUP_TESTS_CACHE_FIXTURE_H
-#define SLICEUP_TESTS_CACHE_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ enum { LOTS = sizeof lots / sizeof *lots };
 static const char *const lot_folders[] = { "xla", "xla/autotune" };
 enum { LOT_FOLDERS = sizeof lot_folders / sizeof *lot_folders };
 
-struct yard {
+struct fixture {
     char base[64];                  /* the temporary folder */
     char root[96];                  /* the frontend's root in it */
     char private_dir[96];
@@ -44,19 +44,19 @@ struct yard {
     struct err err;
 };
 
-static inline int yard_setup (void **state)
+static inline int fixture_setup (void **state)
 {
-    struct yard *yard = mem_alloc (sizeof *yard);
-    snprintf (yard->base, sizeof yard->base, "/tmp/sliceup-cache-XXXXXX");
-    assert_non_null (mkdtemp (yard->base));
-    snprintf (yard->root, sizeof yard->root, "%s/cache/jax/f00d", yard->base);
-    snprintf (yard->private_dir, sizeof yard->private_dir, "%s/none", yard->base);
-    *state = yard;
+    struct fixture *fixture = mem_alloc (sizeof *fixture);
+    snprintf (fixture->base, sizeof fixture->base, "/tmp/sliceup-cache-XXXXXX");
+    assert_non_null (mkdtemp (fixture->base));
+    snprintf (fixture->root, sizeof fixture->root, "%s/cache/jax/f00d", fixture->base);
+    snprintf (fixture->private_dir, sizeof fixture->private_dir, "%s/none", fixture->base);
+    *state = fixture;
     return 0;
 }
 
 /* A sealed folder lets nobody but root remove what is in it. */
-static inline void yard_reopen (const char *path)
+static inline void fixture_reopen (const char *path)
 {
     static const char *const below[] = { "", "/xla", "/xla/autotune" };
     for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
@@ -68,21 +68,21 @@ static inline void yard_reopen (const char *path)
     }
 }
 
-static inline char *yard_generation (const struct yard *yard, uint64_t token, char out[160])
+static inline char *fixture_generation (const struct fixture *fixture, uint64_t token, char out[160])
 {
-    snprintf (out, 160, "%s/gen-%llu", yard->root, (unsigned long long) token);
+    snprintf (out, 160, "%s/gen-%llu", fixture->root, (unsigned long long) token);
     return out;
 }
 
-static inline int yard_teardown (void **state)
+static inline int fixture_teardown (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char path[160];
     for (uint64_t token = 1; token < 10; token++)
-        yard_reopen (yard_generation (yard, token, path));
-    assert_int_equal (folder_remove (yard->base, &yard->err), 0);
-    arena_release (&yard->arena);
-    mem_free (yard);
+        fixture_reopen (fixture_generation (fixture, token, path));
+    assert_int_equal (folder_remove (fixture->base, &fixture->err), 0);
+    arena_release (&fixture->arena);
+    mem_free (fixture);
     return 0;
 }
 
@@ -107,43 +107,43 @@ static inline void fill (const char *folder)
         write_file (folder, lots[i].path, lots[i].content, strlen (lots[i].content));
 }
 
-static inline struct cache_order writer_order (const struct yard *yard, uint64_t token)
+static inline struct cache_access writer_order (const struct fixture *fixture, uint64_t token)
 {
-    return (struct cache_order) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (yard->root), .token = token };
+    return (struct cache_access) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (fixture->root), .token = token };
 }
 
-static inline struct cache_order reader_order (const struct yard *yard, uint64_t token)
+static inline struct cache_access reader_order (const struct fixture *fixture, uint64_t token)
 {
-    return (struct cache_order) { .role = CACHE_ROLE_READER, .frontend_root = text_of (yard->root), .token = token,
-                                  .sha256 = yard->seal.sha256 };
+    return (struct cache_access) { .role = CACHE_ROLE_READER, .frontend_root = text_of (fixture->root), .token = token,
+                                  .sha256 = fixture->seal.sha256 };
 }
 
-static inline int prepare_writer (struct yard *yard, const struct cache_order *order)
+static inline int prepare_writer (struct fixture *fixture, const struct cache_access *access)
 {
-    return cache_prepare_writer (order, yard->dir, sizeof yard->dir, &yard->err);
+    return cache_prepare_writer (access, fixture->dir, sizeof fixture->dir, &fixture->err);
 }
 
-static inline int prepare_reader (struct yard *yard, uint64_t token)
+static inline int prepare_reader (struct fixture *fixture, uint64_t token)
 {
-    struct cache_order order = reader_order (yard, token);
-    return cache_prepare_reader (&order, AUDIT_FULL, 0, yard->private_dir, yard->dir, sizeof yard->dir, &yard->err);
+    struct cache_access access = reader_order (fixture, token);
+    return cache_prepare_reader (&access, AUDIT_FULL, 0, fixture->private_dir, fixture->dir, sizeof fixture->dir, &fixture->err);
 }
 
 /* Generation `token`, prepared, filled and sealed. */
-static inline void seal_lots (struct yard *yard, uint64_t token)
+static inline void seal_lots (struct fixture *fixture, uint64_t token)
 {
-    struct cache_order order = writer_order (yard, token);
-    if (prepare_writer (yard, &order))
-        fail_msg ("%s", yard->err.text);
-    fill (yard->dir);
-    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err))
-        fail_msg ("%s", yard->err.text);
+    struct cache_access access = writer_order (fixture, token);
+    if (prepare_writer (fixture, &access))
+        fail_msg ("%s", fixture->err.text);
+    fill (fixture->dir);
+    if (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err))
+        fail_msg ("%s", fixture->err.text);
 }
 
-static inline void says (const struct yard *yard, const char *wanted)
+static inline void says (const struct fixture *fixture, const char *wanted)
 {
-    if (!strstr (yard->err.text, wanted))
-        fail_msg ("\"%s\" does not say \"%s\"", yard->err.text, wanted);
+    if (!strstr (fixture->err.text, wanted))
+        fail_msg ("\"%s\" does not say \"%s\"", fixture->err.text, wanted);
 }
 
 static inline bool exists (const char *folder, const char *name)

@@ -1,6 +1,6 @@
 /* catalogue_fixture.h - a catalogue in a temporary folder, two runs and a bundle. */
-#ifndef SLICEUP_TESTS_CATALOGUE_FIXTURE_H
-#define SLICEUP_TESTS_CATALOGUE_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_CATALOGUE_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_CATALOGUE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,19 +52,19 @@ static inline void well (const struct scene *scene, int rc)
         fail_msg ("%s", scene->err.text);
 }
 
-static inline uint64_t acquire (struct scene *scene, struct text run, const struct lease_rival *over, struct lease_rival *rival)
+static inline uint64_t acquire (struct scene *scene, struct text run, const struct lease_owner *over, struct lease_owner *lease_owner)
 {
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, run, 0, over, &token, rival, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, run, 0, over, &token, lease_owner, &scene->arena, &scene->err));
     return token;
 }
 
 static inline uint64_t granted (struct scene *scene, struct text run)
 {
-    struct lease_rival rival;
-    uint64_t token = acquire (scene, run, NULL, &rival);
+    struct lease_owner lease_owner;
+    uint64_t token = acquire (scene, run, NULL, &lease_owner);
     assert_true (token > 0);
-    assert_int_equal (rival.token, 0);
+    assert_int_equal (lease_owner.token, 0);
     return token;
 }
 

@@ -1,7 +1,7 @@
 /* driver_fixture.h - a driver over loopback sockets and a real journal, whose disk can be made to stall or to fail. Its
  * workers are spokes of this program, so nothing is started, and a test says itself what they say. */
-#ifndef SLICEUP_TESTS_DRIVER_FIXTURE_H
-#define SLICEUP_TESTS_DRIVER_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_DRIVER_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_DRIVER_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #include "coordinator/monitor/snapshot.h"
 #include "sample.h"
 
-enum { STAGE_HOSTS = 6, STAGE_WAIT_MS = 20000, STAGE_STEP_MS = 10, STAGE_KINDS = 128, HEARD_MAX = 64 };
+enum { STAGE_HOSTS = 6, STAGE_WAIT_MS = 20000, STAGE_STEP_MS = 10, STAGE_KINDS = 128, RECEIVED_MAX = 64 };
 #define STAGE_VERSION "0.0.test"
 
 /* ---- the disk: the linker takes this before libc's ---- */
@@ -55,8 +55,8 @@ struct actor {
     struct link_keys keys;
     struct spoke *spoke;
     uint64_t seq, epoch, session, told;     /* `told`: the index in its last WELCOME */
-    enum msg_kind heard[HEARD_MAX];     /* what was said to it, in order */
-    uint32_t heard_n;
+    enum msg_kind received[RECEIVED_MAX];     /* what was said to it, in order */
+    uint32_t received_n;
 };
 struct stage {
     char home[64];
@@ -229,25 +229,25 @@ static inline void actor_take (struct actor *actor)
             actor->told = msg_index (&msg);
             actor->seq = 0;
         }
-        assert_true (actor->heard_n < HEARD_MAX);
-        actor->heard[actor->heard_n++] = msg.kind;
+        assert_true (actor->received_n < RECEIVED_MAX);
+        actor->received[actor->received_n++] = msg.kind;
     }
     arena_release (&arena);
 }
 
-static inline uint32_t stage_heard (struct stage *stage, uint32_t host, enum msg_kind kind)
+static inline uint32_t stage_received (struct stage *stage, uint32_t host, enum msg_kind kind)
 {
     struct actor *actor = &stage->actors[host];
     uint32_t n = 0;
     actor_take (actor);
-    for (uint32_t i = 0; i < actor->heard_n; i++)
-        n += actor->heard[i] == kind;
+    for (uint32_t i = 0; i < actor->received_n; i++)
+        n += actor->received[i] == kind;
     return n;
 }
 
-static inline void stage_hears (struct stage *stage, uint32_t host, enum msg_kind kind)
+static inline void stage_receives (struct stage *stage, uint32_t host, enum msg_kind kind)
 {
-    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage_heard (stage, host, kind);
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage_received (stage, host, kind);
          stage_run (stage, STAGE_STEP_MS))
         if (clock_boot_ms () > end)
             fail_msg ("host %u never heard %s", host, msg_name (kind));
@@ -312,7 +312,7 @@ static inline void stage_join (struct stage *stage, uint32_t but)
     for (uint32_t i = 0; i + but < stage->plan.hosts.n; i++) {
         stage_key (stage, i);
         stage_says (stage, i, stage_hello (stage, i));
-        stage_hears (stage, i, MSG_WELCOME);
+        stage_receives (stage, i, MSG_WELCOME);
     }
 }
 

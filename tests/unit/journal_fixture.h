@@ -1,7 +1,7 @@
 /* journal_fixture.h - a journal in a folder of its own, facts whose bytes follow from their index, and waits with
  * bounds. */
-#ifndef SLICEUP_TESTS_JOURNAL_FIXTURE_H
-#define SLICEUP_TESTS_JOURNAL_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_JOURNAL_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_JOURNAL_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

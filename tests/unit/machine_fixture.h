@@ -1,6 +1,6 @@
 /* machine_fixture.h - a machine made of files, whose facts a test gathers. */
-#ifndef SLICEUP_TESTS_MACHINE_FIXTURE_H
-#define SLICEUP_TESTS_MACHINE_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_MACHINE_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_MACHINE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* member_fixture.h - a member, a clock and a coordinator that numbers its messages. Include after cmocka.h. */
-#ifndef SLICEUP_TESTS_MEMBER_FIXTURE_H
-#define SLICEUP_TESTS_MEMBER_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_MEMBER_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_MEMBER_FIXTURE_H
 
 #include <string.h>
 #include "worker/core/member.h"
@@ -44,7 +44,7 @@ static inline struct msg said (struct bench *bench, enum msg_kind kind)
                           .session = bench->session, .seq = ++bench->seq };
 }
 
-static inline void hear (struct bench *bench, const struct msg *msg)
+static inline void receive (struct bench *bench, const struct msg *msg)
 {
     step (bench, &(struct member_input) { .kind = MEMBER_MSG, .msg = msg });
 }
@@ -69,12 +69,12 @@ static inline const struct msg *sent (const struct bench *bench, enum msg_kind k
     return NULL;
 }
 
-static inline void hear_welcome (struct bench *bench)
+static inline void receive_welcome (struct bench *bench)
 {
     struct msg msg = said (bench, MSG_WELCOME);
     msg.of.welcome.heartbeat_ms = 1000;
     msg.of.welcome.limits = (struct limits) { .orphan_ms = 20000, .exit_ms = 60000, .stop_ms = 1000 };
-    hear (bench, &msg);
+    receive (bench, &msg);
 }
 
 static inline struct attempt_key key_of (uint32_t attempt)
@@ -82,36 +82,36 @@ static inline struct attempt_key key_of (uint32_t attempt)
     return (struct attempt_key) { .rung = 3, .pass = PASS_ONCE, .attempt = attempt };
 }
 
-static inline void hear_run (struct bench *bench, uint32_t attempt)
+static inline void receive_run (struct bench *bench, uint32_t attempt)
 {
     struct msg msg = said (bench, MSG_RUN);
     msg.of.run.key = key_of (attempt);
     msg.of.run.nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
-    hear (bench, &msg);
+    receive (bench, &msg);
 }
 
-static inline void hear_ack (struct bench *bench, uint32_t attempt)
+static inline void receive_ack (struct bench *bench, uint32_t attempt)
 {
     struct msg msg = said (bench, MSG_RESULT_ACK);
     msg.of.ack_result.key = key_of (attempt);
-    hear (bench, &msg);
+    receive (bench, &msg);
 }
 
-static inline void hear_cancel (struct bench *bench, uint32_t attempt, bool hard)
+static inline void receive_cancel (struct bench *bench, uint32_t attempt, bool hard)
 {
     struct msg msg = said (bench, MSG_CANCEL);
     msg.of.cancel.key = key_of (attempt);
     msg.of.cancel.hard = hard;
-    hear (bench, &msg);
+    receive (bench, &msg);
 }
 
-static inline void hear_go (struct bench *bench, const char *gate)
+static inline void receive_go (struct bench *bench, const char *gate)
 {
     struct msg msg = said (bench, MSG_GO);
     msg.of.go.key = key_of (1);
     msg.of.go.gate = text_of (gate);
     msg.of.go.value = TEXT_LIT ("opened");
-    hear (bench, &msg);
+    receive (bench, &msg);
 }
 
 static inline void end (struct bench *bench, uint32_t attempt, enum ending ending)
@@ -129,12 +129,12 @@ static inline void reach_gate (struct bench *bench, const char *gate)
 static inline void join (struct bench *bench)
 {
     tick (bench, 0);
-    hear_welcome (bench);
+    receive_welcome (bench);
 }
 
 static inline void run (struct bench *bench, uint32_t attempt)
 {
-    hear_run (bench, attempt);
+    receive_run (bench, attempt);
     assert_non_null (effect_of (bench, MEMBER_START, 0));
 }
 

@@ -1,7 +1,7 @@
 /* retry_fixture.h - a coordinator's core with one slice-wide rung on four hosts, its durable facts, and deaths of it. Include
  * after cmocka.h. */
-#ifndef SLICEUP_TESTS_RETRY_FIXTURE_H
-#define SLICEUP_TESTS_RETRY_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
 
 #include <string.h>
 

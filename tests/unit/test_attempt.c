@@ -18,7 +18,7 @@
 #include "common/io/clock.h"
 #include "worker/attempt/attempt.h"
 #include "worker/sandbox/confine.h"
-#include "worker/attempt/errand.h"
+#include "worker/attempt/task.h"
 #include "worker/process/exec.h"
 #include "worker/facts/facts.h"
 #include "attempt_fixture.h"
@@ -113,10 +113,10 @@ static void a_log_has_a_cap_and_the_rest_is_counted (void **state)
     assert_int_equal (b->lasts, 1);
 }
 
-static void a_deaf_coordinator_costs_only_its_copy (void **state)
+static void a_input_closed_coordinator_costs_only_its_copy (void **state)
 {
     struct bench *b = *state;
-    b->deaf = true;
+    b->input_closed = true;
     use_command (b, "echo hello");
     run (b);
     assert_true (text_is (log_of (b), "hello\n"));
@@ -384,7 +384,7 @@ static void a_stop_while_fetching_is_immediate (void **state)
     hide_tree (b);
     b->silent = true;
     b->attempt = attempt_start (b->loop, &b->place, &b->run, clock_boot_ms ());
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     struct attempt_event event;
     for (; !b->asks && clock_boot_ms () < until_ms; attempt_turn (b->attempt, clock_boot_ms ()))
         poll (NULL, 0, 1);
@@ -432,7 +432,7 @@ static void a_builtin_is_this_executable_again (void **state)
     assert_true (text_is (r->facts.items[r->facts.n - 1].value, "subreaper")); /* no better one was chosen here */
 }
 
-/* ---- errands ---- */
+/* ---- tasks ---- */
 
 static void without_its_environment_a_canary_does_not_start (void **state)
 {
@@ -629,7 +629,7 @@ int main (int argc, char **argv)
     if (argc > 1 && strcmp (argv[1], "facts") == 0)
         return facts_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "errand") == 0)
-        return errand_main (argc - 1, argv + 1);
+        return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "confine") == 0)
         return confine_main (argc - 1, argv + 1);
     const struct CMUnitTest tests[] = {
@@ -639,7 +639,7 @@ int main (int argc, char **argv)
         T (a_variable_without_a_name_is_refused),
         T (what_is_not_there_does_not_start),
         T (a_log_has_a_cap_and_the_rest_is_counted),
-        T (a_deaf_coordinator_costs_only_its_copy),
+        T (a_input_closed_coordinator_costs_only_its_copy),
         T (invalid_output_becomes_a_valid_tail),
         T (a_tail_of_garbage_ends_where_the_output_ends),
         T (strays_are_counted),

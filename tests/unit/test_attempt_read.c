@@ -9,7 +9,7 @@
 #include "common/signature/signature.h"
 #include "common/wire/wire.h"
 #include "worker/sandbox/confine.h"
-#include "worker/attempt/errand.h"
+#include "worker/attempt/task.h"
 #include "worker/protocol/evidence.h"
 #include "worker/process/exec.h"
 #include "worker/facts/facts.h"
@@ -269,7 +269,7 @@ static void of_a_log_that_is_not_kept_the_end_is_read (void **state)
     assert_int_equal (r->sightings.items[0].offset, 0);
 }
 
-/* In a mount namespace of this process: its errands and programs are in it as well. */
+/* In a mount namespace of this process: its tasks and programs are in it as well. */
 static void mount_small_logs (struct bench *bench)
 {
     struct text logs = text_format (&bench->arena, "%s/logs", bench->directory);
@@ -418,7 +418,7 @@ static void phases_are_timed_and_summed (void **state)
         assert_true (text_is (r->phases.items[i].name, order[i]));
         all_ms += r->phases.items[i].value;
     }
-    assert_in_range (phase_of (r, "compile")->value, 750, PATIENCE_MS);
+    assert_in_range (phase_of (r, "compile")->value, 750, TIMEOUT_MS);
     assert_true (all_ms >= r->duration_ms);
 }
 
@@ -553,7 +553,7 @@ static void the_worst_result_fits_one_message (void **state)
 int main (int argc, char **argv)
 {
     if (argc > 1 && strcmp (argv[1], "errand") == 0)
-        return errand_main (argc - 1, argv + 1);
+        return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "confine") == 0)
         return confine_main (argc - 1, argv + 1);
     const struct CMUnitTest tests[] = {

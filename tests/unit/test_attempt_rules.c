@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "worker/attempt/errand.h"
+#include "worker/attempt/task.h"
 #include "worker/process/exec.h"
 #include "attempt_fixture.h"
 
@@ -99,7 +99,7 @@ static void half_a_line_of_a_program_that_was_stopped_is_no_violation (void **st
 int main (int argc, char **argv)
 {
     if (argc > 1 && strcmp (argv[1], "errand") == 0) /* as in the worker */
-        return errand_main (argc - 1, argv + 1);
+        return task_main (argc - 1, argv + 1);
     const struct CMUnitTest tests[] = {
         T (a_gate_that_was_opened_is_not_opened_again),
         T (the_ninth_gate_is_one_too_many),

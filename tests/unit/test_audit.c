@@ -8,11 +8,11 @@
 
 enum { LARGE_BYTES = 1024 * 1024, LARGE = 24 };
 
-static struct finding_list audit (struct yard *yard, uint64_t token, enum audit_depth depth, uint64_t seed)
+static struct finding_list audit (struct fixture *fixture, uint64_t token, enum audit_depth depth, uint64_t seed)
 {
     struct finding_list list = { 0 };
-    if (audit_generation (text_of (yard->root), token, yard->seal.sha256, depth, seed, &yard->arena, &list, &yard->err))
-        fail_msg ("%s", yard->err.text);
+    if (audit_generation (text_of (fixture->root), token, fixture->seal.sha256, depth, seed, &fixture->arena, &list, &fixture->err))
+        fail_msg ("%s", fixture->err.text);
     return list;
 }
 
@@ -27,10 +27,10 @@ static void expect_one (const struct finding_list *list, enum finding_kind kind,
 }
 
 /* Bytes of the sealed file `path` become others, its size, mode and time stay. */
-static void spoil (struct yard *yard, uint64_t token, const char *path)
+static void spoil (struct fixture *fixture, uint64_t token, const char *path)
 {
     char name[400], gen[160];
-    snprintf (name, sizeof name, "%s/%s", yard_generation (yard, token, gen), path);
+    snprintf (name, sizeof name, "%s/%s", fixture_generation (fixture, token, gen), path);
     assert_int_equal (chmod (name, 0644), 0);
     int fd = open (name, O_WRONLY | O_CLOEXEC);
     assert_true (fd >= 0);
@@ -41,80 +41,80 @@ static void spoil (struct yard *yard, uint64_t token, const char *path)
 
 static void what_is_as_it_was_sealed_has_no_findings (void **state)
 {
-    struct yard *yard = *state;
-    seal_lots (yard, 3);
+    struct fixture *fixture = *state;
+    seal_lots (fixture, 3);
     for (int depth = AUDIT_STAT; depth <= AUDIT_FULL; depth++) {
-        struct finding_list list = audit (yard, 3, (enum audit_depth) depth, 1);
+        struct finding_list list = audit (fixture, 3, (enum audit_depth) depth, 1);
         assert_true (list.n == 0 && list.more == 0);
     }
 }
 
 static void other_bytes_are_found_as_deep_as_one_looks (void **state)
 {
-    struct yard *yard = *state;
-    seal_lots (yard, 3);
-    spoil (yard, 3, "xla/kernel cache.bin");
-    assert_int_equal (audit (yard, 3, AUDIT_STAT, 1).n, 0);
-    struct finding_list sample = audit (yard, 3, AUDIT_SAMPLE, 1), full = audit (yard, 3, AUDIT_FULL, 1);
+    struct fixture *fixture = *state;
+    seal_lots (fixture, 3);
+    spoil (fixture, 3, "xla/kernel cache.bin");
+    assert_int_equal (audit (fixture, 3, AUDIT_STAT, 1).n, 0);
+    struct finding_list sample = audit (fixture, 3, AUDIT_SAMPLE, 1), full = audit (fixture, 3, AUDIT_FULL, 1);
     expect_one (&sample, FINDING_CHANGED, "xla/kernel cache.bin", "holds other bytes");
     expect_one (&full, FINDING_CHANGED, "xla/kernel cache.bin", "holds other bytes");
 }
 
-static void seal_large (struct yard *yard)
+static void seal_large (struct fixture *fixture)
 {
-    struct cache_order order = writer_order (yard, 4);
+    struct cache_access access = writer_order (fixture, 4);
     char *bytes = mem_alloc (LARGE_BYTES), name[16];
-    assert_int_equal (prepare_writer (yard, &order), 0);
+    assert_int_equal (prepare_writer (fixture, &access), 0);
     for (int i = 0; i < LARGE; i++) {
         snprintf (name, sizeof name, "large-%02d", i);
-        write_file (yard->dir, name, bytes, LARGE_BYTES);
+        write_file (fixture->dir, name, bytes, LARGE_BYTES);
     }
     mem_free (bytes);
-    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
 }
 
 /* One of 24 is drawn for sure, of the others 1 of 8: 1/24 + 23/24/8 of 200 seeds are 32. The seeds are always the
  * same. */
 static void large_files_are_read_in_turns_of_the_seed (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     int found = 0;
-    seal_large (yard);
-    spoil (yard, 4, "large-07");
+    seal_large (fixture);
+    spoil (fixture, 4, "large-07");
     for (uint64_t seed = 0; seed < 200; seed++) {
-        struct finding_list list = audit (yard, 4, AUDIT_SAMPLE, seed);
-        assert_int_equal (list.n, audit (yard, 4, AUDIT_SAMPLE, seed).n);
+        struct finding_list list = audit (fixture, 4, AUDIT_SAMPLE, seed);
+        assert_int_equal (list.n, audit (fixture, 4, AUDIT_SAMPLE, seed).n);
         found += (int) list.n;
     }
     assert_in_range (found, 17, 60);
-    assert_int_equal (audit (yard, 4, AUDIT_FULL, 0).n, 1);
+    assert_int_equal (audit (fixture, 4, AUDIT_FULL, 0).n, 1);
 }
 
 static void a_single_large_file_is_always_read (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 4);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 4);
     char *bytes = mem_alloc (LARGE_BYTES);
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    write_file (yard->dir, "large", bytes, LARGE_BYTES);
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    write_file (fixture->dir, "large", bytes, LARGE_BYTES);
     mem_free (bytes);
-    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
-    spoil (yard, 4, "large");
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
+    spoil (fixture, 4, "large");
     for (uint64_t seed = 0; seed < 20; seed++)
-        assert_int_equal (audit (yard, 4, AUDIT_SAMPLE, seed).n, 1);
+        assert_int_equal (audit (fixture, 4, AUDIT_SAMPLE, seed).n, 1);
 }
 
 static void more_findings_than_are_listed_are_counted (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char name[16];
-    seal_lots (yard, 3);
-    yard_reopen (yard->dir);
+    seal_lots (fixture, 3);
+    fixture_reopen (fixture->dir);
     for (int i = 99; i >= 0; i--) {
         snprintf (name, sizeof name, "late-%02d", i);
-        write_file (yard->dir, name, "x", 1);
+        write_file (fixture->dir, name, "x", 1);
     }
-    struct finding_list list = audit (yard, 3, AUDIT_STAT, 0);
+    struct finding_list list = audit (fixture, 3, AUDIT_STAT, 0);
     assert_int_equal (list.n, FINDINGS_MAX);
     assert_int_equal (list.n + list.more, 100 + 2 + 1); /* two folders and the top have write rights again */
     assert_true (text_is (list.items[0].path, "."));
@@ -126,21 +126,21 @@ static void more_findings_than_are_listed_are_counted (void **state)
 
 static void what_lies_below_something_odd_is_not_called_missing (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char path[200], aside[128], gen[160];
-    seal_lots (yard, 3);
-    yard_reopen (yard->dir);
-    snprintf (path, sizeof path, "%s/xla", yard_generation (yard, 3, gen));
-    snprintf (aside, sizeof aside, "%s/aside", yard->base);
+    seal_lots (fixture, 3);
+    fixture_reopen (fixture->dir);
+    snprintf (path, sizeof path, "%s/xla", fixture_generation (fixture, 3, gen));
+    snprintf (aside, sizeof aside, "%s/aside", fixture->base);
     assert_int_equal (rename (path, aside), 0);
     assert_int_equal (symlink (aside, path), 0);
     assert_int_equal (chmod (gen, 0555), 0);
-    struct finding_list list = audit (yard, 3, AUDIT_FULL, 0);
+    struct finding_list list = audit (fixture, 3, AUDIT_FULL, 0);
     expect_one (&list, FINDING_CHANGED, "xla", "is a symbolic link");
     assert_int_equal (chmod (gen, 0755), 0);
     assert_int_equal (unlink (path), 0);
     assert_int_equal (chmod (gen, 0555), 0);
-    list = audit (yard, 3, AUDIT_FULL, 0);
+    list = audit (fixture, 3, AUDIT_FULL, 0);
     assert_int_equal (list.n, 4); /* two folders, two files */
     for (uint32_t i = 0; i < list.n; i++)
         assert_int_equal (list.items[i].kind, FINDING_MISSING);
@@ -148,139 +148,139 @@ static void what_lies_below_something_odd_is_not_called_missing (void **state)
 
 static void a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char gen[160];
-    seal_lots (yard, 3);
-    assert_int_equal (chmod (yard->dir, 0755), 0);
-    write_file (yard->dir, "a\033[2J\xff", "x", 1);
-    assert_int_equal (chmod (yard_generation (yard, 3, gen), 0555), 0);
-    struct finding_list list = audit (yard, 3, AUDIT_STAT, 0);
+    seal_lots (fixture, 3);
+    assert_int_equal (chmod (fixture->dir, 0755), 0);
+    write_file (fixture->dir, "a\033[2J\xff", "x", 1);
+    assert_int_equal (chmod (fixture_generation (fixture, 3, gen), 0555), 0);
+    struct finding_list list = audit (fixture, 3, AUDIT_STAT, 0);
     expect_one (&list, FINDING_EXTRA, "a\\x1b[2J\\xff", "is not a name that sliceup accepts");
 }
 
 static void a_generation_that_is_gone_or_something_else_is_a_finding (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char gen[160], aside[128];
-    seal_lots (yard, 3);
-    yard_generation (yard, 3, gen);
-    snprintf (aside, sizeof aside, "%s/aside", yard->base);
+    seal_lots (fixture, 3);
+    fixture_generation (fixture, 3, gen);
+    snprintf (aside, sizeof aside, "%s/aside", fixture->base);
     assert_int_equal (chmod (gen, 0755), 0); /* who is not root moves only what may be written */
     assert_int_equal (rename (gen, aside), 0);
-    struct finding_list list = audit (yard, 3, AUDIT_FULL, 0);
+    struct finding_list list = audit (fixture, 3, AUDIT_FULL, 0);
     expect_one (&list, FINDING_MISSING, ".", "there is no gen-3");
     assert_int_equal (symlink (aside, gen), 0);
-    list = audit (yard, 3, AUDIT_FULL, 0);
+    list = audit (fixture, 3, AUDIT_FULL, 0);
     expect_one (&list, FINDING_CHANGED, ".", "is not a folder");
     assert_int_equal (unlink (gen), 0);
     assert_int_equal (rename (aside, gen), 0);
     assert_int_equal (chmod (gen, 0555), 0);
-    assert_int_equal (audit (yard, 3, AUDIT_FULL, 0).n, 0);
+    assert_int_equal (audit (fixture, 3, AUDIT_FULL, 0).n, 0);
 }
 
 static void that_it_cannot_be_looked_at_is_an_error (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     struct finding_list list = { .n = 77 };
-    assert_int_equal (audit_generation (text_of (yard->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &yard->arena, &list,
-                                        &yard->err), -1);
-    says (yard, "does this host see the shared cache?");
-    seal_lots (yard, 3);
-    assert_int_equal (audit_generation (text_of (yard->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &yard->arena, &list,
-                                        &yard->err), -1);
-    says (yard, "holds no sha256");
+    assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena, &list,
+                                        &fixture->err), -1);
+    says (fixture, "does this host see the shared cache?");
+    seal_lots (fixture, 3);
+    assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena, &list,
+                                        &fixture->err), -1);
+    says (fixture, "holds no sha256");
     assert_int_equal (list.n, 77);
 }
 
 static void a_witness_may_be_missing_and_may_say_anything (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char gen[160], path[200];
-    seal_lots (yard, 3);
-    snprintf (path, sizeof path, "%s/WITNESS", yard_generation (yard, 3, gen));
+    seal_lots (fixture, 3);
+    snprintf (path, sizeof path, "%s/WITNESS", fixture_generation (fixture, 3, gen));
     assert_int_equal (access (path, R_OK), 0);
     assert_int_equal (chmod (path, 0644), 0);
     write_file (gen, "WITNESS", "tried on", 8);
-    assert_int_equal (audit (yard, 3, AUDIT_FULL, 0).n, 0);
+    assert_int_equal (audit (fixture, 3, AUDIT_FULL, 0).n, 0);
     assert_int_equal (chmod (gen, 0755), 0);
     assert_int_equal (unlink (path), 0);
     assert_int_equal (chmod (gen, 0555), 0);
-    assert_int_equal (audit (yard, 3, AUDIT_FULL, 0).n, 0);
-    assert_int_equal (prepare_reader (yard, 3), 0);
+    assert_int_equal (audit (fixture, 3, AUDIT_FULL, 0).n, 0);
+    assert_int_equal (prepare_reader (fixture, 3), 0);
     assert_int_equal (chmod (gen, 0755), 0);
     assert_int_equal (mkfifo (path, 0444), 0);
     assert_int_equal (chmod (gen, 0555), 0);
-    struct finding_list list = audit (yard, 3, AUDIT_FULL, 0);
+    struct finding_list list = audit (fixture, 3, AUDIT_FULL, 0);
     expect_one (&list, FINDING_CHANGED, "WITNESS", "is not a regular file");
-    assert_int_equal (prepare_reader (yard, 3), -1);
-    says (yard, "\"WITNESS\" is not a regular file");
+    assert_int_equal (prepare_reader (fixture, 3), -1);
+    says (fixture, "\"WITNESS\" is not a regular file");
 }
 
 /* ---- what lies there ---- */
 
-static struct lying *lying (struct yard *yard, uint32_t *n)
+static struct stored *stored (struct fixture *fixture, uint32_t *n)
 {
-    struct lying *list;
-    if (audit_lying (text_of (yard->root), &yard->arena, &list, n, &yard->err))
-        fail_msg ("%s", yard->err.text);
+    struct stored *list;
+    if (audit_inventory (text_of (fixture->root), &fixture->arena, &list, n, &fixture->err))
+        fail_msg ("%s", fixture->err.text);
     return list;
 }
 
 static void no_folder_has_no_generations (void **state)
 {
     uint32_t n = 9;
-    assert_null (lying (*state, &n));
+    assert_null (stored (*state, &n));
     assert_int_equal (n, 0);
 }
 
 static void every_generation_that_lies_there_is_listed_by_token (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     static const char *const others[] = { "gen-", "gen-0", "gen-07", "gen-x", "gen-99999999999999999999", "Gen-5",
                                           "host-a" };
-    struct cache_order order = writer_order (yard, 9);
+    struct cache_access access = writer_order (fixture, 9);
     char path[200];
     uint32_t n;
-    seal_lots (yard, 8);
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    write_file (yard->dir, "half", "written", 7);
-    snprintf (path, sizeof path, "%s/gen-2", yard->root);
+    seal_lots (fixture, 8);
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    write_file (fixture->dir, "half", "written", 7);
+    snprintf (path, sizeof path, "%s/gen-2", fixture->root);
     assert_int_equal (symlink ("gen-8", path), 0);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        snprintf (path, sizeof path, "%s/%s", yard->root, others[i]);
+        snprintf (path, sizeof path, "%s/%s", fixture->root, others[i]);
         assert_int_equal (mkdir (path, 0755), 0);
     }
-    const struct lying *list = lying (yard, &n);
+    const struct stored *list = stored (fixture, &n);
     assert_int_equal (n, 3);
     assert_true (list[0].token == 2 && !list[0].sealed && list[0].entries == 0);
-    assert_true (list[1].token == 8 && list[1].sealed && list[1].entries == yard->seal.entries);
-    assert_true (list[1].bytes == yard->seal.bytes);
+    assert_true (list[1].token == 8 && list[1].sealed && list[1].entries == fixture->seal.entries);
+    assert_true (list[1].bytes == fixture->seal.bytes);
     assert_true (list[2].token == 9 && !list[2].sealed && list[2].entries == 1 && list[2].bytes == 7);
 }
 
-static struct digest listing_of (struct yard *yard)
+static struct digest listing_of (struct fixture *fixture)
 {
     uint32_t n;
-    const struct lying *list = lying (yard, &n);
+    const struct stored *list = stored (fixture, &n);
     assert_int_equal (n, 1);
     return list[0].listing;
 }
 
-static void touch (struct yard *yard)
+static void touch (struct fixture *fixture)
 {
     const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
     char path[1200];
-    snprintf (path, sizeof path, "%s/half", yard->dir);
+    snprintf (path, sizeof path, "%s/half", fixture->dir);
     assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
 }
 
 /* What an owner, a backup and a link do to every file: the ctime moves, once the clock of the file system has moved on. */
-static void hand_over (struct yard *yard)
+static void hand_over (struct fixture *fixture)
 {
     char path[1200], name[1200];
     struct stat before, after;
-    snprintf (path, sizeof path, "%s/half", yard->dir);
-    snprintf (name, sizeof name, "%s-linked", yard->dir);
+    snprintf (path, sizeof path, "%s/half", fixture->dir);
+    snprintf (name, sizeof name, "%s-linked", fixture->dir);
     assert_int_equal (stat (path, &before), 0);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal (chown (path, before.st_uid, before.st_gid), 0);
@@ -296,88 +296,88 @@ static void hand_over (struct yard *yard)
 
 static void a_listing_stays_when_nobody_writes (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 9);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 9);
     uint32_t n;
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    write_file (yard->dir, "half", "written", 7);
-    const struct lying before = lying (yard, &n)[0];
-    hand_over (yard);
-    const struct lying after = lying (yard, &n)[0];
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    write_file (fixture->dir, "half", "written", 7);
+    const struct stored before = stored (fixture, &n)[0];
+    hand_over (fixture);
+    const struct stored after = stored (fixture, &n)[0];
     assert_true (digest_equal (&before.listing, &after.listing));
     assert_false (digest_equal (&before.old_listing, &after.old_listing));
 }
 
-static void write_mode (struct yard *yard)
+static void write_mode (struct fixture *fixture)
 {
     char path[1200];
-    snprintf (path, sizeof path, "%s/half", yard->dir);
+    snprintf (path, sizeof path, "%s/half", fixture->dir);
     assert_int_equal (chmod (path, 0600), 0);
 }
 
-static void write_more (struct yard *yard)
+static void write_more (struct fixture *fixture)
 {
-    write_file (yard->dir, "half", "written on", 10);
+    write_file (fixture->dir, "half", "written on", 10);
 }
 
-static void write_other (struct yard *yard)
+static void write_other (struct fixture *fixture)
 {
-    write_file (yard->dir, "other", "", 0);
+    write_file (fixture->dir, "other", "", 0);
 }
 
-static void plant_link (struct yard *yard)
+static void plant_link (struct fixture *fixture)
 {
     char path[1200];
-    snprintf (path, sizeof path, "%s/link", yard->dir);
+    snprintf (path, sizeof path, "%s/link", fixture->dir);
     assert_int_equal (symlink ("/", path), 0);
 }
 
-static void take_half (struct yard *yard)
+static void take_half (struct fixture *fixture)
 {
     char path[1200];
-    snprintf (path, sizeof path, "%s/half", yard->dir);
+    snprintf (path, sizeof path, "%s/half", fixture->dir);
     assert_int_equal (unlink (path), 0);
 }
 
 static void a_listing_changes_with_whatever_is_written (void **state)
 {
-    static void (*const writes[]) (struct yard *) = { touch, write_mode, write_more, write_other,
+    static void (*const writes[]) (struct fixture *) = { touch, write_mode, write_more, write_other,
                                                     plant_link, take_half };
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 9);
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    struct digest before = listing_of (yard);
-    write_file (yard->dir, "half", "written", 7);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 9);
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    struct digest before = listing_of (fixture);
+    write_file (fixture->dir, "half", "written", 7);
     for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
-        struct digest after = listing_of (yard), again = listing_of (yard);
+        struct digest after = listing_of (fixture), again = listing_of (fixture);
         assert_false (digest_equal (&before, &after));
         assert_true (digest_equal (&after, &again));
         before = after;
-        writes[i] (yard);
-        after = listing_of (yard);
+        writes[i] (fixture);
+        after = listing_of (fixture);
         assert_false (digest_equal (&before, &after));
     }
 }
 
-#define YARD_TEST(name) cmocka_unit_test_setup_teardown (name, yard_setup, yard_teardown)
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        YARD_TEST (what_is_as_it_was_sealed_has_no_findings),
-        YARD_TEST (other_bytes_are_found_as_deep_as_one_looks),
-        YARD_TEST (large_files_are_read_in_turns_of_the_seed),
-        YARD_TEST (a_single_large_file_is_always_read),
-        YARD_TEST (more_findings_than_are_listed_are_counted),
-        YARD_TEST (what_lies_below_something_odd_is_not_called_missing),
-        YARD_TEST (a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may),
-        YARD_TEST (a_generation_that_is_gone_or_something_else_is_a_finding),
-        YARD_TEST (that_it_cannot_be_looked_at_is_an_error),
-        YARD_TEST (a_witness_may_be_missing_and_may_say_anything),
-        YARD_TEST (no_folder_has_no_generations),
-        YARD_TEST (every_generation_that_lies_there_is_listed_by_token),
-        YARD_TEST (a_listing_changes_with_whatever_is_written),
-        YARD_TEST (a_listing_stays_when_nobody_writes),
+        FIXTURE_TEST (what_is_as_it_was_sealed_has_no_findings),
+        FIXTURE_TEST (other_bytes_are_found_as_deep_as_one_looks),
+        FIXTURE_TEST (large_files_are_read_in_turns_of_the_seed),
+        FIXTURE_TEST (a_single_large_file_is_always_read),
+        FIXTURE_TEST (more_findings_than_are_listed_are_counted),
+        FIXTURE_TEST (what_lies_below_something_odd_is_not_called_missing),
+        FIXTURE_TEST (a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may),
+        FIXTURE_TEST (a_generation_that_is_gone_or_something_else_is_a_finding),
+        FIXTURE_TEST (that_it_cannot_be_looked_at_is_an_error),
+        FIXTURE_TEST (a_witness_may_be_missing_and_may_say_anything),
+        FIXTURE_TEST (no_folder_has_no_generations),
+        FIXTURE_TEST (every_generation_that_lies_there_is_listed_by_token),
+        FIXTURE_TEST (a_listing_changes_with_whatever_is_written),
+        FIXTURE_TEST (a_listing_stays_when_nobody_writes),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

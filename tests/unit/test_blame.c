@@ -7,8 +7,8 @@
 
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/judge.h"
-#include "coordinator/verdict/naming.h"
-#include "coordinator/verdict/reading.h"
+#include "coordinator/verdict/host_mentions.h"
+#include "coordinator/verdict/failure_evidence.h"
 
 enum { HOSTS = 8 };
 
@@ -58,7 +58,7 @@ static void read_part (struct slice *slice, uint32_t i, struct blame_host *host)
     struct judge_case of = { .plan = &slice->plan, .rung = &slice->plan.rungs.items[0], .host = i, .world = HOSTS,
                              .result = result, .signatures = slice->set };
     judge_result (&of, &slice->arena, &slice->verdicts[i]);
-    reading_of (&slice->plan, slice->set, result, &slice->arena, &reading);
+    failure_evidence_of (&slice->plan, slice->set, result, &slice->arena, &reading);
     *host = (struct blame_host) { .verdict = &slice->verdicts[i], .ending = part->ending, .order = part->order,
                                   .peers = reading.peers };
 }
@@ -155,7 +155,7 @@ static void who_confesses_is_not_outvoted (void **state)
     slice_close (&slice);
 }
 
-static void one_voice_is_not_enough (void **state)
+static void one_reporter_is_not_enough (void **state)
 {
     struct slice slice;
     (void) state;
@@ -262,7 +262,7 @@ static void expect_named (struct slice *slice, const char *text, const char *exp
     uint32_t hosts[HOSTS];
     for (uint32_t i = 0; i < HOSTS; i++)
         hosts[i] = i;
-    naming_read (naming_make (&slice->plan, hosts, HOSTS, &slice->arena), text_of (text), named);
+    host_mentions_find (host_mentions_make (&slice->plan, hosts, HOSTS, &slice->arena), text_of (text), named);
     for (uint32_t i = 0; i < HOSTS; i++)
         if (named[i])
             snprintf (got + strlen (got), sizeof got - strlen (got), "%u", i);
@@ -337,7 +337,7 @@ static bool passes (struct slice *slice, const struct result *result)
     return verdict.transient;
 }
 
-static void nothing_passes_by_itself_once_a_program_computed (void **state)
+static void nothing_is_transient_once_a_program_computed (void **state)
 {
     struct slice slice;
     struct result result = { .ending = ENDING_EXITED, .code = 1, .failure = TEXT_LIT ("open(/dev/vfio/0): Device or resource busy") };
@@ -387,7 +387,7 @@ static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
     sightings[SIGHTINGS_MAX - 1].text = TEXT_LIT ("Task 3 heartbeat timeout.");
     result.sightings.items = sightings;
     result.sightings.n = SIGHTINGS_MAX;
-    reading_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    failure_evidence_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
     assert_true (text_find (reading.peers, TEXT_LIT ("Task 3"), NULL));
     struct text shown[SHOWN_MAX];
     for (uint32_t i = 0; i < SHOWN_MAX; i++)
@@ -395,7 +395,7 @@ static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
     result.sightings.n = 0;
     result.shown.items = shown;
     result.shown.n = SHOWN_MAX;
-    reading_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    failure_evidence_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
     assert_true (reading.evidence.len > SHOWN_LINE_BYTES && reading.evidence.len <= 1024);
     slice_close (&slice);
 }
@@ -445,7 +445,7 @@ static void noise_is_quoted_with_what_else_there_was (void **state)
     (void) state;
     slice_open (&slice, "");
     result.tail = TEXT_LIT ("Failed to get TPU metadata\nthe shard failed\n");
-    reading_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    failure_evidence_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
     assert_int_equal (reading.of.weight, SIGNATURE_NOISE);
     assert_true (text_is (reading.evidence, "Failed to get TPU metadata\nthe shard failed"));
     slice_close (&slice);
@@ -472,7 +472,7 @@ int main (void)
         cmocka_unit_test (one_that_was_stopped_and_is_named_by_several_is_the_cause),
         cmocka_unit_test (addresses_name_hosts_too),
         cmocka_unit_test (who_confesses_is_not_outvoted),
-        cmocka_unit_test (one_voice_is_not_enough),
+        cmocka_unit_test (one_reporter_is_not_enough),
         cmocka_unit_test (what_working_programs_print_is_no_confession),
         cmocka_unit_test (a_voice_for_itself_does_not_count),
         cmocka_unit_test (who_passed_is_not_accused_by_the_others),
@@ -482,7 +482,7 @@ int main (void)
         cmocka_unit_test (many_named_alike_name_nobody),
         cmocka_unit_test (texts_name_tasks_addresses_and_hosts),
         cmocka_unit_test (known_text_goes_before_what_the_program_says_of_its_layer),
-        cmocka_unit_test (nothing_passes_by_itself_once_a_program_computed),
+        cmocka_unit_test (nothing_is_transient_once_a_program_computed),
         cmocka_unit_test (evidence_is_bounded_and_names_are_not_cut_off),
         cmocka_unit_test (a_hang_keeps_what_it_printed),
         cmocka_unit_test (our_own_programs_are_believed),

@@ -18,7 +18,7 @@ static void a_pass_counts_its_hosts (void **state)
     assert_ptr_equal (board_running (show.board), pass_at (&show, FACTS, PASS_ONCE));
     assert_int_equal (board_running (show.board)->hosts_n, 4);
     assert_int_equal (board_running (show.board)->ended_n, 2);
-    assert_int_equal (board_running (show.board)->fell_n, 1);
+    assert_int_equal (board_running (show.board)->failed_n, 1);
     assert_int_equal (board_rung_outcome (show.board, FACTS), OUTCOME_NONE);
     show_release (&show);
 }
@@ -113,7 +113,7 @@ static void a_heartbeat_about_another_attempt_says_nothing_of_this_one (void **s
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, FACTS, PASS_ONCE, 2, 2);
-    show_heard (&show, 0,
+    show_received (&show, 0,
                 (struct holding){.key = {FACTS, PASS_ONCE, 1}, .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("old")});
     assert_int_equal (show.board->hosts[0].state, ATTEMPT_NONE);
     show.at_ms = 5000;

@@ -9,29 +9,29 @@
 
 static void what_one_host_seals_another_reads (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char path[160];
-    seal_lots (yard, 3);
-    assert_int_equal (yard->seal.token, 3);
-    assert_int_equal (yard->seal.entries, LOTS);
-    assert_int_equal (yard->seal.bytes, 14 + 8 + 0 + 11 + 32);
-    assert_int_equal (yard->seal.sha256.len, 64);
-    yard->dir[0] = '\0';
-    assert_int_equal (prepare_reader (yard, 3), 0);
-    assert_string_equal (yard->dir, yard_generation (yard, 3, path));
+    seal_lots (fixture, 3);
+    assert_int_equal (fixture->seal.token, 3);
+    assert_int_equal (fixture->seal.entries, LOTS);
+    assert_int_equal (fixture->seal.bytes, 14 + 8 + 0 + 11 + 32);
+    assert_int_equal (fixture->seal.sha256.len, 64);
+    fixture->dir[0] = '\0';
+    assert_int_equal (prepare_reader (fixture, 3), 0);
+    assert_string_equal (fixture->dir, fixture_generation (fixture, 3, path));
 }
 
 static void a_manifest_lists_everything_in_order_with_its_digest (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char path[1200], hex[DIGEST_HEX_BYTES];
     struct buf bytes;
-    seal_lots (yard, 3);
+    seal_lots (fixture, 3);
     buf_init (&bytes, 8192);
-    snprintf (path, sizeof path, "%s/MANIFEST", yard->dir);
-    assert_int_equal (file_read (path, &bytes, &yard->err), 0);
+    snprintf (path, sizeof path, "%s/MANIFEST", fixture->dir);
+    assert_int_equal (file_read (path, &bytes, &fixture->err), 0);
     struct digest digest = digest_of (bytes.ptr, bytes.len);
-    assert_true (text_is (yard->seal.sha256, digest_hex (&digest, hex)));
+    assert_true (text_is (fixture->seal.sha256, digest_hex (&digest, hex)));
     /* sha256sum of nothing, of "12345678" and of the folders */
     static const char expected[] =
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 0444 empty\n"
@@ -43,19 +43,19 @@ static void a_manifest_lists_everything_in_order_with_its_digest (void **state)
 
 static void a_sealed_generation_has_no_write_bit_left (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char path[1400];
     struct stat st;
-    seal_lots (yard, 3);
-    assert_int_equal (stat (yard->dir, &st), 0);
+    seal_lots (fixture, 3);
+    assert_int_equal (stat (fixture->dir, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0555);
     for (int i = 0; i < LOTS; i++) {
-        snprintf (path, sizeof path, "%s/%s", yard->dir, lots[i].path);
+        snprintf (path, sizeof path, "%s/%s", fixture->dir, lots[i].path);
         assert_int_equal (stat (path, &st), 0);
         assert_int_equal (st.st_mode & 0222, 0);
     }
     for (int i = 0; i < LOT_FOLDERS; i++) {
-        snprintf (path, sizeof path, "%s/%s", yard->dir, lot_folders[i]);
+        snprintf (path, sizeof path, "%s/%s", fixture->dir, lot_folders[i]);
         assert_int_equal (stat (path, &st), 0);
         assert_int_equal (st.st_mode & 0222, 0);
     }
@@ -63,119 +63,119 @@ static void a_sealed_generation_has_no_write_bit_left (void **state)
 
 static void a_token_is_used_once (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 4);
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    write_file (yard->dir, "kept", "x", 1);
-    assert_int_equal (prepare_writer (yard, &order), -1);
-    assert_int_equal (yard->err.code, ERR_REFUSED);
-    says (yard, "gen-4 exists already");
-    assert_true (exists (yard->dir, "kept"));
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 4);
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    write_file (fixture->dir, "kept", "x", 1);
+    assert_int_equal (prepare_writer (fixture, &access), -1);
+    assert_int_equal (fixture->err.code, ERR_REFUSED);
+    says (fixture, "gen-4 exists already");
+    assert_true (exists (fixture->dir, "kept"));
 }
 
 static void a_generation_starts_as_a_copy_of_its_base (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 5);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 5);
     char base[1400], copy[1400];
     struct stat before, after;
-    seal_lots (yard, 3);
-    order.base = 3;
-    order.base_sha256 = yard->seal.sha256;
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    assert_false (exists (yard->dir, "MANIFEST"));
-    snprintf (base, sizeof base, "%s/gen-3/%s", yard->root, lots[3].path);
-    snprintf (copy, sizeof copy, "%s/%s", yard->dir, lots[3].path);
+    seal_lots (fixture, 3);
+    access.base = 3;
+    access.base_sha256 = fixture->seal.sha256;
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    assert_false (exists (fixture->dir, "MANIFEST"));
+    snprintf (base, sizeof base, "%s/gen-3/%s", fixture->root, lots[3].path);
+    snprintf (copy, sizeof copy, "%s/%s", fixture->dir, lots[3].path);
     assert_int_equal (stat (base, &before), 0);
     assert_int_equal (stat (copy, &after), 0);
     assert_int_not_equal (before.st_ino, after.st_ino);
     assert_int_equal (after.st_nlink, 1);
     assert_int_equal (after.st_mode & 07777, 0644);
-    write_file (yard->dir, lots[3].path, "grown longer than before", 24);
-    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
-    assert_int_equal (prepare_reader (yard, 5), 0);
-    yard->seal.sha256 = order.base_sha256;
-    assert_int_equal (prepare_reader (yard, 3), 0);
+    write_file (fixture->dir, lots[3].path, "grown longer than before", 24);
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
+    assert_int_equal (prepare_reader (fixture, 5), 0);
+    fixture->seal.sha256 = access.base_sha256;
+    assert_int_equal (prepare_reader (fixture, 3), 0);
 }
 
 static void a_copy_without_additions_has_the_digest_of_its_base (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 5);
-    seal_lots (yard, 3);
-    order.base = 3;
-    order.base_sha256 = yard->seal.sha256;
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
-    assert_true (text_equal (yard->seal.sha256, order.base_sha256));
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 5);
+    seal_lots (fixture, 3);
+    access.base = 3;
+    access.base_sha256 = fixture->seal.sha256;
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
+    assert_true (text_equal (fixture->seal.sha256, access.base_sha256));
 }
 
 static void a_spoiled_base_seeds_nothing (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 5);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 5);
     char path[160];
-    seal_lots (yard, 3);
-    yard_reopen (yard->dir);
-    snprintf (yard->dir, sizeof yard->dir, "%s", yard_generation (yard, 3, path));
-    assert_int_equal (chmod (strcat (yard->dir, "/jit_tiny-0a1b-cache"), 0644), 0);
-    write_file (yard_generation (yard, 3, path), "jit_tiny-0a1b-cache", "Executable one", 14);
-    assert_int_equal (chmod (yard->dir, 0444), 0);
+    seal_lots (fixture, 3);
+    fixture_reopen (fixture->dir);
+    snprintf (fixture->dir, sizeof fixture->dir, "%s", fixture_generation (fixture, 3, path));
+    assert_int_equal (chmod (strcat (fixture->dir, "/jit_tiny-0a1b-cache"), 0644), 0);
+    write_file (fixture_generation (fixture, 3, path), "jit_tiny-0a1b-cache", "Executable one", 14);
+    assert_int_equal (chmod (fixture->dir, 0444), 0);
     assert_int_equal (chmod (path, 0555), 0);
     assert_int_equal (chmod (strcat (path, "/xla"), 0555), 0);
     assert_int_equal (chmod (strcat (path, "/autotune"), 0555), 0);
-    order.base = 3;
-    order.base_sha256 = yard->seal.sha256;
-    assert_int_equal (prepare_writer (yard, &order), -1);
-    says (yard, "cannot seed gen-5 from gen-3");
-    says (yard, "\"jit_tiny-0a1b-cache\" holds other bytes");
-    assert_false (exists (yard->root, "gen-5"));
+    access.base = 3;
+    access.base_sha256 = fixture->seal.sha256;
+    assert_int_equal (prepare_writer (fixture, &access), -1);
+    says (fixture, "cannot seed gen-5 from gen-3");
+    says (fixture, "\"jit_tiny-0a1b-cache\" holds other bytes");
+    assert_false (exists (fixture->root, "gen-5"));
 }
 
 static void orders_that_make_no_sense_are_refused (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 0);
-    assert_int_equal (prepare_writer (yard, &order), -1);
-    order.token = order.base = 7;
-    assert_int_equal (prepare_writer (yard, &order), -1);
-    order.base = 0;
-    order.role = CACHE_ROLE_READER;
-    assert_int_equal (prepare_writer (yard, &order), -1);
-    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), -1);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 0);
+    assert_int_equal (prepare_writer (fixture, &access), -1);
+    access.token = access.base = 7;
+    assert_int_equal (prepare_writer (fixture, &access), -1);
+    access.base = 0;
+    access.role = CACHE_ROLE_READER;
+    assert_int_equal (prepare_writer (fixture, &access), -1);
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), -1);
     static const char *const roots[] = { "", "cache", "/tmp/../etc", "/tmp/..", "/../tmp" };
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
-        order = (struct cache_order) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (roots[i]), .token = 1 };
-        assert_int_equal (prepare_writer (yard, &order), -1);
-        assert_int_equal (yard->err.code, ERR_REFUSED);
+        access = (struct cache_access) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (roots[i]), .token = 1 };
+        assert_int_equal (prepare_writer (fixture, &access), -1);
+        assert_int_equal (fixture->err.code, ERR_REFUSED);
     }
-    yard->seal.sha256 = TEXT_LIT ("none");
-    assert_int_equal (prepare_reader (yard, 0), 0);
-    assert_int_equal (mkdir (yard->root, 0755) == 0 || errno == ENOENT, 1);
-    assert_int_equal (prepare_reader (yard, 9), -1);
+    fixture->seal.sha256 = TEXT_LIT ("none");
+    assert_int_equal (prepare_reader (fixture, 0), 0);
+    assert_int_equal (mkdir (fixture->root, 0755) == 0 || errno == ENOENT, 1);
+    assert_int_equal (prepare_reader (fixture, 9), -1);
 }
 
 static void a_reader_without_a_generation_gets_an_empty_closed_folder (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     struct stat st;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal (prepare_reader (yard, 0), 0);
-        assert_string_equal (yard->dir, yard->private_dir);
-        assert_int_equal (stat (yard->dir, &st), 0);
+        assert_int_equal (prepare_reader (fixture, 0), 0);
+        assert_string_equal (fixture->dir, fixture->private_dir);
+        assert_int_equal (stat (fixture->dir, &st), 0);
         assert_int_equal (st.st_mode & 07777, 0555);
-        assert_false (exists (yard->dir, "left"));
-        assert_int_equal (chmod (yard->dir, 0755), 0);
-        write_file (yard->dir, "left", "by somebody", 11);
+        assert_false (exists (fixture->dir, "left"));
+        assert_int_equal (chmod (fixture->dir, 0755), 0);
+        write_file (fixture->dir, "left", "by somebody", 11);
     }
 }
 
 static void a_reader_that_does_not_see_the_shared_root_says_so (void **state)
 {
-    struct yard *yard = *state;
-    yard->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
-    assert_int_equal (prepare_reader (yard, 2), -1);
-    says (yard, "does this host see the shared cache?");
+    struct fixture *fixture = *state;
+    fixture->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
+    assert_int_equal (prepare_reader (fixture, 2), -1);
+    says (fixture, "does this host see the shared cache?");
 }
 
 /* ---- what a seal refuses ---- */
@@ -249,173 +249,173 @@ static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
         { plant_manifest, "\"MANIFEST\" is there already" },
         { plant_depth, "deeper than" },
     };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof plantings / sizeof *plantings; i++) {
-        struct cache_order order = writer_order (yard, 1);
+        struct cache_access access = writer_order (fixture, 1);
         char dir[1200];
         struct stat st;
-        assert_int_equal (prepare_writer (yard, &order), 0);
-        fill (yard->dir);
-        memcpy (dir, yard->dir, sizeof yard->dir);
+        assert_int_equal (prepare_writer (fixture, &access), 0);
+        fill (fixture->dir);
+        memcpy (dir, fixture->dir, sizeof fixture->dir);
         plantings[i].plant (dir);
-        assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), -1);
-        says (yard, plantings[i].says);
-        assert_int_equal (stat (yard->dir, &st), 0);
+        assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), -1);
+        says (fixture, plantings[i].says);
+        assert_int_equal (stat (fixture->dir, &st), 0);
         assert_int_equal (st.st_mode & 0777, 0755);
-        assert_true (exists (yard->dir, "MANIFEST") == (plantings[i].plant == plant_manifest));
-        assert_int_equal (folder_remove (yard->dir, &yard->err), 0);
+        assert_true (exists (fixture->dir, "MANIFEST") == (plantings[i].plant == plant_manifest));
+        assert_int_equal (folder_remove (fixture->dir, &fixture->err), 0);
     }
 }
 
 static void names_of_our_own_are_no_entries_in_whatever_case (void **state)
 {
     static const char *const names[] = { "MANIFEST", "manifest", "MANIFEST.part", "Witness", "WITNESS" };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct cache_order order = writer_order (yard, 1);
-        assert_int_equal (prepare_writer (yard, &order), 0);
-        write_file (yard->dir, names[i], "x", 1);
-        assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), -1);
-        says (yard, names[i]);
-        says (yard, "is there already");
-        assert_int_equal (folder_remove (yard->dir, &yard->err), 0);
+        struct cache_access access = writer_order (fixture, 1);
+        assert_int_equal (prepare_writer (fixture, &access), 0);
+        write_file (fixture->dir, names[i], "x", 1);
+        assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), -1);
+        says (fixture, names[i]);
+        says (fixture, "is there already");
+        assert_int_equal (folder_remove (fixture->dir, &fixture->err), 0);
     }
 }
 
 static void a_seal_leaves_a_witness_that_is_not_listed (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 5);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 5);
     char path[1300];
     struct buf bytes;
     struct stat st;
-    seal_lots (yard, 3);
-    snprintf (path, sizeof path, "%s/WITNESS", yard->dir);
+    seal_lots (fixture, 3);
+    snprintf (path, sizeof path, "%s/WITNESS", fixture->dir);
     assert_int_equal (stat (path, &st), 0);
     assert_true (S_ISREG (st.st_mode) && st.st_size > 16 && (st.st_mode & 07777) == 0444);
-    snprintf (path, sizeof path, "%s/MANIFEST", yard->dir);
+    snprintf (path, sizeof path, "%s/MANIFEST", fixture->dir);
     buf_init (&bytes, 8192);
-    assert_int_equal (file_read (path, &bytes, &yard->err), 0);
+    assert_int_equal (file_read (path, &bytes, &fixture->err), 0);
     assert_null (strstr (buf_c (&bytes), "WITNESS"));
     buf_release (&bytes);
-    order.base = 3;
-    order.base_sha256 = yard->seal.sha256;
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    assert_false (exists (yard->dir, "WITNESS"));
+    access.base = 3;
+    access.base_sha256 = fixture->seal.sha256;
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    assert_false (exists (fixture->dir, "WITNESS"));
 }
 
 /* ---- a cache of this host's own ---- */
 
-static int prepare_own (struct yard *yard, const char *host)
+static int prepare_own (struct fixture *fixture, const char *host)
 {
-    struct cache_order order = { .role = CACHE_ROLE_OWN, .frontend_root = text_of (yard->root) };
-    return cache_prepare_own (&order, text_of (host), yard->dir, sizeof yard->dir, &yard->err);
+    struct cache_access access = { .role = CACHE_ROLE_OWN, .frontend_root = text_of (fixture->root) };
+    return cache_prepare_own (&access, text_of (host), fixture->dir, sizeof fixture->dir, &fixture->err);
 }
 
 static void a_host_keeps_a_cache_of_its_own_between_runs (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char wanted[160];
     struct stat st;
-    assert_int_equal (prepare_own (yard, "h-1.example"), 0);
-    snprintf (wanted, sizeof wanted, "%s/host-h-1.example", yard->root);
-    assert_string_equal (yard->dir, wanted);
-    assert_int_equal (stat (yard->dir, &st), 0);
+    assert_int_equal (prepare_own (fixture, "h-1.example"), 0);
+    snprintf (wanted, sizeof wanted, "%s/host-h-1.example", fixture->root);
+    assert_string_equal (fixture->dir, wanted);
+    assert_int_equal (stat (fixture->dir, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0700);
-    write_file (yard->dir, "kept", "half writt", 10);
-    assert_int_equal (chmod (yard->dir, 0755), 0);
-    assert_int_equal (prepare_own (yard, "h-1.example"), 0);
-    assert_true (exists (yard->dir, "kept"));
-    assert_int_equal (stat (yard->dir, &st), 0);
+    write_file (fixture->dir, "kept", "half writt", 10);
+    assert_int_equal (chmod (fixture->dir, 0755), 0);
+    assert_int_equal (prepare_own (fixture, "h-1.example"), 0);
+    assert_true (exists (fixture->dir, "kept"));
+    assert_int_equal (stat (fixture->dir, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0700);
-    assert_int_equal (prepare_own (yard, "h-2"), 0);
-    assert_false (exists (yard->dir, "kept"));
+    assert_int_equal (prepare_own (fixture, "h-2"), 0);
+    assert_false (exists (fixture->dir, "kept"));
 }
 
 static void what_has_no_place_in_a_cache_of_its_own_is_refused (void **state)
 {
     static void (*const plants[]) (char *) = { plant_symlink, plant_pipe, plant_setuid };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         char dir[1200];
-        assert_int_equal (prepare_own (yard, "h"), 0);
-        memcpy (dir, yard->dir, sizeof yard->dir);
+        assert_int_equal (prepare_own (fixture, "h"), 0);
+        memcpy (dir, fixture->dir, sizeof fixture->dir);
         plants[i] (dir);
-        assert_int_equal (prepare_own (yard, "h"), -1);
-        says (yard, "host-h in ");
-        says (yard, "\"x\" ");
+        assert_int_equal (prepare_own (fixture, "h"), -1);
+        says (fixture, "host-h in ");
+        says (fixture, "\"x\" ");
         assert_int_equal (unlink (dir), 0);
     }
-    assert_int_equal (rmdir (yard->dir), 0);
-    assert_int_equal (symlink ("/", yard->dir), 0);
-    assert_int_equal (prepare_own (yard, "h"), -1);
-    says (yard, "is not a folder");
+    assert_int_equal (rmdir (fixture->dir), 0);
+    assert_int_equal (symlink ("/", fixture->dir), 0);
+    assert_int_equal (prepare_own (fixture, "h"), -1);
+    says (fixture, "is not a folder");
     static const char *const names[] = { "", "..", "a/b", "-x", "a\nb" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        assert_int_equal (prepare_own (yard, names[i]), -1);
-        says (yard, "needs the host's name");
+        assert_int_equal (prepare_own (fixture, names[i]), -1);
+        says (fixture, "needs the host's name");
     }
 }
 
 /* ---- storage that says no ---- */
 
 /* Runs `body` in a child, since what it changes there cannot be changed back; it returns 0 when all was as expected. */
-static int in_child (int (*body) (struct yard *), struct yard *yard)
+static int in_child (int (*body) (struct fixture *), struct fixture *fixture)
 {
     int status;
     pid_t pid = fork ();
     assert_true (pid >= 0);
     if (pid == 0)
-        _exit (body (yard));
+        _exit (body (fixture));
     assert_int_equal (waitpid (pid, &status, 0), pid);
     return WIFEXITED (status) ? WEXITSTATUS (status) : 99;
 }
 
-static int seal_under_a_file_limit (struct yard *yard)
+static int seal_under_a_file_limit (struct fixture *fixture)
 {
-    struct cache_order order = writer_order (yard, 6);
+    struct cache_access access = writer_order (fixture, 6);
     struct rlimit limit = { 100, 100 };
     if (signal (SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit (RLIMIT_FSIZE, &limit))
         return 10;
-    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err) != -1)
+    if (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err) != -1)
         return 1;
-    if (!strstr (yard->err.text, "gen-6") || !strstr (yard->err.text, "MANIFEST: File too large"))
+    if (!strstr (fixture->err.text, "gen-6") || !strstr (fixture->err.text, "MANIFEST: File too large"))
         return 2;
-    return exists (yard->dir, "MANIFEST") || exists (yard->dir, "MANIFEST.part") ? 3 : 0;
+    return exists (fixture->dir, "MANIFEST") || exists (fixture->dir, "MANIFEST.part") ? 3 : 0;
 }
 
 static void a_seal_that_cannot_write_leaves_no_manifest (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 6);
-    assert_int_equal (prepare_writer (yard, &order), 0);
-    fill (yard->dir);
-    assert_int_equal (in_child (seal_under_a_file_limit, yard), 0);
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 6);
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    fill (fixture->dir);
+    assert_int_equal (in_child (seal_under_a_file_limit, fixture), 0);
     /* And nothing stands in the way of sealing it once there is room. */
-    assert_int_equal (cache_seal (&order, &yard->seal, &yard->arena, &yard->err), 0);
-    assert_int_equal (prepare_reader (yard, 6), 0);
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
+    assert_int_equal (prepare_reader (fixture, 6), 0);
 }
 
-static int seed_under_a_file_limit (struct yard *yard)
+static int seed_under_a_file_limit (struct fixture *fixture)
 {
-    struct cache_order order = writer_order (yard, 7);
+    struct cache_access access = writer_order (fixture, 7);
     struct rlimit limit = { 20, 20 };
-    order.base = 6;
-    order.base_sha256 = yard->seal.sha256;
+    access.base = 6;
+    access.base_sha256 = fixture->seal.sha256;
     if (signal (SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit (RLIMIT_FSIZE, &limit))
         return 10;
-    if (prepare_writer (yard, &order) != -1)
+    if (prepare_writer (fixture, &access) != -1)
         return 1;
-    if (!strstr (yard->err.text, "cannot copy \"xla/kernel cache.bin\": File too large"))
+    if (!strstr (fixture->err.text, "cannot copy \"xla/kernel cache.bin\": File too large"))
         return 2;
-    return exists (yard->root, "gen-7") ? 3 : 0;
+    return exists (fixture->root, "gen-7") ? 3 : 0;
 }
 
 static void a_seed_that_does_not_fit_leaves_no_generation (void **state)
 {
-    struct yard *yard = *state;
-    seal_lots (yard, 6);
-    assert_int_equal (in_child (seed_under_a_file_limit, yard), 0);
+    struct fixture *fixture = *state;
+    seal_lots (fixture, 6);
+    assert_int_equal (in_child (seed_under_a_file_limit, fixture), 0);
 }
 
 enum { CANNOT_MOUNT = 77 };
@@ -427,71 +427,71 @@ static int mount_small (const char *path, unsigned long flags)
     return mount ("tmpfs", path, "tmpfs", flags, "size=64k");
 }
 
-static int fill_a_small_disk (struct yard *yard)
+static int fill_a_small_disk (struct fixture *fixture)
 {
     char big[8192] = { 0 };
-    snprintf (yard->root, sizeof yard->root, "%s/small", yard->base);
-    if (mkdir (yard->root, 0755) || mount_small (yard->root, 0))
+    snprintf (fixture->root, sizeof fixture->root, "%s/small", fixture->base);
+    if (mkdir (fixture->root, 0755) || mount_small (fixture->root, 0))
         return CANNOT_MOUNT;
-    struct cache_order order = writer_order (yard, 2);
-    if (prepare_writer (yard, &order))
+    struct cache_access access = writer_order (fixture, 2);
+    if (prepare_writer (fixture, &access))
         return 1;
     for (int i = 0; i < 5; i++) {
         char name[16];
         snprintf (name, sizeof name, "f%d", i);
-        write_file (yard->dir, name, big, sizeof big);
+        write_file (fixture->dir, name, big, sizeof big);
     }
-    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err))
+    if (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err))
         return 2;
-    order.token = 3;
-    order.base = 2;
-    order.base_sha256 = yard->seal.sha256;
-    if (prepare_writer (yard, &order) != -1 || !strstr (yard->err.text, "No space left on device")
-        || !strstr (yard->err.text, "cannot seed gen-3 from gen-2") || !strstr (yard->err.text, "it takes 40 KiB; "))
+    access.token = 3;
+    access.base = 2;
+    access.base_sha256 = fixture->seal.sha256;
+    if (prepare_writer (fixture, &access) != -1 || !strstr (fixture->err.text, "No space left on device")
+        || !strstr (fixture->err.text, "cannot seed gen-3 from gen-2") || !strstr (fixture->err.text, "it takes 40 KiB; "))
         return 3;
-    if (exists (yard->root, "gen-3"))
+    if (exists (fixture->root, "gen-3"))
         return 4;
-    if (mount (NULL, yard->root, NULL, MS_REMOUNT | MS_RDONLY, NULL))
+    if (mount (NULL, fixture->root, NULL, MS_REMOUNT | MS_RDONLY, NULL))
         return CANNOT_MOUNT;
-    order.base = 0;
-    if (prepare_writer (yard, &order) != -1 || !strstr (yard->err.text, "Read-only file system"))
+    access.base = 0;
+    if (prepare_writer (fixture, &access) != -1 || !strstr (fixture->err.text, "Read-only file system"))
         return 5;
-    return prepare_reader (yard, 2) ? 6 : 0;
+    return prepare_reader (fixture, 2) ? 6 : 0;
 }
 
 /* Every page of a disk taken one by one, so that the seal of the same generation fails at each place it can. */
-static int seal_on_a_disk_that_fills (struct yard *yard)
+static int seal_on_a_disk_that_fills (struct fixture *fixture)
 {
     char page[4096] = { 0 }, ballast[200];
     int failures = 0, rc = -1;
-    snprintf (yard->root, sizeof yard->root, "%s/small", yard->base);
-    struct cache_order order = writer_order (yard, 2);
-    if (mkdir (yard->root, 0755) || mount_small (yard->root, 0))
+    snprintf (fixture->root, sizeof fixture->root, "%s/small", fixture->base);
+    struct cache_access access = writer_order (fixture, 2);
+    if (mkdir (fixture->root, 0755) || mount_small (fixture->root, 0))
         return CANNOT_MOUNT;
-    if (prepare_writer (yard, &order))
+    if (prepare_writer (fixture, &access))
         return 1;
-    write_file (yard->dir, "entry", "bytes", 5);
-    snprintf (ballast, sizeof ballast, "%s/ballast", yard->root);
+    write_file (fixture->dir, "entry", "bytes", 5);
+    snprintf (ballast, sizeof ballast, "%s/ballast", fixture->root);
     int fd = open (ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     off_t pages = 0;
     while (write (fd, page, sizeof page) == sizeof page)
         pages++;
     for (; rc && pages >= 0 && ftruncate (fd, pages * (off_t) sizeof page) == 0; pages--) {
-        rc = cache_seal (&order, &yard->seal, &yard->arena, &yard->err);
+        rc = cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err);
         if (rc == 0)
             break;
         failures++;
-        if (!strstr (yard->err.text, "No space left on device") || !strstr (yard->err.text, "gen-2")
-            || !strstr (yard->err.text, "; 0 KiB are free there"))
+        if (!strstr (fixture->err.text, "No space left on device") || !strstr (fixture->err.text, "gen-2")
+            || !strstr (fixture->err.text, "; 0 KiB are free there"))
             return 2;
-        if (exists (yard->dir, "MANIFEST") || exists (yard->dir, "MANIFEST.part") || exists (yard->dir, "WITNESS"))
+        if (exists (fixture->dir, "MANIFEST") || exists (fixture->dir, "MANIFEST.part") || exists (fixture->dir, "WITNESS"))
             return 3;
-        if (!exists (yard->dir, "entry"))
+        if (!exists (fixture->dir, "entry"))
             return 4;
     }
     if (rc || failures < 2) /* the witness did not fit, and then MANIFEST did not */
         return 5;
-    return prepare_reader (yard, 2) ? 6 : 0;
+    return prepare_reader (fixture, 2) ? 6 : 0;
 }
 
 static void a_seal_on_a_full_disk_publishes_and_loses_nothing (void **state)
@@ -502,13 +502,13 @@ static void a_seal_on_a_full_disk_publishes_and_loses_nothing (void **state)
     assert_int_equal (code, 0);
 }
 
-static int mount_over_a_generation (struct yard *yard)
+static int mount_over_a_generation (struct fixture *fixture)
 {
     char gen[160];
-    seal_lots (yard, 2);
-    if (mount_small (yard_generation (yard, 2, gen), 0))
+    seal_lots (fixture, 2);
+    if (mount_small (fixture_generation (fixture, 2, gen), 0))
         return CANNOT_MOUNT;
-    if (prepare_reader (yard, 2) != -1 || !strstr (yard->err.text, "another file system is mounted"))
+    if (prepare_reader (fixture, 2) != -1 || !strstr (fixture->err.text, "another file system is mounted"))
         return 1;
     return 0;
 }
@@ -523,14 +523,14 @@ static void a_generation_on_another_file_system_is_refused (void **state)
 
 static void a_root_that_is_a_file_is_said_in_words (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order order = writer_order (yard, 2);
-    write_file (yard->base, "cache", "x", 1);
-    assert_int_equal (prepare_writer (yard, &order), -1);
-    says (yard, "a folder is expected");
-    yard->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
-    assert_int_equal (prepare_reader (yard, 2), -1);
-    says (yard, "a folder is expected");
+    struct fixture *fixture = *state;
+    struct cache_access access = writer_order (fixture, 2);
+    write_file (fixture->base, "cache", "x", 1);
+    assert_int_equal (prepare_writer (fixture, &access), -1);
+    says (fixture, "a folder is expected");
+    fixture->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
+    assert_int_equal (prepare_reader (fixture, 2), -1);
+    says (fixture, "a folder is expected");
 }
 
 /* Each is given with its own digest, so that only the lie itself can be what is refused. */
@@ -552,9 +552,9 @@ static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
         { "%.64s 0 0444 ../empty\n", "line 1" },
         { "", "\"empty\" is there and was never sealed" },
     };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char dir[160];
-    folder_make (yard_generation (yard, 2, dir), 0755, &yard->err);
+    folder_make (fixture_generation (fixture, 2, dir), 0755, &fixture->err);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         char lie[400], hex[DIGEST_HEX_BYTES], path[200];
         snprintf (path, sizeof path, "%s/empty", dir);
@@ -564,10 +564,10 @@ static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
         snprintf (lie, sizeof lie, lies[i].format, nothing, nothing);
         write_file (dir, "MANIFEST", lie, strlen (lie));
         struct digest digest = digest_of (lie, strlen (lie));
-        yard->seal.sha256 = text_of (digest_hex (&digest, hex));
-        assert_int_equal (prepare_reader (yard, 2), lies[i].says ? -1 : 0);
+        fixture->seal.sha256 = text_of (digest_hex (&digest, hex));
+        assert_int_equal (prepare_reader (fixture, 2), lies[i].says ? -1 : 0);
         if (lies[i].says)
-            says (yard, lies[i].says);
+            says (fixture, lies[i].says);
     }
 }
 
@@ -579,79 +579,79 @@ static void a_full_and_a_read_only_disk_are_said_in_words (void **state)
     assert_int_equal (code, 0);
 }
 
-static int prepare_as_nobody (struct yard *yard)
+static int prepare_as_nobody (struct fixture *fixture)
 {
-    struct cache_order order = writer_order (yard, 2);
+    struct cache_access access = writer_order (fixture, 2);
     if (geteuid () == 0 && setresuid (65534, 65534, 65534))
         return CANNOT_MOUNT;
-    if (prepare_writer (yard, &order) != -1)
+    if (prepare_writer (fixture, &access) != -1)
         return 1;
-    return strstr (yard->err.text, "user 65534 may not write there") && strstr (yard->err.text, "Permission denied") ? 0
+    return strstr (fixture->err.text, "user 65534 may not write there") && strstr (fixture->err.text, "Permission denied") ? 0
                                                                                                                : 2;
 }
 
 static void a_root_one_may_not_write_is_said_in_words (void **state)
 {
-    struct yard *yard = *state;
-    assert_int_equal (chmod (yard->base, 0755), 0);
-    assert_int_equal (folder_make (yard->root, 0755, &yard->err), 0);
+    struct fixture *fixture = *state;
+    assert_int_equal (chmod (fixture->base, 0755), 0);
+    assert_int_equal (folder_make (fixture->root, 0755, &fixture->err), 0);
     if (geteuid () != 0)
-        assert_int_equal (chmod (yard->root, 0555), 0);
-    assert_int_equal (in_child (prepare_as_nobody, yard), 0);
-    assert_int_equal (chmod (yard->root, 0755), 0);
+        assert_int_equal (chmod (fixture->root, 0555), 0);
+    assert_int_equal (in_child (prepare_as_nobody, fixture), 0);
+    assert_int_equal (chmod (fixture->root, 0755), 0);
 }
 
 /* ---- the constant path ---- */
 
 static void the_constant_path_moves_at_once (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char link_path[128], target[128];
-    snprintf (link_path, sizeof link_path, "%s/cache-link", yard->base);
+    snprintf (link_path, sizeof link_path, "%s/cache-link", fixture->base);
     for (int i = 0; i < 3; i++) {
         char dir[24];
         snprintf (dir, sizeof dir, "/gen-%d", i);
-        assert_int_equal (cache_link (link_path, dir, &yard->err), 0);
+        assert_int_equal (cache_link (link_path, dir, &fixture->err), 0);
         ssize_t len = readlink (link_path, target, sizeof target);
         assert_int_equal (len, 6);
         assert_memory_equal (target, dir, 6);
     }
-    assert_false (exists (yard->base, "cache-link.next"));
+    assert_false (exists (fixture->base, "cache-link.next"));
     assert_int_equal (unlink (link_path), 0);
     assert_int_equal (mkdir (link_path, 0755), 0);
-    assert_int_equal (cache_link (link_path, "/gen-9", &yard->err), -1);
-    assert_false (exists (yard->base, "cache-link.next"));
+    assert_int_equal (cache_link (link_path, "/gen-9", &fixture->err), -1);
+    assert_false (exists (fixture->base, "cache-link.next"));
 }
 
-#define YARD_TEST(name) cmocka_unit_test_setup_teardown (name, yard_setup, yard_teardown)
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        YARD_TEST (what_one_host_seals_another_reads),
-        YARD_TEST (a_manifest_lists_everything_in_order_with_its_digest),
-        YARD_TEST (a_sealed_generation_has_no_write_bit_left),
-        YARD_TEST (a_token_is_used_once),
-        YARD_TEST (a_generation_starts_as_a_copy_of_its_base),
-        YARD_TEST (a_copy_without_additions_has_the_digest_of_its_base),
-        YARD_TEST (a_spoiled_base_seeds_nothing),
-        YARD_TEST (orders_that_make_no_sense_are_refused),
-        YARD_TEST (a_reader_without_a_generation_gets_an_empty_closed_folder),
-        YARD_TEST (a_reader_that_does_not_see_the_shared_root_says_so),
-        YARD_TEST (a_seal_refuses_what_is_not_a_plain_file_or_folder),
-        YARD_TEST (names_of_our_own_are_no_entries_in_whatever_case),
-        YARD_TEST (a_seal_leaves_a_witness_that_is_not_listed),
-        YARD_TEST (a_host_keeps_a_cache_of_its_own_between_runs),
-        YARD_TEST (what_has_no_place_in_a_cache_of_its_own_is_refused),
-        YARD_TEST (a_seal_on_a_full_disk_publishes_and_loses_nothing),
-        YARD_TEST (a_generation_on_another_file_system_is_refused),
-        YARD_TEST (a_root_that_is_a_file_is_said_in_words),
-        YARD_TEST (a_manifest_that_lies_is_refused_by_what_it_says),
-        YARD_TEST (a_seal_that_cannot_write_leaves_no_manifest),
-        YARD_TEST (a_seed_that_does_not_fit_leaves_no_generation),
-        YARD_TEST (a_full_and_a_read_only_disk_are_said_in_words),
-        YARD_TEST (a_root_one_may_not_write_is_said_in_words),
-        YARD_TEST (the_constant_path_moves_at_once),
+        FIXTURE_TEST (what_one_host_seals_another_reads),
+        FIXTURE_TEST (a_manifest_lists_everything_in_order_with_its_digest),
+        FIXTURE_TEST (a_sealed_generation_has_no_write_bit_left),
+        FIXTURE_TEST (a_token_is_used_once),
+        FIXTURE_TEST (a_generation_starts_as_a_copy_of_its_base),
+        FIXTURE_TEST (a_copy_without_additions_has_the_digest_of_its_base),
+        FIXTURE_TEST (a_spoiled_base_seeds_nothing),
+        FIXTURE_TEST (orders_that_make_no_sense_are_refused),
+        FIXTURE_TEST (a_reader_without_a_generation_gets_an_empty_closed_folder),
+        FIXTURE_TEST (a_reader_that_does_not_see_the_shared_root_says_so),
+        FIXTURE_TEST (a_seal_refuses_what_is_not_a_plain_file_or_folder),
+        FIXTURE_TEST (names_of_our_own_are_no_entries_in_whatever_case),
+        FIXTURE_TEST (a_seal_leaves_a_witness_that_is_not_listed),
+        FIXTURE_TEST (a_host_keeps_a_cache_of_its_own_between_runs),
+        FIXTURE_TEST (what_has_no_place_in_a_cache_of_its_own_is_refused),
+        FIXTURE_TEST (a_seal_on_a_full_disk_publishes_and_loses_nothing),
+        FIXTURE_TEST (a_generation_on_another_file_system_is_refused),
+        FIXTURE_TEST (a_root_that_is_a_file_is_said_in_words),
+        FIXTURE_TEST (a_manifest_that_lies_is_refused_by_what_it_says),
+        FIXTURE_TEST (a_seal_that_cannot_write_leaves_no_manifest),
+        FIXTURE_TEST (a_seed_that_does_not_fit_leaves_no_generation),
+        FIXTURE_TEST (a_full_and_a_read_only_disk_are_said_in_words),
+        FIXTURE_TEST (a_root_one_may_not_write_is_said_in_words),
+        FIXTURE_TEST (the_constant_path_moves_at_once),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

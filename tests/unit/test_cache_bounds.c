@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "stretched.h"
-#include "writing_fixture.h"
+#include "write_lease_fixture.h"
 
 enum { BASE = 3000, NEXT, ROOT_FINDINGS = 1024 };
 
@@ -119,7 +119,7 @@ static void what_the_catalogue_complains_of_is_recorded (void **state)
     const struct input answers[] = {
         { .kind = IN_CACHE_FOUND, .text = longest_text },
         { .kind = IN_CACHE_AUDITED, .text = longest_text },
-        { .kind = IN_TOKEN, .rival = { stretched_text (0, NAME_MAX_BYTES), INT64_MAX, INT64_MAX } },
+        { .kind = IN_TOKEN, .lease_owner = { stretched_text (0, NAME_MAX_BYTES), INT64_MAX, INT64_MAX } },
         { .kind = IN_TOKEN, .text = longest_text },
     };
     struct bench bench;

@@ -10,7 +10,7 @@ enum { MUTATIONS = 1000, TOKEN = 3 };
 struct wanted { enum finding_kind kind; char path[256]; };
 
 struct siege {                      /* the generation under change */
-    struct yard *yard;
+    struct fixture *fixture;
     struct rng rng;
     char gen[160];
     char target[1400];              /* absolute path of what is changed */
@@ -87,7 +87,7 @@ static void put_symlink (struct siege *siege)
     char aside[200];
     pick (siege);
     /* It leads to the very bytes that were sealed. */
-    snprintf (aside, sizeof aside, "%s/aside", siege->yard->base);
+    snprintf (aside, sizeof aside, "%s/aside", siege->fixture->base);
     assert_int_equal (rename (siege->target, aside), 0);
     assert_int_equal (symlink (aside, siege->target), 0);
 }
@@ -110,7 +110,7 @@ static void second_name (struct siege *siege)
 {
     char aside[200];
     pick (siege);
-    snprintf (aside, sizeof aside, "%s/aside", siege->yard->base);
+    snprintf (aside, sizeof aside, "%s/aside", siege->fixture->base);
     assert_int_equal (link (siege->target, aside), 0);
 }
 
@@ -139,7 +139,7 @@ static void swap_two (struct siege *siege)
         siege->wanted_n = 1;
         second = pick (siege);
     } while (second == first);
-    snprintf (aside, sizeof aside, "%s/aside", siege->yard->base);
+    snprintf (aside, sizeof aside, "%s/aside", siege->fixture->base);
     assert_int_equal (rename (one, aside), 0);
     assert_int_equal (rename (siege->target, one), 0);
     assert_int_equal (rename (aside, siege->target), 0);
@@ -160,7 +160,7 @@ static void put_symlink_for_folder (struct siege *siege)
     char aside[200];
     const char *name = lot_folders[rng_below (&siege->rng, LOT_FOLDERS)];
     snprintf (siege->target, sizeof siege->target, "%s/%s", siege->gen, name);
-    snprintf (aside, sizeof aside, "%s/aside", siege->yard->base);
+    snprintf (aside, sizeof aside, "%s/aside", siege->fixture->base);
     assert_int_equal (rename (siege->target, aside), 0);
     assert_int_equal (symlink (aside, siege->target), 0);
     want (siege, FINDING_CHANGED, name);
@@ -235,7 +235,7 @@ static void link_own_file (struct siege *siege, const char *name)
 {
     char aside[200];
     snprintf (siege->target, sizeof siege->target, "%s/%s", siege->gen, name);
-    snprintf (aside, sizeof aside, "%s/aside", siege->yard->base);
+    snprintf (aside, sizeof aside, "%s/aside", siege->fixture->base);
     assert_int_equal (rename (siege->target, aside), 0);
     assert_int_equal (rng_below (&siege->rng, 2) ? symlink (aside, siege->target) : link (aside, siege->target), 0);
     want (siege, FINDING_CHANGED, name);
@@ -263,10 +263,10 @@ static void put_back (struct siege *siege)
 {
     static const char *const own[] = { "MANIFEST", "WITNESS" };
     char path[1400];
-    yard_reopen (siege->gen);
-    assert_int_equal (folder_remove (siege->gen, &siege->yard->err), 0);
-    snprintf (path, sizeof path, "%s/aside", siege->yard->base);
-    assert_int_equal (folder_remove (path, &siege->yard->err), 0);
+    fixture_reopen (siege->gen);
+    assert_int_equal (folder_remove (siege->gen, &siege->fixture->err), 0);
+    snprintf (path, sizeof path, "%s/aside", siege->fixture->base);
+    assert_int_equal (folder_remove (path, &siege->fixture->err), 0);
     assert_int_equal (mkdir (siege->gen, 0755), 0);
     fill (siege->gen);
     write_file (siege->gen, "MANIFEST", (const char *) siege->manifest.ptr, siege->manifest.len);
@@ -297,15 +297,15 @@ static void expect_refusal (struct siege *siege, int i)
 {
     char shown[300];
     bool named = false;
-    if (prepare_reader (siege->yard, TOKEN) != -1)
+    if (prepare_reader (siege->fixture, TOKEN) != -1)
         fail_msg ("mutation %d of %s was accepted", i, siege->wanted[0].path);
     for (int w = 0; w < siege->wanted_n; w++) {
         snprintf (shown, sizeof shown, "\"%s\" ", siege->wanted[w].path);
-        named = named || strstr (siege->yard->err.text, shown);
+        named = named || strstr (siege->fixture->err.text, shown);
     }
     if (!named)
-        fail_msg ("mutation %d: \"%s\" does not name \"%s\"", i, siege->yard->err.text, siege->wanted[0].path);
-    assert_int_equal (siege->yard->err.code, ERR_DAMAGE);
+        fail_msg ("mutation %d: \"%s\" does not name \"%s\"", i, siege->fixture->err.text, siege->wanted[0].path);
+    assert_int_equal (siege->fixture->err.code, ERR_DAMAGE);
 }
 
 static bool is_listed (const struct finding_list *list, const struct wanted *wanted)
@@ -321,9 +321,9 @@ static void expect_findings (struct siege *siege, int i)
 {
     struct arena arena = { 0 };
     struct finding_list list = { 0 };
-    struct yard *yard = siege->yard;
-    if (audit_generation (text_of (yard->root), TOKEN, yard->seal.sha256, AUDIT_FULL, 0, &arena, &list, &yard->err))
-        fail_msg ("mutation %d of %s: %s", i, siege->wanted[0].path, yard->err.text);
+    struct fixture *fixture = siege->fixture;
+    if (audit_generation (text_of (fixture->root), TOKEN, fixture->seal.sha256, AUDIT_FULL, 0, &arena, &list, &fixture->err))
+        fail_msg ("mutation %d of %s: %s", i, siege->wanted[0].path, fixture->err.text);
     for (int w = 0; w < siege->wanted_n; w++)
         if (!is_listed (&list, &siege->wanted[w]))
             fail_msg ("mutation %d: %s is not among %u findings, the first is %s: %s", i, siege->wanted[w].path, list.n,
@@ -338,9 +338,9 @@ static void expect_findings (struct siege *siege, int i)
 
 static void expect_peace (struct siege *siege)
 {
-    struct yard *yard = siege->yard;
-    if (prepare_reader (yard, TOKEN))
-        fail_msg ("as it was sealed, and still: %s", yard->err.text);
+    struct fixture *fixture = siege->fixture;
+    if (prepare_reader (fixture, TOKEN))
+        fail_msg ("as it was sealed, and still: %s", fixture->err.text);
     siege->wanted_n = 0;
     expect_findings (siege, -1);
 }
@@ -350,18 +350,18 @@ static void read_own (struct siege *siege, const char *name, struct buf *out)
     char path[1200];
     snprintf (path, sizeof path, "%s/%s", siege->gen, name);
     buf_init (out, 65536);
-    assert_int_equal (file_read (path, out, &siege->yard->err), 0);
+    assert_int_equal (file_read (path, out, &siege->fixture->err), 0);
     buf_c (out);
 }
 
-static void begin_siege (struct siege *siege, struct yard *yard)
+static void begin_siege (struct siege *siege, struct fixture *fixture)
 {
     const char *asked = getenv ("SLICEUP_SEED");
     uint64_t seed = asked ? strtoull (asked, NULL, 10) : 20260117;
-    *siege = (struct siege) { .yard = yard, .rng = rng_seed (seed) };
+    *siege = (struct siege) { .fixture = fixture, .rng = rng_seed (seed) };
     print_message ("SLICEUP_SEED=%llu\n", (unsigned long long) seed);
-    seal_lots (yard, TOKEN);
-    yard_generation (yard, TOKEN, siege->gen);
+    seal_lots (fixture, TOKEN);
+    fixture_generation (fixture, TOKEN, siege->gen);
     read_own (siege, "MANIFEST", &siege->manifest);
     read_own (siege, "WITNESS", &siege->witness);
 }
@@ -405,46 +405,46 @@ static void another_time_of_a_file_is_no_change (void **state)
 
 static void a_folder_opened_to_writing_is_refused_by_name (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char path[1400];
-    seal_lots (yard, TOKEN);
-    snprintf (path, sizeof path, "%s/xla", yard->dir);
+    seal_lots (fixture, TOKEN);
+    snprintf (path, sizeof path, "%s/xla", fixture->dir);
     assert_int_equal (chmod (path, 0755), 0);
-    assert_int_equal (prepare_reader (yard, TOKEN), -1);
-    says (yard, "\"xla\" has mode 0755, 0555 was sealed");
+    assert_int_equal (prepare_reader (fixture, TOKEN), -1);
+    says (fixture, "\"xla\" has mode 0755, 0555 was sealed");
 }
 
 static void a_writer_that_comes_too_late_spoils_only_its_own_generation (void **state)
 {
-    struct yard *yard = *state;
-    struct cache_order late = writer_order (yard, 2);
+    struct fixture *fixture = *state;
+    struct cache_access late = writer_order (fixture, 2);
     char old[1300];
-    assert_int_equal (prepare_writer (yard, &late), 0);
-    snprintf (old, sizeof old, "%.1200s", yard->dir);
-    seal_lots (yard, TOKEN);
+    assert_int_equal (prepare_writer (fixture, &late), 0);
+    snprintf (old, sizeof old, "%.1200s", fixture->dir);
+    seal_lots (fixture, TOKEN);
     write_file (old, "late", "bytes", 5);
-    assert_int_equal (prepare_reader (yard, TOKEN), 0);
+    assert_int_equal (prepare_reader (fixture, TOKEN), 0);
     /* The same bytes written into what is published are seen. */
-    yard_reopen (yard->dir);
-    write_file (yard->dir, "late", "bytes", 5);
+    fixture_reopen (fixture->dir);
+    write_file (fixture->dir, "late", "bytes", 5);
     for (int i = LOT_FOLDERS - 1; i >= 0; i--) {
-        snprintf (old, sizeof old, "%.1100s/%s", yard->dir, lot_folders[i]);
+        snprintf (old, sizeof old, "%.1100s/%s", fixture->dir, lot_folders[i]);
         assert_int_equal (chmod (old, 0555), 0);
     }
-    assert_int_equal (chmod (yard->dir, 0555), 0);
-    assert_int_equal (prepare_reader (yard, TOKEN), -1);
-    says (yard, "\"late\" is there and was never sealed");
+    assert_int_equal (chmod (fixture->dir, 0555), 0);
+    assert_int_equal (prepare_reader (fixture, TOKEN), -1);
+    says (fixture, "\"late\" is there and was never sealed");
 }
 
-#define YARD_TEST(name) cmocka_unit_test_setup_teardown (name, yard_setup, yard_teardown)
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        YARD_TEST (every_one_of_1000_mutations_is_refused_and_found_by_name),
-        YARD_TEST (another_time_of_a_file_is_no_change),
-        YARD_TEST (a_folder_opened_to_writing_is_refused_by_name),
-        YARD_TEST (a_writer_that_comes_too_late_spoils_only_its_own_generation),
+        FIXTURE_TEST (every_one_of_1000_mutations_is_refused_and_found_by_name),
+        FIXTURE_TEST (another_time_of_a_file_is_no_change),
+        FIXTURE_TEST (a_folder_opened_to_writing_is_refused_by_name),
+        FIXTURE_TEST (a_writer_that_comes_too_late_spoils_only_its_own_generation),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

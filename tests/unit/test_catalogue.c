@@ -60,9 +60,9 @@ static void reopen (struct scene *scene)
 static uint64_t token (struct scene *scene, struct text bundle)
 {
     struct err err = { 0 };
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t value = 0;
-    if (catalogue_acquire (scene->catalogue, bundle, RUN, 0, NULL, &value, &rival, &scene->arena, &err) != 0)
+    if (catalogue_acquire (scene->catalogue, bundle, RUN, 0, NULL, &value, &lease_owner, &scene->arena, &err) != 0)
         fail_msg ("%s", err.text);
     assert_true (value > 0);
     return value;
@@ -119,11 +119,11 @@ static void take_tokens (const char *root, int report)
     struct err err = { 0 };
     struct catalogue *catalogue = catalogue_open (root, &err);
     struct arena arena = { 0 };
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t value;
     for (int i = 0; catalogue && i < TAKES; i++) {
         /* One run: whoever comes later takes the lease from its own run, and both may publish. */
-        if (catalogue_acquire (catalogue, BUNDLE, RUN, 0, NULL, &value, &rival, &arena, &err) != 0)
+        if (catalogue_acquire (catalogue, BUNDLE, RUN, 0, NULL, &value, &lease_owner, &arena, &err) != 0)
             break;
         struct fact_generation generation = generation_of (value, BUNDLE);
         if (catalogue_publish (catalogue, RUN, &generation, &err) != 0)
@@ -265,9 +265,9 @@ static void a_bundle_that_leads_out_of_the_root_is_refused (void **state)
                                 text_of (long_name) };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct err err = { 0 };
-        struct lease_rival rival;
+        struct lease_owner lease_owner;
         uint64_t value = 77;
-        if (catalogue_acquire (scene->catalogue, bad[i], RUN, 0, NULL, &value, &rival, &scene->arena, &err) != -1 || err.code != ERR_REFUSED ||
+        if (catalogue_acquire (scene->catalogue, bad[i], RUN, 0, NULL, &value, &lease_owner, &scene->arena, &err) != -1 || err.code != ERR_REFUSED ||
             value != 77)
             fail_msg ("bundle %d: token %d, code %d", (int) i, (int) value, err.code);
     }

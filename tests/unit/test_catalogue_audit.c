@@ -5,7 +5,7 @@
 #include "common/cache/audit.h"
 #include "common/cache/cache.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/catalogue/carry_collect.h"
+#include "coordinator/catalogue/collect.h"
 #include "coordinator/catalogue/catalogue_private.h"
 
 /* ---- real generations ---- */
@@ -32,11 +32,11 @@ static struct fact_generation sealed (struct scene *scene, uint64_t token)
 {
     char dir[1200];
     struct seal seal;
-    struct cache_order order = { .role = CACHE_ROLE_WRITER, .token = token, .frontend_root = bundle_root (scene) };
-    well (scene, cache_prepare_writer (&order, dir, sizeof dir, &scene->err));
+    struct cache_access access = { .role = CACHE_ROLE_WRITER, .token = token, .frontend_root = bundle_root (scene) };
+    well (scene, cache_prepare_writer (&access, dir, sizeof dir, &scene->err));
     put (scene, token, "jit_a-cache", "executable");
     put (scene, token, "jit_b-cache", "another");
-    well (scene, cache_seal (&order, &seal, &scene->arena, &scene->err));
+    well (scene, cache_seal (&access, &seal, &scene->arena, &scene->err));
     struct fact_generation generation = generation_of (token);
     generation.sha256 = seal.sha256;
     generation.entries = seal.entries;
@@ -102,9 +102,9 @@ static void a_token_that_was_never_handed_out_is_foreign (void **state)
 static void a_token_of_another_bundle_is_foreign_here (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), RUN, 0, NULL, &token, &rival, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err));
     put (scene, token, "x", "in the wrong bundle");
     finds_one (scene, FINDING_FOREIGN_TOKEN, token, "gen-1");
 }
@@ -128,11 +128,11 @@ static void a_write_after_the_lease_is_late_and_names_the_run (void **state)
 /* As an earlier sliceup remembered it. */
 static void remember_old (struct scene *scene)
 {
-    struct lying *lying;
+    struct stored *stored;
     uint32_t n;
-    well (scene, audit_lying (bundle_root (scene), &scene->arena, &lying, &n, &scene->err));
+    well (scene, audit_inventory (bundle_root (scene), &scene->arena, &stored, &n, &scene->err));
     assert_int_equal (n, 1);
-    struct text listing = { (const char *) &lying[0].old_listing, sizeof lying[0].old_listing };
+    struct text listing = { (const char *) &stored[0].old_listing, sizeof stored[0].old_listing };
     well (scene, catalogue_change (scene->catalogue, "remember", NULL, &scene->err, "UPDATE seen SET listing = ?1", "b", listing));
 }
 

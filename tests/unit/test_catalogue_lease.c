@@ -11,11 +11,11 @@
 static void one_run_has_the_lease_and_the_other_learns_who (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN);
-    assert_int_equal (acquire (scene, OTHER_RUN, NULL, &rival), 0);
-    assert_int_equal (rival.token, token);
-    assert_true (text_equal (rival.run, RUN));
+    assert_int_equal (acquire (scene, OTHER_RUN, NULL, &lease_owner), 0);
+    assert_int_equal (lease_owner.token, token);
+    assert_true (text_equal (lease_owner.run, RUN));
     assert_true (entry_of (scene, token)->leased);
     end (scene, token, RUN, false);
     assert_true (granted (scene, OTHER_RUN) > token); /* released: at once */
@@ -24,7 +24,7 @@ static void one_run_has_the_lease_and_the_other_learns_who (void **state)
 static void a_lease_is_taken_over_only_with_an_unmoved_beat (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival seen, now;
+    struct lease_owner seen, now;
     uint64_t token = granted (scene, RUN);
     acquire (scene, OTHER_RUN, NULL, &seen);
     assert_false (taken (scene, token, RUN));
@@ -41,10 +41,10 @@ static void a_lease_is_taken_over_only_with_an_unmoved_beat (void **state)
     assert_non_null (strstr (entry_of (scene, token)->why.ptr, OTHER_RUN.ptr));
 }
 
-static void a_takeover_is_from_exactly_that_rival (void **state)
+static void a_takeover_is_from_exactly_that_lease_owner (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival seen, now;
+    struct lease_owner seen, now;
     uint64_t first = granted (scene, RUN);
     acquire (scene, OTHER_RUN, NULL, &seen);
     uint64_t second = granted (scene, RUN); /* a new token of the same run, with as many beats */
@@ -72,13 +72,13 @@ static void a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one (voi
 static void a_token_is_above_what_the_run_has_journaled (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, RUN, 1000, NULL, &token, &rival, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, RUN, 1000, NULL, &token, &lease_owner, &scene->arena, &scene->err));
     assert_int_equal (token, 1001);
     end (scene, token, RUN, true);
     assert_int_equal (granted (scene, OTHER_RUN), 1002);
-    assert_int_equal (catalogue_acquire (scene->catalogue, BUNDLE, OTHER_RUN, UINT64_MAX, NULL, &token, &rival, &scene->arena, &scene->err), -1);
+    assert_int_equal (catalogue_acquire (scene->catalogue, BUNDLE, OTHER_RUN, UINT64_MAX, NULL, &token, &lease_owner, &scene->arena, &scene->err), -1);
     assert_int_equal (scene->err.code, ERR_LIMIT);
 }
 
@@ -112,9 +112,9 @@ static void publishing_ends_the_lease (void **state)
 static void leases_of_two_bundles_have_nothing_to_do_with_each_other (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN), other = 0;
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), OTHER_RUN, 0, NULL, &other, &rival, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), OTHER_RUN, 0, NULL, &other, &lease_owner, &scene->arena, &scene->err));
     assert_true (other > token);
     assert_false (taken (scene, token, RUN));
 }
@@ -122,10 +122,10 @@ static void leases_of_two_bundles_have_nothing_to_do_with_each_other (void **sta
 static void who_lost_the_lease_may_still_publish_what_it_had_sealed (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN);
-    acquire (scene, OTHER_RUN, NULL, &rival);
-    uint64_t next = acquire (scene, OTHER_RUN, &rival, &rival);
+    acquire (scene, OTHER_RUN, NULL, &lease_owner);
+    uint64_t next = acquire (scene, OTHER_RUN, &lease_owner, &lease_owner);
     publish (scene, RUN, token);
     assert_int_equal (found (scene), token);
     assert_false (taken (scene, next, OTHER_RUN));
@@ -169,13 +169,13 @@ static int polite (const char *root, int process, struct shared *shared)
 {
     struct err err = { 0 };
     struct arena arena = { 0 };
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     char id[33];
     uint64_t until_ms = clock_boot_ms () + WAIT_MS, token = 0, last = 0;
     struct catalogue *catalogue = catalogue_open (root, &err);
     int rc = catalogue ? 0 : -1;
     for (int done = 0; rc == 0 && done < ROUNDS && clock_boot_ms () < until_ms;) {
-        rc = catalogue_acquire (catalogue, BUNDLE, run_of (process, id), 0, NULL, &token, &rival, &arena, &err);
+        rc = catalogue_acquire (catalogue, BUNDLE, run_of (process, id), 0, NULL, &token, &lease_owner, &arena, &err);
         if (rc != 0 || token == 0)
             continue;
         atomic_fetch_add (&shared->wrongs, atomic_fetch_add (&shared->inside, 1) != 0 || token <= last);
@@ -203,7 +203,7 @@ static int rude (const char *root, int process, struct shared *shared)
 {
     struct err err = { 0 };
     struct arena arena = { 0 };
-    struct lease_rival seen = { 0 }, now;
+    struct lease_owner seen = { 0 }, now;
     char id[33];
     uint64_t until_ms = clock_boot_ms () + WAIT_MS, token = 0;
     struct catalogue *catalogue = catalogue_open (root, &err);
@@ -278,7 +278,7 @@ static void no_beat_is_accepted_once_somebody_else_was_granted_a_token (void **s
 static int restless (const char *root, int process, struct shared *shared)
 {
     struct arena arena = { 0 };
-    struct lease_rival seen = { 0 };
+    struct lease_owner seen = { 0 };
     char id[33];
     uint64_t token;
     bool gone;
@@ -348,10 +348,10 @@ static void a_process_killed_at_any_moment_leaves_it_consistent (void **state)
         }
         is_whole (scene);
         is_consistent (scene);
-        struct lease_rival rival;
-        uint64_t token = acquire (scene, RUN, NULL, &rival);
+        struct lease_owner lease_owner;
+        uint64_t token = acquire (scene, RUN, NULL, &lease_owner);
         if (token == 0)
-            token = acquire (scene, RUN, &rival, &rival);
+            token = acquire (scene, RUN, &lease_owner, &lease_owner);
         assert_true (token > atomic_load (&shared->newest));
         raise_newest (shared, token);
         end (scene, token, RUN, true);
@@ -370,9 +370,9 @@ static void nobody_is_kept_out_by_those_who_never_pause (void **state)
     for (int i = 0; i < 3; i++)
         pids[i] = begin (restless, scene->root, i, shared);
     for (int i = 0; i < 40; i++) {
-        struct lease_rival rival;
+        struct lease_owner lease_owner;
         uint64_t began_ms = clock_boot_ms ();
-        acquire (scene, RUN, NULL, &rival);
+        acquire (scene, RUN, NULL, &lease_owner);
         uint64_t took_ms = clock_boot_ms () - began_ms;
         longest_ms = took_ms > longest_ms ? took_ms : longest_ms;
     }
@@ -390,7 +390,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         IN_SCENE (one_run_has_the_lease_and_the_other_learns_who),
         IN_SCENE (a_lease_is_taken_over_only_with_an_unmoved_beat),
-        IN_SCENE (a_takeover_is_from_exactly_that_rival),
+        IN_SCENE (a_takeover_is_from_exactly_that_lease_owner),
         IN_SCENE (a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one),
         IN_SCENE (a_token_is_above_what_the_run_has_journaled),
         IN_SCENE (an_end_is_of_its_own_lease_and_may_be_repeated),

@@ -151,10 +151,10 @@ static void the_number_of_what_was_forgotten_stays_used (void **state)
 static void everything_is_listed_by_bundle_and_token (void **state)
 {
     struct scene *scene = *state;
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     struct catalogue_list list;
     uint64_t a = published (scene, RUN), other = 0, b = granted (scene, RUN);
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("a/b"), RUN, 0, NULL, &other, &rival, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("a/b"), RUN, 0, NULL, &other, &lease_owner, &scene->arena, &scene->err));
     well (scene, catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err));
     assert_int_equal (list.n, 3);
     assert_int_equal (list.items[0].token, other);
@@ -210,14 +210,14 @@ static void looking_makes_and_changes_nothing (void **state)
 {
     struct scene *scene = *state;
     char path[96];
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t token = published (scene, RUN);
     struct catalogue *looking = catalogue_look (scene->root, &scene->err);
     assert_non_null (looking);
     struct fact_generation there = { 0 };
     assert_int_equal (catalogue_find (looking, BUNDLE, &there, &scene->arena, &scene->err), 0);
     assert_int_equal (there.token, token);
-    assert_int_equal (catalogue_acquire (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &rival, &scene->arena, &scene->err), -1);
+    assert_int_equal (catalogue_acquire (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err), -1);
     catalogue_close (looking);
     snprintf (path, sizeof path, "%s/nothing", scene->root);
     assert_null (catalogue_look (path, &scene->err));

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "writing_fixture.h"
+#include "write_lease_fixture.h"
 
 static void expect_exit (const struct bench *bench, uint32_t wanted, const char *said)
 {
@@ -20,9 +20,9 @@ static void expect_exit (const struct bench *bench, uint32_t wanted, const char 
         fail_msg ("'%s' is not in: %.*s", said, TEXT_ARG (sentence));
 }
 
-static void rival (struct bench *bench, uint64_t beat)
+static void lease_owner (struct bench *bench, uint64_t beat)
 {
-    struct input in = { .kind = IN_TOKEN, .rival = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, beat } };
+    struct input in = { .kind = IN_TOKEN, .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, beat } };
     step (bench, &in);
 }
 
@@ -237,7 +237,7 @@ static void runs_that_hold_the_lease_in_turn_are_waited_for_an_hour (void **stat
     audited (&bench, NULL);
     uint64_t began_ms = bench.now_ms;
     for (uint64_t beat = 1; !coord_ended (bench.coord, NULL) && bench.now_ms < began_ms + 4000000; beat++) {
-        rival (&bench, beat);
+        lease_owner (&bench, beat);
         for (uint32_t host = 0; host < HOSTS && !coord_ended (bench.coord, NULL); host++) {
             struct msg msg = { .kind = MSG_HEARTBEAT };
             tell (&bench, host, &msg);
@@ -264,7 +264,7 @@ static void a_wait_that_was_answered_by_a_generation_is_over (void **state)
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
     audited (&bench, NULL);
-    rival (&bench, 1);
+    lease_owner (&bench, 1);
     tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
     found (&bench, &theirs);
     audited (&bench, NULL);
@@ -277,7 +277,7 @@ static void a_wait_that_was_answered_by_a_generation_is_over (void **state)
     end_run_of (&bench, 2, &spoiled);
     audited (&bench, NULL);
     for (uint64_t beat = 2; beat < 6; beat++) { /* it writes again */
-        rival (&bench, beat);
+        lease_owner (&bench, beat);
         tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
         found (&bench, NULL);
     }
@@ -295,7 +295,7 @@ static void what_another_run_published_is_looked_over_before_it_is_used (void **
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
     audited (&bench, NULL);
-    rival (&bench, 1);
+    lease_owner (&bench, 1);
     tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
     uint32_t looked = count_effects (&bench, FX_CACHE_AUDIT);
     found (&bench, &theirs);
@@ -333,11 +333,11 @@ static void what_did_not_serve_is_not_found_again (void **state)
     struct arena arena = { 0 };
     struct fact_generation misfit, newer = covering (6, &arena);
     open_refitted (&bench, &misfit, &arena);
-    rival (&bench, 1);
+    lease_owner (&bench, 1);
     tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
     found (&bench, &misfit);
     assert_int_equal (adoptions (&bench), 1);
-    rival (&bench, 2);
+    lease_owner (&bench, 2);
     tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
     found (&bench, &newer);
     assert_int_equal (adoptions (&bench), 2);

@@ -22,44 +22,44 @@
 #include "worker/sandbox/confine_plan.h"
 #include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/confine_ways.h"
+#include "worker/sandbox/write_probe.h"
 #include "worker/sandbox/landlock.h"
 
 #define RIGHT(name) LANDLOCK_ACCESS_FS_##name
 #define RIGHT_TRUNCATE (UINT64_C (1) << 14)
-#define MODES (WAY_BIT (WAY_CHMOD) | WAY_BIT (WAY_UTIMES) | WAY_BIT (WAY_SETXATTR) | WAY_BIT (WAY_SETFLAGS))
+#define MODES (PROBE_BIT (PROBE_CHMOD) | PROBE_BIT (PROBE_UTIMES) | PROBE_BIT (PROBE_SETXATTR) | PROBE_BIT (PROBE_SETFLAGS))
 
 /* A cache of one generation, and a child in a sandbox around it. */
-struct yard { char top[64], root[96], bundle[128], generation[160], scratch[96]; struct arena arena; };
+struct fixture { char top[64], root[96], bundle[128], generation[160], scratch[96]; struct arena arena; };
 
 static int setup (void **state)
 {
-    struct yard *yard = mem_alloc (sizeof *yard);
-    snprintf (yard->top, sizeof yard->top, "/tmp/test_confine.XXXXXX");
-    assert_non_null (mkdtemp (yard->top));
-    snprintf (yard->root, sizeof yard->root, "%s/root", yard->top);
-    snprintf (yard->bundle, sizeof yard->bundle, "%s/jax/f00d", yard->root);
-    snprintf (yard->generation, sizeof yard->generation, "%s/gen-1", yard->bundle);
-    snprintf (yard->scratch, sizeof yard->scratch, "%s/scratch", yard->top);
-    assert_int_equal (folder_make (yard->generation, 0755, NULL), 0);
-    assert_int_equal (folder_make (yard->scratch, 0755, NULL), 0);
-    *state = yard;
+    struct fixture *fixture = mem_alloc (sizeof *fixture);
+    snprintf (fixture->top, sizeof fixture->top, "/tmp/test_confine.XXXXXX");
+    assert_non_null (mkdtemp (fixture->top));
+    snprintf (fixture->root, sizeof fixture->root, "%s/root", fixture->top);
+    snprintf (fixture->bundle, sizeof fixture->bundle, "%s/jax/f00d", fixture->root);
+    snprintf (fixture->generation, sizeof fixture->generation, "%s/gen-1", fixture->bundle);
+    snprintf (fixture->scratch, sizeof fixture->scratch, "%s/scratch", fixture->top);
+    assert_int_equal (folder_make (fixture->generation, 0755, NULL), 0);
+    assert_int_equal (folder_make (fixture->scratch, 0755, NULL), 0);
+    *state = fixture;
     return 0;
 }
 
 static int teardown (void **state)
 {
-    struct yard *yard = *state;
-    int rc = folder_remove (yard->top, NULL);
-    arena_release (&yard->arena);
-    mem_free (yard);
+    struct fixture *fixture = *state;
+    int rc = folder_remove (fixture->top, NULL);
+    arena_release (&fixture->arena);
+    mem_free (fixture);
     return rc;
 }
 
-static struct confine_plan plan_of (const struct yard *yard, enum enforcement most)
+static struct confine_plan plan_of (const struct fixture *fixture, enum enforcement most)
 {
-    return (struct confine_plan) { .root = yard->root, .bundle = yard->bundle, .generation = yard->generation,
-                                   .scratch = yard->scratch, .role = CACHE_ROLE_READER, .most = most,
+    return (struct confine_plan) { .root = fixture->root, .bundle = fixture->bundle, .generation = fixture->generation,
+                                   .scratch = fixture->scratch, .role = CACHE_ROLE_READER, .most = most,
                                    .least = ENFORCEMENT_COOPERATIVE, .landlock_abi = 99, .report_fd = -1 };
 }
 
@@ -67,7 +67,7 @@ struct found { uint32_t open_ways, levels; };
 
 static uid_t find_as;          /* 0: as whoever runs the test */
 
-static void look (struct yard *yard, const struct confine_plan *plan, const struct confine_measures *measures, int fd)
+static void look (struct fixture *fixture, const struct confine_plan *plan, const struct confine_measures *measures, int fd)
 {
     struct confine_site site;
     struct confine_sandbox sandbox;
@@ -75,28 +75,28 @@ static void look (struct yard *yard, const struct confine_plan *plan, const stru
     if (find_as && (setresgid (find_as, find_as, find_as) < 0 || setresuid (find_as, find_as, find_as) < 0
                     || prctl (PR_SET_DUMPABLE, 1) < 0))
         _exit (1);
-    if (confine_site_find (plan, &yard->arena, &site, NULL) == 0) {
-        confine_sandbox_enter (plan, &site, measures, &yard->arena, &sandbox);
-        struct ways_target target = { .folder = site.generation, .witness = true, .mounts = { site.root },
+    if (confine_site_find (plan, &fixture->arena, &site, NULL) == 0) {
+        confine_sandbox_enter (plan, &site, measures, &fixture->arena, &sandbox);
+        struct write_probe_target target = { .folder = site.generation, .witness = true, .mounts = { site.root },
                                       .own_mounts = sandbox.own_mounts };
-        found = (struct found) { ways_try (&target), sandbox.levels };
+        found = (struct found) { write_probe_try (&target), sandbox.levels };
     }
     _exit (write (fd, &found, sizeof found) == sizeof found ? 0 : 1);
 }
 
 /* In a child, since nothing of it can be undone. */
-static struct found find (struct yard *yard, enum enforcement most, const struct confine_measures *measures)
+static struct found find (struct fixture *fixture, enum enforcement most, const struct confine_measures *measures)
 {
-    struct confine_plan plan = plan_of (yard, most);
+    struct confine_plan plan = plan_of (fixture, most);
     struct found found;
     int ends[2], status;
     char witness[256]; /* where only removing is open, it cannot be put back */
-    snprintf (witness, sizeof witness, "%s/" WITNESS_NAME, yard->generation);
+    snprintf (witness, sizeof witness, "%s/" WITNESS_NAME, fixture->generation);
     assert_int_equal (atomic_file_write (witness, "seen\n", 5, 0644, NULL), 0);
     assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
     pid_t pid = fork ();
     if (pid == 0)
-        look (yard, &plan, measures, ends[1]);
+        look (fixture, &plan, measures, ends[1]);
     close (ends[1]);
     assert_int_equal (read (ends[0], &found, sizeof found), sizeof found);
     assert_int_equal (waitpid (pid, &status, 0), pid);
@@ -105,69 +105,69 @@ static struct found find (struct yard *yard, enum enforcement most, const struct
     return found;
 }
 
-static struct confine_measures measures_of (const struct yard *yard, enum enforcement most)
+static struct confine_measures measures_of (const struct fixture *fixture, enum enforcement most)
 {
-    struct confine_plan plan = plan_of (yard, most);
+    struct confine_plan plan = plan_of (fixture, most);
     return confine_measures_of (&plan);
 }
 
 /* ---- what the measures are for: without one, a way is open ---- */
 
-static void without_one_right_a_way_is_open (void **state)
+static void without_one_right_a_probe_is_open (void **state)
 {
-    static const struct { uint64_t right; enum way way; int abi; } rows[] = {
-        { RIGHT (WRITE_FILE), WAY_OVERWRITE, 1 }, { RIGHT (WRITE_FILE), WAY_APPEND, 1 },
-        { RIGHT (REMOVE_FILE), WAY_UNLINK, 1 }, { RIGHT (REMOVE_DIR), WAY_UNLINK, 1 },
-        { RIGHT (MAKE_REG), WAY_CREATE, 1 },
-        { RIGHT (MAKE_DIR), WAY_MKDIR, 1 }, { RIGHT (MAKE_SYM), WAY_SYMLINK, 1 }, { RIGHT (MAKE_FIFO), WAY_MKFIFO, 1 },
-        { RIGHT (MAKE_SOCK), WAY_MKFIFO, 1 }, { RIGHT (MAKE_CHAR), WAY_MKFIFO, 1 }, { RIGHT_TRUNCATE, WAY_TRUNCATE, 3 },
+    static const struct { uint64_t right; enum probe probe; int abi; } rows[] = {
+        { RIGHT (WRITE_FILE), PROBE_OVERWRITE, 1 }, { RIGHT (WRITE_FILE), PROBE_APPEND, 1 },
+        { RIGHT (REMOVE_FILE), PROBE_UNLINK, 1 }, { RIGHT (REMOVE_DIR), PROBE_UNLINK, 1 },
+        { RIGHT (MAKE_REG), PROBE_CREATE, 1 },
+        { RIGHT (MAKE_DIR), PROBE_MKDIR, 1 }, { RIGHT (MAKE_SYM), PROBE_SYMLINK, 1 }, { RIGHT (MAKE_FIFO), PROBE_MKFIFO, 1 },
+        { RIGHT (MAKE_SOCK), PROBE_MKFIFO, 1 }, { RIGHT (MAKE_CHAR), PROBE_MKFIFO, 1 }, { RIGHT_TRUNCATE, PROBE_TRUNCATE, 3 },
     };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     if (landlock_abi () < 1)
         skip ();
-    struct confine_measures whole = measures_of (yard, ENFORCEMENT_LANDLOCK);
-    assert_int_equal (find (yard, ENFORCEMENT_LANDLOCK, &whole).open_ways & ~MODES, 0);
+    struct confine_measures whole = measures_of (fixture, ENFORCEMENT_LANDLOCK);
+    assert_int_equal (find (fixture, ENFORCEMENT_LANDLOCK, &whole).open_ways & ~MODES, 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (landlock_abi () < rows[i].abi)
             continue;
         struct confine_measures holed = whole;
         holed.landlock_rights &= ~rows[i].right;
-        uint32_t open_ways = find (yard, ENFORCEMENT_LANDLOCK, &holed).open_ways;
-        if (!(open_ways & WAY_BIT (rows[i].way)))
-            fail_msg ("without right %#jx %s is still closed", (uintmax_t) rows[i].right, way_name (rows[i].way));
+        uint32_t open_ways = find (fixture, ENFORCEMENT_LANDLOCK, &holed).open_ways;
+        if (!(open_ways & PROBE_BIT (rows[i].probe)))
+            fail_msg ("without right %#jx %s is still closed", (uintmax_t) rows[i].right, write_probe_name (rows[i].probe));
     }
 }
 
 static void before_abi_3_truncation_needs_seccomp (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     if (landlock_abi () < 3)
         skip ();
-    struct confine_measures measures = measures_of (yard, ENFORCEMENT_LANDLOCK);
+    struct confine_measures measures = measures_of (fixture, ENFORCEMENT_LANDLOCK);
     measures.landlock_rights = landlock_write_rights (2);
-    assert_true (find (yard, ENFORCEMENT_LANDLOCK, &measures).open_ways & WAY_BIT (WAY_TRUNCATE));
+    assert_true (find (fixture, ENFORCEMENT_LANDLOCK, &measures).open_ways & PROBE_BIT (PROBE_TRUNCATE));
     measures.landlock_abi = 2;
-    assert_false (find (yard, ENFORCEMENT_LANDLOCK, &measures).open_ways & WAY_BIT (WAY_TRUNCATE));
+    assert_false (find (fixture, ENFORCEMENT_LANDLOCK, &measures).open_ways & PROBE_BIT (PROBE_TRUNCATE));
 }
 
 static void with_one_capability_more_a_mount_is_undone (void **state)
 {
-    static const struct { int capability; uint32_t ways; } rows[] = {
-        { CAP_SYS_ADMIN, WAY_BIT (WAY_REMOUNT) | WAY_BIT (WAY_UMOUNT) },
-        { CAP_SYS_PTRACE, WAY_BIT (WAY_WORKER_ROOT) },
+    static const struct { int capability; uint32_t probes; } rows[] = {
+        { CAP_SYS_ADMIN, PROBE_BIT (PROBE_REMOUNT) | PROBE_BIT (PROBE_UMOUNT) },
+        { CAP_SYS_PTRACE, PROBE_BIT (PROBE_WORKER_ROOT) },
     };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     if (geteuid () != 0 || !confine_caps_have (CAP_SYS_ADMIN))
         skip ();
-    struct confine_measures whole = measures_of (yard, ENFORCEMENT_NAMESPACE);
-    struct found found = find (yard, ENFORCEMENT_NAMESPACE, &whole);
+    struct confine_measures whole = measures_of (fixture, ENFORCEMENT_NAMESPACE);
+    struct found found = find (fixture, ENFORCEMENT_NAMESPACE, &whole);
     assert_int_equal (found.open_ways, 0);
     assert_true (found.levels & 1u << ENFORCEMENT_NAMESPACE);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct confine_measures holed = whole;
         holed.caps_kept |= UINT64_C (1) << rows[i].capability;
-        uint32_t open_ways = find (yard, ENFORCEMENT_NAMESPACE, &holed).open_ways;
-        if ((open_ways & rows[i].ways) != rows[i].ways)
+        uint32_t open_ways = find (fixture, ENFORCEMENT_NAMESPACE, &holed).open_ways;
+        if ((open_ways & rows[i].probes) != rows[i].probes)
             fail_msg ("with capability %d only %#x is open", rows[i].capability, open_ways);
     }
 }
@@ -175,13 +175,13 @@ static void with_one_capability_more_a_mount_is_undone (void **state)
 /* With all capabilities in it: the mounts were made in the one outside. */
 static void in_the_second_user_namespace_mounts_are_locked (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     find_as = geteuid () == 0 ? 65534 : 0;
-    assert_int_equal (chmod (yard->top, 0755), 0);
-    assert_true (geteuid () != 0 || chown (yard->scratch, find_as, find_as) == 0);
-    struct confine_measures measures = measures_of (yard, ENFORCEMENT_NAMESPACE);
+    assert_int_equal (chmod (fixture->top, 0755), 0);
+    assert_true (geteuid () != 0 || chown (fixture->scratch, find_as, find_as) == 0);
+    struct confine_measures measures = measures_of (fixture, ENFORCEMENT_NAMESPACE);
     measures.caps_kept = UINT64_MAX;
-    struct found found = find (yard, ENFORCEMENT_NAMESPACE, &measures);
+    struct found found = find (fixture, ENFORCEMENT_NAMESPACE, &measures);
     find_as = 0;
     if (!(found.levels & 1u << ENFORCEMENT_NAMESPACE))
         skip (); /* no user namespaces here */
@@ -204,12 +204,12 @@ static void what_is_kept_undoes_nothing (void **state)
 
 static void without_landlock_and_mounts_root_becomes_somebody_else (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     if (geteuid () != 0)
         skip ();
-    assert_int_equal (chmod (yard->top, 0755), 0);
-    struct confine_measures measures = measures_of (yard, ENFORCEMENT_OTHER_UID);
-    struct found found = find (yard, ENFORCEMENT_OTHER_UID, &measures);
+    assert_int_equal (chmod (fixture->top, 0755), 0);
+    struct confine_measures measures = measures_of (fixture, ENFORCEMENT_OTHER_UID);
+    struct found found = find (fixture, ENFORCEMENT_OTHER_UID, &measures);
     assert_true (found.levels & 1u << ENFORCEMENT_OTHER_UID);
     assert_int_equal (found.open_ways, 0);
 }
@@ -218,39 +218,39 @@ static void without_landlock_and_mounts_root_becomes_somebody_else (void **state
 
 #define SET(a, b) (1u << ENFORCEMENT_##a | 1u << ENFORCEMENT_##b)
 
-static void an_open_way_takes_the_level_down_to_what_does_not_promise_it (void **state)
+static void an_open_probe_takes_the_level_down_to_what_does_not_promise_it (void **state)
 {
     const uint32_t both = SET (COOPERATIVE, LANDLOCK) | SET (NAMESPACE, NAMESPACE_LANDLOCK);
     (void) state;
-    assert_int_equal (ways_level (both, 0), ENFORCEMENT_NAMESPACE_LANDLOCK);
-    assert_int_equal (ways_level (both | 1u << ENFORCEMENT_STORAGE, 0), ENFORCEMENT_STORAGE);
-    assert_int_equal (ways_level (both, WAY_BIT (WAY_CHMOD)), ENFORCEMENT_LANDLOCK);
-    assert_int_equal (ways_level (both, WAY_BIT (WAY_CREATE)), ENFORCEMENT_COOPERATIVE);
-    assert_int_equal (ways_level (SET (COOPERATIVE, NAMESPACE), WAY_BIT (WAY_CHMOD)), ENFORCEMENT_COOPERATIVE);
-    assert_int_equal (ways_level (SET (COOPERATIVE, LANDLOCK), MODES), ENFORCEMENT_LANDLOCK);
-    assert_int_equal (ways_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (write_probe_level (both, 0), ENFORCEMENT_NAMESPACE_LANDLOCK);
+    assert_int_equal (write_probe_level (both | 1u << ENFORCEMENT_STORAGE, 0), ENFORCEMENT_STORAGE);
+    assert_int_equal (write_probe_level (both, PROBE_BIT (PROBE_CHMOD)), ENFORCEMENT_LANDLOCK);
+    assert_int_equal (write_probe_level (both, PROBE_BIT (PROBE_CREATE)), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (write_probe_level (SET (COOPERATIVE, NAMESPACE), PROBE_BIT (PROBE_CHMOD)), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (write_probe_level (SET (COOPERATIVE, LANDLOCK), MODES), ENFORCEMENT_LANDLOCK);
+    assert_int_equal (write_probe_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
 }
 
-static void every_way_has_a_name_of_its_own (void **state)
+static void every_probe_has_a_name_of_its_own (void **state)
 {
-    enum way way;
+    enum probe probe;
     (void) state;
-    for (int i = 0; i < WAYS_N; i++) {
-        assert_true (way_find (text_of (way_name ((enum way) i)), &way));
-        assert_int_equal (way, i);
+    for (int i = 0; i < PROBES_N; i++) {
+        assert_true (write_probe_find (text_of (write_probe_name ((enum probe) i)), &probe));
+        assert_int_equal (probe, i);
     }
-    assert_false (way_find (TEXT_LIT ("other"), &way));
+    assert_false (write_probe_find (TEXT_LIT ("other"), &probe));
 }
 
 /* ---- orders ---- */
 
-static int write_plan (struct yard *yard, struct msg_run *run, char *const *envp, struct order *out, struct err *err)
+static int write_plan (struct fixture *fixture, struct msg_run *run, char *const *envp, struct command *out, struct err *err)
 {
     static char *argv[] = { (char *) "prog", (char *) "--role", NULL };
-    struct order order = { .program = "/bin/prog", .argv = argv, .envp = (char **) envp };
-    struct order_place place = { .directory = TEXT_LIT ("/w"), .scratch = TEXT_LIT ("/w/scratch/a") };
+    struct command command = { .program = "/bin/prog", .argv = argv, .envp = (char **) envp };
+    struct command_place place = { .directory = TEXT_LIT ("/w"), .scratch = TEXT_LIT ("/w/scratch/a") };
     const struct confine_more more = { .protected = { "/more/of/ours" }, .n = 1 };
-    return confine_plan_write (run, &place, &more, &order, 4, &yard->arena, out, err);
+    return confine_plan_write (run, &place, &more, &command, 4, &fixture->arena, out, err);
 }
 
 static uint32_t count (char *const *words)
@@ -263,18 +263,18 @@ static uint32_t count (char *const *words)
 
 static void an_order_comes_out_as_it_went_in (void **state)
 {
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     struct text writable[] = { TEXT_LIT ("/more"), TEXT_LIT ("/most") }, protected[] = { TEXT_LIT ("/ours") };
     struct msg_run run = { .cache = { .role = CACHE_ROLE_WRITER, .frontend_root = TEXT_LIT ("/c/jax/f00d"), .base = 7,
                                       .least = ENFORCEMENT_LANDLOCK, .overlay = true } };
     char *envp[] = { (char *) "LD_PRELOAD=/p.so", (char *) "HOME=/h", NULL };
-    struct order out;
+    struct command out;
     struct confine_plan plan;
     run.cache.writable.items = writable;
     run.cache.writable.n = 2;
     run.cache.protected.items = protected;
     run.cache.protected.n = 1;
-    assert_int_equal (write_plan (yard, &run, envp, &out, NULL), 0);
+    assert_int_equal (write_plan (fixture, &run, envp, &out, NULL), 0);
     assert_int_equal (confine_plan_read ((int) count (out.argv) - 1, out.argv + 1, &plan, NULL), 0);
     assert_string_equal (plan.root, "/c");
     assert_string_equal (plan.bundle, "/c/jax/f00d");
@@ -298,10 +298,10 @@ static void an_order_comes_out_as_it_went_in (void **state)
 static void a_cache_without_two_folders_above_it_is_refused (void **state)
 {
     static const char *const paths[] = { "", "/", "/a", "/a/b", "a/b/c", "//" };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct text root;
-        if (confine_plan_root (text_of (paths[i]), &yard->arena, &root, NULL) == 0)
+        if (confine_plan_root (text_of (paths[i]), &fixture->arena, &root, NULL) == 0)
             assert_true (root.len > 0 && paths[i][0] != '/'); /* then the stage refuses it, being no absolute path */
     }
 }
@@ -310,12 +310,12 @@ static void a_cache_without_two_folders_above_it_is_refused (void **state)
 
 static void the_last_report_counts (void **state)
 {
-    struct yard *yard = *state;
-    struct confine_report said = { .ready = true, .reached = ENFORCEMENT_NAMESPACE }, heard = { 0 };
+    struct fixture *fixture = *state;
+    struct confine_report said = { .ready = true, .reached = ENFORCEMENT_NAMESPACE }, received = { 0 };
     int pair[2];
     bool over;
     assert_int_equal (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    assert_false (confine_report_hear (pair[0], &yard->arena, &heard, &over));
+    assert_false (confine_report_receive (pair[0], &fixture->arena, &received, &over));
     assert_false (over);
     assert_int_equal (confine_report_tell (pair[1], &said, NULL), 0);
     said.ready = false;
@@ -323,9 +323,9 @@ static void the_last_report_counts (void **state)
     assert_int_equal (confine_report_tell (pair[1], &said, NULL), 0);
     assert_int_equal (send (pair[1], "\xff\xff", 2, 0), 2);
     close (pair[1]);
-    assert_true (confine_report_hear (pair[0], &yard->arena, &heard, &over));
-    assert_true (over && !heard.ready && text_is (heard.problem, "it was not to be"));
-    assert_int_equal (heard.reached, ENFORCEMENT_NAMESPACE);
+    assert_true (confine_report_receive (pair[0], &fixture->arena, &received, &over));
+    assert_true (over && !received.ready && text_is (received.problem, "it was not to be"));
+    assert_int_equal (received.reached, ENFORCEMENT_NAMESPACE);
     close (pair[0]);
 }
 
@@ -334,14 +334,14 @@ static void the_last_report_counts (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        T (without_one_right_a_way_is_open),
+        T (without_one_right_a_probe_is_open),
         T (before_abi_3_truncation_needs_seccomp),
         T (with_one_capability_more_a_mount_is_undone),
         T (in_the_second_user_namespace_mounts_are_locked),
         T (what_is_kept_undoes_nothing),
         T (without_landlock_and_mounts_root_becomes_somebody_else),
-        T (an_open_way_takes_the_level_down_to_what_does_not_promise_it),
-        T (every_way_has_a_name_of_its_own),
+        T (an_open_probe_takes_the_level_down_to_what_does_not_promise_it),
+        T (every_probe_has_a_name_of_its_own),
         T (an_order_comes_out_as_it_went_in),
         T (a_cache_without_two_folders_above_it_is_refused),
         T (the_last_report_counts),

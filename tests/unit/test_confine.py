@@ -56,7 +56,7 @@ class Deputy:
             one.close()
 
 
-# As its keeper (worker/process/keeper.c) does: through /proc/<pid>/root of a process outside the sandbox it would be left.
+# As its keeper (worker/process/pid_namespace.c) does: through /proc/<pid>/root of a process outside the sandbox it would be left.
 APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", '"$@"; exit $?', "sh"] if IS_ROOT else []
 
 

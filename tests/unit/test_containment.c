@@ -28,7 +28,7 @@
 #include "worker/process/exec.h"
 
 /* Somebody is no user of any system, and not the one that unmapped ids show as. */
-enum { PATIENCE_MS = 20000, NOT_HERE = 77, SOMEBODY = 47110 };
+enum { TIMEOUT_MS = 20000, NOT_HERE = 77, SOMEBODY = 47110 };
 
 /* One owner of programs: its directory, and a file in it that is locked as long as anything it started lives. */
 struct bench {
@@ -105,10 +105,10 @@ static struct exec *start (const struct bench *bench, const char *script, int ou
 {
     char *argv[] = { (char *) "sh", (char *) "-c", (char *) script, NULL };
     char *envp[] = { (char *) "PATH=/usr/bin:/bin", NULL };
-    struct spawn_order order = { .program = "/bin/sh", .argv = argv, .envp = envp, .directory = bench->directory,
+    struct spawn_request request = { .program = "/bin/sh", .argv = argv, .envp = envp, .directory = bench->directory,
                                  .output_fd = output_fd, .channel_fd = -1 };
     struct err err = { 0 };
-    struct exec *exec = outside ? exec_start_outside (&order, &err) : exec_start (&order, &err);
+    struct exec *exec = outside ? exec_start_outside (&request, &err) : exec_start (&request, &err);
     if (!exec)
         fail_msg ("%s", err.text);
     return exec;
@@ -116,7 +116,7 @@ static struct exec *start (const struct bench *bench, const char *script, int ou
 
 static void wait_until_gone (struct bench *bench)
 {
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     for (;;) {
         exec_turn (bench->exec, clock_boot_ms ());
         if (exec_gone (bench->exec, &bench->end))
@@ -156,7 +156,7 @@ static bool held (const struct bench *bench)
 
 static void wait_until_let_go (const struct bench *bench)
 {
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (held (bench)) {
         if (clock_boot_ms () > until_ms)
             fail_msg ("something that was started still lives");
@@ -299,8 +299,8 @@ static void run_again_as_somebody (struct bench *bench)
         if (strcmp (bench->said, "again\n") != 0 || prctl (PR_GET_DUMPABLE) != 1)
             _exit (3);
         siginfo_t info;
-        pid_t keeper = only_child ();
-        if (kill (keeper, SIGKILL) || waitid (P_PID, (id_t) keeper, &info, WEXITED | WNOWAIT))
+        pid_t pid_namespace = only_child ();
+        if (kill (pid_namespace, SIGKILL) || waitid (P_PID, (id_t) pid_namespace, &info, WEXITED | WNOWAIT))
             _exit (4);
     }
 }
@@ -373,7 +373,7 @@ static void kill_an_owner (struct bench *bench, enum containment_level level)
         for (;;)
             pause ();
     }
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (access (ready, F_OK) < 0) {
         if (clock_boot_ms () > until_ms || waitpid (owner, NULL, WNOHANG) != 0)
             fail_msg ("its program never began");
@@ -484,13 +484,13 @@ static void its_first_process_holds_nothing_of_its_owner (void **state)
     char path[64], words[64] = "", here[64];
     int leaked = open ("/dev/null", O_RDONLY); /* without close-on-exec, on purpose */
     need (b, CONTAINMENT_PID_NAMESPACE);
-    pid_t keeper = only_child ();
-    snprintf (path, sizeof path, "ls /proc/%d/fd", keeper);
+    pid_t pid_namespace = only_child ();
+    snprintf (path, sizeof path, "ls /proc/%d/fd", pid_namespace);
     run (b, path, true);
     assert_string_equal (b->said, "0\n1\n");
-    snprintf (path, sizeof path, "/proc/%d/cwd", keeper);
+    snprintf (path, sizeof path, "/proc/%d/cwd", pid_namespace);
     assert_int_equal (readlink (path, here, sizeof here), 1);
-    snprintf (path, sizeof path, "/proc/%d/cmdline", keeper);
+    snprintf (path, sizeof path, "/proc/%d/cmdline", pid_namespace);
     int fd = open (path, O_RDONLY | O_CLOEXEC);
     assert_true (fd >= 0 && read (fd, words, sizeof words - 1) > 0);
     assert_string_equal (words, "sliceup-worker keeper");
@@ -502,19 +502,19 @@ static void a_namespace_that_died_is_made_anew (void **state)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
-    pid_t keeper = only_child ();
+    pid_t pid_namespace = only_child ();
     b->exec = start (b, "sleep 1000", 2, false);
-    kill (keeper, SIGKILL);
+    kill (pid_namespace, SIGKILL);
     wait_until_gone (b);
     assert_true (WIFSIGNALED (b->end.status) && WTERMSIG (b->end.status) == SIGKILL);
     assert_int_equal (b->end.unkillable, 0);
     run (b, "echo again", false);
     assert_string_equal (b->said, "again\n");
-    assert_int_not_equal (only_child (), keeper);
+    assert_int_not_equal (only_child (), pid_namespace);
     siginfo_t info;
-    keeper = only_child ();
-    kill (keeper, SIGKILL); /* and when nobody was looking */
-    assert_int_equal (waitid (P_PID, (id_t) keeper, &info, WEXITED | WNOWAIT), 0);
+    pid_namespace = only_child ();
+    kill (pid_namespace, SIGKILL); /* and when nobody was looking */
+    assert_int_equal (waitid (P_PID, (id_t) pid_namespace, &info, WEXITED | WNOWAIT), 0);
     run (b, "echo and again", false);
     assert_string_equal (b->said, "and again\n");
 }

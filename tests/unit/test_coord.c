@@ -440,15 +440,15 @@ static uint64_t longest_silence_ms (const struct limits *limits)
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
     bench_open_limited (&bench, 0, limits);
     all_join (&bench);
-    uint64_t longest_ms = 0, said_ms = bench.now_ms, end_ms = bench.now_ms + 60000;
+    uint64_t longest_ms = 0, sent_ms = bench.now_ms, end_ms = bench.now_ms + 60000;
     while (bench.now_ms < end_ms) {
         bench_forget (&bench);
         bench.now_ms += bench.heartbeat_ms;
         beat (&bench, 0, &held);
-        if (bench.now_ms - said_ms > longest_ms)
-            longest_ms = bench.now_ms - said_ms;
+        if (bench.now_ms - sent_ms > longest_ms)
+            longest_ms = bench.now_ms - sent_ms;
         if (bench.said[MSG_WELCOME])
-            said_ms = bench.now_ms;
+            sent_ms = bench.now_ms;
     }
     bench_close (&bench);
     return longest_ms;

@@ -97,7 +97,7 @@ static const char *name_of (const struct scene *scene, char hex[DIGEST_HEX_BYTES
 }
 
 /* The first line and the bundle cut or padded to `sent` bytes, as they go to a host's input; then what it says. */
-static const char *visit (struct scene *scene, size_t shell, const char *sha256, int cut_bytes)
+static const char *session (struct scene *scene, size_t shell, const char *sha256, int cut_bytes)
 {
     struct buf bundle, input;
     struct err err;
@@ -132,10 +132,10 @@ static void every_shell_takes_the_bundle_and_becomes_the_worker (void **state)
             continue;
         tried++;
         mode_t mask = umask (027);
-        const char *said = visit (scene, i, NULL, 0);
+        const char *said = session (scene, i, NULL, 0);
         says (said, SAID "host ");
         says (said, SAID "want\n" SAID "placed\n" SAID "ready\njoined 0027\n");
-        said = visit (scene, i, NULL, 0);
+        said = session (scene, i, NULL, 0);
         umask (mask);
         says (said, SAID "have\n" SAID "ready\njoined 0027\n");
         assert_int_equal (folder_remove (scene->directory, NULL), 0);
@@ -152,14 +152,14 @@ static void every_shell_refuses_what_is_not_right (void **state)
         if (access (shells[i].path, X_OK) != 0)
             continue;
         static const char wrong[] = "0000000000000000000000000000000000000000000000000000000000000000";
-        says (visit (scene, i, wrong, 0), SAID "refused upload what arrived has sha256 ");
-        says (visit (scene, i, NULL, 7), SAID "refused upload the upload ended after ");
+        says (session (scene, i, wrong, 0), SAID "refused upload what arrived has sha256 ");
+        says (session (scene, i, NULL, 7), SAID "refused upload the upload ended after ");
         snprintf (left, sizeof left, "%s/bundles/.new-" NONCE, scene->directory);
         assert_int_equal (stat (left, &at), -1);
         snprintf (left, sizeof left, "%s/bundles/.new-" NONCE ".part", scene->directory);
         assert_int_equal (stat (left, &at), -1);
         assert_int_equal (chmod (scene->directory, 0777), 0);
-        const char *said = visit (scene, i, NULL, 0);
+        const char *said = session (scene, i, NULL, 0);
         says (said, SAID "refused upload ");
         says (said, "nobody else may write to");
         assert_int_equal (folder_remove (scene->directory, NULL), 0);
@@ -176,18 +176,18 @@ static void every_shell_runs_nothing_that_was_put_in_the_bundles_place (void **s
     for (size_t i = 0; i < SHELLS; i++) {
         if (access (shells[i].path, X_OK) != 0)
             continue;
-        says (visit (scene, i, NULL, 0), SAID "want\n");
+        says (session (scene, i, NULL, 0), SAID "want\n");
         assert_int_equal (atomic_file_write (place, evil, sizeof evil - 1, 0700, NULL), 0);
-        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n" SAID "ready\njoined");
+        says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n" SAID "ready\njoined");
         assert_null (strstr (buf_c (&scene->said), "evil"));
         assert_int_equal (unlink (place), 0);
         assert_int_equal (mkdir (place, 0700), 0);
-        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
+        says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
         assert_int_equal (unlink (place), 0);
         assert_int_equal (symlink (scene->worker, place), 0); /* the right program, by a name of somebody else's */
-        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
+        says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
         assert_int_equal (chmod (place, 0722), 0);
-        says (visit (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
+        says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
         assert_int_equal (folder_remove (scene->directory, NULL), 0);
     }
 }

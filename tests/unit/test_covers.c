@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "coordinator/verdict/covers.h"
-#include "writing_fixture.h"
+#include "write_lease_fixture.h"
 #include "stretched.h"
 
 enum { BASE = 3000, NEXT };

@@ -36,10 +36,10 @@ static void talk (struct hub *hub, zsock_t *socket)
     assert_int_equal (zstr_send (socket, "up"), 0);
     lab_expect (hub, LINK_CONTROL, RANK, "up");
     assert_true (hub_send (hub, LINK_CONTROL, RANK, "down", 4));
-    char *heard = zstr_recv (socket);
-    assert_non_null (heard);
-    assert_string_equal (heard, "down");
-    zstr_free (&heard);
+    char *received = zstr_recv (socket);
+    assert_non_null (received);
+    assert_string_equal (received, "down");
+    zstr_free (&received);
 }
 
 static void a_peer_of_czmq_with_a_key_of_czmq_is_admitted (void **state)

@@ -132,7 +132,7 @@ static void what_a_host_did_not_hear_is_no_difference (void **state)
     (void)state;
     for (uint32_t odd = 0; odd < 8; odd += 3) {
         make (&slice, 8);
-        host (&slice, odd)->facts.items[2].value = TEXT_LIT (FACT_NOT_HEARD);
+        host (&slice, odd)->facts.items[2].value = TEXT_LIT (FACT_NOT_REPORTED);
         assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
         assert_int_equal (slice.drift.expected, 2);
         host (&slice, odd)->facts.items[3].value = TEXT_LIT ("slow");

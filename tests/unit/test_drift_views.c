@@ -108,8 +108,8 @@ static void what_was_not_heard_did_not_change (void **state)
     (void)state;
     make (&now, "h", &arena);
     make (&before, "h", &arena);
-    now.receipt.hosts.items[1].facts.items[1].value = TEXT_LIT (FACT_NOT_HEARD);
-    before.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT (FACT_NOT_HEARD);
+    now.receipt.hosts.items[1].facts.items[1].value = TEXT_LIT (FACT_NOT_REPORTED);
+    before.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT (FACT_NOT_REPORTED);
     first_against (&now, &before, &drift, &arena);
     assert_int_equal (drift.findings, 0);
     arena_release (&arena);

@@ -32,10 +32,10 @@ static void a_resumed_run_is_the_one_of_before (void **state)
     struct err err = { 0 };
     stage_start (stage);
     stage_join (stage, 0);
-    stage_hears (stage, 0, MSG_RUN);
+    stage_receives (stage, 0, MSG_RUN);
     assert_int_equal (run_hub_load (&stage->dir, &before, &err), 0);
     stage_stop (stage);
-    stage->actors[0].heard_n = 0;
+    stage->actors[0].received_n = 0;
 
     assert_int_equal (stage_resume (stage, &err), 0);
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1); /* what was before is told as well */
@@ -51,9 +51,9 @@ static void a_resumed_run_is_the_one_of_before (void **state)
 
     /* Nobody is keyed again: the same connection comes back by itself. */
     stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
-    stage_hears (stage, 0, MSG_REHELLO);
+    stage_receives (stage, 0, MSG_REHELLO);
     stage_says (stage, 0, stage_hello (stage, 0));
-    stage_hears (stage, 0, MSG_WELCOME);
+    stage_receives (stage, 0, MSG_WELCOME);
     assert_int_equal (stage->actors[0].epoch, 2);
 }
 
@@ -112,7 +112,7 @@ static void it_leaves_when_its_workers_are_gone (void **state)
     assert_int_equal (exit_status, 130);
     assert_int_equal (problem.code, ERR_NONE);
     stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
-    stage_hears (stage, 0, MSG_SHUTDOWN);
+    stage_receives (stage, 0, MSG_SHUTDOWN);
     struct msg bye = { .kind = MSG_BYE };
     assert_true (stage_offer (stage, 0, &bye));
     stage_leave (stage);
@@ -188,16 +188,16 @@ static void it_can_be_made_to_leave_at_once (void **state)
     uint32_t exit_status = 0;
     stage_start (stage);
     stage_join (stage, 0);
-    stage_hears (stage, 0, MSG_RUN);
-    uint32_t heard = stage->actors[0].heard_n;
+    stage_receives (stage, 0, MSG_RUN);
+    uint32_t received = stage->actors[0].received_n;
     driver_cancel (stage->driver, 3);
     assert_true (driver_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 130);
     stage_leave (stage);
     stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
     stage_linger (stage, 200);
-    stage_heard (stage, 0, MSG_CANCEL);
-    assert_true (stage->actors[0].heard_n <= heard + 1); /* at most the word that it is to stop */
+    stage_received (stage, 0, MSG_CANCEL);
+    assert_true (stage->actors[0].received_n <= received + 1); /* at most the word that it is to stop */
     stage_stop (stage);
     assert_true (stage_has_file (stage, "coordinator.key"));
     assert_true (stage_has_file (stage, "hub.json"));

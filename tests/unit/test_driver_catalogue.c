@@ -26,10 +26,10 @@ static struct catalogue *catalogue_of (const struct stage *stage)
 static uint64_t grant (struct stage *stage)
 {
     struct catalogue *catalogue = catalogue_of (stage);
-    struct lease_rival rival;
+    struct lease_owner lease_owner;
     uint64_t token = 0;
     struct text run = text_of (stage->dir.id);
-    int rc = catalogue_acquire (catalogue, BUNDLE, run, 0, NULL, &token, &rival, &stage->arena, NULL);
+    int rc = catalogue_acquire (catalogue, BUNDLE, run, 0, NULL, &token, &lease_owner, &stage->arena, NULL);
     assert_int_equal (rc, 0);
     catalogue_close (catalogue);
     return token;

@@ -48,7 +48,7 @@ int fdatasync (int fd)
     return (int) syscall (SYS_fdatasync, fd);
 }
 
-enum { TURN_MS = 20, PATIENCE_MS = 10000, LOOK_MS = 500, KINDS = 128 };
+enum { TURN_MS = 20, TIMEOUT_MS = 10000, LOOK_MS = 500, KINDS = 128 };
 
 struct seen {
     uint32_t of[KINDS];
@@ -106,7 +106,7 @@ static void turn (struct lab *lab)
 
 static void until_seen (struct lab *lab, const struct seen *by, enum fact_kind kind)
 {
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (by->of[kind] == 0 && clock_boot_ms () < until_ms)
         turn (lab);
     assert_int_not_equal (by->of[kind], 0);
@@ -114,7 +114,7 @@ static void until_seen (struct lab *lab, const struct seen *by, enum fact_kind k
 
 static void until_syncing (struct lab *lab, int before)
 {
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (atomic_load (&log_syncs_begun) == before && clock_boot_ms () < until_ms)
         turn (lab);
     assert_int_not_equal (atomic_load (&log_syncs_begun), before);

@@ -13,11 +13,11 @@ static void ask (struct stage *stage, uint32_t host)
 {
     struct actor *actor = &stage->actors[host];
     actor_take (actor);
-    actor->heard_n = 0;
+    actor->received_n = 0;
     actor->session ^= UINT64_C (1) << 40; /* of no session: the answer is REHELLO */
     stage_says (stage, host, heartbeat ());
     actor->session ^= UINT64_C (1) << 40;
-    stage_hears (stage, host, MSG_REHELLO);
+    stage_receives (stage, host, MSG_REHELLO);
 }
 
 static void what_is_not_for_this_run_is_not_heard (void **state)
@@ -31,11 +31,11 @@ static void what_is_not_for_this_run_is_not_heard (void **state)
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
         stage_says (stage, 0, strange[i]);
     ask (stage, 0);
-    assert_int_equal (stage->actors[0].heard_n, 1); /* nobody else was answered */
+    assert_int_equal (stage->actors[0].received_n, 1); /* nobody else was answered */
     assert_int_equal (stage->facts[FACT_HOST_JOINED], 0);
     assert_int_equal (stage->facts[FACT_HOST_LOST], 0);
     stage_says (stage, 0, stage_hello (stage, 0));
-    stage_hears (stage, 0, MSG_WELCOME);
+    stage_receives (stage, 0, MSG_WELCOME);
 }
 
 static void expect_refused (struct stage *stage, struct msg hello)
@@ -43,10 +43,10 @@ static void expect_refused (struct stage *stage, struct msg hello)
     stage_start (stage);
     stage_key (stage, 0);
     stage_says (stage, 0, hello);
-    stage_hears (stage, 0, MSG_REFUSE);
+    stage_receives (stage, 0, MSG_REFUSE);
     stage_until (stage, FACT_HOST_LOST, 1);
     assert_int_equal (stage->facts[FACT_HOST_JOINED], 0);
-    assert_int_equal (stage_heard (stage, 0, MSG_WELCOME), 0);
+    assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
 }
 
 static void another_build_is_refused (void **state)
@@ -108,14 +108,14 @@ static void wait_ms (long ms)
 }
 
 /* On a busy machine a crowd may be late at the door. */
-enum { TRIES = 8, HEARD_AGAIN_MS = 1500 };
+enum { TRIES = 8, RECEIVED_AGAIN_MS = 1500 };
 
 /* So many frames of each host that is there wait at the door, and the driver has not looked yet. They are useless, but
  * a pass takes of them what it takes of any. */
 static void crowd (struct stage *stage, uint32_t each, uint32_t before)
 {
     if (before)
-        assert_true (stage_run (stage, HEARD_AGAIN_MS));
+        assert_true (stage_run (stage, RECEIVED_AGAIN_MS));
     uint64_t end = clock_boot_ms () + STAGE_WAIT_MS;
     for (uint32_t i = 0; i < stage->plan.hosts.n && stage->actors[i].spoke; i++)
         ask (stage, i);
@@ -196,14 +196,14 @@ static void who_says_too_much_is_not_heard_for_a_moment (void **state)
             say_bytes (stage, 0, TEXT_LIT ("nonsense"));
         assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < began + STAGE_WAIT_MS);
     }
-    struct allowance *allowance = &stage->driver->speakers[0].may[LINK_CONTROL];
+    struct allowance *allowance = &stage->driver->protocol_writers[0].may[LINK_CONTROL];
     allowance->spent_us += LONG_US; /* its moment lasts until the other was heard */
     ask (stage, 1);
     allowance->spent_us -= LONG_US;
     uint64_t most = AT_ONCE + (clock_boot_ms () - began + 1000) * A_SECOND / 1000;
     assert_in_range (refused (stage), AT_ONCE, most);
     assert_int_equal (lines_with (stage, "says more than"), 1);
-    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage_heard (stage, 0, MSG_REHELLO);) {
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage_received (stage, 0, MSG_REHELLO);) {
         stage_says (stage, 0, heartbeat ());
         assert_true (stage_run (stage, 100) && clock_boot_ms () < end);
     }

@@ -12,7 +12,7 @@ static void nothing_is_said_before_it_is_durable (void **state)
     stage_start (stage);
     stage_key (stage, 0);
     stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
-    stage_hears (stage, 0, MSG_REHELLO); /* it is connected: what is said from here on would arrive */
+    stage_receives (stage, 0, MSG_REHELLO); /* it is connected: what is said from here on would arrive */
     stage_settle (stage);
     uint64_t before = stage->driver->recorded_index;
     disk_stalls = true;
@@ -20,10 +20,10 @@ static void nothing_is_said_before_it_is_durable (void **state)
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage->driver->coord->joined_n;)
         assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
     assert_true (stage_run (stage, 200));
-    assert_int_equal (stage_heard (stage, 0, MSG_WELCOME), 0);
+    assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
     assert_true (stage->driver->held.n > 0);
     disk_stalls = false;
-    stage_hears (stage, 0, MSG_WELCOME);
+    stage_receives (stage, 0, MSG_WELCOME);
     assert_int_equal (stage->actors[0].told, before + 1); /* and it says of which fact it was sure */
     assert_int_equal (stage_recorded (stage).of[FACT_HOST_JOINED], 1);
 }
@@ -108,12 +108,12 @@ static void what_is_said_comes_in_its_order (void **state)
     struct stage *stage = *state;
     stage_start (stage);
     stage_join (stage, 0);
-    stage_hears (stage, 0, MSG_RUN);
-    stage_hears (stage, 1, MSG_RUN);
+    stage_receives (stage, 0, MSG_RUN);
+    stage_receives (stage, 1, MSG_RUN);
     assert_int_equal (stage_recorded (stage).of[FACT_PASS_BEGAN], 1);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal (stage->actors[i].heard[0], MSG_WELCOME);
-        assert_int_equal (stage->actors[i].heard[1], MSG_RUN);
+        assert_int_equal (stage->actors[i].received[0], MSG_WELCOME);
+        assert_int_equal (stage->actors[i].received[1], MSG_RUN);
     }
 }
 
@@ -145,7 +145,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     stage_start (stage);
     stage_key (stage, 0);
     stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
-    stage_hears (stage, 0, MSG_REHELLO);
+    stage_receives (stage, 0, MSG_REHELLO);
     stage_settle (stage);
     disk_fails = true;
     stage_says (stage, 0, stage_hello (stage, 0));
@@ -161,7 +161,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     coord_digest (stage->driver->coord, &after);
     assert_memory_equal (&before, &after, sizeof before);
     stage_linger (stage, 200);
-    assert_int_equal (stage_heard (stage, 0, MSG_WELCOME), 0);
+    assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
     disk_fails = false;
     stage_stop (stage);
     assert_true (stage_has_file (stage, "coordinator.key"));
@@ -181,9 +181,9 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     stage_join (stage, 1);
     stage_key (stage, 1);
     stage_says (stage, 1, (struct msg) { .kind = MSG_HEARTBEAT });
-    stage_hears (stage, 1, MSG_REHELLO); /* it is connected */
+    stage_receives (stage, 1, MSG_REHELLO); /* it is connected */
     actor_take (&stage->actors[0]);
-    uint32_t heard = stage->actors[0].heard_n;
+    uint32_t received = stage->actors[0].received_n;
     struct msg knows_more = stage_hello (stage, 0), stranger = stage_hello (stage, 1);
     knows_more.of.hello.told_epoch = stage->actors[0].epoch;
     knows_more.of.hello.told_index = stage->driver->recorded_index + 1;
@@ -199,8 +199,8 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     stage_linger (stage, 200);
     actor_take (&stage->actors[0]);
     actor_take (&stage->actors[1]);
-    assert_int_equal (stage->actors[0].heard_n, heard);
-    assert_int_equal (stage->actors[1].heard_n, 1);
+    assert_int_equal (stage->actors[0].received_n, received);
+    assert_int_equal (stage->actors[1].received_n, 1);
     stage_stop (stage);
     assert_int_equal (stage_recorded (stage).last, FACT_LOSS_TOLD);
     assert_int_equal (stage_recorded (stage).of[FACT_LOSS_TOLD], 1);
@@ -247,8 +247,8 @@ static void what_is_too_large_is_not_sent (void **state)
     driver_take_outbox (stage->driver);
     driver_release_held (stage->driver);
     mem_free (longer);
-    stage_hears (stage, 0, MSG_RESULT_ACK);
-    assert_int_equal (stage_heard (stage, 0, MSG_SHUTDOWN), 0);
+    stage_receives (stage, 0, MSG_RESULT_ACK);
+    assert_int_equal (stage_received (stage, 0, MSG_SHUTDOWN), 0);
     assert_non_null (strstr (stage->log_text, "larger than 65536 bytes"));
 }
 
@@ -271,7 +271,7 @@ static void an_order_that_is_too_large_ends_the_attempt (void **state)
     assert_int_equal (exit_status, 3);
     assert_non_null (strstr (stage->driver->coord->stop, "its order is larger than the 65536 bytes of one message"));
     assert_int_equal (stage->facts[FACT_ATTEMPT_ENDED], 2);
-    assert_int_equal (stage_heard (stage, 0, MSG_RUN) + stage_heard (stage, 1, MSG_RUN), 0);
+    assert_int_equal (stage_received (stage, 0, MSG_RUN) + stage_received (stage, 1, MSG_RUN), 0);
 }
 
 /* ---- effects that lead to steps, and how many at a time ---- */

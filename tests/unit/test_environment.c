@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/process/chore.h"
+#include "worker/process/subprocess.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/installed.h"
 
@@ -324,16 +324,16 @@ static void an_interpreter_that_is_not_python_3_is_refused (void **state)
     }
 }
 
-/* ---- chores ---- */
+/* ---- subprocesses ---- */
 
 static int run_shell (const char *script, uint64_t limit_ms, struct buf *out, int *status, struct err *err)
 {
     const char *argv[] = { "sh", "-c", script, NULL };
-    struct chore chore = { .argv = argv, .limit_ms = limit_ms, .echo_fd = -1, .held_fd = -1 };
-    return chore_run (&chore, out, status, err);
+    struct subprocess subprocess = { .argv = argv, .limit_ms = limit_ms, .echo_fd = -1, .held_fd = -1 };
+    return subprocess_run (&subprocess, out, status, err);
 }
 
-static void a_chore_keeps_what_was_said_and_how_it_ended (void **state)
+static void a_subprocess_keeps_what_was_said_and_how_it_ended (void **state)
 {
     struct buf out;
     struct err err;
@@ -348,7 +348,7 @@ static void a_chore_keeps_what_was_said_and_how_it_ended (void **state)
     buf_release (&out);
 }
 
-static void a_chore_that_takes_too_long_is_killed (void **state)
+static void a_subprocess_that_takes_too_long_is_killed (void **state)
 {
     struct buf out;
     struct err err;
@@ -362,7 +362,7 @@ static void a_chore_that_takes_too_long_is_killed (void **state)
     buf_release (&out);
 }
 
-static void a_chore_s_leftover_is_not_waited_for (void **state)
+static void a_subprocess_s_leftover_is_not_waited_for (void **state)
 {
     struct buf out;
     struct err err;
@@ -397,16 +397,16 @@ static void the_end_of_a_long_output_is_kept (void **state)
 static void what_came_before_the_end_stays_as_far_as_it_fits (void **state)
 {
     const char *argv[] = { "sh", "-c", "printf '%0900d' 0; head -c 900 <&3 >/dev/null; printf '%0200d' 1", NULL };
-    struct chore chore = { .argv = argv, .limit_ms = 20000 };
+    struct subprocess subprocess = { .argv = argv, .limit_ms = 20000 };
     int loop[2], status;
     struct buf out;
     struct err err;
     (void) state;
     assert_int_equal (pipe2 (loop, O_CLOEXEC), 0);
-    chore.held_fd = loop[0];
-    chore.echo_fd = loop[1];
+    subprocess.held_fd = loop[0];
+    subprocess.echo_fd = loop[1];
     buf_init (&out, 1000);
-    assert_int_equal (chore_run (&chore, &out, &status, &err), 0);
+    assert_int_equal (subprocess_run (&subprocess, &out, &status, &err), 0);
     assert_int_equal (out.len, 500 + 200);
     assert_int_equal (out.ptr[out.len - 1], '1');
     assert_int_equal (close (loop[0]), 0);
@@ -414,18 +414,18 @@ static void what_came_before_the_end_stays_as_far_as_it_fits (void **state)
     buf_release (&out);
 }
 
-static void a_chore_has_the_descriptor_it_was_given_and_no_other_of_ours (void **state)
+static void a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours (void **state)
 {
     const char *argv[] = { "sh", "-c", "readlink /proc/$$/fd/3; readlink /proc/$$/fd/777", NULL };
     int held = open ("/dev/zero", O_RDONLY | O_CLOEXEC), other = fcntl (held, F_DUPFD_CLOEXEC, 777);
-    struct chore chore = { .argv = argv, .limit_ms = 10000, .echo_fd = -1, .held_fd = held };
+    struct subprocess subprocess = { .argv = argv, .limit_ms = 10000, .echo_fd = -1, .held_fd = held };
     struct buf out;
     struct err err;
     int status;
     (void) state;
     assert_int_equal (other, 777);
     buf_init (&out, 1000);
-    assert_int_equal (chore_run (&chore, &out, &status, &err), 0);
+    assert_int_equal (subprocess_run (&subprocess, &out, &status, &err), 0);
     assert_string_equal (buf_c (&out), "/dev/zero\n");
     assert_int_equal (close (held), 0);
     assert_int_equal (close (other), 0);
@@ -449,12 +449,12 @@ int main (void)
         cmocka_unit_test (the_path_ends_in_the_interpreter_s_version),
         cmocka_unit_test (paths_and_interpreters_that_cannot_be_are_refused),
         SITE_TEST (an_interpreter_that_is_not_python_3_is_refused),
-        cmocka_unit_test (a_chore_keeps_what_was_said_and_how_it_ended),
-        cmocka_unit_test (a_chore_that_takes_too_long_is_killed),
-        cmocka_unit_test (a_chore_s_leftover_is_not_waited_for),
+        cmocka_unit_test (a_subprocess_keeps_what_was_said_and_how_it_ended),
+        cmocka_unit_test (a_subprocess_that_takes_too_long_is_killed),
+        cmocka_unit_test (a_subprocess_s_leftover_is_not_waited_for),
         cmocka_unit_test (the_end_of_a_long_output_is_kept),
         cmocka_unit_test (what_came_before_the_end_stays_as_far_as_it_fits),
-        cmocka_unit_test (a_chore_has_the_descriptor_it_was_given_and_no_other_of_ours),
+        cmocka_unit_test (a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

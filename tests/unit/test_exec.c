@@ -21,7 +21,7 @@
 #include "common/io/clock.h"
 #include "worker/process/exec.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 /* All of it holds whatever keeps the processes together; a group of tests for each way that this machine has. */
 static struct containment *contained;
@@ -54,10 +54,10 @@ static void start_shell (struct bench *bench, const char *script, int channel_fd
 {
     char *argv[] = { (char *) "sh", (char *) "-c", (char *) script, NULL };
     char *envp[] = { (char *) "PATH=/usr/bin:/bin", (char *) "MARK=yes", NULL };
-    struct spawn_order order = { .program = "/bin/sh", .argv = argv, .envp = envp, .directory = "/tmp",
+    struct spawn_request request = { .program = "/bin/sh", .argv = argv, .envp = envp, .directory = "/tmp",
                                  .output_fd = bench->output[1], .channel_fd = channel_fd };
     struct err err = { 0 };
-    bench->exec = exec_start (&order, &err);
+    bench->exec = exec_start (&request, &err);
     if (!bench->exec)
         fail_msg ("%s", err.text);
     close (bench->output[1]);
@@ -80,7 +80,7 @@ static bool read_some (struct bench *bench, int wait_ms)
 
 static void wait_for_word (struct bench *bench, const char *word)
 {
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (!text_find (buf_as_text (&bench->said), text_of (word), NULL)) {
         if (clock_boot_ms () > until_ms)
             fail_msg ("'%s' was never said", word);
@@ -93,7 +93,7 @@ static void wait_until_gone (struct bench *bench)
     sigset_t child;
     sigemptyset (&child);
     sigaddset (&child, SIGCHLD);
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     for (;;) {
         exec_turn (bench->exec, clock_boot_ms ());
         if (exec_gone (bench->exec, &bench->end))
@@ -107,7 +107,7 @@ static void wait_until_gone (struct bench *bench)
 static void finish (struct bench *bench)
 {
     wait_until_gone (bench);
-    while (!read_some (bench, PATIENCE_MS))
+    while (!read_some (bench, TIMEOUT_MS))
         ;
 }
 
@@ -209,9 +209,9 @@ static void what_cannot_start_says_why (void **state)
     char *argv[] = { (char *) "x", NULL }, *envp[] = { NULL };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct err err = { 0 };
-        struct spawn_order order = { .program = rows[i].program, .argv = argv, .envp = envp, .channel_fd = -1,
+        struct spawn_request request = { .program = rows[i].program, .argv = argv, .envp = envp, .channel_fd = -1,
                                      .directory = rows[i].directory, .output_fd = b->output[1] };
-        assert_null (exec_start (&order, &err));
+        assert_null (exec_start (&request, &err));
         if (!strstr (err.text, rows[i].why))
             fail_msg ("expected '%s' in '%s'", rows[i].why, err.text);
         assert_true (no_child_is_left ());
@@ -322,7 +322,7 @@ static void the_program_dies_with_this_process (void **state)
     assert_true (program > 1 && !has_ended (program));
     kill (middle, SIGKILL);
     assert_int_equal (waitpid (middle, NULL, 0), middle);
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (!has_ended (program)) { /* it and its `sleep` become our children, since we adopt orphans */
         assert_true (clock_boot_ms () < until_ms);
         (void) waitpid (-1, NULL, WNOHANG);

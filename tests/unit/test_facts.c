@@ -344,7 +344,7 @@ static void the_newest_logs_of_the_driver_are_named (void **state)
 
 /* ---- the program ---- */
 
-struct talk { int fd; pid_t pid; struct buf heard; int status; };
+struct talk { int fd; pid_t pid; struct buf received; int status; };
 
 static void talk_begin (struct talk *talk, const char *first_line)
 {
@@ -370,9 +370,9 @@ static void talk_end (struct talk *talk)
 {
     char chunk[4096];
     ssize_t got;
-    buf_init (&talk->heard, 1 << 20);
+    buf_init (&talk->received, 1 << 20);
     while ((got = read (talk->fd, chunk, sizeof chunk)) > 0)
-        buf_add (&talk->heard, chunk, (size_t) got);
+        buf_add (&talk->received, chunk, (size_t) got);
     close (talk->fd);
     assert_int_equal (waitpid (talk->pid, &talk->status, 0), talk->pid);
 }
@@ -390,13 +390,13 @@ static void the_program_says_its_facts_within_a_fifth_of_a_second (void **state)
         uint64_t took_ms = clock_boot_ms () - began_ms;
         best_ms = took_ms < best_ms ? took_ms : best_ms;
         assert_int_equal (talk.status, 0);
-        const char *heard = buf_c (&talk.heard);
-        assert_non_null (strstr (heard, "{\"type\":\"fact\",\"name\":\"kernel.release\",\"value\":\""));
-        assert_non_null (strstr (heard, "\"source\":\"host-facts\",\"durability\":\"recheck\"}\n"));
-        const char *last = strstr (heard, "{\"type\":\"done\",\"nonce\":\"0123456789abcdef0123456789abcdef\"}\n");
+        const char *received = buf_c (&talk.received);
+        assert_non_null (strstr (received, "{\"type\":\"fact\",\"name\":\"kernel.release\",\"value\":\""));
+        assert_non_null (strstr (received, "\"source\":\"host-facts\",\"durability\":\"recheck\"}\n"));
+        const char *last = strstr (received, "{\"type\":\"done\",\"nonce\":\"0123456789abcdef0123456789abcdef\"}\n");
         assert_non_null (last);
-        assert_ptr_equal (strchr (last, '\n') + 1, heard + talk.heard.len);
-        buf_release (&talk.heard);
+        assert_ptr_equal (strchr (last, '\n') + 1, received + talk.received.len);
+        buf_release (&talk.received);
     }
     assert_true (best_ms < 200);
 }
@@ -416,8 +416,8 @@ static void a_first_line_that_is_no_attempt_is_refused (void **state)
         talk_begin (&talk, lines[i]);
         talk_end (&talk);
         assert_int_equal (WEXITSTATUS (talk.status), 1);
-        assert_int_equal (talk.heard.len, 0);
-        buf_release (&talk.heard);
+        assert_int_equal (talk.received.len, 0);
+        buf_release (&talk.received);
     }
     assert_int_equal (dup2 (kept, 2), 2);
     close (kept);

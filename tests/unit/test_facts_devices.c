@@ -30,7 +30,7 @@ static void chips_are_counted_by_id_and_driver (void **state)
     is (machine, "pci.nvidia", "absent");
 }
 
-static void device_files_and_their_holders_are_named (void **state)
+static void device_files_and_their_device_users_are_named (void **state)
 {
     struct machine *machine = *state;
     char target[128], wanted[256];
@@ -272,7 +272,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         MACHINE_TEST (chips_are_counted_by_id_and_driver),
-        MACHINE_TEST (device_files_and_their_holders_are_named),
+        MACHINE_TEST (device_files_and_their_device_users_are_named),
         MACHINE_TEST (a_free_device_is_held_by_none),
         MACHINE_TEST (a_lock_of_libtpu_names_its_live_holder),
         MACHINE_TEST (a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing),

@@ -41,10 +41,10 @@ static void what_is_published_reaches_every_monitor (void **state)
         struct text got = { 0 };
         bool there = false;
         for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !there && clock_boot_ms () < end;) {
-            struct hub_asker asker;
+            struct hub_client query;
             struct text question;
             (void) listener_ask (listeners[i], "listen", 6); /* not connected yet: asked again */
-            while (hub_question (hub, &asker, &question))
+            while (hub_question (hub, &query, &question))
                 assert_true (text_is (question, "listen"));
             hub_publish (hub, "event", 5);
             lab_pause (listener_fd (listeners[i]));
@@ -66,19 +66,19 @@ static struct listener *open_listener (const struct hub *hub, const struct link_
     return listener;
 }
 
-static bool is_heard (struct hub *hub, struct listener *listener, const char *question, struct hub_asker *asker)
+static bool is_received (struct hub *hub, struct listener *listener, const char *question, struct hub_client *query)
 {
     struct text got;
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (hub_events_fd (hub))) {
         (void) listener_ask (listener, question, strlen (question)); /* not connected yet: asked again */
-        while (hub_question (hub, asker, &got))
+        while (hub_question (hub, query, &got))
             if (text_is (got, question))
                 return true;
     }
     return false;
 }
 
-static bool hears (struct listener *listener, const char *what)
+static bool receives (struct listener *listener, const char *what)
 {
     struct text got;
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (listener_fd (listener)))
@@ -93,14 +93,14 @@ static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
     (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[2];
-    struct hub_asker askers[2];
+    struct hub_client query_queue[2];
     struct text got;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
     for (int i = 0; i < 2; i++) {
         listeners[i] = open_listener (hub, &a);
-        assert_true (is_heard (hub, listeners[i], i ? "second" : "first", &askers[i]));
+        assert_true (is_received (hub, listeners[i], i ? "second" : "first", &query_queue[i]));
     }
-    assert_true (hub_answer (hub, &askers[0], "one", 3));
+    assert_true (hub_answer (hub, &query_queue[0], "one", 3));
     hub_publish (hub, "both", 4);
     for (int i = 1; i >= 0; i--) /* frames of one connection stay in order: what is not before "both" was not sent */
         for (bool both = false; !both; lab_pause (listener_fd (listeners[i])))
@@ -120,14 +120,14 @@ static void one_key_has_four_places (void **state)
     enum { PLACES = 4 };
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[PLACES], *late, *other;
-    struct hub_asker asker;
+    struct hub_client query;
     struct text got;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
     assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), NULL), 0);
     for (int i = 0; i < PLACES; i++) {
         char question[] = { 'p', 'l', 'a', 'c', 'e', (char) ('0' + i), '\0' };
         listeners[i] = open_listener (hub, &a);
-        assert_true (is_heard (hub, listeners[i], question, &asker));
+        assert_true (is_received (hub, listeners[i], question, &query));
     }
     uint64_t dropped = hub_counts (hub).dropped_frames;
     late = open_listener (hub, &a);
@@ -136,13 +136,13 @@ static void one_key_has_four_places (void **state)
         (void) listener_ask (late, "late", 4);
         for (int i = 0; i < PLACES; i++)
             (void) listener_ask (listeners[i], "listen", 6); /* they keep their places */
-        while (hub_question (hub, &asker, &got))
+        while (hub_question (hub, &query, &got))
             assert_false (text_is (got, "late"));
     }
     other = open_listener (hub, &b);
-    assert_true (is_heard (hub, other, "other", &asker)); /* another key is not affected */
+    assert_true (is_received (hub, other, "other", &query)); /* another key is not affected */
     hub_publish (hub, "event", 5);
-    assert_true (hears (other, "event"));
+    assert_true (receives (other, "event"));
     assert_false (listener_receive (late, &got));
     for (int i = 0; i < PLACES; i++)
         listener_close (listeners[i]);
@@ -159,7 +159,7 @@ static void every_key_has_a_place_of_its_own (void **state)
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[GREEDY][MONITOR_PLACES_A_KEY], *other;
     struct link_keys greedy[GREEDY];
-    struct hub_asker asker;
+    struct hub_client query;
     struct text got;
     for (int i = 0; i < GREEDY; i++) {
         link_keys_make (&greedy[i]);
@@ -174,15 +174,15 @@ static void every_key_has_a_place_of_its_own (void **state)
         for (int i = 0; i < GREEDY; i++)
             for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
                 (void) listener_ask (listeners[i][k], "listen", 6);
-        while (hub_question (hub, &asker, &got) || hub_questions_left (hub))
+        while (hub_question (hub, &query, &got) || hub_questions_left (hub))
             continue;
         dropped = hub_counts (hub).dropped_frames > 0;
     }
     assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), NULL), 0);
     other = open_listener (hub, &b);
-    assert_true (is_heard (hub, other, "other", &asker));
+    assert_true (is_received (hub, other, "other", &query));
     hub_publish (hub, "event", 5);
-    assert_true (hears (other, "event"));
+    assert_true (receives (other, "event"));
     for (int i = 0; i < GREEDY; i++)
         for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
             listener_close (listeners[i][k]);
@@ -197,14 +197,14 @@ static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
     enum { AT_ONCE = 64, MANY = 200 };
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[MONITOR_PLACES_A_KEY], *late;
-    struct hub_asker asker;
+    struct hub_client query;
     struct text got;
     bool left = false;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
     for (int i = 0; i < MONITOR_PLACES_A_KEY; i++) {
         char question[] = { 'p', 'l', 'a', 'c', 'e', (char) ('0' + i), '\0' };
         listeners[i] = open_listener (hub, &a);
-        assert_true (is_heard (hub, listeners[i], question, &asker));
+        assert_true (is_received (hub, listeners[i], question, &query));
     }
     late = open_listener (hub, &a);
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
@@ -215,7 +215,7 @@ static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
             (void) listener_ask (listeners[i], "listen", 6);
         for (bool more = true; more;) {
             uint64_t before = hub_counts (hub).dropped_frames;
-            more = hub_question (hub, &asker, &got);
+            more = hub_question (hub, &query, &got);
             uint64_t dropped = hub_counts (hub).dropped_frames - before;
             assert_true (dropped <= AT_ONCE);
             left |= !more && hub_questions_left (hub);
@@ -246,7 +246,7 @@ static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
     lab_admit (hub, 1, &a);
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
     assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
-    assert_true (lab_hub_hears (hub, LINK_CONTROL, &rank, &got));
+    assert_true (lab_hub_receives (hub, LINK_CONTROL, &rank, &got));
     assert_false (hub_frames_left (hub, LINK_CONTROL));
     lab_admit (hub, 1, &b);
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
@@ -276,12 +276,12 @@ static void a_host_with_much_to_say_delays_nobody (void **state)
     lab_admit (hub, 2, &b);
     struct spoke *loud = lab_spoke (hub, &hub_keys, &a), *quiet = lab_spoke (hub, &hub_keys, &b);
     assert_true (lab_spoke_says (loud, LINK_CONTROL, "hello"));
-    assert_true (lab_hub_hears (hub, LINK_CONTROL, &rank, &got));
+    assert_true (lab_hub_receives (hub, LINK_CONTROL, &rank, &got));
     flood (loud, MANY);
     assert_true (lab_spoke_says (quiet, LINK_CONTROL, "once"));
     for (int i = 0; i < 20; i++) /* both have come by then */
         lab_pause (-1);
-    while (rank != 2 && lab_hub_hears (hub, LINK_CONTROL, &rank, &got))
+    while (rank != 2 && lab_hub_receives (hub, LINK_CONTROL, &rank, &got))
         turns++;
     assert_in_range (turns, 1, 2 * LOOKS_EVERY);
     spoke_close (loud, 0);

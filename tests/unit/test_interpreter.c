@@ -17,7 +17,7 @@
 #include "worker/command/interpreter.h"
 #include "worker/command/script.h"
 
-struct yard {
+struct fixture {
     char top[64];
     struct arena arena;
     struct msg_run run;
@@ -25,131 +25,131 @@ struct yard {
     struct err err;
 };
 
-static const char *path_of (struct yard *yard, const char *name)
+static const char *path_of (struct fixture *fixture, const char *name)
 {
-    return text_format (&yard->arena, "%s/%s", yard->top, name).ptr;
+    return text_format (&fixture->arena, "%s/%s", fixture->top, name).ptr;
 }
 
-static void put (struct yard *yard, const char *name, struct text content)
+static void put (struct fixture *fixture, const char *name, struct text content)
 {
-    assert_int_equal (atomic_file_write (path_of (yard, name), content.ptr, content.len, 0755, NULL), 0);
-    assert_int_equal (chmod (path_of (yard, name), 0755), 0);
+    assert_int_equal (atomic_file_write (path_of (fixture, name), content.ptr, content.len, 0755, NULL), 0);
+    assert_int_equal (chmod (path_of (fixture, name), 0755), 0);
 }
 
 static int make (void **state)
 {
-    static struct yard made;
-    struct yard *yard = &made;
-    *state = yard;
-    *yard = (struct yard) { .top = "/tmp/sliceup-interpreter-XXXXXX" };
-    yard->run.rung.kind = PROGRAM_CANARY;
-    yard->run.cache.frontend_root = TEXT_LIT ("/cache/jax/x");
-    return mkdtemp (yard->top) ? 0 : -1;
+    static struct fixture made;
+    struct fixture *fixture = &made;
+    *state = fixture;
+    *fixture = (struct fixture) { .top = "/tmp/sliceup-interpreter-XXXXXX" };
+    fixture->run.rung.kind = PROGRAM_CANARY;
+    fixture->run.cache.frontend_root = TEXT_LIT ("/cache/jax/x");
+    return mkdtemp (fixture->top) ? 0 : -1;
 }
 
 static int clean (void **state)
 {
-    struct yard *yard = *state;
-    arena_release (&yard->arena);
-    return folder_remove (yard->top, NULL);
+    struct fixture *fixture = *state;
+    arena_release (&fixture->arena);
+    return folder_remove (fixture->top, NULL);
 }
 
-static int ask (struct yard *yard, const char *python)
+static int ask (struct fixture *fixture, const char *python)
 {
-    yard->run.pins.python = text_of (path_of (yard, python));
-    return interpreter_paths (&yard->run, &yard->arena, &yard->paths, &yard->err);
+    fixture->run.pins.python = text_of (path_of (fixture, python));
+    return interpreter_paths (&fixture->run, &fixture->arena, &fixture->paths, &fixture->err);
 }
 
-static bool names (struct yard *yard, const char *name)
+static bool names (struct fixture *fixture, const char *name)
 {
-    for (uint32_t i = 0; i < yard->paths.n; i++)
-        if (text_is (yard->paths.items[i], path_of (yard, name)))
+    for (uint32_t i = 0; i < fixture->paths.n; i++)
+        if (text_is (fixture->paths.items[i], path_of (fixture, name)))
             return true;
     return false;
 }
 
 /* An environment of copies over a base, as venv makes it; the real Python and its modules below the base are links. */
-static void make_environment (struct yard *yard)
+static void make_environment (struct fixture *fixture)
 {
-    const char *script = text_format (&yard->arena,
+    const char *script = text_format (&fixture->arena,
         "set -e; cd %s; real=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))'); "
         "lib=$(python3 -c 'import os; print(os.path.dirname(os.__file__))'); version=${lib##*/}; "
         "mkdir -p base/bin base/lib/$version/site-packages venv/bin venv/lib/$version/site-packages named; "
         "cp $real base/bin/python3; for each in $lib/*; do case $each in *site-packages) ;; *) ln -s $each base/lib/$version/;; esac; done; "
         "cp base/bin/python3 venv/bin/python; echo \"home = $PWD/base/bin\" > venv/pyvenv.cfg; "
         "echo \"$PWD/named\" > venv/lib/$version/site-packages/x.pth; "
-        "echo \"import os; os.mkdir('$PWD/ran')\" > venv/lib/$version/site-packages/y.pth", yard->top).ptr;
+        "echo \"import os; os.mkdir('$PWD/ran')\" > venv/lib/$version/site-packages/y.pth", fixture->top).ptr;
     assert_int_equal (system (script), 0);
 }
 
 static void the_base_of_an_environment_of_copies_is_told (void **state)
 {
-    struct yard *yard = *state;
-    make_environment (yard);
-    if (ask (yard, "venv/bin/python") < 0)
-        fail_msg ("%s", yard->err.text);
-    assert_true (names (yard, "base"));
-    assert_true (names (yard, "venv"));
-    assert_true (names (yard, "named"));
-    assert_int_equal (access (path_of (yard, "ran"), F_OK), -1);
+    struct fixture *fixture = *state;
+    make_environment (fixture);
+    if (ask (fixture, "venv/bin/python") < 0)
+        fail_msg ("%s", fixture->err.text);
+    assert_true (names (fixture, "base"));
+    assert_true (names (fixture, "venv"));
+    assert_true (names (fixture, "named"));
+    assert_int_equal (access (path_of (fixture, "ran"), F_OK), -1);
 }
 
 static void the_one_behind_a_script_is_told (void **state)
 {
-    struct yard *yard = *state;
-    make_environment (yard);
-    put (yard, "wrapper", text_format (&yard->arena, "#!/bin/sh\necho noise; echo more >&2\nexec %s/base/bin/python3 \"$@\"\n",
-                                       yard->top));
-    assert_int_equal (ask (yard, "wrapper"), 0);
-    assert_true (names (yard, "base"));
+    struct fixture *fixture = *state;
+    make_environment (fixture);
+    put (fixture, "wrapper", text_format (&fixture->arena, "#!/bin/sh\necho noise; echo more >&2\nexec %s/base/bin/python3 \"$@\"\n",
+                                       fixture->top));
+    assert_int_equal (ask (fixture, "wrapper"), 0);
+    assert_true (names (fixture, "base"));
 }
 
 static void one_that_does_not_answer_is_refused (void **state)
 {
     static const char *const scripts[] = { "echo /tmp", "exit 3", "printf 'paths\\0/tmp'", "kill -9 $$" };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-        put (yard, "python", text_format (&yard->arena, "#!/bin/sh\n%s\n", scripts[i]));
-        assert_int_equal (ask (yard, "python"), -1);
-        assert_non_null (strstr (yard->err.text, path_of (yard, "python")));
-        assert_non_null (strstr (yard->err.text, "cannot be kept from programs"));
+        put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\n%s\n", scripts[i]));
+        assert_int_equal (ask (fixture, "python"), -1);
+        assert_non_null (strstr (fixture->err.text, path_of (fixture, "python")));
+        assert_non_null (strstr (fixture->err.text, "cannot be kept from programs"));
     }
-    yard->run.rung.kind = PROGRAM_COMMAND; /* sliceup starts none in this run */
-    assert_int_equal (ask (yard, "python"), 0);
-    yard->run.pins.file.sha256 = TEXT_LIT ("00");
-    assert_int_equal (ask (yard, "python"), -1);
+    fixture->run.rung.kind = PROGRAM_COMMAND; /* sliceup starts none in this run */
+    assert_int_equal (ask (fixture, "python"), 0);
+    fixture->run.pins.file.sha256 = TEXT_LIT ("00");
+    assert_int_equal (ask (fixture, "python"), -1);
 }
 
 static void more_than_can_be_kept_is_refused (void **state)
 {
-    struct yard *yard = *state;
-    put (yard, "python", text_format (&yard->arena, "#!/bin/sh\nprintf '\\0paths\\0'; for i in $(seq 65); do mkdir -p %s/$i; printf '%s/'$i'\\0'; "
-                                      "done; printf 'end\\0'\n", yard->top, yard->top));
-    assert_int_equal (ask (yard, "python"), -1);
-    assert_non_null (strstr (yard->err.text, "more than 64 places"));
+    struct fixture *fixture = *state;
+    put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\nprintf '\\0paths\\0'; for i in $(seq 65); do mkdir -p %s/$i; printf '%s/'$i'\\0'; "
+                                      "done; printf 'end\\0'\n", fixture->top, fixture->top));
+    assert_int_equal (ask (fixture, "python"), -1);
+    assert_non_null (strstr (fixture->err.text, "more than 64 places"));
 }
 
 static void what_programs_cannot_write_is_left_out (void **state)
 {
-    struct yard *yard = *state;
-    put (yard, "python", text_format (&yard->arena, "#!/bin/sh\nprintf '\\0paths\\0/usr\\0relative\\0%s\\0/tmp/not-there\\0%s\\0end\\0'\n", yard->top,
-                                      yard->top));
-    assert_int_equal (ask (yard, "python"), 0);
-    assert_int_equal (yard->paths.n, 1);
+    struct fixture *fixture = *state;
+    put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\nprintf '\\0paths\\0/usr\\0relative\\0%s\\0/tmp/not-there\\0%s\\0end\\0'\n", fixture->top,
+                                      fixture->top));
+    assert_int_equal (ask (fixture, "python"), 0);
+    assert_int_equal (fixture->paths.n, 1);
 }
 
 static void only_runs_that_confine_ask (void **state)
 {
-    struct yard *yard = *state;
-    assert_true (interpreter_is_needed (&yard->run));
-    yard->run.rung.kind = PROGRAM_BUILTIN;
-    yard->run.rung.builtin = TEXT_LIT ("cache");
-    assert_true (interpreter_is_needed (&yard->run));
-    yard->run.rung.builtin = TEXT_LIT ("facts");
-    assert_false (interpreter_is_needed (&yard->run));
-    yard->run.rung.kind = PROGRAM_COMMAND;
-    yard->run.cache.frontend_root = TEXT_LIT ("");
-    assert_false (interpreter_is_needed (&yard->run));
+    struct fixture *fixture = *state;
+    assert_true (interpreter_is_needed (&fixture->run));
+    fixture->run.rung.kind = PROGRAM_BUILTIN;
+    fixture->run.rung.builtin = TEXT_LIT ("cache");
+    assert_true (interpreter_is_needed (&fixture->run));
+    fixture->run.rung.builtin = TEXT_LIT ("facts");
+    assert_false (interpreter_is_needed (&fixture->run));
+    fixture->run.rung.kind = PROGRAM_COMMAND;
+    fixture->run.cache.frontend_root = TEXT_LIT ("");
+    assert_false (interpreter_is_needed (&fixture->run));
 }
 
 static void a_script_names_its_interpreter (void **state)
@@ -158,16 +158,16 @@ static void a_script_names_its_interpreter (void **state)
         { "#!/bin/sh -e\n", "/bin/sh" }, { "#! \t/opt/a\tb c\n", "/opt/a" }, { "#!/x", "/x" }, { "#!sh\n", NULL }, { "#!\n/bin/sh", NULL },
         { "", NULL }, { "\x7f" "ELF", NULL },
     };
-    struct yard *yard = *state;
+    struct fixture *fixture = *state;
     char found[PATH_MAX];
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-        put (yard, "script", text_of (scripts[i].script));
-        assert_int_equal (script_interpreter (path_of (yard, "script"), found), scripts[i].names != NULL);
+        put (fixture, "script", text_of (scripts[i].script));
+        assert_int_equal (script_interpreter (path_of (fixture, "script"), found), scripts[i].names != NULL);
         if (scripts[i].names)
             assert_string_equal (found, scripts[i].names);
     }
-    assert_false (script_interpreter (yard->top, found));
-    assert_false (script_interpreter (path_of (yard, "none"), found));
+    assert_false (script_interpreter (fixture->top, found));
+    assert_false (script_interpreter (path_of (fixture, "none"), found));
 }
 
 int main (void)

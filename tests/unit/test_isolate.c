@@ -62,7 +62,7 @@ static void isolate (const struct fault *fault, uint32_t hosts, uint32_t unit, s
         assert_true (out->trials_n < isolate_trials_max (hosts));
         check_group (&out->step.hosts, hosts, unit);
         out->trials[out->trials_n++] = (struct isolate_trial) {
-            out->step.hosts, fails (fault, &out->step.hosts) ? ISOLATE_FELL : ISOLATE_WORKS, 1000,
+            out->step.hosts, fails (fault, &out->step.hosts) ? ISOLATE_FAILED : ISOLATE_WORKS, 1000,
         };
     }
 }
@@ -296,7 +296,7 @@ static void a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis (void **s
 static void a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung (void **state)
 {
     (void) state;
-    struct isolate_trial trials[] = { { .answer = ISOLATE_FELL, .duration_ms = 600000 },
+    struct isolate_trial trials[] = { { .answer = ISOLATE_FAILED, .duration_ms = 600000 },
                                       { .answer = ISOLATE_WORKS, .duration_ms = 10000 },
                                       { .answer = ISOLATE_WORKS, .duration_ms = 5000 } };
     assert_int_equal (isolate_timeout_ms (600000, trials, 0), 600000);
@@ -323,9 +323,9 @@ static void hang (struct seen *seen)
     }
 }
 
-static bool unconfessed (const struct seen *seen)
+static bool without_cause (const struct seen *seen)
 {
-    return isolate_unconfessed (&seen->plan, seen->hosts, SEEN, true);
+    return isolate_without_cause (&seen->plan, seen->hosts, SEEN, true);
 }
 
 /* Host `at` ended by itself with status 1, and is not called a cascade. */
@@ -338,12 +338,12 @@ static void falls (struct seen *seen, uint32_t at, enum layer layer, const char 
     seen->verdicts[at].signature = text_of (signature);
 }
 
-static void a_hang_of_all_is_unconfessed (void **state)
+static void a_hang_of_all_is_without_cause (void **state)
 {
     (void) state;
     struct seen seen;
     hang (&seen);
-    assert_true (unconfessed (&seen));
+    assert_true (without_cause (&seen));
 }
 
 static void whoever_did_not_come_to_the_gate_is_named_already (void **state)
@@ -352,16 +352,16 @@ static void whoever_did_not_come_to_the_gate_is_named_already (void **state)
     struct seen seen;
     hang (&seen);
     seen.hosts[2].at_gate = true;
-    assert_false (unconfessed (&seen));
+    assert_false (without_cause (&seen));
 }
 
-static void whoever_fell_while_another_passed_is_named_already (void **state)
+static void whoever_failed_while_another_passed_is_named_already (void **state)
 {
     (void) state;
     struct seen seen;
     hang (&seen);
     seen.hosts[3].verdict = NULL;
-    assert_false (unconfessed (&seen));
+    assert_false (without_cause (&seen));
 }
 
 static void complaints_and_peer_texts_are_no_confession (void **state)
@@ -372,7 +372,7 @@ static void complaints_and_peer_texts_are_no_confession (void **state)
     falls (&seen, 0, LAYER_COLLECTIVE, "");
     falls (&seen, 1, LAYER_COLLECTIVE, "peer");
     falls (&seen, 2, LAYER_UNKNOWN, "");
-    assert_true (unconfessed (&seen));
+    assert_true (without_cause (&seen));
 }
 
 static void a_recognised_cause_is_a_confession (void **state)
@@ -381,13 +381,13 @@ static void a_recognised_cause_is_a_confession (void **state)
     struct seen seen;
     hang (&seen);
     falls (&seen, 1, LAYER_HOST, "disk");
-    assert_false (unconfessed (&seen));
+    assert_false (without_cause (&seen));
     falls (&seen, 1, LAYER_DEVICE, "");
-    assert_false (unconfessed (&seen));
+    assert_false (without_cause (&seen));
     hang (&seen);
     falls (&seen, 2, LAYER_UNKNOWN, "");
     seen.verdicts[2].outcome = OUTCOME_COULD_NOT_RUN;
-    assert_false (unconfessed (&seen));
+    assert_false (without_cause (&seen));
 }
 
 static void a_group_of_one_has_nobody_else_to_ask (void **state)
@@ -395,8 +395,8 @@ static void a_group_of_one_has_nobody_else_to_ask (void **state)
     (void) state;
     struct seen seen;
     hang (&seen);
-    assert_true (isolate_unconfessed (&seen.plan, seen.hosts, 2, true));
-    assert_false (isolate_unconfessed (&seen.plan, seen.hosts, 1, true));
+    assert_true (isolate_without_cause (&seen.plan, seen.hosts, 2, true));
+    assert_false (isolate_without_cause (&seen.plan, seen.hosts, 1, true));
 }
 
 static void a_mesh_that_is_too_small_is_a_confession (void **state)
@@ -406,7 +406,7 @@ static void a_mesh_that_is_too_small_is_a_confession (void **state)
     hang (&seen);
     falls (&seen, 1, LAYER_COLLECTIVE, "");
     seen.hosts[1].code = 0; /* it ended well, and says so itself */
-    assert_false (unconfessed (&seen));
+    assert_false (without_cause (&seen));
 }
 
 /* In words that nobody knows, and all the others noticed. */
@@ -418,10 +418,10 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
     for (uint32_t i = 1; i < SEEN; i++)
         seen.hosts[i] = (struct isolate_host) { .verdict = &seen.verdicts[i], .ending = ENDING_EXITED, .code = 1 };
     falls (&seen, 0, LAYER_UNKNOWN, "");
-    assert_false (unconfessed (&seen));
+    assert_false (without_cause (&seen));
     seen.hosts[2].ending = ENDING_CANCELLED; /* but this one did not move: it may be why */
-    assert_true (unconfessed (&seen));
-    assert_false (isolate_unconfessed (&seen.plan, seen.hosts, SEEN, false)); /* not when they had not met */
+    assert_true (without_cause (&seen));
+    assert_false (isolate_without_cause (&seen.plan, seen.hosts, SEEN, false)); /* not when they had not met */
 }
 
 /* ---- what it means ---- */
@@ -443,7 +443,7 @@ static void rule (const struct fact_suspects_named *named, enum outcome outcome,
     isolate_verdict (&ruling, before, arena, after);
 }
 
-static void a_suspect_keeps_the_failure_and_all_others_fell_with_it (void **state)
+static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
@@ -504,15 +504,15 @@ int main (void)
         cmocka_unit_test (four_thousand_hosts_take_no_more_than_their_passes),
         cmocka_unit_test (a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis),
         cmocka_unit_test (a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung),
-        cmocka_unit_test (a_hang_of_all_is_unconfessed),
+        cmocka_unit_test (a_hang_of_all_is_without_cause),
         cmocka_unit_test (whoever_did_not_come_to_the_gate_is_named_already),
-        cmocka_unit_test (whoever_fell_while_another_passed_is_named_already),
+        cmocka_unit_test (whoever_failed_while_another_passed_is_named_already),
         cmocka_unit_test (complaints_and_peer_texts_are_no_confession),
         cmocka_unit_test (a_recognised_cause_is_a_confession),
         cmocka_unit_test (a_group_of_one_has_nobody_else_to_ask),
         cmocka_unit_test (a_mesh_that_is_too_small_is_a_confession),
         cmocka_unit_test (one_that_went_down_while_all_others_complain_is_named_already),
-        cmocka_unit_test (a_suspect_keeps_the_failure_and_all_others_fell_with_it),
+        cmocka_unit_test (a_suspect_keeps_the_failure_and_all_others_failed_with_it),
         cmocka_unit_test (without_suspects_verdicts_stay_and_say_what_was_tried),
         cmocka_unit_test (two_halves_that_work_alone_are_named),
     };

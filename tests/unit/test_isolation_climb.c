@@ -227,7 +227,7 @@ static bool same_hosts (const struct fact_pass_began *a, const struct fact_pass_
     return a->hosts.n == b->hosts.n && memcmp (a->hosts.items, b->hosts.items, a->hosts.n * sizeof (uint32_t)) == 0;
 }
 
-static void a_part_that_fell_for_what_passes_by_itself_is_run_once_more (void **state)
+static void a_part_that_failed_for_what_is_transient_is_run_once_more (void **state)
 {
     (void) state;
     struct bench bench;
@@ -328,7 +328,7 @@ static void peers_that_are_late_in_each_part_are_found (void **state)
     const struct fact_suspects_named *named = &last (&bench, FACT_SUSPECTS_NAMED)->of.suspects_named;
     assert_int_equal (named->suspects.n, 1);
     assert_int_equal (named->suspects.items[0], 0);
-    assert_false (bench.coord->isolation.fell.verdicts.items[0].transient);
+    assert_false (bench.coord->isolation.failed.verdicts.items[0].transient);
     bench_close (&bench);
 }
 
@@ -346,7 +346,7 @@ static void beat_all (struct bench *bench, uint32_t running)
 
 /* Its worker lives, and cannot end the program even by force: that is the program's doing. A coordinator that takes over hears
  * of the same worker. */
-static void a_part_that_nobody_can_end_fell (void **state)
+static void a_part_that_nobody_can_end_failed (void **state)
 {
     (void) state;
     for (int dies = 0; dies < 2; dies++) {
@@ -427,12 +427,12 @@ int main (void)
         cmocka_unit_test (after_a_cancellation_nothing_is_begun_and_nothing_else_is_told),
         cmocka_unit_test (after_a_lost_host_nothing_is_begun),
         cmocka_unit_test (nothing_begins_before_everybody_is_back),
-        cmocka_unit_test (a_part_that_fell_for_what_passes_by_itself_is_run_once_more),
+        cmocka_unit_test (a_part_that_failed_for_what_is_transient_is_run_once_more),
         cmocka_unit_test (a_part_that_lost_a_host_says_nothing_of_the_program),
         cmocka_unit_test (a_part_that_was_hindered_says_nothing_of_the_program),
         cmocka_unit_test (a_part_whose_worker_was_started_again_says_nothing_of_the_program),
         cmocka_unit_test (peers_that_are_late_in_each_part_are_found),
-        cmocka_unit_test (a_part_that_nobody_can_end_fell),
+        cmocka_unit_test (a_part_that_nobody_can_end_failed),
         cmocka_unit_test (a_part_is_judged_by_its_own_mesh_and_time),
         cmocka_unit_test (who_is_named_keeps_the_failure_in_the_closing_sentence),
     };

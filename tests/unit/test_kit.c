@@ -12,7 +12,7 @@
 #include "common/io/atomic_file.h"
 #include "worker/files/fetch.h"
 #include "worker/files/kit.h"
-#include "worker/command/order.h"
+#include "worker/command/command.h"
 
 enum { T0 = 1000, SECOND = 1000 };
 
@@ -240,30 +240,30 @@ static void what_a_worker_left_half_written_stops_nobody (void **state)
 static void a_canary_of_a_kit_finds_its_helper_there (void **state)
 {
     struct bench *b = *state;
-    struct order order;
-    struct order_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
+    struct command command;
+    struct command_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
                                  .scratch = TEXT_LIT ("/w/s"), .kit = TEXT_LIT ("/w/kits/1") };
     struct msg_run run = { .key = { 1, PASS_ONCE, 1 }, .rung = { .kind = PROGRAM_CANARY } };
     run.rung.files.items = b->list.items;
     run.rung.files.n = 3;
     run.rung.program = b->list.items[0].file;
-    assert_int_equal (order_make (&run, &place, &b->arena, &order, &b->err), 0);
-    assert_string_equal (order.argv[2], "/w/kits/1/jax/tiny.py");
+    assert_int_equal (command_make (&run, &place, &b->arena, &command, &b->err), 0);
+    assert_string_equal (command.argv[2], "/w/kits/1/jax/tiny.py");
     bool found = false;
-    for (char **var = order.envp; *var; var++)
+    for (char **var = command.envp; *var; var++)
         found |= strcmp (*var, "PYTHONPATH=/w/kits/1") == 0;
     assert_true (found);
     place.kit = (struct text) { 0 };
-    assert_int_equal (order_make (&run, &place, &b->arena, &order, &b->err), 0);
-    assert_string_equal (order.argv[2], b->list.items[0].file.path.ptr);
+    assert_int_equal (command_make (&run, &place, &b->arena, &command, &b->err), 0);
+    assert_string_equal (command.argv[2], b->list.items[0].file.path.ptr);
 }
 
 static void a_restore_reads_the_pins_of_its_kit (void **state)
 {
     struct bench *b = *state;
-    struct order order;
+    struct command command;
     struct kit_list list;
-    struct order_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
+    struct command_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
                                  .scratch = TEXT_LIT ("/w/s"), .kit = TEXT_LIT ("/w/kits/2") };
     struct msg_run run = { .key = { 1, PASS_ONCE, 1 } };
     run.rung = (struct rung) { .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
@@ -273,8 +273,8 @@ static void a_restore_reads_the_pins_of_its_kit (void **state)
     run.pins.setup = b->list.items[1].file;
     kit_list_of (&run, &list);
     assert_int_equal (list.n, 2);
-    assert_int_equal (order_make (&run, &place, &b->arena, &order, &b->err), 0);
-    has (order.line.ptr, "\"pins\":\"/w/kits/2/pins.txt\"");
+    assert_int_equal (command_make (&run, &place, &b->arena, &command, &b->err), 0);
+    has (command.line.ptr, "\"pins\":\"/w/kits/2/pins.txt\"");
     run.rung.builtin = TEXT_LIT ("facts");
     kit_list_of (&run, &list);
     assert_int_equal (list.n, 0);

@@ -12,7 +12,7 @@
 #include "common/io/clock.h"
 #include "coordinator/run/kit_store.h"
 
-enum { HOSTS = 4, PATIENCE_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
+enum { HOSTS = 4, TIMEOUT_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
 
 /* A plan of two files, on disk, and what each host was answered. */
 struct bench {
@@ -106,7 +106,7 @@ static int teardown (void **state)
 static void wait_for_answers (struct bench *bench, uint32_t wanted)
 {
     bench->wanted = wanted;
-    bench->until_ms = clock_boot_ms () + PATIENCE_MS;
+    bench->until_ms = clock_boot_ms () + TIMEOUT_MS;
     assert_int_equal (loop_run (bench->loop, NULL), 0);
     assert_int_equal (bench->answers, wanted);
 }

@@ -202,17 +202,17 @@ static void a_courier_is_told_how_to_get_there_and_what_to_take (void **state)
     write_courier (scene, "printf '%s' \"$order\" > order; printf '%s' \"$line\" > line; echo \"$*\" > argv; answer; read -r go");
     start (scene, 0);
     run_until (scene, is_keyed);
-    json_t *order = json_of (scene, "order"), *line = json_of (scene, "line"), *ssh = json_object_get (order, "ssh");
-    has_text (order, "by", "ssh");
-    has_text (order, "host", "v6e-3");
-    has_text (order, "directory", "/var/tmp/sliceup");
-    has_text (order, "bundle", scene->bundle);
-    assert_int_equal (json_string_length (json_object_get (order, "nonce")), 32);
-    has_text (order, "bundle_sha256", SHA256);
-    assert_int_equal (json_integer_value (json_object_get (order, "bundle_head_bytes")), 4321);
-    assert_int_equal (json_integer_value (json_object_get (order, "bundle_bytes")), 6);
-    assert_int_equal (json_integer_value (json_object_get (order, "deadline_ms")), 15000);
-    assert_true (json_is_false (json_object_get (order, "tied")));
+    json_t *request = json_of (scene, "order"), *line = json_of (scene, "line"), *ssh = json_object_get (request, "ssh");
+    has_text (request, "by", "ssh");
+    has_text (request, "host", "v6e-3");
+    has_text (request, "directory", "/var/tmp/sliceup");
+    has_text (request, "bundle", scene->bundle);
+    assert_int_equal (json_string_length (json_object_get (request, "nonce")), 32);
+    has_text (request, "bundle_sha256", SHA256);
+    assert_int_equal (json_integer_value (json_object_get (request, "bundle_head_bytes")), 4321);
+    assert_int_equal (json_integer_value (json_object_get (request, "bundle_bytes")), 6);
+    assert_int_equal (json_integer_value (json_object_get (request, "deadline_ms")), 15000);
+    assert_true (json_is_false (json_object_get (request, "tied")));
     has_text (ssh, "address", "34.1.2.3");
     has_text (ssh, "user", "tpu");
     has_text (ssh, "jump", "me@bastion:22");
@@ -223,7 +223,7 @@ static void a_courier_is_told_how_to_get_there_and_what_to_take (void **state)
     has_text (line, "directory", "/var/tmp/sliceup/runs/" RUN_ID "/v6e-3");
     has_text (line, "address", "");
     assert_null (json_object_get (line, "tied"));
-    json_decref (order);
+    json_decref (request);
     json_decref (line);
 }
 
@@ -384,7 +384,7 @@ static void those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others (
     assert_true (scene->not_started > 0);
 }
 
-static bool none_is_on_its_way (struct scene *scene)
+static bool none_is_on_its_transport (struct scene *scene)
 {
     for (const struct start *start = scene->launch->starts; start; start = start->next)
         if (start->state != START_QUEUED)
@@ -402,7 +402,7 @@ static void none_begins_once_the_run_is_over (void **state)
     launch_begin_no_more (scene->launch);
     snprintf (path, sizeof path, "%s/all", scene->folder);
     assert_int_equal (atomic_file_write (path, "", 0, 0600, NULL), 0);
-    run_until (scene, none_is_on_its_way);
+    run_until (scene, none_is_on_its_transport);
     for (int rank = 0; rank < AT_ONCE + 2; rank++)
         assert_int_equal (scene->exited[rank], rank < AT_ONCE ? 1 : 0);
 }

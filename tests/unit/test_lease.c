@@ -23,7 +23,7 @@ static struct lease granted (uint64_t token, uint32_t host, uint64_t now_ms)
     return lease;
 }
 
-static void the_holder_gives_up_before_the_grantor_does_whatever_the_term (void **state)
+static void the_lease_client_gives_up_before_the_grantor_does_whatever_the_term (void **state)
 {
     (void) state;
     static const uint64_t terms_ms[] = { 1, 2, 3, 100, 1000, LEASE_TERM_MS, 60 * 60 * 1000 };
@@ -130,7 +130,7 @@ static void whoever_takes_over_waits_a_full_term_and_the_delay (void **state)
     assert_int_equal (lease_free_at (&lease), 9000 + FREE_MS);
 }
 
-static void the_holder_of_the_journal_is_known_again_and_nobody_else (void **state)
+static void the_lease_client_of_the_journal_is_known_again_and_nobody_else (void **state)
 {
     (void) state;
     struct lease lease = fresh ();
@@ -155,7 +155,7 @@ static void whoever_takes_over_a_run_without_a_grant_waits_for_nobody (void **st
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_holder_gives_up_before_the_grantor_does_whatever_the_term),
+        cmocka_unit_test (the_lease_client_gives_up_before_the_grantor_does_whatever_the_term),
         cmocka_unit_test (a_term_of_zero_is_the_default),
         cmocka_unit_test (what_nobody_was_granted_is_free),
         cmocka_unit_test (a_grant_is_held_then_over_then_free),
@@ -164,7 +164,7 @@ int main (void)
         cmocka_unit_test (a_release_frees_at_once_whenever_it_is_heard),
         cmocka_unit_test (a_release_of_another_token_is_not_this_ones),
         cmocka_unit_test (whoever_takes_over_waits_a_full_term_and_the_delay),
-        cmocka_unit_test (the_holder_of_the_journal_is_known_again_and_nobody_else),
+        cmocka_unit_test (the_lease_client_of_the_journal_is_known_again_and_nobody_else),
         cmocka_unit_test (whoever_takes_over_a_run_without_a_grant_waits_for_nobody),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -71,7 +71,7 @@ static void round_trip (const char *bind_address, const char *address)
         assert_true (lab_spoke_says (spoke, (enum link_channel) channel, "up"));
         lab_expect (hub, (enum link_channel) channel, 2, "up");
         assert_true (hub_send (hub, (enum link_channel) channel, 2, "down", 4));
-        assert_true (lab_spoke_hears (spoke, (enum link_channel) channel, &bytes));
+        assert_true (lab_spoke_receives (spoke, (enum link_channel) channel, &bytes));
         assert_true (text_is (bytes, "down"));
     }
     assert_int_equal (hub_counts (hub).dropped_frames, 0);
@@ -147,7 +147,7 @@ static void a_frame_at_the_bound_arrives_and_one_over_it_does_not (void **state)
     lab_admit (hub, 3, &a);
     struct stranger it = stranger_to (hub, &a, NULL);
     assert_int_equal (zmq_send (it.socket, bytes, LAB_CONTROL_BYTES, 0), LAB_CONTROL_BYTES);
-    assert_true (lab_hub_hears (hub, LINK_CONTROL, &rank, &got));
+    assert_true (lab_hub_receives (hub, LINK_CONTROL, &rank, &got));
     assert_int_equal (got.len, LAB_CONTROL_BYTES);
     assert_int_equal (zmq_send (it.socket, bytes, LAB_CONTROL_BYTES + 1, 0), LAB_CONTROL_BYTES + 1);
     assert_true (lab_counts_reach (hub, 0, 1));
@@ -185,9 +185,9 @@ static void a_host_that_does_not_read_fills_only_its_own_queue (void **state)
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     lab_admit (hub, 1, &b);
-    struct spoke *deaf = lab_spoke (hub, &hub_keys, &a), *good = lab_spoke (hub, &hub_keys, &b);
+    struct spoke *input_closed = lab_spoke (hub, &hub_keys, &a), *good = lab_spoke (hub, &hub_keys, &b);
     struct text got;
-    assert_true (lab_spoke_says (deaf, LINK_CONTROL, "hello"));
+    assert_true (lab_spoke_says (input_closed, LINK_CONTROL, "hello"));
     lab_expect (hub, LINK_CONTROL, 0, "hello");
     assert_true (lab_spoke_says (good, LINK_CONTROL, "hello"));
     lab_expect (hub, LINK_CONTROL, 1, "hello");
@@ -196,8 +196,8 @@ static void a_host_that_does_not_read_fills_only_its_own_queue (void **state)
         sent++;
     assert_in_range (sent, 256, 999999);
     assert_true (hub_send (hub, LINK_CONTROL, 1, "you", 3));
-    assert_true (lab_spoke_hears (good, LINK_CONTROL, &got));
-    spoke_close (deaf, 0);
+    assert_true (lab_spoke_receives (good, LINK_CONTROL, &got));
+    spoke_close (input_closed, 0);
     spoke_close (good, 0);
     hub_close (hub);
 }
@@ -241,7 +241,7 @@ static void goodbyes_are_not_lost (void **state)
     spoke_close (leaves, CLOSE_LINGER_MS);
     lab_expect (hub, LINK_CONTROL, 0, "goodbye");
     for (int i = 0; i < said; i++)
-        if (!lab_hub_hears (hub, LINK_CONTROL, &rank, &got))
+        if (!lab_hub_receives (hub, LINK_CONTROL, &rank, &got))
             fail_msg ("%d of %d arrived", i, said);
     while (sent < 1000000 && hub_send (hub, LINK_CONTROL, 1, bytes, sizeof bytes)) /* more than the sockets hold */
         sent++;
@@ -271,7 +271,7 @@ static void a_replaced_key_is_silent_on_the_connection_it_has (void **state)
     assert_true (lab_spoke_says (new, LINK_CONTROL, "second"));
     lab_expect (hub, LINK_CONTROL, 1, "second");
     assert_true (hub_send (hub, LINK_CONTROL, 1, "x", 1));
-    assert_true (lab_spoke_hears (new, LINK_CONTROL, &got));
+    assert_true (lab_spoke_receives (new, LINK_CONTROL, &got));
     assert_false (spoke_receive (old, LINK_CONTROL, &got));
     spoke_close (old, 0);
     spoke_close (new, 0);
@@ -324,7 +324,7 @@ static void answers_go_to_the_connection_heard_last (void **state)
         assert_true (lab_spoke_says (order[i], LINK_CONTROL, "me"));
         lab_expect (hub, LINK_CONTROL, 0, "me");
         assert_true (hub_send (hub, LINK_CONTROL, 0, "you", 3));
-        assert_true (lab_spoke_hears (order[i], LINK_CONTROL, &got));
+        assert_true (lab_spoke_receives (order[i], LINK_CONTROL, &got));
         assert_false (spoke_receive (order[i] == one ? two : one, LINK_CONTROL, &got));
     }
     spoke_close (one, 0);

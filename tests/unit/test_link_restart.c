@@ -49,7 +49,7 @@ static void answer_for_ever (struct hub *hub, char name)
     uint32_t rank;
     struct text bytes;
     for (;;) {
-        if (!lab_hub_hears (hub, LINK_CONTROL, &rank, &bytes))
+        if (!lab_hub_receives (hub, LINK_CONTROL, &rank, &bytes))
             _exit (4);
         hub_send (hub, LINK_CONTROL, rank, &name, 1);
     }
@@ -106,7 +106,7 @@ static void coordinator_kill (struct coordinator *it)
 }
 
 /* Says "?" until `name` answers. */
-static bool hears_of (struct spoke *spoke, char name)
+static bool receives_of (struct spoke *spoke, char name)
 {
     struct text bytes;
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end;) {
@@ -127,12 +127,12 @@ static void spokes_return_when_a_killed_coordinator_is_replaced (void **state)
     struct ports ports = coordinator_start (&first, (struct ports) { 0, 0 });
     for (int i = 0; i < SPOKES; i++) {
         spokes[i] = lab_spoke_at (ports.control, ports.bulk, &hub_keys, &keys[i]);
-        assert_true (hears_of (spokes[i], '1'));
+        assert_true (receives_of (spokes[i], '1'));
     }
     coordinator_kill (&first);
     coordinator_start (&second, ports);
     for (int i = 0; i < SPOKES; i++)
-        assert_true (hears_of (spokes[i], '2'));
+        assert_true (receives_of (spokes[i], '2'));
     for (int i = 0; i < SPOKES; i++)
         spoke_close (spokes[i], 0);
     coordinator_kill (&second);
@@ -155,7 +155,7 @@ static void a_hub_can_be_opened_again_on_the_same_ports (void **state)
         if (!spoke)
             spoke = lab_spoke_at (ports.control, ports.bulk, &hub_keys, &keys[1]);
         assert_true (lab_spoke_says (spoke, LINK_CONTROL, "still here"));
-        assert_true (lab_hub_hears (hub, LINK_CONTROL, &rank, &bytes));
+        assert_true (lab_hub_receives (hub, LINK_CONTROL, &rank, &bytes));
         assert_int_equal (rank, 1);
         hub_close (hub);
     }
@@ -198,14 +198,14 @@ static void a_spoke_survives_something_else_on_its_port (void **state)
     (void) state;
     static const char words[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     struct ports ports;
-    char heard[64];
+    char received[64];
     int control = listen_on (&ports.control), bulk = listen_on (&ports.bulk);
     struct spoke *spoke = lab_spoke_at (ports.control, ports.bulk, &hub_keys, &keys[2]);
     int peer = accept4 (control, NULL, NULL, SOCK_CLOEXEC);
     assert_true (peer >= 0);
-    assert_true (read (peer, heard, sizeof heard) > 0);
+    assert_true (read (peer, received, sizeof received) > 0);
     assert_int_equal (write (peer, words, sizeof words - 1), sizeof words - 1);
-    while (read (peer, heard, sizeof heard) > 0)
+    while (read (peer, received, sizeof received) > 0)
         ; /* until the spoke hangs up */
     close (peer);
     close (control);

@@ -1,6 +1,6 @@
 /* links: receipt */
 #include "coordinator/receipt/measures.h"
-#include "coordinator/receipt/launch_signature.h"
+#include "coordinator/receipt/launch_fingerprint.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static struct text sign (struct launch *launch, struct text *shape, struct arena
     launch->plan.profile.env = (var_list) { launch->env, 2 };
     if (shape)
         *shape = launch_shape (&launch->plan, &launch->rung, arena);
-    return launch_signature (&launch->plan, &launch->rung, arena);
+    return launch_fingerprint (&launch->plan, &launch->rung, arena);
 }
 
 static void everything_that_matters_is_in_the_signature (void **state)

@@ -24,7 +24,7 @@ static void hello_is_repeated_until_welcome (void **state)
     assert_int_equal (member_deadline_ms (b->member), b->now_ms + 1);
     tick (b, 1);
     assert_non_null (sent (b, MSG_HELLO));
-    hear_welcome (b);
+    receive_welcome (b);
     assert_non_null (sent (b, MSG_HEARTBEAT));
     assert_int_equal (member_session (b->member), 7);
     assert_int_equal (member_epoch (b->member), 1);
@@ -49,10 +49,10 @@ static void nothing_runs_before_welcome (void **state)
 {
     struct bench *b = *state;
     tick (b, 0);
-    hear_run (b, 1);
+    receive_run (b, 1);
     assert_null (effect_of (b, MEMBER_START, 0));
     b->session = 0;
-    hear_run (b, 1);
+    receive_run (b, 1);
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
@@ -61,7 +61,7 @@ static void welcome_without_session_is_ignored (void **state)
     struct bench *b = *state;
     tick (b, 0);
     b->session = 0;
-    hear_welcome (b);
+    receive_welcome (b);
     tick (b, 1000);
     assert_non_null (sent (b, MSG_HELLO));
 }
@@ -74,14 +74,14 @@ static void refusal_ends_the_worker_whatever_its_version (void **state)
     msg.major = PROTOCOL_MAJOR + 3;
     msg.session = msg.seq = 0;
     msg.of.refuse.why = TEXT_LIT ("another version");
-    hear (b, &msg);
+    receive (b, &msg);
     assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "another version"));
     tick (b, 10000);
     assert_int_equal (b->out.n, 0);
     assert_true (member_deadline_ms (b->member) == UINT64_MAX);
 }
 
-static void strangers_are_not_heard (void **state)
+static void strangers_are_not_received (void **state)
 {
     struct bench *b = *state;
     join (b);
@@ -98,7 +98,7 @@ static void strangers_are_not_heard (void **state)
         msg.session = rows[i].session;
         msg.run_id = (struct text) { rows[i].run, RUN_ID_BYTES };
         msg.of.run.key = key_of (1);
-        hear (b, &msg);
+        receive (b, &msg);
         if (effect_of (b, MEMBER_START, 0))
             fail_msg ("heard %s", rows[i].what);
     }
@@ -111,7 +111,7 @@ static void a_workers_own_words_are_not_obeyed (void **state)
     join (b);
     struct msg msg = said (b, MSG_BYE);
     msg.epoch = 9;
-    hear (b, &msg);
+    receive (b, &msg);
     assert_int_equal (member_epoch (b->member), 1);
 }
 
@@ -124,11 +124,11 @@ static void repeated_and_reordered_messages_are_dropped (void **state)
     struct msg first = said (b, MSG_RUN), second = said (b, MSG_RUN);
     first.of.run.key = key_of (1);
     second.of.run.key = key_of (2);
-    hear (b, &second);
+    receive (b, &second);
     assert_int_equal (effect_of (b, MEMBER_START, 0)->msg->of.run.key.attempt, 2);
-    hear (b, &first); /* overtaken: not the coordinator's latest word */
+    receive (b, &first); /* overtaken: not the coordinator's latest word */
     assert_null (effect_of (b, MEMBER_STOP, 0));
-    hear (b, &second);
+    receive (b, &second);
     assert_int_equal (b->out.n, 0);
     assert_int_equal (member_ack (b->member), second.seq);
 }
@@ -139,7 +139,7 @@ static void repeated_run_is_answered_with_its_state (void **state)
     join (b);
     run (b, 1);
     tick (b, 100);
-    hear_run (b, 1);
+    receive_run (b, 1);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_int_equal (held (b, 0)->state, ATTEMPT_RUNNING);
     assert_int_equal (held (b, 0)->key.attempt, 1);
@@ -177,19 +177,19 @@ static void gate_opens_once_and_only_by_its_name (void **state)
     struct bench *b = *state;
     join (b);
     run (b, 1);
-    hear_go (b, "start");
+    receive_go (b, "start");
     assert_null (effect_of (b, MEMBER_GO, 0));
     b->now_ms += 100;
     reach_gate (b, "start");
     assert_int_equal (held (b, 0)->state, ATTEMPT_AT_GATE);
     assert_int_equal (held (b, 0)->gate_mode, GATE_SHARE);
     assert_true (text_is (held (b, 0)->gate, "start") && text_is (held (b, 0)->gate_value, "mine"));
-    hear_go (b, "other");
+    receive_go (b, "other");
     assert_null (effect_of (b, MEMBER_GO, 0));
-    hear_go (b, "start");
+    receive_go (b, "start");
     assert_true (text_is (effect_of (b, MEMBER_GO, 0)->text, "start"));
     assert_true (text_is (effect_of (b, MEMBER_GO, 0)->value, "opened"));
-    hear_go (b, "start");
+    receive_go (b, "start");
     assert_null (effect_of (b, MEMBER_GO, 0));
     tick (b, 1000);
     assert_int_equal (held (b, 0)->state, ATTEMPT_RUNNING);
@@ -220,12 +220,12 @@ static void result_is_sent_again_until_acknowledged (void **state)
         assert_non_null (sent (b, MSG_RESULT));
         assert_int_equal (held (b, 0)->state, ATTEMPT_ENDED);
     }
-    hear_ack (b, 1);
+    receive_ack (b, 1);
     assert_int_equal (effect_of (b, MEMBER_FORGET, 0)->result->key.attempt, 1);
     tick (b, 1000);
     assert_null (sent (b, MSG_RESULT));
     assert_int_equal (sent (b, MSG_HEARTBEAT)->of.heartbeat.holdings.n, 0);
-    hear_ack (b, 1);
+    receive_ack (b, 1);
     assert_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
@@ -235,11 +235,11 @@ static void ended_run_is_answered_with_its_result_until_acknowledged (void **sta
     join (b);
     run (b, 1);
     end (b, 1, ENDING_EXITED);
-    hear_run (b, 1);
+    receive_run (b, 1);
     assert_non_null (sent (b, MSG_RESULT));
     assert_null (effect_of (b, MEMBER_START, 0));
-    hear_ack (b, 1);
-    hear_run (b, 1);
+    receive_ack (b, 1);
+    receive_run (b, 1);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_null (sent (b, MSG_RESULT));
 }
@@ -251,14 +251,14 @@ static void attempts_are_remembered_for_256_others (void **state)
     for (uint32_t i = 1; i <= 256; i++) {
         run (b, i);
         end (b, i, ENDING_EXITED);
-        hear_ack (b, i);
+        receive_ack (b, i);
     }
-    hear_run (b, 1);
+    receive_run (b, 1);
     assert_null (effect_of (b, MEMBER_START, 0));
     run (b, 257);
     end (b, 257, ENDING_EXITED);
-    hear_ack (b, 257);
-    hear_run (b, 1);
+    receive_ack (b, 257);
+    receive_run (b, 1);
     assert_non_null (effect_of (b, MEMBER_START, 0));
 }
 
@@ -267,13 +267,13 @@ static void another_run_waits_until_the_old_one_is_gone (void **state)
     struct bench *b = *state;
     join (b);
     run (b, 1);
-    hear_run (b, 2);
+    receive_run (b, 2);
     const struct member_effect *stop = effect_of (b, MEMBER_STOP, 0);
     assert_non_null (stop);
     assert_false (stop->hard);
     assert_int_equal (stop->ending, ENDING_CANCELLED);
     assert_null (effect_of (b, MEMBER_START, 0));
-    hear_run (b, 2);
+    receive_run (b, 2);
     assert_int_equal (b->out.n, 0);
     end (b, 1, ENDING_CANCELLED);
     assert_int_equal (b->out.items[0].kind, MEMBER_KEEP);
@@ -295,9 +295,9 @@ static void results_nobody_takes_hold_up_new_runs (void **state)
         run (b, i);
         end (b, i, ENDING_EXITED);
     }
-    hear_run (b, 5);
+    receive_run (b, 5);
     assert_null (effect_of (b, MEMBER_START, 0));
-    hear_ack (b, 2);
+    receive_ack (b, 2);
     assert_int_equal (effect_of (b, MEMBER_START, 0)->msg->of.run.key.attempt, 5);
 }
 
@@ -308,13 +308,13 @@ static void cancel_is_polite_once_and_then_hard_once (void **state)
     struct bench *b = *state;
     join (b);
     run (b, 1);
-    hear_cancel (b, 1, false);
+    receive_cancel (b, 1, false);
     assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
-    hear_cancel (b, 1, false);
+    receive_cancel (b, 1, false);
     assert_null (effect_of (b, MEMBER_STOP, 0));
-    hear_cancel (b, 1, true);
+    receive_cancel (b, 1, true);
     assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
-    hear_cancel (b, 1, true);
+    receive_cancel (b, 1, true);
     assert_null (effect_of (b, MEMBER_STOP, 0));
     tick (b, 1000);
     assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
@@ -327,7 +327,7 @@ static void cancel_of_what_is_not_held_is_answered_by_heartbeat (void **state)
     struct bench *b = *state;
     join (b);
     tick (b, 100);
-    hear_cancel (b, 9, false);
+    receive_cancel (b, 9, false);
     assert_null (effect_of (b, MEMBER_STOP, 0));
     assert_int_equal (sent (b, MSG_HEARTBEAT)->of.heartbeat.holdings.n, 0);
 }
@@ -337,8 +337,8 @@ static void cancel_of_a_waiting_run_removes_it (void **state)
     struct bench *b = *state;
     join (b);
     run (b, 1);
-    hear_run (b, 2);
-    hear_cancel (b, 2, false);
+    receive_run (b, 2);
+    receive_cancel (b, 2, false);
     end (b, 1, ENDING_CANCELLED);
     assert_null (effect_of (b, MEMBER_START, 0));
 }
@@ -348,9 +348,9 @@ static void a_gate_reached_while_stopping_stays_shut (void **state)
     struct bench *b = *state;
     join (b);
     run (b, 1);
-    hear_cancel (b, 1, false);
+    receive_cancel (b, 1, false);
     reach_gate (b, "late");
-    hear_go (b, "late");
+    receive_go (b, "late");
     assert_null (effect_of (b, MEMBER_GO, 0));
 }
 
@@ -361,11 +361,11 @@ static void a_program_stopped_at_a_gate_has_not_left_it (void **state)
     join (b);
     run (b, 1);
     reach_gate (b, "start");
-    hear_cancel (b, 1, false);
+    receive_cancel (b, 1, false);
     tick (b, 1000);
     assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
     assert_true (text_is (held (b, 0)->gate, "start"));
-    hear_go (b, "start");
+    receive_go (b, "start");
     assert_null (effect_of (b, MEMBER_GO, 0));
 }
 
@@ -376,10 +376,10 @@ static void shutdown_kills_then_says_bye_and_leaves (void **state)
     run (b, 1);
     struct msg msg = said (b, MSG_SHUTDOWN);
     msg.of.shutdown.why = TEXT_LIT ("the run is over");
-    hear (b, &msg);
+    receive (b, &msg);
     assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
     assert_null (effect_of (b, MEMBER_EXIT, 0));
-    hear_run (b, 2);
+    receive_run (b, 2);
     assert_null (effect_of (b, MEMBER_START, 0));
     end (b, 1, ENDING_CANCELLED);
     assert_non_null (effect_of (b, MEMBER_KEEP, 0));
@@ -394,7 +394,7 @@ static void shutdown_is_heard_by_who_only_came_to_join (void **state)
     tick (b, 0);
     struct msg msg = said (b, MSG_SHUTDOWN);
     msg.of.shutdown.why = TEXT_LIT ("the run is over");
-    hear (b, &msg);
+    receive (b, &msg);
     assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over"));
     assert_null (sent (b, MSG_BYE)); /* it never was in a session to leave */
 }
@@ -405,7 +405,7 @@ static void shutdown_does_not_wait_for_ever (void **state)
     join (b);
     run (b, 1);
     struct msg msg = said (b, MSG_SHUTDOWN);
-    hear (b, &msg);
+    receive (b, &msg);
     uint64_t by_ms = member_deadline_ms (b->member);
     assert_true (by_ms < UINT64_MAX);
     b->now_ms = by_ms;
@@ -451,7 +451,7 @@ static void whoever_is_leaving_politely_is_hurried_by_a_shutdown (void **state)
     run (b, 1);
     leave (b, "SIGTERM");
     struct msg msg = said (b, MSG_SHUTDOWN);
-    hear (b, &msg);
+    receive (b, &msg);
     assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
 }
 
@@ -466,7 +466,7 @@ static void rehello_mid_run_keeps_the_program_and_tells_of_it (void **state)
     reach_gate (b, "start");
     struct msg msg = said (b, MSG_REHELLO);
     msg.session = msg.seq = 0;
-    hear (b, &msg);
+    receive (b, &msg);
     assert_null (effect_of (b, MEMBER_STOP, 0));
     const struct msg *hello = sent (b, MSG_HELLO);
     assert_non_null (hello);
@@ -475,8 +475,8 @@ static void rehello_mid_run_keeps_the_program_and_tells_of_it (void **state)
     assert_int_equal (member_session (b->member), 0);
     b->session = 8;
     b->seq = 0;
-    hear_welcome (b);
-    hear_go (b, "start");
+    receive_welcome (b);
+    receive_go (b, "start");
     assert_non_null (effect_of (b, MEMBER_GO, 0));
 }
 
@@ -488,17 +488,17 @@ static void a_newer_coordinator_is_told_everything_and_the_older_refused (void *
     struct msg old = said (b, MSG_CANCEL);
     old.of.cancel.key = key_of (1);
     b->epoch = 2;
-    hear_run (b, 5);
+    receive_run (b, 5);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_null (effect_of (b, MEMBER_STOP, 0));
     assert_int_equal (sent (b, MSG_HELLO)->of.hello.holdings.items[0].key.attempt, 1);
     assert_int_equal (member_epoch (b->member), 2);
     b->session = 1;
     b->seq = 0;
-    hear_welcome (b);
+    receive_welcome (b);
     old.session = 1;
     old.seq = 100;
-    hear (b, &old);
+    receive (b, &old);
     assert_null (effect_of (b, MEMBER_STOP, 0));
 }
 
@@ -529,7 +529,7 @@ static void nothing_that_an_older_coordinator_says_is_obeyed (void **state)
                 msg.of.cancel = (struct msg_cancel) { .key = key_of (1), .hard = true };
             if (kinds[i] == MSG_RESULT_ACK)
                 msg.of.ack_result.key = key_of (1);
-            hear (b, &msg);
+            receive (b, &msg);
             assert_int_equal (b->out.n, 0);
             assert_int_equal (member_epoch (b->member), 2);
             assert_int_equal (member_session (b->member), 7);
@@ -545,15 +545,15 @@ static void an_older_coordinator_cannot_take_a_worker_that_is_joining_again (voi
     b->epoch = 2;
     join (b);
     run (b, 1);
-    hear (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 2 });
+    receive (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 2 });
     assert_int_equal (member_session (b->member), 0);
     b->epoch = 1;
-    hear_welcome (b);
+    receive_welcome (b);
     assert_int_equal (member_session (b->member), 0);
     tick (b, 1000);
     assert_non_null (sent (b, MSG_HELLO)); /* still asking */
     b->epoch = 2;
-    hear_welcome (b);
+    receive_welcome (b);
     assert_int_equal (member_session (b->member), 7);
 }
 
@@ -563,14 +563,14 @@ static void unacknowledged_result_is_sent_after_every_welcome (void **state)
     join (b);
     run (b, 1);
     struct msg msg = said (b, MSG_REHELLO);
-    hear (b, &msg);
+    receive (b, &msg);
     end (b, 1, ENDING_EXITED);
     assert_non_null (effect_of (b, MEMBER_KEEP, 0));
     assert_null (sent (b, MSG_RESULT));
-    hear_welcome (b);
+    receive_welcome (b);
     assert_non_null (sent (b, MSG_RESULT));
-    hear (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 1 });
-    hear_welcome (b); /* at the same instant: what went into the old session may be lost */
+    receive (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 1 });
+    receive_welcome (b); /* at the same instant: what went into the old session may be lost */
     assert_non_null (sent (b, MSG_RESULT));
 }
 
@@ -579,9 +579,9 @@ static void a_waiting_run_does_not_outlive_its_session (void **state)
     struct bench *b = *state;
     join (b);
     run (b, 1);
-    hear_run (b, 2);
+    receive_run (b, 2);
     struct msg msg = said (b, MSG_REHELLO);
-    hear (b, &msg);
+    receive (b, &msg);
     end (b, 1, ENDING_CANCELLED);
     assert_null (effect_of (b, MEMBER_START, 0));
 }
@@ -593,11 +593,11 @@ static void a_recalled_result_is_told_and_never_run_again (void **state)
     member_recall (b->member, &result);
     tick (b, 0);
     assert_int_equal (sent (b, MSG_HELLO)->of.hello.holdings.items[0].state, ATTEMPT_ENDED);
-    hear_welcome (b);
+    receive_welcome (b);
     assert_int_equal (sent (b, MSG_RESULT)->of.result.key.attempt, 1);
-    hear_run (b, 1);
+    receive_run (b, 1);
     assert_null (effect_of (b, MEMBER_START, 0));
-    hear_ack (b, 1);
+    receive_ack (b, 1);
     assert_non_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
@@ -608,7 +608,7 @@ static void a_repeated_welcome_renews_without_a_stir (void **state)
     run (b, 1);
     b->now_ms += 19000;
     tick (b, 0);
-    hear_welcome (b);
+    receive_welcome (b);
     assert_null (sent (b, MSG_HEARTBEAT));
     tick (b, 19000);
     assert_null (effect_of (b, MEMBER_STOP, 0));
@@ -631,7 +631,7 @@ static void silence_kills_the_program_and_keeps_its_result (void **state)
     end (b, 1, ENDING_ORPHANED);
     assert_non_null (effect_of (b, MEMBER_KEEP, 0));
     assert_null (effect_of (b, MEMBER_EXIT, 0));
-    hear_ack (b, 1);
+    receive_ack (b, 1);
     assert_non_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
@@ -647,18 +647,18 @@ static void orphan_deadline_is_kept_by_the_clock (void **state)
     assert_int_equal (b->now_ms, 5000 + 20000);
 }
 
-static void hear_with_index (struct bench *bench, enum msg_kind kind, uint64_t index)
+static void receive_with_index (struct bench *bench, enum msg_kind kind, uint64_t index)
 {
     struct msg msg = said (bench, kind);
     msg.of.cancel.key = key_of (9);
     msg_set_index (&msg, index);
-    hear (bench, &msg);
+    receive (bench, &msg);
 }
 
 static const struct msg_hello *say_hello_again (struct bench *bench)
 {
     struct msg msg = said (bench, MSG_REHELLO);
-    hear (bench, &msg);
+    receive (bench, &msg);
     assert_non_null (sent (bench, MSG_HELLO));
     return &sent (bench, MSG_HELLO)->of.hello;
 }
@@ -669,22 +669,22 @@ static void what_it_was_told_of_is_told_to_the_next_coordinator (void **state)
     tick (bench, 0);
     assert_true (sent (bench, MSG_HELLO)->of.hello.told_epoch == 0 &&
                  sent (bench, MSG_HELLO)->of.hello.told_index == 0);
-    hear_welcome (bench); /* of a version that tells no index */
+    receive_welcome (bench); /* of a version that tells no index */
     assert_int_equal (say_hello_again (bench)->told_index, 0);
-    hear_welcome (bench);
-    hear_with_index (bench, MSG_CANCEL, 17);
-    hear_with_index (bench, MSG_RESULT_ACK, 12); /* said earlier, come later: it knows of 17 all the same */
+    receive_welcome (bench);
+    receive_with_index (bench, MSG_CANCEL, 17);
+    receive_with_index (bench, MSG_RESULT_ACK, 12); /* said earlier, come later: it knows of 17 all the same */
     bench->seq -= 2;
-    hear_with_index (bench, MSG_CANCEL, 99); /* of a number that it has had: dropped */
+    receive_with_index (bench, MSG_CANCEL, 99); /* of a number that it has had: dropped */
     bench->seq += 2;
     const struct msg_hello *hello = say_hello_again (bench);
     assert_true (hello->told_epoch == 1 && hello->told_index == 17);
     bench->epoch = 2;
-    hear_with_index (bench, MSG_CANCEL, 40); /* of a coordinator that it has not joined: not its session's */
+    receive_with_index (bench, MSG_CANCEL, 40); /* of a coordinator that it has not joined: not its session's */
     assert_int_equal (sent (bench, MSG_HELLO)->of.hello.told_index, 17);
     bench->session++;
-    hear_welcome (bench);
-    hear_with_index (bench, MSG_CANCEL, 5); /* another epoch counts for more than a higher index */
+    receive_welcome (bench);
+    receive_with_index (bench, MSG_CANCEL, 5); /* another epoch counts for more than a higher index */
     hello = say_hello_again (bench);
     assert_true (hello->told_epoch == 2 && hello->told_index == 5);
 }
@@ -720,7 +720,7 @@ int main (void)
         T (nothing_runs_before_welcome),
         T (welcome_without_session_is_ignored),
         T (refusal_ends_the_worker_whatever_its_version),
-        T (strangers_are_not_heard),
+        T (strangers_are_not_received),
         T (a_workers_own_words_are_not_obeyed),
         T (repeated_and_reordered_messages_are_dropped),
         T (repeated_run_is_answered_with_its_state),

@@ -10,20 +10,20 @@
 
 enum { T_MS = 1200, ASK_MS = 400, STOP_MS = 1014, TOKEN = 7 };
 
-static void hear_write (struct bench *bench, uint32_t attempt, enum cache_role role, uint64_t token)
+static void receive_write (struct bench *bench, uint32_t attempt, enum cache_role role, uint64_t token)
 {
     struct msg msg = said (bench, MSG_RUN);
     msg.of.run.key = key_of (attempt);
     msg.of.run.nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
-    msg.of.run.cache = (struct cache_order) { .role = role, .token = token, .lease_ms = T_MS };
-    hear (bench, &msg);
+    msg.of.run.cache = (struct cache_access) { .role = role, .token = token, .lease_ms = T_MS };
+    receive (bench, &msg);
 }
 
-static void hear_lease (struct bench *bench, uint64_t token, uint64_t ask, uint64_t term_ms)
+static void receive_lease (struct bench *bench, uint64_t token, uint64_t ask, uint64_t term_ms)
 {
     struct msg msg = said (bench, MSG_LEASE);
     msg.of.lease = (struct msg_lease) { token, ask, term_ms };
-    hear (bench, &msg);
+    receive (bench, &msg);
 }
 
 /* The number asked with in the last step; 0: it did not ask. */
@@ -41,7 +41,7 @@ static uint64_t told (struct bench *bench)
 {
     join (bench);
     bench->now_ms += 100;
-    hear_write (bench, 1, CACHE_ROLE_WRITER, TOKEN);
+    receive_write (bench, 1, CACHE_ROLE_WRITER, TOKEN);
     uint64_t ask = asked (bench);
     assert_true (ask > 0);
     return ask;
@@ -49,7 +49,7 @@ static uint64_t told (struct bench *bench)
 
 static void writes (struct bench *bench)
 {
-    hear_lease (bench, TOKEN, told (bench), T_MS);
+    receive_lease (bench, TOKEN, told (bench), T_MS);
     assert_non_null (effect_of (bench, MEMBER_START, 0));
 }
 
@@ -85,12 +85,12 @@ static void a_writer_is_taken_at_once_and_started_with_its_lease (void **state)
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_int_equal (held (b, 0)->state, ATTEMPT_RUNNING);
     assert_true (text_is (held (b, 0)->phase, "lease"));
-    hear_lease (b, TOKEN, ask, T_MS);
+    receive_lease (b, TOKEN, ask, T_MS);
     const struct member_effect *start = effect_of (b, MEMBER_START, 0);
     assert_non_null (start);
     assert_true (text_is (start->msg->of.run.nonce, "00112233445566778899aabbccddeeff"));
     assert_int_equal (start->msg->of.run.cache.token, TOKEN);
-    hear_lease (b, TOKEN, ask, T_MS);
+    receive_lease (b, TOKEN, ask, T_MS);
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
@@ -101,12 +101,12 @@ static void nobody_else_needs_a_lease (void **state)
     join (b);
     for (uint32_t i = 0; i < 3; i++) {
         b->now_ms += 100;
-        hear_write (b, i + 1, roles[i], TOKEN);
+        receive_write (b, i + 1, roles[i], TOKEN);
         assert_non_null (effect_of (b, MEMBER_START, 0));
         tick (b, 1000);
         assert_int_equal (asked (b), 0);
         end (b, i + 1, ENDING_EXITED);
-        hear_ack (b, i + 1);
+        receive_ack (b, i + 1);
     }
 }
 
@@ -140,8 +140,8 @@ static void a_term_of_a_millisecond_makes_no_storm (void **state)
     b->now_ms += 100;
     struct msg msg = said (b, MSG_RUN);
     msg.of.run.key = key_of (1);
-    msg.of.run.cache = (struct cache_order) { .role = CACHE_ROLE_WRITER, .token = TOKEN, .lease_ms = 1 };
-    hear (b, &msg);
+    msg.of.run.cache = (struct cache_access) { .role = CACHE_ROLE_WRITER, .token = TOKEN, .lease_ms = 1 };
+    receive (b, &msg);
     uint32_t beats = 0;
     for (uint32_t i = 0; i < 100; i++) {
         tick (b, 1);
@@ -158,8 +158,8 @@ static void the_default_term_is_used_when_the_order_names_none (void **state)
     b->now_ms += 100;
     struct msg msg = said (b, MSG_RUN);
     msg.of.run.key = key_of (1);
-    msg.of.run.cache = (struct cache_order) { .role = CACHE_ROLE_WRITER, .token = TOKEN };
-    hear (b, &msg);
+    msg.of.run.cache = (struct cache_access) { .role = CACHE_ROLE_WRITER, .token = TOKEN };
+    receive (b, &msg);
     uint64_t ask = asked (b);
     for (uint32_t i = 0; i < 4; i++) {
         tick (b, 1000);
@@ -172,7 +172,7 @@ static void the_default_term_is_used_when_the_order_names_none (void **state)
 static void refused_before_it_started_it_is_reported_and_never_started (void **state)
 {
     struct bench *b = *state;
-    hear_lease (b, TOKEN, told (b), 0);
+    receive_lease (b, TOKEN, told (b), 0);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_null (effect_of (b, MEMBER_STOP, 0));
     const struct member_effect *keep = effect_of (b, MEMBER_KEEP, 0);
@@ -184,7 +184,7 @@ static void refused_before_it_started_it_is_reported_and_never_started (void **s
     tick (b, 1000);
     assert_int_equal (held (b, 0)->state, ATTEMPT_ENDED);
     assert_int_equal (asked (b), 0);
-    hear_write (b, 1, CACHE_ROLE_WRITER, TOKEN); /* said again: an attempt is one thing */
+    receive_write (b, 1, CACHE_ROLE_WRITER, TOKEN); /* said again: an attempt is one thing */
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_non_null (sent (b, MSG_RESULT));
 }
@@ -193,11 +193,11 @@ static void answers_to_nothing_that_was_asked_start_nothing (void **state)
 {
     struct bench *b = *state;
     uint64_t ask = told (b);
-    hear_lease (b, TOKEN + 1, ask, T_MS);
-    hear_lease (b, TOKEN, ask + 1, T_MS);
+    receive_lease (b, TOKEN + 1, ask, T_MS);
+    receive_lease (b, TOKEN, ask + 1, T_MS);
     assert_null (effect_of (b, MEMBER_START, 0));
     b->now_ms += STOP_MS;
-    hear_lease (b, TOKEN, ask, T_MS);
+    receive_lease (b, TOKEN, ask, T_MS);
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
@@ -205,10 +205,10 @@ static void an_order_without_a_generation_is_not_started (void **state)
 {
     struct bench *b = *state;
     join (b);
-    hear_write (b, 1, CACHE_ROLE_WRITER, 0);
+    receive_write (b, 1, CACHE_ROLE_WRITER, 0);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->ending, ENDING_NOT_STARTED);
-    hear_write (b, 2, CACHE_ROLE_NONE, 0);
+    receive_write (b, 2, CACHE_ROLE_NONE, 0);
     assert_non_null (effect_of (b, MEMBER_START, 0));
 }
 
@@ -217,7 +217,7 @@ static void an_order_without_a_generation_that_had_to_wait_ends_once (void **sta
     struct bench *b = *state;
     join (b);
     run (b, 1);
-    hear_write (b, 2, CACHE_ROLE_WRITER, 0);
+    receive_write (b, 2, CACHE_ROLE_WRITER, 0);
     end (b, 1, ENDING_CANCELLED);
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->key.attempt, 1);
     assert_int_equal (effect_of (b, MEMBER_KEEP, 1)->result->key.attempt, 2);
@@ -229,10 +229,10 @@ static void cancelled_before_it_started_it_ends_at_once (void **state)
 {
     struct bench *b = *state;
     uint64_t ask = told (b);
-    hear_cancel (b, 1, false);
+    receive_cancel (b, 1, false);
     assert_null (effect_of (b, MEMBER_STOP, 0));
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->ending, ENDING_CANCELLED);
-    hear_lease (b, TOKEN, ask, T_MS);
+    receive_lease (b, TOKEN, ask, T_MS);
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
@@ -240,7 +240,7 @@ static void another_attempt_takes_the_place_of_one_that_waits_for_its_lease (voi
 {
     struct bench *b = *state;
     told (b);
-    hear_run (b, 2);
+    receive_run (b, 2);
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->key.attempt, 1);
     assert_int_equal (effect_of (b, MEMBER_START, 0)->msg->of.run.key.attempt, 2);
     assert_null (effect_of (b, MEMBER_STOP, 0));
@@ -284,7 +284,7 @@ static void every_answer_carries_it_on (void **state)
     for (uint32_t i = 0; i < 20; i++) {
         tick (b, ASK_MS);
         assert_true (asked (b) > 0);
-        hear_lease (b, TOKEN, asked (b), T_MS);
+        receive_lease (b, TOKEN, asked (b), T_MS);
         assert_null (effect_of (b, MEMBER_STOP, 0));
     }
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
@@ -295,7 +295,7 @@ static void a_refusal_kills_at_once (void **state)
     struct bench *b = *state;
     writes (b);
     tick (b, ASK_MS);
-    hear_lease (b, TOKEN, asked (b), 0);
+    receive_lease (b, TOKEN, asked (b), 0);
     assert_killed (b);
 }
 
@@ -306,7 +306,7 @@ static void whoever_slept_past_its_lease_kills_first_and_is_not_resurrected (voi
     tick (b, ASK_MS);
     uint64_t ask = asked (b);
     b->now_ms += 30000; /* the worker was stopped; an answer waited for it */
-    hear_lease (b, TOKEN, ask, 100 * T_MS);
+    receive_lease (b, TOKEN, ask, 100 * T_MS);
     assert_int_equal (b->out.items[0].kind, MEMBER_STOP);
     assert_killed (b);
     tick (b, 1);
@@ -319,7 +319,7 @@ static void whoever_slept_past_its_lease_kills_before_it_does_anything_else (voi
     writes (b);
     reach_gate (b, "start");
     b->now_ms += 15000;
-    hear_go (b, "start");
+    receive_go (b, "start");
     assert_int_equal (b->out.items[0].kind, MEMBER_STOP);
     assert_killed (b);
     assert_null (effect_of (b, MEMBER_GO, 0));
@@ -329,7 +329,7 @@ static void a_program_that_ends_politely_is_killed_when_the_lease_ends_first (vo
 {
     struct bench *b = *state;
     writes (b);
-    hear_cancel (b, 1, false);
+    receive_cancel (b, 1, false);
     assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
     assert_killed (b);
@@ -339,7 +339,7 @@ static void a_lease_that_ends_while_it_is_being_killed_changes_nothing (void **s
 {
     struct bench *b = *state;
     writes (b);
-    hear_cancel (b, 1, true);
+    receive_cancel (b, 1, true);
     for (uint32_t i = 0; i < 20; i++) {
         uint64_t at_ms = member_deadline_ms (b->member);
         assert_true (at_ms > b->now_ms); /* nothing is left to wait for again and again */
@@ -368,15 +368,15 @@ static void a_new_session_keeps_the_lease_and_goes_on_asking (void **state)
     struct msg msg = said (b, MSG_REHELLO);
     msg.session = msg.seq = 0;
     b->now_ms += ASK_MS;
-    hear (b, &msg);
+    receive (b, &msg);
     assert_null (effect_of (b, MEMBER_STOP, 0));
     assert_true (member_deadline_ms (b->member) > b->now_ms); /* nobody is there to be asked: no hurry */
     b->epoch = 2;
     b->session = 8;
     b->seq = 0;
-    hear_welcome (b);
+    receive_welcome (b);
     assert_int_equal (asked (b), lost + 1);
-    hear_lease (b, TOKEN, lost + 1, T_MS);
+    receive_lease (b, TOKEN, lost + 1, T_MS);
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
 }
 
@@ -386,7 +386,7 @@ static void while_nobody_is_there_the_lease_ends_on_time (void **state)
     writes (b);
     struct msg msg = said (b, MSG_REHELLO);
     msg.session = msg.seq = 0;
-    hear (b, &msg);
+    receive (b, &msg);
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
     assert_killed (b);
 }
@@ -477,14 +477,14 @@ static void the_next_writer_asks_for_its_own_token (void **state)
     writes (b);
     b->now_ms += 100;
     end_sealed (b, ENDING_EXITED, 0);
-    hear_ack (b, 1);
+    receive_ack (b, 1);
     b->now_ms += 100;
-    hear_write (b, 2, CACHE_ROLE_WRITER, TOKEN + 1);
+    receive_write (b, 2, CACHE_ROLE_WRITER, TOKEN + 1);
     const struct msg *beat = sent (b, MSG_HEARTBEAT);
     assert_int_equal (beat->of.heartbeat.lease_token, TOKEN + 1);
-    hear_lease (b, TOKEN, beat->of.heartbeat.lease_ask, T_MS);
+    receive_lease (b, TOKEN, beat->of.heartbeat.lease_ask, T_MS);
     assert_null (effect_of (b, MEMBER_START, 0));
-    hear_lease (b, TOKEN + 1, 2, T_MS);
+    receive_lease (b, TOKEN + 1, 2, T_MS);
     assert_non_null (effect_of (b, MEMBER_START, 0));
 }
 

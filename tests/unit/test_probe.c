@@ -11,13 +11,13 @@
 #include "worker/probe/report.h"
 
 /* Lines separated by '|'; true: all were heard. */
-static bool hear (struct probe_report *report, const char *lines)
+static bool receive (struct probe_report *report, const char *lines)
 {
     bool good = true;
     while (*lines) {
         const char *end = strchr (lines, '|');
         struct text line = { lines, end ? (uint32_t) (end - lines) : (uint32_t) strlen (lines) };
-        good = probe_report_hear (report, line, 1) && good;
+        good = probe_report_receive (report, line, 1) && good;
         lines += line.len + (end != NULL);
     }
     return good;
@@ -31,7 +31,7 @@ static void what_is_said_is_kept (void **state)
     uint64_t number;
     (void) state;
     probe_report_init (&report);
-    assert_true (hear (&report, LOADED "|call PJRT_Plugin_Attributes|is xla_version a\\nb\\\\n|note older|lacks none"));
+    assert_true (receive (&report, LOADED "|call PJRT_Plugin_Attributes|is xla_version a\\nb\\\\n|note older|lacks none"));
     assert_int_equal (report.steps_n, 5);
     assert_true (text_is (probe_finding (&report, "xla_version"), "a\nb\\n"));
     assert_true (probe_number (&report, "plugin.bytes", &number));
@@ -40,7 +40,7 @@ static void what_is_said_is_kept (void **state)
     assert_int_equal (report.notes_n, 1);
     assert_true (report.steps[4].lacks);
     assert_string_equal (report.call, "PJRT_Plugin_Attributes");
-    assert_true (hear (&report, "done"));
+    assert_true (receive (&report, "done"));
     assert_int_equal (report.end, PROBE_WORKS);
     probe_report_release (&report);
 }
@@ -51,7 +51,7 @@ static void a_refusal_keeps_the_plugins_words (void **state)
     (void) state;
     probe_report_init (&report);
     report.client = true;
-    assert_true (hear (&report, LOADED "|step client|call PJRT_Client_Create|refused 9 open(/dev/vfio/0): Device or "
+    assert_true (receive (&report, LOADED "|step client|call PJRT_Client_Create|refused 9 open(/dev/vfio/0): Device or "
                        "resource busy"));
     probe_judge (&report);
     assert_int_equal (report.layer, LAYER_DEVICE);
@@ -66,7 +66,7 @@ static void what_was_never_seen_has_no_owner (void **state)
     (void) state;
     probe_report_init (&report);
     report.client = true;
-    assert_true (hear (&report, LOADED "|step client|refused -3 a flux is out of phase"));
+    assert_true (receive (&report, LOADED "|step client|refused -3 a flux is out of phase"));
     probe_judge (&report);
     assert_int_equal (report.layer, LAYER_UNKNOWN);
     assert_true (report.next.len > 0);
@@ -84,12 +84,12 @@ static void what_no_probe_says_ends_it (void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct probe_report report;
         probe_report_init (&report);
-        bool good = *bad[i] ? hear (&report, bad[i]) : probe_report_hear (&report, TEXT_LIT (""), 1);
+        bool good = *bad[i] ? receive (&report, bad[i]) : probe_report_receive (&report, TEXT_LIT (""), 1);
         if (good)
             print_error ("heard \"%s\"\n", bad[i]);
         assert_false (good);
         assert_int_equal (report.end, PROBE_BABBLED);
-        assert_false (hear (&report, "note too late"));
+        assert_false (receive (&report, "note too late"));
         probe_report_release (&report);
     }
 }
@@ -100,7 +100,7 @@ static void done_is_what_went_through_all_its_steps (void **state)
     (void) state;
     probe_report_init (&report);
     report.client = true;
-    assert_false (hear (&report, LOADED "|done"));
+    assert_false (receive (&report, LOADED "|done"));
     assert_int_equal (report.end, PROBE_BABBLED);
     probe_report_release (&report);
 }
@@ -112,13 +112,13 @@ static void what_is_said_has_bounds (void **state)
     (void) state;
     probe_report_init (&report);
     for (uint32_t i = 0; i < FINDINGS_MOST; i++)
-        assert_true (probe_report_hear (&report, text_format (&arena, "is name%u x", i), 1));
-    assert_false (hear (&report, "is one_more x"));
+        assert_true (probe_report_receive (&report, text_format (&arena, "is name%u x", i), 1));
+    assert_false (receive (&report, "is one_more x"));
     probe_report_release (&report);
     probe_report_init (&report);
     for (uint32_t i = 0; i < NOTES_MOST; i++)
-        assert_true (hear (&report, "note x"));
-    assert_false (hear (&report, "note x"));
+        assert_true (receive (&report, "note x"));
+    assert_false (receive (&report, "note x"));
     probe_report_release (&report);
     arena_release (&arena);
 }

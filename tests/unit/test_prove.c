@@ -126,7 +126,7 @@ static void without_metrics (struct plan *plan)
 
 /* ---- one host fell ---- */
 
-static void who_ended_well_beside_one_that_fell_has_not_passed (void **state)
+static void who_ended_well_beside_one_that_failed_has_not_passed (void **state)
 {
     (void) state;
     struct bench bench;
@@ -165,7 +165,7 @@ static void who_was_stopped_for_another_lacks_it_and_is_not_at_fault (void **sta
     bench_close (&bench);
 }
 
-static void what_is_proved_is_passed_though_another_fell (void **state)
+static void what_is_proved_is_passed_though_another_failed (void **state)
 {
     (void) state;
     struct bench bench;
@@ -399,9 +399,9 @@ static void a_coordinator_that_takes_over_comes_to_the_same_verdicts (void **sta
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (who_ended_well_beside_one_that_fell_has_not_passed),
+        cmocka_unit_test (who_ended_well_beside_one_that_failed_has_not_passed),
         cmocka_unit_test (who_was_stopped_for_another_lacks_it_and_is_not_at_fault),
-        cmocka_unit_test (what_is_proved_is_passed_though_another_fell),
+        cmocka_unit_test (what_is_proved_is_passed_though_another_failed),
         cmocka_unit_test (what_is_not_required_keeps_nobody_from_passing),
         cmocka_unit_test (who_broke_a_rule_proves_nothing_for_the_others),
         cmocka_unit_test (where_nobody_came_to_the_end_nothing_is_judged),

@@ -393,7 +393,7 @@ static void kinds_have_bodies_names_and_directions (void **state)
     }
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind), facts++) {
         assert_string_not_equal (fact_name (kind), "?");
-        assert_true (fact_is_soft (kind) == (kind >= FACT_HOST_HEARD));
+        assert_true (fact_is_soft (kind) == (kind >= FACT_HOST_REPORTED));
         assert_true (fact_body (kind)->bytes <= sizeof ((struct fact *) 0)->of);
     }
     assert_int_equal (messages, 16);

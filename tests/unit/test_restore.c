@@ -26,7 +26,7 @@
 
 #define NONCE "0123456789abcdef0123456789abcdef"
 
-enum { PATIENCE_MS = 240000 };
+enum { TIMEOUT_MS = 240000 };
 
 struct shop {
     char base[64];
@@ -38,7 +38,7 @@ struct shop {
 };
 
 /* One run of the program, in a process of its own. */
-struct talk { pid_t pid; int fd; struct buf heard; int status; };
+struct talk { pid_t pid; int fd; struct buf received; int status; };
 
 static void sha256_of (const char *path, char hex[DIGEST_HEX_BYTES])
 {
@@ -63,7 +63,7 @@ static void begin (struct talk *talk, const char *pins, const char *sha256, cons
     char line[2048];
     int pair[2];
     assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    buf_init (&talk->heard, 1 << 20);
+    buf_init (&talk->received, 1 << 20);
     talk->pid = fork ();
     assert_true (talk->pid >= 0);
     if (talk->pid == 0)
@@ -79,13 +79,13 @@ static void begin (struct talk *talk, const char *pins, const char *sha256, cons
 }
 
 /* True when `wanted` was heard; false at the end of the stream. */
-static bool hear (struct talk *talk, const char *wanted)
+static bool receive (struct talk *talk, const char *wanted)
 {
-    uint64_t deadline_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t deadline_ms = clock_boot_ms () + TIMEOUT_MS;
     char chunk[4096];
     for (;;) {
         struct pollfd one = { .fd = talk->fd, .events = POLLIN };
-        if (wanted && strstr (buf_c (&talk->heard), wanted))
+        if (wanted && strstr (buf_c (&talk->received), wanted))
             return true;
         assert_true (clock_boot_ms () < deadline_ms);
         if (poll (&one, 1, 1000) <= 0)
@@ -93,13 +93,13 @@ static bool hear (struct talk *talk, const char *wanted)
         ssize_t got = read (talk->fd, chunk, sizeof chunk);
         if (got <= 0)
             return false;
-        buf_add (&talk->heard, chunk, (size_t) got);
+        buf_add (&talk->received, chunk, (size_t) got);
     }
 }
 
 static void finish (struct talk *talk)
 {
-    hear (talk, NULL);
+    receive (talk, NULL);
     assert_int_equal (waitpid (talk->pid, &talk->status, 0), talk->pid);
     close (talk->fd);
     talk->status = WIFEXITED (talk->status) ? WEXITSTATUS (talk->status) : 128;
@@ -111,31 +111,31 @@ static void restore (struct talk *talk, const struct shop *shop)
     finish (talk);
 }
 
-static void heard (struct talk *talk, const char *wanted)
+static void received (struct talk *talk, const char *wanted)
 {
-    if (!strstr (buf_c (&talk->heard), wanted))
-        fail_msg ("did not hear %s in\n%s", wanted, buf_c (&talk->heard));
+    if (!strstr (buf_c (&talk->received), wanted))
+        fail_msg ("did not hear %s in\n%s", wanted, buf_c (&talk->received));
 }
 
 static void failed (struct talk *talk, const char *layer, const char *sentence)
 {
     char wanted[1024];
     snprintf (wanted, sizeof wanted, "{\"type\":\"failure\",\"layer\":\"%s\",\"text\":\"", layer);
-    heard (talk, wanted);
-    heard (talk, sentence);
-    assert_null (strstr (buf_c (&talk->heard), "\"type\":\"done\""));
+    received (talk, wanted);
+    received (talk, sentence);
+    assert_null (strstr (buf_c (&talk->received), "\"type\":\"done\""));
     assert_int_equal (talk->status, 1);
-    buf_release (&talk->heard);
+    buf_release (&talk->received);
 }
 
 static void passed (struct talk *talk, const char *how)
 {
     if (talk->status != 0)
-        fail_msg ("status %d:\n%s", talk->status, buf_c (&talk->heard));
-    heard (talk, how);
-    heard (talk, "{\"type\":\"done\",\"nonce\":\"" NONCE "\"}\n");
-    assert_null (strstr (buf_c (&talk->heard), "\"type\":\"failure\""));
-    buf_release (&talk->heard);
+        fail_msg ("status %d:\n%s", talk->status, buf_c (&talk->received));
+    received (talk, how);
+    received (talk, "{\"type\":\"done\",\"nonce\":\"" NONCE "\"}\n");
+    assert_null (strstr (buf_c (&talk->received), "\"type\":\"failure\""));
+    buf_release (&talk->received);
 }
 
 static void place (struct shop *shop, const char *name)
@@ -161,12 +161,12 @@ static int shop_setup (void **state)
     sha256_of (shop->pins, shop->sha256);
     place (shop, "shared");
     restore (&talk, shop);
-    shop->built = !strstr (buf_c (&talk.heard), "\"layer\":\"platform\"");
+    shop->built = !strstr (buf_c (&talk.received), "\"layer\":\"platform\"");
     *state = shop;
     if (shop->built)
         passed (&talk, "\"text\":\"built now by pip ");
     else
-        buf_release (&talk.heard);
+        buf_release (&talk.received);
     return 0;
 }
 
@@ -214,14 +214,14 @@ static void what_was_built_is_found_complete_and_has_the_same_fingerprint (void 
     struct buf bytes;
     restore (&talk, shop);
     restore (&again, shop);
-    heard (&talk, "\"six\":\"1.17.0\"");
-    heard (&talk, "\"pins_sha256\":\"");
-    heard (&talk, shop->sha256);
-    heard (&talk, key);
-    const char *one = strstr (buf_c (&talk.heard), key), *other = strstr (buf_c (&again.heard), key);
+    received (&talk, "\"six\":\"1.17.0\"");
+    received (&talk, "\"pins_sha256\":\"");
+    received (&talk, shop->sha256);
+    received (&talk, key);
+    const char *one = strstr (buf_c (&talk.received), key), *other = strstr (buf_c (&again.received), key);
     assert_memory_equal (one, other, sizeof key + 64);
-    heard (&talk, " files\",\"source\":\"environment\"");
-    heard (&talk, "{\"type\":\"fact\",\"name\":\"environment.records\",\"value\":\"as installed\"}");
+    received (&talk, " files\",\"source\":\"environment\"");
+    received (&talk, "{\"type\":\"fact\",\"name\":\"environment.records\",\"value\":\"as installed\"}");
     passed (&talk, "\"text\":\"found complete, and verified against 2 pins with ");
     passed (&again, "found complete");
     snprintf (marker, sizeof marker, "%s/" ENVIRONMENT_COMPLETE, shop->path);
@@ -249,7 +249,7 @@ static void another_version_in_a_complete_environment_is_named_and_not_repaired 
     write_text (path, buf_c (&changed));
     for (int i = 0; i < 2; i++) {
         restore (&talk, shop);
-        heard (&talk, ": remove it to have it built again");
+        received (&talk, ": remove it to have it built again");
         failed (&talk, "bundle", "\"text\":\"six 9.9 is installed, 1.17.0 is pinned; in /");
     }
     write_text (path, buf_c (&kept));
@@ -285,7 +285,7 @@ static void a_complete_environment_of_other_pins_is_refused_with_the_difference 
     struct talk talk;
     order_pins (shop, "six==1.16.0 --hash=sha256:8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254\n");
     restore (&talk, shop);
-    heard (&talk, "was built from other pins");
+    received (&talk, "was built from other pins");
     failed (&talk, "bundle", "six 1.17.0 is installed, 1.16.0 is pinned");
     order_tiny (shop);
 }
@@ -310,10 +310,10 @@ static void of_two_at_once_one_builds_and_the_other_waits (void **state)
     char held[64];
     place (shop, "race");
     begin (&one, shop->pins, shop->sha256, shop->env_dir);
-    assert_true (hear (&one, "{\"type\":\"phase\",\"name\":\"build\"}"));
+    assert_true (receive (&one, "{\"type\":\"phase\",\"name\":\"build\"}"));
     begin (&other, shop->pins, shop->sha256, shop->env_dir);
     snprintf (held, sizeof held, "\"name\":\"lock (held by process %d on ", (int) one.pid);
-    assert_true (hear (&other, held));
+    assert_true (receive (&other, held));
     finish (&one);
     finish (&other);
     passed (&one, "built now by pip ");

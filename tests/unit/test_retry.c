@@ -8,7 +8,7 @@
 
 #include "coordinator/verdict/retry.h"
 
-static struct verdict fell (uint32_t host, bool transient)
+static struct verdict failed (uint32_t host, bool transient)
 {
     return (struct verdict) { .host = host, .outcome = OUTCOME_FAILED, .layer = LAYER_PLATFORM, .signature = TEXT_LIT ("metadata"),
                               .transient = transient };
@@ -19,10 +19,10 @@ static struct verdict cascaded (uint32_t host)
     return (struct verdict) { .host = host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE };
 }
 
-static void a_transient_cause_with_seven_that_fell_with_it_is_run_again (void **state)
+static void a_transient_cause_with_seven_that_failed_with_it_is_run_again (void **state)
 {
     (void) state;
-    struct verdict verdicts[8] = { fell (0, true) };
+    struct verdict verdicts[8] = { failed (0, true) };
     for (uint32_t i = 1; i < 8; i++)
         verdicts[i] = cascaded (i);
     assert_true (retry_all_transient (verdicts, 8));
@@ -31,7 +31,7 @@ static void a_transient_cause_with_seven_that_fell_with_it_is_run_again (void **
 static void one_cause_that_stays_forbids_it (void **state)
 {
     (void) state;
-    struct verdict verdicts[] = { fell (0, true), cascaded (1), fell (2, false) };
+    struct verdict verdicts[] = { failed (0, true), cascaded (1), failed (2, false) };
     assert_false (retry_all_transient (verdicts, 3));
     assert_true (retry_all_transient (verdicts, 2));
 }
@@ -44,13 +44,13 @@ static void without_any_cause_nothing_is_run_again (void **state)
     assert_false (retry_all_transient (NULL, 0));
 }
 
-static void the_reason_names_the_causes_and_not_who_fell_with_them (void **state)
+static void the_reason_names_the_causes_and_not_who_failed_with_them (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
     struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") }, { .name = TEXT_LIT ("h2") } };
     struct plan plan = { .hosts = { hosts, 3 } };
-    struct verdict verdicts[] = { cascaded (0), fell (1, true), fell (2, true) };
+    struct verdict verdicts[] = { cascaded (0), failed (1, true), failed (2, true) };
     struct text why = retry_why (&plan, verdicts, 3, &arena);
     assert_true (text_is (why, "metadata on h[1-2]"));
     assert_true (text_is (retry_signature (verdicts, 3), "metadata"));
@@ -73,10 +73,10 @@ static void each_wait_is_twice_the_one_before (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_transient_cause_with_seven_that_fell_with_it_is_run_again),
+        cmocka_unit_test (a_transient_cause_with_seven_that_failed_with_it_is_run_again),
         cmocka_unit_test (one_cause_that_stays_forbids_it),
         cmocka_unit_test (without_any_cause_nothing_is_run_again),
-        cmocka_unit_test (the_reason_names_the_causes_and_not_who_fell_with_them),
+        cmocka_unit_test (the_reason_names_the_causes_and_not_who_failed_with_them),
         cmocka_unit_test (each_wait_is_twice_the_one_before),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -157,7 +157,7 @@ static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state
 }
 
 /* All are stopped, and the first to end is not at fault. */
-static void who_differs_at_a_gate_is_told_by_what_and_the_others_fell_with_it (void **state)
+static void who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it (void **state)
 {
     (void) state;
     struct var flags[] = { { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a") }, { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--b") } };
@@ -293,7 +293,7 @@ int main (void)
         cmocka_unit_test (nothing_is_run_again_when_a_host_is_gone),
         cmocka_unit_test (hosts_that_differ_at_a_gate_are_not_run_again),
         cmocka_unit_test (who_differs_at_a_gate_is_the_cause_whatever_it_printed),
-        cmocka_unit_test (who_differs_at_a_gate_is_told_by_what_and_the_others_fell_with_it),
+        cmocka_unit_test (who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it),
         cmocka_unit_test (what_was_dropped_from_the_cache_is_not_run_again),
         cmocka_unit_test (a_plan_that_knows_no_budget_has_none),
         cmocka_unit_test (without_a_wait_it_begins_at_once),

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "writing_fixture.h"
+#include "write_lease_fixture.h"
 
 static uint32_t count (const struct bench *bench, enum fact_kind kind)
 {
@@ -142,8 +142,8 @@ static void what_another_run_published_meanwhile_is_restored_and_no_retry (void 
     bench_close (&bench);
     open_fallen (&bench);
     await_token (&bench, 2);
-    struct input rival = { .kind = IN_TOKEN, .rival = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, 1 } };
-    step (&bench, &rival);
+    struct input lease_owner = { .kind = IN_TOKEN, .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, 1 } };
+    step (&bench, &lease_owner);
     tick_at (&bench, bench.now_ms + TERM_MS);
     found (&bench, &theirs);
     audited (&bench, NULL);

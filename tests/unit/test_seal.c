@@ -9,44 +9,44 @@
 enum { FEW = 200, MANY = 800, CANNOT_MOUNT = 77, RAN_OUT = 78 };
 
 /* Everything happens in a mount namespace of a child's, so nothing is left of it: neither mounts nor loop devices. */
-static int in_child (int (*body) (struct yard *, int), struct yard *yard, int files)
+static int in_child (int (*body) (struct fixture *, int), struct fixture *fixture, int files)
 {
     int status;
     pid_t pid = fork ();
     assert_true (pid >= 0);
     if (pid == 0)
-        _exit (body (yard, files));
+        _exit (body (fixture, files));
     assert_int_equal (waitpid (pid, &status, 0), pid);
     return WIFEXITED (status) ? WEXITSTATUS (status) : 99;
 }
 
-static int shell (const struct yard *yard, const char *line)
+static int shell (const struct fixture *fixture, const char *line)
 {
-    return setenv ("B", yard->base, 1) || setenv ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1) ? -1 : system (line);
+    return setenv ("B", fixture->base, 1) || setenv ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1) ? -1 : system (line);
 }
 
 /* A disk in memory at $B/cache; it says that it has 256 MiB. Without a journal: one that cannot be written would make
  * the file system read-only, and then everything fails. */
-static int mount_disk (struct yard *yard, const char *memory)
+static int mount_disk (struct fixture *fixture, const char *memory)
 {
     if (unshare (CLONE_NEWNS) || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || setenv ("M", memory, 1))
         return CANNOT_MOUNT;
-    if (shell (yard, "exec 2>/dev/null; cd $B && mkdir memory cache copy && mount -t tmpfs -o size=$M none memory && "
+    if (shell (fixture, "exec 2>/dev/null; cd $B && mkdir memory cache copy && mount -t tmpfs -o size=$M none memory && "
                      "truncate -s 256M memory/disk && mkfs.ext4 -q -O ^has_journal -m 0 memory/disk && "
                      "mount -o loop memory/disk cache"))
         return CANNOT_MOUNT;
-    struct cache_order order = writer_order (yard, 2);
-    return prepare_writer (yard, &order) ? 1 : 0;
+    struct cache_access access = writer_order (fixture, 2);
+    return prepare_writer (fixture, &access) ? 1 : 0;
 }
 
 /* Bytes that take as much room as they say. */
-static int write_entries (const struct yard *yard, int files, size_t bytes)
+static int write_entries (const struct fixture *fixture, int files, size_t bytes)
 {
     char name[1200], *content = mem_alloc (bytes);
     int rc = 0;
     for (int i = 0; i < files && rc == 0; i++) {
         memset (content, 1 + i % 250, bytes);
-        snprintf (name, sizeof name, "%s/entry-%d", yard->dir, i);
+        snprintf (name, sizeof name, "%s/entry-%d", fixture->dir, i);
         int fd = open (name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         rc = fd < 0 || write (fd, content, bytes) != (ssize_t) bytes || close (fd) ? RAN_OUT : 0;
     }
@@ -57,21 +57,21 @@ static int write_entries (const struct yard *yard, int files, size_t bytes)
 /* ---- power cuts ---- */
 
 /* What the disk holds the moment after, without what is only in this machine's memory. */
-static int cut_power_after_a_seal (struct yard *yard, int files)
+static int cut_power_after_a_seal (struct fixture *fixture, int files)
 {
-    struct cache_order order = writer_order (yard, 2);
-    int rc = mount_disk (yard, "256M");
+    struct cache_access access = writer_order (fixture, 2);
+    int rc = mount_disk (fixture, "256M");
     if (rc == 0)
-        rc = write_entries (yard, files, 5000);
+        rc = write_entries (fixture, files, 5000);
     if (rc)
         return rc;
-    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err))
+    if (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err))
         return 2;
-    if (shell (yard, "cp --sparse=always $B/memory/disk $B/memory/cut && mount -o loop $B/memory/cut $B/copy"))
+    if (shell (fixture, "cp --sparse=always $B/memory/disk $B/memory/cut && mount -o loop $B/memory/cut $B/copy"))
         return 3;
-    snprintf (yard->root, sizeof yard->root, "%s/copy/jax/f00d", yard->base);
-    if (prepare_reader (yard, 2)) {
-        fprintf (stderr, "%s\n", yard->err.text);
+    snprintf (fixture->root, sizeof fixture->root, "%s/copy/jax/f00d", fixture->base);
+    if (prepare_reader (fixture, 2)) {
+        fprintf (stderr, "%s\n", fixture->err.text);
         return 4;
     }
     return 0;
@@ -79,53 +79,53 @@ static int cut_power_after_a_seal (struct yard *yard, int files)
 
 static void what_was_sealed_outlives_a_power_cut (void **state)
 {
-    struct yard *yard = *state;
-    int code = in_child (cut_power_after_a_seal, yard, FEW);
+    struct fixture *fixture = *state;
+    int code = in_child (cut_power_after_a_seal, fixture, FEW);
     if (code == CANNOT_MOUNT)
         skip (); /* no loop devices, or no mkfs.ext4 */
     assert_int_equal (code, 0);
-    assert_int_equal (folder_remove (yard->base, &yard->err) || mkdir (yard->base, 0700), 0);
-    assert_int_equal (in_child (cut_power_after_a_seal, yard, MANY), 0);
+    assert_int_equal (folder_remove (fixture->base, &fixture->err) || mkdir (fixture->base, 0700), 0);
+    assert_int_equal (in_child (cut_power_after_a_seal, fixture, MANY), 0);
 }
 
 /* ---- disks that lose writes ---- */
 
 /* The disk takes more than there is memory behind it: what is lost is known only once it should be written. */
-static int seal_what_was_lost (struct yard *yard, int files)
+static int seal_what_was_lost (struct fixture *fixture, int files)
 {
-    struct cache_order order = writer_order (yard, 2);
-    int rc = mount_disk (yard, "24M");
+    struct cache_access access = writer_order (fixture, 2);
+    int rc = mount_disk (fixture, "24M");
     if (rc == 0)
-        rc = write_entries (yard, files, (32 << 20) / (size_t) files);
+        rc = write_entries (fixture, files, (32 << 20) / (size_t) files);
     if (rc)
         return rc;
-    if (cache_seal (&order, &yard->seal, &yard->arena, &yard->err) != -1)
+    if (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err) != -1)
         return 2;
-    if (!strstr (yard->err.text, "durable")) {
-        fprintf (stderr, "%s\n", yard->err.text);
+    if (!strstr (fixture->err.text, "durable")) {
+        fprintf (stderr, "%s\n", fixture->err.text);
         return 3;
     }
-    return exists (yard->dir, "MANIFEST") ? 4 : 0;
+    return exists (fixture->dir, "MANIFEST") ? 4 : 0;
 }
 
 static void what_the_disk_lost_is_not_sealed (void **state)
 {
-    struct yard *yard = *state;
-    int code = in_child (seal_what_was_lost, yard, FEW);
+    struct fixture *fixture = *state;
+    int code = in_child (seal_what_was_lost, fixture, FEW);
     if (code == CANNOT_MOUNT)
         skip ();
     assert_int_equal (code, 0);
-    assert_int_equal (folder_remove (yard->base, &yard->err) || mkdir (yard->base, 0700), 0);
-    assert_int_equal (in_child (seal_what_was_lost, yard, MANY), 0);
+    assert_int_equal (folder_remove (fixture->base, &fixture->err) || mkdir (fixture->base, 0700), 0);
+    assert_int_equal (in_child (seal_what_was_lost, fixture, MANY), 0);
 }
 
-#define YARD_TEST(name) cmocka_unit_test_setup_teardown (name, yard_setup, yard_teardown)
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        YARD_TEST (what_was_sealed_outlives_a_power_cut),
-        YARD_TEST (what_the_disk_lost_is_not_sealed),
+        FIXTURE_TEST (what_was_sealed_outlives_a_power_cut),
+        FIXTURE_TEST (what_the_disk_lost_is_not_sealed),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

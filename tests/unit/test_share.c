@@ -1,5 +1,5 @@
 /* links: io */
-/* What a reader takes at a time, and what a speaker may say. */
+/* What a reader takes at a time, and what a writer may say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static void an_allowance_is_two_seconds_at_once_and_then_so_many_a_second (void 
     assert_int_equal (take_all (&allowance, 9000000), 200); /* a pause earns no more than that */
 }
 
-static void a_moderate_speaker_is_always_heard (void **state)
+static void a_moderate_protocol_writer_is_always_heard (void **state)
 {
     (void) state;
     struct allowance allowance = { 0 };
@@ -65,7 +65,7 @@ int main (void)
         cmocka_unit_test (a_share_ends_with_its_pieces),
         cmocka_unit_test (a_share_ends_with_its_time),
         cmocka_unit_test (an_allowance_is_two_seconds_at_once_and_then_so_many_a_second),
-        cmocka_unit_test (a_moderate_speaker_is_always_heard),
+        cmocka_unit_test (a_moderate_protocol_writer_is_always_heard),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include "coordinator/view/live.h"
 #include "view_fixture.h"
 
-enum { HOUR_MS = 3600 * 1000, PATIENCE_MS = 5000, QUIET_MS = 10000 };
+enum { HOUR_MS = 3600 * 1000, TIMEOUT_MS = 5000, QUIET_MS = 10000 };
 
 /* The wall clock, set by somebody: the linker takes this before libc's. */
 static _Atomic int64_t wall_set_ms;
@@ -60,7 +60,7 @@ static struct fact opened (struct show *show)
 static uint32_t drawings (FILE *stream, uint32_t times)
 {
     struct buf out;
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     uint32_t n = 0;
     buf_init (&out, 16 << 20);
     while (n < times && clock_boot_ms () < until_ms) {

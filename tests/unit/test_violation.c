@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "writing_fixture.h"
+#include "write_lease_fixture.h"
 
 static void a_finding_of_a_reader_drops_the_generation_and_warms_anew (void **state)
 {

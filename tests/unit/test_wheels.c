@@ -122,7 +122,7 @@ static void another_file_at_the_same_path_is_not_used (void **state)
     assert_int_equal (find (b, missing), 1);
 }
 
-static bool hear (void *owner, const struct msg_fetch *ask)
+static bool receive (void *owner, const struct msg_fetch *ask)
 {
     struct bench *b = owner;
     b->asked = *ask;
@@ -145,7 +145,7 @@ static struct fetch *begin (struct bench *b)
 {
     struct text missing[2];
     uint32_t n = find (b, missing);
-    struct fetch *fetch = fetch_start (&b->run, missing, n, b->directory, hear, b, 0);
+    struct fetch *fetch = fetch_start (&b->run, missing, n, b->directory, receive, b, 0);
     fetch_turn (fetch, 0);
     return fetch;
 }

@@ -20,11 +20,11 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "worker/run/driver.h"
-#include "worker/attempt/errand.h"
-#include "worker/attempt/kept.h"
+#include "worker/attempt/task.h"
+#include "worker/attempt/result_store.h"
 #include "leftovers.h"
 
-enum { PATIENCE_MS = 30000 };
+enum { TIMEOUT_MS = 30000 };
 #define RUN_HEX "30313233343536373839616263646566"
 
 static const struct text run_id = { "0123456789abcdef", RUN_ID_BYTES };
@@ -39,7 +39,7 @@ struct bench {
     int starter_fd;             /* the other end of the worker's standard input; 0: closed */
     uint64_t orphan_ms, exit_ms, stop_ms;
     struct arena arena;
-    struct msg heard;
+    struct msg received;
     uint64_t session, seq;
 };
 
@@ -113,7 +113,7 @@ static int setup (void **state)
 static int wait_for_exit (struct bench *bench)
 {
     int status = -1;
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (waitpid (bench->worker, &status, WNOHANG) == 0) {
         assert_true (clock_boot_ms () < until_ms);
         poll (NULL, 0, 5);
@@ -140,19 +140,19 @@ static int teardown (void **state)
 }
 
 /* The next message of this kind; others are let pass. */
-static const struct msg *hear (struct bench *bench, enum link_channel channel, enum msg_kind kind)
+static const struct msg *receive (struct bench *bench, enum link_channel channel, enum msg_kind kind)
 {
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     struct text bytes;
     uint32_t rank;
     for (;;) {
         while (hub_receive (bench->hub, channel, &rank, &bytes)) {
             struct err err = { 0 };
             arena_reset (&bench->arena);
-            if (wire_get_msg (text_copy (&bench->arena, bytes), &bench->heard, &bench->arena, &err) < 0)
+            if (wire_get_msg (text_copy (&bench->arena, bytes), &bench->received, &bench->arena, &err) < 0)
                 fail_msg ("%s", err.text);
-            if (bench->heard.kind == kind)
-                return &bench->heard;
+            if (bench->received.kind == kind)
+                return &bench->received;
         }
         if (clock_boot_ms () > until_ms)
             fail_msg ("%s never came", msg_name (kind));
@@ -214,14 +214,14 @@ static void count_kept (void *owner, const struct result *result)
 static uint32_t kept (const struct bench *bench)
 {
     uint32_t n = 0;
-    assert_int_equal (kept_recall (bench->directory, count_kept, &n, NULL), 0);
+    assert_int_equal (result_store_recall (bench->directory, count_kept, &n, NULL), 0);
     return n;
 }
 
 static void join_run (struct bench *bench)
 {
     start_worker (bench);
-    assert_true (text_is (hear (bench, LINK_CONTROL, MSG_HELLO)->of.hello.host, "h0"));
+    assert_true (text_is (receive (bench, LINK_CONTROL, MSG_HELLO)->of.hello.host, "h0"));
     welcome (bench);
 }
 
@@ -230,22 +230,22 @@ static void a_run_goes_from_order_to_acknowledged_result (void **state)
     struct bench *b = *state;
     join_run (b);
     order (b, 1, "echo printed; exit 3");
-    const struct msg *result = hear (b, LINK_CONTROL, MSG_RESULT);
+    const struct msg *result = receive (b, LINK_CONTROL, MSG_RESULT);
     assert_int_equal (result->session, 1);
     assert_true (result->ack >= 2);
     assert_int_equal (result->of.result.ending, ENDING_EXITED);
     assert_int_equal (result->of.result.code, 3);
-    const struct msg *log = hear (b, LINK_BULK, MSG_LOG);
+    const struct msg *log = receive (b, LINK_BULK, MSG_LOG);
     assert_true (text_is (log->of.log.bytes, "printed\n") && log->of.log.last);
     assert_int_equal (log->of.log.key.attempt, 1);
     assert_int_equal (kept (b), 1);
-    hear (b, LINK_CONTROL, MSG_RESULT); /* again, until it is acknowledged */
+    receive (b, LINK_CONTROL, MSG_RESULT); /* again, until it is acknowledged */
     acknowledge (b, 1);
-    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.holdings.n)
+    while (receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.holdings.n)
         ;
     assert_int_equal (kept (b), 0);
     order (b, 2, "exit 0");
-    while (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.key.attempt != 2)
+    while (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.key.attempt != 2)
         ;
 }
 
@@ -266,7 +266,7 @@ static bool held (const struct bench *bench)
 
 static void wait_until_let_go (const struct bench *bench)
 {
-    uint64_t until_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     while (held (bench)) {
         if (clock_boot_ms () > until_ms)
             fail_msg ("something of the program still lives");
@@ -279,12 +279,12 @@ static void shutdown_ends_the_worker_and_its_program (void **state)
     struct bench *b = *state;
     join_run (b);
     order (b, 1, HOLD "trap '' INT TERM HUP; echo ready; while :; do sleep 1000; done");
-    hear (b, LINK_BULK, MSG_LOG);
+    receive (b, LINK_BULK, MSG_LOG);
     assert_true (held (b));
     struct msg msg = { .kind = MSG_SHUTDOWN, .of.shutdown.why = TEXT_LIT ("over") };
     say (b, &msg);
-    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
-    assert_true (text_is (hear (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "over"));
+    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    assert_true (text_is (receive (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "over"));
     assert_int_equal (wait_for_exit (b), 0);
     assert_false (held (b));
 }
@@ -293,9 +293,9 @@ static void sigterm_ends_the_worker_with_a_goodbye (void **state)
 {
     struct bench *b = *state;
     join_run (b);
-    hear (b, LINK_CONTROL, MSG_HEARTBEAT);
+    receive (b, LINK_CONTROL, MSG_HEARTBEAT);
     kill (b->worker, SIGTERM);
-    assert_true (text_is (hear (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "told to end by SIGTERM"));
+    assert_true (text_is (receive (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "told to end by SIGTERM"));
     assert_int_equal (wait_for_exit (b), 0);
 }
 
@@ -320,9 +320,9 @@ static void a_worker_that_is_told_to_end_stops_its_program_politely (void **stat
     b->stop_ms = 10000;
     join_run (b);
     order (b, 1, TELLS_SIGNAL);
-    hear (b, LINK_BULK, MSG_LOG);
+    receive (b, LINK_BULK, MSG_LOG);
     kill (b->worker, SIGTERM);
-    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
     assert_int_equal (wait_for_exit (b), 0);
     got_signal (b, "INT\n");
     assert_false (held (b));
@@ -335,15 +335,15 @@ static void a_tied_worker_ends_with_the_connection_that_started_it (void **state
     b->stop_ms = 10000;
     join_run (b);
     order (b, 1, TELLS_SIGNAL);
-    hear (b, LINK_BULK, MSG_LOG);
+    receive (b, LINK_BULK, MSG_LOG);
     assert_int_equal (write (b->starter_fd, "noise\n", 6), 6); /* says nothing to it */
-    uint64_t beat = hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat;
-    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < beat + 3)
+    uint64_t beat = receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat;
+    while (receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < beat + 3)
         ;
     close (b->starter_fd);
     b->starter_fd = 0;
-    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
-    const struct msg *bye = hear (b, LINK_CONTROL, MSG_BYE);
+    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    const struct msg *bye = receive (b, LINK_CONTROL, MSG_BYE);
     assert_true (text_is (bye->of.bye.why, "the connection that started this worker was closed"));
     assert_int_equal (wait_for_exit (b), 0);
     got_signal (b, "INT\n");
@@ -355,13 +355,13 @@ static void an_untied_worker_outlives_the_connection_that_started_it (void **sta
     struct bench *b = *state;
     join_run (b);
     order (b, 1, HOLD "echo ready; while :; do sleep 0.01; done");
-    hear (b, LINK_BULK, MSG_LOG);
+    receive (b, LINK_BULK, MSG_LOG);
     close (b->starter_fd);
     b->starter_fd = 0;
-    uint64_t beat = hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat;
-    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < beat + 5)
+    uint64_t beat = receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat;
+    while (receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < beat + 5)
         ;
-    assert_int_equal (b->heard.of.heartbeat.holdings.items[0].state, ATTEMPT_RUNNING);
+    assert_int_equal (b->received.of.heartbeat.holdings.items[0].state, ATTEMPT_RUNNING);
     assert_true (held (b));
 }
 
@@ -373,7 +373,7 @@ static void nothing_of_a_program_outlives_a_worker_that_was_killed (void **state
     join_run (b);
     order (b, 1, HOLD "(setsid sh -c 'trap \"\" INT TERM HUP; (setsid sleep 1000 &) ; sleep 1000' &); echo ready; "
                       "sleep 1000");
-    hear (b, LINK_BULK, MSG_LOG);
+    receive (b, LINK_BULK, MSG_LOG);
     assert_true (held (b));
     kill (b->worker, SIGKILL);
     wait_for_exit (b);
@@ -386,7 +386,7 @@ static void silence_kills_the_program_and_then_ends_the_worker (void **state)
     b->orphan_ms = 1000;
     join_run (b);
     order (b, 1, HOLD "trap '' INT TERM HUP; echo ready; while :; do sleep 0.01; done");
-    hear (b, LINK_BULK, MSG_LOG);
+    receive (b, LINK_BULK, MSG_LOG);
     assert_true (held (b));
     wait_until_let_go (b); /* nobody says anything to it from here on */
     while (kept (b) == 0)
@@ -394,12 +394,12 @@ static void silence_kills_the_program_and_then_ends_the_worker (void **state)
     b->exit_ms = 1500;
     struct msg rehello = { .kind = MSG_REHELLO };
     say (b, &rehello);
-    while (hear (b, LINK_CONTROL, MSG_HELLO)->of.hello.holdings.n == 0)
+    while (receive (b, LINK_CONTROL, MSG_HELLO)->of.hello.holdings.n == 0)
         ;
     b->session = 2;
     b->seq = 0;
     welcome (b);
-    assert_int_equal (hear (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_ORPHANED);
+    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_ORPHANED);
     assert_int_equal (wait_for_exit (b), 0);
     assert_int_equal (kept (b), 1); /* not acknowledged: for the next worker of this directory */
 }
@@ -409,19 +409,19 @@ static void a_killed_workers_result_is_told_by_the_next (void **state)
     struct bench *b = *state;
     join_run (b);
     order (b, 1, "exit 9");
-    hear (b, LINK_CONTROL, MSG_RESULT);
+    receive (b, LINK_CONTROL, MSG_RESULT);
     kill (b->worker, SIGKILL);
     wait_for_exit (b);
     start_worker (b);
     for (;;) { /* the first HELLO may still be one of the process that was killed */
-        const struct msg_hello *hello = &hear (b, LINK_CONTROL, MSG_HELLO)->of.hello;
+        const struct msg_hello *hello = &receive (b, LINK_CONTROL, MSG_HELLO)->of.hello;
         if (hello->holdings.n == 1 && hello->holdings.items[0].state == ATTEMPT_ENDED)
             break;
     }
     b->session = 2;
     b->seq = 0;
     welcome (b);
-    const struct msg *result = hear (b, LINK_CONTROL, MSG_RESULT);
+    const struct msg *result = receive (b, LINK_CONTROL, MSG_RESULT);
     assert_int_equal (result->session, 2);
     assert_int_equal (result->of.result.code, 9);
 }
@@ -431,15 +431,15 @@ static void a_program_outlives_the_coordinator_and_its_successor_finds_it (void 
     struct bench *b = *state;
     join_run (b);
     order (b, 1, "while ! test -e ../../go; do sleep 0.01; done; exit 6");
-    while (!hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.holdings.n)
+    while (!receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.holdings.n)
         ;
     uint16_t control_port = hub_port (b->hub, LINK_CONTROL), bulk_port = hub_port (b->hub, LINK_BULK);
     hub_close (b->hub);
     open_hub (b, control_port, bulk_port);
-    hear (b, LINK_CONTROL, MSG_HEARTBEAT);
+    receive (b, LINK_CONTROL, MSG_HEARTBEAT);
     struct msg rehello = { .kind = MSG_REHELLO };
     say (b, &rehello);
-    const struct msg_hello *hello = &hear (b, LINK_CONTROL, MSG_HELLO)->of.hello;
+    const struct msg_hello *hello = &receive (b, LINK_CONTROL, MSG_HELLO)->of.hello;
     assert_int_equal (hello->holdings.n, 1);
     assert_int_equal (hello->holdings.items[0].state, ATTEMPT_RUNNING);
     b->session = 5;
@@ -447,7 +447,7 @@ static void a_program_outlives_the_coordinator_and_its_successor_finds_it (void 
     welcome (b);
     struct text go = text_format (&b->arena, "%s/go", b->directory);
     assert_int_equal (atomic_file_write (go.ptr, "", 0, 0600, NULL), 0);
-    const struct msg *result = hear (b, LINK_CONTROL, MSG_RESULT);
+    const struct msg *result = receive (b, LINK_CONTROL, MSG_RESULT);
     assert_int_equal (result->of.result.code, 6);
 }
 
@@ -461,7 +461,7 @@ static int hold_on (void)
     int fd = open ("../../held", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || flock (fd, LOCK_SH) < 0)
         return 1;
-    for (uint64_t until_ms = clock_boot_ms () + 2 * PATIENCE_MS; clock_boot_ms () < until_ms;)
+    for (uint64_t until_ms = clock_boot_ms () + 2 * TIMEOUT_MS; clock_boot_ms () < until_ms;)
         poll (NULL, 0, 1000);
     return 0;
 }
@@ -474,17 +474,17 @@ static void order_to_write (struct bench *bench)
     run->nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
     run->world = 1;
     run->rung = (struct rung) { .id = TEXT_LIT ("r"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore"),
-                                .scope = SCOPE_HOST, .timeout_ms = 2 * PATIENCE_MS };
-    run->cache = (struct cache_order) { .role = CACHE_ROLE_WRITER, .token = WRITE_TOKEN, .lease_ms = WRITE_LEASE_MS };
+                                .scope = SCOPE_HOST, .timeout_ms = 2 * TIMEOUT_MS };
+    run->cache = (struct cache_access) { .role = CACHE_ROLE_WRITER, .token = WRITE_TOKEN, .lease_ms = WRITE_LEASE_MS };
     say (bench, &msg);
 }
 
-static uint64_t hear_ask (struct bench *bench)
+static uint64_t receive_ask (struct bench *bench)
 {
     uint64_t ask = 0;
     while (!ask)
-        ask = hear (bench, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.lease_ask;
-    assert_int_equal (bench->heard.of.heartbeat.lease_token, WRITE_TOKEN);
+        ask = receive (bench, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.lease_ask;
+    assert_int_equal (bench->received.of.heartbeat.lease_token, WRITE_TOKEN);
     return ask;
 }
 
@@ -496,7 +496,7 @@ static void answer (struct bench *bench, uint64_t ask, uint64_t term_ms)
 
 static void assert_lease_lost (struct bench *bench)
 {
-    const struct result *result = &hear (bench, LINK_CONTROL, MSG_RESULT)->of.result;
+    const struct result *result = &receive (bench, LINK_CONTROL, MSG_RESULT)->of.result;
     assert_int_equal (result->ending, ENDING_LEASE_LOST);
     assert_int_equal (result->seal.token, 0);
     assert_non_null (strstr (result->problem.ptr, "generation 7"));
@@ -505,12 +505,12 @@ static void assert_lease_lost (struct bench *bench)
 static void a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile (void **state)
 {
     struct bench *b = *state;
-    b->orphan_ms = b->exit_ms = 4 * PATIENCE_MS;
+    b->orphan_ms = b->exit_ms = 4 * TIMEOUT_MS;
     join_run (b);
     order_to_write (b);
     while (!held (b))
-        answer (b, hear_ask (b), WRITE_LEASE_MS);
-    uint64_t ask = hear_ask (b);
+        answer (b, receive_ask (b), WRITE_LEASE_MS);
+    uint64_t ask = receive_ask (b);
     kill (b->worker, SIGSTOP);
     int status = 0;
     assert_int_equal (waitpid (b->worker, &status, WUNTRACED), b->worker);
@@ -528,10 +528,10 @@ static void a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_ans
 static void a_writer_that_is_refused_is_never_started (void **state)
 {
     struct bench *b = *state;
-    b->orphan_ms = b->exit_ms = 4 * PATIENCE_MS;
+    b->orphan_ms = b->exit_ms = 4 * TIMEOUT_MS;
     join_run (b);
     order_to_write (b);
-    answer (b, hear_ask (b), 0);
+    answer (b, receive_ask (b), 0);
     assert_lease_lost (b);
     char path[96];
     snprintf (path, sizeof path, "%s/held", b->directory);
@@ -544,8 +544,8 @@ static void an_idle_worker_sleeps (void **state)
 {
     struct bench *b = *state;
     join_run (b);
-    uint64_t first = hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat, began_ms = clock_boot_ms ();
-    while (hear (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < first + 10)
+    uint64_t first = receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat, began_ms = clock_boot_ms ();
+    while (receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < first + 10)
         ;
     assert_true (clock_boot_ms () - began_ms >= 800); /* ten beats of 100 ms, not a busy loop */
     char path[64], word[64] = "";
@@ -677,7 +677,7 @@ int main (int argc, char **argv)
     if (argc == 9 && strcmp (argv[1], "work") == 0)
         return work (argv);
     if (argc > 1 && strcmp (argv[1], "errand") == 0)
-        return errand_main (argc - 1, argv + 1);
+        return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "restore") == 0)
         return hold_on ();
     const struct CMUnitTest tests[] = {

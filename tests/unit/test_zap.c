@@ -160,9 +160,9 @@ static bool gets_in (struct hub *hub, enum door door, const char *server_key, co
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !in && !out; lab_pause (-1)) {
         uint32_t rank;
         struct text bytes;
-        struct hub_asker asker;
+        struct hub_client query;
         assert_true (clock_boot_ms () < end);
-        in = door == EVENTS ? hub_question (hub, &asker, &bytes)
+        in = door == EVENTS ? hub_question (hub, &query, &bytes)
                             : hub_receive (hub, (enum link_channel) door, &rank, &bytes);
         out = hub_counts (hub).refused_handshakes > refused;
     }

@@ -1,6 +1,6 @@
 /* view_fixture.h - facts made by hand, put on a board: for the tests of views. */
-#ifndef SLICEUP_TESTS_VIEW_FIXTURE_H
-#define SLICEUP_TESTS_VIEW_FIXTURE_H
+#ifndef SLICEUP_TESTS_UNIT_VIEW_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_VIEW_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,25 +104,25 @@ static inline struct attempt_key show_began (struct show *show, uint32_t rung, e
     return fact.of.pass_began.key;
 }
 
-static inline void show_heard (struct show *show, uint32_t host, struct holding held)
+static inline void show_received (struct show *show, uint32_t host, struct holding held)
 {
-    struct fact fact = { .kind = FACT_HOST_HEARD };
+    struct fact fact = { .kind = FACT_HOST_REPORTED };
     if (held.key.pass == PASS_NONE)
         held.key = show->board->key;
-    fact.of.host_heard.host = host;
-    fact.of.host_heard.holdings.items = &held;
-    fact.of.host_heard.holdings.n = 1;
+    fact.of.host_reported.host = host;
+    fact.of.host_reported.holdings.items = &held;
+    fact.of.host_reported.holdings.n = 1;
     show_fact (show, fact);
 }
 
 static inline void show_phase (struct show *show, uint32_t host, const char *phase, uint64_t phase_ms)
 {
-    show_heard (show, host, (struct holding){.state = ATTEMPT_RUNNING, .phase = text_of (phase), .phase_ms = phase_ms});
+    show_received (show, host, (struct holding){.state = ATTEMPT_RUNNING, .phase = text_of (phase), .phase_ms = phase_ms});
 }
 
 static inline void show_at_gate (struct show *show, uint32_t host, const char *gate)
 {
-    show_heard (show, host,
+    show_received (show, host,
                 (struct holding){.state = ATTEMPT_AT_GATE, .phase = TEXT_LIT ("init"), .gate = text_of (gate)});
 }
 
@@ -264,7 +264,7 @@ static inline void chaos_verdicts (struct rng *rng, struct arena *arena, struct 
     ended->verdicts.n = n;
 }
 
-static inline void chaos_heard (struct rng *rng, struct arena *arena, struct fact_host_heard *heard)
+static inline void chaos_received (struct rng *rng, struct arena *arena, struct fact_host_reported *received)
 {
     struct holding *held = arena_alloc (arena, sizeof (*held));
     *held = (struct holding){.key = chaos_key (rng),
@@ -272,9 +272,9 @@ static inline void chaos_heard (struct rng *rng, struct arena *arena, struct fac
                              .phase = chaos_text (rng),
                              .phase_ms = rng_next (rng),
                              .gate = chaos_text (rng)};
-    heard->host = chaos_number (rng);
-    heard->holdings.items = held;
-    heard->holdings.n = 1;
+    received->host = chaos_number (rng);
+    received->holdings.items = held;
+    received->holdings.n = 1;
 }
 
 static inline void chaos_metric (struct rng *rng, struct arena *arena, struct fact_metric_judged *judged)
@@ -293,7 +293,7 @@ static inline void chaos_metric (struct rng *rng, struct arena *arena, struct fa
 
 static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
 {
-    static const enum fact_kind often[] = {FACT_PASS_BEGAN, FACT_PASS_ENDED, FACT_HOST_HEARD, FACT_HOST_JOINED,
+    static const enum fact_kind often[] = {FACT_PASS_BEGAN, FACT_PASS_ENDED, FACT_HOST_REPORTED, FACT_HOST_JOINED,
                                            FACT_ATTEMPT_ENDED};
     struct fact fact = {.kind = rng_below (rng, 2) ? often[rng_below (rng, 5)] : (enum fact_kind)rng_below (rng, 68)};
     switch (fact.kind) {
@@ -361,7 +361,7 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
                                                                 .why = chaos_text (rng) };
         fact.of.suspects_named.suspects.items = chaos_hosts (rng, arena, &fact.of.suspects_named.suspects.n);
         break;
-    case FACT_HOST_HEARD: chaos_heard (rng, arena, &fact.of.host_heard); break;
+    case FACT_HOST_REPORTED: chaos_received (rng, arena, &fact.of.host_reported); break;
     case FACT_HOST_SUSPECTED:
         fact.of.host_suspected = (struct fact_host_suspected){chaos_number (rng), rng_next (rng)};
         break;

@@ -3,8 +3,8 @@
  * GENERATE_FULL sets every field to something that is not zero; GENERATE_SPARSE leaves about half of them empty;
  * GENERATE_EDGE prefers the bounds. Everything made passes record_check. Each field has random numbers of its own, by
  * its name: a field that is added to a table changes nothing else, so golden bytes of the past can be compared. */
-#ifndef SLICEUP_TESTS_GENERATE_H
-#define SLICEUP_TESTS_GENERATE_H
+#ifndef SLICEUP_TESTS_WIRE_GENERATE_H
+#define SLICEUP_TESTS_WIRE_GENERATE_H
 
 #include <assert.h>
 #include <math.h>

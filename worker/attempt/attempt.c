@@ -10,7 +10,7 @@
 #include "common/io/clock.h"
 #include "worker/command/confine_command.h"
 #include "worker/attempt/device_wait.h"
-#include "worker/command/order.h"
+#include "worker/command/command.h"
 #include "worker/command/protected.h"
 
 enum {
@@ -38,12 +38,12 @@ static int make_folders (struct attempt *attempt, struct err *err)
     return folder_make (logs.ptr, 0700, err);
 }
 
-static struct exec *spawn_program (struct attempt *attempt, const struct order *order, int report_fd, struct err *err)
+static struct exec *spawn_program (struct attempt *attempt, const struct command *command, int report_fd, struct err *err)
 {
     int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
-    struct spawn_order spawn = { .program = order->program, .argv = order->argv, .envp = order->envp,
+    struct spawn_request spawn = { .program = command->program, .argv = command->argv, .envp = command->envp,
                                  .directory = attempt->scratch.ptr, .channel_fd = peer_fd, .report_fd = report_fd,
-                                 .output_fd = output_write_fd (attempt->output), .again = order->again };
+                                 .output_fd = output_write_fd (attempt->output), .again = command->again };
     bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
     struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
     if (peer_fd >= 0)
@@ -53,14 +53,14 @@ static struct exec *spawn_program (struct attempt *attempt, const struct order *
 }
 
 /* The stage that takes rights away runs first and becomes the program. */
-static struct exec *spawn_confined (struct attempt *attempt, const struct order_place *place, const struct order *order,
+static struct exec *spawn_confined (struct attempt *attempt, const struct command_place *place, const struct command *command,
                                     struct err *err)
 {
     struct confine_more more;
-    struct order stage;
+    struct command stage;
     int report_fd;
-    protected_find (&attempt->run, place, order->program, &attempt->arena, &more);
-    if (confine_plan_write (&attempt->run, place, &more, order, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0
+    protected_find (&attempt->run, place, command->program, &attempt->arena, &more);
+    if (confine_plan_write (&attempt->run, place, &more, command, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0
         || attempt_open_stage (attempt, &report_fd, err) < 0)
         return NULL;
     struct exec *exec = spawn_program (attempt, &stage, report_fd, err);
@@ -72,21 +72,21 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
 {
     const struct attempt_place *place = attempt->place;
     bool confined = attempt_is_confined (attempt);
-    struct order order;
-    struct order_place order_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
+    struct command command;
+    struct command_place command_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
                                        .directory = text_of (place->directory), .python = attempt->python,
                                        .kit = attempt->kit, .loaded = attempt->loaded };
-    memcpy (order_place.trusted, place->trusted, sizeof place->trusted);
-    if (order_make (&attempt->run, &order_place, &attempt->arena, &order, err) < 0)
+    memcpy (command_place.trusted, place->trusted, sizeof place->trusted);
+    if (command_make (&attempt->run, &command_place, &attempt->arena, &command, err) < 0)
         return -1;
-    attempt->exec = confined ? spawn_confined (attempt, &order_place, &order, err)
-                             : spawn_program (attempt, &order, 0, err);
+    attempt->exec = confined ? spawn_confined (attempt, &command_place, &command, err)
+                             : spawn_program (attempt, &command, 0, err);
     if (!attempt->exec)
         return -1;
     attempt->step = STEP_RUNNING;
     attempt->began_ms = now_ms;
     attempt_enter_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
-    if (order.speaks && !channel_send (attempt->channel, order.line)) {
+    if (command.speaks && !channel_send (attempt->channel, command.line)) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
         evidence_refuse (&attempt->evidence, "the attempt line could not be handed over");
     }
@@ -101,15 +101,15 @@ static uint64_t device_wait_ms (const struct attempt *attempt)
     return wait_ms < left_ms / 2 ? wait_ms : left_ms / 2;
 }
 
-int attempt_start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err)
+int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err)
 {
     const struct attempt_place *place = attempt->place;
-    struct errand_order order = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
-    if (kind == ERRAND_READ) {
-        order.output_bytes = output_bytes (attempt->output);
-        order.tail = output_end (attempt->output, &attempt->arena);
+    struct task_order command = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
+    if (kind == TASK_READ) {
+        command.output_bytes = output_bytes (attempt->output);
+        command.tail = output_end (attempt->output, &attempt->arena);
     }
-    attempt->exec = errand_start (kind, &order, place->host, place->directory, STDERR_FILENO, &attempt->errand_fd, err);
+    attempt->exec = task_start (kind, &command, place->host, place->directory, STDERR_FILENO, &attempt->task_fd, err);
     return attempt->exec ? 0 : -1;
 }
 
@@ -121,7 +121,7 @@ static int begin_program (struct attempt *attempt, uint64_t now_ms, struct err *
     attempt->step = STEP_AWAITING;
     attempt_result (attempt)->phase = TEXT_LIT (ATTEMPT_PHASE_DEVICE);
     attempt_enter_phase (attempt, ATTEMPT_PHASE_DEVICE);
-    return attempt_start_errand (attempt, ERRAND_DEVICE, err);
+    return attempt_start_task (attempt, TASK_DEVICE, err);
 }
 
 static const char *preparing_phase (const struct msg_run *run)
@@ -135,14 +135,14 @@ static int begin_preparing (struct attempt *attempt, struct err *err)
 {
     attempt->step = STEP_PREPARING;
     attempt_enter_phase (attempt, preparing_phase (&attempt->run));
-    return attempt_start_errand (attempt, ERRAND_PREPARE, err);
+    return attempt_start_task (attempt, TASK_PREPARE, err);
 }
 
 static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
     if (make_folders (attempt, err) < 0 || attempt_open_ends (attempt, err) < 0)
         return -1;
-    if (!errand_is_needed (&attempt->run))
+    if (!task_is_needed (&attempt->run))
         return begin_program (attempt, now_ms, err);
     return begin_preparing (attempt, err);
 }
@@ -154,7 +154,7 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_place *pl
     struct err err = { 0 };
     attempt->loop = loop;
     attempt->place = place;
-    attempt->errand_fd = -1;
+    attempt->task_fd = -1;
     attempt->read_until_ms = UINT64_MAX;
     record_copy (msg_body (MSG_RUN), &attempt->run, run, &attempt->arena);
     evidence_init (&attempt->evidence, attempt->run.nonce);
@@ -184,7 +184,7 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
 {
     if (attempt->step >= STEP_ENDED || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
         return;
-    if (attempt->closing == ERRAND_READ) { /* the program is over; how it ended stays */
+    if (attempt->closing == TASK_READ) { /* the program is over; how it ended stays */
         if (hard || attempt->step == STEP_FETCHING)
             attempt_stop_reading (attempt, now_ms);
         return;
@@ -221,7 +221,7 @@ static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
 
 /* ---- fetching ---- */
 
-static int begin_fetching (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms,
+static int begin_fetching (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms,
                            struct err *err)
 {
     if (attempt->fetches++ == FETCHES_MAX)
@@ -243,7 +243,7 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     enum fetch_state state = fetch_state (attempt->fetch, &problem);
     if (state == FETCH_GOING)
         return;
-    if (attempt->closing == ERRAND_READ)
+    if (attempt->closing == TASK_READ)
         attempt_table_fetched (attempt, state == FETCH_FAILED ? problem : (struct text) { 0 }, now_ms);
     else if (state == FETCH_FAILED)
         attempt_not_started (attempt, LAYER_HOST, problem, now_ms);
@@ -265,10 +265,10 @@ void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint
 
 static void after_preparing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
-    struct errand_answer answer;
+    struct task_answer answer;
     struct err err = { 0 };
-    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
-    attempt->errand_fd = -1;
+    task_answer (attempt->task_fd, end, &attempt->arena, &answer);
+    attempt->task_fd = -1;
     attempt_result (attempt)->cache_state = answer.cache_state;
     attempt_result (attempt)->cache.storage = answer.cache.storage;
     attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
@@ -290,10 +290,10 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
 
 static void after_awaiting (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
-    struct errand_answer answer;
+    struct task_answer answer;
     struct err err = { 0 };
-    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
-    attempt->errand_fd = -1;
+    task_answer (attempt->task_fd, end, &attempt->arena, &answer);
+    attempt->task_fd = -1;
     attempt->waited = answer.waited;
     if (attempt->stopping || !answer.done) {
         attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
@@ -309,7 +309,7 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
     attempt->step = STEP_DRAINING;
     attempt->drain_until_ms = now_ms + DRAIN_MS;
     /* What it said before it ended is still in the sockets, and decides how the end is read. */
-    attempt_hear_out (attempt);
+    attempt_receive_out (attempt);
     attempt_note_end (attempt, end, now_ms);
     attempt_end_stage (attempt);
 }
@@ -397,8 +397,8 @@ void attempt_destroy (struct attempt *attempt)
         return;
     attempt_forget_ends (attempt);
     exec_destroy (attempt->exec);
-    if (attempt->errand_fd >= 0)
-        close (attempt->errand_fd);
+    if (attempt->task_fd >= 0)
+        close (attempt->task_fd);
     fetch_destroy (attempt->fetch);
     channel_close (attempt->channel);
     output_close (attempt->output);

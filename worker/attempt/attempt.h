@@ -1,7 +1,7 @@
 /* attempt.h - one attempt on this host, from its RUN to its result.
  *
- *   preparing (errand) <-> fetching (its files) -> awaiting (errand: the device) -> running (the program)
- *   -> draining (its last output) -> closing (errands: a writer seals, a reader looks again; the log is searched when it
+ *   preparing (task) <-> fetching (its files) -> awaiting (task: the device) -> running (the program)
+ *   -> draining (its last output) -> closing (tasks: a writer seals, a reader looks again; the log is searched when it
  *   ended badly) -> ended
  *
  * Each step is left out when there is nothing to do in it. It always ends with a result, whatever goes wrong; what went

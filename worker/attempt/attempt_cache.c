@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "worker/sandbox/confine_layer.h"
 #include "worker/sandbox/confine_plan.h"
-#include "worker/sandbox/confine_ways.h"
+#include "worker/sandbox/write_probe.h"
 #include "worker/builtin/survey.h"
 
 /* A result travels in one message, of which evidence.h leaves some 25 KiB. */
@@ -57,7 +57,7 @@ static void on_report (void *owner, int fd, uint32_t events)
     struct attempt *attempt = owner;
     bool over, was_ready = attempt->stage.report.ready;
     (void) events;
-    attempt->stage.told |= confine_report_hear (fd, &attempt->arena, &attempt->stage.report, &over);
+    attempt->stage.told |= confine_report_receive (fd, &attempt->arena, &attempt->stage.report, &over);
     if (over)
         attempt_forget_stage (attempt);
     struct text *phase = &attempt_result (attempt)->phase;
@@ -97,9 +97,9 @@ static void add_broken_promises (struct attempt *attempt)
 {
     const struct confine_report *report = &attempt->stage.report;
     for (uint32_t i = 0; i < report->view.open_ways.n; i++) {
-        enum way way;
+        enum probe probe;
         struct finding low = { .kind = FINDING_LEVEL_LOW, .path = report->view.open_ways.items[i] };
-        if (!way_find (low.path, &way) || !way_is_promised (report->reached, way))
+        if (!write_probe_find (low.path, &probe) || !write_probe_is_promised (report->reached, probe))
             continue;
         low.detail = text_format (&attempt->arena, "%s promises to close this way to write; counted as %s",
                                   names_of (&enforcement_names, report->reached),

@@ -45,17 +45,17 @@ static void begin_reading (struct attempt *attempt, uint64_t now_ms)
         attempt_finish (attempt, now_ms);
         return;
     }
-    if (attempt->closing != ERRAND_READ)
+    if (attempt->closing != TASK_READ)
         attempt->read_until_ms = now_ms + READ_MS;
-    attempt->closing = ERRAND_READ;
+    attempt->closing = TASK_READ;
     attempt->deadline_ms = UINT64_MAX; /* of the program */
     attempt->step = STEP_CLOSING;
     attempt_enter_phase (attempt, "read");
-    if (attempt_start_errand (attempt, ERRAND_READ, &err) < 0)
+    if (attempt_start_task (attempt, TASK_READ, &err) < 0)
         unread (attempt, text_of (err.text), now_ms);
 }
 
-static void begin_fetching_table (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms)
+static void begin_fetching_table (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)
 {
     attempt->table_fetched = true;
     attempt->step = STEP_FETCHING;
@@ -77,7 +77,7 @@ static uint32_t shorter (uint32_t len, uint32_t most)
     return len < most ? len : most;
 }
 
-static size_t seen_cost (const struct errand_answer *answer, uint32_t line_bytes)
+static size_t seen_cost (const struct task_answer *answer, uint32_t line_bytes)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < answer->sightings.n; i++)
@@ -89,7 +89,7 @@ static size_t seen_cost (const struct errand_answer *answer, uint32_t line_bytes
 }
 
 /* Lines get shorter rather than fewer: the last of them may be the cause. */
-static void take_seen (struct attempt *attempt, const struct errand_answer *answer)
+static void take_seen (struct attempt *attempt, const struct task_answer *answer)
 {
     struct result *result = attempt_result (attempt);
     uint32_t line_bytes = SHOWN_LINE_BYTES;
@@ -105,7 +105,7 @@ static void take_seen (struct attempt *attempt, const struct errand_answer *answ
     result->shown.n = answer->shown.n;
 }
 
-static void after_reading (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms)
+static void after_reading (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)
 {
     bool over = attempt->read_until_ms == UINT64_MAX;
     if (answer->done) {
@@ -136,44 +136,44 @@ void attempt_stop_reading (struct attempt *attempt, uint64_t now_ms)
 /* ---- the cache ---- */
 
 /* Of a writer that ended well: sealing. Of a reader: was anything changed while it ran? */
-static enum errand_kind closing_errand (struct attempt *attempt)
+static enum task_kind closing_task (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
-    bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && errand_is_needed (&attempt->run);
+    bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && task_is_needed (&attempt->run);
     if (attempt->stopping || result->ending == ENDING_NOT_STARTED)
-        return ERRAND_NONE;
+        return TASK_NONE;
     if (writer)
-        return is_sound (attempt) ? ERRAND_SEAL : ERRAND_NONE;
-    return errand_audit_is_needed (&attempt->run) ? ERRAND_AUDIT : ERRAND_NONE;
+        return is_sound (attempt) ? TASK_SEAL : TASK_NONE;
+    return task_audit_is_needed (&attempt->run) ? TASK_AUDIT : TASK_NONE;
 }
 
 /* What was verified before the program is not known to be so any more. */
 static void note_unclosed (struct attempt *attempt, enum layer layer, struct text why)
 {
     attempt_set_problem (attempt, layer, why);
-    if (attempt->closing == ERRAND_AUDIT)
+    if (attempt->closing == TASK_AUDIT)
         attempt_result (attempt)->cache_state = text_clean (&attempt->arena, why, SENTENCE_MAX_BYTES);
 }
 
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms)
 {
     struct err err = { 0 };
-    attempt->closing = closing_errand (attempt);
-    if (attempt->closing == ERRAND_NONE) {
+    attempt->closing = closing_task (attempt);
+    if (attempt->closing == TASK_NONE) {
         begin_reading (attempt, now_ms);
         return;
     }
     uint64_t limit_ms = attempt->run.rung.timeout_ms > CLOSE_MIN_MS ? attempt->run.rung.timeout_ms : CLOSE_MIN_MS;
     attempt->deadline_ms = now_ms + limit_ms;
     attempt->step = STEP_CLOSING;
-    attempt_enter_phase (attempt, attempt->closing == ERRAND_SEAL ? "seal" : "audit");
-    if (attempt_start_errand (attempt, attempt->closing, &err) == 0)
+    attempt_enter_phase (attempt, attempt->closing == TASK_SEAL ? "seal" : "audit");
+    if (attempt_start_task (attempt, attempt->closing, &err) == 0)
         return;
     note_unclosed (attempt, LAYER_CACHE, text_of (err.text));
     begin_reading (attempt, now_ms);
 }
 
-static void after_cache (struct attempt *attempt, const struct errand_answer *answer, uint64_t now_ms)
+static void after_cache (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)
 {
     struct result *result = attempt_result (attempt);
     if (answer->cache.storage.len)
@@ -181,17 +181,17 @@ static void after_cache (struct attempt *attempt, const struct errand_answer *an
     attempt_add_findings (attempt, answer->findings.items, answer->findings.n);
     if (!answer->done)
         note_unclosed (attempt, answer->layer, answer->problem);
-    else if (attempt->closing == ERRAND_SEAL)
+    else if (attempt->closing == TASK_SEAL)
         result->seal = answer->seal;
     begin_reading (attempt, now_ms);
 }
 
 void attempt_after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
-    struct errand_answer answer;
-    errand_answer (attempt->errand_fd, end, &attempt->arena, &answer);
-    attempt->errand_fd = -1;
-    if (attempt->closing == ERRAND_READ)
+    struct task_answer answer;
+    task_answer (attempt->task_fd, end, &attempt->arena, &answer);
+    attempt->task_fd = -1;
+    if (attempt->closing == TASK_READ)
         after_reading (attempt, &answer, now_ms);
     else
         after_cache (attempt, &answer, now_ms);

@@ -4,7 +4,7 @@
 #include <sys/epoll.h>
 #include "common/io/clock.h"
 
-enum { HEARS_MAX = 64 }; /* a socket holds no more than so many reads of a channel */
+enum { RECEIVES_MAX = 64 }; /* a socket holds no more than so many reads of a channel */
 
 void attempt_forget_ends (struct attempt *attempt)
 {
@@ -26,7 +26,7 @@ static void on_output (void *owner, int fd, uint32_t events)
     attempt->output_watched = false;
 }
 
-void attempt_hear (struct attempt *attempt)
+void attempt_receive (struct attempt *attempt)
 {
     if (!attempt->channel_watched || channel_read (attempt->channel))
         return;
@@ -34,16 +34,16 @@ void attempt_hear (struct attempt *attempt)
     attempt->channel_watched = false;
 }
 
-void attempt_hear_out (struct attempt *attempt)
+void attempt_receive_out (struct attempt *attempt)
 {
-    for (int i = 0; i < HEARS_MAX; i++)
-        attempt_hear (attempt);
+    for (int i = 0; i < RECEIVES_MAX; i++)
+        attempt_receive (attempt);
 }
 
 /* All that the worker could end is gone: whoever holds the channel was started by the program and got away. */
 void attempt_look_for_holder (struct attempt *attempt)
 {
-    attempt_hear (attempt);
+    attempt_receive (attempt);
     if (attempt->channel_watched)
         evidence_refuse (&attempt->evidence, "the descriptor was left open in a process that outlived the program");
 }
@@ -55,7 +55,7 @@ static void on_channel (void *owner, int fd, uint32_t events)
     if (events & EPOLLOUT)
         channel_write (attempt->channel);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-        attempt_hear (attempt);
+        attempt_receive (attempt);
 }
 
 static int watch_descriptors (struct attempt *attempt, struct err *err)

@@ -5,7 +5,7 @@
 #include "worker/attempt/attempt.h"
 #include "worker/protocol/channel.h"
 #include "worker/sandbox/confine_report.h"
-#include "worker/attempt/errand.h"
+#include "worker/attempt/task.h"
 #include "worker/process/exec.h"
 #include "worker/files/fetch.h"
 
@@ -14,7 +14,7 @@ enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see 
 #define ATTEMPT_PHASE_CONFINE "confine"
 #define ATTEMPT_PHASE_DEVICE "device"
 
-/* AWAITING: an errand looks whether the device is free. CLOSING: one seals what was written, holds what was read against
+/* AWAITING: an task looks whether the device is free. CLOSING: one seals what was written, holds what was read against
  * its manifest again, or searches the log; FETCHING may also be for the last of these. */
 enum step { STEP_PREPARING, STEP_FETCHING, STEP_AWAITING, STEP_RUNNING, STEP_DRAINING, STEP_CLOSING, STEP_ENDED,
             STEP_TOLD };
@@ -34,8 +34,8 @@ struct attempt {
     struct phase_clock phases;
 
     enum step step;
-    struct exec *exec;          /* an errand or the program */
-    int errand_fd;
+    struct exec *exec;          /* an task or the program */
+    int task_fd;
     struct fetch *fetch;        /* FETCHING */
     uint32_t fetches;           /* begun so far */
     struct channel *channel;
@@ -44,7 +44,7 @@ struct attempt {
     uint32_t channel_events;
 
     struct { int fd; bool watched, told; struct confine_report report; } stage; /* confine.h */
-    enum errand_kind closing;
+    enum task_kind closing;
     bool table_fetched;
 
     uint64_t began_ms, deadline_ms, drain_until_ms, read_until_ms;
@@ -60,7 +60,7 @@ struct attempt {
 };
 
 /* attempt.c */
-int attempt_start_errand (struct attempt *attempt, enum errand_kind kind, struct err *err);
+int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
 
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
@@ -81,8 +81,8 @@ channel_fn attempt_take_saying;
 /* attempt_ends.c: the program's output and channel, and the loop's watches on them. */
 int attempt_open_ends (struct attempt *attempt, struct err *err);
 void attempt_forget_ends (struct attempt *attempt);
-void attempt_hear (struct attempt *attempt);            /* what is on the channel now */
-void attempt_hear_out (struct attempt *attempt);        /* all of it: the program is gone */
+void attempt_receive (struct attempt *attempt);            /* what is on the channel now */
+void attempt_receive_out (struct attempt *attempt);        /* all of it: the program is gone */
 void attempt_look_for_holder (struct attempt *attempt); /* time is up: is the channel still held? */
 void attempt_ask_for_writing (struct attempt *attempt);
 

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include "common/base/duration.h"
 #include "common/io/clock.h"
-#include "worker/facts/holders.h"
+#include "worker/facts/device_users.h"
 
 /* ---- who asks for a device ---- */
 
@@ -42,18 +42,18 @@ static struct text holder_text (const struct holder *holder, struct arena *arena
     return text_format (arena, "held by pid %u (%.*s)", holder->pid, TEXT_ARG (holder->command));
 }
 
-static struct text others_text (const struct holders *holders, struct arena *arena)
+static struct text others_text (const struct device_users *device_users, struct arena *arena)
 {
-    uint32_t others = holders->n - 1 + holders->more;
+    uint32_t others = device_users->n - 1 + device_users->more;
     if (!others)
         return (struct text) { 0 };
     return text_format (arena, " and by %u other process%s", others, others == 1 ? "" : "es");
 }
 
-static struct text still_held (const struct holders *holders, uint64_t waited_ms, struct arena *arena)
+static struct text still_held (const struct device_users *device_users, uint64_t waited_ms, struct arena *arena)
 {
-    const struct holder *first = &holders->items[0];
-    struct text who = holder_text (first, arena), others = others_text (holders, arena);
+    const struct holder *first = &device_users->items[0];
+    struct text who = holder_text (first, arena), others = others_text (device_users, arena);
     char waited[DURATION_TEXT_BYTES], age[DURATION_TEXT_BYTES];
     uint64_t now_ms = clock_boot_ms ();
     duration_print (waited_ms, waited);
@@ -65,7 +65,7 @@ static struct text still_held (const struct holders *holders, uint64_t waited_ms
                         waited);
 }
 
-static struct text got_free (const struct holders *held, uint64_t waited_ms, struct arena *arena)
+static struct text got_free (const struct device_users *held, uint64_t waited_ms, struct arena *arena)
 {
     struct text who = holder_text (&held->items[0], arena), others = others_text (held, arena);
     char waited[DURATION_TEXT_BYTES];
@@ -78,11 +78,11 @@ int device_wait (const struct fact_roots *roots, uint64_t limit_ms, struct arena
                  struct text *why)
 {
     uint64_t began_ms = clock_boot_ms ();
-    struct holders seen, held = { 0 };
+    struct device_users seen, held = { 0 };
     *waited = *why = (struct text) { 0 };
     for (;;) {
         struct arena look = { 0 };
-        holders_find (roots, HOLDERS_OF_EXCLUSIVE, DEVICE_SEARCH_MS, held.n ? &look : arena, &seen);
+        device_users_find (roots, DEVICE_USERS_OF_EXCLUSIVE, DEVICE_SEARCH_MS, held.n ? &look : arena, &seen);
         uint64_t passed_ms = clock_boot_ms () - began_ms;
         if (!held.n)
             held = seen; /* the first that was seen is whom it waited for */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
-#include "worker/attempt/cache_errand.h"
+#include "worker/attempt/cache_task.h"
 #include "worker/files/kit.h"
 
 enum { PIECE_BYTES = 256 * 1024 };
@@ -82,7 +82,7 @@ int log_reader_read (const struct log_place *place, const struct signature_table
     return cut && place->tail.len ? 0 : rc; /* its end alone is worth something */
 }
 
-/* ---- the errand ---- */
+/* ---- the task ---- */
 
 static int read_table (struct text bytes, struct signature_table *table, struct arena *arena, struct err *err)
 {
@@ -91,13 +91,13 @@ static int read_table (struct text bytes, struct signature_table *table, struct 
     return 0;
 }
 
-static int read_log (const struct msg_run *run, const struct errand_order *order, const char *directory,
-                     struct text table_bytes, struct arena *arena, struct errand_answer *answer, struct err *err)
+static int read_log (const struct msg_run *run, const struct task_order *request, const char *directory,
+                     struct text table_bytes, struct arena *arena, struct task_answer *answer, struct err *err)
 {
     struct signature_table table = { 0 };
     struct signature_seen seen = { 0 };
     struct text log = attempt_path (arena, directory, "logs", &run->key, ".log");
-    struct log_place place = { log.ptr, order->tail, order->output_bytes };
+    struct log_place place = { log.ptr, request->tail, request->output_bytes };
     if (read_table (table_bytes, &table, arena, err) < 0 || log_reader_read (&place, &table, arena, &seen, err) < 0)
         return -1;
     answer->sightings.items = seen.sightings;
@@ -108,8 +108,8 @@ static int read_log (const struct msg_run *run, const struct errand_order *order
     return 0;
 }
 
-void log_reader_errand (const struct msg_run *run, const struct errand_order *order, const char *directory,
-                        struct arena *arena, struct errand_answer *answer)
+void log_reader_task (const struct msg_run *run, const struct task_order *request, const char *directory,
+                        struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
     struct buf bytes;
@@ -117,8 +117,8 @@ void log_reader_errand (const struct msg_run *run, const struct errand_order *or
     if (!kit_read (&run->signatures, directory, arena, &bytes)) {
         answer->missing.items = arena_array (arena, 1, sizeof *answer->missing.items);
         answer->missing.items[answer->missing.n++] = run->signatures.sha256;
-    } else if (read_log (run, order, directory, buf_as_text (&bytes), arena, answer, &err) < 0) {
-        errand_fail (answer, arena, LAYER_SLICEUP, &err);
+    } else if (read_log (run, request, directory, buf_as_text (&bytes), arena, answer, &err) < 0) {
+        task_fail (answer, arena, LAYER_SLICEUP, &err);
     }
     buf_release (&bytes);
 }

@@ -14,7 +14,7 @@ static int path_of (const char *directory, char path[PATH_BYTES], struct err *er
     return len < 0 || len >= PATH_BYTES ? err_set (err, ERR_LIMIT, "the worker's directory has too long a path") : 0;
 }
 
-static int line_of (const struct cache_order *order, char line[LINE_BYTES + 1], struct err *err)
+static int line_of (const struct cache_access *access, char line[LINE_BYTES + 1], struct err *err)
 {
     struct buf boot, key;
     int rc = -1;
@@ -22,8 +22,8 @@ static int line_of (const struct cache_order *order, char line[LINE_BYTES + 1], 
     buf_init (&key, 2 * PATH_MAX_BYTES);
     if (file_read ("/proc/sys/kernel/random/boot_id", &boot, err) == 0) {
         buf_text (&key, buf_as_text (&boot));
-        buf_printf (&key, "%" PRIu64 " %.*s ", order->token, TEXT_ARG (order->sha256));
-        buf_text (&key, order->frontend_root);
+        buf_printf (&key, "%" PRIu64 " %.*s ", access->token, TEXT_ARG (access->sha256));
+        buf_text (&key, access->frontend_root);
         struct digest digest = digest_of (key.ptr, key.len);
         digest_hex (&digest, line);
         memcpy (line + LINE_BYTES - 1, "\n", 2);
@@ -42,22 +42,22 @@ static bool holds (struct text lines, const char *line)
     return false;
 }
 
-bool verified_before (const char *directory, const struct cache_order *order)
+bool verified_before (const char *directory, const struct cache_access *access)
 {
     char path[PATH_BYTES], line[LINE_BYTES + 1];
     struct buf lines;
     buf_init (&lines, LINES_MAX * LINE_BYTES);
-    bool before = path_of (directory, path, NULL) == 0 && line_of (order, line, NULL) == 0
+    bool before = path_of (directory, path, NULL) == 0 && line_of (access, line, NULL) == 0
                   && file_read (path, &lines, NULL) == 0 && holds (buf_as_text (&lines), line);
     buf_release (&lines);
     return before;
 }
 
-int verified_note (const char *directory, const struct cache_order *order, struct err *err)
+int verified_note (const char *directory, const struct cache_access *access, struct err *err)
 {
     char path[PATH_BYTES], line[LINE_BYTES + 1];
     struct buf lines, kept;
-    if (path_of (directory, path, err) || line_of (order, line, err))
+    if (path_of (directory, path, err) || line_of (access, line, err))
         return -1;
     buf_init (&lines, LINES_MAX * LINE_BYTES);
     buf_init (&kept, LINES_MAX * LINE_BYTES);

@@ -7,8 +7,8 @@
 
 #include "common/model/msg.h"
 
-bool verified_before (const char *directory, const struct cache_order *order);
+bool verified_before (const char *directory, const struct cache_access *access);
 /* Keeps the newest; replaces the file at once. */
-int verified_note (const char *directory, const struct cache_order *order, struct err *err);
+int verified_note (const char *directory, const struct cache_access *access, struct err *err);
 
 #endif

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "common/io/clock.h"
-#include "worker/process/chore.h"
-#include "worker/process/keeper.h"
+#include "worker/process/subprocess.h"
+#include "worker/process/pid_namespace.h"
 
 enum { PYTHON_LIMIT_MS = 20 * 1000, PYTHON_SAID_BYTES = 4096 };
 
@@ -103,12 +103,12 @@ static void read_python (struct host_probe *host, struct buf *said, int status)
 static void probe_python (struct host_probe *host)
 {
     const char *argv[] = { host->python, "-I", "-c", python_question, NULL };
-    struct chore chore = { .argv = argv, .limit_ms = PYTHON_LIMIT_MS, .echo_fd = -1, .held_fd = -1 };
+    struct subprocess subprocess = { .argv = argv, .limit_ms = PYTHON_LIMIT_MS, .echo_fd = -1, .held_fd = -1 };
     struct err err = { 0 };
     struct buf said;
     int status = 0;
     buf_init (&said, PYTHON_SAID_BYTES);
-    if (chore_run (&chore, &said, &status, &err) < 0)
+    if (subprocess_run (&subprocess, &said, &status, &err) < 0)
         snprintf (host->python_problem, sizeof host->python_problem, "%s", err.text);
     else
         read_python (host, &said, status);
@@ -131,8 +131,8 @@ void host_probe (struct host_probe *host, const char *directory, const char *pyt
 void host_probe_namespace (struct host_probe *host)
 {
     struct err err = { 0 };
-    struct keeper *keeper = keeper_open (&err);
+    struct pid_namespace *pid_namespace = pid_namespace_open (&err);
     host->namespace_asked = true;
-    snprintf (host->namespace_problem, sizeof host->namespace_problem, "%s", keeper ? "" : err.text);
-    keeper_close (keeper);
+    snprintf (host->namespace_problem, sizeof host->namespace_problem, "%s", pid_namespace ? "" : err.text);
+    pid_namespace_close (pid_namespace);
 }

@@ -162,7 +162,7 @@ static json_t *json_findings (const struct probe_report *report)
 {
     json_t *all = json_object ();
     for (uint32_t i = 0; i < report->findings_n; i++) {
-        const struct var *finding = &report->findings[i]; /* names are words: probe_report_hear */
+        const struct var *finding = &report->findings[i]; /* names are words: probe_report_receive */
         json_object_setn_new (all, finding->name.ptr, finding->name.len, json_clean (finding->value));
     }
     return all;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "worker/builtin/probe_print.h"
-#include "worker/protocol/speaker.h"
+#include "worker/protocol/protocol_writer.h"
 #include "worker/probe/option.h"
 #include "worker/probe/watch.h"
 
@@ -20,7 +20,7 @@ enum { EXIT_WORKS = 0, EXIT_FAILS = 1, EXIT_NOT_TRIED = 3, LIMIT_MS = 60 * 1000,
        ITEMS_MAX = 16 };
 
 struct probe {
-    struct speaker *speaker;
+    struct protocol_writer *writer;
     struct arena arena;
     struct probe_order order;
     const char *options[OPTIONS_MAX];
@@ -50,7 +50,7 @@ static int find_site (struct probe *probe, const char *env, struct text *site, s
 
 static int find_plugin (struct probe *probe, struct err *err)
 {
-    const char *plugin = speaker_arg (probe->speaker, "plugin"), *env = speaker_arg (probe->speaker, "env_folder");
+    const char *plugin = protocol_writer_arg (probe->writer, "plugin"), *env = protocol_writer_arg (probe->writer, "env_folder");
     struct text site;
     if (!plugin || !*plugin)
         return err_set (err, ERR_PARSE, "the order names no plugin");
@@ -103,18 +103,18 @@ static int read_options (struct probe *probe, const json_t *args, struct err *er
 
 static void begins (void *listener, enum probe_stage stage)
 {
-    speaker_phase (listener, names_of (&stage_names, stage));
+    protocol_writer_phase (listener, names_of (&stage_names, stage));
 }
 
 static int read_order (struct probe *probe, struct err *err)
 {
-    const json_t *args = speaker_args (probe->speaker), *limit = json_object_get (args, "limit_ms");
+    const json_t *args = protocol_writer_args (probe->writer), *limit = json_object_get (args, "limit_ms");
     json_int_t limit_ms = json_integer_value (limit);
     probe->order = (struct probe_order) {
         .options = probe->options,
         .client = !json_is_false (json_object_get (args, "client")),
         .limit_ms = limit_ms > 0 && limit_ms <= LIMIT_MAX_MS ? (uint64_t) limit_ms : LIMIT_MS,
-        .echo_fd = STDOUT_FILENO, .begins = begins, .listener = probe->speaker,
+        .echo_fd = STDOUT_FILENO, .begins = begins, .listener = probe->writer,
     };
     return find_plugin (probe, err) < 0 ? -1 : read_options (probe, args, err);
 }
@@ -148,7 +148,7 @@ static void say_bundle (struct probe *probe)
             items[n++] = (struct var) { text_of (names[i][0]), value };
     }
     if (n)
-        speaker_bundle (probe->speaker, items, n);
+        protocol_writer_bundle (probe->writer, items, n);
 }
 
 static void say_backend (struct probe *probe)
@@ -163,7 +163,7 @@ static void say_backend (struct probe *probe)
         .process_count = (uint32_t) number_of (probe, "process.count"), .process_index = (uint32_t) index,
     };
     if (backend.device_kind.len)
-        speaker_backend (probe->speaker, &backend);
+        protocol_writer_backend (probe->writer, &backend);
 }
 
 static bool say_value (struct probe *probe, const char *finding, const char *name)
@@ -172,7 +172,7 @@ static bool say_value (struct probe *probe, const char *finding, const char *nam
     if (!text_to_c (probe_finding (&probe->report, finding), value, sizeof value) || !value[0])
         return false;
     struct check check = { .name = text_of (name), .expected = EXPECTED_SUM, .observed = strtod (value, NULL) };
-    speaker_check (probe->speaker, &check);
+    protocol_writer_check (probe->writer, &check);
     return true;
 }
 
@@ -192,7 +192,7 @@ static void say_counters (struct probe *probe, uint64_t executions)
         { TEXT_LIT ("compile_requests"), 1 }, { TEXT_LIT ("cache_hits"), 0 }, { TEXT_LIT ("cache_misses"), 1 },
         { TEXT_LIT ("executions"), executions }, { TEXT_LIT ("compile_ms"), step_ms (probe, STAGE_COMPILE) },
     };
-    speaker_counters (probe->speaker, counters, sizeof counters / sizeof counters[0]);
+    protocol_writer_counters (probe->writer, counters, sizeof counters / sizeof counters[0]);
 }
 
 static void say_facts (struct probe *probe)
@@ -200,13 +200,13 @@ static void say_facts (struct probe *probe)
     static const char *const names[][2] = { { "probe.memory_limit_bytes", "memory.limit" },
                                             { "probe.serialized_bytes", "serialized.bytes" } };
     struct text devices = probe_said (&probe->report, STAGE_DEVICES, &probe->arena);
-    speaker_fact (probe->speaker, "probe.plugin", text_of (probe->order.plugin));
+    protocol_writer_fact (probe->writer, "probe.plugin", text_of (probe->order.plugin));
     if (devices.len)
-        speaker_fact (probe->speaker, "probe.devices", devices);
+        protocol_writer_fact (probe->writer, "probe.devices", devices);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct text value = probe_finding (&probe->report, names[i][1]);
         if (value.len)
-            speaker_fact (probe->speaker, names[i][0], value);
+            protocol_writer_fact (probe->writer, names[i][0], value);
     }
 }
 
@@ -214,10 +214,10 @@ static void say_notes (struct probe *probe)
 {
     const struct probe_report *report = &probe->report;
     for (uint32_t i = 0; i < report->notes_n; i++)
-        speaker_note (probe->speaker, report->notes[i], NOTE_SOURCE, DURABILITY_RERUN);
+        protocol_writer_note (probe->writer, report->notes[i], NOTE_SOURCE, DURABILITY_RERUN);
     for (uint32_t i = 0; i < report->steps_n; i++)
         if (report->steps[i].lacks)
-            speaker_note (probe->speaker, text_format (&probe->arena, "the plugin cannot do the step %s: %.*s",
+            protocol_writer_note (probe->writer, text_format (&probe->arena, "the plugin cannot do the step %s: %.*s",
                                                        names_of (&stage_names, report->steps[i].stage),
                                                        TEXT_ARG (report->steps[i].why)), NOTE_SOURCE, DURABILITY_RERUN);
 }
@@ -231,38 +231,38 @@ static int say_report (struct probe *probe)
     executions += say_value (probe, "value.again", "x + y, loaded again");
     say_counters (probe, executions);
     say_facts (probe);
-    speaker_memory (probe->speaker, report->peak_bytes, number_of (probe, "program.bytes"),
+    protocol_writer_memory (probe->writer, report->peak_bytes, number_of (probe, "program.bytes"),
                     number_of (probe, "memory.peak"));
     say_notes (probe);
     if (report->end == PROBE_WORKS) {
-        speaker_done (probe->speaker);
+        protocol_writer_done (probe->writer);
         return EXIT_WORKS;
     }
-    speaker_failure (probe->speaker, report->layer, report->sentence);
+    protocol_writer_failure (probe->writer, report->layer, report->sentence);
     fprintf (stderr, "sliceup-worker probe: %.*s; next: %.*s\n", TEXT_ARG (report->sentence), TEXT_ARG (report->next));
     return EXIT_FAILS;
 }
 
 static int run (struct probe *probe, struct err *err)
 {
-    probe->speaker = speaker_open (err);
-    if (!probe->speaker || read_order (probe, err) < 0 || probe_watch (&probe->order, &probe->report, err) < 0)
+    probe->writer = protocol_writer_open (err);
+    if (!probe->writer || read_order (probe, err) < 0 || probe_watch (&probe->order, &probe->report, err) < 0)
         return EXIT_NOT_TRIED;
     return say_report (probe);
 }
 
 int probe_rung (void)
 {
-    struct probe probe = { .speaker = NULL };
+    struct probe probe = { .writer = NULL };
     struct err err = { 0 };
     probe_report_init (&probe.report);
     int status = run (&probe, &err);
-    if (status == EXIT_NOT_TRIED && probe.speaker)
-        speaker_failure (probe.speaker, err.code == ERR_PARSE || err.code == ERR_USAGE ? LAYER_POLICY : LAYER_HOST,
+    if (status == EXIT_NOT_TRIED && probe.writer)
+        protocol_writer_failure (probe.writer, err.code == ERR_PARSE || err.code == ERR_USAGE ? LAYER_POLICY : LAYER_HOST,
                          text_of (err.text));
     if (status == EXIT_NOT_TRIED)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
-    if (probe.speaker && speaker_close (probe.speaker, &err) < 0)
+    if (probe.writer && protocol_writer_close (probe.writer, &err) < 0)
         status = EXIT_NOT_TRIED;
     probe_report_release (&probe.report);
     arena_release (&probe.arena);

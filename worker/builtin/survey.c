@@ -14,9 +14,9 @@
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/sandbox/confine_yard.h"
+#include "worker/sandbox/scratch_generation.h"
 #include "worker/facts/fact_list.h"
-#include "worker/protocol/speaker.h"
+#include "worker/protocol/protocol_writer.h"
 #include "worker/builtin/survey_probe.h"
 
 #define FACT_STORAGE "cache.storage"
@@ -32,7 +32,7 @@ enum { EXIT_USABLE = 0, EXIT_NOT_USABLE = 1, EXIT_WRONG_USAGE = 2 };
 enum { STORAGE_WAIT_MS = 10 * 1000, STORAGE_AGAIN_MS = 100, FREE_MIN_MIB = 64, FREE_MIN_INODES = 1000 };
 
 struct survey {
-    struct speaker *speaker;
+    struct protocol_writer *writer;
     const char *root, *least, *trust;
     uid_list trusted;
     bool writable;
@@ -98,7 +98,7 @@ static int identify (struct survey *survey, struct err *err)
         (void) poll (NULL, 0, STORAGE_AGAIN_MS);
     if (rc < 0)
         return survey->writable ? -1 : err_prefix (err, "this host may only read the cache, and no other has made it");
-    speaker_fact (survey->speaker, FACT_STORAGE, text_of (id));
+    protocol_writer_fact (survey->writer, FACT_STORAGE, text_of (id));
     return 0;
 }
 
@@ -108,7 +108,7 @@ static int measure_room (struct survey *survey, struct err *err)
     if (statvfs (survey->root, &at) < 0)
         return err_errno (err, ERR_IO, "the cache root %.300s cannot be looked at", survey->root);
     uint64_t free_bytes = (uint64_t) at.f_bavail * at.f_frsize;
-    speaker_fact (survey->speaker, FACT_FREE, text_format (&survey->arena, "%" PRIu64, free_bytes));
+    protocol_writer_fact (survey->writer, FACT_FREE, text_format (&survey->arena, "%" PRIu64, free_bytes));
     /* No inodes at all: a file system that makes them as it goes. */
     bool few = at.f_files > 0 && at.f_favail < FREE_MIN_INODES;
     if (!survey->writable || survey->reads || (free_bytes >= (uint64_t) FREE_MIN_MIB << 20 && !few))
@@ -126,10 +126,10 @@ static void say_hardware (struct survey *survey)
     fact_list_init (list, &fact_roots_real);
     machine_facts (list);
     device_facts (list);
-    speaker_fact (survey->speaker, FACT_HARDWARE,
+    protocol_writer_fact (survey->writer, FACT_HARDWARE,
                   text_format (&survey->arena, "%.*s; google %.*s; nvidia %.*s", TEXT_ARG (fact_value (list, "machine")),
                                TEXT_ARG (fact_value (list, "pci.google")), TEXT_ARG (fact_value (list, "pci.nvidia"))));
-    speaker_fact (survey->speaker, FACT_CPU, fact_value (list, "cpu.model"));
+    protocol_writer_fact (survey->writer, FACT_CPU, fact_value (list, "cpu.model"));
     fact_list_release (list);
     mem_free (list);
 }
@@ -138,29 +138,29 @@ static void say_hardware (struct survey *survey)
 
 static void say_view (struct survey *survey, const struct confine_report *report)
 {
-    struct buf ways;
-    buf_init (&ways, 1024);
+    struct buf probes;
+    buf_init (&probes, 1024);
     for (uint32_t i = 0; i < report->view.open_ways.n; i++)
-        buf_printf (&ways, "%s%.*s", i ? " " : "", TEXT_ARG (report->view.open_ways.items[i]));
-    speaker_fact (survey->speaker, FACT_MOUNT, report->view.mount);
-    speaker_fact (survey->speaker, FACT_LEVEL, text_of (names_of (&enforcement_names, report->view.level)));
-    speaker_fact (survey->speaker, FACT_WAYS, ways.len ? buf_as_text (&ways) : TEXT_LIT ("none"));
+        buf_printf (&probes, "%s%.*s", i ? " " : "", TEXT_ARG (report->view.open_ways.items[i]));
+    protocol_writer_fact (survey->writer, FACT_MOUNT, report->view.mount);
+    protocol_writer_fact (survey->writer, FACT_LEVEL, text_of (names_of (&enforcement_names, report->view.level)));
+    protocol_writer_fact (survey->writer, FACT_WAYS, probes.len ? buf_as_text (&probes) : TEXT_LIT ("none"));
     for (uint32_t i = 0; i < report->notes.n; i++)
-        speaker_note (survey->speaker, report->notes.items[i], NOTE_SOURCE, DURABILITY_RECHECK);
-    buf_release (&ways);
+        protocol_writer_note (survey->writer, report->notes.items[i], NOTE_SOURCE, DURABILITY_RECHECK);
+    buf_release (&probes);
 }
 
 static int probe_level (struct survey *survey, struct err *err)
 {
-    struct confine_yard yard;
+    struct scratch_generation yard;
     struct confine_report report = { 0 };
-    bool apart = survey->writable && confine_yard_make (survey->root, &yard, err) == 0;
+    bool apart = survey->writable && scratch_generation_make (survey->root, &yard, err) == 0;
     if (survey->writable && !apart)
         return err_prefix (err, "what keeps programs from writing is tried out in a small folder in the cache root, which "
                            "cannot be made");
     int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->protected, &survey->arena, &report,
                            err);
-    if (apart && confine_yard_remove (&yard, rc == 0 ? err : NULL) < 0)
+    if (apart && scratch_generation_remove (&yard, rc == 0 ? err : NULL) < 0)
         rc = -1;
     if (rc < 0)
         return -1;
@@ -173,14 +173,14 @@ static int probe_level (struct survey *survey, struct err *err)
 
 static int look (struct survey *survey, struct err *err)
 {
-    speaker_phase (survey->speaker, "root");
+    protocol_writer_phase (survey->writer, "root");
     if (make_root (survey, err) < 0 || measure_room (survey, err) < 0)
         return -1;
-    speaker_phase (survey->speaker, "storage");
+    protocol_writer_phase (survey->writer, "storage");
     if (identify (survey, err) < 0)
         return -1;
     say_hardware (survey);
-    speaker_phase (survey->speaker, "enforcement");
+    protocol_writer_phase (survey->writer, "enforcement");
     return probe_level (survey, err);
 }
 
@@ -210,7 +210,7 @@ static int read_line (struct survey *survey, int argc, char **argv)
 
 static void read_protected (struct survey *survey)
 {
-    const json_t *list = json_object_get (speaker_args (survey->speaker), "protected");
+    const json_t *list = json_object_get (protocol_writer_args (survey->writer), "protected");
     for (size_t i = 0; i < json_array_size (list) && i < SURVEY_PROTECTED_MAX; i++)
         if (json_is_string (json_array_get (list, i)))
             survey->protected.items[survey->protected.n++] = json_string_value (json_array_get (list, i));
@@ -219,11 +219,11 @@ static void read_protected (struct survey *survey)
 static int check_orders (struct survey *survey, struct err *err)
 {
     uint32_t level;
-    if (!speaker_by_hand (survey->speaker)) {
-        survey->root = speaker_arg (survey->speaker, "cache_root");
-        survey->least = speaker_arg (survey->speaker, "least");
-        survey->trust = speaker_arg (survey->speaker, "trust");
-        const char *room = speaker_arg (survey->speaker, "room");
+    if (!protocol_writer_by_hand (survey->writer)) {
+        survey->root = protocol_writer_arg (survey->writer, "cache_root");
+        survey->least = protocol_writer_arg (survey->writer, "least");
+        survey->trust = protocol_writer_arg (survey->writer, "trust");
+        const char *room = protocol_writer_arg (survey->writer, "room");
         survey->reads = room && strcmp (room, "any") == 0;
         read_protected (survey);
     }
@@ -242,16 +242,16 @@ int survey_main (int argc, char **argv)
     struct err err = { 0 };
     if (read_line (&survey, argc, argv) < 0)
         return usage ();
-    survey.speaker = speaker_open (&err);
-    int rc = survey.speaker ? check_orders (&survey, &err) : -1;
+    survey.writer = protocol_writer_open (&err);
+    int rc = survey.writer ? check_orders (&survey, &err) : -1;
     if (rc == 0)
         rc = look (&survey, &err);
-    if (rc < 0 && survey.speaker)
-        speaker_failure (survey.speaker, survey.layer, text_of (err.text));
+    if (rc < 0 && survey.writer)
+        protocol_writer_failure (survey.writer, survey.layer, text_of (err.text));
     else if (rc == 0)
-        speaker_done (survey.speaker);
+        protocol_writer_done (survey.writer);
     struct err unsaid = { 0 };
-    if (survey.speaker && speaker_close (survey.speaker, &unsaid) < 0)
+    if (survey.writer && protocol_writer_close (survey.writer, &unsaid) < 0)
         rc = -1;
     if (rc < 0)
         fprintf (stderr, "sliceup-worker cache: %s\n", unsaid.text[0] ? unsaid.text : err.text);

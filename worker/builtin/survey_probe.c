@@ -39,7 +39,7 @@ static _Noreturn void become_stage (const struct probe *probe, int report_fd)
     _exit (127);
 }
 
-static int hear (int fd, struct arena *arena, struct confine_report *report, struct err *err)
+static int receive (int fd, struct arena *arena, struct confine_report *report, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + ANSWER_MAX_MS;
     bool over = false, said = false;
@@ -50,7 +50,7 @@ static int hear (int fd, struct arena *arena, struct confine_report *report, str
             return err_set (err, ERR_STATE, "trying to write the cache took longer than %d s: does the storage answer?",
                             ANSWER_MAX_MS / 1000);
         if (poll (&entry, 1, (int) (until_ms - now_ms)) > 0)
-            said |= confine_report_hear (fd, arena, report, &over);
+            said |= confine_report_receive (fd, arena, report, &over);
         if (over)
             return said ? 0 : err_set (err, ERR_STATE, "the stage that takes rights away ended without a report");
     }
@@ -65,7 +65,7 @@ static int run (const struct probe *probe, int pair[2], struct arena *arena, str
     close (pair[1]);
     if (pid < 0)
         return err_errno (err, ERR_IO, "starting the stage that takes rights away");
-    int rc = hear (pair[0], arena, report, err);
+    int rc = receive (pair[0], arena, report, err);
     if (rc < 0)
         (void) kill (pid, SIGKILL);
     while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)

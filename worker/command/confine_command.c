@@ -29,10 +29,10 @@ static void add (struct words *words, const char *name, struct text value)
     words->items[words->n++] = (char *) text_copy (words->arena, value).ptr;
 }
 
-static void add_rights (struct words *words, const struct msg_run *run, const struct order_place *place,
+static void add_rights (struct words *words, const struct msg_run *run, const struct command_place *place,
                         const struct confine_more *more, int report_fd)
 {
-    const struct cache_order *cache = &run->cache;
+    const struct cache_access *cache = &run->cache;
     add (words, "--scratch", place->scratch);
     add (words, "--report", text_format (words->arena, "%d", report_fd));
     add (words, "--directory", place->directory);
@@ -72,8 +72,8 @@ static char **keep_environment (char *const *envp, struct arena *arena)
     return out;
 }
 
-int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct confine_more *more,
-                        const struct order *order, int report_fd, struct arena *arena, struct order *out,
+int confine_plan_write (const struct msg_run *run, const struct command_place *place, const struct confine_more *more,
+                        const struct command *command, int report_fd, struct arena *arena, struct command *out,
                         struct err *err)
 {
     struct text root = run->cache.frontend_root;
@@ -83,17 +83,17 @@ int confine_plan_write (const struct msg_run *run, const struct order_place *pla
                         CONFINE_MORE_MAX);
     if (run->cache.role != CACHE_ROLE_NONE && confine_plan_root (run->cache.frontend_root, arena, &root, err) < 0)
         return -1;
-    while (order->argv[argc])
+    while (command->argv[argc])
         argc++;
     struct words words = { .arena = arena, .items = arena_array (arena, WORDS_MAX + argc, sizeof (char *)) };
     add (&words, "sliceup-worker", TEXT_LIT ("confine"));
     add (&words, "--root", root);
     add (&words, "--bundle", run->cache.frontend_root);
     add_rights (&words, run, place, more, report_fd);
-    add (&words, "--", text_of (order->program));
-    memcpy (words.items + words.n, order->argv, argc * sizeof *order->argv);
+    add (&words, "--", text_of (command->program));
+    memcpy (words.items + words.n, command->argv, argc * sizeof *command->argv);
     struct self_start start = self_again (words.items, arena);
-    *out = (struct order) { .program = start.program, .argv = start.argv, .again = true, .speaks = order->speaks,
-                            .line = order->line, .envp = keep_environment (order->envp, arena) };
+    *out = (struct command) { .program = start.program, .argv = start.argv, .again = true, .speaks = command->speaks,
+                            .line = command->line, .envp = keep_environment (command->envp, arena) };
     return 0;
 }

@@ -3,14 +3,14 @@
 #ifndef SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
 #define SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
 
-#include "worker/command/order.h"
+#include "worker/command/command.h"
 #include "worker/sandbox/confine_plan.h"
 
 /* The command line that runs `order` confined, and its environment: the loader's variables are meant for the program,
  * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle; `more` is
  * protected besides what the RUN names. */
-int confine_plan_write (const struct msg_run *run, const struct order_place *place, const struct confine_more *more,
-                        const struct order *order, int report_fd, struct arena *arena, struct order *out,
+int confine_plan_write (const struct msg_run *run, const struct command_place *place, const struct confine_more *more,
+                        const struct command *command, int report_fd, struct arena *arena, struct command *out,
                         struct err *err);
 /* <root> of <root>/<frontend>/<bundle>. */
 int confine_plan_root (struct text bundle, struct arena *arena, struct text *root, struct err *err);

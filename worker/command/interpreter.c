@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "worker/process/chore.h"
+#include "worker/process/subprocess.h"
 #include "worker/command/environ.h"
 #include "worker/environment/environment.h"
 #include "worker/command/protected.h"
@@ -109,11 +109,11 @@ static int refuse_end (const struct buf *answer, int status, struct err *err)
 static int ask (const struct msg_run *run, const char *python, struct arena *arena, text_list *out, struct err *err)
 {
     const char *argv[] = { python, "-I", "-S", "-c", question, NULL };
-    struct chore chore = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
+    struct subprocess subprocess = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
     struct buf answer;
     int status, rc;
     buf_init (&answer, ANSWER_BYTES_MAX);
-    rc = chore_run (&chore, &answer, &status, err);
+    rc = subprocess_run (&subprocess, &answer, &status, err);
     if (rc == 0)
         rc = status ? refuse_end (&answer, status, err) : read_answer (run, buf_as_text (&answer), arena, out, err);
     buf_release (&answer);

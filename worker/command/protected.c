@@ -221,7 +221,7 @@ static void add_home (const struct finding_out *find)
         add (find, home);
 }
 
-static void add_files (const struct finding_out *find, const struct order_place *place)
+static void add_files (const struct finding_out *find, const struct command_place *place)
 {
     struct kit_list files;
     kit_list_of (find->run, &files);
@@ -229,7 +229,7 @@ static void add_files (const struct finding_out *find, const struct order_place 
         add_with_folder (find, kit_path (place->kit, &files.items[i], find->arena));
 }
 
-void protected_find (const struct msg_run *run, const struct order_place *place, const char *program,
+void protected_find (const struct msg_run *run, const struct command_place *place, const char *program,
                      struct arena *arena, struct confine_more *out)
 {
     const struct finding_out find = { run, arena, out };

@@ -7,13 +7,13 @@
 #ifndef SLICEUP_WORKER_COMMAND_PROTECTED_H
 #define SLICEUP_WORKER_COMMAND_PROTECTED_H
 
-#include "worker/command/order.h"
+#include "worker/command/command.h"
 #include "worker/sandbox/confine_plan.h"
 
 /* Could a program of this RUN write there, if nothing kept it from that? False as well when nothing is there. */
 bool protected_is_writable (const struct msg_run *run, const char *path);
 /* `program` is what is executed; NULL: none yet. Everything lives in the arena, or is borrowed. */
-void protected_find (const struct msg_run *run, const struct order_place *place, const char *program,
+void protected_find (const struct msg_run *run, const struct command_place *place, const char *program,
                      struct arena *arena, struct confine_more *out);
 
 #endif

@@ -40,13 +40,13 @@ static uint64_t after (uint64_t from_ms, uint64_t wait_ms)
 
 static uint64_t exit_at_ms (const struct member *member)
 {
-    return member->welcomed ? after (member->heard_ms, member->limits.exit_ms) : member->heard_ms + EXIT_UNWELCOMED_MS;
+    return member->welcomed ? after (member->received_ms, member->limits.exit_ms) : member->received_ms + EXIT_UNWELCOMED_MS;
 }
 
 static uint64_t orphan_at_ms (const struct member *member)
 {
     bool waits = current_alive (member) && member->current.holding.state != ATTEMPT_STOPPING;
-    return waits && member->welcomed ? after (member->heard_ms, member->limits.orphan_ms) : UINT64_MAX;
+    return waits && member->welcomed ? after (member->received_ms, member->limits.orphan_ms) : UINT64_MAX;
 }
 
 /* ---- the link ---- */
@@ -86,7 +86,7 @@ static void leave_when_alone (struct member *member, uint64_t now_ms, struct mem
     if (member->link != LINK_LEAVING || (current_alive (member) && now_ms < member->leave_by_ms))
         return;
     if (member->session)
-        member_say_bye (member, out);
+        member_send_bye (member, out);
     link_move (member, LINK_LEFT);
     struct text why = text_copy (&out->arena, member->why);
     member_outbox_add (out, MEMBER_EXIT)->text = why;
@@ -104,7 +104,7 @@ static void note_told (struct member *member, const struct msg *msg)
     member->told_index = index;
 }
 
-static void hear_welcome (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive_welcome (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct msg_welcome *welcome = &msg->of.welcome;
     bool newer = msg->epoch > member->epoch || msg->session > member->session;
@@ -123,25 +123,25 @@ static void hear_welcome (struct member *member, const struct msg *msg, uint64_t
     note_told (member, msg);
     if (!fresh)
         return;
-    for (uint32_t i = 0; i < member->shelf.held_n; i++)
-        member_say_result (member->shelf.held[i], now_ms, out);
+    for (uint32_t i = 0; i < member->pending_results.held_n; i++)
+        member_send_result (member->pending_results.held[i], now_ms, out);
     member->beat_at_ms = now_ms;
 }
 
-static void hear_run (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive_run (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct attempt_key *key = &msg->of.run.key;
-    struct held *held = shelf_find (&member->shelf, key);
+    struct held *held = pending_results_find (&member->pending_results, key);
     if (held)
-        member_say_result (held, now_ms, out);
+        member_send_result (held, now_ms, out);
     if (current_is (member, key))
         member_hurry (member, now_ms);
-    if (shelf_has_seen (&member->shelf, key) || member->link != LINK_JOINED)
+    if (pending_results_has_seen (&member->pending_results, key) || member->link != LINK_JOINED)
         return;
     current_forget_pending (member);
     /* The coordinator gave the old attempt up. Its evidence is still worth having, so it ends politely and reports. */
     current_stop (member, false, ENDING_CANCELLED, TEXT_LIT ("the coordinator sent another attempt"), now_ms, out);
-    if (!current_alive (member) && !shelf_full (&member->shelf)) {
+    if (!current_alive (member) && !pending_results_full (&member->pending_results)) {
         current_begin (member, msg, now_ms, out);
         return;
     }
@@ -150,14 +150,14 @@ static void hear_run (struct member *member, const struct msg *msg, uint64_t now
     record_copy (msg_body (MSG_RUN), &member->pending_msg.of, &msg->of, &member->pending_arena);
 }
 
-static void hear_go (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive_go (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct msg_go *go = &msg->of.go;
     if (current_is (member, &go->key))
         current_pass_gate (member, go->gate, go->value, now_ms, out);
 }
 
-static void hear_cancel (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive_cancel (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct msg_cancel *cancel = &msg->of.cancel;
     if (member->pending && attempt_key_equal (&member->pending_msg.of.run.key, &cancel->key))
@@ -167,17 +167,17 @@ static void hear_cancel (struct member *member, const struct msg *msg, uint64_t 
     member_hurry (member, now_ms);
 }
 
-static void hear_ack (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive_ack (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct result named = { .key = msg->of.ack_result.key };
-    if (!shelf_drop (&member->shelf, &named.key))
+    if (!pending_results_drop (&member->pending_results, &named.key))
         return;
     struct result *copy = member_outbox_result (out, &named);
     member_outbox_add (out, MEMBER_FORGET)->result = copy;
     current_begin_pending (member, now_ms, out);
 }
 
-static void hear_in_session (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive_in_session (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     if (!member->session || msg->session != member->session || msg->seq <= member->seen_seq)
         return;
@@ -185,26 +185,26 @@ static void hear_in_session (struct member *member, const struct msg *msg, uint6
     note_told (member, msg);
     switch (msg->kind) {
     case MSG_RUN:
-        hear_run (member, msg, now_ms, out);
+        receive_run (member, msg, now_ms, out);
         break;
     case MSG_GO:
-        hear_go (member, msg, now_ms, out);
+        receive_go (member, msg, now_ms, out);
         break;
     case MSG_CANCEL:
-        hear_cancel (member, msg, now_ms, out);
+        receive_cancel (member, msg, now_ms, out);
         break;
     case MSG_RESULT_ACK:
-        hear_ack (member, msg, now_ms, out);
+        receive_ack (member, msg, now_ms, out);
         break;
     case MSG_LEASE:
-        member_hear_lease (member, &msg->of.lease, now_ms);
+        member_receive_lease (member, &msg->of.lease, now_ms);
         break;
     default:
         break; /* kinds that only a worker may say */
     }
 }
 
-static void hear (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     /* Everything is scoped by the run; an older epoch is a coordinator that was replaced. */
     if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_from_worker (msg->kind))
@@ -215,9 +215,9 @@ static void hear (struct member *member, const struct msg *msg, uint64_t now_ms,
     }
     if (msg->major != PROTOCOL_MAJOR)
         return;
-    member->heard_ms = now_ms;
+    member->received_ms = now_ms;
     if (msg->kind == MSG_WELCOME) {
-        hear_welcome (member, msg, now_ms, out);
+        receive_welcome (member, msg, now_ms, out);
         return;
     }
     if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */
@@ -231,7 +231,7 @@ static void hear (struct member *member, const struct msg *msg, uint64_t now_ms,
             rejoin (member, now_ms);
         return;
     }
-    hear_in_session (member, msg, now_ms, out);
+    receive_in_session (member, msg, now_ms, out);
 }
 
 /* ---- time ---- */
@@ -245,18 +245,18 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
     if (now_ms >= exit_at_ms (member))
         leave (member, true, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
     if (member->link == LINK_JOINING && now_ms >= member->hello_at_ms) {
-        member_say_hello (member, now_ms, out);
+        member_send_hello (member, now_ms, out);
         member->hello_at_ms = now_ms + HELLO_EVERY_MS;
     }
     if (member->link != LINK_JOINED || now_ms < member_beat_at_ms (member))
         return;
-    member_say_heartbeat (member, now_ms, out);
+    member_send_heartbeat (member, now_ms, out);
     member->beaten_ms = now_ms;
     member->beat_at_ms = now_ms + member->heartbeat_ms;
-    for (uint32_t i = 0; i < member->shelf.held_n; i++) {
+    for (uint32_t i = 0; i < member->pending_results.held_n; i++) {
         /* Half a beat: one that was sent just before this beat need not go twice. */
-        if (now_ms - member->shelf.held[i]->sent_ms >= member->heartbeat_ms / 2)
-            member_say_result (member->shelf.held[i], now_ms, out);
+        if (now_ms - member->pending_results.held[i]->sent_ms >= member->heartbeat_ms / 2)
+            member_send_result (member->pending_results.held[i], now_ms, out);
     }
 }
 
@@ -266,7 +266,7 @@ static void take_in (struct member *member, const struct member_input *in, uint6
     case MEMBER_TICK:
         break;
     case MEMBER_MSG:
-        hear (member, in->msg, now_ms, out);
+        receive (member, in->msg, now_ms, out);
         break;
     case MEMBER_PHASE:
         current_see_phase (member, in->text, now_ms);
@@ -289,7 +289,7 @@ void member_step (struct member *member, const struct member_input *in, uint64_t
         return;
     if (!member->stepped) {
         member->stepped = true;
-        member->heard_ms = member->hello_at_ms = now_ms;
+        member->received_ms = member->hello_at_ms = now_ms;
     }
     if (in->kind != MEMBER_ENDED) /* then there is nothing left to stop, and current_see_end looks at the lease */
         member_watch_lease (member, now_ms, out);
@@ -306,7 +306,7 @@ uint64_t member_deadline_ms (const struct member *member)
         return 0;
     if (member->link == LINK_LEFT)
         return UINT64_MAX;
-    uint64_t stop_ms = holder_stop_at_ms (&member->holder);
+    uint64_t stop_ms = lease_client_stop_at_ms (&member->lease_client);
     if (member->link == LINK_LEAVING)
         return min_u64 (stop_ms, member->leave_by_ms);
     uint64_t speak_ms = member->link == LINK_JOINED ? member_beat_at_ms (member) : member->hello_at_ms;
@@ -335,7 +335,7 @@ void member_destroy (struct member *member)
 {
     if (!member)
         return;
-    shelf_release (&member->shelf);
+    pending_results_release (&member->pending_results);
     arena_release (&member->pending_arena);
     arena_release (&member->current.run_arena);
     arena_release (&member->current.gate_arena);
@@ -347,8 +347,8 @@ void member_destroy (struct member *member)
 void member_recall (struct member *member, const struct result *result)
 {
     assert (!member->stepped);
-    if (!shelf_full (&member->shelf) && !shelf_find (&member->shelf, &result->key))
-        shelf_put (&member->shelf, result);
+    if (!pending_results_full (&member->pending_results) && !pending_results_find (&member->pending_results, &result->key))
+        pending_results_put (&member->pending_results, result);
 }
 
 uint64_t member_epoch (const struct member *member)

@@ -5,15 +5,15 @@
  * is acknowledged.
  *
  * The writer of a cache is taken like any other attempt, but not started before it holds the lease of its generation
- * (worker/core/holder.h). Without the lease it is killed, whatever it does; its result then seals nothing.
+ * (worker/core/lease_client.h). Without the lease it is killed, whatever it does; its result then seals nothing.
  *
  *            HELLO sent          WELCOME              RUN            program ended        RESULT_ACK
  *   joining ------------> joining ------> idle ------------> running ------------> reporting ----------> idle
  *      ^                                    |  silence > orphan_ms: the program is killed (ending orphaned)
  *      +---- REHELLO, new epoch ------------+  silence > exit_ms: leave
  */
-#ifndef SLICEUP_WORKER_MEMBER_H
-#define SLICEUP_WORKER_MEMBER_H
+#ifndef SLICEUP_WORKER_CORE_MEMBER_H
+#define SLICEUP_WORKER_CORE_MEMBER_H
 
 #include "common/model/msg.h"
 

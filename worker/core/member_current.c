@@ -11,7 +11,7 @@ static const uint32_t current_moves[] = {
     [ATTEMPT_RUNNING] = STATE (ATTEMPT_AT_GATE) | STATE (ATTEMPT_STOPPING) | STATE (ATTEMPT_NONE),
     [ATTEMPT_AT_GATE] = STATE (ATTEMPT_RUNNING) | STATE (ATTEMPT_STOPPING) | STATE (ATTEMPT_NONE),
     [ATTEMPT_STOPPING] = STATE (ATTEMPT_NONE),
-    [ATTEMPT_ENDED] = 0,        /* an ended attempt is on the shelf, and the place is free */
+    [ATTEMPT_ENDED] = 0,        /* an ended attempt is on the store, and the place is free */
 };
 
 static void current_move (struct member *member, enum attempt_state to)
@@ -64,20 +64,20 @@ static void end_unstarted (struct member *member, enum ending ending, struct tex
 
 void current_begin (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
-    assert (!current_alive (member) && !shelf_full (&member->shelf));
+    assert (!current_alive (member) && !pending_results_full (&member->pending_results));
     member->current.holding = (struct holding) { .key = msg->of.run.key, .phase_ms = now_ms };
     member->current.hard = member->current.started = false;
     current_move (member, ATTEMPT_RUNNING);
-    shelf_see (&member->shelf, &msg->of.run.key);
+    pending_results_see (&member->pending_results, &msg->of.run.key);
     member->current.run = *msg;
     arena_reset (&member->current.run_arena);
     record_copy (msg_body (MSG_RUN), &member->current.run.of, &msg->of, &member->current.run_arena);
-    const struct cache_order *cache = &msg->of.run.cache;
+    const struct cache_access *cache = &msg->of.run.cache;
     if (cache->role != CACHE_ROLE_WRITER) {
         current_start (member, out);
         return;
     }
-    holder_want (&member->holder, cache->token, cache->lease_ms);
+    lease_client_want (&member->lease_client, cache->token, cache->lease_ms);
     current_see_phase (member, TEXT_LIT ("lease"), now_ms);
     if (!cache->token)
         end_unstarted (member, ENDING_NOT_STARTED, TEXT_LIT ("the order to write the cache names no generation"),
@@ -86,7 +86,7 @@ void current_begin (struct member *member, const struct msg *msg, uint64_t now_m
 
 void current_begin_pending (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
-    if (!member->pending || current_alive (member) || shelf_full (&member->shelf) || member->link == LINK_LEAVING)
+    if (!member->pending || current_alive (member) || pending_results_full (&member->pending_results) || member->link == LINK_LEAVING)
         return;
     member->pending = false; /* first: it may be over at once */
     current_begin (member, &member->pending_msg, now_ms, out);
@@ -118,11 +118,11 @@ void current_stop (struct member *member, bool hard, enum ending ending, struct 
 static void current_keep (struct member *member, uint64_t now_ms, const struct result *result,
                           struct member_outbox *out)
 {
-    struct held *held = shelf_put (&member->shelf, result);
+    struct held *held = pending_results_put (&member->pending_results, result);
     struct result *copy = member_outbox_result (out, result);
     member_outbox_add (out, MEMBER_KEEP)->result = copy;
     if (member->link == LINK_JOINED || (member->link == LINK_LEAVING && member->session))
-        member_say_result (held, now_ms, out);
+        member_send_result (held, now_ms, out);
 }
 
 void current_pass_gate (struct member *member, struct text gate, struct text value, uint64_t now_ms,
@@ -168,7 +168,7 @@ void current_see_end (struct member *member, const struct result *result, uint64
     assert (current_is (member, &result->key));
     struct result told = *result;
     member_judge_end (member, &told, now_ms, out);
-    holder_drop (&member->holder);
+    lease_client_drop (&member->lease_client);
     current_move (member, ATTEMPT_NONE);
     forget_gate (member);
     current_keep (member, now_ms, &told, out);

@@ -1,10 +1,10 @@
 /* member_state.h - what a member remembers; private to member*.c. */
-#ifndef SLICEUP_WORKER_MEMBER_STATE_H
-#define SLICEUP_WORKER_MEMBER_STATE_H
+#ifndef SLICEUP_WORKER_CORE_MEMBER_STATE_H
+#define SLICEUP_WORKER_CORE_MEMBER_STATE_H
 
-#include "worker/core/holder.h"
+#include "worker/core/lease_client.h"
 #include "worker/core/member.h"
-#include "worker/core/shelf.h"
+#include "worker/core/pending_results.h"
 
 enum link_state { LINK_NONE = 0, LINK_JOINING, LINK_JOINED, LINK_LEAVING, LINK_LEFT };
 
@@ -30,13 +30,13 @@ struct member {
     struct limits limits;
     bool welcomed;              /* at least once: limits hold */
     bool stepped;               /* time has begun */
-    uint64_t heard_ms, hello_at_ms, beat_at_ms, beaten_ms, leave_by_ms;
+    uint64_t received_ms, hello_at_ms, beat_at_ms, beaten_ms, leave_by_ms;
     uint64_t beat;
     struct text why;            /* LEAVING */
 
     struct current current;
-    struct holder holder;       /* of the current attempt, if it writes a generation */
-    struct shelf shelf;
+    struct lease_client lease_client;       /* of the current attempt, if it writes a generation */
+    struct pending_results pending_results;
     bool pending;               /* a RUN that waits until the current attempt is gone */
     struct msg pending_msg;
     struct arena pending_arena;
@@ -47,10 +47,10 @@ struct member_effect *member_outbox_add (struct member_outbox *out, enum member_
 struct result *member_outbox_result (struct member_outbox *out, const struct result *result);
 struct msg *member_outbox_msg (struct member_outbox *out, const struct msg *msg);
 
-void member_say_hello (struct member *member, uint64_t now_ms, struct member_outbox *out);
-void member_say_heartbeat (struct member *member, uint64_t now_ms, struct member_outbox *out);
-void member_say_result (struct held *held, uint64_t now_ms, struct member_outbox *out);
-void member_say_bye (struct member *member, struct member_outbox *out);
+void member_send_hello (struct member *member, uint64_t now_ms, struct member_outbox *out);
+void member_send_heartbeat (struct member *member, uint64_t now_ms, struct member_outbox *out);
+void member_send_result (struct held *held, uint64_t now_ms, struct member_outbox *out);
+void member_send_bye (struct member *member, struct member_outbox *out);
 
 bool current_alive (const struct member *member);
 bool current_is (const struct member *member, const struct attempt_key *key);   /* alive, and this one */
@@ -72,7 +72,7 @@ void current_see_end (struct member *member, const struct result *result, uint64
 void member_watch_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
 /* Starts what has its lease now. */
 void member_use_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
-void member_hear_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms);
+void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms);
 /* `result` as it may be told: what a lost lease does not carry is taken from the copy. */
 void member_judge_end (struct member *member, struct result *result, uint64_t now_ms, struct member_outbox *out);
 /* When the next heartbeat is due, questions about the lease included. Only while joined. */

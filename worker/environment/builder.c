@@ -9,7 +9,7 @@
 #include "common/io/atomic_file.h"
 #include "common/model/environment_files.h"
 #include "common/model/plan.h"
-#include "worker/process/chore.h"
+#include "worker/process/subprocess.h"
 
 enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };
 enum { OUTPUT_BYTES_MAX = 256 * 1024, SHOWN_COLUMNS = 240 };
@@ -137,12 +137,12 @@ static int explain (const char *what, struct text output, int status, enum layer
 static int run (const struct build *build, const char *what, const char *const argv[], uint64_t limit_ms,
                 enum layer *layer, struct err *err)
 {
-    struct chore chore = { .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd };
+    struct subprocess subprocess = { .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd };
     struct buf output;
     int status, rc;
     *layer = LAYER_HOST;
     buf_init (&output, OUTPUT_BYTES_MAX);
-    rc = chore_run (&chore, &output, &status, err);
+    rc = subprocess_run (&subprocess, &output, &status, err);
     if (rc)
         err_prefix (err, "%s", what);
     else if (status)

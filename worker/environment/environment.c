@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "worker/process/chore.h"
+#include "worker/process/subprocess.h"
 
 enum { ANSWER_BYTES_MAX = 4096, SHOWN_COLUMNS = 120 };
 
@@ -46,13 +46,13 @@ int environment_python (const char *python, char version[PYTHON_VERSION_BYTES], 
 {
     /* -I -S: neither the user's variables nor site packages have a say in this answer. */
     const char *argv[] = { python, "-I", "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])", NULL };
-    struct chore ask = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
+    struct subprocess ask = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
     struct buf answer;
     int status, rc = -1;
     if (check_name (python, err))
         return -1;
     buf_init (&answer, ANSWER_BYTES_MAX);
-    if (chore_run (&ask, &answer, &status, err))
+    if (subprocess_run (&ask, &answer, &status, err))
         goto out;
     struct text said = buf_as_text (&answer);
     if (said.len && said.ptr[said.len - 1] == '\n')

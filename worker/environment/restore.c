@@ -60,7 +60,7 @@ static void say_waiting (void *owner, const char *holder)
     struct restore *restore = owner;
     char phase[200];
     snprintf (phase, sizeof phase, "lock (held by %s)", holder);
-    speaker_phase (restore->speaker, phase);
+    protocol_writer_phase (restore->writer, phase);
 }
 
 static int make_parent (const struct restore *restore, struct err *err)
@@ -244,7 +244,7 @@ static int step_complete (struct restore *restore, enum layer *layer, struct err
 static int step_clear (struct restore *restore, enum layer *layer, struct err *err)
 {
     *layer = LAYER_HOST;
-    if (!restore->built || !restore->wheels || speaker_by_hand (restore->speaker))
+    if (!restore->built || !restore->wheels || protocol_writer_by_hand (restore->writer))
         return 0;
     return folder_remove (restore->wheels, err);
 }
@@ -314,12 +314,12 @@ static int order_from_words (struct restore *restore, int argc, char **argv)
 static int order_from_attempt (struct restore *restore, enum layer *layer, struct err *err)
 {
     *layer = LAYER_SLICEUP;
-    restore->pins_path = speaker_arg (restore->speaker, "pins");
-    restore->pins_sha256 = speaker_arg (restore->speaker, "pins_sha256");
-    restore->env_dir = speaker_arg (restore->speaker, "env_dir");
-    restore->python = speaker_arg (restore->speaker, "python");
-    restore->wheels = speaker_arg (restore->speaker, "wheels");
-    restore->only_check = speaker_denies (restore->speaker, "build");
+    restore->pins_path = protocol_writer_arg (restore->writer, "pins");
+    restore->pins_sha256 = protocol_writer_arg (restore->writer, "pins_sha256");
+    restore->env_dir = protocol_writer_arg (restore->writer, "env_dir");
+    restore->python = protocol_writer_arg (restore->writer, "python");
+    restore->wheels = protocol_writer_arg (restore->writer, "wheels");
+    restore->only_check = protocol_writer_denies (restore->writer, "build");
     if (!restore->pins_path || !restore->pins_sha256 || !restore->env_dir || !restore->python)
         return err_set (err, ERR_PARSE, "the attempt's args lack one of pins, pins_sha256, env_dir, python");
     if (restore->pins_path[0] != '/' || (restore->wheels && restore->wheels[0] != '/'))
@@ -330,10 +330,10 @@ static int order_from_attempt (struct restore *restore, enum layer *layer, struc
 
 static int run_steps (struct restore *restore, enum layer *layer, struct err *err)
 {
-    if (!speaker_by_hand (restore->speaker) && order_from_attempt (restore, layer, err))
+    if (!protocol_writer_by_hand (restore->writer) && order_from_attempt (restore, layer, err))
         return -1;
     for (int i = 0; i < STEPS; i++) {
-        speaker_phase (restore->speaker, steps[i].phase);
+        protocol_writer_phase (restore->writer, steps[i].phase);
         if (steps[i].run (restore, layer, err))
             return -1;
     }
@@ -357,12 +357,12 @@ static int run (struct restore *restore)
     struct text sentence = sentence_of (restore, &err);
     if (failed) {
         restore_say_found (restore);
-        speaker_failure (restore->speaker, layer, sentence);
+        protocol_writer_failure (restore->writer, layer, sentence);
     } else
         restore_say_all (restore);
     if (failed)
         fprintf (stderr, "sliceup-worker restore: %.*s\n", TEXT_ARG (sentence));
-    if (speaker_close (restore->speaker, &err) && !failed)
+    if (protocol_writer_close (restore->writer, &err) && !failed)
         failed = fprintf (stderr, "sliceup-worker restore: %s\n", err.text);
     return failed ? EXIT_NOT_AS_PINNED : EXIT_AS_PINNED;
 }
@@ -374,10 +374,10 @@ int restore_main (int argc, char **argv)
     int rc = getenv ("SLICEUP_FD") ? -1 : order_from_words (restore, argc, argv);
     restore->lock = -1;
     if (rc < 0) {
-        restore->speaker = speaker_open (&err);
-        if (!restore->speaker)
+        restore->writer = protocol_writer_open (&err);
+        if (!restore->writer)
             fprintf (stderr, "sliceup-worker restore: %s\n", err.text);
-        rc = restore->speaker ? run (restore) : EXIT_NOT_AS_PINNED;
+        rc = restore->writer ? run (restore) : EXIT_NOT_AS_PINNED;
     }
     if (restore->lock >= 0)
         close (restore->lock);

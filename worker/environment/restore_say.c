@@ -30,8 +30,8 @@ static void say_identity (struct restore *restore)
         { TEXT_LIT ("pins_sha256"), text_of (digest_hex (&restore->pins_digest, pins)) },
         { TEXT_LIT ("python"), text_of (restore->version) },
     };
-    speaker_bundle (restore->speaker, first, sizeof first / sizeof *first);
-    speaker_fact (restore->speaker, "bundle.identity", text_of (fingerprint));
+    protocol_writer_bundle (restore->writer, first, sizeof first / sizeof *first);
+    protocol_writer_fact (restore->writer, "bundle.identity", text_of (fingerprint));
 }
 
 static void say_packages (struct restore *restore)
@@ -39,8 +39,8 @@ static void say_packages (struct restore *restore)
     struct var *packages = arena_array (&restore->arena, restore->installed.n, sizeof *packages);
     for (uint32_t i = 0; i < restore->installed.n; i++)
         packages[i] = (struct var) { restore->installed.items[i].name, restore->installed.items[i].version };
-    speaker_bundle (restore->speaker, packages, restore->installed.n);
-    speaker_fact (restore->speaker, "environment.packages", text_format (&restore->arena, "%u", restore->installed.n));
+    protocol_writer_bundle (restore->writer, packages, restore->installed.n);
+    protocol_writer_fact (restore->writer, "environment.packages", text_format (&restore->arena, "%u", restore->installed.n));
 }
 
 static struct text records_word (struct restore *restore)
@@ -55,13 +55,13 @@ static void say_files (struct restore *restore)
 {
     const struct installed_files *files = &restore->files;
     char hex[DIGEST_HEX_BYTES];
-    speaker_fact (restore->speaker, "environment.files", text_format (&restore->arena, "%u", files->n));
-    speaker_fact (restore->speaker, "environment.digest", text_of (digest_hex (&files->digest, hex)));
-    speaker_fact (restore->speaker, "environment.records", records_word (restore));
+    protocol_writer_fact (restore->writer, "environment.files", text_format (&restore->arena, "%u", files->n));
+    protocol_writer_fact (restore->writer, "environment.digest", text_of (digest_hex (&files->digest, hex)));
+    protocol_writer_fact (restore->writer, "environment.records", records_word (restore));
     for (uint32_t i = 0; i < files->libraries_n; i++) {
         const struct installed_library *library = &files->libraries[i];
         if (library->name.len <= WORD_MAX_BYTES)
-            speaker_fact (restore->speaker, text_format (&restore->arena, "library.%.*s", TEXT_ARG (library->name)).ptr,
+            protocol_writer_fact (restore->writer, text_format (&restore->arena, "library.%.*s", TEXT_ARG (library->name)).ptr,
                           text_of (library->sha256));
     }
 }
@@ -77,7 +77,7 @@ static void say_how (struct restore *restore)
     else
         how = text_format (&restore->arena, "found complete, and verified against %u pins with %u files",
                            restore->pins.n, restore->files.n);
-    speaker_note (restore->speaker, how, NOTE_SOURCE, DURABILITY_RERUN);
+    protocol_writer_note (restore->writer, how, NOTE_SOURCE, DURABILITY_RERUN);
 }
 
 void restore_say_found (struct restore *restore)
@@ -92,7 +92,7 @@ void restore_say_all (struct restore *restore)
 {
     say_identity (restore);
     restore_say_found (restore);
-    speaker_fact (restore->speaker, "environment.path", text_of (restore->path));
+    protocol_writer_fact (restore->writer, "environment.path", text_of (restore->path));
     say_how (restore);
-    speaker_done (restore->speaker);
+    protocol_writer_done (restore->writer);
 }

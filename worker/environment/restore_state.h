@@ -7,10 +7,10 @@
 #include "worker/environment/environment.h"
 #include "worker/environment/installed.h"
 #include "worker/environment/installed_files.h"
-#include "worker/protocol/speaker.h"
+#include "worker/protocol/protocol_writer.h"
 
 struct restore {
-    struct speaker *speaker;
+    struct protocol_writer *writer;
     struct arena arena;
     /* the order */
     const char *pins_path, *pins_sha256, *env_dir, *python;     /* pins_sha256 NULL: by hand, whatever it is */

@@ -117,7 +117,7 @@ static void add_place (struct fact_list *list, const struct metadata *metadata)
         struct text said = from_variables (list, &table[i]), told = from_metadata (list, &table[i], metadata);
         struct text known = said.len ? said : told;
         bool late = !known.len && is_late (&table[i], metadata);
-        fact_add (list, table[i].fact, late ? TEXT_LIT (FACT_NOT_HEARD) : whole_or_none (list, known));
+        fact_add (list, table[i].fact, late ? TEXT_LIT (FACT_NOT_REPORTED) : whole_or_none (list, known));
         if (conflict (&table[i], said, told))
             buf_printf (&conflicts, "%s%s", conflicts.len ? ", " : "", table[i].fact);
     }
@@ -137,7 +137,7 @@ static void add_last_part (struct fact_list *list, const char *name, const struc
     if (slash)
         value = (struct text) { slash + 1, (uint32_t) (value.ptr + value.len - slash - 1) };
     if (metadata_is_late (metadata, key))
-        fact_add (list, name, TEXT_LIT (FACT_NOT_HEARD));
+        fact_add (list, name, TEXT_LIT (FACT_NOT_REPORTED));
     else
         fact_add (list, name, fact_line (&list->arena, text_clip (value, NAME_MAX_BYTES)));
 }
@@ -179,7 +179,7 @@ struct text cloud_facts (struct fact_list *list, const struct metadata *metadata
     struct text state = text_of (metadata_state (metadata));
     bool late = metadata_is_late (metadata, METADATA_MAINTENANCE);
     struct text body = metadata_value (metadata, METADATA_MAINTENANCE);
-    struct text plan = late ? TEXT_LIT (FACT_NOT_HEARD) : maintenance_in (list, body, state);
+    struct text plan = late ? TEXT_LIT (FACT_NOT_REPORTED) : maintenance_in (list, body, state);
     add_place (list, metadata);
     fact_add (list, "metadata.state", state);
     add_last_part (list, "metadata.image", metadata, METADATA_IMAGE);

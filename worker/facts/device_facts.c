@@ -10,11 +10,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "common/base/buf.h"
-#include "worker/facts/holders.h"
+#include "worker/facts/device_users.h"
 
 /* Of the fifth of a second that all facts may take: some 20,000 descriptors (docs/benchmarks.md). */
-enum { HOLDERS_SEARCH_MS = 100 };
-enum { HOLDERS_BYTES_MAX = HOLDERS_MAX * (HOLDER_DEVICE_BYTES + HOLDER_COMMAND_BYTES + 40) };
+enum { DEVICE_USERS_SEARCH_MS = 100 };
+enum { DEVICE_USERS_BYTES_MAX = DEVICE_USERS_MAX * (HOLDER_DEVICE_BYTES + HOLDER_COMMAND_BYTES + 40) };
 
 /* ---- device files ---- */
 
@@ -59,33 +59,33 @@ static uint32_t add_all_files (struct fact_list *list)
 
 /* ---- holders ---- */
 
-static struct text nobody (const struct holders *holders)
+static struct text nobody (const struct device_users *device_users)
 {
-    return holders->unfinished ? TEXT_LIT ("none seen; there was no time to look at every process")
-           : holders->blind    ? TEXT_LIT ("none seen; not every process could be looked at")
+    return device_users->unfinished ? TEXT_LIT ("none seen; there was no time to look at every process")
+           : device_users->blind    ? TEXT_LIT ("none seen; not every process could be looked at")
                                : TEXT_LIT ("none");
 }
 
 /* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Processes have
  * other numbers on each host, and one host is slower to search than the next: hosts are compared by the names of the
  * programs that were seen. */
-static void add_holders (struct fact_list *list)
+static void add_device_users (struct fact_list *list)
 {
-    struct holders holders;
+    struct device_users device_users;
     struct kinds programs = { 0 };
     struct buf found;
-    holders_find (list->roots, HOLDERS_OF_ANY, HOLDERS_SEARCH_MS, &list->arena, &holders);
-    buf_init (&found, HOLDERS_BYTES_MAX);
-    for (uint32_t i = 0; i < holders.n; i++) {
-        const struct holder *holder = &holders.items[i];
+    device_users_find (list->roots, DEVICE_USERS_OF_ANY, DEVICE_USERS_SEARCH_MS, &list->arena, &device_users);
+    buf_init (&found, DEVICE_USERS_BYTES_MAX);
+    for (uint32_t i = 0; i < device_users.n; i++) {
+        const struct holder *holder = &device_users.items[i];
         buf_printf (&found, "%s%.*s by process %u (%.*s)", i ? "; " : "", TEXT_ARG (holder->device), holder->pid,
                     TEXT_ARG (holder->command));
         kinds_count (&programs, holder->program);
     }
-    if (holders.more)
-        buf_printf (&found, "; and %u more", holders.more);
-    programs.others = holders.more;
-    fact_add (list, "device.holders", found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&holders));
+    if (device_users.more)
+        buf_printf (&found, "; and %u more", device_users.more);
+    programs.others = device_users.more;
+    fact_add (list, "device.holders", found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&device_users));
     kinds_add (list, "device.held_by", &programs, TEXT_LIT ("none seen"));
     buf_release (&found);
 }
@@ -154,7 +154,7 @@ void device_facts (struct fact_list *list)
     uint32_t files = add_all_files (list);
     /* Looking into every process costs most of this program's time: only where there is something to hold. */
     if (files) {
-        add_holders (list);
+        add_device_users (list);
     } else {
         fact_add (list, "device.holders", TEXT_LIT ("none"));
         fact_add (list, "device.held_by", TEXT_LIT ("none seen"));

@@ -9,7 +9,7 @@
 #include "common/io/clock.h"
 #include "worker/facts/fact_list.h"
 #include "worker/facts/metadata.h"
-#include "worker/protocol/speaker.h"
+#include "worker/protocol/protocol_writer.h"
 #include "worker/facts/tpu_logs.h"
 
 #define NOTE_SOURCE "host-facts"
@@ -20,16 +20,16 @@ enum { EXIT_SAID = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2 };
 enum { ENV_FACTS_MAX = 64, PROFILE_FACTS_MAX = 48, VARIABLE_BYTES = 20 * 1024 };
 
 struct telling {
-    struct speaker *speaker;
+    struct protocol_writer *writer;
     struct fact_list list;
     uint32_t said;              /* of the list */
     var_list profile;
 };
 
 /* The folder that the run uses: environments and caches grow there. */
-static const char *home_folder (const struct speaker *speaker)
+static const char *home_folder (const struct protocol_writer *writer)
 {
-    const char *env_dir = speaker_arg (speaker, "env_dir"), *home = getenv ("HOME");
+    const char *env_dir = protocol_writer_arg (writer, "env_dir"), *home = getenv ("HOME");
     return env_dir && env_dir[0] == '/' ? env_dir : home && home[0] == '/' ? home : "/";
 }
 
@@ -38,13 +38,13 @@ static void say_new (struct telling *telling)
 {
     const struct fact_list *list = &telling->list;
     for (; telling->said < list->n; telling->said++)
-        speaker_fact (telling->speaker, list->items[telling->said].name.ptr, list->items[telling->said].value);
+        protocol_writer_fact (telling->writer, list->items[telling->said].name.ptr, list->items[telling->said].value);
 }
 
 static void say_note (struct telling *telling, struct text note)
 {
     if (note.len)
-        speaker_note (telling->speaker, note, NOTE_SOURCE, DURABILITY_RECHECK);
+        protocol_writer_note (telling->writer, note, NOTE_SOURCE, DURABILITY_RECHECK);
 }
 
 /* ---- notes ---- */
@@ -101,7 +101,7 @@ static bool is_google (struct fact_list *list)
 
 static void say_machine (struct telling *telling, struct metadata *metadata)
 {
-    speaker_phase (telling->speaker, "machine");
+    protocol_writer_phase (telling->writer, "machine");
     machine_facts (&telling->list);
     container_facts (&telling->list);
     memory_facts (&telling->list);
@@ -112,12 +112,12 @@ static void say_machine (struct telling *telling, struct metadata *metadata)
 
 static void say_places (struct telling *telling, struct metadata *metadata)
 {
-    speaker_phase (telling->speaker, "libraries");
+    protocol_writer_phase (telling->writer, "libraries");
     library_facts (&telling->list, libtpu_path (telling));
     say_new (telling);
     metadata_poll (metadata);
-    speaker_phase (telling->speaker, "mounts");
-    struct text room = mount_facts (&telling->list, home_folder (telling->speaker));
+    protocol_writer_phase (telling->writer, "mounts");
+    struct text room = mount_facts (&telling->list, home_folder (telling->writer));
     say_new (telling);
     say_note (telling, room);
 }
@@ -125,7 +125,7 @@ static void say_places (struct telling *telling, struct metadata *metadata)
 static void say_all (struct telling *telling)
 {
     struct fact_list *list = &telling->list;
-    speaker_phase (telling->speaker, "devices");
+    protocol_writer_phase (telling->writer, "devices");
     pci_facts (list);
     struct metadata *metadata = metadata_ask (is_google (list)); /* it has all the time that the rest takes to answer */
     device_facts (list);
@@ -133,31 +133,31 @@ static void say_all (struct telling *telling)
     metadata_poll (metadata);
     say_machine (telling, metadata);
     say_places (telling, metadata);
-    speaker_phase (telling->speaker, "metadata");
+    protocol_writer_phase (telling->writer, "metadata");
     metadata_wait (metadata);
     say_note (telling, cloud_facts (list, metadata));
     say_new (telling);
     metadata_release (metadata);
     say_uptime (telling);
     say_note (telling, tpu_logs_newest (list, clock_wall_ms ()));
-    speaker_done (telling->speaker);
+    protocol_writer_done (telling->writer);
 }
 
 static int run (void)
 {
     struct err err;
     struct telling *telling;
-    struct speaker *speaker = speaker_open (&err);
-    if (!speaker)
+    struct protocol_writer *writer = protocol_writer_open (&err);
+    if (!writer)
         goto failed;
     telling = mem_alloc (sizeof *telling);
-    telling->speaker = speaker;
+    telling->writer = writer;
     fact_list_init (&telling->list, &fact_roots_real);
-    telling->profile = speaker_arg_vars (speaker, "profile_env", &telling->list.arena);
+    telling->profile = protocol_writer_arg_vars (writer, "profile_env", &telling->list.arena);
     say_all (telling);
     fact_list_release (&telling->list);
     mem_free (telling);
-    if (speaker_close (speaker, &err) == 0)
+    if (protocol_writer_close (writer, &err) == 0)
         return EXIT_SAID;
 failed:
     fprintf (stderr, "sliceup-worker facts: %s\n", err.text);

@@ -1,4 +1,4 @@
-/* http_asker.c - see http_asker.h. */
+/* http_query.c - see http_query.h. */
 #include "worker/facts/http_asker.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ struct question {
     struct http_answer answer;
 };
 
-struct http_asker {
+struct http_query {
     struct arena arena;
     struct sockaddr_storage address;
     socklen_t address_len;
@@ -48,15 +48,15 @@ static bool split_address (const char *address, char host[ADDRESS_BYTES_MAX + 1]
            && text_to_c ((struct text) { from, (uint32_t) (to - from) }, host, ADDRESS_BYTES_MAX + 1);
 }
 
-static bool find_address (struct http_asker *asker, const char *address)
+static bool find_address (struct http_query *query, const char *address)
 {
     struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM }, *found;
     char host[ADDRESS_BYTES_MAX + 1], port[8];
     if (strlen (address) > ADDRESS_BYTES_MAX || !split_address (address, host, port) ||
         getaddrinfo (host, port, &hints, &found))
         return false;
-    memcpy (&asker->address, found->ai_addr, found->ai_addrlen);
-    asker->address_len = found->ai_addrlen;
+    memcpy (&query->address, found->ai_addr, found->ai_addrlen);
+    query->address_len = found->ai_addrlen;
     freeaddrinfo (found);
     return true;
 }
@@ -70,15 +70,15 @@ static void end_with (struct question *question, enum http_end end)
     question->end = end;
 }
 
-static void begin (struct http_asker *asker, struct question *question, const char *path, const char *fields)
+static void begin (struct http_query *query, struct question *question, const char *path, const char *fields)
 {
-    question->request = text_format (&asker->arena, "GET %s HTTP/1.1\r\n%sConnection: close\r\n\r\n", path, fields);
+    question->request = text_format (&query->arena, "GET %s HTTP/1.1\r\n%sConnection: close\r\n\r\n", path, fields);
     assert (question->request.len < REQUEST_BYTES_MAX);
     buf_init (&question->got, HTTP_BYTES_MAX + 1);
-    question->fd = socket (asker->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    question->fd = socket (query->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (question->fd < 0)
         question->end = HTTP_NOBODY;
-    else if (connect (question->fd, (const struct sockaddr *) &asker->address, asker->address_len) && errno != EINPROGRESS)
+    else if (connect (question->fd, (const struct sockaddr *) &query->address, query->address_len) && errno != EINPROGRESS)
         end_with (question, HTTP_NOBODY);
 }
 
@@ -99,7 +99,7 @@ static void send_more (struct question *question)
         end_with (question, HTTP_NONSENSE);
 }
 
-static void read_more (struct http_asker *asker, struct question *question)
+static void read_more (struct http_query *query, struct question *question)
 {
     char chunk[4096];
     ssize_t got = recv (question->fd, chunk, sizeof chunk, 0);
@@ -109,95 +109,95 @@ static void read_more (struct http_asker *asker, struct question *question)
         buf_add (&question->got, chunk, (size_t) got);
     enum http_reading how = got < 0 || question->got.overflow
                                 ? HTTP_BAD
-                                : http_answer_read (buf_as_text (&question->got), got == 0, &asker->arena,
+                                : http_answer_read (buf_as_text (&question->got), got == 0, &query->arena,
                                                     &question->answer);
     if (how != HTTP_MORE)
         end_with (question, how == HTTP_WHOLE ? HTTP_ANSWERED : HTTP_NONSENSE);
 }
 
-static void advance (struct http_asker *asker, struct question *question, short happened)
+static void advance (struct http_query *query, struct question *question, short happened)
 {
     if (question->sent < question->request.len && (happened & (POLLOUT | POLLERR | POLLHUP)))
         send_more (question);
     else if (happened)
-        read_more (asker, question);
+        read_more (query, question);
 }
 
 /* ---- all of them ---- */
 
-static uint32_t open_questions (const struct http_asker *asker)
+static uint32_t open_questions (const struct http_query *query)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < asker->n; i++)
-        n += asker->questions[i].fd >= 0;
+    for (uint32_t i = 0; i < query->n; i++)
+        n += query->questions[i].fd >= 0;
     return n;
 }
 
-static bool turn (struct http_asker *asker, int wait_ms)
+static bool turn (struct http_query *query, int wait_ms)
 {
     struct pollfd polled[HTTP_QUESTIONS_MAX];
-    for (uint32_t i = 0; i < asker->n; i++) {
-        const struct question *question = &asker->questions[i];
+    for (uint32_t i = 0; i < query->n; i++) {
+        const struct question *question = &query->questions[i];
         polled[i] = (struct pollfd) { question->fd, question->sent < question->request.len ? POLLOUT : POLLIN, 0 };
     }
-    if (poll (polled, asker->n, wait_ms) <= 0)
+    if (poll (polled, query->n, wait_ms) <= 0)
         return false;
-    for (uint32_t i = 0; i < asker->n; i++)
-        if (asker->questions[i].fd >= 0 && polled[i].revents)
-            advance (asker, &asker->questions[i], polled[i].revents);
+    for (uint32_t i = 0; i < query->n; i++)
+        if (query->questions[i].fd >= 0 && polled[i].revents)
+            advance (query, &query->questions[i], polled[i].revents);
     return true;
 }
 
-struct http_asker *http_ask (const char *address, const char *const *paths, uint32_t n, const char *fields)
+struct http_query *http_ask (const char *address, const char *const *paths, uint32_t n, const char *fields)
 {
     assert (n <= HTTP_QUESTIONS_MAX);
-    struct http_asker *asker = mem_alloc (sizeof *asker);
-    if (!find_address (asker, address)) {
-        mem_free (asker);
+    struct http_query *query = mem_alloc (sizeof *query);
+    if (!find_address (query, address)) {
+        mem_free (query);
         return NULL;
     }
-    for (; asker->n < n; asker->n++)
-        begin (asker, &asker->questions[asker->n], paths[asker->n], fields);
-    http_poll (asker);
-    return asker;
+    for (; query->n < n; query->n++)
+        begin (query, &query->questions[query->n], paths[query->n], fields);
+    http_poll (query);
+    return query;
 }
 
-void http_poll (struct http_asker *asker)
+void http_poll (struct http_query *query)
 {
     /* A server that never stops must not keep us here: each question may take two turns of sending and receiving. */
-    for (uint32_t i = 0; i < 2 * HTTP_QUESTIONS_MAX && open_questions (asker) && turn (asker, 0); i++)
+    for (uint32_t i = 0; i < 2 * HTTP_QUESTIONS_MAX && open_questions (query) && turn (query, 0); i++)
         ;
 }
 
-void http_wait (struct http_asker *asker, uint32_t limit_ms)
+void http_wait (struct http_query *query, uint32_t limit_ms)
 {
     uint64_t until_ms = clock_boot_ms () + limit_ms;
-    for (uint64_t now_ms; open_questions (asker) && (now_ms = clock_boot_ms ()) < until_ms;)
-        (void) turn (asker, (int) (until_ms - now_ms));
-    for (uint32_t i = 0; i < asker->n; i++) {
-        struct question *question = &asker->questions[i];
+    for (uint64_t now_ms; open_questions (query) && (now_ms = clock_boot_ms ()) < until_ms;)
+        (void) turn (query, (int) (until_ms - now_ms));
+    for (uint32_t i = 0; i < query->n; i++) {
+        struct question *question = &query->questions[i];
         if (question->fd >= 0)
             end_with (question, question->connected ? HTTP_SLOW : HTTP_NOBODY);
     }
 }
 
-enum http_end http_end (const struct http_asker *asker, uint32_t question, struct http_answer *answer)
+enum http_end http_end (const struct http_query *query, uint32_t question, struct http_answer *answer)
 {
-    assert (question < asker->n);
-    if (asker->questions[question].end == HTTP_ANSWERED)
-        *answer = asker->questions[question].answer;
-    return asker->questions[question].end;
+    assert (question < query->n);
+    if (query->questions[question].end == HTTP_ANSWERED)
+        *answer = query->questions[question].answer;
+    return query->questions[question].end;
 }
 
-void http_release (struct http_asker *asker)
+void http_release (struct http_query *query)
 {
-    if (!asker)
+    if (!query)
         return;
-    for (uint32_t i = 0; i < asker->n; i++) {
-        if (asker->questions[i].fd >= 0)
-            close (asker->questions[i].fd);
-        buf_release (&asker->questions[i].got);
+    for (uint32_t i = 0; i < query->n; i++) {
+        if (query->questions[i].fd >= 0)
+            close (query->questions[i].fd);
+        buf_release (&query->questions[i].got);
     }
-    arena_release (&asker->arena);
-    mem_free (asker);
+    arena_release (&query->arena);
+    mem_free (query);
 }

@@ -1,4 +1,4 @@
-/* http_asker.h - several HTTP GETs to one server at once, without waiting for any of them alone.
+/* http_query.h - several HTTP GETs to one server at once, without waiting for any of them alone.
  *
  * For small answers of a server on this machine or its own link: one connection each, no names, no TLS, no redirects,
  * nothing is asked twice. Nothing that goes wrong is an error: it is how the question ended. One thread, which polls
@@ -19,14 +19,14 @@ enum http_end {
     HTTP_NONSENSE,              /* what came is no answer of HTTP */
 };
 
-struct http_asker;
+struct http_query;
 /* `address` is numeric: "169.254.169.254", "127.0.0.1:8080", "[::1]:80"; NULL: it is not. `fields` are the lines
  * that each request carries, each ended by "\r\n". Texts are borrowed for the call only. */
-struct http_asker *http_ask (const char *address, const char *const *paths, uint32_t n, const char *fields);
-void http_poll (struct http_asker *asker);                      /* what can be done without waiting */
-void http_wait (struct http_asker *asker, uint32_t limit_ms);   /* until all ended; those that did not are cut off */
-/* `*answer` (ANSWERED) lives as long as the asker. */
-enum http_end http_end (const struct http_asker *asker, uint32_t question, struct http_answer *answer);
-void http_release (struct http_asker *asker);                   /* NULL is fine */
+struct http_query *http_ask (const char *address, const char *const *paths, uint32_t n, const char *fields);
+void http_poll (struct http_query *query);                      /* what can be done without waiting */
+void http_wait (struct http_query *query, uint32_t limit_ms);   /* until all ended; those that did not are cut off */
+/* `*answer` (ANSWERED) lives as long as the client. */
+enum http_end http_end (const struct http_query *query, uint32_t question, struct http_answer *answer);
+void http_release (struct http_query *query);                   /* NULL is fine */
 
 #endif

@@ -27,7 +27,7 @@ static const char *const paths[METADATA_KEYS] = {
 static const char fields[] = "Host: " SERVER_NAME "\r\nMetadata-Flavor: Google\r\nUser-Agent: sliceup-worker\r\n";
 
 struct metadata {
-    struct http_asker *asker;   /* NULL: nobody was asked */
+    struct http_query *query;   /* NULL: nobody was asked */
     uint64_t asked_ms;
 };
 
@@ -48,14 +48,14 @@ struct metadata *metadata_ask (bool google)
     metadata->asked_ms = clock_boot_ms ();
     /* Any text counts, "0" too, as it does for torch_xla (torch_xla/_internal/tpu.py). */
     if (address && !(skip && *skip))
-        metadata->asker = http_ask (address, paths, METADATA_KEYS, fields);
+        metadata->query = http_ask (address, paths, METADATA_KEYS, fields);
     return metadata;
 }
 
 void metadata_poll (struct metadata *metadata)
 {
-    if (metadata->asker)
-        http_poll (metadata->asker);
+    if (metadata->query)
+        http_poll (metadata->query);
 }
 
 /* GCE_METADATA_TIMEOUT, whole seconds, as google-auth has it. */
@@ -72,8 +72,8 @@ void metadata_wait (struct metadata *metadata)
     uint64_t spent_ms = clock_boot_ms () - metadata->asked_ms, most_ms = limit_ms ();
     uint64_t left_ms = spent_ms < most_ms ? most_ms - spent_ms : 0;
     /* What took the time was our own reading of files: the server had no say in that. */
-    if (metadata->asker)
-        http_wait (metadata->asker, (uint32_t) (left_ms < METADATA_LEAST_WAIT_MS ? METADATA_LEAST_WAIT_MS : left_ms));
+    if (metadata->query)
+        http_wait (metadata->query, (uint32_t) (left_ms < METADATA_LEAST_WAIT_MS ? METADATA_LEAST_WAIT_MS : left_ms));
 }
 
 /* Anybody may answer on that address; only the real server says who it is. */
@@ -86,11 +86,11 @@ static bool is_google (const struct http_answer *answer)
 const char *metadata_state (const struct metadata *metadata)
 {
     uint32_t nobody = 0, answered = 0;
-    if (!metadata->asker)
+    if (!metadata->query)
         return "not asked";
     for (uint32_t i = 0; i < METADATA_KEYS; i++) {
         struct http_answer answer;
-        enum http_end end = http_end (metadata->asker, i, &answer);
+        enum http_end end = http_end (metadata->query, i, &answer);
         if (end == HTTP_SLOW || end == HTTP_OPEN)
             return "slow";
         nobody += end == HTTP_NOBODY;
@@ -103,7 +103,7 @@ const char *metadata_state (const struct metadata *metadata)
 struct text metadata_value (const struct metadata *metadata, enum metadata_key key)
 {
     struct http_answer answer;
-    if (!metadata->asker || http_end (metadata->asker, key, &answer) != HTTP_ANSWERED || answer.status != 200 ||
+    if (!metadata->query || http_end (metadata->query, key, &answer) != HTTP_ANSWERED || answer.status != 200 ||
         !is_google (&answer))
         return (struct text) { 0 };
     while (answer.body.len && strchr (" \t\r\n", answer.body.ptr[answer.body.len - 1]))
@@ -116,11 +116,11 @@ struct text metadata_value (const struct metadata *metadata, enum metadata_key k
 bool metadata_is_late (const struct metadata *metadata, enum metadata_key key)
 {
     struct http_answer answer;
-    return metadata->asker && http_end (metadata->asker, key, &answer) == HTTP_SLOW;
+    return metadata->query && http_end (metadata->query, key, &answer) == HTTP_SLOW;
 }
 
 void metadata_release (struct metadata *metadata)
 {
-    http_release (metadata->asker);
+    http_release (metadata->query);
     mem_free (metadata);
 }

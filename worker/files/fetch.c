@@ -22,7 +22,7 @@ struct fetch {
     void *owner;
     struct buf bytes;           /* of files[at], so far; of a wheel only when it is begun */
     struct wheel *wheel;
-    uint64_t ask_at_ms, again_ms, heard_ms;
+    uint64_t ask_at_ms, again_ms, received_ms;
     enum fetch_state state;
     struct text problem;
 };
@@ -56,7 +56,7 @@ struct fetch *fetch_start (const struct msg_run *run, const struct text *missing
     fetch->directory = directory;
     fetch->fn = fn;
     fetch->owner = owner;
-    fetch->ask_at_ms = fetch->heard_ms = now_ms;
+    fetch->ask_at_ms = fetch->received_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
     buf_init (&fetch->bytes, KIT_FILE_MAX_BYTES);
     return fetch;
@@ -81,7 +81,7 @@ static void fail (struct fetch *fetch, struct text why)
 
 static void go_on (struct fetch *fetch, uint64_t now_ms)
 {
-    fetch->heard_ms = fetch->ask_at_ms = now_ms;
+    fetch->received_ms = fetch->ask_at_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
     fetch_turn (fetch, now_ms);
 }
@@ -166,7 +166,7 @@ void fetch_turn (struct fetch *fetch, uint64_t now_ms)
 {
     if (fetch->state != FETCH_GOING)
         return;
-    if (now_ms >= fetch->heard_ms + FETCH_SILENCE_MS)
+    if (now_ms >= fetch->received_ms + FETCH_SILENCE_MS)
         fail (fetch, text_format (&fetch->arena, "no piece of it came for %d s; is the coordinator's bulk port open to "
                                   "this host?", FETCH_SILENCE_MS / 1000));
     else if (now_ms >= fetch->ask_at_ms)
@@ -175,7 +175,7 @@ void fetch_turn (struct fetch *fetch, uint64_t now_ms)
 
 uint64_t fetch_deadline_ms (const struct fetch *fetch)
 {
-    uint64_t silent_ms = fetch->heard_ms + FETCH_SILENCE_MS;
+    uint64_t silent_ms = fetch->received_ms + FETCH_SILENCE_MS;
     if (fetch->state != FETCH_GOING)
         return 0;
     return fetch->ask_at_ms < silent_ms ? fetch->ask_at_ms : silent_ms;

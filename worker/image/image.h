@@ -8,8 +8,8 @@
  * what all of it must be. <start> copies each piece into memory, seals that (memfd_create(2): nobody can write it, not
  * even its owner), compares it with its digest, and executes the loader from there. A process that runs stays what was
  * compared, whatever happens to the file. */
-#ifndef SLICEUP_WORKER_IMAGE_H
-#define SLICEUP_WORKER_IMAGE_H
+#ifndef SLICEUP_WORKER_IMAGE_IMAGE_H
+#define SLICEUP_WORKER_IMAGE_IMAGE_H
 
 #define IMAGE_MARK "sliceup-image-1"
 

@@ -1,9 +1,9 @@
-/* self.h - this program, to be started again: errands and builtin programs are the worker itself once more.
+/* self.h - this program, to be started again: tasks and builtin programs are the worker itself once more.
  *
  * A worker out of an image (image.h) runs the sealed memory that it came from; another one runs /proc/self/exe, which
  * stays the same program when its file is replaced. */
-#ifndef SLICEUP_WORKER_SELF_H
-#define SLICEUP_WORKER_SELF_H
+#ifndef SLICEUP_WORKER_IMAGE_SELF_H
+#define SLICEUP_WORKER_IMAGE_SELF_H
 
 #include <stdbool.h>
 #include "common/base/mem.h"

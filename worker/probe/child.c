@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "worker/probe/option.h"
 #include "worker/probe/program.h"
-#include "worker/probe/voice.h"
+#include "worker/probe/reporter.h"
 
 enum { EXIT_SAID = 0, EXIT_WRONG = 1, EXIT_NOT_READY = 3 };
 
@@ -21,12 +21,12 @@ static bool prepare (void)
         if (signal (deadly[i], SIG_DFL) == SIG_ERR)
             return false;
     return prctl (PR_SET_PDEATHSIG, SIGKILL) == 0 && setrlimit (RLIMIT_CORE, &none) == 0 &&
-           fcntl (VOICE_FD, F_SETFD, FD_CLOEXEC) == 0 && close_range (VOICE_FD + 1, ~0U, 0) == 0;
+           fcntl (REPORTER_FD, F_SETFD, FD_CLOEXEC) == 0 && close_range (REPORTER_FD + 1, ~0U, 0) == 0;
 }
 
 static int tell_memory (struct program *program)
 {
-    voice_step (STAGE_MEMORY);
+    reporter_step (STAGE_MEMORY);
     return client_tell_memory (program->client) < 0 ? -1 : program_tell_memory (program);
 }
 
@@ -38,7 +38,7 @@ static int use (struct plugin *plugin, const struct pjrt_named_value *options, s
         return -1;
     if (program_run (&program, &client) < 0 || program_run_again (&program) < 0 || tell_memory (&program) < 0)
         return -1;
-    voice_step (STAGE_CLOSE);
+    reporter_step (STAGE_CLOSE);
     return program_close (&program) < 0 ? -1 : client_close (&client);
 }
 
@@ -52,13 +52,13 @@ void probe_child (const char *path, bool client, char *const *options)
         _exit (EXIT_NOT_READY);
     while (options[n] && n < OPTIONS_MAX) {
         if (option_read (options[n], &values[n], &err) < 0) {
-            voice_wrong (LAYER_POLICY, "%s", err.text);
+            reporter_wrong (LAYER_POLICY, "%s", err.text);
             _exit (EXIT_WRONG);
         }
         n++;
     }
     if (plugin_open (&plugin, path) < 0 || plugin_initialize (&plugin) < 0 || (client && use (&plugin, values, n) < 0))
         _exit (EXIT_WRONG);
-    voice_done ();
+    reporter_done ();
     _exit (EXIT_SAID);
 }

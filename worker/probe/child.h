@@ -1,9 +1,9 @@
-/* child.h - the process that holds the plugin: does the steps and says them (voice.h). It alone touches a plugin.
+/* child.h - the process that holds the plugin: does the steps and says them (reporter.h). It alone touches a plugin.
  *
- * Its descriptor VOICE_FD is the pipe to whoever watches; it leaves with _exit, so that nothing of a plugin that runs
+ * Its descriptor REPORTER_FD is the pipe to whoever watches; it leaves with _exit, so that nothing of a plugin that runs
  * at the end of a process is waited for. It leaves no core file, and dies when its parent does. */
-#ifndef SLICEUP_PROBE_CHILD_H
-#define SLICEUP_PROBE_CHILD_H
+#ifndef SLICEUP_WORKER_PROBE_CHILD_H
+#define SLICEUP_WORKER_PROBE_CHILD_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 #include "worker/probe/client.h"
 
 #include <string.h>
-#include "worker/probe/voice.h"
+#include "worker/probe/reporter.h"
 
 enum { NAME_TOLD_MAX = 255, VERSION_TOLD_MAX = 1000 };
 
@@ -10,11 +10,11 @@ static int create (struct client *client, const struct pjrt_named_value *options
     struct pjrt_client_create create = PJRT_ARGS (struct pjrt_client_create, try_get_argument);
     create.options = options;
     create.options_n = options_n;
-    voice_step (STAGE_CLIENT);
+    reporter_step (STAGE_CLIENT);
     if (plugin_call (client->plugin, PJRT_CLIENT_CREATE, &create) < 0)
         return -1;
     if (!create.client)
-        return voice_wrong (LAYER_BUNDLE, "it says that it made a client, and gives none");
+        return reporter_wrong (LAYER_BUNDLE, "it says that it made a client, and gives none");
     client->client = create.client;
     return 0;
 }
@@ -29,9 +29,9 @@ static int tell_text (struct client *client, size_t slot, void *object, const ch
         return -1;
     struct text text = plugin_text (client->plugin, get.text, get.text_size, max);
     if (!text.len || (text.len < get.text_size && text.len < max))
-        return voice_wrong (LAYER_BUNDLE, "its %s has %zu bytes, of which %u can be read", name, get.text_size,
+        return reporter_wrong (LAYER_BUNDLE, "its %s has %zu bytes, of which %u can be read", name, get.text_size,
                             text.len);
-    voice_is (name, text);
+    reporter_is (name, text);
     return 0;
 }
 
@@ -52,14 +52,14 @@ static bool is_process (int index)
 static int tell_platform (struct client *client)
 {
     int index = 0;
-    voice_step (STAGE_PLATFORM);
+    reporter_step (STAGE_PLATFORM);
     if (tell_text (client, PJRT_CLIENT_PLATFORM_NAME, client->client, "platform.name", NAME_TOLD_MAX) < 0 ||
         tell_text (client, PJRT_CLIENT_PLATFORM_VERSION, client->client, "platform.version", VERSION_TOLD_MAX) < 0 ||
         get_number (client, PJRT_CLIENT_PROCESS_INDEX, client->client, &index) < 0)
         return -1;
     if (!is_process (index))
-        return voice_wrong (LAYER_BUNDLE, "it says that this is process %d", index);
-    voice_is_number ("process.index", index);
+        return reporter_wrong (LAYER_BUNDLE, "it says that this is process %d", index);
+    reporter_is_number ("process.index", index);
     return 0;
 }
 
@@ -78,9 +78,9 @@ static void **get_devices (struct client *client, size_t slot, const char *what,
     struct text raw = plugin_text (plugin, (const char *) list.items, bytes, DEVICES_LISTED_MAX * sizeof (void *));
     void **items = arena_array (&plugin->arena, *n && bytes ? *n : 1, sizeof *items);
     if (*n > DEVICES_LISTED_MAX || raw.len < bytes)
-        voice_wrong (LAYER_BUNDLE, "it says that it has %zu %s, and gives a list that cannot be read", *n, what);
+        reporter_wrong (LAYER_BUNDLE, "it says that it has %zu %s, and gives a list that cannot be read", *n, what);
     else if (*n == 0)
-        voice_wrong (LAYER_HOST, "its client has no %s", what);
+        reporter_wrong (LAYER_HOST, "its client has no %s", what);
     else
         return memcpy (items, raw.ptr, raw.len);
     return NULL;
@@ -91,9 +91,9 @@ static void *description_of (struct client *client, void *device)
     struct pjrt_object_of get = PJRT_ARGS (struct pjrt_object_of, other);
     get.object = device;
     if (!device)
-        voice_wrong (LAYER_BUNDLE, "one of its devices is none");
+        reporter_wrong (LAYER_BUNDLE, "one of its devices is none");
     else if (plugin_call (client->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get) == 0 && !get.other)
-        voice_wrong (LAYER_BUNDLE, "one of its devices has no description");
+        reporter_wrong (LAYER_BUNDLE, "one of its devices has no description");
     return get.other;
 }
 
@@ -102,7 +102,7 @@ static int count_processes (struct client *client, void **devices, size_t n)
 {
     int most = 0;
     if (n > DEVICES_COUNTED_MAX) {
-        voice_note ("its %zu devices are too many to ask each for its process: the processes are not counted", n);
+        reporter_note ("its %zu devices are too many to ask each for its process: the processes are not counted", n);
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -111,10 +111,10 @@ static int count_processes (struct client *client, void **devices, size_t n)
         if (!description || get_number (client, PJRT_DESCRIPTION_PROCESS_INDEX, description, &index) < 0)
             return -1;
         if (!is_process (index))
-            return voice_wrong (LAYER_BUNDLE, "it says that one of its devices belongs to process %d", index);
+            return reporter_wrong (LAYER_BUNDLE, "it says that one of its devices belongs to process %d", index);
         most = index > most ? index : most;
     }
-    voice_is_number ("process.count", (int64_t) most + 1);
+    reporter_is_number ("process.count", (int64_t) most + 1);
     return 0;
 }
 
@@ -124,24 +124,24 @@ static int tell_first (struct client *client)
     void *description = description_of (client, client->device);
     if (!description || get_number (client, PJRT_DESCRIPTION_ID, description, &id) < 0)
         return -1;
-    voice_is_number ("device.id", id);
+    reporter_is_number ("device.id", id);
     return tell_text (client, PJRT_DESCRIPTION_KIND, description, "device.kind", NAME_TOLD_MAX);
 }
 
 static int tell_devices (struct client *client)
 {
     size_t all_n, here_n;
-    voice_step (STAGE_DEVICES);
+    reporter_step (STAGE_DEVICES);
     void **all = get_devices (client, PJRT_CLIENT_DEVICES, "devices", &all_n);
     if (!all)
         return -1;
-    voice_is_number ("devices.all", (int64_t) all_n);
+    reporter_is_number ("devices.all", (int64_t) all_n);
     void **here = get_devices (client, PJRT_CLIENT_ADDRESSABLE_DEVICES, "devices of this host", &here_n);
     if (!here)
         return -1;
-    voice_is_number ("devices.here", (int64_t) here_n);
+    reporter_is_number ("devices.here", (int64_t) here_n);
     if (here_n > all_n)
-        return voice_wrong (LAYER_BUNDLE, "it has %zu devices, of which %zu are this host's", all_n, here_n);
+        return reporter_wrong (LAYER_BUNDLE, "it has %zu devices, of which %zu are this host's", all_n, here_n);
     client->device = here[0];
     return count_processes (client, all, all_n) < 0 ? -1 : tell_first (client);
 }
@@ -160,9 +160,9 @@ int client_open (struct client *client, struct plugin *plugin, const struct pjrt
 static void tell_count (const char *name, struct pjrt_said said)
 {
     if (said.is_said && said.value < 0)
-        voice_note ("it says that %s is %lld bytes", name, (long long) said.value);
+        reporter_note ("it says that %s is %lld bytes", name, (long long) said.value);
     else if (said.is_said)
-        voice_is_number (name, said.value);
+        reporter_is_number (name, said.value);
 }
 
 int client_tell_memory (struct client *client)
@@ -171,7 +171,7 @@ int client_tell_memory (struct client *client)
     struct refusal refusal;
     memory.device = client->device;
     if (plugin_try (client->plugin, PJRT_DEVICE_MEMORY_STATS, &memory, &refusal) < 0)
-        return voice_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     tell_count ("memory.in_use", (struct pjrt_said) { memory.in_use, true });
     tell_count ("memory.peak", memory.peak);
     tell_count ("memory.limit", memory.limit);

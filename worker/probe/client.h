@@ -1,8 +1,8 @@
 /* client.h - a client of a plugin: created with its options, its platform and devices told.
  *
- * As loader.h: it runs in the child, says what goes wrong with voice.h, and returns -1 then. */
-#ifndef SLICEUP_PROBE_CLIENT_H
-#define SLICEUP_PROBE_CLIENT_H
+ * As loader.h: it runs in the child, says what goes wrong with reporter.h, and returns -1 then. */
+#ifndef SLICEUP_WORKER_PROBE_CLIENT_H
+#define SLICEUP_WORKER_PROBE_CLIENT_H
 
 #include "worker/probe/loader.h"
 

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "common/base/digest.h"
-#include "worker/probe/voice.h"
+#include "worker/probe/reporter.h"
 
 /* The largest known is 1144; a structure of a page's size is none of this interface. */
 enum { API_BYTES_MAX = 16 * 1024, ATTRIBUTES_MAX = 256, LIST_MAX = 8, ATTRIBUTE_BYTES_MAX = 255 };
@@ -73,7 +73,7 @@ static const char *slot_name (size_t slot)
 
 static void *call (struct plugin *plugin, size_t slot, void *args)
 {
-    voice_call (slot_name (slot));
+    reporter_call (slot_name (slot));
     return function_at (plugin, slot) (args);
 }
 
@@ -98,10 +98,10 @@ static struct text error_text (struct plugin *plugin, const void *error)
     struct pjrt_error_message message = PJRT_ARGS (struct pjrt_error_message, message_size);
     message.error = error;
     (void) call (plugin, PJRT_ERROR_MESSAGE, &message); /* returns nothing */
-    struct text text = plugin_text (plugin, message.message, message.message_size, VOICE_TEXT_MAX / 2);
+    struct text text = plugin_text (plugin, message.message, message.message_size, REPORTER_TEXT_MAX / 2);
     if (text.len < message.message_size)
         text = text_format (&plugin->arena, "%.*s (of a message of %zu bytes%s)", TEXT_ARG (text), message.message_size,
-                            text.len < VOICE_TEXT_MAX / 2 ? ", the rest of which cannot be read" : "");
+                            text.len < REPORTER_TEXT_MAX / 2 ? ", the rest of which cannot be read" : "");
     return text;
 }
 
@@ -117,14 +117,14 @@ int plugin_try (struct plugin *plugin, size_t slot, void *args, struct refusal *
     (void) call (plugin, PJRT_ERROR_GET_CODE, &code); /* an error about an error adds nothing */
     refusal->code = code.code;
     (void) call (plugin, PJRT_ERROR_DESTROY, &destroy);
-    voice_call (slot_name (slot)); /* what is said next is about this one again */
+    reporter_call (slot_name (slot)); /* what is said next is about this one again */
     return -1;
 }
 
 int plugin_call (struct plugin *plugin, size_t slot, void *args)
 {
     struct refusal refusal;
-    return plugin_try (plugin, slot, args, &refusal) < 0 ? voice_refused (refusal.code, refusal.text) : 0;
+    return plugin_try (plugin, slot, args, &refusal) < 0 ? reporter_refused (refusal.code, refusal.text) : 0;
 }
 
 /* ---- file ---- */
@@ -136,27 +136,27 @@ static int tell_digest (int fd)
     struct err err = { 0 };
     uint64_t bytes = 0;
     if (digest_of_fd (fd, &digest, &bytes, &err) < 0)
-        return voice_wrong (LAYER_HOST, "%s", err.text);
-    voice_is_number ("plugin.bytes", (int64_t) bytes);
-    voice_is ("plugin.sha256", text_of (digest_hex (&digest, hex)));
+        return reporter_wrong (LAYER_HOST, "%s", err.text);
+    reporter_is_number ("plugin.bytes", (int64_t) bytes);
+    reporter_is ("plugin.sha256", text_of (digest_hex (&digest, hex)));
     return 0;
 }
 
 static int look_at_file (const struct plugin *plugin)
 {
     struct stat at;
-    voice_step (STAGE_FILE);
+    reporter_step (STAGE_FILE);
     /* O_NONBLOCK: a pipe of that name must not stop us. */
     int fd = open (plugin->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat (fd, &at) < 0) {
         enum layer layer = errno == ENOENT || errno == ENOTDIR ? LAYER_BUNDLE : LAYER_HOST;
-        int rc = voice_wrong (layer, "the plugin %s cannot be read: %s", plugin->path, strerror (errno));
+        int rc = reporter_wrong (layer, "the plugin %s cannot be read: %s", plugin->path, strerror (errno));
         if (fd >= 0)
             close (fd);
         return rc;
     }
     int rc = S_ISREG (at.st_mode) ? tell_digest (fd)
-                                  : voice_wrong (LAYER_BUNDLE, "the plugin %s is no regular file", plugin->path);
+                                  : reporter_wrong (LAYER_BUNDLE, "the plugin %s is no regular file", plugin->path);
     close (fd);
     return rc;
 }
@@ -167,7 +167,7 @@ static int check_size (const struct plugin *plugin)
 {
     size_t bytes = plugin->api_bytes;
     if (bytes < sizeof (struct pjrt_api) || bytes > API_BYTES_MAX || bytes % sizeof (void *))
-        return voice_wrong (LAYER_BUNDLE, "it says that its structure PJRT_Api has %zu bytes; expected %d to %d, a "
+        return reporter_wrong (LAYER_BUNDLE, "it says that its structure PJRT_Api has %zu bytes; expected %d to %d, a "
                             "multiple of %zu: this is no PJRT plugin that this probe could know", bytes,
                             (int) PJRT_API_LEAST_BYTES, (int) API_BYTES_MAX, sizeof (void *));
     return 0;
@@ -176,16 +176,16 @@ static int check_size (const struct plugin *plugin)
 static int check_version (const struct plugin *plugin)
 {
     int major = plugin->api->version.major, minor = plugin->minor;
-    voice_is_number ("api.major", major);
-    voice_is_number ("api.minor", minor);
+    reporter_is_number ("api.major", major);
+    reporter_is_number ("api.minor", minor);
     if (major != PJRT_MAJOR || minor < 0)
-        return voice_wrong (LAYER_BUNDLE, "its PJRT interface is %d.%d; expected %d.%d or later: another major version "
+        return reporter_wrong (LAYER_BUNDLE, "its PJRT interface is %d.%d; expected %d.%d or later: another major version "
                             "has other structures", major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor < PJRT_MINOR_LEAST)
-        return voice_wrong (LAYER_BUNDLE, "its PJRT interface is %d.%d; expected %d.%d or later, as the frameworks do",
+        return reporter_wrong (LAYER_BUNDLE, "its PJRT interface is %d.%d; expected %d.%d or later, as the frameworks do",
                             major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor == PJRT_MINOR_MOVED)
-        return voice_wrong (LAYER_BUNDLE, "its PJRT interface is exactly 0.56, in which the functions from offset 600 "
+        return reporter_wrong (LAYER_BUNDLE, "its PJRT interface is exactly 0.56, in which the functions from offset 600 "
                             "on stand elsewhere than in all others (0.57 moved them back): a call would reach the "
                             "wrong one");
     return 0;
@@ -194,14 +194,14 @@ static int check_version (const struct plugin *plugin)
 static void note_version (const struct plugin *plugin)
 {
     if (plugin->minor > PJRT_MINOR)
-        voice_note ("its PJRT interface 0.%d is later than 0.%d, the last that this probe was compared with",
+        reporter_note ("its PJRT interface 0.%d is later than 0.%d, the last that this probe was compared with",
                     plugin->minor, PJRT_MINOR);
     if (plugin->minor < PJRT_MINOR_MEASURED)
-        voice_note ("its PJRT interface 0.%d is older than 0.%d, the first that this probe was compared with",
+        reporter_note ("its PJRT interface 0.%d is older than 0.%d, the first that this probe was compared with",
                     plugin->minor, PJRT_MINOR_MEASURED);
     for (size_t i = 0; i < sizeof known_sizes / sizeof known_sizes[0]; i++)
         if (plugin->minor == known_sizes[i].minor && plugin->api_bytes != known_sizes[i].bytes)
-            voice_note ("its structure PJRT_Api has %zu bytes, that of PJRT 0.%d has %zu: built from a changed or "
+            reporter_note ("its structure PJRT_Api has %zu bytes, that of PJRT 0.%d has %zu: built from a changed or "
                         "unreleased interface", plugin->api_bytes, plugin->minor, known_sizes[i].bytes);
 }
 
@@ -209,26 +209,26 @@ static int check_slots (struct plugin *plugin)
 {
     struct text missing = { 0 };
     if (plugin->api_bytes < PJRT_API_LEAST_BYTES)
-        return voice_wrong (LAYER_BUNDLE, "its structure PJRT_Api has %zu bytes; expected at least %d: it ends before "
+        return reporter_wrong (LAYER_BUNDLE, "its structure PJRT_Api has %zu bytes; expected at least %d: it ends before "
                             "%s", plugin->api_bytes, (int) PJRT_API_LEAST_BYTES, slots[SLOTS_NEEDED - 1].name);
     for (uint32_t i = 0; i < SLOTS_NEEDED; i++)
         if (!plugin_has (plugin, slots[i].offset))
             missing = text_format (&plugin->arena, "%.*s%s%s", TEXT_ARG (missing), missing.len ? ", " : "",
                                    slots[i].name);
     if (missing.len)
-        return voice_wrong (LAYER_BUNDLE, "its interface has no %.*s", TEXT_ARG (missing));
+        return reporter_wrong (LAYER_BUNDLE, "its interface has no %.*s", TEXT_ARG (missing));
     return 0;
 }
 
 static int check_interface (struct plugin *plugin, const struct pjrt_api *(*get) (void))
 {
-    voice_step (STAGE_INTERFACE);
-    voice_call ("GetPjrtApi");
+    reporter_step (STAGE_INTERFACE);
+    reporter_call ("GetPjrtApi");
     plugin->api = get ();
     if (!plugin->api)
-        return voice_wrong (LAYER_BUNDLE, "its GetPjrtApi returns nothing");
+        return reporter_wrong (LAYER_BUNDLE, "its GetPjrtApi returns nothing");
     plugin->api_bytes = plugin->api->struct_size;
-    voice_is ("api.struct_size", text_format (&plugin->arena, "%zu", plugin->api_bytes));
+    reporter_is ("api.struct_size", text_format (&plugin->arena, "%zu", plugin->api_bytes));
     if (check_size (plugin) < 0)
         return -1;
     plugin->minor = plugin->api->version.minor;
@@ -241,14 +241,14 @@ static int check_interface (struct plugin *plugin, const struct pjrt_api *(*get)
 static int load (struct plugin *plugin)
 {
     const struct pjrt_api *(*get) (void);
-    voice_step (STAGE_LOAD);
-    voice_call ("dlopen");
+    reporter_step (STAGE_LOAD);
+    reporter_call ("dlopen");
     plugin->library = dlopen (plugin->path, RTLD_NOW | RTLD_LOCAL);
     if (!plugin->library)
-        return voice_wrong (LAYER_BUNDLE, "Failed to open %s: %s", plugin->path, dlerror ());
+        return reporter_wrong (LAYER_BUNDLE, "Failed to open %s: %s", plugin->path, dlerror ());
     void *symbol = dlsym (plugin->library, "GetPjrtApi");
     if (!symbol)
-        return voice_wrong (LAYER_BUNDLE, "GetPjrtApi not found in %s: it is no PJRT plugin", plugin->path);
+        return reporter_wrong (LAYER_BUNDLE, "GetPjrtApi not found in %s: it is no PJRT plugin", plugin->path);
     memcpy (&get, &symbol, sizeof get);
     return check_interface (plugin, get);
 }
@@ -257,7 +257,7 @@ int plugin_open (struct plugin *plugin, const char *path)
 {
     *plugin = (struct plugin) { .path = path };
     if (pipe2 (plugin->copy_fds, O_CLOEXEC | O_NONBLOCK) < 0)
-        return voice_wrong (LAYER_HOST, "a pipe cannot be made: %s", strerror (errno));
+        return reporter_wrong (LAYER_HOST, "a pipe cannot be made: %s", strerror (errno));
     return look_at_file (plugin) < 0 ? -1 : load (plugin);
 }
 
@@ -310,14 +310,14 @@ static int tell_attribute (struct plugin *plugin, const struct pjrt_plugin_attri
     struct pjrt_named_value value;
     struct text raw = plugin_text (plugin, (const char *) &list->attributes[at], sizeof value, sizeof value);
     if (raw.len < sizeof value)
-        return voice_wrong (LAYER_BUNDLE, "its attribute %zu of %zu cannot be read", at + 1, list->attributes_n);
+        return reporter_wrong (LAYER_BUNDLE, "its attribute %zu of %zu cannot be read", at + 1, list->attributes_n);
     memcpy (&value, raw.ptr, sizeof value);
-    struct text name = plugin_text (plugin, value.name, value.name_size, VOICE_NAME_MAX);
+    struct text name = plugin_text (plugin, value.name, value.name_size, REPORTER_NAME_MAX);
     int index = wanted_index (name);
     if (index < 0 || *told & 1u << index)
         return 0;
     *told |= 1u << index;
-    voice_is (text_copy (&plugin->arena, name).ptr, value_text (plugin, &value));
+    reporter_is (text_copy (&plugin->arena, name).ptr, value_text (plugin, &value));
     return 0;
 }
 
@@ -326,11 +326,11 @@ static int tell_attributes (struct plugin *plugin)
     struct pjrt_plugin_attributes list = PJRT_ARGS (struct pjrt_plugin_attributes, attributes_n);
     struct refusal refusal;
     unsigned told = 0;
-    voice_step (STAGE_ATTRIBUTES);
+    reporter_step (STAGE_ATTRIBUTES);
     if (plugin_try (plugin, PJRT_PLUGIN_ATTRIBUTES, &list, &refusal) < 0)
-        return voice_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (list.attributes_n > ATTRIBUTES_MAX || (list.attributes_n && !list.attributes))
-        return voice_wrong (LAYER_BUNDLE, "it says that it has %zu attributes%s", list.attributes_n,
+        return reporter_wrong (LAYER_BUNDLE, "it says that it has %zu attributes%s", list.attributes_n,
                             list.attributes ? "" : ", and gives none");
     for (size_t i = 0; i < list.attributes_n; i++)
         if (tell_attribute (plugin, &list, i, &told) < 0)
@@ -341,7 +341,7 @@ static int tell_attributes (struct plugin *plugin)
 int plugin_initialize (struct plugin *plugin)
 {
     struct pjrt_plugin_initialize initialize = PJRT_ARGS (struct pjrt_plugin_initialize, extension_start);
-    voice_step (STAGE_INITIALIZE);
+    reporter_step (STAGE_INITIALIZE);
     if (plugin_call (plugin, PJRT_PLUGIN_INITIALIZE, &initialize) < 0)
         return -1;
     return tell_attributes (plugin);

@@ -1,10 +1,10 @@
 /* loader.h - a PJRT plugin in this process: its file, its interface checked both ways, and calls into it.
  *
  * Everything here may hang, crash or end the process: it belongs into a child (watch.h). What goes wrong is said with
- * voice.h, and -1 is returned. Nothing that the plugin gives is believed before it was bounded: texts are copied
+ * reporter.h, and -1 is returned. Nothing that the plugin gives is believed before it was bounded: texts are copied
  * through the kernel, so that a wrong pointer is an answer and not a crash. One thread. */
-#ifndef SLICEUP_PROBE_LOADER_H
-#define SLICEUP_PROBE_LOADER_H
+#ifndef SLICEUP_WORKER_PROBE_LOADER_H
+#define SLICEUP_WORKER_PROBE_LOADER_H
 
 #include "common/base/text.h"
 #include "worker/probe/pjrt.h"

@@ -2,8 +2,8 @@
  *
  * TYPE is int64, bool, float or string. Without one it is what VALUE looks like: a whole number, true or false, a
  * number with a point or an exponent, or else a text. Pure; any thread. */
-#ifndef SLICEUP_PROBE_OPTION_H
-#define SLICEUP_PROBE_OPTION_H
+#ifndef SLICEUP_WORKER_PROBE_OPTION_H
+#define SLICEUP_WORKER_PROBE_OPTION_H
 
 #include "common/base/err.h"
 #include "common/base/text.h"

@@ -7,8 +7,8 @@
  * with, and takes a larger one. So these are the largest that are known.
  *
  * It knows nothing of plugins, processes or verdicts. */
-#ifndef SLICEUP_PROBE_PJRT_H
-#define SLICEUP_PROBE_PJRT_H
+#ifndef SLICEUP_WORKER_PROBE_PJRT_H
+#define SLICEUP_WORKER_PROBE_PJRT_H
 
 #include <assert.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "worker/probe/voice.h"
+#include "worker/probe/reporter.h"
 
 enum { NUMBERS_N = 4, SERIALIZED_BYTES_MAX = 1 << 30 };
 
@@ -30,7 +30,7 @@ static int find_device (struct program *program)
     struct text raw = plugin_text (program->client->plugin, (const char *) list.items, sizeof (void *),
                                    sizeof (void *));
     if (list.items_n != 1 || raw.len < sizeof (void *))
-        return voice_wrong (LAYER_POLICY, "a program for one device got %zu devices of this host: the client belongs "
+        return reporter_wrong (LAYER_POLICY, "a program for one device got %zu devices of this host: the client belongs "
                             "to a group of hosts, and its first device is another host's", list.items_n);
     memcpy (&program->device, raw.ptr, sizeof program->device);
     return 0;
@@ -44,12 +44,12 @@ static int count_outputs (struct program *program)
     if (plugin_call (program->client->plugin, PJRT_LOADED_GET_EXECUTABLE, &get) < 0)
         return -1;
     if (!get.other)
-        return voice_wrong (LAYER_BUNDLE, "what it compiled cannot be looked at");
+        return reporter_wrong (LAYER_BUNDLE, "what it compiled cannot be looked at");
     count.object = program->executable = get.other;
     if (plugin_call (program->client->plugin, PJRT_EXECUTABLE_NUM_OUTPUTS, &count) < 0)
         return -1;
     if (count.count != 1) /* it would write as many pointers as it says */
-        return voice_wrong (LAYER_COMPILER, "a program with one output has %zu, as it says", count.count);
+        return reporter_wrong (LAYER_COMPILER, "a program with one output has %zu, as it says", count.count);
     return 0;
 }
 
@@ -67,11 +67,11 @@ static int compile (struct program *program)
     args.program = &text;
     args.options = options;
     args.options_size = sizeof options;
-    voice_step (STAGE_COMPILE);
+    reporter_step (STAGE_COMPILE);
     if (plugin_call (program->client->plugin, PJRT_CLIENT_COMPILE, &args) < 0)
         return -1;
     if (!args.executable)
-        return voice_wrong (LAYER_COMPILER, "it says that it compiled the program, and gives nothing");
+        return reporter_wrong (LAYER_COMPILER, "it says that it compiled the program, and gives nothing");
     program->loaded = args.executable;
     return count_outputs (program) < 0 ? -1 : find_device (program);
 }
@@ -111,14 +111,14 @@ static int transfer_one (struct program *program, uint32_t at)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER, &args) < 0)
         return -1;
     if (!args.buffer)
-        return voice_wrong (LAYER_BUNDLE, "it says that it took an array, and gives no buffer");
+        return reporter_wrong (LAYER_BUNDLE, "it says that it took an array, and gives no buffer");
     program->inputs[at] = args.buffer;
     return await (program->client->plugin, args.done);
 }
 
 static int transfer (struct program *program)
 {
-    voice_step (STAGE_TRANSFER);
+    reporter_step (STAGE_TRANSFER);
     return transfer_one (program, 0) < 0 ? -1 : transfer_one (program, 1);
 }
 
@@ -139,7 +139,7 @@ static int execute (struct program *program, void *loaded, void **output)
         await (program->client->plugin, complete[0]) < 0)
         return -1;
     if (!results[0])
-        return voice_wrong (LAYER_BUNDLE, "it says that the program ran, and gives no output");
+        return reporter_wrong (LAYER_BUNDLE, "it says that the program ran, and gives no output");
     *output = results[0];
     return 0;
 }
@@ -152,12 +152,12 @@ static int check_value (const char *name, const float *got)
         sum += got[i];
     if (isfinite (sum)) {
         struct arena arena = { 0 };
-        voice_is (name, text_format (&arena, "%.9g", (double) sum));
+        reporter_is (name, text_format (&arena, "%.9g", (double) sum));
         arena_release (&arena);
     }
     for (uint32_t i = 0; i < NUMBERS_N; i++)
         if (!(got[i] == inputs[0][i] + inputs[1][i])) /* written so that a NaN is wrong */
-            return voice_wrong (LAYER_DEVICE, "element %u of x + y is %.9g; expected %.9g", i + 1, (double) got[i],
+            return reporter_wrong (LAYER_DEVICE, "element %u of x + y is %.9g; expected %.9g", i + 1, (double) got[i],
                                 (double) (inputs[0][i] + inputs[1][i]));
     return 0;
 }
@@ -172,7 +172,7 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0)
         return -1;
     if (args.to_size != sizeof got)
-        return voice_wrong (LAYER_BUNDLE, "the output has %zu bytes, as it says; expected %zu", args.to_size,
+        return reporter_wrong (LAYER_BUNDLE, "the output has %zu bytes, as it says; expected %zu", args.to_size,
                             sizeof got);
     args.to = got;
     args.event = NULL;
@@ -189,10 +189,10 @@ int program_run (struct program *program, struct client *client)
     *program = (struct program) { .client = client };
     if (compile (program) < 0 || transfer (program) < 0)
         return -1;
-    voice_step (STAGE_EXECUTE);
+    reporter_step (STAGE_EXECUTE);
     if (execute (program, program->loaded, &output) < 0)
         return -1;
-    voice_step (STAGE_READ);
+    reporter_step (STAGE_READ);
     return read_back (client->plugin, output, "value");
 }
 
@@ -205,11 +205,11 @@ static int load_again (struct program *program, const struct pjrt_serialize *kep
     args.client = program->client->client;
     args.bytes = kept->bytes;
     args.bytes_size = kept->bytes_size;
-    voice_step (STAGE_RELOAD);
+    reporter_step (STAGE_RELOAD);
     if (plugin_try (program->client->plugin, PJRT_DESERIALIZE_AND_LOAD, &args, &refusal) < 0)
-        return voice_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!args.executable)
-        return voice_wrong (LAYER_COMPILER, "it says that it loaded what it had serialised, and gives nothing");
+        return reporter_wrong (LAYER_COMPILER, "it says that it loaded what it had serialised, and gives nothing");
     program->reloaded = args.executable;
     return 0;
 }
@@ -219,13 +219,13 @@ static int serialize (struct program *program, struct pjrt_serialize *kept)
 {
     struct refusal refusal;
     kept->executable = program->executable;
-    voice_step (STAGE_SERIALIZE);
+    reporter_step (STAGE_SERIALIZE);
     if (plugin_try (program->client->plugin, PJRT_EXECUTABLE_SERIALIZE, kept, &refusal) < 0)
-        return voice_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!kept->bytes || !kept->bytes_size || kept->bytes_size > SERIALIZED_BYTES_MAX)
-        return voice_wrong (LAYER_COMPILER, "the serialised program has %zu bytes%s, as it says", kept->bytes_size,
+        return reporter_wrong (LAYER_COMPILER, "the serialised program has %zu bytes%s, as it says", kept->bytes_size,
                             kept->bytes ? "" : " at no address");
-    voice_is_number ("serialized.bytes", (int64_t) kept->bytes_size);
+    reporter_is_number ("serialized.bytes", (int64_t) kept->bytes_size);
     return 0;
 }
 
@@ -243,7 +243,7 @@ int program_run_again (struct program *program)
         kept.release (kept.owner);
     if (!program->reloaded)
         return 0;
-    voice_step (STAGE_EXECUTE_AGAIN);
+    reporter_step (STAGE_EXECUTE_AGAIN);
     if (execute (program, program->reloaded, &output) < 0)
         return -1;
     return read_back (program->client->plugin, output, "value.again");
@@ -260,16 +260,16 @@ int program_tell_memory (struct program *program)
         return 0;
     memory.executable = program->executable;
     if (plugin_try (plugin, PJRT_EXECUTABLE_MEMORY_STATS, &memory, &refusal) < 0)
-        return voice_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     int64_t sum = 0;
     if (memory.arguments < 0 || memory.outputs < 0 || memory.temporaries < 0 || memory.code < 0 ||
         __builtin_add_overflow (memory.arguments, memory.outputs, &sum) ||
         __builtin_add_overflow (sum, memory.temporaries, &sum) || __builtin_add_overflow (sum, memory.code, &sum)) {
-        voice_note ("what it says about the memory of the program cannot be: %lld bytes of arguments, %lld of outputs",
+        reporter_note ("what it says about the memory of the program cannot be: %lld bytes of arguments, %lld of outputs",
                     (long long) memory.arguments, (long long) memory.outputs);
         return 0;
     }
-    voice_is_number ("program.bytes", sum);
+    reporter_is_number ("program.bytes", sum);
     return 0;
 }
 

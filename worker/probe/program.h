@@ -1,8 +1,8 @@
 /* program.h - a tiny program on a device: compiled, run, its value checked, serialised, loaded again and run again.
  *
- * As loader.h: it runs in the child, says what goes wrong with voice.h, and returns -1 then. */
-#ifndef SLICEUP_PROBE_PROGRAM_H
-#define SLICEUP_PROBE_PROGRAM_H
+ * As loader.h: it runs in the child, says what goes wrong with reporter.h, and returns -1 then. */
+#ifndef SLICEUP_WORKER_PROBE_PROGRAM_H
+#define SLICEUP_WORKER_PROBE_PROGRAM_H
 
 #include "worker/probe/client.h"
 

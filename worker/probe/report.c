@@ -59,10 +59,10 @@ static bool is_name (struct text name)
         if (!((name.ptr[i] >= 'a' && name.ptr[i] <= 'z') || (name.ptr[i] >= '0' && name.ptr[i] <= '9') ||
               name.ptr[i] == '.' || name.ptr[i] == '_'))
             return false;
-    return name.len > 0 && name.len <= VOICE_NAME_MAX;
+    return name.len > 0 && name.len <= REPORTER_NAME_MAX;
 }
 
-static bool hear_step (struct probe_report *report, struct text name)
+static bool receive_step (struct probe_report *report, struct text name)
 {
     uint32_t stage, last = report->steps_n ? report->steps[report->steps_n - 1].stage : STAGE_NONE;
     if (!names_find (&stage_names, name, &stage) || stage <= last)
@@ -72,7 +72,7 @@ static bool hear_step (struct probe_report *report, struct text name)
     return true;
 }
 
-static bool hear_finding (struct probe_report *report, struct text rest)
+static bool receive_finding (struct probe_report *report, struct text rest)
 {
     struct text name = take_word (&rest);
     if (!is_name (name) || report->findings_n == FINDINGS_MOST)
@@ -84,7 +84,7 @@ static bool hear_finding (struct probe_report *report, struct text rest)
     return true;
 }
 
-static bool hear_note (struct probe_report *report, struct text rest)
+static bool receive_note (struct probe_report *report, struct text rest)
 {
     if (report->notes_n == NOTES_MOST)
         return false;
@@ -92,7 +92,7 @@ static bool hear_note (struct probe_report *report, struct text rest)
     return true;
 }
 
-static bool hear_lack (struct probe_report *report, struct text rest)
+static bool receive_lack (struct probe_report *report, struct text rest)
 {
     if (!report->steps_n)
         return false;
@@ -102,7 +102,7 @@ static bool hear_lack (struct probe_report *report, struct text rest)
     return true;
 }
 
-static bool hear_refusal (struct probe_report *report, struct text rest)
+static bool receive_refusal (struct probe_report *report, struct text rest)
 {
     char number[16];
     struct text code = take_word (&rest);
@@ -114,7 +114,7 @@ static bool hear_refusal (struct probe_report *report, struct text rest)
     return true;
 }
 
-static bool hear_wrong (struct probe_report *report, struct text rest)
+static bool receive_wrong (struct probe_report *report, struct text rest)
 {
     uint32_t layer;
     if (!names_find (&layer_names, take_word (&rest), &layer))
@@ -126,7 +126,7 @@ static bool hear_wrong (struct probe_report *report, struct text rest)
 }
 
 /* A word of C: whoever shows it need not escape it. */
-static bool hear_call (struct probe_report *report, struct text name)
+static bool receive_call (struct probe_report *report, struct text name)
 {
     for (uint32_t i = 0; i < name.len; i++)
         if (!((name.ptr[i] | 32) >= 'a' && (name.ptr[i] | 32) <= 'z') && name.ptr[i] != '_')
@@ -135,7 +135,7 @@ static bool hear_call (struct probe_report *report, struct text name)
 }
 
 /* Done is what went through all of its steps. */
-static bool hear_done (struct probe_report *report, struct text rest)
+static bool receive_done (struct probe_report *report, struct text rest)
 {
     enum probe_stage last = report->client ? STAGE_CLOSE : STAGE_ATTRIBUTES;
     if (rest.len || !report->steps_n || report->steps[report->steps_n - 1].stage != last)
@@ -144,35 +144,35 @@ static bool hear_done (struct probe_report *report, struct text rest)
     return true;
 }
 
-static bool hear (struct probe_report *report, struct text line)
+static bool receive (struct probe_report *report, struct text line)
 {
     struct text rest = line, word = take_word (&rest);
     if (report->end != PROBE_RUNNING)
         return false; /* it had said how it ended */
     if (text_is (word, "step"))
-        return hear_step (report, rest);
+        return receive_step (report, rest);
     if (text_is (word, "call"))
-        return hear_call (report, rest);
+        return receive_call (report, rest);
     if (text_is (word, "is"))
-        return hear_finding (report, rest);
+        return receive_finding (report, rest);
     if (text_is (word, "note"))
-        return hear_note (report, rest);
+        return receive_note (report, rest);
     if (text_is (word, "lacks"))
-        return hear_lack (report, rest);
+        return receive_lack (report, rest);
     if (text_is (word, "refused"))
-        return hear_refusal (report, rest);
+        return receive_refusal (report, rest);
     if (text_is (word, "wrong"))
-        return hear_wrong (report, rest);
-    return text_is (word, "done") && hear_done (report, rest);
+        return receive_wrong (report, rest);
+    return text_is (word, "done") && receive_done (report, rest);
 }
 
-bool probe_report_hear (struct probe_report *report, struct text line, uint64_t ms)
+bool probe_report_receive (struct probe_report *report, struct text line, uint64_t ms)
 {
     if (report->end == PROBE_BABBLED)
         return false;
     if (report->steps_n)
         report->steps[report->steps_n - 1].ms += ms;
-    if (!memchr (line.ptr, '\0', line.len) && hear (report, line))
+    if (!memchr (line.ptr, '\0', line.len) && receive (report, line))
         return true;
     report->end = PROBE_BABBLED;
     report->words = text_copy (&report->arena, text_clip (line, WORD_MAX_BYTES));

@@ -2,8 +2,8 @@
  *
  * Made by watch.h from what the child said and how it ended. Texts live in the report's arena and are as the plugin
  * gave them: whoever shows them escapes them. It knows nothing of how they are shown. */
-#ifndef SLICEUP_PROBE_REPORT_H
-#define SLICEUP_PROBE_REPORT_H
+#ifndef SLICEUP_WORKER_PROBE_REPORT_H
+#define SLICEUP_WORKER_PROBE_REPORT_H
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
@@ -37,7 +37,7 @@ struct probe_report {
     uint32_t notes_n;
     bool client;                /* a client was to be made: then there are more steps to do */
     enum probe_end end;
-    char call[VOICE_NAME_MAX + 1];  /* the last function of the plugin that was called; "": none */
+    char call[REPORTER_NAME_MAX + 1];  /* the last function of the plugin that was called; "": none */
     int code, signal, status;
     enum layer layer;           /* PROBE_WRONG: as the child said; after probe_judge that of the failure */
     struct text words;
@@ -49,7 +49,7 @@ struct probe_report {
 void probe_report_init (struct probe_report *report);
 void probe_report_release (struct probe_report *report);
 /* One line of the child, without its newline. False: no line of ours, and none is taken any more. */
-bool probe_report_hear (struct probe_report *report, struct text line, uint64_t ms);
+bool probe_report_receive (struct probe_report *report, struct text line, uint64_t ms);
 /* After the end: layer, sentence and next. */
 void probe_judge (struct probe_report *report);
 struct text probe_finding (const struct probe_report *report, const char *name); /* empty: not found out */

@@ -2,8 +2,8 @@
  *
  * A step is announced before it is begun, so that a plugin that hangs or crashes has named its step. Every step is done
  * once at most. It knows nothing of plugins. */
-#ifndef SLICEUP_PROBE_STAGE_H
-#define SLICEUP_PROBE_STAGE_H
+#ifndef SLICEUP_WORKER_PROBE_STAGE_H
+#define SLICEUP_WORKER_PROBE_STAGE_H
 
 #include "common/model/record.h"
 
@@ -30,8 +30,8 @@ enum probe_stage {
 };
 extern const struct names stage_names;
 
-enum { VOICE_FD = 3, VOICE_TEXT_MAX = 4096, VOICE_LINE_MAX = 2 * VOICE_TEXT_MAX + 128, VOICE_NAME_MAX = 63,
-       VOICE_BYTES_MAX = 256 * 1024,
-       VOICE_EXIT_UNHEARD = 4 /* its pipe was closed */ };
+enum { REPORTER_FD = 3, REPORTER_TEXT_MAX = 4096, REPORTER_LINE_MAX = 2 * REPORTER_TEXT_MAX + 128, REPORTER_NAME_MAX = 63,
+       REPORTER_BYTES_MAX = 256 * 1024,
+       REPORTER_EXIT_UNHEARD = 4 /* its pipe was closed */ };
 
 #endif

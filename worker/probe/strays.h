@@ -2,8 +2,8 @@
  *
  * Orphans below this process become its children (prctl(2), PR_SET_CHILD_SUBREAPER), and are found there. Children that
  * it had before are left alone. It knows nothing of plugins. One thread, in a process that has no other. */
-#ifndef SLICEUP_PROBE_STRAYS_H
-#define SLICEUP_PROBE_STRAYS_H
+#ifndef SLICEUP_WORKER_PROBE_STRAYS_H
+#define SLICEUP_WORKER_PROBE_STRAYS_H
 
 #include <stdint.h>
 #include "common/base/err.h"

@@ -202,7 +202,7 @@ static void judge_left (struct probe_report *report)
     const char *how = "the plugin ended the process";
     if (report->steps_n == 0)
         how = "the probe's own process ended before it began";
-    else if (report->status == VOICE_EXIT_UNHEARD)
+    else if (report->status == REPORTER_EXIT_UNHEARD)
         how = "the plugin closed the probe's pipe, or ended the process";
     add_printed (report, text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how,
                                       report->status));

@@ -26,9 +26,9 @@ struct watch {
     const struct probe_order *order;
     struct probe_report *report;
     pid_t pid;
-    int pid_fd, voice_fd, output_fd;
-    struct buf voice;           /* the part of a line */
-    uint64_t voice_bytes, echoed_bytes, heard_ms;
+    int pid_fd, reporter_fd, output_fd;
+    struct buf reporter;           /* the part of a line */
+    uint64_t reporter_bytes, echoed_bytes, received_ms;
     struct strays strays;
 };
 
@@ -58,7 +58,7 @@ static int keep_image (posix_spawn_file_actions_t *actions)
     return rc;
 }
 
-static int descriptors (posix_spawn_file_actions_t *actions, int voice, int output)
+static int descriptors (posix_spawn_file_actions_t *actions, int reporter, int output)
 {
     int rc = posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
     if (rc == 0)
@@ -66,11 +66,11 @@ static int descriptors (posix_spawn_file_actions_t *actions, int voice, int outp
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2 (actions, output, 2);
     if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, voice, VOICE_FD);
+        rc = posix_spawn_file_actions_adddup2 (actions, reporter, REPORTER_FD);
     return rc ? rc : keep_image (actions);
 }
 
-static int spawn (struct watch *watch, char *const *argv, int voice, int output, struct err *err)
+static int spawn (struct watch *watch, char *const *argv, int reporter, int output, struct err *err)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t how;
@@ -82,7 +82,7 @@ static int spawn (struct watch *watch, char *const *argv, int voice, int output,
     assert (rc == 0);
     rc = plain_signals (&how);
     if (rc == 0)
-        rc = descriptors (&actions, voice, output);
+        rc = descriptors (&actions, reporter, output);
     if (rc == 0)
         rc = posix_spawn (&watch->pid, start.program, &actions, &how, start.argv, environ);
     posix_spawnattr_destroy (&how);
@@ -92,7 +92,7 @@ static int spawn (struct watch *watch, char *const *argv, int voice, int output,
     return rc == 0 ? 0 : err_errno (err, ERR_IO, "the process that tries the plugin cannot be started");
 }
 
-static int start_child (struct watch *watch, int voice, int output, struct err *err)
+static int start_child (struct watch *watch, int reporter, int output, struct err *err)
 {
     const struct probe_order *order = watch->order;
     const char *argv[FIXED_WORDS + OPTIONS_MAX + 1] = { "sliceup-worker", PROBE_WORD, PROBE_CHILD, order->plugin,
@@ -100,7 +100,7 @@ static int start_child (struct watch *watch, int voice, int output, struct err *
     assert (order->options_n <= OPTIONS_MAX);
     for (uint32_t i = 0; i < order->options_n; i++)
         argv[FIXED_WORDS + i] = order->options[i];
-    return spawn (watch, (char *const *) (uintptr_t) argv, voice, output, err);
+    return spawn (watch, (char *const *) (uintptr_t) argv, reporter, output, err);
 }
 
 /* Both ends above the descriptors that the child gets: dup2 on itself would leave it close-on-exec. */
@@ -110,7 +110,7 @@ static int open_pipe (int ends[2], struct err *err)
     if (pipe2 (made, O_CLOEXEC) < 0)
         return err_errno (err, ERR_IO, "a pipe cannot be made");
     for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl (made[i], F_DUPFD_CLOEXEC, VOICE_FD + 1);
+        ends[i] = fcntl (made[i], F_DUPFD_CLOEXEC, REPORTER_FD + 1);
         close (made[i]);
     }
     if (ends[0] >= 0 && ends[1] >= 0 && fcntl (ends[0], F_SETFL, O_NONBLOCK) == 0)
@@ -126,15 +126,15 @@ static void close_one (int fd)
 
 static int start (struct watch *watch, struct err *err)
 {
-    int voice[2] = { -1, -1 }, output[2] = { -1, -1 };
-    int rc = open_pipe (voice, err);
+    int reporter[2] = { -1, -1 }, output[2] = { -1, -1 };
+    int rc = open_pipe (reporter, err);
     if (rc == 0)
         rc = open_pipe (output, err);
     if (rc == 0)
-        rc = start_child (watch, voice[1], output[1], err);
-    close_one (voice[1]);
+        rc = start_child (watch, reporter[1], output[1], err);
+    close_one (reporter[1]);
     close_one (output[1]);
-    watch->voice_fd = voice[0];
+    watch->reporter_fd = reporter[0];
     watch->output_fd = output[0];
     if (rc < 0)
         return -1;
@@ -144,13 +144,13 @@ static int start (struct watch *watch, struct err *err)
 
 /* ---- listening ---- */
 
-static bool hear_line (struct watch *watch, struct text line)
+static bool receive_line (struct watch *watch, struct text line)
 {
     struct probe_report *report = watch->report;
-    uint64_t now_ms = clock_boot_ms (), ms = now_ms - watch->heard_ms;
+    uint64_t now_ms = clock_boot_ms (), ms = now_ms - watch->received_ms;
     uint32_t steps_before = report->steps_n;
-    watch->heard_ms = now_ms;
-    if (!probe_report_hear (report, line, ms))
+    watch->received_ms = now_ms;
+    if (!probe_report_receive (report, line, ms))
         return false;
     if (report->steps_n > steps_before && watch->order->begins)
         watch->order->begins (watch->order->listener, report->steps[report->steps_n - 1].stage);
@@ -158,21 +158,21 @@ static bool hear_line (struct watch *watch, struct text line)
 }
 
 /* False: it is not to go on. */
-static bool hear_bytes (struct watch *watch, const char *bytes, size_t len)
+static bool receive_bytes (struct watch *watch, const char *bytes, size_t len)
 {
     bool good = true;
-    watch->voice_bytes += len;
+    watch->reporter_bytes += len;
     for (size_t i = 0; i < len && good; i++) {
         if (bytes[i] != '\n') {
-            buf_byte (&watch->voice, (uint8_t) bytes[i]);
+            buf_byte (&watch->reporter, (uint8_t) bytes[i]);
             continue;
         }
-        good = hear_line (watch, buf_as_text (&watch->voice));
-        buf_clear (&watch->voice);
+        good = receive_line (watch, buf_as_text (&watch->reporter));
+        buf_clear (&watch->reporter);
     }
     /* Longer than any line of ours, or more of them: a line that cannot be heard says so. */
-    if (good && (watch->voice.overflow || watch->voice_bytes > VOICE_BYTES_MAX))
-        good = hear_line (watch, TEXT_LIT ("endless"));
+    if (good && (watch->reporter.overflow || watch->reporter_bytes > REPORTER_BYTES_MAX))
+        good = receive_line (watch, TEXT_LIT ("endless"));
     return good;
 }
 
@@ -220,12 +220,12 @@ static bool drain_output (struct watch *watch)
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static bool drain_voice (struct watch *watch, bool *good)
+static bool drain_reporter (struct watch *watch, bool *good)
 {
     char chunk[CHUNK_BYTES];
-    ssize_t got = read (watch->voice_fd, chunk, sizeof chunk);
+    ssize_t got = read (watch->reporter_fd, chunk, sizeof chunk);
     if (got > 0)
-        *good = hear_bytes (watch, chunk, (size_t) got);
+        *good = receive_bytes (watch, chunk, (size_t) got);
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -235,7 +235,7 @@ static void drain_rest (struct watch *watch)
     bool good = true;
     for (int i = 0; i < REST_CHUNKS && good; i++) {
         errno = 0;
-        if (!drain_voice (watch, &good) || errno == EAGAIN)
+        if (!drain_reporter (watch, &good) || errno == EAGAIN)
             break;
     }
     for (int i = 0; i < REST_CHUNKS; i++) {
@@ -245,18 +245,18 @@ static void drain_rest (struct watch *watch)
     }
 }
 
-struct hearing { bool voice, output, good; }; /* what may still come; good: and is believed */
+struct hearing { bool reporter, output, good; }; /* what may still come; good: and is believed */
 
 /* False: the process is over. */
-static bool wait_and_hear (struct watch *watch, struct hearing *hearing, int wait_ms)
+static bool wait_and_receive (struct watch *watch, struct hearing *hearing, int wait_ms)
 {
     struct pollfd fds[] = { { .fd = watch->pid_fd, .events = POLLIN },
-                            { .fd = hearing->voice ? watch->voice_fd : -1, .events = POLLIN },
+                            { .fd = hearing->reporter ? watch->reporter_fd : -1, .events = POLLIN },
                             { .fd = hearing->output ? watch->output_fd : -1, .events = POLLIN } };
     if (poll (fds, 3, wait_ms) < 0)
         return true;
     if (fds[1].revents)
-        hearing->voice = drain_voice (watch, &hearing->good);
+        hearing->reporter = drain_reporter (watch, &hearing->good);
     if (fds[2].revents)
         hearing->output = drain_output (watch);
     if (!fds[0].revents || !hearing->good)
@@ -272,7 +272,7 @@ static void follow (struct watch *watch)
     uint64_t deadline_ms = clock_boot_ms () + watch->order->limit_ms;
     for (uint64_t now_ms = clock_boot_ms (); hearing.good && now_ms < deadline_ms; now_ms = clock_boot_ms ()) {
         uint64_t left_ms = deadline_ms - now_ms;
-        if (!wait_and_hear (watch, &hearing, left_ms < POLL_MOST_MS ? (int) left_ms : POLL_MOST_MS))
+        if (!wait_and_receive (watch, &hearing, left_ms < POLL_MOST_MS ? (int) left_ms : POLL_MOST_MS))
             return;
     }
     /* One that has said what is wrong and cannot end, since a driver holds it, has still said it. */
@@ -328,7 +328,7 @@ static void end (struct watch *watch)
     int status = 0;
     struct probe_report *report = watch->report;
     if (report->steps_n)
-        report->steps[report->steps_n - 1].ms += clock_boot_ms () - watch->heard_ms;
+        report->steps[report->steps_n - 1].ms += clock_boot_ms () - watch->received_ms;
     (void) kill (-watch->pid, SIGKILL); /* nobody is left: that is what it is for */
     (void) kill (watch->pid, SIGKILL);
     if (reap (watch, &status))
@@ -345,18 +345,18 @@ static void end (struct watch *watch)
 static void close_watch (struct watch *watch)
 {
     close_one (watch->pid_fd);
-    close_one (watch->voice_fd);
+    close_one (watch->reporter_fd);
     close_one (watch->output_fd);
-    buf_release (&watch->voice);
+    buf_release (&watch->reporter);
 }
 
 int probe_watch (const struct probe_order *order, struct probe_report *report, struct err *err)
 {
-    struct watch watch = { .order = order, .report = report, .pid_fd = -1, .voice_fd = -1, .output_fd = -1 };
-    buf_init (&watch.voice, VOICE_LINE_MAX);
+    struct watch watch = { .order = order, .report = report, .pid_fd = -1, .reporter_fd = -1, .output_fd = -1 };
+    buf_init (&watch.reporter, REPORTER_LINE_MAX);
     report->limit_ms = order->limit_ms;
     report->client = order->client;
-    watch.heard_ms = clock_boot_ms ();
+    watch.received_ms = clock_boot_ms ();
     int rc = strays_adopt (&watch.strays, err);
     if (rc == 0)
         rc = start (&watch, err);

@@ -4,8 +4,8 @@
  * end only. When it is over, or its limit is reached, all that it started is killed, also what left its process group
  * (strays.h). The caller is blocked meanwhile, and its process starts no other. One thread: the child dies with the
  * thread that started it. */
-#ifndef SLICEUP_PROBE_WATCH_H
-#define SLICEUP_PROBE_WATCH_H
+#ifndef SLICEUP_WORKER_PROBE_WATCH_H
+#define SLICEUP_WORKER_PROBE_WATCH_H
 
 #include "worker/probe/report.h"
 

@@ -4,11 +4,11 @@
 #include <assert.h>
 #include "common/base/mem.h"
 #include "worker/process/control_group.h"
-#include "worker/process/keeper.h"
+#include "worker/process/pid_namespace.h"
 
 struct containment {
     enum containment_level level;
-    struct keeper *keeper;              /* PID_NAMESPACE */
+    struct pid_namespace *pid_namespace;              /* PID_NAMESPACE */
     struct control_group *group;        /* CGROUP */
 };
 
@@ -29,8 +29,8 @@ enum containment_level containment_level (const struct containment *containment)
 static bool try_pid_namespace (struct containment *containment, const struct log *log)
 {
     struct err err = { 0 };
-    containment->keeper = keeper_open (&err);
-    if (!containment->keeper) {
+    containment->pid_namespace = pid_namespace_open (&err);
+    if (!containment->pid_namespace) {
         log_say (log, "programs cannot have a pid namespace: %s", err.text);
         return false;
     }
@@ -75,7 +75,7 @@ void containment_close (struct containment *containment)
 {
     if (!containment)
         return;
-    keeper_close (containment->keeper);
+    pid_namespace_close (containment->pid_namespace);
     control_group_close (containment->group);
     mem_free (containment);
 }
@@ -91,25 +91,25 @@ int containment_place (struct containment *containment, struct spawn_place *plac
         place->group_fd = control_group_procs_fd (containment->group);
         return 0;
     }
-    if (!containment->keeper || !keeper_lives (containment->keeper)) {
-        keeper_close (containment->keeper);
-        containment->keeper = keeper_open (err);
-        if (!containment->keeper)
+    if (!containment->pid_namespace || !pid_namespace_lives (containment->pid_namespace)) {
+        pid_namespace_close (containment->pid_namespace);
+        containment->pid_namespace = pid_namespace_open (err);
+        if (!containment->pid_namespace)
             return err_prefix (err, "the pid namespace for programs ended, and there is no new one");
     }
-    *place = keeper_place (containment->keeper);
+    *place = pid_namespace_place (containment->pid_namespace);
     return 0;
 }
 
 bool containment_collects (const struct containment *containment)
 {
-    return containment && containment->keeper;
+    return containment && containment->pid_namespace;
 }
 
 void containment_kill (struct containment *containment)
 {
-    if (containment && containment->keeper)
-        keeper_sweep (containment->keeper);
+    if (containment && containment->pid_namespace)
+        pid_namespace_sweep (containment->pid_namespace);
     if (containment && containment->group)
         control_group_kill (containment->group);
 }
@@ -117,24 +117,24 @@ void containment_kill (struct containment *containment)
 bool containment_empty (struct containment *containment, int wait_ms, uint32_t *strays)
 {
     assert (containment_collects (containment));
-    return keeper_swept (containment->keeper, wait_ms, strays);
+    return pid_namespace_swept (containment->pid_namespace, wait_ms, strays);
 }
 
 uint32_t containment_left (const struct containment *containment)
 {
-    return keeper_left (containment->keeper);
+    return pid_namespace_left (containment->pid_namespace);
 }
 
 void containment_abandon (struct containment *containment)
 {
     if (!containment_collects (containment))
         return;
-    keeper_close (containment->keeper);
-    containment->keeper = NULL; /* the next program gets a new one */
+    pid_namespace_close (containment->pid_namespace);
+    containment->pid_namespace = NULL; /* the next program gets a new one */
 }
 
-void containment_mourn (struct containment *containment, pid_t pid)
+void containment_note_reaped (struct containment *containment, pid_t pid)
 {
-    if (containment_collects (containment) && keeper_pid (containment->keeper) == pid)
-        keeper_mourn (containment->keeper);
+    if (containment_collects (containment) && pid_namespace_pid (containment->pid_namespace) == pid)
+        pid_namespace_note_reaped (containment->pid_namespace);
 }

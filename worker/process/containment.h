@@ -31,6 +31,6 @@ void containment_kill (struct containment *containment);    /* all that runs in 
 bool containment_empty (struct containment *containment, int wait_ms, uint32_t *strays); /* where it collects */
 uint32_t containment_left (const struct containment *containment);
 void containment_abandon (struct containment *containment); /* what is left in it outlives SIGKILL */
-void containment_mourn (struct containment *containment, pid_t pid); /* a child of ours that was collected, whichever */
+void containment_note_reaped (struct containment *containment, pid_t pid); /* a child of ours that was collected, whichever */
 
 #endif

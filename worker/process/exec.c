@@ -53,10 +53,10 @@ int exec_adopt_orphans (struct err *err)
     return 0;
 }
 
-static struct exec *start (const struct spawn_order *order, const struct spawn_place *place, struct err *err)
+static struct exec *start (const struct spawn_request *request, const struct spawn_place *place, struct err *err)
 {
     pid_t pid;
-    if (spawn_start (order, place, &pid, err) < 0)
+    if (spawn_start (request, place, &pid, err) < 0)
         return NULL;
     struct exec *exec = mem_alloc (sizeof *exec);
     exec->pid = pid;
@@ -64,15 +64,15 @@ static struct exec *start (const struct spawn_order *order, const struct spawn_p
     return exec;
 }
 
-struct exec *exec_start (const struct spawn_order *order, struct err *err)
+struct exec *exec_start (const struct spawn_request *request, struct err *err)
 {
     struct spawn_place place;
-    return containment_place (contained, &place, err) < 0 ? NULL : start (order, &place, err);
+    return containment_place (contained, &place, err) < 0 ? NULL : start (request, &place, err);
 }
 
-struct exec *exec_start_outside (const struct spawn_order *order, struct err *err)
+struct exec *exec_start_outside (const struct spawn_request *request, struct err *err)
 {
-    return start (order, &spawn_place_here, err);
+    return start (request, &spawn_place_here, err);
 }
 
 /* ---- children of this process ---- */
@@ -199,7 +199,7 @@ static void collect (struct exec *exec, pid_t pid, uint64_t now_ms)
         signal_group (exec, SIGKILL);
     pid_t got = wait4 (pid, &status, 0, &usage);
     assert (got == pid);
-    containment_mourn (contained, pid);
+    containment_note_reaped (contained, pid);
     if (pid == exec->pid)
         note_main_end (exec, status, &usage, now_ms);
     else if (exec->main_ended && WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL)

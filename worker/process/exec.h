@@ -31,10 +31,10 @@ void exec_contain (struct containment *containment);
 enum containment_level exec_containment (void);
 
 struct exec;
-struct exec *exec_start (const struct spawn_order *order, struct err *err); /* NULL on error */
+struct exec *exec_start (const struct spawn_request *request, struct err *err); /* NULL on error */
 /* In this host's own namespaces, for a program of ours that looks at the host and starts nothing: others' processes are
  * not seen from inside a pid namespace. */
-struct exec *exec_start_outside (const struct spawn_order *order, struct err *err);
+struct exec *exec_start_outside (const struct spawn_request *request, struct err *err);
 void exec_destroy (struct exec *exec);                  /* kills what is left, without waiting; NULL is fine */
 void exec_stop (struct exec *exec, bool hard, uint64_t stop_ms, uint64_t now_ms);
 /* At SIGCHLD and at the deadline. */

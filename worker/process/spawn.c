@@ -30,7 +30,7 @@ static const char *const step_names[] = { "nothing", "entering its namespaces",
                                           "setting limits", "entering its directory", "executing it" };
 
 struct start {
-    const struct spawn_order *order;
+    const struct spawn_request *request;
     const struct spawn_place *place;
     pid_t parent;
     pid_t pid, between;         /* the program's process, and the one that makes it in a namespace; 0: never made */
@@ -77,12 +77,12 @@ static NEW_PROCESS int close_others (unsigned from, bool again)
     return close_range (from, (unsigned) first - 1, 0) < 0 ? -1 : close_range ((unsigned) (first + n), ~0U, 0);
 }
 
-static NEW_PROCESS int arrange_descriptors (const struct spawn_order *order)
+static NEW_PROCESS int arrange_descriptors (const struct spawn_request *request)
 {
     int null_fd = park (open ("/dev/null", O_RDONLY | O_CLOEXEC));
-    int output_fd = park (order->output_fd), channel_fd = order->channel_fd < 0 ? -1 : park (order->channel_fd);
-    int report_fd = order->report_fd > 0 ? park (order->report_fd) : 0;
-    if (null_fd < 0 || output_fd < 0 || (channel_fd < 0 && order->channel_fd >= 0) || report_fd < 0)
+    int output_fd = park (request->output_fd), channel_fd = request->channel_fd < 0 ? -1 : park (request->channel_fd);
+    int report_fd = request->report_fd > 0 ? park (request->report_fd) : 0;
+    if (null_fd < 0 || output_fd < 0 || (channel_fd < 0 && request->channel_fd >= 0) || report_fd < 0)
         return -1;
     if (dup2 (null_fd, 0) < 0 || dup2 (output_fd, 1) < 0 || dup2 (output_fd, 2) < 0)
         return -1;
@@ -92,7 +92,7 @@ static NEW_PROCESS int arrange_descriptors (const struct spawn_order *order)
         return -1;
     if (report_fd > 0 && dup2 (report_fd, SPAWN_REPORT_FD) < 0)
         return -1;
-    return close_others (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, order->again);
+    return close_others (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, request->again);
 }
 
 static NEW_PROCESS int set_limits (void)
@@ -106,20 +106,20 @@ static NEW_PROCESS int set_limits (void)
 
 static NEW_PROCESS enum step become (const struct start *start)
 {
-    const struct spawn_order *order = start->order;
+    const struct spawn_request *request = start->request;
     if (enter_group (start->place) < 0)
         return STEP_GROUP;
     if (enter_session (start->parent) < 0)
         return STEP_SESSION;
-    if (!order)
+    if (!request)
         _exit (0); /* spawn_try */
-    if (arrange_descriptors (order) < 0)
+    if (arrange_descriptors (request) < 0)
         return STEP_DESCRIPTORS;
     if (set_limits () < 0)
         return STEP_LIMITS;
-    if (chdir (order->directory) < 0)
+    if (chdir (request->directory) < 0)
         return STEP_DIRECTORY;
-    execve (order->program, order->argv, order->envp);
+    execve (request->program, request->argv, request->envp);
     return STEP_EXEC;
 }
 
@@ -178,12 +178,12 @@ static void collect_between (struct start *start)
 
 static int refuse (const struct start *start, struct err *err)
 {
-    const char *program = start->order ? start->order->program : "a process";
+    const char *program = start->request ? start->request->program : "a process";
     if (start->failed == STEP_NONE)
         return err_set (err, ERR_IO, "starting %s failed: its process was killed before it could begin", program);
     errno = start->code;
     if (start->failed == STEP_DIRECTORY)
-        return err_errno (err, ERR_IO, "starting %s failed at entering %s", program, start->order->directory);
+        return err_errno (err, ERR_IO, "starting %s failed at entering %s", program, start->request->directory);
     return err_errno (err, ERR_IO, "starting %s failed at %s", program, step_names[start->failed]);
 }
 
@@ -209,10 +209,10 @@ static int launch (struct start *start, struct err *err)
     return rc;
 }
 
-static int start_in (const struct spawn_order *order, const struct spawn_place *place, pid_t *pid, struct err *err)
+static int start_in (const struct spawn_request *request, const struct spawn_place *place, pid_t *pid, struct err *err)
 {
     struct start start; /* not the stacks: they need no first value */
-    start.order = order;
+    start.request = request;
     start.place = place;
     start.parent = getpid ();
     start.pid = start.between = 0;
@@ -228,10 +228,10 @@ static int start_in (const struct spawn_order *order, const struct spawn_place *
     return refuse (&start, err);
 }
 
-int spawn_start (const struct spawn_order *order, const struct spawn_place *place, pid_t *pid, struct err *err)
+int spawn_start (const struct spawn_request *request, const struct spawn_place *place, pid_t *pid, struct err *err)
 {
-    assert (order);
-    return start_in (order, place, pid, err);
+    assert (request);
+    return start_in (request, place, pid, err);
 }
 
 int spawn_try (const struct spawn_place *place, struct err *err)

@@ -13,7 +13,7 @@
 /* Where the program finds its channel, and the stage before it what it reports on (confine.h). */
 enum { SPAWN_CHANNEL_FD = 3, SPAWN_REPORT_FD = 4 };
 
-struct spawn_order {
+struct spawn_request {
     const char *program;        /* a path; nothing is searched */
     char *const *argv, *const *envp;
     const char *directory;      /* its working directory */
@@ -34,7 +34,7 @@ extern const struct spawn_place spawn_place_here;
 
 /* 0: `*pid` runs the program as a child of this process, leads a session and a process group of the same number, and
  * dies when this process dies. -1: nothing runs; the error says which step failed and why. */
-int spawn_start (const struct spawn_order *order, const struct spawn_place *place, pid_t *pid, struct err *err);
+int spawn_start (const struct spawn_request *request, const struct spawn_place *place, pid_t *pid, struct err *err);
 /* Goes through all that spawn_start does up to the program itself: can this process start anything in that place? */
 int spawn_try (const struct spawn_place *place, struct err *err);
 

@@ -15,7 +15,7 @@
 #include "worker/sandbox/code_pages.h"
 #include "worker/process/containment.h"
 #include "worker/process/exec.h"
-#include "worker/attempt/kept.h"
+#include "worker/attempt/result_store.h"
 #include "worker/link/sender.h"
 
 enum {
@@ -87,7 +87,7 @@ static void keep_result (struct driver *driver, const struct result *result)
 {
     struct err err = { 0 };
     /* It is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
-    if (kept_save (driver->join->directory, result, &err) < 0)
+    if (result_store_save (driver->join->directory, result, &err) < 0)
         log_say (driver->log, "a result was not kept on disk: %s", err.text);
 }
 
@@ -95,7 +95,7 @@ static void forget_result (struct driver *driver, const struct attempt_key *key)
 {
     struct err err = { 0 };
     /* A file that stays is sent again by the next worker process, and acknowledged again. */
-    if (kept_forget (driver->join->directory, key, &err) < 0)
+    if (result_store_forget (driver->join->directory, key, &err) < 0)
         log_say (driver->log, "%s", err.text);
 }
 
@@ -352,7 +352,7 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,
                                     text_of (join->boot_id));
     driver->sender.member = driver->member;
-    if (kept_recall (join->directory, recall, driver, &damage) < 0)
+    if (result_store_recall (join->directory, recall, driver, &damage) < 0)
         log_say (driver->log, "a kept result was put aside: %s", damage.text);
     driver->place = (struct attempt_place) { .host = text_of (join->host), .run_hex = text_of (join->run_hex),
                                              .directory = join->directory, .output = send_output, .fetch = send_fetch,

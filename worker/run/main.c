@@ -12,14 +12,14 @@
 #include "common/io/standard_fds.h"
 #include "worker/sandbox/confine.h"
 #include "worker/run/driver.h"
-#include "worker/attempt/errand.h"
+#include "worker/attempt/task.h"
 #include "worker/facts/facts.h"
 #include "worker/builtin/preflight.h"
 #include "worker/builtin/probe.h"
 #include "worker/environment/restore.h"
-#include "worker/link/seat.h"
+#include "worker/link/instance_lock.h"
 #include "worker/builtin/survey.h"
-#include "worker/run/volunteer.h"
+#include "worker/run/join_loop.h"
 #include "worker/image/self.h"
 
 static const char help[] =
@@ -75,7 +75,7 @@ static int join_and_work (struct join *join, const struct log *log, struct err *
         return -1;
     if (join_enter (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
         return -1;
-    if (seat_take (join->directory, err) < 0)
+    if (instance_lock_take (join->directory, err) < 0)
         return -1;
     return driver_run (join, SLICEUP_VERSION, log, err);
 }
@@ -83,7 +83,7 @@ static int join_and_work (struct join *join, const struct log *log, struct err *
 static int join_main (int argc, char **argv)
 {
     if (argc != 1)
-        return volunteer_main (argc, argv, SLICEUP_VERSION);
+        return join_loop_main (argc, argv, SLICEUP_VERSION);
     struct join join = { 0 };
     struct err err = { 0 };
     struct log log = { .to = stderr, .program = "sliceup-worker" };
@@ -96,7 +96,7 @@ static int join_main (int argc, char **argv)
 
 static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
     { "join", join_main }, { "facts", facts_main }, { "preflight", preflight_main },
-    { "restore", restore_main }, { "errand", errand_main }, { "confine", confine_main },
+    { "restore", restore_main }, { "errand", task_main }, { "confine", confine_main },
     { "cache", survey_main }, { "probe", probe_main },
 };
 

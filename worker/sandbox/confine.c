@@ -8,12 +8,12 @@
 #include <unistd.h>
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
-#include "worker/sandbox/confine_deputy.h"
-#include "worker/sandbox/confine_own.h"
+#include "worker/sandbox/socket_probe.h"
+#include "worker/sandbox/own_files_probe.h"
 #include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/confine_ways.h"
-#include "worker/sandbox/confine_yard.h"
+#include "worker/sandbox/write_probe.h"
+#include "worker/sandbox/scratch_generation.h"
 
 enum { EXIT_TOLD = 0, EXIT_LESS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 
@@ -22,10 +22,10 @@ struct stage {
     struct confine_site site;
     struct confine_sandbox sandbox;
     struct arena arena;
-    struct deputy deputy;
+    struct socket_probe socket_probe;
     struct confine_report report;
     uint32_t open_ways;
-    struct text ways[WAYS_N];
+    struct text probes[PROBES_N];
 };
 
 /* ---- trying ---- */
@@ -40,7 +40,7 @@ static bool has_witness (const char *folder, struct arena *arena)
 static uint32_t try_in (struct stage *stage, const char *folder)
 {
     const struct confine_site *site = &stage->site;
-    struct ways_target target = { .folder = folder, .witness = has_witness (folder, &stage->arena),
+    struct write_probe_target target = { .folder = folder, .witness = has_witness (folder, &stage->arena),
                                   .own_mounts = stage->sandbox.own_mounts };
     target.mounts[0] = site->root;
     if (stage->sandbox.own_mounts && site->place && !stage->plan.overlay && !site->own)
@@ -48,19 +48,19 @@ static uint32_t try_in (struct stage *stage, const char *folder)
     if (!target.witness && path_is_below (folder, site->bundle) && strcmp (folder, site->bundle) != 0)
         confine_sandbox_note (&stage->sandbox, &stage->arena, "ways to write a file were not tried",
                               text_format (&stage->arena, "there is no " WITNESS_NAME " in %.300s", folder).ptr);
-    return ways_try (&target);
+    return write_probe_try (&target);
 }
 
 /* Where nothing is refused but by manners, other hosts would see our traces in what they audit: then it is tried in a
  * folder like a generation. */
-static uint32_t try_in_yard (struct stage *stage)
+static uint32_t try_in_fixture (struct stage *stage)
 {
-    struct confine_yard yard;
-    if (confine_yard_make (stage->site.bundle, &yard, NULL) < 0)
+    struct scratch_generation fixture;
+    if (scratch_generation_make (stage->site.bundle, &fixture, NULL) < 0)
         return try_in (stage, stage->site.own ? stage->site.bundle : stage->site.generation);
-    uint32_t open_ways = try_in (stage, yard.path);
+    uint32_t open_ways = try_in (stage, fixture.path);
     struct err err = { 0 };
-    if (confine_yard_remove (&yard, &err) < 0)
+    if (scratch_generation_remove (&fixture, &err) < 0)
         confine_sandbox_note (&stage->sandbox, &stage->arena, "something is left", err.text);
     return open_ways;
 }
@@ -78,20 +78,20 @@ static uint32_t try_in_cache (struct stage *stage)
 static uint32_t try_own (struct stage *stage, bool moves)
 {
     const char *where;
-    uint32_t open_ways = own_ways_try (&stage->site.places, stage->site.place, moves, &where);
+    uint32_t open_ways = own_files_probe (&stage->site.places, stage->site.place, moves, &where);
     if (where)
         confine_sandbox_note (&stage->sandbox, &stage->arena, "programs can change what sliceup itself uses", where);
     return open_ways;
 }
 
-static void try_ways (struct stage *stage)
+static void try_probes (struct stage *stage)
 {
     bool manners = stage->sandbox.levels == UINT32_C (1) << ENFORCEMENT_COOPERATIVE;
-    stage->open_ways = manners ? try_in_yard (stage) : try_in_cache (stage);
+    stage->open_ways = manners ? try_in_fixture (stage) : try_in_cache (stage);
     stage->open_ways |= try_own (stage, !manners);
-    stage->open_ways |= deputy_ways_try (&stage->deputy);
-    stage->open_ways |= ways_lock_catalogue (stage->site.root) ? WAY_BIT (WAY_CATALOGUE_LOCK) : 0;
-    deputy_close (&stage->deputy);
+    stage->open_ways |= socket_probe_try (&stage->socket_probe);
+    stage->open_ways |= write_probe_catalogue_lock (stage->site.root) ? PROBE_BIT (PROBE_CATALOGUE_LOCK) : 0;
+    socket_probe_close (&stage->socket_probe);
 }
 
 static bool own_is_writable (const struct stage *stage)
@@ -106,13 +106,13 @@ static bool own_is_writable (const struct stage *stage)
 
 /* ---- the report ---- */
 
-static void list_ways (struct stage *stage)
+static void list_probes (struct stage *stage)
 {
     uint32_t n = 0;
-    for (int way = 0; way < WAYS_N; way++)
-        if (stage->open_ways & WAY_BIT (way))
-            stage->ways[n++] = text_of (way_name ((enum way) way));
-    stage->report.view.open_ways.items = stage->ways;
+    for (int probe = 0; probe < PROBES_N; probe++)
+        if (stage->open_ways & PROBE_BIT (probe))
+            stage->probes[n++] = text_of (write_probe_name ((enum probe) probe));
+    stage->report.view.open_ways.items = stage->probes;
     stage->report.view.open_ways.n = n;
 }
 
@@ -147,10 +147,10 @@ static void refuse_level (struct stage *stage)
 static void judge (struct stage *stage)
 {
     struct confine_report *report = &stage->report;
-    report->reached = ways_level (stage->sandbox.levels, 0);
-    report->view.level = ways_level (stage->sandbox.levels, stage->open_ways);
+    report->reached = write_probe_level (stage->sandbox.levels, 0);
+    report->view.level = write_probe_level (stage->sandbox.levels, stage->open_ways);
     report->view.mount = text_of (stage->site.mount);
-    list_ways (stage);
+    list_probes (stage);
     report->notes.items = stage->sandbox.notes;
     report->notes.n = stage->sandbox.notes_n;
     report->ready = true;
@@ -205,9 +205,9 @@ static int prepare (struct stage *stage, int argc, char **argv, struct err *err)
 static void enter (struct stage *stage)
 {
     struct confine_measures measures = confine_measures_of (&stage->plan);
-    deputy_open (&stage->deputy, stage->site.scratch);
+    socket_probe_open (&stage->socket_probe, stage->site.scratch);
     confine_sandbox_enter (&stage->plan, &stage->site, &measures, &stage->arena, &stage->sandbox);
-    try_ways (stage);
+    try_probes (stage);
     judge (stage);
 }
 

@@ -32,14 +32,14 @@ int confine_report_tell (int fd, const struct confine_report *report, struct err
 
 static bool take (struct text packet, struct arena *arena, struct confine_report *report)
 {
-    struct confine_report heard;
-    if (wire_get_record (packet, &confine_report_record, &heard, arena, NULL) < 0)
+    struct confine_report received;
+    if (wire_get_record (packet, &confine_report_record, &received, arena, NULL) < 0)
         return false;
-    record_copy (&confine_report_record, report, &heard, arena); /* the texts alias the packet */
+    record_copy (&confine_report_record, report, &received, arena); /* the texts alias the packet */
     return true;
 }
 
-bool confine_report_hear (int fd, struct arena *arena, struct confine_report *report, bool *over)
+bool confine_report_receive (int fd, struct arena *arena, struct confine_report *report, bool *over)
 {
     char *packet = mem_alloc (REPORT_BYTES_MAX);
     bool said = false;

@@ -1,0 +1,26 @@
+/* subscribers.h - private to common/io: the monitors of a run, behind a ROUTER of their own.
+ *
+ * Not an XPUB: that one keeps whatever its peers subscribe to, without bound and without a word to the application.
+ * Here a monitor has a place for MONITOR_STAY_MS after each question, at most MONITOR_PLACES_A_KEY of them; without
+ * one it is neither heard nor told. The first place of each of MONITOR_KEYS keys is reserved: no other key can take it.
+ * Used on the thread of the hub. */
+#ifndef SLICEUP_COMMON_IO_SUBSCRIBERS_H
+#define SLICEUP_COMMON_IO_SUBSCRIBERS_H
+
+#include "common/io/link.h"
+#include "common/io/socket.h"
+
+/* Queues of 256 frames of at most 32 KiB: a monitor that asks and never reads costs 8 MiB a place, and has four. */
+enum { SUBSCRIBERS_PLACES = 160, SUBSCRIBERS_SHARED = SUBSCRIBERS_PLACES - MONITOR_KEYS, SUBSCRIBERS_QUEUE_MAX = 256 };
+
+struct subscribers;
+struct subscribers *subscribers_open (void *context, const struct link_keys *keys, struct err *err);
+void subscribers_close (struct subscribers *subscribers, uint64_t linger_ms);
+void *subscribers_socket (struct subscribers *subscribers);
+bool subscribers_question (struct subscribers *subscribers, struct hub_client *from, struct text *bytes);
+bool subscribers_questions_left (const struct subscribers *subscribers);
+bool subscribers_answer (struct subscribers *subscribers, const struct hub_client *to, const void *bytes, size_t len);
+void subscribers_publish (struct subscribers *subscribers, const void *bytes, size_t len);
+uint64_t subscribers_dropped (const struct subscribers *subscribers); /* what was no question, or of one too many of a key */
+
+#endif

@@ -1,0 +1,238 @@
+/* transfer_import.c - looks at what was carried here, gets it a token, copies and seals it under that, publishes it. */
+#include "coordinator/catalogue/transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "common/cache/cache.h"
+#include "common/cache/copy.h"
+#include "common/cache/generation.h"
+#include "coordinator/catalogue/collect.h"
+#include "coordinator/catalogue/transfer_lease.h"
+
+/* What was carried here, opened and found to be what it says. */
+struct carried {
+    int folder, sealed;
+    struct manifest manifest;
+    struct arena arena;
+};
+
+/* ---- what lies there ---- */
+
+/* Modes get lost on the way (archives, object stores); those of the manifest are what the copy gets. */
+static void take_modes (const struct manifest *manifest, struct tree *tree)
+{
+    for (uint32_t i = 0, k = 0; i < manifest->n && k < tree->n;) {
+        int order = text_compare (manifest->items[i].at.path, tree->items[k].path);
+        if (order == 0)
+            tree->items[k].mode = manifest->items[i].at.mode;
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+static int check_set (struct carried *carried, struct err *err)
+{
+    struct tree tree;
+    if (tree_list (carried->sealed, manifest_unlisted, &carried->arena, &tree, err) != 0)
+        return -1;
+    take_modes (&carried->manifest, &tree);
+    return manifest_compare (&carried->manifest, &tree, err);
+}
+
+static int check_claim (const struct manifest *manifest, const struct fact_generation *claim, struct err *err)
+{
+    if (claim->entries != manifest->files)
+        return err_set (err, ERR_DAMAGE, TRANSFER_JSON " says %u entries, " MANIFEST_NAME " lists %u", claim->entries, manifest->files);
+    if (claim->bytes != manifest->bytes)
+        return err_set (err, ERR_DAMAGE, TRANSFER_JSON " says %" PRIu64 " bytes, " MANIFEST_NAME " lists %" PRIu64, claim->bytes,
+                        manifest->bytes);
+    /* Sealing takes them away: a manifest that lists one was not written by it. */
+    for (uint32_t i = 0; i < manifest->n; i++)
+        if (manifest->items[i].at.mode & 0222)
+            return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lists \"%.*s\" as writable, which no sealed entry is",
+                            TEXT_ARG (text_clip (manifest->items[i].at.path, 120)));
+    return 0;
+}
+
+static int read_manifest (struct carried *carried, const struct fact_generation *claim, struct err *err)
+{
+    struct generation there = { .root = -1, .fd = carried->sealed, .name = TRANSFER_SEALED };
+    return generation_manifest (&there, claim->sha256, &carried->arena, &carried->manifest, err);
+}
+
+static int open_carried (const char *from, const struct fact_generation *claim, struct carried *out, struct err *err)
+{
+    *out = (struct carried) { .folder = -1, .sealed = -1 };
+    out->folder = open (from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (out->folder < 0)
+        return err_errno (err, ERR_IO, "cannot open %s", from);
+    out->sealed = tree_open (out->folder, TRANSFER_SEALED, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (out->sealed < 0)
+        return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO,
+                          "%s holds no folder " TRANSFER_SEALED " as sliceup cache export makes it", from);
+    if (read_manifest (out, claim, err) == 0 && check_claim (&out->manifest, claim, err) == 0 && check_set (out, err) == 0)
+        return 0;
+    return err_prefix (err, "%s is refused", from);
+}
+
+static void close_carried (struct carried *carried)
+{
+    if (carried->sealed >= 0)
+        close (carried->sealed);
+    if (carried->folder >= 0)
+        close (carried->folder);
+    arena_release (&carried->arena);
+}
+
+/* ---- is there room, is it here already ---- */
+
+static int check_room (const char *root, uint64_t bytes, struct err *err)
+{
+    struct statvfs at;
+    if (statvfs (root, &at) != 0)
+        return err_errno (err, ERR_IO, "cannot ask how much room %s has", root);
+    uint64_t room = at.f_frsize ? (uint64_t) at.f_bavail * at.f_frsize : UINT64_MAX;
+    if (bytes <= room)
+        return 0;
+    return err_set (err, ERR_IO, "%s has room for %" PRIu64 " bytes, the generation has %" PRIu64 ": collect (sliceup cache gc) or "
+                    "use a larger storage", root, room, bytes);
+}
+
+static int find_before (struct catalogue *catalogue, const struct fact_generation *claim, uint64_t *token, bool *before,
+                        struct err *err)
+{
+    struct arena arena = { 0 };
+    struct catalogue_list all;
+    int rc = catalogue_list (catalogue, claim->bundle, &arena, &all, err);
+    *before = false;
+    for (uint32_t i = 0; rc == 0 && i < all.n; i++) {
+        if (all.items[i].state != GENERATION_PUBLISHED || !text_equal (all.items[i].published.sha256, claim->sha256))
+            continue;
+        *token = all.items[i].token;
+        *before = true;
+    }
+    arena_release (&arena);
+    return rc;
+}
+
+/* ---- bringing it in ---- */
+
+/* The umask may have taken from a folder's mode; the manifest's is part of its digest. */
+static int give_mode (const struct tree_entry *at, int to, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    int rc = 0, fd = tree_open_entry (to, at, err);
+    if (fd < 0)
+        return -1;
+    if (fchmod (fd, at->mode | S_IWUSR) != 0)
+        rc = err_errno (err, ERR_IO, "cannot set the mode of \"%s\"", tree_shown (at->path, shown));
+    close (fd);
+    return rc;
+}
+
+static int copy_in (const struct carried *carried, const char *dir, struct err *err)
+{
+    int to = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (to < 0)
+        return err_errno (err, ERR_IO, "cannot open %s", dir);
+    int rc = copy_entries (&carried->manifest, carried->sealed, to, err);
+    for (uint32_t i = 0; rc == 0 && i < carried->manifest.n; i++)
+        rc = give_mode (&carried->manifest.items[i].at, to, err);
+    close (to);
+    return rc == 0 ? 0 : err_prefix (err, "cannot fill %.300s", dir);
+}
+
+/* The copy is sealed as a writer's would be, so what is published is what lies here now, and it must be the same. */
+static int make_generation (const struct transfer_import *order, const struct carried *carried, uint64_t token, struct err *err)
+{
+    char dir[PATH_MAX_BYTES + 64];
+    struct arena arena = { 0 };
+    struct seal seal;
+    int rc = -1;
+    struct cache_access write = { .role = CACHE_ROLE_WRITER, .token = token,
+                                 .frontend_root = text_format (&arena, "%s/%.*s", order->root, TEXT_ARG (order->claim->bundle)) };
+    if (cache_prepare_writer (&write, dir, sizeof dir, err) == 0 && copy_in (carried, dir, err) == 0 &&
+        cache_seal (&write, &seal, &arena, err) == 0) {
+        rc = 0;
+        if (!text_equal (seal.sha256, order->claim->sha256))
+            rc = err_set (err, ERR_IO, "%s keeps other file modes than were sealed (sha256 %.12s, expected %.12s): the generation "
+                          "cannot be the same here", order->root, seal.sha256.ptr, order->claim->sha256.ptr);
+    }
+    arena_release (&arena);
+    return rc;
+}
+
+static int publish (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token, struct err *err)
+{
+    struct fact_generation generation = *order->claim;
+    generation.token = token;
+    return catalogue_publish (catalogue, run, &generation, err);
+}
+
+static int undo (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token, struct err *err)
+{
+    struct err why = { 0 };
+    struct collected freed;
+    if (catalogue_end (catalogue, token, run, true, &why) != 0 ||
+        collect_generation (catalogue, order->root, order->claim->bundle, token, NULL, 0, &freed, &why) != 0)
+        err_prefix (err, "(generation %" PRIu64 " stays, abandoned: %.120s)", token, why.text);
+    return -1;
+}
+
+static int bring_in (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried, struct text run,
+                     uint64_t token, struct err *err)
+{
+    struct transfer_beat *beat = transfer_beat_begin (order->root, token, run, err);
+    int rc = beat ? make_generation (order, carried, token, err) : -1;
+    transfer_beat_end (beat);
+    if (rc == 0)
+        rc = publish (catalogue, order, run, token, err);
+    return rc == 0 ? 0 : undo (catalogue, order, run, token, err);
+}
+
+static int make_run (char run[33], struct err *err)
+{
+    uint8_t bytes[16];
+    if (getrandom (bytes, sizeof bytes, 0) != sizeof bytes)
+        return err_errno (err, ERR_IO, "no random numbers for the id of this import");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf (run + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+static int import (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried, uint64_t *token,
+                   bool *before, struct err *err)
+{
+    char run[33];
+    if (find_before (catalogue, order->claim, token, before, err) != 0 || *before)
+        return *before ? 0 : -1;
+    if (check_room (order->root, carried->manifest.bytes, err) != 0 || make_run (run, err) != 0 ||
+        transfer_lease (catalogue, order->claim->bundle, text_of (run), order->log, token, err) != 0)
+        return -1;
+    uint64_t own = *token;
+    /* Who had the lease before may have brought in the same. */
+    if (find_before (catalogue, order->claim, token, before, err) != 0)
+        return undo (catalogue, order, text_of (run), own, err);
+    if (*before)
+        return undo (catalogue, order, text_of (run), own, err), 0;
+    return bring_in (catalogue, order, carried, text_of (run), own, err);
+}
+
+int transfer_import (struct catalogue *catalogue, const struct transfer_import *order, uint64_t *token, bool *before, struct err *err)
+{
+    struct carried carried;
+    int rc = -1;
+    if (catalogue_bundle_valid (order->claim->bundle, err) != 0)
+        return -1;
+    if (open_carried (order->from, order->claim, &carried, err) == 0)
+        rc = import (catalogue, order, &carried, token, before, err);
+    close_carried (&carried);
+    return rc;
+}

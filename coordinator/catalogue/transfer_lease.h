@@ -1,0 +1,18 @@
+/* transfer_lease.h - the lease of a bundle for somebody who is no run: waited for, and held while long work goes on. */
+#ifndef SLICEUP_COORDINATOR_CATALOGUE_TRANSFER_LEASE_H
+#define SLICEUP_COORDINATOR_CATALOGUE_TRANSFER_LEASE_H
+
+#include "common/io/log.h"
+#include "coordinator/catalogue/catalogue.h"
+
+/* Takes it, when a run has it that does not beat any more only after watching it for as long as a run would. ERR_STATE:
+ * a run that lives has it. */
+int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log, uint64_t *token,
+                 struct err *err);
+
+/* Beats from a thread of its own, over a connection of its own, until it is ended. */
+struct transfer_beat;
+struct transfer_beat *transfer_beat_begin (const char *root, uint64_t token, struct text run, struct err *err);
+void transfer_beat_end (struct transfer_beat *beat); /* NULL is fine */
+
+#endif

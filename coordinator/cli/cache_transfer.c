@@ -1,0 +1,273 @@
+/* cache_transfer.c - export and import: the text of generation.json, and what a person is told. */
+#include "coordinator/cli/cache.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/digest.h"
+#include "common/frontend/frontend.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/catalogue/transfer.h"
+#include "coordinator/view/record_json.h"
+#include "coordinator/view/size.h"
+
+enum { TRANSFER_FORMAT = 1 };
+
+/* ---- export ---- */
+
+static const struct catalogue_entry *choose (const struct catalogue_list *all, const char *which, struct err *err)
+{
+    const struct catalogue_entry *chosen = NULL;
+    uint64_t token = 0;
+    bool number = text_to_u64 (text_of (which), &token);
+    for (uint32_t i = 0; i < all->n; i++)
+        if (number ? all->items[i].token == token
+                   : all->items[i].state == GENERATION_PUBLISHED && text_is (all->items[i].bundle, which))
+            chosen = &all->items[i]; /* of a bundle: the newest, which is listed last */
+    if (!chosen)
+        err_set (err, ERR_STATE, "'%.100s' is neither a generation nor a bundle with a published one; sliceup cache ls lists them", which);
+    else if (chosen->state != GENERATION_PUBLISHED) {
+        err_set (err, ERR_REFUSED, "generation %" PRIu64 " is %s: only what is published is carried", chosen->token,
+                 names_of (&generation_state_names, chosen->state));
+        return NULL;
+    }
+    return chosen;
+}
+
+static int describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena, struct text *out, struct err *err)
+{
+    json_t *json = json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
+                              cache_json_text (cache_writer (cli->home, entry, arena)), "exported_wall_ms",
+                              (json_int_t) clock_wall_ms (), "generation",
+                              record_to_json (fact_body (FACT_GENERATION_PUBLISHED), &entry->published));
+    char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
+    if (!text)
+        mem_exhausted (0);
+    *out = text_format (arena, "%s\n", text);
+    free (text);
+    json_decref (json);
+    if (out->len <= TRANSFER_JSON_MAX_BYTES)
+        return 0;
+    return err_set (err, ERR_LIMIT, TRANSFER_JSON " would be larger than %d bytes", TRANSFER_JSON_MAX_BYTES);
+}
+
+static int say_exported (const struct cli *cli, const struct cache_request *request, const struct fact_generation *generation)
+{
+    char size[SIZE_TEXT_BYTES];
+    const char *folder = request->operands[1];
+    if (request->json)
+        return cache_print_json (cli, json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation", (json_int_t) generation->token,
+                                                 "bundle", cache_json_text (generation->bundle), "sha256",
+                                                 cache_json_text (generation->sha256), "entries", (int) generation->entries,
+                                                 "bytes", (json_int_t) generation->bytes, "folder", cache_json_text (text_of (folder))));
+    printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
+            TEXT_ARG (generation->bundle), folder, generation->entries, size_print (generation->bytes, size),
+            TEXT_ARG (generation->sha256));
+    return EXIT_HOLDS;
+}
+
+/* ERR_DAMAGE is of the cache here, not of a journal; the catalogue's own damage is told by opening it. */
+static int transfer_failed (const struct cli *cli, const struct err *err)
+{
+    int status = cli_fail (cli, err);
+    return err->code == ERR_DAMAGE ? EXIT_CACHE : status;
+}
+
+/* Nothing keeps a collection away meanwhile: what is missing then is no damage. */
+static int export_failed (const struct cli *cli, struct catalogue *catalogue, uint64_t token, struct err *err)
+{
+    enum generation_state state = GENERATION_PUBLISHED;
+    if (catalogue_state (catalogue, token, &state, NULL) == 0 && state != GENERATION_PUBLISHED)
+        err_set (err, ERR_STATE, "generation %" PRIu64 " was %s while it was exported: nothing is exported", token,
+                 state == GENERATION_DROPPED ? "quarantined" : "collected");
+    return transfer_failed (cli, err);
+}
+
+static int export_from (struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+                        struct catalogue *catalogue, struct arena *arena)
+{
+    struct catalogue_list all;
+    struct err err = { 0 };
+    struct text json;
+    if (catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) != 0)
+        return cli_fail (cli, &err);
+    const struct catalogue_entry *entry = choose (&all, request->operands[0], &err);
+    if (!entry || cache_place_check (place, entry->bundle, entry->token, &err) != 0 ||
+        describe (cli, entry, arena, &json, &err) != 0)
+        return cli_fail (cli, &err);
+    if (transfer_export (place->root, &entry->published, request->operands[1], json, &err) != 0)
+        return export_failed (cli, catalogue, entry->token, &err);
+    return say_exported (cli, request, &entry->published);
+}
+
+static int export (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+{
+    struct err err = { 0 };
+    struct catalogue *catalogue = catalogue_look (place->root, &err);
+    if (!catalogue)
+        return cli_fail (cli, &err);
+    int status = export_from (cli, request, place, catalogue, arena);
+    catalogue_close (catalogue);
+    return status;
+}
+
+int cache_export (struct cli *cli, const struct cache_request *request)
+{
+    struct cache_place place;
+    struct arena arena = { 0 };
+    int status = cache_place_find (cli, request, false, &place);
+    if (status == EXIT_HOLDS)
+        status = export (cli, request, &place, &arena);
+    arena_release (&arena);
+    cache_place_release (&place);
+    return status;
+}
+
+/* ---- import ---- */
+
+/* Rungs of `newest` that `claim` does not cover, each once; empty: none. */
+static struct text uncovered (const struct fact_generation *newest, const struct fact_generation *claim, struct arena *arena)
+{
+    struct fact_generation rest = { 0 };
+    rest.covers.items = arena_array (arena, newest->covers.n, sizeof *rest.covers.items);
+    for (uint32_t i = 0; i < newest->covers.n; i++) {
+        bool both = false;
+        for (uint32_t k = 0; k < claim->covers.n && !both; k++)
+            both = text_equal (newest->covers.items[i], claim->covers.items[k]);
+        if (!both)
+            rest.covers.items[rest.covers.n++] = newest->covers.items[i];
+    }
+    return cache_rungs (&rest, arena);
+}
+
+/* Runs are sent to the newest generation alone: what that means here is said, since nothing else would show it. */
+static void say_newest (const struct cli *cli, const struct fact_generation *newest, const struct fact_generation *claim,
+                        uint64_t token, bool before, struct arena *arena)
+{
+    if (before && newest->token > token)
+        log_say (&cli->log, "generation %" PRIu64 " is newer: runs are sent there, not to %" PRIu64, newest->token, token);
+    struct text rest = before ? TEXT_LIT ("") : uncovered (newest, claim, arena);
+    if (rest.len)
+        log_say (&cli->log, "generation %" PRIu64 ", the newest before this one, also covers %.*s; runs are sent to %" PRIu64
+                 " now, and compile that again", newest->token, TEXT_ARG (text_clip (rest, 200)), token);
+}
+
+static int bad_claim (struct err *err, const char *what)
+{
+    return err_set (err, ERR_DAMAGE, TRANSFER_JSON " is refused: %s", what);
+}
+
+/* The bundle becomes a folder below the cache root: a frontend we know, and a fingerprint as core/bundle.c makes them. */
+static int check_bundle (struct text bundle, struct err *err)
+{
+    uint32_t slash;
+    if (!text_find (bundle, TEXT_LIT ("/"), &slash) || !frontend_find ((struct text) { bundle.ptr, slash }))
+        return bad_claim (err, "its bundle does not begin with the name of a frontend and '/'");
+    struct text print = { bundle.ptr + slash + 1, bundle.len - slash - 1 };
+    bool hex = print.len >= 8 && print.len <= 64;
+    for (uint32_t i = 0; i < print.len && hex; i++)
+        hex = strchr ("0123456789abcdef", print.ptr[i]) && print.ptr[i];
+    return hex ? 0 : bad_claim (err, "its bundle's fingerprint is not 8 to 64 hex digits");
+}
+
+static int check_claim (const struct fact_generation *claim, struct err *err)
+{
+    struct digest digest;
+    if (!digest_parse (claim->sha256, &digest))
+        return bad_claim (err, "its sha256 is none");
+    if (claim->token == 0)
+        return bad_claim (err, "it names no generation");
+    return check_bundle (claim->bundle, err);
+}
+
+static int read_claim (const json_t *json, struct fact_generation *claim, struct arena *arena, struct err *err)
+{
+    struct err own = { 0 };
+    json_int_t format = json_integer_value (json_object_get (json, "format"));
+    const json_t *generation = json_object_get (json, "generation");
+    if (!json_is_object (json) || !json_is_object (generation))
+        return bad_claim (err, "it is not what sliceup cache export writes");
+    if (format != TRANSFER_FORMAT)
+        return err_set (err, ERR_STATE, TRANSFER_JSON " has format %lld, this sliceup knows %d", (long long) format, TRANSFER_FORMAT);
+    if (record_from_json (fact_body (FACT_GENERATION_PUBLISHED), generation, claim, arena, &own) != 0)
+        return bad_claim (err, own.text);
+    return check_claim (claim, err);
+}
+
+static int load_claim (const char *folder, struct fact_generation *claim, struct arena *arena, struct err *err)
+{
+    json_error_t where;
+    struct buf text;
+    int rc = -1;
+    const char *path = text_format (arena, "%s/" TRANSFER_JSON, folder).ptr;
+    buf_init (&text, TRANSFER_JSON_MAX_BYTES);
+    if (access (path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        err_set (err, ERR_STATE, "there is no %s: expected a folder that sliceup cache export made", path);
+    } else if (file_read (path, &text, err) == 0) {
+        json_t *json = json_loadb ((const char *) text.ptr, text.len, JSON_REJECT_DUPLICATES, &where);
+        if (json)
+            rc = read_claim (json, claim, arena, err);
+        else
+            bad_claim (err, where.text);
+        json_decref (json);
+    }
+    buf_release (&text);
+    return rc;
+}
+
+static int say_imported (const struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+                         const struct fact_generation *claim, uint64_t token, bool before)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (request->json)
+        return cache_print_json (cli, json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
+                                                 "was_here_before", before, "bundle", cache_json_text (claim->bundle), "sha256",
+                                                 cache_json_text (claim->sha256), "entries", (int) claim->entries, "bytes",
+                                                 (json_int_t) claim->bytes, "root", place->root));
+    if (before)
+        printf ("%s has this one already, as generation %" PRIu64 " of %.*s: nothing was done\n", place->root, token,
+                TEXT_ARG (claim->bundle));
+    else
+        printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte as it was sealed\n", place->root,
+                token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
+    return EXIT_HOLDS;
+}
+
+static int import (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+{
+    struct fact_generation claim = { 0 }, newest = { 0 };
+    struct err err = { 0 };
+    uint64_t token = 0;
+    bool before = false;
+    if (load_claim (request->operands[0], &claim, arena, &err) != 0)
+        return transfer_failed (cli, &err);
+    struct catalogue *catalogue = catalogue_open (place->root, &err);
+    if (!catalogue)
+        return cli_fail (cli, &err);
+    struct transfer_import order = { .root = place->root, .from = request->operands[0], .claim = &claim, .log = &cli->log };
+    bool known = cache_place_check (place, claim.bundle, 0, &err) == 0 &&
+                 catalogue_find (catalogue, claim.bundle, &newest, arena, &err) == 0;
+    int rc = known ? transfer_import (catalogue, &order, &token, &before, &err) : -1;
+    catalogue_close (catalogue);
+    if (rc != 0)
+        return known ? transfer_failed (cli, &err) : cli_fail (cli, &err);
+    say_newest (cli, &newest, &claim, token, before, arena);
+    return say_imported (cli, request, place, &claim, token, before);
+}
+
+int cache_import (struct cli *cli, const struct cache_request *request)
+{
+    struct cache_place place;
+    struct arena arena = { 0 };
+    umask (022); /* what is made below the root is for workers of other users, too, as when a worker makes it */
+    int status = cache_place_find (cli, request, true, &place);
+    if (status == EXIT_HOLDS)
+        status = import (cli, request, &place, &arena);
+    arena_release (&arena);
+    cache_place_release (&place);
+    return status;
+}

@@ -1,0 +1,141 @@
+/* run_message.c - the RUN message: everything one host needs to know about its part. */
+#include "coordinator/core/run_message.h"
+
+#include <string.h>
+
+#include "coordinator/core/commit.h"
+#include "coordinator/core/write_lease.h"
+#include "coordinator/verdict/deal.h"
+
+/* Of a survey: has this host to be able to write? Only READER says that it never will. */
+static enum cache_role surveyor (const struct cache_plan *plan, struct text host)
+{
+    bool writes = plan->mode == CACHE_PER_HOST;
+    for (uint32_t i = 0; i < plan->writers.n && cache_mode_writes (plan->mode); i++)
+        writes = writes || text_equal (plan->writers.items[i], host);
+    return writes ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
+}
+
+/* Some rung compiles into it: then no program of the run may write it but its writer's. */
+static bool cache_is_used (const struct plan *plan)
+{
+    bool used = false;
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        used = used || plan->rungs.items[i].warm != WARM_NONE;
+    return used && plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_NONE;
+}
+
+/* Keys, journals, and the folders of other hosts and runs. Whoever has a slice's key is obeyed by the workers that wait
+ * for it. */
+static text_list out_of_sight (const struct plan *plan, struct arena *arena)
+{
+    static const char *const folders[] = { "runs", "slices" };
+    text_list hidden = { 0 };
+    if (plan->home.len == 0)
+        return hidden;
+    hidden.items = arena_array (arena, HIDDEN_MAX, sizeof *hidden.items);
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        hidden.items[hidden.n++] = text_format (arena, "%.*s/%s", TEXT_ARG (plan->home), folders[i]);
+    return hidden;
+}
+
+static struct cache_access order_cache (const struct coord *coord, uint32_t host, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->pass;
+    struct cache_access access = { .role = CACHE_ROLE_NONE };
+    const struct cache_plan *plan = &coord->plan.cache;
+    const struct rung *rung = &coord->plan.rungs.items[pass->key.rung];
+    bool surveys = rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
+    if (!cache_is_used (&coord->plan))
+        return access;
+    access.least = plan->least;
+    access.overlay = plan->overlay;
+    access.writable.items = plan->writable.items;
+    access.writable.n = plan->writable.n;
+    access.protected.items = plan->protected.items;
+    access.protected.n = plan->protected.n;
+    access.trust = plan->trust;
+    access.hidden = out_of_sight (&coord->plan, arena);
+    access.frontend_root = plan->root;
+    if (pass->key.pass == PASS_ONCE && !surveys)
+        return access;
+    access.role = surveys ? surveyor (plan, coord->plan.hosts.items[host].name)
+                         : plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
+    if (surveys)
+        return access;
+    access.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->root), TEXT_ARG (coord->bundle));
+    if (access.role == CACHE_ROLE_OWN)
+        return access;
+    bool writer = pass->key.pass == PASS_COLD && host == coord->grant.host;
+    if (writer) {
+        access.role = CACHE_ROLE_WRITER;
+        access.lease_ms = coord->plan.limits.lease_ms;
+    }
+    access.token = writer ? coord->grant.token : coord->generation.token;
+    access.sha256 = writer ? (struct text) { 0 } : coord->generation.sha256;
+    if (writer) {
+        access.base = write_lease_base (coord)->token;
+        access.base_sha256 = write_lease_base (coord)->sha256;
+    }
+    return access;
+}
+
+static void order_pins (const struct coord *coord, const struct plan_host *host, const struct rung *rung, struct pins *pins)
+{
+    *pins = coord->plan.pins;
+    if (rung->kind != PROGRAM_BUILTIN || !text_is (rung->builtin, "restore"))
+        pins->wheels.n = 0; /* a long list that nobody else reads */
+    if (host->env_dir.len)
+        pins->env_dir = host->env_dir;
+}
+
+static struct msg_run order_make (const struct coord *coord, uint32_t at, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->pass;
+    uint32_t host = pass->parts[at].host;
+    bool alone = part_is_alone (coord);
+    char nonce[33];
+    deal_nonce (pass->seed, host, nonce);
+    struct msg_run run = {
+        .key = pass->key,
+        .nonce = text_copy (arena, text_of (nonce)),
+        .rung = coord->plan.rungs.items[pass->key.rung],
+        .rank = alone ? 0 : at,
+        .world = alone ? 1 : pass->n,
+        .address = coord->plan.hosts.items[host].address,
+        .secret = pass->secrets[at],
+        .profile = coord->plan.profile,
+        .cache = order_cache (coord, host, arena),
+        .signatures = coord->plan.signature_table,
+    };
+    run.rung.timeout_ms = pass->timeout_ms;
+    if (!alone)
+        run.mesh = pass->mesh;
+    order_pins (coord, &coord->plan.hosts.items[host], &run.rung, &run.pins);
+    return run;
+}
+
+/* The first part of a pass in which the host takes the writer's, where there is one: nothing else has more to be told. */
+struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
+{
+    struct part part = { .host = host };
+    uint64_t secret = 0;
+    bool warms = plan->rungs.items[rung].warm != WARM_NONE;
+    struct coord coord = { .plan = *plan, .grant = { .host = host } };
+    coord.pass = (struct pass_state) { .key = { rung, warms ? PASS_COLD : PASS_ONCE, 1 }, .n = 1, .parts = &part,
+                                       .secrets = &secret, .mesh = plan->mesh };
+    return order_make (&coord, 0, arena);
+}
+
+void run_message_send (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
+{
+    uint32_t host = coord->pass.parts[at].host;
+    coord_send (coord, host, MSG_RUN, out)->of.run = order_make (coord, at, &out->arena);
+    coord->hosts[host].run_sent_ms = coord_clock (coord, now_ms);
+}
+
+void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        run_message_send (coord, i, now_ms, out);
+}

@@ -1,0 +1,208 @@
+#include "coordinator/courier/bootstrap_protocol.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char ours[] = "sliceup-bootstrap ";
+static const char answer[] = "{\"sliceup-worker\"";
+
+void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_terms *terms, struct buf *to_send)
+{
+    *bootstrap_protocol = (struct bootstrap_protocol) { .terms = terms, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE };
+    buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s\n", terms->nonce, terms->bundle_sha256,
+                terms->bundle_head_bytes, terms->bundle_bytes, terms->directory);
+}
+
+static enum bootstrap_event refuse (struct bootstrap_protocol *bootstrap_protocol, enum step step)
+{
+    bootstrap_protocol->step = step;
+    bootstrap_protocol->state = OVER;
+    return BOOTSTRAP_PROTOCOL_REFUSED;
+}
+
+/* ---- lines ---- */
+
+/* The first word of `text`, which goes on behind it. */
+static struct text next_word (struct text *text)
+{
+    struct text word = *text;
+    const char *blank = memchr (text->ptr, ' ', text->len);
+    word.len = blank ? (uint32_t) (blank - text->ptr) : text->len;
+    text->ptr += word.len + (blank != NULL);
+    text->len -= word.len + (blank != NULL);
+    return word;
+}
+
+/* What follows "sliceup-bootstrap <nonce> ", wherever on the line that stands: a prompt without a newline may precede
+ * it. */
+static bool find_ours (const struct bootstrap_protocol *bootstrap_protocol, struct text line, struct text *words)
+{
+    uint32_t at;
+    while (text_find (line, text_of (ours), &at)) {
+        uint32_t skipped = at + (uint32_t) strlen (ours);
+        line = (struct text) { line.ptr + skipped, line.len - skipped };
+        *words = line;
+        if (text_is (next_word (words), bootstrap_protocol->terms->nonce))
+            return true;
+    }
+    return false;
+}
+
+static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_protocol, struct text words, struct err *err)
+{
+    struct text machine = next_word (&words);
+    if (text_is (machine, bootstrap_protocol->terms->machine)) {
+        bootstrap_protocol->state = AWAITS_BUNDLE;
+        bootstrap_protocol->step = STEP_UPLOAD;
+        return BOOTSTRAP_PROTOCOL_HOST;
+    }
+    machine = text_clip (machine, 32);
+    err_set (err, ERR_REFUSED, "the host is a machine of type %.*s, this build's worker runs on %s: use a build for it",
+             TEXT_ARG (machine), bootstrap_protocol->terms->machine);
+    return refuse (bootstrap_protocol, STEP_ARCHITECTURE);
+}
+
+static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_protocol, struct text words, struct err *err)
+{
+    static const enum step may_refuse[] = { STEP_ARCHITECTURE, STEP_UPLOAD, STEP_LIBRARIES, STEP_START };
+    struct text name = next_word (&words);
+    enum step step = STEP_START;
+    for (size_t i = 0; i < sizeof may_refuse / sizeof may_refuse[0]; i++)
+        if (text_is (name, step_name (may_refuse[i])))
+            step = may_refuse[i];
+    if (words.len)
+        err_set (err, ERR_REFUSED, "%.*s", TEXT_ARG (words));
+    else
+        err_set (err, ERR_REFUSED, "the bootstrap gave up and did not say why");
+    return refuse (bootstrap_protocol, step);
+}
+
+static enum bootstrap_event take_place (struct bootstrap_protocol *bootstrap_protocol, enum bootstrap_event event)
+{
+    bootstrap_protocol->state = AWAITS_READY;
+    bootstrap_protocol->step = STEP_LIBRARIES;
+    return event;
+}
+
+static enum bootstrap_event take_ready (struct bootstrap_protocol *bootstrap_protocol, struct buf *to_send)
+{
+    bootstrap_protocol->state = AWAITS_ANSWER;
+    bootstrap_protocol->step = STEP_START;
+    buf_printf (to_send, "%s\n", bootstrap_protocol->terms->launch_line);
+    return BOOTSTRAP_PROTOCOL_READY;
+}
+
+static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_protocol, struct text words, struct buf *to_send,
+                                      struct err *err)
+{
+    struct text word = next_word (&words);
+    if (text_is (word, "refused"))
+        return take_refusal (bootstrap_protocol, words, err);
+    if (bootstrap_protocol->state == AWAITS_HOST && text_is (word, "host"))
+        return take_host (bootstrap_protocol, words, err);
+    if (bootstrap_protocol->state == AWAITS_BUNDLE && text_is (word, "have"))
+        return take_place (bootstrap_protocol, BOOTSTRAP_PROTOCOL_HAVE);
+    if (bootstrap_protocol->state == AWAITS_BUNDLE && text_is (word, "want")) {
+        bootstrap_protocol->changed = text_is (words, "changed");
+        bootstrap_protocol->state = UPLOADS;
+        return BOOTSTRAP_PROTOCOL_WANT;
+    }
+    if (bootstrap_protocol->state == SENT && text_is (word, "placed"))
+        return take_place (bootstrap_protocol, BOOTSTRAP_PROTOCOL_PLACED);
+    if (bootstrap_protocol->state == AWAITS_READY && text_is (word, "ready"))
+        return take_ready (bootstrap_protocol, to_send);
+    word = text_clip (word, 32);
+    err_set (err, ERR_PARSE, "the bootstrap said \"%.*s\" out of turn", TEXT_ARG (word));
+    return refuse (bootstrap_protocol, bootstrap_protocol->step);
+}
+
+static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_protocol, struct text line, struct err *err)
+{
+    bootstrap_protocol->noise_bytes += line.len + 1;
+    if (line.len > 0) {
+        line = text_clip (line, BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
+        if (!text_to_c (line, bootstrap_protocol->remark, sizeof bootstrap_protocol->remark))
+            memcpy (bootstrap_protocol->remark, "(binary)", sizeof "(binary)");
+    }
+    if (bootstrap_protocol->noise_bytes <= BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES)
+        return BOOTSTRAP_PROTOCOL_NOTHING;
+    err_set (err, ERR_LIMIT,
+             "the host said more than %d KiB that is not the bootstrap's: what prints so much at login, a "
+             "banner or a profile?",
+             BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES / 1024);
+    return refuse (bootstrap_protocol, bootstrap_protocol->step);
+}
+
+static enum bootstrap_event take_line (struct bootstrap_protocol *bootstrap_protocol, struct buf *to_send, struct err *err)
+{
+    struct text line = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len }, words;
+    bool whole = !bootstrap_protocol->too_long;
+    bootstrap_protocol->line_len = 0;
+    bootstrap_protocol->too_long = false;
+    if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+        line.len--;
+    if (whole && bootstrap_protocol->state != AWAITS_ANSWER && find_ours (bootstrap_protocol, line, &words))
+        return take_ours (bootstrap_protocol, words, to_send, err);
+    if (whole && bootstrap_protocol->state == AWAITS_ANSWER && text_starts (line, answer)) {
+        bootstrap_protocol->line[line.len] = '\0'; /* its first bytes are still there: dialogue->line is the answer */
+        bootstrap_protocol->state = ANSWERED;
+        bootstrap_protocol->step = STEP_JOIN;
+        return BOOTSTRAP_PROTOCOL_ANSWER;
+    }
+    return take_noise (bootstrap_protocol, line, err);
+}
+
+static enum bootstrap_event take_byte (struct bootstrap_protocol *bootstrap_protocol, char byte, struct buf *to_send, struct err *err)
+{
+    if (byte == '\n')
+        return take_line (bootstrap_protocol, to_send, err);
+    if (bootstrap_protocol->line_len == BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning counts as noise now, the rest as it comes */
+        struct text begun = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len };
+        bootstrap_protocol->too_long = true;
+        bootstrap_protocol->line_len = 0;
+        if (take_noise (bootstrap_protocol, begun, err) == BOOTSTRAP_PROTOCOL_REFUSED)
+            return BOOTSTRAP_PROTOCOL_REFUSED;
+    }
+    bootstrap_protocol->line[bootstrap_protocol->line_len++] = byte;
+    return BOOTSTRAP_PROTOCOL_NOTHING;
+}
+
+enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received, struct buf *to_send, struct err *err)
+{
+    enum bootstrap_event event = BOOTSTRAP_PROTOCOL_NOTHING;
+    while (received->len > 0 && event == BOOTSTRAP_PROTOCOL_NOTHING) {
+        char byte = *received->ptr++;
+        received->len--;
+        if (bootstrap_protocol->state < ANSWERED) /* later words are nobody's */
+            event = take_byte (bootstrap_protocol, byte, to_send, err);
+    }
+    return event;
+}
+
+void bootstrap_protocol_sent (struct bootstrap_protocol *bootstrap_protocol)
+{
+    if (bootstrap_protocol->state == UPLOADS) /* else it was refused meanwhile */
+        bootstrap_protocol->state = SENT;
+}
+
+void bootstrap_protocol_ended (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err)
+{
+    static const char *const before[] = {
+        [AWAITS_HOST] = "before the bootstrap spoke: may this user run commands there, and is there a /bin/sh?",
+        [AWAITS_BUNDLE] = "before the bootstrap had looked for the bundle",
+        [UPLOADS] = "during the upload",
+        [SENT] = "before the bundle was in its place",
+        [AWAITS_READY] = "while it tried the worker",
+        [AWAITS_ANSWER] = "before the worker had answered; its log may say more",
+        [ANSWERED] = "before the worker was admitted; its log may say more",
+        [OVER] = "after it was refused",
+    };
+    struct buf said;
+    buf_init (&said, 8 * BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
+    buf_escaped (&said, text_of (bootstrap_protocol->remark), BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
+    err_set (err, ERR_REFUSED, "the remote shell ended (%s) %s%s%s%s", how, before[bootstrap_protocol->state],
+             said.len ? "; it said: \"" : "", said.len ? buf_c (&said) : "", said.len ? "\"" : "");
+    buf_release (&said);
+    (void) refuse (bootstrap_protocol, bootstrap_protocol->step);
+}

@@ -1,0 +1,149 @@
+#include "coordinator/courier/reporter.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/duration.h"
+
+/* What a coordinator keeps of a sentence is 1 KiB (coordinator/launch/launch_protocol.h). */
+enum { REPORTER_PROTOCOL = 1, WHY_MAX_BYTES = 1000, RECEIVED_MAX_BYTES = 160 };
+
+void reporter_init (struct reporter *reporter, int fd)
+{
+    *reporter = (struct reporter) { .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .through = "" };
+}
+
+/* All or, when the coordinator is gone, nothing that matters. */
+static void write_all (int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write (fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        bytes += n;
+        len -= (size_t) n;
+    }
+}
+
+/* Uses `line` up. Call with the lock held. */
+static void say (struct reporter *reporter, json_t *line)
+{
+    char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
+    if (words) {
+        struct buf out;
+        buf_init (&out, 8 * WHY_MAX_BYTES); /* escaped JSON of a sentence */
+        buf_printf (&out, "%s\n", words);
+        write_all (reporter->fd, (const char *) out.ptr, out.len);
+        buf_release (&out);
+    }
+    free (words);
+    json_decref (line);
+}
+
+void reporter_step (struct reporter *reporter, enum step step, const char *awaited)
+{
+    pthread_mutex_lock (&reporter->lock);
+    bool news = step != reporter->step || *reporter->awaited == '\0';
+    reporter->step = step;
+    reporter->awaited = awaited;
+    if (news && !reporter->over)
+        say (reporter, json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "step", step_name (step)));
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_waits (struct reporter *reporter, const char *awaited)
+{
+    pthread_mutex_lock (&reporter->lock);
+    reporter->awaited = awaited;
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_found (struct reporter *reporter, const char *sentence)
+{
+    pthread_mutex_lock (&reporter->lock);
+    if (!reporter->over)
+        say (reporter, json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "found", sentence));
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_through (struct reporter *reporter, const char *jump)
+{
+    pthread_mutex_lock (&reporter->lock);
+    reporter->through = jump;
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_worker (struct reporter *reporter, struct text answer)
+{
+    pthread_mutex_lock (&reporter->lock);
+    if (!reporter->over) {
+        write_all (reporter->fd, answer.ptr, answer.len);
+        write_all (reporter->fd, "\n", 1);
+    }
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+/* `word` with `said`, made safe to show and short enough to be kept. Call with the lock held. */
+static void say_last (struct reporter *reporter, const char *word, const char *name, const char *why)
+{
+    if (reporter->over)
+        return;
+    struct buf safe;
+    buf_init (&safe, 8 * WHY_MAX_BYTES);
+    buf_escaped (&safe, text_of (why), 0);
+    struct text kept = text_clip (buf_as_text (&safe), WHY_MAX_BYTES);
+    json_t *line = json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, word, name);
+    if (line && strcmp (word, "refused") == 0)
+        json_object_set_new (line, "why", json_stringn (kept.ptr, kept.len));
+    else if (line)
+        json_object_set_new (line, word, json_stringn (kept.ptr, kept.len));
+    say (reporter, line);
+    buf_release (&safe);
+    reporter->over = true;
+}
+
+void reporter_refused_in (struct reporter *reporter, enum step step, const char *why)
+{
+    pthread_mutex_lock (&reporter->lock);
+    say_last (reporter, "refused", step_name (step), why);
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_refused (struct reporter *reporter, const char *why)
+{
+    pthread_mutex_lock (&reporter->lock);
+    say_last (reporter, "refused", step_name (reporter->step), why);
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_lateness (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err)
+{
+    char lasted[DURATION_TEXT_BYTES];
+    pthread_mutex_lock (&reporter->lock);
+    received = text_clip (received, RECEIVED_MAX_BYTES);
+    err_set (err, ERR_STATE, "still waiting for %s when the deadline of %s had passed (start.deadline)%s%.*s",
+             reporter->awaited, duration_print (deadline_ms, lasted), received.len ? "; last heard: " : "", TEXT_ARG (received));
+    if (*reporter->through)
+        err_prefix (err, "jump host %s", reporter->through);
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_left (struct reporter *reporter)
+{
+    pthread_mutex_lock (&reporter->lock);
+    if (!reporter->over)
+        say (reporter, json_pack ("{s:i, s:b}", "sliceup-courier", REPORTER_PROTOCOL, "left", 1));
+    reporter->over = true;
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_ended (struct reporter *reporter, const char *how)
+{
+    pthread_mutex_lock (&reporter->lock);
+    say_last (reporter, "ended", "", how);
+    pthread_mutex_unlock (&reporter->lock);
+}

@@ -1,0 +1,278 @@
+#include "coordinator/courier/request.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+static const char name_letters[] = LETTERS "._-";
+static const char address_letters[] = LETTERS "._-:%"; /* of IPv6, with its zone */
+static const char hex_letters[] = "0123456789abcdef";
+
+/* A reader of one object: its first mistake stays in `err`. */
+struct reader {
+    const json_t *object;
+    const char *name;
+    struct arena *arena;
+    struct err *err;
+    bool failed;
+};
+
+static void fail (struct reader *reader, const char *member, const char *expected)
+{
+    if (!reader->failed)
+        err_set (reader->err, ERR_PARSE, "%s: %s: expected %s", reader->name, member, expected);
+    reader->failed = true;
+}
+
+static char *keep (struct reader *reader, struct text text)
+{
+    return (char *) text_copy (reader->arena, text).ptr;
+}
+
+/* A text of `least` to `most` bytes without NUL; "" after a mistake. */
+static char *take_text (struct reader *reader, const char *member, size_t least, size_t most)
+{
+    const json_t *value = json_object_get (reader->object, member);
+    size_t len = json_string_length (value);
+    if (!json_is_string (value) || len < least || len > most || strlen (json_string_value (value)) != len) {
+        fail (reader, member, least ? "a text that is not empty and not too long" : "a text that is not too long");
+        return keep (reader, TEXT_LIT (""));
+    }
+    return keep (reader, (struct text) { json_string_value (value), (uint32_t) len });
+}
+
+/* Options and commands are built from names: none may look like either. */
+static char *take_name (struct reader *reader, const char *member, const char *letters, bool may_be_empty)
+{
+    char *name = take_text (reader, member, may_be_empty ? 0 : 1, REQUEST_NAME_MAX_BYTES);
+    if (name[0] == '-' || strspn (name, letters) != strlen (name))
+        fail (reader, member, "a plain name that does not begin with a dash");
+    return name;
+}
+
+static char *take_hex (struct reader *reader, const char *member, size_t digits)
+{
+    char *text = take_text (reader, member, digits, digits);
+    if (strspn (text, hex_letters) != strlen (text))
+        fail (reader, member, "hexadecimal digits");
+    return text;
+}
+
+static char *take_path (struct reader *reader, const char *member)
+{
+    char *path = take_text (reader, member, 1, REQUEST_PATH_MAX_BYTES);
+    if (path[0] != '/')
+        fail (reader, member, "an absolute path");
+    return path;
+}
+
+static uint64_t take_number (struct reader *reader, const char *member, uint64_t least, uint64_t most)
+{
+    const json_t *value = json_object_get (reader->object, member);
+    json_int_t number = json_integer_value (value);
+    if (!json_is_integer (value) || number < (json_int_t) least || number > (json_int_t) most) {
+        fail (reader, member, "a number within its bounds");
+        return least;
+    }
+    return (uint64_t) number;
+}
+
+static bool take_bool (struct reader *reader, const char *member)
+{
+    const json_t *value = json_object_get (reader->object, member);
+    if (!json_is_boolean (value))
+        fail (reader, member, "true or false");
+    return json_is_true (value);
+}
+
+static uint32_t take_list (struct reader *reader, const char *member, char **out, size_t max)
+{
+    const json_t *list = json_object_get (reader->object, member);
+    size_t n = json_array_size (list);
+    if (!json_is_array (list) || n > max) {
+        fail (reader, member, "a list of texts that is not too long");
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *text = json_string_value (json_array_get (list, i));
+        size_t len = json_string_length (json_array_get (list, i));
+        if (!text || len == 0 || len > REQUEST_PATH_MAX_BYTES || strlen (text) != len)
+            fail (reader, member, "texts that are not empty and not too long");
+        out[i] = keep (reader, text ? (struct text) { text, (uint32_t) len } : TEXT_LIT (""));
+    }
+    return (uint32_t) n;
+}
+
+/* ---- the courier's line ---- */
+
+/* "[user@]host[:port]", an IPv6 address in brackets. */
+static void split_jump (struct reader *reader, struct request_ssh *ssh)
+{
+    char *rest = keep (reader, text_of (ssh->jump)), *at = strrchr (rest, '@'), *port = NULL;
+    ssh->jump_user = keep (reader, TEXT_LIT (""));
+    if (at) {
+        *at = '\0';
+        ssh->jump_user = rest;
+        rest = at + 1;
+    }
+    char *bracket = *rest == '[' ? strchr (rest, ']') : NULL;
+    if (bracket) {
+        *bracket = '\0';
+        rest++;
+        port = bracket[1] == ':' ? bracket + 2 : bracket[1] ? bracket : NULL;
+    } else if ((port = strrchr (rest, ':'))) {
+        *port++ = '\0';
+    }
+    uint64_t number = 22;
+    bool port_fits = !port || (text_to_u64 (text_of (port), &number) && number >= 1 && number <= UINT16_MAX);
+    const char *letters = bracket ? address_letters : name_letters;
+    if (!port_fits || !*rest || *rest == '-' || strspn (rest, letters) != strlen (rest) || (at && !*ssh->jump_user) ||
+        *ssh->jump_user == '-' || strspn (ssh->jump_user, name_letters) != strlen (ssh->jump_user))
+        fail (reader, "jump", "[user@]host[:port]");
+    ssh->jump_address = rest;
+    ssh->jump_port = (uint16_t) number;
+}
+
+static void take_ssh (struct reader *reader, struct request_ssh *ssh)
+{
+    ssh->address = take_name (reader, "address", address_letters, false);
+    ssh->port = (uint16_t) take_number (reader, "port", 1, UINT16_MAX);
+    ssh->user = take_name (reader, "user", name_letters, true);
+    ssh->jump = take_text (reader, "jump", 0, REQUEST_NAME_MAX_BYTES);
+    if (*ssh->jump)
+        split_jump (reader, ssh);
+    ssh->known_hosts = take_path (reader, "known_hosts");
+    ssh->identities_n = take_list (reader, "identities", ssh->identities, REQUEST_IDENTITIES_MAX);
+    for (uint32_t i = 0; i < ssh->identities_n; i++)
+        if (ssh->identities[i][0] != '/')
+            fail (reader, "identities", "absolute paths");
+    ssh->agent = take_bool (reader, "agent");
+}
+
+static void take_slurm (struct reader *reader, struct request_slurm *slurm)
+{
+    slurm->account = take_name (reader, "account", name_letters, true);
+    slurm->partition = take_name (reader, "partition", name_letters, true);
+    slurm->options_n = take_list (reader, "options", slurm->options, REQUEST_OPTIONS_MAX);
+    for (uint32_t i = 0; i < slurm->options_n; i++)
+        if (strncmp (slurm->options[i], "--", 2) != 0 || !slurm->options[i][2])
+            fail (reader, "options", "each as --name or --name=value");
+}
+
+/* Blanks and quotes would break the line of words in which it goes to the host. */
+static void take_directory (struct reader *reader, struct request *request)
+{
+    request->directory = take_path (reader, "directory");
+    for (const char *at = request->directory; *at; at++)
+        if (*at <= ' ' || *at > '~' || strchr ("'\"\\", *at))
+            fail (reader, "directory", "printable ASCII without blanks, quotes or backslashes");
+}
+
+static void take_transport (struct reader *reader, struct request *request)
+{
+    const char *by = take_text (reader, "by", 1, 16);
+    struct reader inner = *reader;
+    request->by = strcmp (by, "slurm") == 0 ? BY_SLURM : BY_SSH;
+    if (request->by == BY_SSH && strcmp (by, "ssh") != 0)
+        fail (reader, "by", "ssh or slurm");
+    inner.object = json_object_get (reader->object, by);
+    inner.name = request->by == BY_SSH ? "order: ssh" : "order: slurm";
+    if (reader->failed)
+        return;
+    if (request->by == BY_SSH)
+        take_ssh (&inner, &request->ssh);
+    else
+        take_slurm (&inner, &request->slurm);
+    reader->failed = inner.failed;
+}
+
+static int take_request (struct request *request, const json_t *line, struct err *err)
+{
+    struct reader reader = { .object = line, .name = "order", .arena = &request->arena, .err = err };
+    if (json_integer_value (json_object_get (line, "sliceup-courier")) != REQUEST_PROTOCOL)
+        return err_set (err, ERR_REFUSED,
+                        "order: sliceup-courier: this courier speaks %d; use one build's programs together",
+                        REQUEST_PROTOCOL);
+    request->host = take_name (&reader, "host", name_letters, false);
+    request->nonce = take_hex (&reader, "nonce", REQUEST_NONCE_BYTES);
+    request->deadline_ms = take_number (&reader, "deadline_ms", 1, REQUEST_DEADLINE_MAX_MS);
+    request->tied = take_bool (&reader, "tied");
+    take_directory (&reader, request);
+    request->bundle = take_path (&reader, "bundle");
+    request->bundle_sha256 = take_hex (&reader, "bundle_sha256", REQUEST_SHA256_BYTES);
+    request->bundle_head_bytes = take_number (&reader, "bundle_head_bytes", 1, REQUEST_BUNDLE_MAX_BYTES);
+    request->bundle_bytes = take_number (&reader, "bundle_bytes", 1, REQUEST_BUNDLE_MAX_BYTES);
+    take_transport (&reader, request);
+    return reader.failed ? -1 : 0;
+}
+
+/* ---- the launch line ---- */
+
+static int take_launch (struct request *request, struct text line, const json_t *launch, struct err *err)
+{
+    const json_t *address = json_object_get (launch, "address");
+    if (json_integer_value (json_object_get (launch, "protocol")) != REQUEST_PROTOCOL || !json_is_string (address))
+        return err_set (err, ERR_PARSE, "launch line: expected one of protocol %d, with an address", REQUEST_PROTOCOL);
+    request->needs_address = json_string_length (address) == 0;
+    request->launch = (char *) text_copy (&request->arena, line).ptr;
+    if (request->needs_address && request->by == BY_SSH && *request->ssh.jump)
+        return err_set (err, ERR_CONFIG, "behind a jump host this machine's address cannot be found out: set "
+                        "coordinator.address to the one by which the hosts reach it");
+    return 0;
+}
+
+static int parse_into (struct request *request, struct text courier_line, struct text launch_line, struct err *err)
+{
+    json_t *courier = json_loadb (courier_line.ptr, courier_line.len, JSON_REJECT_DUPLICATES, NULL);
+    json_t *launch = json_loadb (launch_line.ptr, launch_line.len, JSON_REJECT_DUPLICATES, NULL);
+    int rc = -1;
+    if (!json_is_object (courier))
+        err_set (err, ERR_PARSE, "order: expected a JSON object on the first line");
+    else if (!json_is_object (launch) || launch_line.len >= REQUEST_LAUNCH_MAX_BYTES)
+        err_set (err, ERR_PARSE, "launch line: expected a JSON object of less than %d bytes on the second line",
+                 REQUEST_LAUNCH_MAX_BYTES);
+    else if ((rc = take_request (request, courier, err)) == 0)
+        rc = take_launch (request, launch_line, launch, err);
+    json_decref (courier);
+    json_decref (launch);
+    return rc;
+}
+
+int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err)
+{
+    struct request parsed = { 0 };
+    arena_init (&parsed.arena);
+    if (parse_into (&parsed, courier_line, launch_line, err) != 0) {
+        arena_release (&parsed.arena);
+        return -1;
+    }
+    *request = parsed;
+    return 0;
+}
+
+int request_set_address (struct request *request, const char *address, struct err *err)
+{
+    json_t *launch = json_loads (request->launch, JSON_REJECT_DUPLICATES, NULL);
+    char *words = NULL;
+    int rc = -1;
+    if (launch && json_object_set_new (launch, "address", json_string (address)) == 0)
+        words = json_dumps (launch, JSON_COMPACT);
+    if (!words || strlen (words) >= REQUEST_LAUNCH_MAX_BYTES) {
+        err_set (err, ERR_LIMIT, "launch line: this machine's address does not fit into it: set coordinator.address");
+        goto out;
+    }
+    request->launch = (char *) text_copy (&request->arena, text_of (words)).ptr;
+    request->needs_address = false;
+    rc = 0;
+out:
+    free (words);
+    json_decref (launch);
+    return rc;
+}
+
+void request_release (struct request *request)
+{
+    arena_release (&request->arena);
+    *request = (struct request) { 0 };
+}

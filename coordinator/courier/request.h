@@ -1,0 +1,54 @@
+/* request.h - what a coordinator wants of a courier: its two lines, checked. Spec: docs/spec/launch.md.
+ *
+ * It knows no socket and no host. What was checked here may be put into a command line, a path or an option as it is:
+ * names hold no blanks, quotes or leading dashes. Texts belong to the order; members of the lines that are not known
+ * here are passed over. */
+#ifndef SLICEUP_COORDINATOR_COURIER_REQUEST_H
+#define SLICEUP_COORDINATOR_COURIER_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/base/text.h"
+
+enum { REQUEST_PROTOCOL = 1, REQUEST_NONCE_BYTES = 32, REQUEST_SHA256_BYTES = 64, REQUEST_IDENTITIES_MAX = 16,
+       REQUEST_OPTIONS_MAX = 16, REQUEST_PATH_MAX_BYTES = 1023, REQUEST_NAME_MAX_BYTES = 255, REQUEST_LAUNCH_MAX_BYTES = 4096,
+       REQUEST_BUNDLE_MAX_BYTES = 256 << 20, REQUEST_DEADLINE_MAX_MS = 24 * 3600 * 1000 };
+
+enum request_by { BY_SSH, BY_SLURM };
+
+struct request_ssh {
+    char *address, *user;       /* user "": whoever runs the courier */
+    char *jump;                 /* as it was given, for people; "": straight */
+    char *jump_user, *jump_address;
+    uint16_t port, jump_port;
+    char *known_hosts;
+    char *identities[REQUEST_IDENTITIES_MAX];
+    uint32_t identities_n;
+    bool agent;
+};
+
+struct request_slurm {
+    char *account, *partition;  /* "": Slurm's default */
+    char *options[REQUEST_OPTIONS_MAX];
+    uint32_t options_n;
+};
+
+struct request {
+    enum request_by by;
+    char *host, *nonce, *directory, *bundle, *bundle_sha256;
+    uint64_t bundle_head_bytes, bundle_bytes, deadline_ms;
+    bool tied;
+    struct request_ssh ssh;
+    struct request_slurm slurm;
+    char *launch;               /* the launch line, without newline */
+    bool needs_address;         /* its address is empty: request_set_address before it is used */
+    struct arena arena;         /* holds all of it */
+};
+
+int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err);
+int request_set_address (struct request *request, const char *address, struct err *err);
+void request_release (struct request *request);
+
+#endif

@@ -1,0 +1,24 @@
+/* session.h - a worker brought to its host over an open way: bootstrap, bundle, launch line, answer, GO, and what comes
+ * after.
+ *
+ * The loop around a dialogue: it waits for the way and the coordinator at once, and never longer than the deadline
+ * until the worker has answered. It knows nothing of ssh or Slurm. One thread. */
+#ifndef SLICEUP_COORDINATOR_COURIER_SESSION_H
+#define SLICEUP_COORDINATOR_COURIER_SESSION_H
+
+#include "coordinator/courier/input.h"
+#include "coordinator/courier/request.h"
+#include "coordinator/courier/reporter.h"
+#include "coordinator/courier/transport.h"
+
+struct session_end {
+    int status;             /* of the courier: 0 when the worker was brought there and GO was said */
+    bool refused;           /* in `step`, because of `why`: to be said when the way is closed */
+    enum step step;
+    struct err why;
+    uint64_t leave_ms;      /* how long the program may take to end by itself */
+};
+void session_run (const struct request *request, struct reporter *reporter, struct input *input, struct transport *transport, uint64_t until_ms,
+                struct session_end *end);
+
+#endif

@@ -1,0 +1,271 @@
+#include "coordinator/courier/transport_srun.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "common/io/clock.h"
+#include "coordinator/courier/bootstrap.h"
+
+/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator's own patience
+ * with a courier whose deadline has passed (launch_private.h). */
+enum { TERM_MS = 4 * 1000, LOOK_MS = 20, ARGUMENTS_MAX = 32 };
+enum { NO_PROGRAM = 127, SAID_MAX_BYTES = 200 }; /* the first as a shell says it */
+
+struct transport_srun {
+    struct transport transport;
+    pid_t pid;                  /* 0: reaped */
+    int status;
+    int in, out, error;         /* -1: closed */
+};
+
+/* ---- the running program ---- */
+
+static size_t watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
+{
+    const struct transport_srun *srun = (const struct transport_srun *) transport;
+    entries[0] = (struct pollfd) { .fd = srun->out, .events = POLLIN };
+    entries[1] = (struct pollfd) { .fd = srun->error, .events = POLLIN };
+    entries[2] = (struct pollfd) { .fd = to_send ? srun->in : -1, .events = POLLOUT };
+    return 3;
+}
+
+static void drop (int *fd)
+{
+    if (*fd >= 0)
+        (void) close (*fd); /* pipes: nothing is lost that matters */
+    *fd = -1;
+}
+
+static ssize_t receive (struct transport *transport, enum transport_stream stream, void *bytes, size_t max)
+{
+    struct transport_srun *srun = (struct transport_srun *) transport;
+    int *fd = stream == TRANSPORT_ERROR ? &srun->error : &srun->out;
+    ssize_t n = *fd < 0 ? 0 : read (*fd, bytes, max);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n > 0)
+        return n;
+    drop (fd);
+    return -1;
+}
+
+static ssize_t say (struct transport *transport, const void *bytes, size_t len)
+{
+    struct transport_srun *srun = (struct transport_srun *) transport;
+    ssize_t n = srun->in < 0 ? -1 : write (srun->in, bytes, len); /* SIGPIPE is ignored (main.c) */
+    return n < 0 && srun->in >= 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
+}
+
+static void reap (struct transport_srun *srun, int flags)
+{
+    if (srun->pid > 0 && waitpid (srun->pid, &srun->status, flags) == srun->pid)
+        srun->pid = 0;
+}
+
+static bool ended (struct transport *transport, struct buf *how)
+{
+    struct transport_srun *srun = (struct transport_srun *) transport;
+    reap (srun, WNOHANG);
+    if (srun->pid > 0)
+        return false;
+    if (WIFEXITED (srun->status))
+        buf_printf (how, "exit status %d", WEXITSTATUS (srun->status));
+    else
+        buf_printf (how, "srun got signal %d", WTERMSIG (srun->status));
+    return true;
+}
+
+static void wait_reaped (struct transport_srun *srun, uint64_t patience_ms)
+{
+    uint64_t until_ms = clock_boot_ms () + patience_ms;
+    for (reap (srun, WNOHANG); srun->pid > 0 && clock_boot_ms () < until_ms; reap (srun, WNOHANG))
+        (void) poll (NULL, 0, LOOK_MS);
+}
+
+static void close_transport (struct transport *transport, uint64_t leave_ms)
+{
+    struct transport_srun *srun = (struct transport_srun *) transport;
+    drop (&srun->in);
+    wait_reaped (srun, leave_ms);
+    if (srun->pid > 0)
+        (void) kill (srun->pid, SIGTERM); /* ours and not reaped: the number is not anybody else's */
+    wait_reaped (srun, TERM_MS);
+    if (srun->pid > 0) {
+        (void) kill (srun->pid, SIGKILL);
+        reap (srun, 0);
+    }
+    drop (&srun->out);
+    drop (&srun->error);
+    mem_free (srun);
+}
+
+/* ---- its refusals ---- */
+
+/* slurm_errno.c of Slurm 22.05 has the texts. */
+static const struct { const char *words; enum step step; const char *advice; } refusals[] = {
+    { "Invalid partition", STEP_CONNECT, "correct slurm.partition (sinfo lists them)" },
+    { "Invalid account", STEP_AUTHENTICATION, "correct slurm.account (sacctmgr show associations)" },
+    { "not permitted", STEP_AUTHENTICATION, "ask for access, or choose another partition or account" },
+    { "ccess denied", STEP_AUTHENTICATION, "ask for access, or choose another partition or account" },
+    { "uthentication", STEP_AUTHENTICATION, "munged must run on both sides with the same key" },
+    { "munge", STEP_AUTHENTICATION, "munged must run on both sides with the same key" },
+    { "Invalid node name", STEP_RESOLVE, "name hosts as Slurm does (sinfo -N)" },
+    { "not in this job", STEP_RESOLVE, "the host is not in this allocation (scontrol show hostnames)" },
+    { "node list", STEP_RESOLVE, "name hosts as Slurm does (sinfo -N)" },
+    { "node configuration is not available", STEP_CONNECT, "ask for less, or for other nodes" },
+    { "contact slurm controller", STEP_CONNECT, "is slurmctld up?" },
+    { "configuration source", STEP_CONNECT, "does this machine have a slurm.conf?" },
+    { "Invalid job id", STEP_CONNECT, "this allocation is over: start again in a new one" },
+    { "cannot be run", STEP_CONNECT, "is srun on the PATH of this machine?" },
+};
+
+static void refuse (struct text said, const char *advice, struct err *err)
+{
+    struct buf words;
+    buf_init (&words, SAID_MAX_BYTES);
+    transport_without_jobs (text_clip (said, SAID_MAX_BYTES), &words);
+    err_set (err, ERR_REFUSED, "Slurm starts nothing there: %.*s%s%s", TEXT_ARG (buf_as_text (&words)),
+             *advice ? "; " : "", advice);
+    buf_release (&words);
+}
+
+static bool explain (struct text received, enum step *step, struct err *err)
+{
+    struct text said = transport_last_line (received);
+    const char *advice = "";
+    uint32_t at;
+    if (!text_find (received, TEXT_LIT ("srun: "), &at))
+        return false;
+    *step = STEP_CONNECT;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        if (!*advice && text_find (received, text_of (refusals[i].words), &at)) {
+            *step = refusals[i].step;
+            advice = refusals[i].advice;
+            const char *end = memchr (received.ptr + at, '\n', received.len - at);
+            said = transport_last_line ((struct text) { received.ptr, end ? (uint32_t) (end - received.ptr) : received.len });
+        }
+    }
+    refuse (said, advice, err);
+    return true;
+}
+
+static const struct transport_ops ops = { .watch = watch, .receive = receive, .say = say, .ended = ended, .explain = explain,
+                                    .close = close_transport };
+
+/* ---- getting there ---- */
+
+struct arguments { const char *items[ARGUMENTS_MAX + 1]; size_t n; struct arena arena; };
+
+static void add (struct arguments *arguments, const char *option, const char *value)
+{
+    assert (arguments->n < ARGUMENTS_MAX);
+    arguments->items[arguments->n++] = value ? text_format (&arguments->arena, "%s%s", option, value).ptr : option;
+}
+
+/* The names were checked (request.c), and what the user adds comes before what must hold. Of the environment a worker
+ * gets what a coordinator's own ones do (launch_process.c), not everything that is set here. */
+static void arguments_of (struct arguments *arguments, const struct request *request)
+{
+    const struct request_slurm *slurm = &request->slurm;
+    add (arguments, "srun", NULL);
+    for (uint32_t i = 0; i < slurm->options_n; i++)
+        add (arguments, slurm->options[i], NULL);
+    if (*slurm->account)
+        add (arguments, "--account=", slurm->account);
+    if (*slurm->partition)
+        add (arguments, "--partition=", slurm->partition);
+    if (getenv ("SLURM_JOB_ID"))
+        add (arguments, "--overlap", NULL);
+    add (arguments, "--nodelist=", request->host);
+    const char *const fixed[] = { "--nodes=1", "--ntasks=1", "--job-name=sliceup", "--unbuffered", "--chdir=/",
+                                  "--export=PATH,HOME,LANG,TZ", "/bin/sh", "-c", bootstrap_script };
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        add (arguments, fixed[i], NULL);
+}
+
+/* What srun takes from the environment as if it were an option (srun(1), INPUT ENVIRONMENT VARIABLES) and no option
+ * undoes: each would change what comes through the pipes. */
+static void forget_streams (void)
+{
+    static const char *const names[] = { "SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE",
+                                         "SLURM_MULTI_PROG", "SLURM_PTY" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void) unsetenv (names[i]); /* fails for a name with '=' only */
+}
+
+/* In the child. srun must not outlive us: its step would hold the node. */
+static _Noreturn void become (const struct arguments *arguments, const int ends[3], pid_t parent)
+{
+    forget_streams ();
+    signal (SIGPIPE, SIG_DFL);
+    if (prctl (PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid () != parent)
+        _exit (NO_PROGRAM);
+    for (int i = 0; i < 3; i++)
+        if (dup2 (ends[i], i) < 0)
+            _exit (NO_PROGRAM);
+    execvp (arguments->items[0], (char *const *) arguments->items);
+    dprintf (2, "srun: it cannot be run: %s\n", strerrordesc_np (errno));
+    _exit (NO_PROGRAM);
+}
+
+static void close_all (const int fds[6])
+{
+    for (int i = 0; i < 6; i++)
+        if (fds[i] >= 0)
+            (void) close (fds[i]);
+}
+
+/* [0] and [1] of each are as pipe(2) has them; ours do not block. */
+static int open_pipes (int pipes[6])
+{
+    for (int i = 0; i < 6; i++)
+        pipes[i] = -1;
+    for (int i = 0; i < 6; i += 2)
+        if (pipe2 (pipes + i, O_CLOEXEC) != 0)
+            return -1;
+    for (int i = 0; i < 3; i++)
+        if (fcntl (pipes[(int[]) { 1, 2, 4 }[i]], F_SETFL, O_NONBLOCK) != 0)
+            return -1;
+    return 0;
+}
+
+static int start (struct transport_srun *srun, const struct arguments *arguments, struct err *err)
+{
+    int pipes[6];
+    pid_t parent = getpid ();
+    if (open_pipes (pipes) != 0 || (srun->pid = fork ()) < 0) {
+        err_errno (err, ERR_IO, "no pipe or process for srun");
+        close_all (pipes);
+        return -1;
+    }
+    if (srun->pid == 0)
+        become (arguments, (int[]) { pipes[0], pipes[3], pipes[5] }, parent);
+    close_all ((int[]) { pipes[0], -1, -1, pipes[3], -1, pipes[5] });
+    srun->in = pipes[1];
+    srun->out = pipes[2];
+    srun->error = pipes[4];
+    return 0;
+}
+
+struct transport *transport_srun_open (const struct request *request, struct err *err)
+{
+    struct transport_srun *srun = mem_alloc (sizeof *srun);
+    struct arguments arguments = { 0 };
+    *srun = (struct transport_srun) { .transport.ops = &ops, .in = -1, .out = -1, .error = -1 };
+    arguments_of (&arguments, request);
+    int rc = start (srun, &arguments, err);
+    arena_release (&arguments.arena);
+    if (rc == 0)
+        return &srun->transport;
+    mem_free (srun);
+    return NULL;
+}

@@ -1,0 +1,129 @@
+#include "coordinator/courier/transport_ssh.h"
+
+#include "common/base/mem.h"
+#include "coordinator/courier/bootstrap.h"
+#include "coordinator/courier/jump.h"
+#include "coordinator/courier/login.h"
+
+struct transport_ssh {
+    struct transport transport;
+    ssh_session session;
+    ssh_channel channel;
+    struct jump *jump;          /* NULL: straight */
+    bool lost;                  /* the connection is of no use any more */
+};
+
+/* ---- the running program ---- */
+
+static size_t watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
+{
+    const struct transport_ssh *ssh = (const struct transport_ssh *) transport;
+    /* What opens a full window may have been taken in by `hear`, and no descriptor tells that again. */
+    bool may_send = to_send && !ssh->lost && ssh_channel_window_size (ssh->channel) > 0;
+    short events = POLLIN | (may_send || (ssh_get_poll_flags (ssh->session) & SSH_WRITE_PENDING) ? POLLOUT : 0);
+    entries[0] = (struct pollfd) { .fd = ssh->lost ? -1 : ssh_get_fd (ssh->session), .events = events };
+    return 1;
+}
+
+static ssize_t receive (struct transport *transport, enum transport_stream stream, void *bytes, size_t max)
+{
+    struct transport_ssh *ssh = (struct transport_ssh *) transport;
+    int n = ssh->lost ? -1 : ssh_channel_read_nonblocking (ssh->channel, bytes, (uint32_t) max, stream == TRANSPORT_ERROR);
+    if (n == SSH_ERROR)
+        ssh->lost = true;
+    return n >= 0 ? n : -1;
+}
+
+static ssize_t say (struct transport *transport, const void *bytes, size_t len)
+{
+    struct transport_ssh *ssh = (struct transport_ssh *) transport;
+    int n = ssh->lost ? -1 : ssh_channel_write (ssh->channel, bytes, (uint32_t) len);
+    return n >= 0 ? n : -1;
+}
+
+/* Non-blocking, ssh_channel_get_exit_status takes what has come meanwhile and says -1 while there is none; -1 with a
+ * closed channel is an end by a signal. */
+static bool ended (struct transport *transport, struct buf *how)
+{
+    struct transport_ssh *ssh = (struct transport_ssh *) transport;
+    int status = ssh->lost ? -1 : ssh_channel_get_exit_status (ssh->channel);
+    if (status >= 0)
+        buf_printf (how, "exit status %d", status);
+    else if (!ssh->lost && ssh_is_connected (ssh->session) && !ssh_channel_is_closed (ssh->channel))
+        return false;
+    else if (!ssh->lost && ssh_is_connected (ssh->session))
+        buf_puts (how, "a signal");
+    else
+        buf_puts (how, "the connection was lost");
+    return true;
+}
+
+static void close_transport (struct transport *transport, uint64_t leave_ms)
+{
+    struct transport_ssh *ssh = (struct transport_ssh *) transport;
+    (void) leave_ms; /* sshd closes the program's input when the connection ends */
+    if (ssh->channel)
+        ssh_channel_free (ssh->channel);
+    if (ssh->session)
+        login_close (ssh->session);
+    if (ssh->jump)
+        jump_close (ssh->jump);
+    mem_free (ssh);
+}
+
+static const struct transport_ops ops = { .watch = watch, .receive = receive, .say = say, .ended = ended, .close = close_transport };
+
+/* ---- getting there ---- */
+
+static int open_jump (struct transport_ssh *ssh, const struct login *host, int *fd, struct err *err)
+{
+    struct login login = *host;
+    login.address = host->ssh->jump_address;
+    login.port = host->ssh->jump_port;
+    login.user = *host->ssh->jump_user ? host->ssh->jump_user : host->user;
+    reporter_through (host->reporter, host->ssh->jump);
+    ssh->jump = jump_open (&login, host->address, host->port, fd, err);
+    reporter_through (host->reporter, "");
+    return ssh->jump ? 0 : err_prefix (err, "jump host %s", host->ssh->jump);
+}
+
+static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, struct err *err)
+{
+    reporter_step (reporter, STEP_ARCHITECTURE, "the host's shell");
+    ssh->channel = ssh_channel_new (ssh->session);
+    if (!ssh->channel || ssh_channel_open_session (ssh->channel) != SSH_OK)
+        return err_set (err, ERR_REFUSED, "the ssh server gives no session (MaxSessions, or a command is forced?): %s",
+                        ssh_get_error (ssh->session));
+    if (ssh_channel_request_exec (ssh->channel, bootstrap_command) != SSH_OK)
+        return err_set (err, ERR_REFUSED, "the ssh server runs no command for this user: %s",
+                        ssh_get_error (ssh->session));
+    ssh_set_blocking (ssh->session, 0);
+    return 0;
+}
+
+static int reach (struct transport_ssh *ssh, const struct login *login, char near_end[DIAL_ADDRESS_BYTES], struct err *err)
+{
+    int fd = -1;
+    near_end[0] = '\0';
+    if (*login->ssh->jump && open_jump (ssh, login, &fd, err) != 0)
+        return -1;
+    ssh->session = login_open (login, fd, err);
+    if (!ssh->session)
+        return -1;
+    if (!*login->ssh->jump && dial_near_end (ssh_get_fd (ssh->session), near_end, err) != 0)
+        return -1;
+    return run_bootstrap (ssh, login->reporter, err);
+}
+
+struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
+                          char near_end[DIAL_ADDRESS_BYTES], struct err *err)
+{
+    struct transport_ssh *ssh = mem_alloc (sizeof *ssh);
+    struct login login = { .address = request->ssh.address, .user = request->ssh.user, .port = request->ssh.port,
+                           .ssh = &request->ssh, .reporter = reporter, .until_ms = until_ms };
+    ssh->transport.ops = &ops;
+    if (reach (ssh, &login, near_end, err) == 0)
+        return &ssh->transport;
+    close_transport (&ssh->transport, 0);
+    return NULL;
+}

@@ -1,0 +1,200 @@
+#include "coordinator/launch/launch_protocol.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is told ---- */
+
+/* `line` is used up; NULL: a text in it was not UTF-8. */
+static int tell (struct buf *out, json_t *line, size_t max_bytes, const char *advice, struct err *err)
+{
+    int rc = -1;
+    char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
+    if (!words)
+        err_set (err, ERR_PARSE, "a worker's name, address or directory is not UTF-8 text");
+    else if (strlen (words) + 1 > max_bytes)
+        err_set (err, ERR_LIMIT, "what a worker is told at its start takes %zu bytes, expected at most %zu: %s",
+                 strlen (words) + 1, max_bytes, advice);
+    else
+        rc = 0;
+    if (rc == 0)
+        buf_printf (out, "%s\n", words);
+    free (words);
+    json_decref (line);
+    return rc;
+}
+
+int launch_protocol_join (struct buf *out, const struct launch_join *join, struct err *err)
+{
+    json_t *line = json_pack ("{s:i, s:s, s:s%, s:I, s:s, s:i, s:i, s:s, s:s}", "protocol", LAUNCH_PROTOCOL, "run",
+                              join->run_id_hex, "host", join->host.ptr, (size_t) join->host.len, "rank",
+                              (json_int_t) join->rank, "address", join->address, "control_port",
+                              (int) join->control_port, "bulk_port", (int) join->bulk_port, "key",
+                              join->hub_public_key, "directory", join->directory);
+    if (line && join->tied)
+        json_object_set_new (line, "tied", json_true ());
+    return tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter directory", err);
+}
+
+/* Texts of the plan were checked to be UTF-8 when it was made, or read back. */
+static json_t *json_text (struct text text)
+{
+    return json_stringn (text.len ? text.ptr : "", text.len);
+}
+
+static json_t *json_texts (const struct text *items, uint32_t n)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new (list, json_text (items[i]));
+    return list;
+}
+
+static json_t *json_ssh (const struct courier_order *order)
+{
+    const struct ssh_way *way = &order->host->ssh;
+    const struct ssh_plan *ssh = &order->start->ssh;
+    return json_pack ("{s:o, s:I, s:o, s:o, s:o, s:o, s:b}", "address",
+                      json_text (way->address.len ? way->address : order->host->address), "port",
+                      (json_int_t) way->port, "user", json_text (way->user), "jump", json_text (way->jump),
+                      "known_hosts", json_text (ssh->known_hosts), "identities",
+                      json_texts (ssh->identities.items, ssh->identities.n), "agent", (int) ssh->agent);
+}
+
+static json_t *json_slurm (const struct slurm_plan *slurm)
+{
+    return json_pack ("{s:o, s:o, s:o}", "account", json_text (slurm->account), "partition",
+                      json_text (slurm->partition), "options", json_texts (slurm->options.items, slurm->options.n));
+}
+
+int launch_protocol_courier (struct buf *out, const struct courier_order *order, struct err *err)
+{
+    bool ssh = order->launcher == LAUNCHER_SSH;
+    json_t *line = json_pack ("{s:i, s:s, s:o, s:s, s:I, s:b, s:o, s:s, s:s, s:I}", "sliceup-courier", LAUNCH_PROTOCOL,
+                              "by", names_of (&launcher_names, order->launcher), "host", json_text (order->host->name),
+                              "nonce", order->nonce, "deadline_ms", (json_int_t) order->start->deadline_ms, "tied",
+                              (int) order->start->tied, "directory", json_text (order->start->directory), "bundle",
+                              order->bundle, "bundle_sha256", order->bundle_sha256, "bundle_bytes",
+                              (json_int_t) order->bundle_bytes);
+    if (line)
+        json_object_set_new (line, "bundle_head_bytes", json_integer ((json_int_t) order->bundle_head_bytes));
+    if (line)
+        json_object_set_new (line, ssh ? "ssh" : "slurm", ssh ? json_ssh (order) : json_slurm (&order->start->slurm));
+    return tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer identities or options", err);
+}
+
+/* ---- what is heard ---- */
+
+/* The alphabet of ZeroMQ's RFC 32. */
+static bool is_z85 (const char *key)
+{
+    return strlen (key) == LAUNCH_KEY_BYTES - 1 &&
+           strspn (key, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#") ==
+               LAUNCH_KEY_BYTES - 1;
+}
+
+static int answer_of (json_t *words, struct launch_said *said, struct err *err)
+{
+    json_t *protocol = json_object_get (words, "sliceup-worker"), *key = json_object_get (words, "key");
+    json_t *pid = json_object_get (words, "pid"), *pid_start = json_object_get (words, "pid_start");
+    if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
+        return err_set (err, ERR_PARSE,
+                        "it speaks another launch protocol than %d: use a worker of this coordinator's version",
+                        LAUNCH_PROTOCOL);
+    if (!json_is_string (key) || !is_z85 (json_string_value (key)))
+        return err_set (err, ERR_PARSE, "it named no public key: expected 40 characters of Z85");
+    if (!json_is_integer (pid) || json_integer_value (pid) < 1 || json_integer_value (pid) > INT32_MAX)
+        return err_set (err, ERR_PARSE, "it named no pid");
+    if (!json_is_integer (pid_start) || json_integer_value (pid_start) < 1)
+        return err_set (err, ERR_PARSE, "it named no start time of its process");
+    if (!json_is_string (json_object_get (words, "version")))
+        return err_set (err, ERR_PARSE, "it named no version");
+    memcpy (said->public_key, json_string_value (key), LAUNCH_KEY_BYTES);
+    said->pid = json_integer_value (pid);
+    said->pid_start = json_integer_value (pid_start);
+    said->word = WORD_ANSWER;
+    return 1;
+}
+
+static int courier_said (json_t *words, struct launch_said *said, struct err *err)
+{
+    json_t *protocol = json_object_get (words, "sliceup-courier"), *why = json_object_get (words, "why");
+    const char *step = json_string_value (json_object_get (words, "step"));
+    const char *refused = json_string_value (json_object_get (words, "refused"));
+    const char *ended = json_string_value (json_object_get (words, "ended"));
+    const char *found = json_string_value (json_object_get (words, "found"));
+    if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
+        return err_set (err, ERR_PARSE,
+                        "its courier speaks another protocol than %d: use one build's programs together",
+                        LAUNCH_PROTOCOL);
+    if (json_is_true (json_object_get (words, "left")))
+        said->word = WORD_LEFT;
+    else if (refused && json_is_string (why))
+        said->word = WORD_REFUSED;
+    else if (ended)
+        said->word = WORD_ENDED;
+    else if (found)
+        said->word = WORD_FOUND;
+    else if (step)
+        said->word = WORD_STEP;
+    else
+        return err_set (err, ERR_PARSE, "its courier said what is no word of the protocol");
+    snprintf (said->step, sizeof said->step, "%s", refused ? refused : step ? step : "");
+    snprintf (said->why, sizeof said->why, "%s", refused ? json_string_value (why) : ended ? ended : found ? found : "");
+    return 1;
+}
+
+static bool is_meant_for_us (const struct launch_parser *parser)
+{
+    struct text line = { parser->line, parser->line_len };
+    return text_starts (line, "{\"sliceup-worker\"") || (parser->courier && text_starts (line, "{\"sliceup-courier\""));
+}
+
+/* A whole line: a word, a broken word, or something else. */
+static int receive_line (const struct launch_parser *parser, struct launch_said *said, struct err *err)
+{
+    int rc = 0;
+    if (parser->too_long || parser->line_len == 0 || parser->line[0] != '{')
+        return 0;
+    json_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
+    *said = (struct launch_said) { 0 };
+    if (!words && is_meant_for_us (parser))
+        return err_set (err, ERR_PARSE, "its answer cannot be read: expected one line of JSON");
+    if (words && json_object_get (words, "sliceup-worker"))
+        rc = answer_of (words, said, err);
+    else if (words && parser->courier && json_object_get (words, "sliceup-courier"))
+        rc = courier_said (words, said, err);
+    json_decref (words);
+    return rc;
+}
+
+static void receive_byte (struct launch_parser *parser, char byte)
+{
+    if (parser->line_len < sizeof parser->line)
+        parser->line[parser->line_len++] = byte;
+    else
+        parser->too_long = true;
+}
+
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said, struct err *err)
+{
+    while (output->len > 0) {
+        char byte = *output->ptr++;
+        output->len--;
+        if (++parser->received_bytes > LAUNCH_OUTPUT_MAX_BYTES)
+            return err_set (err, ERR_LIMIT, "it wrote more than %d KiB without naming its key",
+                            LAUNCH_OUTPUT_MAX_BYTES / 1024);
+        if (byte != '\n') {
+            receive_byte (parser, byte);
+            continue;
+        }
+        int rc = receive_line (parser, said, err);
+        parser->line_len = 0;
+        parser->too_long = false;
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}

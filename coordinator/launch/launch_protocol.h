@@ -1,0 +1,58 @@
+/* launch_protocol.h - what is said at the start of a worker: by the launcher to a worker or a courier, and back.
+ *
+ * Knows lines and JSON, nothing of processes. The output of a worker or courier is input from outside: lines that are
+ * no word of theirs are skipped (a shell's greeting, a library's warning), within bounds. Spec: docs/spec/launch.md. */
+#ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROTOCOL_H
+#define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROTOCOL_H
+
+#include <stdint.h>
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/base/text.h"
+#include "common/model/plan.h"
+
+enum { LAUNCH_PROTOCOL = 1, LAUNCH_LINE_MAX_BYTES = 4096, LAUNCH_OUTPUT_MAX_BYTES = 64 * 1024, LAUNCH_KEY_BYTES = 41,
+       LAUNCH_STEP_BYTES = 32, LAUNCH_WHY_BYTES = 1024, COURIER_LINE_MAX_BYTES = 64 * 1024 };
+
+struct launch_join { /* the launch line, for the worker */
+    const char *run_id_hex;
+    struct text host;
+    uint32_t rank;
+    const char *address;
+    uint16_t control_port, bulk_port;
+    const char *hub_public_key, *directory;
+    bool tied;
+};
+struct courier_order { /* the line before it, for a courier */
+    enum launcher launcher; /* SSH or SLURM */
+    const struct plan_host *host;
+    const struct start_plan *start;
+    const char *nonce, *bundle, *bundle_sha256;
+    uint64_t bundle_head_bytes, bundle_bytes;
+};
+
+enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND };
+struct launch_said {
+    enum launch_word word;
+    char public_key[LAUNCH_KEY_BYTES];                      /* ANSWER: the worker's */
+    int64_t pid, pid_start;
+    char step[LAUNCH_STEP_BYTES];                           /* STEP, REFUSED */
+    char why[LAUNCH_WHY_BYTES];                             /* REFUSED, ENDED, FOUND; cut when longer */
+};
+/* Output is fed as it comes, in pieces of any size. {0} is a fresh one. */
+struct launch_parser {
+    bool courier;                                           /* hears a courier's words too */
+    char line[LAUNCH_LINE_MAX_BYTES];
+    uint32_t line_len;
+    uint32_t received_bytes;
+    bool too_long; /* this line is; the rest of it is skipped */
+};
+
+/* Appends the line with its newline. ERR_PARSE: a text is not UTF-8. ERR_LIMIT: too long. */
+int launch_protocol_join (struct buf *out, const struct launch_join *join, struct err *err);
+int launch_protocol_courier (struct buf *out, const struct courier_order *order, struct err *err);
+/* 1: `said` is there, and `output` what follows it. 0: all of `output` was taken. -1: a word is broken, or too much was
+ * said; `err` is a sentence on "it". */
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said, struct err *err);
+
+#endif

@@ -1,0 +1,129 @@
+#include "coordinator/monitor/query_queue.h"
+
+#include <string.h>
+
+static bool same (const struct hub_client *a, const struct hub_client *b)
+{
+    return a->key == b->key && memcmp (a->id, b->id, sizeof a->id) == 0;
+}
+
+static struct query *find (struct query_queue *query_queue, const struct hub_client *who)
+{
+    for (uint32_t i = 0; i < query_queue->n; i++)
+        if (same (&query_queue->items[i].who, who))
+            return &query_queue->items[i];
+    return NULL;
+}
+
+/* The one of this key that asked longest ago and is not served; how many the key has in all. */
+static struct query *oldest (struct query_queue *query_queue, const uint32_t *key, uint32_t *n)
+{
+    struct query *found = NULL;
+    *n = 0;
+    for (uint32_t i = 0; i < query_queue->n; i++) {
+        struct query *query = &query_queue->items[i];
+        if (key && query->who.key != *key)
+            continue;
+        (*n)++;
+        if (!query->served && (!found || query->asked_ms < found->asked_ms))
+            found = query;
+    }
+    return found;
+}
+
+/* A key has so many at a time; whoever comes again and again drives out its own. Keys of before drive out nobody. */
+static struct query *place_for (struct query_queue *query_queue, uint32_t key)
+{
+    uint32_t of_key, all;
+    struct query *own = oldest (query_queue, &key, &of_key);
+    if (of_key == QUERY_QUEUE_A_KEY)
+        return own;
+    if (query_queue->n < QUERY_QUEUE_MAX)
+        return &query_queue->items[query_queue->n++];
+    return oldest (query_queue, NULL, &all);
+}
+
+static uint64_t key_turn (const struct query_queue *query_queue, uint32_t key)
+{
+    uint64_t turn = 0;
+    for (uint32_t i = 0; i < query_queue->n; i++)
+        if (query_queue->items[i].who.key == key && query_queue->items[i].turn > turn)
+            turn = query_queue->items[i].turn;
+    return turn;
+}
+
+void query_queue_ask (struct query_queue *query_queue, const struct hub_client *who, const struct snapshot_place *from,
+                 uint64_t now_ms)
+{
+    struct query *query = find (query_queue, who);
+    if (!query) {
+        uint64_t turn = key_turn (query_queue, who->key); /* a new connection is no new turn */
+        if ((query = place_for (query_queue, who->key)) == NULL)
+            return; /* all of its key are being served: it asks again */
+        *query = (struct query) { .who = *who, .turn = turn };
+    }
+    query->from = *from;
+    query->asked_ms = now_ms;
+    query->waits = true;
+    query->gone = false;
+}
+
+static bool comes_before (const struct query_queue *query_queue, const struct query *a, const struct query *b)
+{
+    uint64_t turn_a = key_turn (query_queue, a->who.key), turn_b = key_turn (query_queue, b->who.key);
+    return turn_a != turn_b ? turn_a < turn_b : a->turn < b->turn;
+}
+
+bool query_queue_next (struct query_queue *query_queue, struct hub_client *who, struct snapshot_place *from)
+{
+    struct query *next = NULL;
+    for (uint32_t i = 0; i < query_queue->n; i++) {
+        struct query *query = &query_queue->items[i];
+        if (query->waits && !query->served && (!next || comes_before (query_queue, query, next)))
+            next = query;
+    }
+    if (!next)
+        return false;
+    next->waits = false;
+    next->served = true;
+    next->turn = ++query_queue->turn;
+    *who = next->who;
+    *from = next->from;
+    return true;
+}
+
+void query_queue_done (struct query_queue *query_queue, const struct hub_client *who, bool told)
+{
+    struct query *query = find (query_queue, who);
+    if (!query)
+        return;
+    query->served = false;
+    query->told |= told;
+}
+
+void query_queue_gone (struct query_queue *query_queue, const struct hub_client *who)
+{
+    struct query *query = find (query_queue, who);
+    if (query)
+        query->gone = true;
+}
+
+void query_queue_end (struct query_queue *query_queue)
+{
+    for (uint32_t i = 0; i < query_queue->n; i++)
+        query_queue->items[i].told = false;
+}
+
+bool query_queue_untold (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
+                    struct hub_client *who)
+{
+    for (; *at < query_queue->n; (*at)++) {
+        const struct query *query = &query_queue->items[*at];
+        if (query->told || query->gone || now_ms - query->asked_ms >= lately_ms)
+            continue;
+        *who = query->who;
+        (*at)++;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,84 @@
+/* receipt_fold_retry.c - what the journal says of what was run again: retries, and parts of the slice by themselves. */
+#include "coordinator/receipt/receipt_fold_private.h"
+
+#include "common/base/duration.h"
+#include "coordinator/verdict/isolate.h"
+
+void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began *began)
+{
+    fold->key = began->key;
+    fold->purpose = began->purpose ? began->purpose : PURPOSE_CLIMB;
+    if (fold->purpose != PURPOSE_ISOLATION)
+        receipt_fold_forget_metrics (fold, &began->key);
+}
+
+enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key)
+{
+    return attempt_key_equal (&fold->key, key) ? fold->purpose : PURPOSE_CLIMB;
+}
+
+static struct text retried (const struct receipt_fold *fold, const struct rung_receipt *before)
+{
+    const struct retry_fold *retries = fold->retries.items;
+    for (uint32_t i = 0; i < fold->retries.n; i++)
+        if (retries[i].key.pass == before->pass && retries[i].key.attempt == before->attempt &&
+            text_equal (receipt_rung_name (fold, retries[i].key.rung), before->rung))
+            return retries[i].what;
+    return (struct text) { 0 };
+}
+
+/* The attempts of this rung on this host that did not pass, and what followed each. */
+void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
+{
+    const struct rung_receipt *before = host->rungs.items;
+    rung->recovered.items = arena_array (&fold->arena, host->rungs.n, sizeof (struct text));
+    for (uint32_t i = 0; i + 1 < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++)
+        if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED) {
+            struct text what = retried (fold, &before[i]);
+            rung->recovered.items[rung->recovered.n++] =
+                text_format (&fold->arena, "%s attempt %u %s: %.*s%s%.*s", names_of (&pass_names, before[i].pass), before[i].attempt,
+                             names_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text), what.len ? "; " : "",
+                             TEXT_ARG (what));
+        }
+}
+
+void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact)
+{
+    const struct fact_retry_planned *planned = &fact->of.retry_planned;
+    char span[DURATION_TEXT_BYTES];
+    duration_print (planned->due_ms > fact->at_ms ? planned->due_ms - fact->at_ms : 0, span);
+    struct retry_fold *retry = receipt_grow (&fold->retries, sizeof (*retry));
+    *retry = (struct retry_fold) { planned->key, text_format (&fold->arena, "run again after %s: %.*s", span, TEXT_ARG (planned->why)) };
+    receipt_recover (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s", TEXT_ARG (receipt_rung_name (fold, planned->key.rung)),
+                                        names_of (&pass_names, planned->key.pass), planned->key.attempt, TEXT_ARG (retry->what)));
+}
+
+static void name_host (struct receipt_fold *fold, const struct isolate_ruling *ruling, uint32_t host, struct rung_receipt *rung)
+{
+    struct verdict after, before = {
+        .host = host, .outcome = rung->outcome, .layer = rung->cause.layer, .signature = rung->cause.signature,
+        .cause = rung->cause.text, .next = rung->cause.next,
+    };
+    isolate_verdict (ruling, &before, &fold->arena, &after);
+    rung->outcome = after.outcome;
+    rung->cause.layer = after.layer;
+    rung->cause.signature = after.signature;
+    rung->cause.text = receipt_keep (fold, after.cause);
+    rung->cause.next = receipt_keep (fold, after.next);
+}
+
+void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named)
+{
+    enum outcome worst = OUTCOME_PASSED;
+    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+        const struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
+        worst = rung ? outcome_worst (worst, rung->outcome) : worst;
+    }
+    struct isolate_ruling ruling;
+    isolate_rule (&fold->plan, named, worst, &fold->arena, &ruling);
+    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+        struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
+        if (rung)
+            name_host (fold, &ruling, i, rung);
+    }
+}

@@ -1,0 +1,118 @@
+#include "coordinator/verdict/failure_evidence.h"
+
+#include <string.h>
+
+#include "common/signature/line.h"
+
+/* A verdict quotes a few lines; the receipt has all of them. The journal holds one verdict per host that fell. PEERS: of all
+ * that can be sighted; it is read once and not kept. */
+enum { READ_MAX = 2 * SIGHTINGS_MAX, LINES_MAX = 2 * SHOWN_MAX, EVIDENCE_MAX_BYTES = 1024,
+       PEERS_MAX_BYTES = READ_MAX * (SHOWN_LINE_BYTES + 1) };
+
+/* The worker read the whole log; when it could not, or is too old to, there is the end of it. */
+static void read_output (const struct signature_set *set, const struct result *result, struct arena *arena,
+                         struct signature_seen *out)
+{
+    *out = (struct signature_seen) { .sightings = result->sightings.items, .sightings_n = result->sightings.n,
+                                     .shown = result->shown.items, .shown_n = result->shown.n };
+    if (out->sightings_n + out->shown_n == 0)
+        signature_scan_text (set, result->tail, arena, out);
+}
+
+/* Of a sentence only what stands out speaks against anything: most are an exception's message without its name. */
+static uint32_t keep_fatal (struct text *lines, uint32_t n)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (line_grade (lines[i]) == LINE_FATAL)
+            lines[kept++] = lines[i];
+    return kept;
+}
+
+/* The sentence stands before the output: it is what the program itself holds for its reason. */
+static void join (const struct signature_seen *failure, const struct signature_seen *output, struct arena *arena,
+                  struct signature_seen *out)
+{
+    *out = (struct signature_seen) { .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
+                                     .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
+    for (uint32_t i = 0; i < failure->sightings_n && i < SIGHTINGS_MAX; i++)
+        out->sightings[out->sightings_n++] = failure->sightings[i];
+    for (uint32_t i = 0; i < output->sightings_n && i < SIGHTINGS_MAX; i++) {
+        out->sightings[out->sightings_n] = output->sightings[i];
+        out->sightings[out->sightings_n++].offset = UINT64_MAX / 2 + output->sightings[i].offset / 2;
+    }
+    for (uint32_t i = 0; i < failure->shown_n && i < SHOWN_MAX; i++)
+        out->shown[out->shown_n++] = failure->shown[i];
+    for (uint32_t i = 0; i < output->shown_n && i < SHOWN_MAX; i++)
+        out->shown[out->shown_n++] = output->shown[i];
+}
+
+static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t most_bytes, struct arena *arena)
+{
+    struct buf all;
+    buf_init (&all, PEERS_MAX_BYTES);
+    for (uint32_t i = 0; i < n; i++) {
+        buf_puts (&all, i ? "\n" : "");
+        buf_text (&all, lines[i]);
+    }
+    struct text joined = text_copy (arena, text_clip (buf_as_text (&all), most_bytes));
+    buf_release (&all);
+    return joined;
+}
+
+/* Of what working programs print, too, nobody can be sure: what else there was is quoted as well. */
+static struct text evidence_of (const struct signature_decision *of, const struct signature_seen *all, struct arena *arena)
+{
+    if (of->weight > SIGNATURE_NOISE)
+        return of->line;
+    struct text lines[1 + LINES_MAX];
+    uint32_t n = 0;
+    if (of->signature)
+        lines[n++] = of->line;
+    for (uint32_t i = 0; i < all->shown_n; i++)
+        lines[n++] = all->shown[i];
+    return lines_joined (lines, n, EVIDENCE_MAX_BYTES, arena);
+}
+
+static bool is_of_peers (const struct plan *plan, struct text id)
+{
+    for (uint32_t i = 0; i < plan->signatures.n; i++)
+        if (text_equal (plan->signatures.items[i].id, id))
+            return plan->signatures.items[i].peer;
+    return false;
+}
+
+static struct text peers_of (const struct plan *plan, const struct signature_seen *seen, struct arena *arena)
+{
+    struct text lines[READ_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < seen->sightings_n; i++)
+        if (is_of_peers (plan, seen->sightings[i].signature))
+            lines[n++] = seen->sightings[i].text;
+    return lines_joined (lines, n, PEERS_MAX_BYTES, arena);
+}
+
+static void read_with (const struct plan *plan, const struct signature_set *set, const struct result *result,
+                       struct arena *arena, struct reading *out)
+{
+    struct signature_seen failure, output, all;
+    signature_scan_text (set, result->failure, arena, &failure);
+    failure.shown_n = keep_fatal (failure.shown, failure.shown_n);
+    read_output (set, result, arena, &output);
+    join (&failure, &output, arena, &all);
+    signature_decide (plan->signatures.items, plan->signatures.n, &all, &out->of);
+    for (uint32_t i = 0; out->of.signature && i < failure.sightings_n; i++)
+        out->in_failure |= text_equal (failure.sightings[i].signature, out->of.signature->id);
+    out->evidence = evidence_of (&out->of, &all, arena);
+    out->peers = peers_of (plan, &all, arena);
+}
+
+void failure_evidence_of (const struct plan *plan, const struct signature_set *set, const struct result *result, struct arena *arena,
+                 struct reading *out)
+{
+    *out = (struct reading) { 0 };
+    struct signature_set *own = set ? NULL : signature_set_build (plan->signatures.items, plan->signatures.n);
+    if (set || own)
+        read_with (plan, set ? set : own, result, arena, out);
+    signature_set_free (own);
+}

@@ -1,0 +1,192 @@
+/* links: monitor */
+/* Whose question is answered next: turns of keys, not of questions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coordinator/monitor/query_queue.h"
+
+enum { LATELY_MS = 10000 };
+
+static struct hub_client who (uint32_t key, uint32_t connection)
+{
+    struct hub_client query = { .key = key };
+    memcpy (query.id + 1, &connection, sizeof (connection));
+    return query;
+}
+
+static void ask (struct query_queue *query_queue, uint32_t key, uint32_t connection, uint64_t index, uint64_t now_ms)
+{
+    struct hub_client from = who (key, connection);
+    query_queue_ask (query_queue, &from, &(struct snapshot_place) { .index = index }, now_ms);
+}
+
+/* The key that is served next, at once and wholly; 0: nobody. */
+static uint32_t serve (struct query_queue *query_queue, uint64_t *index)
+{
+    struct hub_client from;
+    struct snapshot_place place;
+    if (!query_queue_next (query_queue, &from, &place))
+        return 0;
+    query_queue_done (query_queue, &from, true);
+    *index = place.index;
+    return from.key;
+}
+
+static int setup (void **state)
+{
+    *state = calloc (1, sizeof (struct query_queue));
+    return *state ? 0 : -1;
+}
+
+static int teardown (void **state)
+{
+    free (*state);
+    return 0;
+}
+
+static void one_question_waits_for_each_connection_and_the_latest_counts (void **state)
+{
+    struct query_queue *query_queue = *state;
+    uint64_t index = 0;
+    for (uint64_t i = 1; i <= 1000; i++)
+        ask (query_queue, 1, 7, i, i);
+    assert_int_equal (serve (query_queue, &index), 1);
+    assert_int_equal (index, 1000);
+    assert_int_equal (serve (query_queue, &index), 0);
+}
+
+static void whoever_asks_most_gets_no_more_turns (void **state)
+{
+    struct query_queue *query_queue = *state;
+    uint32_t turns[4] = { 0 };
+    uint64_t index = 0;
+    for (uint32_t round = 0; round < 300; round++) {
+        for (uint32_t connection = 0; connection < QUERY_QUEUE_A_KEY; connection++)
+            ask (query_queue, 1, connection, 1, round);
+        ask (query_queue, 2, 100, 1, round);
+        ask (query_queue, 3, 200, 1, round);
+        turns[serve (query_queue, &index)]++;
+    }
+    for (uint32_t key = 1; key <= 3; key++)
+        assert_int_equal (turns[key], 100);
+}
+
+static void connections_of_one_key_take_turns_as_well (void **state)
+{
+    struct query_queue *query_queue = *state;
+    uint32_t turns[QUERY_QUEUE_A_KEY] = { 0 };
+    for (uint32_t round = 0; round < 10 * QUERY_QUEUE_A_KEY; round++) {
+        struct hub_client from;
+        struct snapshot_place place;
+        for (uint32_t connection = 0; connection < QUERY_QUEUE_A_KEY; connection++)
+            ask (query_queue, 1, connection, connection + 1, round);
+        assert_true (query_queue_next (query_queue, &from, &place));
+        turns[place.index - 1]++;
+        query_queue_done (query_queue, &from, false);
+    }
+    for (uint32_t connection = 0; connection < QUERY_QUEUE_A_KEY; connection++)
+        assert_int_equal (turns[connection], 10);
+}
+
+/* The next one is not begun before the last one is made, whoever asks. */
+static void a_connection_is_served_once_at_a_time (void **state)
+{
+    struct query_queue *query_queue = *state;
+    struct hub_client first, second;
+    struct snapshot_place place;
+    ask (query_queue, 1, 1, 5, 0);
+    assert_true (query_queue_next (query_queue, &first, &place));
+    ask (query_queue, 1, 1, 6, 1);
+    assert_false (query_queue_next (query_queue, &second, &place));
+    query_queue_done (query_queue, &first, false);
+    assert_true (query_queue_next (query_queue, &second, &place));
+    assert_int_equal (place.index, 6);
+}
+
+/* It connects anew for each question: that is no new turn, and drives out only its own. */
+static void new_connections_of_a_key_gain_it_nothing (void **state)
+{
+    struct query_queue *query_queue = *state;
+    uint32_t turns[3] = { 0 };
+    uint64_t index = 0;
+    for (uint32_t round = 0; round < 1000; round++) {
+        ask (query_queue, 1, round, 1, round);
+        if (round % 10 == 0)
+            ask (query_queue, 2, 1, 1, round);
+        if (round % 5 == 0)
+            turns[serve (query_queue, &index)]++;
+    }
+    assert_int_equal (turns[2], 100);
+    assert_true (query_queue->n <= QUERY_QUEUE_A_KEY + 1);
+}
+
+static void every_key_has_its_place (void **state)
+{
+    struct query_queue *query_queue = *state;
+    uint64_t index = 0;
+    for (uint32_t key = 1; key <= MONITOR_KEYS; key++)
+        for (uint32_t connection = 0; connection < 2 * QUERY_QUEUE_A_KEY; connection++)
+            ask (query_queue, key, connection, 1, key);
+    assert_int_equal (query_queue->n, QUERY_QUEUE_MAX);
+    bool served[MONITOR_KEYS + 1] = { false };
+    for (uint32_t i = 0; i < MONITOR_KEYS; i++)
+        served[serve (query_queue, &index)] = true;
+    for (uint32_t key = 1; key <= MONITOR_KEYS; key++)
+        assert_true (served[key]);
+    ask (query_queue, MONITOR_KEYS + 1, 1, 1, 100000); /* keys of an earlier coordinator are out of use */
+    assert_int_equal (query_queue->n, QUERY_QUEUE_MAX);
+    assert_int_equal (serve (query_queue, &index), MONITOR_KEYS + 1);
+}
+
+static uint32_t untold (const struct query_queue *query_queue, uint64_t now_ms)
+{
+    struct hub_client from;
+    uint32_t at = 0, n = 0;
+    while (query_queue_untold (query_queue, now_ms, LATELY_MS, &at, &from))
+        n++;
+    return n;
+}
+
+static void after_the_end_those_who_asked_lately_are_to_be_told (void **state)
+{
+    struct query_queue *query_queue = *state;
+    uint64_t index = 0;
+    ask (query_queue, 1, 1, 1, 1000);
+    ask (query_queue, 2, 1, 1, 9000);
+    ask (query_queue, 3, 1, 1, 9000);
+    while (serve (query_queue, &index))
+        ; /* they know all there was by then */
+    query_queue_end (query_queue);
+    assert_int_equal (untold (query_queue, 9500), 3);
+    assert_int_equal (untold (query_queue, 12000), 2); /* the first has not asked for long */
+    struct hub_client gone = who (3, 1);
+    query_queue_gone (query_queue, &gone);
+    assert_int_equal (untold (query_queue, 12000), 1);
+    ask (query_queue, 2, 1, 5, 12000);
+    assert_int_equal (untold (query_queue, 12000), 1);
+    assert_int_equal (serve (query_queue, &index), 2);
+    assert_int_equal (untold (query_queue, 12000), 0);
+    ask (query_queue, 3, 1, 5, 12000); /* it is there after all */
+    assert_int_equal (untold (query_queue, 12000), 1);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        T (one_question_waits_for_each_connection_and_the_latest_counts),
+        T (whoever_asks_most_gets_no_more_turns),
+        T (connections_of_one_key_take_turns_as_well),
+        T (a_connection_is_served_once_at_a_time),
+        T (new_connections_of_a_key_gain_it_nothing),
+        T (every_key_has_its_place),
+        T (after_the_end_those_who_asked_lately_are_to_be_told),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

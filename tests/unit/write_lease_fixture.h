@@ -1,0 +1,241 @@
+/* write_lease_fixture.h - a coordinator's core with one rung that has a cache, three hosts, and what it said. Include after
+ * cmocka.h. */
+#ifndef SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
+#define SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
+
+#include <string.h>
+
+#include "coordinator/core/coord.h"
+#include "sample.h"
+
+enum { HOSTS = 3, FACTS_MAX = 512, EFFECTS_MAX = 512, TERM_MS = 15000, DELAY_MS = 15000, RETRY_WAIT_MS = 2000 };
+
+struct bench {
+    struct arena arena;
+    struct plan plan;
+    struct coord *coord;
+    struct outbox out;
+    struct fact facts[FACTS_MAX];
+    uint32_t facts_n;
+    struct effect effects[EFFECTS_MAX]; /* but SEND; texts are copied */
+    uint32_t effects_n;
+    struct msg_lease leased;        /* the last LEASE, and to whom */
+    uint32_t leased_host, leased_n, cancels_n;
+    struct msg_run runs[HOSTS];     /* the last RUN of each host */
+    bool ordered[HOSTS];
+    char awaited[256];              /* the last CACHE_AWAITED */
+    uint64_t now_ms, seq;
+};
+
+static inline void note_effect (struct bench *bench, const struct effect *effect)
+{
+    if (effect->kind == FX_SEND && effect->msg->kind == MSG_LEASE) {
+        bench->leased = effect->msg->of.lease;
+        bench->leased_host = effect->host;
+        bench->leased_n++;
+    }
+    if (effect->kind == FX_SEND && effect->msg->kind == MSG_RUN) {
+        record_copy (msg_body (MSG_RUN), &bench->runs[effect->host], &effect->msg->of.run, &bench->arena);
+        bench->ordered[effect->host] = true;
+    }
+    bench->cancels_n += effect->kind == FX_SEND && effect->msg->kind == MSG_CANCEL;
+    if (effect->kind == FX_SEND)
+        return;
+    struct effect *kept = &bench->effects[bench->effects_n++];
+    *kept = *effect;
+    kept->text = text_copy (&bench->arena, effect->text);
+    kept->covers = text_list_copy (&effect->covers, &bench->arena);
+}
+
+static inline void collect (struct bench *bench)
+{
+    for (uint32_t i = 0; i < bench->out.n; i++) {
+        struct outbox_item *item = &bench->out.items[i];
+        if (item->is_fact && item->fact.kind == FACT_CACHE_AWAITED)
+            text_to_c (item->fact.of.cache_awaited.what, bench->awaited, sizeof (bench->awaited));
+        if (item->is_fact && !fact_is_soft (item->fact.kind))
+            fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
+        else if (!item->is_fact)
+            note_effect (bench, &item->effect);
+    }
+    outbox_clear (&bench->out);
+}
+
+static inline void step (struct bench *bench, const struct input *in)
+{
+    coord_step (bench->coord, in, ++bench->now_ms, &bench->out);
+    collect (bench);
+}
+
+static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
+{
+    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
+    msg->session = msg->kind == MSG_HELLO ? 0 : coord_session (bench->coord, host);
+    msg->seq = ++bench->seq;
+    step (bench, &in);
+}
+
+static inline void all_join (struct bench *bench)
+{
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
+        tell (bench, host, &msg);
+    }
+}
+
+enum { TINY = 1, ALL };
+
+/* One rung of the sample's; writers host0 and host1. */
+static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mode, uint32_t rung, uint64_t term_ms)
+{
+    *bench = (struct bench) { .now_ms = 1000 };
+    sample_plan (&bench->plan, HOSTS, &bench->arena);
+    bench->plan.cache.mode = mode;
+    bench->plan.cache.writers.items = arena_array (&bench->arena, 2, sizeof (struct text));
+    bench->plan.cache.writers.items[0] = TEXT_LIT ("host0");
+    bench->plan.cache.writers.items[1] = TEXT_LIT ("host1");
+    bench->plan.cache.writers.n = 2;
+    bench->plan.limits.lost_ms = 600000; /* leases are about silence that is shorter than that */
+    bench->plan.limits.suspect_ms = 300000;
+    bench->plan.limits.lease_ms = term_ms;
+    bench->plan.limits.retries = 1;
+    bench->plan.limits.retry_wait_ms = RETRY_WAIT_MS;
+    bench->plan.rungs.items += rung;
+    bench->plan.rungs.n = 1;
+    bench->coord = coord_create ();
+    outbox_init (&bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1, bench->now_ms,
+                &bench->out);
+    collect (bench);
+    all_join (bench);
+}
+
+static inline void bench_open_rung (struct bench *bench, enum cache_mode mode, uint32_t rung)
+{
+    bench_open_rung_term (bench, mode, rung, TERM_MS);
+}
+
+static inline void bench_open (struct bench *bench, enum cache_mode mode)
+{
+    bench_open_rung (bench, mode, TINY);
+}
+
+static inline void bench_close (struct bench *bench)
+{
+    coord_destroy (bench->coord);
+    outbox_release (&bench->out);
+    arena_release (&bench->arena);
+}
+
+static inline const struct effect *last_effect (const struct bench *bench, enum effect_kind kind)
+{
+    for (uint32_t i = bench->effects_n; i > 0; i--)
+        if (bench->effects[i - 1].kind == kind)
+            return &bench->effects[i - 1];
+    return NULL;
+}
+
+static inline uint32_t count_effects (const struct bench *bench, enum effect_kind kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < bench->effects_n; i++)
+        n += bench->effects[i].kind == kind;
+    return n;
+}
+
+static inline const struct fact *last_fact (const struct bench *bench, enum fact_kind kind)
+{
+    for (uint32_t i = bench->facts_n; i > 0; i--)
+        if (bench->facts[i - 1].kind == kind)
+            return &bench->facts[i - 1];
+    return NULL;
+}
+
+static inline void found (struct bench *bench, const struct fact_generation *generation)
+{
+    struct input in = { .kind = IN_CACHE_FOUND, .generation = generation };
+    step (bench, &in);
+}
+
+static inline void audited (struct bench *bench, const struct root_finding *finding)
+{
+    struct input in = { .kind = IN_CACHE_AUDITED, .findings = finding, .findings_n = finding ? 1 : 0 };
+    step (bench, &in);
+}
+
+static inline void token (struct bench *bench, uint64_t value)
+{
+    struct input in = { .kind = IN_TOKEN, .token = value };
+    step (bench, &in);
+}
+
+/* To where host0 has the token 1 and was told to run. */
+static inline void open_granted (struct bench *bench)
+{
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, NULL);
+    audited (bench, NULL);
+    token (bench, 1);
+    assert_true (bench->ordered[0]);
+    assert_int_equal (bench->runs[0].cache.role, CACHE_ROLE_WRITER);
+}
+
+static inline void ask (struct bench *bench, uint32_t host, uint64_t lease_token, uint64_t number)
+{
+    struct holding held = { .key = bench->runs[host].key, .state = ATTEMPT_RUNNING };
+    struct msg msg = { .kind = MSG_HEARTBEAT, .of.heartbeat = { .lease_token = lease_token, .lease_ask = number } };
+    msg.of.heartbeat.holdings.items = &held;
+    msg.of.heartbeat.holdings.n = 1;
+    tell (bench, host, &msg);
+}
+
+static inline void tick_at (struct bench *bench, uint64_t at_ms)
+{
+    struct input in = { .kind = IN_TICK };
+    bench->now_ms = at_ms - 1;
+    step (bench, &in);
+}
+
+static inline void end_run_of (struct bench *bench, uint32_t host, const struct finding *finding)
+{
+    struct arena arena = { 0 };
+    uint64_t secrets[HOSTS] = { 0 };
+    struct msg msg = { .kind = MSG_RESULT };
+    sample_result (&bench->runs[host], secrets, &msg.of.result, &arena);
+    if (finding) {
+        msg.of.result.findings.items = (struct finding *) finding;
+        msg.of.result.findings.n = 1;
+    }
+    tell (bench, host, &msg);
+    arena_release (&arena);
+}
+
+static inline void end_all (struct bench *bench)
+{
+    for (uint32_t host = 0; host < HOSTS; host++)
+        end_run_of (bench, host, NULL);
+}
+
+static inline void restart (struct bench *bench)
+{
+    coord_destroy (bench->coord);
+    bench->coord = coord_create ();
+    for (uint32_t i = 0; i < bench->facts_n; i++)
+        coord_apply (bench->coord, &bench->facts[i]);
+    coord_attach (bench->coord, 2, ++bench->now_ms, &bench->out);
+    collect (bench);
+    all_join (bench);
+}
+
+static const struct finding changed = { FINDING_CHANGED, 1, TEXT_LIT ("jit_tiny-cache"), TEXT_LIT ("other bytes") };
+
+static inline void open_restored (struct bench *bench)
+{
+    open_granted (bench);
+    ask (bench, 0, 1, 1);
+    end_run_of (bench, 0, NULL);
+    audited (bench, NULL);
+    assert_int_equal (bench->runs[1].key.pass, PASS_RESTORED);
+}
+
+#endif

@@ -1,0 +1,172 @@
+#include "worker/attempt/cache_task.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/cache/cache.h"
+#include "common/cache/owners.h"
+#include "common/cache/storage.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/attempt/verified.h"
+
+/* The root of a cache is two folders above its bundle's: <root>/<frontend>/<bundle>. */
+static int root_of (struct text frontend_root, char root[PATH_MAX_BYTES + 1], struct err *err)
+{
+    char *slash = NULL;
+    if (!text_to_c (frontend_root, root, PATH_MAX_BYTES + 1))
+        return err_set (err, ERR_REFUSED, "the path of the cache is longer than %d bytes", PATH_MAX_BYTES);
+    for (int i = 0; i < 2; i++) {
+        slash = strrchr (root, '/');
+        if (!slash || slash == root)
+            return err_set (err, ERR_REFUSED, "cache root \"%.*s\" is not an absolute path <root>/<frontend>/<bundle>",
+                            TEXT_ARG (frontend_root));
+        *slash = '\0';
+    }
+    return 0;
+}
+
+/* Each host looks for itself: it may see other owners than the coordinator does. A writer's own generation is not there
+ * yet. */
+static int check_owners (const struct cache_access *access, struct err *err)
+{
+    uint64_t given = access->role == CACHE_ROLE_WRITER ? access->base : access->token;
+    return owners_check_generation (access->frontend_root, given, &access->trust, err);
+}
+
+/* A reader makes nothing: that there is no mark yet is said by an answer without one. */
+static int name_storage (const struct cache_access *access, struct arena *arena, struct task_answer *answer,
+                         struct err *err)
+{
+    char root[PATH_MAX_BYTES + 1], id[STORAGE_ID_BYTES];
+    if (root_of (access->frontend_root, root, err) || check_owners (access, err))
+        return -1;
+    if (storage_id (root, access->role != CACHE_ROLE_READER, id, err) == 0)
+        answer->cache.storage = text_copy (arena, text_of (id));
+    else if (access->role != CACHE_ROLE_READER || err->code != ERR_STATE)
+        return -1;
+    return 0;
+}
+
+/* A folder, in which a program's own mounts may put the generation itself. */
+static int make_place (const char *path, struct err *err)
+{
+    struct stat st;
+    /* Older workers had the link itself here; what it led to must not be written into. */
+    if (lstat (path, &st) == 0 && S_ISLNK (st.st_mode) && unlink (path))
+        return err_errno (err, ERR_IO, "cannot remove the link %s", path);
+    return folder_make (path, 0755, err);
+}
+
+/* Which of the large entries are read cannot be foreseen by whoever changes one. */
+static uint64_t draw_seed (void)
+{
+    uint64_t seed;
+    return getrandom (&seed, sizeof seed, 0) == sizeof seed ? seed : clock_boot_ns ();
+}
+
+/* Every byte once; afterwards what is small, and a part of what is large. */
+static int prepare_reader (const struct task_place *place, const struct cache_access *access, char dir[PATH_MAX],
+                           struct arena *arena, struct err *err)
+{
+    struct text empty = text_format (arena, "%s/empty-cache", place->directory);
+    bool known = access->token && verified_before (place->directory, access);
+    struct err why = { 0 };
+    if (cache_prepare_reader (access, known ? AUDIT_SAMPLE : AUDIT_FULL, draw_seed (), empty.ptr, dir, PATH_MAX, err))
+        return -1;
+    if (access->token && !known && verified_note (place->directory, access, &why))
+        fprintf (stderr, "sliceup-worker: every byte of the cache will be read again next time: %s\n", why.text);
+    return 0;
+}
+
+static int prepare (const struct task_place *place, const struct cache_access *access, char dir[PATH_MAX],
+                    struct arena *arena, struct err *err)
+{
+    switch (access->role) {
+    case CACHE_ROLE_READER:
+        return prepare_reader (place, access, dir, arena, err);
+    case CACHE_ROLE_WRITER:
+        return cache_prepare_writer (access, dir, PATH_MAX, err);
+    case CACHE_ROLE_OWN:
+        return cache_prepare_own (access, place->host, dir, PATH_MAX, err);
+    case CACHE_ROLE_NONE:
+        break;
+    }
+    return err_set (err, ERR_REFUSED, "the cache order has no role");
+}
+
+static void take_findings (const struct finding_list *found, struct arena *arena, struct task_answer *answer)
+{
+    answer->findings.items = found->items;
+    answer->findings.n = found->n;
+    if (!found->more)
+        return;
+    struct text *last = &found->items[found->n - 1].detail;
+    *last = text_format (arena, "%.*s (and %u more differences than are listed)", TEXT_ARG (*last), found->more);
+}
+
+/* The first difference was enough to refuse it; the coordinator drops it for all of them. */
+static void find_all (const struct cache_access *access, struct arena *arena, struct task_answer *answer)
+{
+    struct finding_list found = { 0 };
+    struct err err = { 0 };
+    bool writer = access->role == CACHE_ROLE_WRITER;
+    if (audit_generation (access->frontend_root, writer ? access->base : access->token, writer ? access->base_sha256 : access->sha256, AUDIT_FULL, 0, arena, &found, &err))
+        fprintf (stderr, "sliceup-worker: cannot list all that is wrong with the cache: %s\n", err.text);
+    else
+        take_findings (&found, arena, answer);
+}
+
+static int point_at (const struct task_place *place, const char *dir, struct arena *arena, struct err *err)
+{
+    struct text folder = text_format (arena, "%s/cache", place->directory);
+    struct text link = text_format (arena, "%s/generation", folder.ptr);
+    return make_place (folder.ptr, err) ? -1 : cache_link (link.ptr, dir, err);
+}
+
+int cache_task_prepare (const struct task_place *place, const struct cache_access *access, struct arena *arena,
+                          struct task_answer *answer)
+{
+    char dir[PATH_MAX];
+    struct err err = { 0 };
+    bool reader = access->role == CACHE_ROLE_READER;
+    bool given = reader ? access->token != 0 : access->role == CACHE_ROLE_WRITER && access->base != 0;
+    int rc = name_storage (access, arena, answer, &err);
+    if (rc == 0 && (rc = prepare (place, access, dir, arena, &err)) < 0 && given
+        && (err.code == ERR_DAMAGE || err.code == ERR_LIMIT))
+        find_all (access, arena, answer);
+    if (rc == 0)
+        rc = point_at (place, dir, arena, &err);
+    if (rc < 0)
+        task_fail (answer, arena, LAYER_CACHE, &err);
+    if (reader && (rc < 0 || access->token))
+        answer->cache_state = rc < 0 ? answer->problem : TEXT_LIT ("verified");
+    return rc;
+}
+
+void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer)
+{
+    struct err err = { 0 };
+    if (cache_seal (access, &answer->seal, arena, &err) == 0)
+        answer->done = true;
+    else
+        task_fail (answer, arena, LAYER_CACHE, &err);
+}
+
+void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer)
+{
+    struct err err = { 0 };
+    struct finding_list found = { 0 };
+    if (name_storage (access, arena, answer, &err)
+        || audit_generation (access->frontend_root, access->token, access->sha256, AUDIT_SAMPLE, draw_seed (), arena,
+                             &found, &err)) {
+        task_fail (answer, arena, LAYER_CACHE, &err);
+        return;
+    }
+    take_findings (&found, arena, answer);
+    answer->done = true;
+}

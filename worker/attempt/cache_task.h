@@ -1,0 +1,23 @@
+/* cache_task.h - the part of an task that has to do with the shared compile cache.
+ *
+ * Each fills `answer` and reads or writes whole generations: only in the task's own process. Texts of the answer live
+ * in `arena`. */
+#ifndef SLICEUP_WORKER_ATTEMPT_CACHE_TASK_H
+#define SLICEUP_WORKER_ATTEMPT_CACHE_TASK_H
+
+#include "worker/attempt/task.h"
+
+struct task_place {
+    const char *directory;      /* of the worker */
+    struct text host;
+};
+
+/* Makes what the order names ready and points <directory>/cache/generation at it: the one path that programs see. */
+int cache_task_prepare (const struct task_place *place, const struct cache_access *access, struct arena *arena,
+                          struct task_answer *answer);
+void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
+void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
+/* task.c: puts a failure into the answer; always -1. */
+int task_fail (struct task_answer *answer, struct arena *arena, enum layer layer, const struct err *err);
+
+#endif

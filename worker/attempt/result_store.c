@@ -1,0 +1,96 @@
+/* result_store.c - see result_store.h. */
+#include "worker/attempt/result_store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/io/atomic_file.h"
+#include "common/model/msg.h"
+#include "common/wire/wire.h"
+#include "worker/attempt/attempt.h"
+
+#define SUFFIX ".mp"
+
+int result_store_save (const char *directory, const struct result *result, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct buf bytes;
+    buf_init (&bytes, MSG_MAX_BYTES);
+    wire_put_record (&bytes, &result_record, result);
+    struct text path = attempt_path (&arena, directory, "results", &result->key, SUFFIX);
+    struct text folder = text_format (&arena, "%s/results", directory);
+    int rc = bytes.overflow ? err_set (err, ERR_LIMIT, "a result is larger than %d bytes", MSG_MAX_BYTES) : 0;
+    if (rc == 0)
+        rc = folder_make (folder.ptr, 0700, err);
+    if (rc == 0)
+        rc = atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err);
+    buf_release (&bytes);
+    arena_release (&arena);
+    return rc;
+}
+
+int result_store_forget (const char *directory, const struct attempt_key *key, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct text path = attempt_path (&arena, directory, "results", key, SUFFIX);
+    int rc = unlink (path.ptr) < 0 && errno != ENOENT ? err_errno (err, ERR_IO, "removing %s", path.ptr) : 0;
+    arena_release (&arena);
+    return rc;
+}
+
+static int recall_file (const char *path, result_store_fn *fn, void *owner, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct buf bytes;
+    struct result result = { 0 };
+    buf_init (&bytes, MSG_MAX_BYTES);
+    int rc = file_read (path, &bytes, err);
+    if (rc == 0)
+        rc = wire_get_record (buf_as_text (&bytes), &result_record, &result, &arena, err);
+    if (rc == 0)
+        fn (owner, &result);
+    else
+        err_prefix (err, "%s", path);
+    buf_release (&bytes);
+    arena_release (&arena);
+    return rc;
+}
+
+static void put_aside (const char *path)
+{
+    char aside[PATH_MAX];
+    /* When even that fails the file stays and is reported again at the next start. */
+    if (snprintf (aside, sizeof aside, "%s.damaged", path) < (int) sizeof aside)
+        (void) rename (path, aside);
+}
+
+static bool is_result (const char *name)
+{
+    size_t len = strlen (name), suffix_len = sizeof SUFFIX - 1;
+    return name[0] != '.' && len > suffix_len && strcmp (name + len - suffix_len, SUFFIX) == 0;
+}
+
+int result_store_recall (const char *directory, result_store_fn *fn, void *owner, struct err *err)
+{
+    char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
+    if (snprintf (folder, sizeof folder, "%s/results", directory) >= (int) sizeof folder)
+        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+    DIR *entries = opendir (folder);
+    if (!entries)
+        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "reading %s", folder);
+    int rc = 0;
+    for (struct dirent *entry = readdir (entries); entry; entry = readdir (entries)) {
+        if (!is_result (entry->d_name))
+            continue;
+        snprintf (path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (recall_file (path, fn, owner, rc == 0 ? err : NULL) == 0)
+            continue;
+        put_aside (path);
+        rc = -1;
+    }
+    closedir (entries);
+    return rc;
+}

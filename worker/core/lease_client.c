@@ -1,0 +1,92 @@
+/* lease_client.c - see lease_client.h. */
+#include "worker/core/lease_client.h"
+
+#include <string.h>
+#include "common/model/lease.h"
+
+static bool wants (const struct lease_client *lease_client)
+{
+    return lease_client->token && !lease_client->lost;
+}
+
+static void forget (struct lease_client *lease_client)
+{
+    uint64_t last_ask = lease_client->last_ask;
+    *lease_client = (struct lease_client) { .last_ask = last_ask };
+}
+
+void lease_client_want (struct lease_client *lease_client, uint64_t token, uint64_t term_ms)
+{
+    forget (lease_client);
+    lease_client->token = token;
+    lease_client->term_ms = term_ms ? term_ms : LEASE_TERM_MS;
+}
+
+void lease_client_drop (struct lease_client *lease_client)
+{
+    forget (lease_client);
+}
+
+/* NULL: never asked, or so long ago that other questions took its place. */
+static const uint64_t *sent_ms (const struct lease_client *lease_client, uint64_t ask)
+{
+    uint32_t at = (uint32_t) (ask % LEASE_CLIENT_ASKS_MAX);
+    return ask && lease_client->asks[at].ask == ask ? &lease_client->asks[at].sent_ms : NULL;
+}
+
+uint64_t lease_client_ask_at_ms (const struct lease_client *lease_client)
+{
+    if (!wants (lease_client))
+        return UINT64_MAX;
+    const uint64_t *last_ms = sent_ms (lease_client, lease_client->last_ask);
+    return last_ms ? *last_ms + lease_ask_ms (lease_client->term_ms) : 0;
+}
+
+uint64_t lease_client_stop_at_ms (const struct lease_client *lease_client)
+{
+    return wants (lease_client) && lease_client->until_ms ? lease_client->until_ms - lease_kill_ms (lease_client->term_ms) : UINT64_MAX;
+}
+
+uint64_t lease_client_deadline_ms (const struct lease_client *lease_client)
+{
+    uint64_t ask_at_ms = lease_client_ask_at_ms (lease_client), stop_at_ms = lease_client_stop_at_ms (lease_client);
+    return ask_at_ms < stop_at_ms ? ask_at_ms : stop_at_ms;
+}
+
+bool lease_client_must_stop (struct lease_client *lease_client, uint64_t now_ms)
+{
+    if (now_ms >= lease_client_stop_at_ms (lease_client))
+        lease_client->lost = true;
+    return lease_client->lost;
+}
+
+uint64_t lease_client_ask (struct lease_client *lease_client, uint64_t now_ms)
+{
+    if (lease_client_must_stop (lease_client, now_ms) || now_ms < lease_client_ask_at_ms (lease_client))
+        return 0;
+    uint64_t ask = ++lease_client->last_ask;
+    lease_client->asks[ask % LEASE_CLIENT_ASKS_MAX].ask = ask;
+    lease_client->asks[ask % LEASE_CLIENT_ASKS_MAX].sent_ms = now_ms;
+    return ask;
+}
+
+void lease_client_receive (struct lease_client *lease_client, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms)
+{
+    const uint64_t *asked_ms = sent_ms (lease_client, ask);
+    /* Time first: whoever slept past the end is not woken to life by an answer that waited for it. */
+    if (lease_client_must_stop (lease_client, now_ms) || token != lease_client->token || !asked_ms)
+        return;
+    if (!term_ms) {
+        lease_client->lost = lease_client->refused = true;
+        return;
+    }
+    /* The shorter of the ordered and the answered term: the grantor counts this one, kills were planned by that. */
+    uint64_t until_ms = *asked_ms + lease_holder_ms (term_ms < lease_client->term_ms ? term_ms : lease_client->term_ms);
+    if (until_ms > lease_client->until_ms && until_ms > now_ms + lease_kill_ms (lease_client->term_ms))
+        lease_client->until_ms = until_ms;
+}
+
+bool lease_client_may_write (const struct lease_client *lease_client, uint64_t now_ms)
+{
+    return wants (lease_client) && lease_client->until_ms && now_ms < lease_client_stop_at_ms (lease_client);
+}

@@ -1,0 +1,43 @@
+/* lease_client.h - may this host write now? The lease of one generation, as its holder sees it. Pure.
+ *
+ * It asks, and counts from when it asked, never from when it was answered: an answer that comes late is worth less.
+ * Only the newest answered question counts; questions that were never answered are forgotten in order. Once lost it
+ * stays lost, whatever is heard. All instants are milliseconds of one clock that counts suspend (CLOCK_BOOTTIME).
+ *
+ * It knows nothing of messages, programs and sessions; answers to questions of another session must not come here. Owns
+ * nothing. Not thread-safe. */
+#ifndef SLICEUP_WORKER_CORE_LEASE_CLIENT_H
+#define SLICEUP_WORKER_CORE_LEASE_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LEASE_CLIENT_ASKS_MAX = 8 };
+
+struct lease_client {
+    uint64_t token;             /* 0: wants nothing */
+    uint64_t term_ms;
+    uint64_t last_ask;          /* numbers go on over tokens: an answer to an old question fits nothing */
+    struct { uint64_t ask, sent_ms; } asks[LEASE_CLIENT_ASKS_MAX]; /* a ring of the last ones */
+    uint64_t until_ms;          /* 0: never held */
+    bool lost;                  /* refused, or ran out: it is not asked for again */
+    bool refused;               /* that is how it was lost */
+};
+
+void lease_client_want (struct lease_client *lease_client, uint64_t token, uint64_t term_ms); /* term_ms 0: LEASE_TERM_MS */
+void lease_client_drop (struct lease_client *lease_client);                       /* what it was wanted for is over */
+/* The number to ask with, now; 0: nothing to ask (wants nothing, lost it, or asked less than T/3 ago). */
+uint64_t lease_client_ask (struct lease_client *lease_client, uint64_t now_ms);
+/* An answer. `term_ms` 0: refused. */
+void lease_client_receive (struct lease_client *lease_client, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms);
+bool lease_client_may_write (const struct lease_client *lease_client, uint64_t now_ms);
+/* What writes has to be killed now, so that it is dead before the lease is over. Stays true. */
+bool lease_client_must_stop (struct lease_client *lease_client, uint64_t now_ms);
+/* When the next question is due; UINT64_MAX: never. It can be past: nobody may have been there to be asked. */
+uint64_t lease_client_ask_at_ms (const struct lease_client *lease_client);
+/* When lease_client_must_stop turns true if nothing more is heard; UINT64_MAX: it does not by itself. */
+uint64_t lease_client_stop_at_ms (const struct lease_client *lease_client);
+/* The next instant at which one of these changes by itself; UINT64_MAX: none. */
+uint64_t lease_client_deadline_ms (const struct lease_client *lease_client);
+
+#endif

@@ -1,0 +1,69 @@
+/* member_send.c - the messages a member sends. */
+#include "worker/core/member_state.h"
+
+#include <assert.h>
+
+/* The same words for HELLO and HEARTBEAT: the coordinator compares them with what it wants. */
+static uint32_t holdings_of (const struct member *member, uint64_t now_ms, struct holding *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < member->pending_results.held_n; i++) {
+        const struct result *result = &member->pending_results.held[i]->result;
+        out[n++] = (struct holding) { .key = result->key, .state = ATTEMPT_ENDED, .phase = result->phase };
+    }
+    const struct holding *current = &member->current.holding;
+    if (current->state != ATTEMPT_NONE) {
+        out[n] = *current;
+        out[n++].phase_ms = now_ms - current->phase_ms; /* kept as an instant, told as a duration */
+    }
+    assert (n <= HELD_MAX);
+    return n;
+}
+
+static void send_msg (struct member_outbox *out, const struct msg *msg)
+{
+    struct msg *copy = member_outbox_msg (out, msg);
+    member_outbox_add (out, MEMBER_SEND)->msg = copy;
+}
+
+void member_send_hello (struct member *member, uint64_t now_ms, struct member_outbox *out)
+{
+    struct holding holdings[HELD_MAX];
+    struct msg msg = { .kind = MSG_HELLO };
+    struct msg_hello *hello = &msg.of.hello;
+    hello->host = member->host;
+    hello->version = member->version;
+    hello->pid = member->pid;
+    hello->pid_start = member->pid_start;
+    hello->boot_id = member->boot_id;
+    hello->told_epoch = member->told_epoch;
+    hello->told_index = member->told_index;
+    hello->holdings.items = holdings;
+    hello->holdings.n = holdings_of (member, now_ms, holdings);
+    send_msg (out, &msg);
+}
+
+void member_send_heartbeat (struct member *member, uint64_t now_ms, struct member_outbox *out)
+{
+    struct holding holdings[HELD_MAX];
+    struct msg msg = { .kind = MSG_HEARTBEAT };
+    msg.of.heartbeat.beat = ++member->beat;
+    msg.of.heartbeat.lease_ask = lease_client_ask (&member->lease_client, now_ms);
+    msg.of.heartbeat.lease_token = msg.of.heartbeat.lease_ask ? member->lease_client.token : 0;
+    msg.of.heartbeat.holdings.items = holdings;
+    msg.of.heartbeat.holdings.n = holdings_of (member, now_ms, holdings);
+    send_msg (out, &msg);
+}
+
+void member_send_result (struct held *held, uint64_t now_ms, struct member_outbox *out)
+{
+    struct msg msg = { .kind = MSG_RESULT, .of.result = held->result };
+    send_msg (out, &msg);
+    held->sent_ms = now_ms;
+}
+
+void member_send_bye (struct member *member, struct member_outbox *out)
+{
+    struct msg msg = { .kind = MSG_BYE, .of.bye.why = member->why };
+    send_msg (out, &msg);
+}

@@ -1,0 +1,230 @@
+/* device_users.c - see device_users.h. */
+#include "worker/facts/device_users.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+#include "common/io/clock.h"
+#include "worker/facts/command_line.h"
+
+enum { LINKS_MAX = 65536, START_BYTES = 4096, PID_DIGITS_MAX = 9, PIDS_MAX = 1 << 17 };
+#define VENDOR_GOOGLE "0x1ae0"
+
+struct search {
+    const struct fact_roots *roots;
+    enum device_users_of of;
+    struct arena *arena;
+    struct device_users *out;
+};
+
+static bool fits (int len, size_t room)
+{
+    return len > 0 && (size_t) len < room;
+}
+
+/* The start of a small file, and a NUL; 0: it is not there, or may not be read. */
+static size_t read_start (const char *path, char bytes[START_BYTES])
+{
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd < 0 ? -1 : read (fd, bytes, START_BYTES - 1);
+    if (fd >= 0)
+        close (fd);
+    bytes[got > 0 ? got : 0] = 0;
+    return got > 0 ? (size_t) got : 0;
+}
+
+/* ---- which files ---- */
+
+static bool is_google (const char *devices, const char *device)
+{
+    char path[PATH_MAX_BYTES + 1], vendor[START_BYTES];
+    return fits (snprintf (path, sizeof path, "%s/%s/vendor", devices, device), sizeof path)
+           && read_start (path, vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
+}
+
+/* `group`: "3". What sysfs does not tell counts: better to wait for nothing than to start into a busy device. */
+static bool group_has_tpu (const struct fact_roots *roots, const char *group)
+{
+    char devices[PATH_MAX_BYTES + 1];
+    struct dirent *entry;
+    bool found = false, others = false;
+    DIR *folder = fits (snprintf (devices, sizeof devices, "%s/kernel/iommu_groups/%s/devices", roots->sys, group),
+                        sizeof devices) ? opendir (devices) : NULL;
+    if (!folder)
+        return true;
+    while (!found && (entry = readdir (folder)))
+        if (entry->d_name[0] != '.') {
+            found = is_google (devices, entry->d_name);
+            others = true;
+        }
+    closedir (folder);
+    return found || !others;
+}
+
+static bool is_number (const char *text)
+{
+    size_t digits = strspn (text, "0123456789");
+    return digits > 0 && digits <= PID_DIGITS_MAX && !text[digits];
+}
+
+/* "/dev/accel0", "/dev/accel/accel0", "/dev/vfio/3", "/dev/nvidia0"; not "/dev/nvidiactl". */
+static bool is_device (const struct search *search, const char *target)
+{
+    size_t len = strlen (search->roots->dev);
+    bool any = search->of == DEVICE_USERS_OF_ANY;
+    if (strncmp (target, search->roots->dev, len))
+        return false;
+    target += len;
+    if (!strncmp (target, "/accel", 6))
+        return true;
+    if (!strncmp (target, "/vfio/", 6))
+        return any || (is_number (target + 6) && group_has_tpu (search->roots, target + 6));
+    return any && !strncmp (target, "/nvidia", 7) && isdigit ((unsigned char) target[7]);
+}
+
+/* ---- one process ---- */
+
+static bool holds_device (struct search *search, const char *pid, char device[PATH_MAX_BYTES + 1])
+{
+    char path[PATH_MAX_BYTES + 1];
+    struct dirent *entry;
+    bool found = false;
+    if (!fits (snprintf (path, sizeof path, "%s/%s/fd", search->roots->proc, pid), sizeof path))
+        return false;
+    DIR *folder = opendir (path);
+    if (!folder) {
+        search->out->blind |= errno != ENOENT && errno != ESRCH; /* who has just ended hid nothing */
+        return false;
+    }
+    for (int i = 0; i < LINKS_MAX && !found && (entry = readdir (folder)); i++) {
+        ssize_t len = readlinkat (dirfd (folder), entry->d_name, device, PATH_MAX_BYTES);
+        device[len > 0 ? len : 0] = '\0';
+        found = is_device (search, device);
+    }
+    closedir (folder);
+    return found;
+}
+
+static void name_it (struct search *search, const char *pid, struct holder *holder)
+{
+    char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
+    size_t len = 0;
+    if (fits (snprintf (path, sizeof path, "%s/%s/cmdline", search->roots->proc, pid), sizeof path))
+        len = read_start (path, raw);
+    if (!len && fits (snprintf (path, sizeof path, "%s/%s/comm", search->roots->proc, pid), sizeof path))
+        len = read_start (path, raw); /* it has ended, or wrote over its arguments */
+    struct text line = { raw, (uint32_t) len };
+    holder->command = command_line_shown (search->arena, line, HOLDER_COMMAND_BYTES);
+    holder->program = command_line_program (search->arena, line);
+}
+
+/* proc(5): field 22 of stat, counted from behind the name, which may hold anything. */
+static uint64_t began_ms (struct search *search, const char *pid)
+{
+    char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
+    uint64_t ticks;
+    long per_second = sysconf (_SC_CLK_TCK);
+    if (!fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path)
+        || !read_start (path, raw))
+        return 0;
+    const char *at = strrchr (raw, ')');
+    for (int field = 2; at && field < 22; field++)
+        at = strchr (at + 1, ' ');
+    return at && per_second > 0 && sscanf (at, " %" SCNu64, &ticks) == 1 ? ticks * 1000 / (uint64_t) per_second : 0;
+}
+
+static struct holder describe (struct search *search, const char *pid, const char *device)
+{
+    struct holder holder = { .pid = (uint32_t) strtoul (pid, NULL, 10), .began_ms = began_ms (search, pid) };
+    char path[PATH_MAX_BYTES + 1];
+    struct stat status;
+    struct buf shown;
+    buf_init (&shown, 8 * PATH_MAX_BYTES);
+    buf_escaped (&shown, text_of (device), 0); /* its name is from whoever made it */
+    holder.device = text_copy (search->arena, text_clip (buf_as_text (&shown), HOLDER_DEVICE_BYTES));
+    buf_release (&shown);
+    name_it (search, pid, &holder);
+    if (fits (snprintf (path, sizeof path, "%s/%s", search->roots->proc, pid), sizeof path) && !stat (path, &status))
+        holder.uid = status.st_uid;
+    return holder;
+}
+
+/* ---- all of them ---- */
+
+static int by_pid (const void *a, const void *b)
+{
+    const struct holder *one = a, *other = b;
+    return one->pid < other->pid ? -1 : one->pid > other->pid;
+}
+
+static int newest_first (const void *a, const void *b)
+{
+    uint32_t one = *(const uint32_t *) a, other = *(const uint32_t *) b;
+    return one > other ? -1 : one < other;
+}
+
+/* Newest first: the kernel's own threads, of which large machines have thousands, began first and hold nothing. */
+static uint32_t list_pids (DIR *folder, struct arena *arena, uint32_t **pids)
+{
+    struct dirent *entry;
+    uint32_t n = 0;
+    *pids = arena_array (arena, PIDS_MAX, sizeof **pids);
+    while (n < PIDS_MAX && (entry = readdir (folder)))
+        if (is_number (entry->d_name))
+            (*pids)[n++] = (uint32_t) strtoul (entry->d_name, NULL, 10);
+    if (n)
+        qsort (*pids, n, sizeof **pids, newest_first);
+    return n;
+}
+
+static void look_at (struct search *search, uint32_t number)
+{
+    char device[PATH_MAX_BYTES + 1], pid[PID_DIGITS_MAX + 2];
+    struct device_users *out = search->out;
+    snprintf (pid, sizeof pid, "%u", number);
+    if (!holds_device (search, pid, device))
+        return;
+    if (out->n < DEVICE_USERS_MAX)
+        out->items[out->n++] = describe (search, pid, device);
+    else
+        out->more++;
+}
+
+static void look_at_all (struct search *search, const uint32_t *pids, uint32_t n, uint64_t until_ms)
+{
+    bool late = false;
+    for (uint32_t i = 0; i < n && !late; i++) {
+        late = clock_boot_ms () >= until_ms;
+        if (!late)
+            look_at (search, pids[i]);
+    }
+    search->out->unfinished = late || n == PIDS_MAX;
+}
+
+void device_users_find (const struct fact_roots *roots, enum device_users_of of, uint64_t limit_ms, struct arena *arena,
+                   struct device_users *out)
+{
+    struct search search = { roots, of, arena, out };
+    uint64_t until_ms = clock_boot_ms () + limit_ms;
+    struct arena listed = { 0 };
+    uint32_t *pids;
+    *out = (struct device_users) { 0 };
+    DIR *folder = opendir (roots->proc);
+    if (!folder) {
+        out->blind = true;
+        return;
+    }
+    uint32_t n = list_pids (folder, &listed, &pids);
+    closedir (folder);
+    look_at_all (&search, pids, n, until_ms);
+    arena_release (&listed);
+    qsort (out->items, out->n, sizeof out->items[0], by_pid);
+}

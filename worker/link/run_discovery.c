@@ -1,0 +1,173 @@
+/* run_discovery.c - see run_discovery.h. */
+#include "worker/link/run_discovery.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "common/io/share.h"
+#include "common/wire/wire.h"
+
+/* HELLO_MS is the pace of the member's own HELLO, and often enough for the spoke to notice a connection given up. */
+enum { HELLO_MS = 1000, FIRST_MS = 50, TELL_MS = 60 * 1000 };
+enum { FRAMES_AT_ONCE = 64, RECEIVE_MS = 10 }; /* then signals and time have their turn */
+
+struct wait {
+    struct join *join;
+    const char *version;
+    const struct log *log;
+    struct spoke *spoke;
+    int signal_fd;
+    uint64_t began_ms, tell_ms, hello_ms, hello_wait_ms, seq;
+    struct buf frame;
+    struct arena arena;
+    bool came;
+};
+
+static void say_hello (struct wait *wait, uint64_t now_ms)
+{
+    static const char no_run[RUN_ID_BYTES];
+    const struct join *join = wait->join;
+    struct msg msg = { .major = PROTOCOL_MAJOR, .minor = PROTOCOL_MINOR, .kind = MSG_HELLO, .seq = ++wait->seq,
+                       .run_id = { no_run, RUN_ID_BYTES } };
+    msg.of.hello = (struct msg_hello) { .host = text_of (join->host), .version = text_of (wait->version),
+                                        .pid = join->pid, .pid_start = join->pid_start,
+                                        .boot_id = text_of (join->boot_id) };
+    buf_clear (&wait->frame);
+    wire_put_msg (&wait->frame, &msg);
+    bool sent = spoke_send (wait->spoke, LINK_CONTROL, wait->frame.ptr, wait->frame.len);
+    wait->hello_wait_ms = sent || wait->hello_wait_ms > HELLO_MS / 2 ? HELLO_MS : 2 * wait->hello_wait_ms;
+    wait->hello_ms = now_ms + wait->hello_wait_ms;
+}
+
+static void take_run (struct wait *wait, struct text run_id)
+{
+    struct join *join = wait->join;
+    memcpy (join->run_id, run_id.ptr, RUN_ID_BYTES);
+    for (uint32_t i = 0; i < RUN_ID_BYTES; i++)
+        snprintf (join->run_hex + 2 * i, 3, "%02x", join->run_id[i]);
+    wait->came = true;
+}
+
+static bool names_a_run (const struct msg *msg)
+{
+    static const char no_run[RUN_ID_BYTES];
+    return msg->run_id.len == RUN_ID_BYTES && memcmp (msg->run_id.ptr, no_run, RUN_ID_BYTES) != 0;
+}
+
+static int receive (struct wait *wait, struct err *err)
+{
+    struct text bytes;
+    struct share share = share_of (FRAMES_AT_ONCE, RECEIVE_MS);
+    while (!wait->came && share_take (&share) && spoke_receive (wait->spoke, LINK_CONTROL, &bytes)) {
+        struct msg msg = { 0 };
+        struct err unread = { 0 };
+        arena_reset (&wait->arena);
+        if (wire_get_msg (bytes, &msg, &wait->arena, &unread) < 0)
+            log_say (wait->log, "a message was refused: %s", unread.text);
+        else if (msg.kind == MSG_REFUSE)
+            return err_set (err, ERR_REFUSED, "the coordinator refuses this worker: %.*s",
+                            TEXT_ARG (msg.of.refuse.why));
+        else if (msg.kind == MSG_REHELLO && names_a_run (&msg))
+            take_run (wait, msg.run_id);
+    }
+    return 0;
+}
+
+static void tell (struct wait *wait, uint64_t now_ms)
+{
+    char since[DURATION_TEXT_BYTES];
+    if (now_ms < wait->tell_ms)
+        return;
+    log_say (wait->log, "host %s waits for a run: asking %s, port %u, since %s", wait->join->host, wait->join->address,
+             (unsigned) wait->join->control_port, duration_print (now_ms - wait->began_ms, since));
+    wait->tell_ms = now_ms + TELL_MS;
+}
+
+static int give_up (const struct wait *wait, struct err *err)
+{
+    return err_set (err, ERR_STATE, "no run came for host %s: %s, port %u, has no coordinator of its slice, or one "
+                    "that does not know this ticket (was it renewed?)", wait->join->host, wait->join->address,
+                    (unsigned) wait->join->control_port);
+}
+
+static void pause_until (const struct wait *wait, uint64_t at_ms, uint64_t now_ms)
+{
+    struct pollfd entries[] = { { .fd = spoke_fd (wait->spoke, LINK_CONTROL), .events = POLLIN },
+                                { .fd = wait->signal_fd, .events = POLLIN } };
+    (void) poll (entries, 2, at_ms > now_ms ? (int) (at_ms - now_ms) : 0); /* an edge that was missed costs one HELLO */
+}
+
+static bool told_to_end (const struct wait *wait)
+{
+    struct signalfd_siginfo info;
+    return read (wait->signal_fd, &info, sizeof info) == (ssize_t) sizeof info;
+}
+
+static int wait_for_run (struct wait *wait, uint64_t wait_ms, struct err *err)
+{
+    for (;;) {
+        uint64_t now_ms = clock_boot_ms ();
+        if (receive (wait, err) < 0)
+            return -1;
+        if (wait->came)
+            return RUN_DISCOVERY_CAME;
+        if (told_to_end (wait))
+            return RUN_DISCOVERY_GIVEN_UP;
+        if (wait_ms && now_ms - wait->began_ms >= wait_ms)
+            return give_up (wait, err);
+        tell (wait, now_ms);
+        if (now_ms >= wait->hello_ms) {
+            say_hello (wait, now_ms);
+            continue; /* sending may have used up the edge of a frame that came */
+        }
+        uint64_t end_ms = wait_ms ? wait->began_ms + wait_ms : UINT64_MAX;
+        pause_until (wait, end_ms < wait->hello_ms ? end_ms : wait->hello_ms, now_ms);
+    }
+}
+
+static int block_signals (struct wait *wait, struct err *err)
+{
+    sigset_t set;
+    sigemptyset (&set);
+    sigaddset (&set, SIGTERM);
+    sigaddset (&set, SIGINT);
+    sigaddset (&set, SIGHUP);
+    wait->signal_fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (wait->signal_fd < 0)
+        return err_errno (err, ERR_IO, "no descriptor for signals");
+    errno = pthread_sigmask (SIG_BLOCK, &set, NULL);
+    return errno ? err_errno (err, ERR_IO, "signals cannot be blocked") : 0;
+}
+
+static int open_spoke (struct wait *wait, struct err *err)
+{
+    const struct join *join = wait->join;
+    struct spoke_options options = { .address = join->address, .control_port = join->control_port,
+                                     .bulk_port = join->bulk_port, .hub_public_key = join->hub_key, .keys = &join->keys,
+                                     .control_bytes_max = MSG_MAX_BYTES, .bulk_bytes_max = MSG_MAX_BYTES };
+    wait->spoke = spoke_open (&options, err);
+    return wait->spoke ? 0 : -1;
+}
+
+int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms, const struct log *log, struct err *err)
+{
+    struct wait wait = { .join = join, .version = version, .log = log, .signal_fd = -1, .hello_wait_ms = FIRST_MS };
+    wait.began_ms = wait.tell_ms = clock_boot_ms ();
+    buf_init (&wait.frame, MSG_MAX_BYTES);
+    int rc = -1;
+    if (block_signals (&wait, err) == 0 && open_spoke (&wait, err) == 0)
+        rc = wait_for_run (&wait, wait_ms, err);
+    spoke_close (wait.spoke, 0);
+    if (wait.signal_fd >= 0)
+        close (wait.signal_fd);
+    arena_release (&wait.arena);
+    buf_release (&wait.frame);
+    return rc;
+}

@@ -1,0 +1,129 @@
+#include "worker/probe/reporter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+
+static void write_out (const uint8_t *bytes, size_t len)
+{
+    while (len) {
+        ssize_t put = write (REPORTER_FD, bytes, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            _exit (REPORTER_EXIT_UNHEARD);
+        bytes += put;
+        len -= (size_t) put;
+    }
+}
+
+static void add_escaped (struct buf *line, struct text text)
+{
+    for (uint32_t i = 0; i < text.len && i < REPORTER_TEXT_MAX; i++) {
+        if (text.ptr[i] == '\n')
+            buf_puts (line, "\\n");
+        else if (text.ptr[i] == '\\')
+            buf_puts (line, "\\\\");
+        else if (text.ptr[i] != '\0')
+            buf_byte (line, (uint8_t) text.ptr[i]);
+    }
+}
+
+static void say (const char *word, const char *name, const struct text *text)
+{
+    struct buf line;
+    buf_init (&line, REPORTER_LINE_MAX);
+    buf_puts (&line, word);
+    if (name)
+        buf_printf (&line, " %s", name);
+    if (text) {
+        buf_byte (&line, ' ');
+        add_escaped (&line, *text);
+    }
+    buf_byte (&line, '\n');
+    write_out (line.ptr, line.len);
+    buf_release (&line);
+}
+
+void reporter_step (enum probe_stage stage)
+{
+    say ("step", names_of (&stage_names, stage), NULL);
+}
+
+void reporter_call (const char *function)
+{
+    say ("call", function, NULL);
+}
+
+void reporter_is (const char *name, struct text value)
+{
+    say ("is", name, &value);
+}
+
+void reporter_is_number (const char *name, int64_t value)
+{
+    struct arena arena = { 0 };
+    reporter_is (name, text_format (&arena, "%" PRId64, value));
+    arena_release (&arena);
+}
+
+/* Cuts what is too long: a sentence of ours may quote a plugin. */
+static struct text format_text (struct buf *buf, const char *format, va_list args)
+{
+    char *text = NULL;
+    int len = vasprintf (&text, format, args);
+    if (len < 0)
+        abort ();
+    buf_init (buf, REPORTER_TEXT_MAX);
+    buf_add (buf, text, len < REPORTER_TEXT_MAX ? (size_t) len : REPORTER_TEXT_MAX);
+    free (text);
+    return buf_as_text (buf);
+}
+
+void reporter_note (const char *format, ...)
+{
+    struct buf buf;
+    va_list args;
+    va_start (args, format);
+    struct text text = format_text (&buf, format, args);
+    va_end (args);
+    say ("note", NULL, &text);
+    buf_release (&buf);
+}
+
+int reporter_refused (int code, struct text text)
+{
+    char number[16];
+    snprintf (number, sizeof number, "%d", code);
+    say ("refused", number, &text);
+    return -1;
+}
+
+int reporter_unless (bool lacks, int code, struct text text)
+{
+    if (!lacks)
+        return reporter_refused (code, text);
+    say ("lacks", NULL, &text);
+    return 0;
+}
+
+int reporter_wrong (enum layer layer, const char *format, ...)
+{
+    struct buf buf;
+    va_list args;
+    va_start (args, format);
+    struct text text = format_text (&buf, format, args);
+    va_end (args);
+    say ("wrong", names_of (&layer_names, layer), &text);
+    buf_release (&buf);
+    return -1;
+}
+
+void reporter_done (void)
+{
+    say ("done", NULL, NULL);
+}

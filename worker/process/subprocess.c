@@ -1,0 +1,185 @@
+#include "worker/process/subprocess.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+
+extern char **environ;
+
+enum { HELD_FD = 3, CHUNK_BYTES = 16 * 1024 };
+
+/* A mask or a handler of ours must not decide what the command does with a signal. */
+static int plain_signals (posix_spawnattr_t *how)
+{
+    sigset_t none, all;
+    sigemptyset (&none);
+    sigfillset (&all);
+    int rc = posix_spawnattr_setsigmask (how, &none);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigdefault (how, &all);
+    return rc ? rc : posix_spawnattr_setflags (how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+static int descriptors (posix_spawn_file_actions_t *actions, const struct subprocess *subprocess, int output)
+{
+    int rc = posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, output, 1);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, output, 2);
+    if (rc == 0 && subprocess->held_fd >= 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, subprocess->held_fd, HELD_FD);
+    return rc;
+}
+
+static int start (const struct subprocess *subprocess, int output, pid_t *pid, struct err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t how;
+    /* glibc fails here only for want of memory */
+    int rc = posix_spawn_file_actions_init (&actions);
+    assert (rc == 0);
+    rc = posix_spawnattr_init (&how);
+    assert (rc == 0);
+    rc = plain_signals (&how);
+    if (rc == 0)
+        rc = descriptors (&actions, subprocess, output);
+    if (rc == 0)
+        rc = posix_spawnp (pid, subprocess->argv[0], &actions, &how, (char *const *) (uintptr_t) subprocess->argv, environ);
+    posix_spawnattr_destroy (&how);
+    posix_spawn_file_actions_destroy (&actions);
+    if (rc == 0)
+        return 0;
+    errno = rc;
+    return err_errno (err, ERR_IO, "cannot start %.200s", subprocess->argv[0]);
+}
+
+/* The end of an output says what went wrong, so the beginning goes when there is too much. */
+static void keep (struct buf *out, const char *bytes, size_t len)
+{
+    if (len > out->max) {
+        bytes += len - out->max;
+        len = out->max;
+    }
+    if (out->len + len > out->max) {
+        size_t rest = out->max / 2 < out->max - len ? out->max / 2 : out->max - len;
+        if (rest < out->len) {
+            memmove (out->ptr, out->ptr + out->len - rest, rest);
+            out->len = rest;
+        }
+    }
+    buf_add (out, bytes, len);
+}
+
+/* A log that cannot be written is no reason to stop the command. */
+static void echo (int fd, const char *bytes, size_t len)
+{
+    while (fd >= 0 && len) {
+        ssize_t put = write (fd, bytes, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return;
+        bytes += put;
+        len -= (size_t) put;
+    }
+}
+
+/* False at the end of the output. */
+static bool drain (const struct subprocess *subprocess, int from, struct buf *out)
+{
+    char chunk[CHUNK_BYTES];
+    for (;;) {
+        ssize_t got = read (from, chunk, sizeof chunk);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 && errno == EAGAIN;
+        keep (out, chunk, (size_t) got);
+        echo (subprocess->echo_fd, chunk, (size_t) got);
+    }
+}
+
+/* Until the process ends: whoever it left behind may hold the pipe for ever, and is not waited for. */
+static bool follow (const struct subprocess *subprocess, int from, int process, struct buf *out)
+{
+    uint64_t deadline_ms = clock_boot_ms () + subprocess->limit_ms;
+    bool open = true;
+    for (;;) {
+        struct pollfd fds[] = { { .fd = process, .events = POLLIN }, { .fd = open ? from : -1, .events = POLLIN } };
+        uint64_t now_ms = clock_boot_ms ();
+        if (now_ms >= deadline_ms)
+            return false;
+        uint64_t left_ms = deadline_ms - now_ms;
+        if (poll (fds, 2, left_ms < 60000 ? (int) left_ms : 60000) < 0)
+            continue;
+        bool ended = fds[0].revents != 0;
+        if (fds[1].revents || ended)
+            open = drain (subprocess, from, out);
+        if (ended)
+            return true;
+    }
+}
+
+static int reap (pid_t pid, int *status, struct err *err)
+{
+    int raw;
+    while (waitpid (pid, &raw, 0) < 0)
+        if (errno != EINTR)
+            return err_errno (err, ERR_STATE, "the end of process %d went to somebody else", (int) pid);
+    *status = WIFSIGNALED (raw) ? 128 + WTERMSIG (raw) : WEXITSTATUS (raw);
+    return 0;
+}
+
+static int finish (const struct subprocess *subprocess, pid_t pid, int from, struct buf *out, int *status, struct err *err)
+{
+    char limit[DURATION_TEXT_BYTES];
+    int process = (int) syscall (SYS_pidfd_open, pid, 0);
+    bool in_time = process >= 0 && follow (subprocess, from, process, out);
+    int why = process < 0 ? errno : 0;
+    if (process >= 0)
+        close (process);
+    if (!in_time)
+        kill (pid, SIGKILL); /* it is our own unreaped child: the number is still its own */
+    if (reap (pid, status, err))
+        return -1;
+    if (why) {
+        errno = why;
+        return err_errno (err, ERR_IO, "cannot follow %.200s", subprocess->argv[0]);
+    }
+    if (!in_time)
+        return err_set (err, ERR_LIMIT, "%.200s took longer than %s and was killed", subprocess->argv[0],
+                        duration_print (subprocess->limit_ms, limit));
+    return 0;
+}
+
+int subprocess_run (const struct subprocess *subprocess, struct buf *out, int *status, struct err *err)
+{
+    int pipe_fds[2];
+    pid_t pid;
+    assert (subprocess->argv && subprocess->argv[0] && out->max > 0);
+    if (pipe2 (pipe_fds, O_CLOEXEC))
+        return err_errno (err, ERR_IO, "cannot make a pipe for %.200s", subprocess->argv[0]);
+    int rc = start (subprocess, pipe_fds[1], &pid, err);
+    close (pipe_fds[1]);
+    /* Only our end: a program may not expect its standard output to say EAGAIN. */
+    if (rc == 0 && fcntl (pipe_fds[0], F_SETFL, O_NONBLOCK)) {
+        rc = err_errno (err, ERR_IO, "cannot read from %.200s", subprocess->argv[0]);
+        kill (pid, SIGKILL);
+        if (reap (pid, status, NULL))
+            err_prefix (err, "(and its end was lost)");
+    } else if (rc == 0) {
+        rc = finish (subprocess, pid, pipe_fds[0], out, status, err);
+    }
+    close (pipe_fds[0]);
+    return rc;
+}

@@ -1,0 +1,20 @@
+/* socket_probe.h - a process outside of the sandbox that takes requests on a socket could write for a program: can a
+ * program reach one?
+ *
+ * Two sockets that are made before rights are taken away, one with a path and one with an abstract name (unix(7)), stand
+ * for those of all such processes. */
+#ifndef SLICEUP_WORKER_SANDBOX_SOCKET_PROBE_H
+#define SLICEUP_WORKER_SANDBOX_SOCKET_PROBE_H
+
+#include <stdint.h>
+#include <sys/un.h>
+
+struct socket_probe { int folder_fd, path_fd, abstract_fd; struct sockaddr_un path, abstract; unsigned abstract_bytes; };
+
+/* The path lies in `scratch`. What cannot be made is not reached either. */
+void socket_probe_open (struct socket_probe *socket_probe, const char *scratch);
+/* Bits of PROBE_PATH_SOCKET and PROBE_ABSTRACT_SOCKET (write_probe.h) that are open. */
+uint32_t socket_probe_try (const struct socket_probe *socket_probe);
+void socket_probe_close (struct socket_probe *socket_probe);
+
+#endif

@@ -1,0 +1,346 @@
+/* write_probe.c - see write_probe.h. Ways through mounts are in remount_probe.c. */
+#include "worker/sandbox/write_probe.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include "worker/sandbox/remount_probe.h"
+#include "worker/sandbox/uring.h"
+
+enum { WITNESS_BYTES_MAX = 4096 };
+
+static const char *const names[PROBES_N] = {
+    "create", "tmpfile", "append", "overwrite", "truncate", "rename", "unlink", "chmod", "utimes", "setxattr",
+    "symlink", "link", "mkdir", "mkfifo", "proc-root", "worker-root", "remount", "umount", "setflags", "io-uring",
+    "catalogue-lock", "own-create", "own-write", "own-rename", "path-socket", "abstract-socket",
+};
+
+const char *write_probe_name (enum probe probe)
+{
+    assert (probe < PROBES_N);
+    return names[probe];
+}
+
+bool write_probe_find (struct text name, enum probe *probe)
+{
+    for (int i = 0; i < PROBES_N; i++) {
+        if (!text_is (name, names[i]))
+            continue;
+        *probe = (enum probe) i;
+        return true;
+    }
+    return false;
+}
+
+/* ---- what is tried on: a new name in the folder, and WITNESS ---- */
+
+struct trial {
+    const struct write_probe_target *target;
+    char fresh[PATH_MAX];       /* a name that is not there */
+    char witness[PATH_MAX];
+    int doors;
+};
+
+/* O_RDONLY: making a name and writing are different rights (landlock(7)), and each is a way of its own. */
+static bool create (const struct trial *trial)
+{
+    int fd = open (trial->fresh, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    close (fd);
+    (void) unlink (trial->fresh); /* refused or not: it could be made */
+    return true;
+}
+
+static bool opens (const char *path, int flags)
+{
+    int fd = open (path, flags | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close (fd);
+    return fd >= 0;
+}
+
+static bool tmpfile_probe (const struct trial *trial)
+{
+    return opens (trial->target->folder, O_TMPFILE | O_WRONLY);
+}
+
+static bool append (const struct trial *trial)
+{
+    return opens (trial->witness, O_WRONLY | O_APPEND | O_NOFOLLOW);
+}
+
+static bool overwrite (const struct trial *trial)
+{
+    return opens (trial->witness, O_WRONLY | O_NOFOLLOW);
+}
+
+/* ---- WITNESS, kept and put back ---- */
+
+struct kept { char bytes[WITNESS_BYTES_MAX]; ssize_t len; struct stat at; };
+
+static bool keep (const struct trial *trial, struct kept *kept)
+{
+    int fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool whole = fstat (fd, &kept->at) == 0 && S_ISREG (kept->at.st_mode) && kept->at.st_size <= WITNESS_BYTES_MAX;
+    kept->len = whole ? read (fd, kept->bytes, sizeof kept->bytes) : -1;
+    close (fd);
+    return kept->len >= 0;
+}
+
+/* It may stay away when the right to write is closed where the one to remove was not. */
+static void put_back (const struct trial *trial, const struct kept *kept, int flags)
+{
+    int fd = open (trial->witness, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, kept->at.st_mode & 0777);
+    if (fd < 0)
+        return;
+    bool whole = write (fd, kept->bytes, (size_t) kept->len) == kept->len;
+    const struct timespec times[2] = { kept->at.st_atim, kept->at.st_mtim };
+    if (!whole || fchmod (fd, kept->at.st_mode & 0777) < 0 || futimens (fd, times) < 0)
+        (void) unlink (trial->witness); /* better none than half of one */
+    close (fd);
+}
+
+/* To the length it has; and as an open for reading can do it, which is no writing to everybody (open(2), O_TRUNC). */
+static bool truncate_probe (const struct trial *trial)
+{
+    struct kept kept;
+    if (!keep (trial, &kept))
+        return false;
+    bool by_name = truncate (trial->witness, kept.at.st_size) == 0;
+    bool by_open = !by_name && opens (trial->witness, O_RDONLY | O_TRUNC | O_NOFOLLOW);
+    if (by_open)
+        put_back (trial, &kept, 0);
+    return by_name || by_open;
+}
+
+static bool rename_probe (const struct trial *trial)
+{
+    if (rename (trial->witness, trial->fresh) < 0)
+        return false;
+    (void) rename (trial->fresh, trial->witness);
+    return true;
+}
+
+/* Also of a folder: one that is not empty answers so only to whom the right was given (rmdir(2)). */
+static bool unlink_probe (const struct trial *trial)
+{
+    struct kept kept;
+    if (!keep (trial, &kept))
+        return false;
+    if (rmdir (trial->target->folder) < 0 && (errno == ENOTEMPTY || errno == EEXIST))
+        return true;
+    if (unlink (trial->witness) < 0)
+        return false;
+    put_back (trial, &kept, O_CREAT | O_EXCL);
+    return true;
+}
+
+/* The values it has: whoever may not change it may not do that either. */
+static bool chmod_probe (const struct trial *trial)
+{
+    struct stat at;
+    return lstat (trial->witness, &at) == 0 && S_ISREG (at.st_mode) && chmod (trial->witness, at.st_mode & 07777) == 0;
+}
+
+static bool utimes_probe (const struct trial *trial)
+{
+    struct stat at;
+    if (lstat (trial->witness, &at) < 0)
+        return false;
+    const struct timespec times[2] = { at.st_atim, at.st_mtim };
+    return utimensat (AT_FDCWD, trial->witness, times, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool setxattr_probe (const struct trial *trial)
+{
+    if (lsetxattr (trial->witness, "user.sliceup", "tried", 5, 0) < 0)
+        return false;
+    (void) lremovexattr (trial->witness, "user.sliceup");
+    return true;
+}
+
+/* Flags of the inode, such as the one that keeps it from being removed (FS_IOC_GETFLAGS(2const)): a descriptor that reads is
+ * enough for its owner. The value it has. */
+static bool setflags_probe (const struct trial *trial)
+{
+    int flags, fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool set = fd >= 0 && ioctl (fd, FS_IOC_GETFLAGS, &flags) == 0 && ioctl (fd, FS_IOC_SETFLAGS, &flags) == 0;
+    if (fd >= 0)
+        close (fd);
+    return set;
+}
+
+static bool io_uring_probe (const struct trial *trial)
+{
+    return uring_opens (trial->witness, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* ---- new names ---- */
+
+static bool undone (const struct trial *trial, int rc)
+{
+    if (rc == 0)
+        (void) unlink (trial->fresh);
+    return rc == 0;
+}
+
+static bool symlink_probe (const struct trial *trial)
+{
+    return undone (trial, symlink (WITNESS_NAME, trial->fresh));
+}
+
+static bool link_probe (const struct trial *trial)
+{
+    return undone (trial, link (trial->witness, trial->fresh));
+}
+
+static bool mkdir_probe (const struct trial *trial)
+{
+    if (mkdir (trial->fresh, 0700) < 0)
+        return false;
+    (void) rmdir (trial->fresh);
+    return true;
+}
+
+/* Everything that mknod makes without a privilege; a character device 0:0 is the whiteout of an overlay (mknod(2)). */
+static bool mkfifo_probe (const struct trial *trial)
+{
+    const mode_t kinds[] = { S_IFIFO, S_IFSOCK, S_IFCHR };
+    bool open_probe = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        open_probe |= undone (trial, mknod (trial->fresh, kinds[i] | 0600, makedev (0, 0)));
+    return open_probe;
+}
+
+/* ---- other doors to the same folder ---- */
+
+static bool creates_below (const struct trial *trial, const char *root)
+{
+    char path[PATH_MAX];
+    if (snprintf (path, sizeof path, "%s%s", root, trial->fresh) >= (int) sizeof path)
+        return false;
+    int fd = open (path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        close (fd);
+        (void) unlink (path);
+        return true;
+    }
+    bool fits = snprintf (path, sizeof path, "%s%s", root, trial->witness) < (int) sizeof path;
+    return fits && trial->target->witness && opens (path, O_WRONLY | O_NOFOLLOW);
+}
+
+static bool proc_root (const struct trial *trial)
+{
+    return creates_below (trial, "/proc/self/root");
+}
+
+/* The worker is the parent; inside a pid namespace it is not seen, but its socket process is, process 1 (pid_namespace.h). */
+static bool worker_root (const struct trial *trial)
+{
+    char root[64];
+    snprintf (root, sizeof root, "/proc/%d/root", (int) getppid ());
+    bool open_probe = getppid () > 0 && creates_below (trial, root);
+    return open_probe || (getpid () != 1 && getppid () != 1 && creates_below (trial, "/proc/1/root"));
+}
+
+static bool remount (const struct trial *trial)
+{
+    return trial->doors & REMOUNT_BY_REMOUNT;
+}
+
+static bool unmount (const struct trial *trial)
+{
+    return trial->doors & REMOUNT_BY_UMOUNT;
+}
+
+static const struct { bool (*open_probe) (const struct trial *trial); bool on_witness; } probes[PROBES_N] = {
+    [PROBE_CREATE] = { create, false }, [PROBE_TMPFILE] = { tmpfile_probe, false }, [PROBE_APPEND] = { append, true },
+    [PROBE_OVERWRITE] = { overwrite, true }, [PROBE_TRUNCATE] = { truncate_probe, true }, [PROBE_RENAME] = { rename_probe, true },
+    [PROBE_UNLINK] = { unlink_probe, true }, [PROBE_CHMOD] = { chmod_probe, true }, [PROBE_UTIMES] = { utimes_probe, true },
+    [PROBE_SETXATTR] = { setxattr_probe, true }, [PROBE_SYMLINK] = { symlink_probe, false }, [PROBE_LINK] = { link_probe, true },
+    [PROBE_MKDIR] = { mkdir_probe, false }, [PROBE_MKFIFO] = { mkfifo_probe, false }, [PROBE_PROC_ROOT] = { proc_root, false },
+    [PROBE_WORKER_ROOT] = { worker_root, false }, [PROBE_REMOUNT] = { remount, false }, [PROBE_UMOUNT] = { unmount, false },
+    [PROBE_SETFLAGS] = { setflags_probe, true }, [PROBE_IO_URING] = { io_uring_probe, true },
+};
+
+uint32_t write_probe_try (const struct write_probe_target *target)
+{
+    struct trial trial = { .target = target };
+    uint32_t open_ways = 0;
+    int fresh = snprintf (trial.fresh, sizeof trial.fresh, "%s/.tried-%d", target->folder, (int) getpid ());
+    int witness = snprintf (trial.witness, sizeof trial.witness, "%s/" WITNESS_NAME, target->folder);
+    assert (fresh < PATH_MAX && witness < PATH_MAX); /* the folder is at most PATH_MAX_BYTES long */
+    trial.doors = remount_probe (target->mounts, target->own_mounts);
+    for (int probe = 0; probe < PROBES_N; probe++)
+        if (probes[probe].open_probe && (target->witness || !probes[probe].on_witness) && probes[probe].open_probe (&trial))
+            open_ways |= PROBE_BIT (probe);
+    return open_ways;
+}
+
+/* ---- the catalogue ---- */
+
+/* Byte by byte as SQLite does (its locks of the database file begin at 2^30, those of the log are at 120 in its index). */
+static bool locks (const char *path, off_t at)
+{
+    struct stat is;
+    struct flock one = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool locked = fd >= 0 && fstat (fd, &is) == 0 && S_ISREG (is.st_mode) && fcntl (fd, F_SETLK, &one) == 0;
+    if (fd >= 0)
+        close (fd); /* gives it back */
+    return locked;
+}
+
+bool write_probe_catalogue_lock (const char *root)
+{
+    static const struct { const char *name; off_t at; } files[] = { { "catalogue.db", 1 << 30 },
+                                                                    { "catalogue.db-shm", 120 } };
+    char path[PATH_MAX];
+    bool locked = false;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (snprintf (path, sizeof path, "%s/%s", root, files[i].name) < (int) sizeof path)
+            locked = locked || locks (path, files[i].at);
+    return locked;
+}
+
+/* ---- what the levels promise ---- */
+
+/* Whom another process takes requests from is that process's affair: no level promises anything about it. */
+#define DEPUTIES (PROBE_BIT (PROBE_PATH_SOCKET) | PROBE_BIT (PROBE_ABSTRACT_SOCKET))
+#define ALL (PROBE_BIT (PROBES_N) - 1 - DEPUTIES)
+#define OWN (PROBE_BIT (PROBE_OWN_CREATE) | PROBE_BIT (PROBE_OWN_WRITE) | PROBE_BIT (PROBE_OWN_RENAME))
+static const uint32_t promised[ENFORCEMENT_N] = {
+    [ENFORCEMENT_OTHER_UID] = ALL & ~PROBE_BIT (PROBE_CATALOGUE_LOCK),
+    /* landlock(7), BUGS: chmod, utime and setxattr cannot be restricted, nor the ioctl of flags; reading is not */
+    [ENFORCEMENT_LANDLOCK] = ALL & ~(PROBE_BIT (PROBE_CHMOD) | PROBE_BIT (PROBE_UTIMES) | PROBE_BIT (PROBE_SETXATTR)
+                                     | PROBE_BIT (PROBE_SETFLAGS) | PROBE_BIT (PROBE_CATALOGUE_LOCK)),
+    [ENFORCEMENT_NAMESPACE] = ALL,
+    [ENFORCEMENT_NAMESPACE_LANDLOCK] = ALL,
+    /* It refuses to have the cache written, whoever asks; what is sliceup's own lies elsewhere. */
+    [ENFORCEMENT_STORAGE] = ALL & ~(OWN | PROBE_BIT (PROBE_CATALOGUE_LOCK)),
+};
+
+bool write_probe_is_promised (enum enforcement level, enum probe probe)
+{
+    return promised[level] & PROBE_BIT (probe);
+}
+
+enum enforcement write_probe_level (uint32_t set, uint32_t open_ways)
+{
+    for (int level = ENFORCEMENT_STORAGE; level > ENFORCEMENT_COOPERATIVE; level--)
+        if ((set & UINT32_C (1) << level) && !(promised[level] & open_ways))
+            return (enum enforcement) level;
+    return ENFORCEMENT_COOPERATIVE;
+}
