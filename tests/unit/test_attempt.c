@@ -628,7 +628,7 @@ int main (int argc, char **argv)
     /* Errands and builtins are this executable again, as they are in the worker. */
     if (argc > 1 && strcmp (argv[1], "facts") == 0)
         return facts_main (argc - 1, argv + 1);
-    if (argc > 1 && strcmp (argv[1], "errand") == 0)
+    if (argc > 1 && strcmp (argv[1], "task") == 0)
         return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "confine") == 0)
         return confine_main (argc - 1, argv + 1);

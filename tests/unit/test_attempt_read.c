@@ -552,7 +552,7 @@ static void the_worst_result_fits_one_message (void **state)
 
 int main (int argc, char **argv)
 {
-    if (argc > 1 && strcmp (argv[1], "errand") == 0)
+    if (argc > 1 && strcmp (argv[1], "task") == 0)
         return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "confine") == 0)
         return confine_main (argc - 1, argv + 1);

@@ -98,7 +98,7 @@ static void half_a_line_of_a_program_that_was_stopped_is_no_violation (void **st
 
 int main (int argc, char **argv)
 {
-    if (argc > 1 && strcmp (argv[1], "errand") == 0) /* as in the worker */
+    if (argc > 1 && strcmp (argv[1], "task") == 0) /* as in the worker */
         return task_main (argc - 1, argv + 1);
     const struct CMUnitTest tests[] = {
         T (a_gate_that_was_opened_is_not_opened_again),

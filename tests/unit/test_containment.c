@@ -493,7 +493,7 @@ static void its_first_process_holds_nothing_of_its_owner (void **state)
     snprintf (path, sizeof path, "/proc/%d/cmdline", pid_namespace);
     int fd = open (path, O_RDONLY | O_CLOEXEC);
     assert_true (fd >= 0 && read (fd, words, sizeof words - 1) > 0);
-    assert_string_equal (words, "sliceup-worker keeper");
+    assert_string_equal (words, "sliceup-worker init");
     close (fd);
     close (leaked);
 }

@@ -676,7 +676,7 @@ int main (int argc, char **argv)
 {
     if (argc == 9 && strcmp (argv[1], "work") == 0)
         return work (argv);
-    if (argc > 1 && strcmp (argv[1], "errand") == 0)
+    if (argc > 1 && strcmp (argv[1], "task") == 0)
         return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "restore") == 0)
         return hold_on ();

@@ -101,11 +101,11 @@ static int open_channel (const struct task_order *request, int pair[2], struct e
     if (bytes.overflow) {
         err_set (err, ERR_LIMIT, "the order of this attempt is larger than a message");
     } else if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        err_errno (err, ERR_IO, "making a channel for an errand");
+        err_errno (err, ERR_IO, "making a channel for a task");
     } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len
                || shutdown (pair[0], SHUT_WR) < 0) {
         /* Less than a socket's buffer: it either fits at once or something is wrong with this host. */
-        err_errno (err, ERR_IO, "handing the order to an errand");
+        err_errno (err, ERR_IO, "handing the request to a task");
         close (pair[0]);
         close (pair[1]);
     } else {
@@ -120,7 +120,7 @@ static struct exec *start_process (enum task_kind kind, struct text host, const 
 {
     struct arena arena = { 0 };
     struct environ_list list;
-    char *argv[] = { (char *) "sliceup-worker", (char *) "errand", (char *) names_of (&kind_names, kind),
+    char *argv[] = { (char *) "sliceup-worker", (char *) "task", (char *) names_of (&kind_names, kind),
                      (char *) directory, (char *) text_copy (&arena, host).ptr, NULL };
     environ_begin (&list, &arena);
     struct self_start start = self_again (argv, &arena);
@@ -156,12 +156,12 @@ static int read_all (int fd, struct buf *out, struct err *err)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return err_errno (err, ERR_IO, "reading the channel of an errand");
+            return err_errno (err, ERR_IO, "reading the channel of a task");
         if (got == 0)
             return 0;
         buf_add (out, bytes, (size_t) got);
         if (out->overflow)
-            return err_set (err, ERR_LIMIT, "more than %zu bytes on the channel of an errand", out->max);
+            return err_set (err, ERR_LIMIT, "more than %zu bytes on the channel of a task", out->max);
     }
 }
 
@@ -341,14 +341,14 @@ int task_main (int argc, char **argv)
     struct err err = { 0 };
     struct arena arena = { 0 };
     if (argc != 4 || !names_find (&kind_names, text_of (argv[1]), &kind) || kind == TASK_NONE) {
-        fprintf (stderr, "sliceup-worker: errand is started by the worker itself: "
-                         "errand prepare|device|seal|audit|read DIRECTORY HOST\n");
+        fprintf (stderr, "sliceup-worker: task is started by the worker itself: "
+                         "task prepare|device|seal|audit|read DIRECTORY HOST\n");
         return 2;
     }
     struct task_place place = { .directory = argv[2], .host = text_of (argv[3]) };
     int rc = carry_out ((enum task_kind) kind, &place, &arena, &err);
     if (rc < 0)
-        fprintf (stderr, "sliceup-worker: errand %s: %s\n", argv[1], err.text);
+        fprintf (stderr, "sliceup-worker: task %s: %s\n", argv[1], err.text);
     arena_release (&arena);
     return rc < 0 ? 3 : 0;
 }

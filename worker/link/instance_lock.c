@@ -62,7 +62,7 @@ static int wait_for_instance_lock (int fd, const char *path, struct err *err)
 int instance_lock_take (const char *directory, struct err *err)
 {
     char path[PATH_MAX];
-    if (snprintf (path, sizeof path, "%s/worker.seat", directory) >= (int) sizeof path)
+    if (snprintf (path, sizeof path, "%s/worker.lock", directory) >= (int) sizeof path)
         return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
     int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)

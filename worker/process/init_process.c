@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum { SIGNALS_N = 64, SWEEP_AGAIN_MS = 20, CONTROL_FD = 0, CHILDREN_FD = 1 };
-#define WORDS "sliceup-worker keeper"
+#define WORDS "sliceup-worker init"
 
 /* ---- becoming it ---- */
 
@@ -84,7 +84,7 @@ static int let_go (int control_fd, int children_fd)
 /* So that nobody takes it for a second worker. The last byte stays 0, or ps would read on (proc(5), cmdline). */
 static void rename_self (const struct init_settings *request)
 {
-    (void) prctl (PR_SET_NAME, "sliceup-keeper");
+    (void) prctl (PR_SET_NAME, "sliceup-init");
     if (!request->words || request->words_bytes < 2)
         return;
     size_t bytes = request->words_bytes - 1 < sizeof WORDS ? request->words_bytes - 1 : sizeof WORDS;

@@ -36,7 +36,7 @@ static const char help[] =
     "  cache          tell whether a shared compile cache can be used here, and what protects it: --root DIR\n"
     "                 [--least LEVEL]\n"
     "  probe          tell whether a PJRT plugin works here, step by step, without Python: --plugin PATH\n"
-    "  errand         started by the worker itself, for what takes long\n"
+    "  task           started by the worker itself, for what takes long\n"
     "  confine        started by the worker itself: takes the rights to write a cache away, and becomes a program\n"
     "\n"
     "  --help         this text\n"
@@ -96,7 +96,7 @@ static int join_main (int argc, char **argv)
 
 static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
     { "join", join_main }, { "facts", facts_main }, { "preflight", preflight_main },
-    { "restore", restore_main }, { "errand", task_main }, { "confine", confine_main },
+    { "restore", restore_main }, { "task", task_main }, { "confine", confine_main },
     { "cache", survey_main }, { "probe", probe_main },
 };
 
