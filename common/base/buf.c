@@ -9,7 +9,7 @@ enum { FIRST_BYTES = 256 };
 void buf_init (struct buf *buf, size_t max)
 {
     assert (max < SIZE_MAX);
-    *buf = (struct buf) { .max = max };
+    *buf = (struct buf){ .max = max };
 }
 
 void buf_release (struct buf *buf)
@@ -97,7 +97,7 @@ void buf_printf (struct buf *buf, const char *format, ...)
 struct text buf_as_text (const struct buf *buf)
 {
     assert (buf->len <= UINT32_MAX);
-    return (struct text) { .ptr = buf->ptr ? (const char *) buf->ptr : "", .len = (uint32_t) buf->len };
+    return (struct text){ .ptr = buf->ptr ? (const char *) buf->ptr : "", .len = (uint32_t) buf->len };
 }
 
 char *buf_c (struct buf *buf)

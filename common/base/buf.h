@@ -6,11 +6,11 @@
 #ifndef SLICEUP_COMMON_BASE_BUF_H
 #define SLICEUP_COMMON_BASE_BUF_H
 
+#include "common/base/text.h"
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "common/base/text.h"
 
 struct buf {
     uint8_t *ptr;
@@ -22,7 +22,7 @@ struct buf {
 
 void buf_init (struct buf *buf, size_t max);
 void buf_release (struct buf *buf);
-void buf_clear (struct buf *buf);                   /* len = 0, overflow = false; keeps the memory */
+void buf_clear (struct buf *buf); /* len = 0, overflow = false; keeps the memory */
 void buf_add (struct buf *buf, const void *bytes, size_t len);
 void buf_byte (struct buf *buf, uint8_t byte);
 void buf_text (struct buf *buf, struct text text);
@@ -31,8 +31,8 @@ void buf_printf (struct buf *buf, const char *format, ...) __attribute__ ((forma
 /* `text` made safe for a terminal: printable UTF-8 stays; C0, C1, DEL, invalid UTF-8, bidi controls and zero-width
  * characters become \xNN or \u{...}; at most `columns` columns wide (0: no limit), cut with an ellipsis. */
 void buf_escaped (struct buf *buf, struct text text, uint32_t columns);
-uint32_t text_columns (struct text escaped);        /* width on a terminal, East Asian wide = 2 */
+uint32_t text_columns (struct text escaped); /* width on a terminal, East Asian wide = 2 */
 struct text buf_as_text (const struct buf *buf);
-char *buf_c (struct buf *buf);                      /* terminates (not counted in len) and returns ptr */
+char *buf_c (struct buf *buf); /* terminates (not counted in len) and returns ptr */
 
 #endif

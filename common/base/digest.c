@@ -5,15 +5,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* The functions of one algorithm, which OpenSSL 3 calls deprecated. Its newer ones, SHA256 () among them, look algorithms
- * up among providers: that reads the host's openssl.cnf, and needs all of libcrypto where these need 20 KB of it. */
+/* The functions of one algorithm, which OpenSSL 3 calls deprecated. Its newer ones, SHA256 () among them, look
+ * algorithms up among providers: that reads the host's openssl.cnf, and needs all of libcrypto where these need 20 KB
+ * of it. */
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include <openssl/sha.h>
 #include "common/base/mem.h"
+#include <openssl/sha.h>
 
 enum { READ_BYTES = 64 * 1024 };
 
-struct digest_state { SHA256_CTX sha256; };
+struct digest_state {
+    SHA256_CTX sha256;
+};
 
 struct digest_state *digest_begin (void)
 {

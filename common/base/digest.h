@@ -2,19 +2,21 @@
 #ifndef SLICEUP_COMMON_BASE_DIGEST_H
 #define SLICEUP_COMMON_BASE_DIGEST_H
 
+#include "common/base/err.h"
+#include "common/base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "common/base/err.h"
-#include "common/base/text.h"
 
-struct digest { uint8_t bytes[32]; };
+struct digest {
+    uint8_t bytes[32];
+};
 enum { DIGEST_HEX_BYTES = 65 };
 
-struct digest_state;                                /* a digest being made */
+struct digest_state; /* a digest being made */
 struct digest_state *digest_begin (void);
 void digest_add (struct digest_state *state, const void *bytes, size_t len);
-struct digest digest_end (struct digest_state *state);                  /* frees `state` */
+struct digest digest_end (struct digest_state *state); /* frees `state` */
 struct digest digest_of (const void *bytes, size_t len);
 int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err); /* reads to the end */
 int digest_of_file (const char *path, struct digest *out, struct err *err);      /* regular files only, no symlink */

@@ -23,7 +23,7 @@ static uint64_t unit_ms (struct text unit)
 
 static struct text slice (struct text text, uint32_t from, uint32_t to)
 {
-    return (struct text) { .ptr = text.ptr + from, .len = to - from };
+    return (struct text){ .ptr = text.ptr + from, .len = to - from };
 }
 
 static uint32_t digits_end (struct text text, uint32_t at)

@@ -2,9 +2,9 @@
 #ifndef SLICEUP_COMMON_BASE_DURATION_H
 #define SLICEUP_COMMON_BASE_DURATION_H
 
+#include "common/base/text.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/base/text.h"
 
 /* A number and one unit of ms, s, m, h, d: "250ms", "1.5s", "2m". Bare numbers are refused (which unit?),
  * and so is what is no whole number of milliseconds. At most 365 days. `ms` is untouched on false. */

@@ -9,14 +9,14 @@
 
 enum err_code {
     ERR_NONE = 0,
-    ERR_USAGE,    /* the command line */
-    ERR_CONFIG,   /* a configuration file, or a combination of them */
-    ERR_PARSE,    /* bytes from outside that are not what they should be */
-    ERR_LIMIT,    /* a bound was passed */
-    ERR_STATE,    /* not now: something is in the wrong state for this */
-    ERR_IO,       /* the operating system said no; the text holds its reason */
-    ERR_DAMAGE,   /* durable data is not what we wrote */
-    ERR_REFUSED,  /* a peer or a rule said no */
+    ERR_USAGE,   /* the command line */
+    ERR_CONFIG,  /* a configuration file, or a combination of them */
+    ERR_PARSE,   /* bytes from outside that are not what they should be */
+    ERR_LIMIT,   /* a bound was passed */
+    ERR_STATE,   /* not now: something is in the wrong state for this */
+    ERR_IO,      /* the operating system said no; the text holds its reason */
+    ERR_DAMAGE,  /* durable data is not what we wrote */
+    ERR_REFUSED, /* a peer or a rule said no */
 };
 
 enum { ERR_TEXT_BYTES = 512 };

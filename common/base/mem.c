@@ -26,8 +26,10 @@ _Noreturn void mem_exhausted (size_t bytes)
     char asked[48] = "";
     if (bytes)
         snprintf (asked, sizeof asked, " (asked for %zu bytes)", bytes);
-    fprintf (stderr, "sliceup: out of memory%s: raise this process's limits (ulimit -v, ulimit -d), or free memory of this "
-             "machine, then go on where it stopped; what was recorded is safe\n", asked);
+    fprintf (stderr,
+             "sliceup: out of memory%s: raise this process's limits (ulimit -v, ulimit -d), or free memory of this "
+             "machine, then go on where it stopped; what was recorded is safe\n",
+             asked);
     _exit (COULD_NOT_RUN);
 }
 
@@ -74,7 +76,7 @@ void mem_free (void *p)
 
 void arena_init (struct arena *arena)
 {
-    *arena = (struct arena) { 0 };
+    *arena = (struct arena){ 0 };
 }
 
 static size_t next_block_size (const struct arena *arena, size_t bytes)

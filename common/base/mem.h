@@ -8,12 +8,12 @@
 
 #include <stddef.h>
 
-void *mem_alloc (size_t bytes);                     /* zeroed; never NULL, also for 0 */
-void *mem_array (size_t items, size_t item_bytes);  /* zeroed; overflow checked */
+void *mem_alloc (size_t bytes);                              /* zeroed; never NULL, also for 0 */
+void *mem_array (size_t items, size_t item_bytes);           /* zeroed; overflow checked */
 void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new bytes undefined */
-char *mem_text (const char *text);                  /* strdup */
-void mem_free (void *p);                            /* NULL is fine */
-_Noreturn void mem_exhausted (size_t bytes);        /* for what others allocate; 0: nobody knows how much */
+char *mem_text (const char *text);                           /* strdup */
+void mem_free (void *p);                                     /* NULL is fine */
+_Noreturn void mem_exhausted (size_t bytes);                 /* for what others allocate; 0: nobody knows how much */
 
 struct arena_block;
 struct arena {
@@ -21,11 +21,11 @@ struct arena {
     size_t used_bytes; /* in all blocks, for limits and tests */
 };
 
-void arena_init (struct arena *arena);              /* {0} is an initialised arena as well */
-void *arena_alloc (struct arena *arena, size_t bytes);                  /* zeroed, 16-byte aligned */
+void arena_init (struct arena *arena);                 /* {0} is an initialised arena as well */
+void *arena_alloc (struct arena *arena, size_t bytes); /* zeroed, 16-byte aligned */
 void *arena_array (struct arena *arena, size_t items, size_t item_bytes);
 void *arena_copy (struct arena *arena, const void *from, size_t bytes); /* NULL when bytes is 0 */
-void arena_reset (struct arena *arena);             /* keeps the largest block for reuse */
+void arena_reset (struct arena *arena);                                 /* keeps the largest block for reuse */
 void arena_release (struct arena *arena);
 
 #endif

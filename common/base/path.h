@@ -4,6 +4,6 @@
 
 #include <stdbool.h>
 
-bool path_is_below (const char *path, const char *folder);  /* also when they are the same; all is below "/" */
+bool path_is_below (const char *path, const char *folder); /* also when they are the same; all is below "/" */
 
 #endif

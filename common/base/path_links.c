@@ -10,7 +10,11 @@
 #include <unistd.h>
 
 /* The path that is left, and where in it the name that is looked at ends. */
-struct way { char path[PATH_MAX]; size_t end; uint32_t links; };
+struct way {
+    char path[PATH_MAX];
+    size_t end;
+    uint32_t links;
+};
 
 static int too_long (const char *path, struct err *err)
 {

@@ -15,7 +15,7 @@ static uint64_t mix (uint64_t z)
 
 struct rng rng_seed (uint64_t seed)
 {
-    return (struct rng) { .state = seed };
+    return (struct rng){ .state = seed };
 }
 
 uint64_t rng_next (struct rng *rng)

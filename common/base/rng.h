@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-struct rng { uint64_t state; };
+struct rng {
+    uint64_t state;
+};
 
 struct rng rng_seed (uint64_t seed);
 uint64_t rng_next (struct rng *rng);

@@ -9,10 +9,10 @@
 struct text text_of (const char *c_string)
 {
     if (!c_string)
-        return (struct text) { .ptr = "", .len = 0 };
+        return (struct text){ .ptr = "", .len = 0 };
     size_t len = strlen (c_string);
     assert (len <= UINT32_MAX);
-    return (struct text) { .ptr = c_string, .len = (uint32_t) len };
+    return (struct text){ .ptr = c_string, .len = (uint32_t) len };
 }
 
 bool text_equal (struct text a, struct text b)
@@ -51,7 +51,7 @@ bool text_find (struct text haystack, struct text needle, uint32_t *at)
 bool text_starts (struct text a, const char *prefix)
 {
     struct text wanted = text_of (prefix);
-    return a.len >= wanted.len && text_equal ((struct text) { a.ptr, wanted.len }, wanted);
+    return a.len >= wanted.len && text_equal ((struct text){ a.ptr, wanted.len }, wanted);
 }
 
 struct text text_clip (struct text from, uint32_t bytes)
@@ -60,7 +60,7 @@ struct text text_clip (struct text from, uint32_t bytes)
         return from;
     while (bytes > 0 && ((unsigned char) from.ptr[bytes] & 0xC0) == 0x80)
         bytes--;
-    return (struct text) { from.ptr, bytes };
+    return (struct text){ from.ptr, bytes };
 }
 
 struct text text_copy (struct arena *arena, struct text from)
@@ -68,7 +68,7 @@ struct text text_copy (struct arena *arena, struct text from)
     char *copy = arena_alloc (arena, (size_t) from.len + 1);
     if (from.len)
         memcpy (copy, from.ptr, from.len);
-    return (struct text) { .ptr = copy, .len = from.len };
+    return (struct text){ .ptr = copy, .len = from.len };
 }
 
 struct text text_format (struct arena *arena, const char *format, ...)
@@ -83,7 +83,7 @@ struct text text_format (struct arena *arena, const char *format, ...)
     int written = vsnprintf (out, (size_t) len + 1, format, again);
     va_end (again);
     assert (written == len);
-    return (struct text) { .ptr = out, .len = (uint32_t) written };
+    return (struct text){ .ptr = out, .len = (uint32_t) written };
 }
 
 bool text_to_c (struct text from, char *out, size_t out_bytes)

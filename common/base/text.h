@@ -5,9 +5,9 @@
 #ifndef SLICEUP_COMMON_BASE_TEXT_H
 #define SLICEUP_COMMON_BASE_TEXT_H
 
+#include "common/base/mem.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/base/mem.h"
 
 struct text {
     const char *ptr;
@@ -15,20 +15,20 @@ struct text {
 };
 
 #define TEXT_ARG(t) ((int) (t).len), ((t).len ? (t).ptr : "")
-#define TEXT_LIT(s) ((struct text) { .ptr = "" s, .len = sizeof (s) - 1 })
+#define TEXT_LIT(s) ((struct text){ .ptr = "" s, .len = sizeof (s) - 1 })
 
-struct text text_of (const char *c_string);         /* NULL gives an empty slice; borrows */
+struct text text_of (const char *c_string); /* NULL gives an empty slice; borrows */
 bool text_equal (struct text a, struct text b);
 bool text_is (struct text a, const char *c_string);
-int text_compare (struct text a, struct text b);    /* bytewise, shorter first: a total order */
+int text_compare (struct text a, struct text b);                         /* bytewise, shorter first: a total order */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
 bool text_starts (struct text a, const char *prefix);
-struct text text_clip (struct text from, uint32_t bytes); /* at most `bytes`, cut between characters of UTF-8 */
-struct text text_copy (struct arena *arena, struct text from);           /* the copy is NUL-terminated past its end */
+struct text text_clip (struct text from, uint32_t bytes);      /* at most `bytes`, cut between characters of UTF-8 */
+struct text text_copy (struct arena *arena, struct text from); /* the copy is NUL-terminated past its end */
 struct text text_format (struct arena *arena, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* A NUL-terminated copy in `out` of `out_bytes`; false (and out = "") when it does not fit or holds a NUL. */
 bool text_to_c (struct text from, char *out, size_t out_bytes);
-bool text_is_utf8 (struct text a);                  /* strict: no overlong forms, no surrogates */
+bool text_is_utf8 (struct text a); /* strict: no overlong forms, no surrogates */
 /* Whole text as an unsigned decimal number; false when it is anything else or does not fit. */
 bool text_to_u64 (struct text from, uint64_t *out);
 

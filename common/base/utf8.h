@@ -5,10 +5,10 @@
 #ifndef SLICEUP_COMMON_BASE_UTF8_H
 #define SLICEUP_COMMON_BASE_UTF8_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Reads the character at byte `at` (< text.len): its length in bytes, 1 to 4, or 0 when no valid one begins there
  * (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF). */

@@ -1,10 +1,10 @@
 #include "common/cache/audit.h"
 
+#include "common/base/buf.h"
+#include "common/cache/inspect.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include "common/base/buf.h"
-#include "common/cache/inspect.h"
 
 /* The first ones by path are kept, so that the same damage gives the same list. */
 struct collection {
@@ -45,9 +45,9 @@ static int collect (void *owner, const struct difference *difference, struct err
         return 0;
     uint32_t behind = list->n < FINDINGS_MAX ? list->n++ - at : FINDINGS_MAX - 1 - at;
     memmove (&list->items[at + 1], &list->items[at], behind * sizeof *list->items);
-    list->items[at] = (struct finding) { difference->kind, collection->token,
-                                         path_for_record (collection->arena, difference->path),
-                                         escape (collection->arena, text_of (difference->how), SENTENCE_MAX_BYTES) };
+    list->items[at] = (struct finding){ difference->kind, collection->token,
+                                        path_for_record (collection->arena, difference->path),
+                                        escape (collection->arena, text_of (difference->how), SENTENCE_MAX_BYTES) };
     return 0;
 }
 

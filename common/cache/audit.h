@@ -12,17 +12,26 @@
  * ones, drawn by `seed`. FULL: all bytes. */
 enum audit_depth { AUDIT_STAT = 1, AUDIT_SAMPLE, AUDIT_FULL };
 
-struct finding_list { struct finding *items; uint32_t n, more; }; /* at most FINDINGS_MAX; `more` were not kept */
+struct finding_list {
+    struct finding *items;
+    uint32_t n, more;
+}; /* at most FINDINGS_MAX; `more` were not kept */
 
 /* Generation `token` of `bundle_root` (<root>/<frontend>/<bundle>) against the manifest whose sha256 is given. A
  * manifest that is another one is the finding "changed" of MANIFEST. */
 int audit_generation (struct text bundle_root, uint64_t token, struct text sha256, enum audit_depth depth,
                       uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err);
 
-/* One gen-<token> as it lies there, sealed or not. `listing`: of paths, kinds, modes, sizes and the times of the last write;
- * equal means that nobody wrote, or hid it with as many bytes and the time set back. `old_listing`: with the times of every
- * change of an inode, as catalogues remember what was first seen by an earlier sliceup. */
-struct stored { uint64_t token; bool sealed; uint32_t entries; uint64_t bytes; struct digest listing, old_listing; };
+/* One gen-<token> as it lies there, sealed or not. `listing`: of paths, kinds, modes, sizes and the times of the last
+ * write; equal means that nobody wrote, or hid it with as many bytes and the time set back. `old_listing`: with the
+ * times of every change of an inode, as catalogues remember what was first seen by an earlier sliceup. */
+struct stored {
+    uint64_t token;
+    bool sealed;
+    uint32_t entries;
+    uint64_t bytes;
+    struct digest listing, old_listing;
+};
 /* Every gen-<token> of a bundle, by rising token. No folder at all: none. Other names are passed over. */
 int audit_inventory (struct text bundle_root, struct arena *arena, struct stored **out, uint32_t *n, struct err *err);
 

@@ -1,14 +1,14 @@
 #include "common/cache/cache.h"
 
+#include "common/cache/copy.h"
+#include "common/cache/generation.h"
+#include "common/cache/inspect.h"
+#include "common/io/atomic_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/cache/copy.h"
-#include "common/cache/generation.h"
-#include "common/cache/inspect.h"
 
 static int check_role (const struct cache_access *access, enum cache_role role, struct err *err)
 {
@@ -114,7 +114,7 @@ int cache_prepare_reader (const struct cache_access *access, enum audit_depth de
     if (check_role (access, CACHE_ROLE_READER, err))
         return -1;
     return access->token ? prepare_published (access, depth, drawn, dir, dir_bytes, err)
-                        : prepare_empty (private_dir, dir, dir_bytes, err);
+                         : prepare_empty (private_dir, dir, dir_bytes, err);
 }
 
 /* Whatever the umask or somebody made of it. */
@@ -124,14 +124,17 @@ static int close_to_others (const struct generation *generation, struct err *err
     if (fstat (generation->fd, &st))
         return err_errno (err, ERR_IO, "cannot look at it");
     if (st.st_uid != geteuid ())
-        return err_set (err, ERR_REFUSED, "it belongs to user %u, this host's worker is user %u: remove it, or give it "
-                        "to that user", (unsigned) st.st_uid, (unsigned) geteuid ());
+        return err_set (err, ERR_REFUSED,
+                        "it belongs to user %u, this host's worker is user %u: remove it, or give it "
+                        "to that user",
+                        (unsigned) st.st_uid, (unsigned) geteuid ());
     if ((st.st_mode & 07777) != 0700 && fchmod (generation->fd, 0700))
         return err_errno (err, ERR_IO, "it cannot be closed to others");
     return 0;
 }
 
-int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t dir_bytes, struct err *err)
+int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t dir_bytes,
+                       struct err *err)
 {
     struct generation own;
     struct arena arena = { 0 };

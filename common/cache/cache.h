@@ -13,10 +13,10 @@
 #ifndef SLICEUP_COMMON_CACHE_CACHE_H
 #define SLICEUP_COMMON_CACHE_CACHE_H
 
-#include <stddef.h>
 #include "common/base/err.h"
 #include "common/cache/audit.h"
 #include "common/model/msg.h"
+#include <stddef.h>
 
 /* Makes gen-<token> and seeds it from generation `base` by copying (or reflink, never links: a late write through an
  * old name would change both), while base is held against its manifest. `dir` becomes its absolute path. A gen-<token>
@@ -29,7 +29,8 @@ int cache_prepare_reader (const struct cache_access *access, enum audit_depth de
                           const char *private_dir, char *dir, size_t dir_bytes, struct err *err);
 /* The folder host-<host>, which only this host uses: made the first time with mode 0700, and kept. What the framework
  * left half done in it is the framework's business; what has no place in a cache (tree.h) is refused by name. */
-int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t dir_bytes, struct err *err);
+int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t dir_bytes,
+                       struct err *err);
 /* Seals gen-<token>: everything durable, WITNESS left, MANIFEST written last, nothing writable any more. Only after
  * every process of the program is dead. `seal->sha256` lives in `arena`. */
 int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err);

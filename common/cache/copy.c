@@ -1,11 +1,11 @@
 #include "common/cache/copy.h"
 
+#include "common/model/plan.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/model/plan.h"
 
 static int write_all (int fd, const char *bytes, size_t len)
 {

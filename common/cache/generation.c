@@ -1,5 +1,7 @@
 #include "common/cache/generation.h"
 
+#include "common/io/atomic_file.h"
+#include "common/model/hostset.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +11,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/model/hostset.h"
 
 /* The path came in a message. Absolute, and no "..": what is checked by eye in the journal is what is opened. */
 static int check_root (struct text root, char path[PATH_MAX_BYTES + 1], struct err *err)
@@ -64,19 +64,18 @@ int generation_open (struct generation *generation, struct err *err)
     if (generation->fd >= 0)
         return 0;
     switch (errno) {
-    case ENOSYS:
-        return err_set (err, ERR_IO, "this kernel has no openat2: a shared cache needs Linux 5.6 or later");
+    case ENOSYS: return err_set (err, ERR_IO, "this kernel has no openat2: a shared cache needs Linux 5.6 or later");
     case ENOENT:
         return err_set (err, ERR_DAMAGE, "there is no %s in %s: was it removed, or does this host see another storage?",
                         name, where);
     case ELOOP:
-    case ENOTDIR:
-        return err_set (err, ERR_DAMAGE, "%s in %s is not a folder", name, where);
+    case ENOTDIR: return err_set (err, ERR_DAMAGE, "%s in %s is not a folder", name, where);
     case EXDEV:
-        return err_set (err, ERR_DAMAGE, "%s in %s is where another file system is mounted: a generation lies on the "
-                        "cache's own", name, where);
-    default:
-        return err_errno (err, ERR_IO, "cannot open %s in %s", name, where);
+        return err_set (err, ERR_DAMAGE,
+                        "%s in %s is where another file system is mounted: a generation lies on the "
+                        "cache's own",
+                        name, where);
+    default: return err_errno (err, ERR_IO, "cannot open %s in %s", name, where);
     }
 }
 
@@ -92,10 +91,11 @@ static int cannot_make (const struct generation *generation, struct err *err)
                           name, where);
     case EACCES:
     case EPERM:
-        return err_errno (err, ERR_IO, "cannot make %s in %s: user %u may not write there; give it that folder, or "
-                          "name a writer that may", name, where, (unsigned) geteuid ());
-    default:
-        return err_errno (err, ERR_IO, "cannot make %s in %s", name, where);
+        return err_errno (err, ERR_IO,
+                          "cannot make %s in %s: user %u may not write there; give it that folder, or "
+                          "name a writer that may",
+                          name, where, (unsigned) geteuid ());
+    default: return err_errno (err, ERR_IO, "cannot make %s in %s", name, where);
     }
 }
 
@@ -163,7 +163,7 @@ static int read_all (int fd, struct arena *arena, struct text *out, struct err *
             return err_errno (err, ERR_IO, "cannot read " MANIFEST_NAME);
         len += got > 0 ? (uint32_t) got : 0;
     }
-    *out = (struct text) { bytes, len };
+    *out = (struct text){ bytes, len };
     return 0;
 }
 

@@ -6,14 +6,14 @@
 #ifndef SLICEUP_COMMON_CACHE_GENERATION_H
 #define SLICEUP_COMMON_CACHE_GENERATION_H
 
-#include "common/model/msg.h"
 #include "common/cache/manifest.h"
+#include "common/model/msg.h"
 
 enum { GENERATION_NAME_BYTES = 80 };
 
 struct generation {
-    int root;                           /* the frontend's folder; -1: not open */
-    int fd;                             /* gen-<token>; -1: not open */
+    int root; /* the frontend's folder; -1: not open */
+    int fd;   /* gen-<token>; -1: not open */
     char root_path[PATH_MAX_BYTES + 1];
     char name[GENERATION_NAME_BYTES];
 };

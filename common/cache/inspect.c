@@ -1,5 +1,6 @@
 #include "common/cache/inspect.h"
 
+#include "common/base/rng.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -8,22 +9,21 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include "common/base/rng.h"
 
 enum {
-    SAMPLE_WHOLE_BYTES = 1024 * 1024,   /* below: always read. audit.h */
-    SAMPLE_ONE_IN = 8,                  /* of the larger ones */
+    SAMPLE_WHOLE_BYTES = 1024 * 1024, /* below: always read. audit.h */
+    SAMPLE_ONE_IN = 8,                /* of the larger ones */
 };
 /* CLOSED: it has a problem, and may hide what was sealed below it. */
 enum { MARK_MET = 1, MARK_READ = 2, MARK_CLOSED = 4 };
 
 struct look {
     struct manifest manifest;
-    uint8_t *marks;                     /* of each entry of the manifest */
+    uint8_t *marks; /* of each entry of the manifest */
     difference_fn *each;
     void *owner;
     struct arena *arena;
-    bool cut;                           /* there was too much to see all of it */
+    bool cut; /* there was too much to see all of it */
 };
 
 static int tell (const struct look *look, enum finding_kind kind, struct text path, const char *how, struct err *err)
@@ -84,9 +84,10 @@ static int meet_odd (struct look *look, const struct tree_seen *seen, struct err
 static int refuse_open (const struct tree_seen *seen, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
-    return err_set (err, ERR_REFUSED, "\"%s\" has mode %04o on this mount, so others may write it: mount it with modes "
-                    "that let its owner write alone, or name another cache.root", tree_shown (seen->at.path, shown),
-                    (unsigned) seen->at.mode);
+    return err_set (err, ERR_REFUSED,
+                    "\"%s\" has mode %04o on this mount, so others may write it: mount it with modes "
+                    "that let its owner write alone, or name another cache.root",
+                    tree_shown (seen->at.path, shown), (unsigned) seen->at.mode);
 }
 
 static int meet (void *owner, const struct tree_seen *seen, struct err *err)
@@ -113,8 +114,8 @@ static bool is_hidden (const struct look *look, struct text path)
 {
     uint32_t at;
     while (path.len)
-        if (path.ptr[--path.len] == '/' && path_index_find (&look->manifest.index, path, &at)
-            && (look->marks[at] & MARK_CLOSED))
+        if (path.ptr[--path.len] == '/' && path_index_find (&look->manifest.index, path, &at) &&
+            (look->marks[at] & MARK_CLOSED))
             return true;
     return false;
 }
@@ -123,8 +124,8 @@ static int tell_missing (struct look *look, struct err *err)
 {
     for (uint32_t i = 0; i < look->manifest.n && !look->cut; i++) {
         struct text path = look->manifest.items[i].at.path;
-        if (!(look->marks[i] & MARK_MET) && !is_hidden (look, path)
-            && tell (look, FINDING_MISSING, path, "was sealed and is missing", err))
+        if (!(look->marks[i] & MARK_MET) && !is_hidden (look, path) &&
+            tell (look, FINDING_MISSING, path, "was sealed and is missing", err))
             return -1;
     }
     return 0;
@@ -141,8 +142,8 @@ static int look_at_witness (const struct look *look, int fd, const struct stat *
         return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot look at " WITNESS_NAME);
     if (S_ISREG (st.st_mode) && st.st_nlink == 1 && st.st_uid == top->st_uid)
         return 0;
-    return tell (look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME),
-                 "is not a regular file with one name and its owner", err);
+    return tell (look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME), "is not a regular file with one name and its owner",
+                 err);
 }
 
 /* Where modes are kept at all: a mount may have one mode for all folders. */

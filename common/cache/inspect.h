@@ -8,9 +8,9 @@
 #include "common/cache/generation.h"
 
 struct difference {
-    enum finding_kind kind;     /* EXTRA, MISSING or CHANGED */
-    struct text path;           /* below the generation, as it was found: not safe to print; ".": all of it */
-    const char *how;            /* in words that follow the path */
+    enum finding_kind kind; /* EXTRA, MISSING or CHANGED */
+    struct text path;       /* below the generation, as it was found: not safe to print; ".": all of it */
+    const char *how;        /* in words that follow the path */
 };
 /* Not 0: enough, the look ends with -1; `err` is the caller's own then. The texts live until it returns. */
 typedef int difference_fn (void *owner, const struct difference *difference, struct err *err);

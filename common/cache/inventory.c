@@ -1,6 +1,8 @@
 /* inventory.c - what generations lie in a bundle's folder, whoever made them; see audit.h. */
 #include "common/cache/audit.h"
 
+#include "common/base/buf.h"
+#include "common/cache/generation.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/cache/generation.h"
 
 enum { STORED_MAX = 65536, LINES_BYTES_MAX = 256 * 1024 * 1024 };
 
@@ -72,8 +72,8 @@ static void sort_lines (struct lines *lines)
         qsort_r (lines->starts, lines->n, sizeof *lines->starts, by_line, lines);
 }
 
-/* Without the ctime unless it is asked for: whoever hands all files to their owner once more, backs them up or links them
- * moves it, and writes nothing. */
+/* Without the ctime unless it is asked for: whoever hands all files to their owner once more, backs them up or links
+ * them moves it, and writes nothing. */
 static struct digest digest_lines (const struct lines *lines, bool with_ctime)
 {
     struct digest_state *state = digest_begin ();
@@ -132,8 +132,8 @@ static int look_at (int root, const char *name, struct stored *out, struct err *
 static bool token_of (const char *name, uint64_t *token)
 {
     char again[GENERATION_NAME_BYTES];
-    if (strncmp (name, GENERATION_PREFIX, sizeof GENERATION_PREFIX - 1)
-        || !text_to_u64 (text_of (name + sizeof GENERATION_PREFIX - 1), token))
+    if (strncmp (name, GENERATION_PREFIX, sizeof GENERATION_PREFIX - 1) ||
+        !text_to_u64 (text_of (name + sizeof GENERATION_PREFIX - 1), token))
         return false;
     snprintf (again, sizeof again, GENERATION_PREFIX "%" PRIu64, *token);
     return !strcmp (name, again) && *token; /* one way to write each */
@@ -145,7 +145,10 @@ static int by_token (const void *a, const void *b)
     return (left->token > right->token) - (left->token < right->token);
 }
 
-struct found { struct stored *items; uint32_t n; };
+struct found {
+    struct stored *items;
+    uint32_t n;
+};
 
 static int find_each (DIR *stream, struct found *found, struct err *err)
 {

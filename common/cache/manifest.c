@@ -42,7 +42,7 @@ static bool take_until (struct text *rest, char end, struct text *taken)
     const char *at = rest->len ? memchr (rest->ptr, end, rest->len) : NULL;
     if (!at)
         return false;
-    *taken = (struct text) { rest->ptr, (uint32_t) (at - rest->ptr) };
+    *taken = (struct text){ rest->ptr, (uint32_t) (at - rest->ptr) };
     rest->ptr = at + 1;
     rest->len -= taken->len + 1;
     return true;
@@ -68,8 +68,9 @@ static bool size_parse (struct text text, uint64_t *bytes)
 /* Upper-case digits would be a second way to write the same manifest. */
 static bool digits_parse (struct text hex, struct digest *out)
 {
-    static const uint8_t values[256] = { /* one more than the digit's; 0: not a digit */
-        ['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
+    static const uint8_t values[256] = {
+        /* one more than the digit's; 0: not a digit */
+        ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
         ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
     };
     bool valid = hex.len == DIGEST_HEX_BYTES - 1;
@@ -85,7 +86,7 @@ static bool path_parse (struct text digest, struct text path, struct manifest_en
 {
     bool folder = path.len && path.ptr[path.len - 1] == '/';
     out->at.kind = folder ? TREE_FOLDER : TREE_FILE;
-    out->at.path = (struct text) { path.ptr, path.len - (folder ? 1 : 0) };
+    out->at.path = (struct text){ path.ptr, path.len - (folder ? 1 : 0) };
     if (!tree_path_valid (out->at.path) || manifest_is_reserved (out->at.path))
         return false;
     if (folder)
@@ -176,8 +177,9 @@ int manifest_compare (const struct manifest *manifest, const struct tree *tree, 
     char shown[TREE_SHOWN_BYTES];
     uint32_t i = 0, j = 0;
     while (i < manifest->n || j < tree->n) {
-        int order = i == manifest->n ? 1 : j == tree->n ? -1
-                  : text_compare (manifest->items[i].at.path, tree->items[j].path);
+        int order = i == manifest->n ? 1
+                    : j == tree->n   ? -1
+                                     : text_compare (manifest->items[i].at.path, tree->items[j].path);
         if (order < 0)
             return err_set (err, ERR_DAMAGE, "\"%s\" was sealed and is missing",
                             tree_shown (manifest->items[i].at.path, shown));

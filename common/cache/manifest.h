@@ -27,14 +27,14 @@ extern const char *const manifest_unlisted[];
 
 struct manifest_entry {
     struct tree_entry at;
-    struct digest digest;       /* zeros for a folder */
+    struct digest digest; /* zeros for a folder */
 };
 struct manifest {
     struct manifest_entry *items;
     uint32_t n;
     uint32_t files;
-    uint64_t bytes;             /* of all files */
-    struct path_index index;    /* of a parsed one: item by path */
+    uint64_t bytes;          /* of all files */
+    struct path_index index; /* of a parsed one: item by path */
 };
 
 /* Names of our own: no entry may have one, in whatever case. */

@@ -12,8 +12,11 @@
 
 static struct safe_rule rule_of (const char *what, const uid_list *trust)
 {
-    return (struct safe_rule) { .what = what, .instead = "name another cache.root", .trust = "cache: {trust: [...]}",
-                                .uids = trust->items, .uids_n = trust->n };
+    return (struct safe_rule){ .what = what,
+                               .instead = "name another cache.root",
+                               .trust = "cache: {trust: [...]}",
+                               .uids = trust->items,
+                               .uids_n = trust->n };
 }
 
 /* What is there in place of a file, or cannot be reached, is for who opens it to refuse. */
@@ -74,7 +77,10 @@ int owners_check_generation (struct text bundle_root, uint64_t token, const uid_
     return check_folders (path, token, trust, err);
 }
 
-struct owned { const char *generation; uid_t uid; };
+struct owned {
+    const char *generation;
+    uid_t uid;
+};
 
 /* Whatever else is wrong with it is for an audit to say. */
 static int check_entry (void *owner, const struct tree_seen *seen, struct err *err)
@@ -83,11 +89,11 @@ static int check_entry (void *owner, const struct tree_seen *seen, struct err *e
     char shown[TREE_SHOWN_BYTES];
     if (!seen->st || seen->st->st_uid == owned->uid)
         return 0;
-    return err_set (err, ERR_REFUSED,
-                    "cache entry \"%s\" of %s belongs to uid %u, its generation to uid %u: chown it to that one, if that "
-                    "other user may have written what runs there, else move the generation away",
-                    tree_shown (seen->at.path, shown), owned->generation, (unsigned) seen->st->st_uid,
-                    (unsigned) owned->uid);
+    return err_set (
+        err, ERR_REFUSED,
+        "cache entry \"%s\" of %s belongs to uid %u, its generation to uid %u: chown it to that one, if that "
+        "other user may have written what runs there, else move the generation away",
+        tree_shown (seen->at.path, shown), owned->generation, (unsigned) seen->st->st_uid, (unsigned) owned->uid);
 }
 
 /* What is not there, or no folder, is for an audit to say as well. */
@@ -130,7 +136,7 @@ struct text owners_print_trust (const uid_list *trust, struct arena *arena)
 int owners_parse_trust (struct text words, struct arena *arena, uid_list *out, struct err *err)
 {
     uint64_t uid;
-    *out = (uid_list) { arena_array (arena, TRUST_MAX, sizeof *out->items), 0 };
+    *out = (uid_list){ arena_array (arena, TRUST_MAX, sizeof *out->items), 0 };
     for (uint32_t from = 0, end; words.len && from <= words.len; from = end + 1) {
         const char *comma = memchr (words.ptr + from, ',', words.len - from);
         end = comma ? (uint32_t) (comma - words.ptr) : words.len;

@@ -45,7 +45,7 @@ void path_index_make (struct path_index *index, const void *items, size_t item_b
     assert (n <= UINT32_MAX / 4);
     while (slots < 2 * n)
         slots *= 2;
-    *index = (struct path_index) { .items = items, .item_bytes = item_bytes, .mask = slots - 1 };
+    *index = (struct path_index){ .items = items, .item_bytes = item_bytes, .mask = slots - 1 };
     index->slots = arena_array (arena, slots, sizeof *index->slots);
     /* Without random bits only speed is lost. */
     if (getrandom (&index->seed, sizeof index->seed, GRND_NONBLOCK) != sizeof index->seed)
@@ -61,7 +61,7 @@ bool path_index_add (struct path_index *index, uint32_t number, uint32_t *twin)
             *twin = index->slots[at].at - 1;
             return false;
         }
-    index->slots[at] = (struct path_slot) { hash, number + 1 };
+    index->slots[at] = (struct path_slot){ hash, number + 1 };
     return true;
 }
 

@@ -1,17 +1,19 @@
 /* path_index.h - finds a path among many, and two that differ only in upper and lower case.
  *
  * On a file system that folds case such twins would be one file, and a seal would mean two things. Only ASCII letters
- * are folded. The paths are the caller's: what an array's items begin with; it outlives the index and does not move; its
- * memory is the arena's. Where a path lies is different in each process, so that nobody can choose names that all lie
- * in one place. */
+ * are folded. The paths are the caller's: what an array's items begin with; it outlives the index and does not move;
+ * its memory is the arena's. Where a path lies is different in each process, so that nobody can choose names that all
+ * lie in one place. */
 #ifndef SLICEUP_COMMON_CACHE_PATH_INDEX_H
 #define SLICEUP_COMMON_CACHE_PATH_INDEX_H
 
+#include "common/base/text.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/base/text.h"
 
-struct path_slot { uint32_t hash, at; }; /* at: number + 1; 0: free */
+struct path_slot {
+    uint32_t hash, at;
+}; /* at: number + 1; 0: free */
 struct path_index {
     struct path_slot *slots;
     const void *items;

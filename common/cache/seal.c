@@ -5,6 +5,7 @@
  * outlived the program may have written meanwhile. */
 #include "common/cache/cache.h"
 
+#include "common/cache/generation.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -14,7 +15,6 @@
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include "common/cache/generation.h"
 
 /* syncfs(2) also waits for whatever else is being written there, so a few entries are made durable one by one. */
 enum {
@@ -91,10 +91,9 @@ static int seal_entry (int root, struct manifest_entry *entry, bool at_once, str
     return rc ? err_prefix (err, "\"%s\"", tree_shown (entry->at.path, shown)) : 0;
 }
 
-static int seal_entries (int root, const struct tree *tree, struct arena *arena, struct manifest *out,
-                         struct err *err)
+static int seal_entries (int root, const struct tree *tree, struct arena *arena, struct manifest *out, struct err *err)
 {
-    *out = (struct manifest) { .items = arena_array (arena, tree->n, sizeof *out->items), .n = tree->n };
+    *out = (struct manifest){ .items = arena_array (arena, tree->n, sizeof *out->items), .n = tree->n };
     for (uint32_t i = 0; i < tree->n; i++) {
         out->items[i].at = tree->items[i];
         if (close_entry (root, &out->items[i].at, err))
@@ -215,8 +214,10 @@ static void describe (const struct cache_access *access, const struct manifest *
 {
     char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (bytes->ptr, bytes->len);
-    *seal = (struct seal) { .token = access->token, .sha256 = text_copy (arena, text_of (digest_hex (&digest, hex))),
-                            .entries = manifest->files, .bytes = manifest->bytes };
+    *seal = (struct seal){ .token = access->token,
+                           .sha256 = text_copy (arena, text_of (digest_hex (&digest, hex))),
+                           .entries = manifest->files,
+                           .bytes = manifest->bytes };
 }
 
 int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err)

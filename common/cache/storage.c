@@ -1,5 +1,7 @@
 #include "common/cache/storage.h"
 
+#include "common/base/buf.h"
+#include "common/io/atomic_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,18 +11,16 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/io/atomic_file.h"
 
 #define STORAGE_NAME "storage"
 
 enum {
     ID_LEN = STORAGE_ID_BYTES - 1,
     LINE_LEN = ID_LEN + 1,
-    HALF_WRITTEN_TRIES = 20,    /* where it cannot be made whole at once: a second for who is just writing it */
+    HALF_WRITTEN_TRIES = 20, /* where it cannot be made whole at once: a second for who is just writing it */
     HALF_WRITTEN_WAIT_MS = 50,
     MOUNTS_BYTES_MAX = 4 * 1024 * 1024,
-    MOUNT_OPTIONS_FIELD = 5,    /* proc_pid_mountinfo(5), counted from 0 */
+    MOUNT_OPTIONS_FIELD = 5, /* proc_pid_mountinfo(5), counted from 0 */
 };
 
 /* ---- the id ---- */
@@ -49,8 +49,11 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
     if (regular && got >= 0 && got < LINE_LEN)
         return FOUND_HALF;
     if (!regular || got != LINE_LEN || !is_id (line))
-        return err_set (err, ERR_DAMAGE, "%.200s/" STORAGE_NAME " is not the %d hex digits that mark a cache's "
-                        "storage; remove it while no run uses the cache", path, ID_LEN), FOUND_ERROR;
+        return err_set (err, ERR_DAMAGE,
+                        "%.200s/" STORAGE_NAME " is not the %d hex digits that mark a cache's "
+                        "storage; remove it while no run uses the cache",
+                        path, ID_LEN),
+               FOUND_ERROR;
     memcpy (id, line, ID_LEN);
     id[ID_LEN] = '\0';
     return FOUND_WHOLE;
@@ -65,8 +68,11 @@ static enum found read_id (int root, const char *path, char id[STORAGE_ID_BYTES]
     }
     if (found != FOUND_HALF)
         return found;
-    return err_set (err, ERR_DAMAGE, "%.200s/" STORAGE_NAME " was begun and never finished; remove it while no run "
-                    "uses the cache", path), FOUND_ERROR;
+    return err_set (err, ERR_DAMAGE,
+                    "%.200s/" STORAGE_NAME " was begun and never finished; remove it while no run "
+                    "uses the cache",
+                    path),
+           FOUND_ERROR;
 }
 
 static int write_new (int root, const char *name, const char *line)
@@ -126,8 +132,10 @@ static int id_of (int root, const char *path, bool make, char id[STORAGE_ID_BYTE
     if (found == FOUND_NONE && make)
         found = read_id (root, path, id, err);
     if (found == FOUND_NONE)
-        return err_set (err, ERR_STATE, "there is no %.200s/" STORAGE_NAME ": no run has used this cache yet, or this "
-                        "host sees another storage under that path", path);
+        return err_set (err, ERR_STATE,
+                        "there is no %.200s/" STORAGE_NAME ": no run has used this cache yet, or this "
+                        "host sees another storage under that path",
+                        path);
     return found == FOUND_WHOLE ? 0 : -1;
 }
 
@@ -169,7 +177,7 @@ static void describe (struct text line, char *out, size_t out_bytes)
     /* Either can make it read-only; what counts is whether one could write. */
     bool closed = text_starts (mounted, "ro") && text_starts (options, "rw");
     if (closed)
-        options = (struct text) { options.ptr + 2, options.len - 2 };
+        options = (struct text){ options.ptr + 2, options.len - 2 };
     snprintf (out, out_bytes, "%.*s %s%.*s %.*s", TEXT_ARG (type), closed ? "ro" : "", TEXT_ARG (options),
               TEXT_ARG (source));
     for (char *c = out; *c; c++)

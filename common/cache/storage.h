@@ -5,9 +5,9 @@
 #ifndef SLICEUP_COMMON_CACHE_STORAGE_H
 #define SLICEUP_COMMON_CACHE_STORAGE_H
 
+#include "common/base/err.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include "common/base/err.h"
 
 enum { STORAGE_ID_BYTES = 17 }; /* 16 hex digits and a NUL */
 

@@ -1,5 +1,8 @@
 #include "common/cache/tree.h"
 
+#include "common/base/buf.h"
+#include "common/cache/path_index.h"
+#include "common/model/plan.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -10,15 +13,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/cache/path_index.h"
-#include "common/model/plan.h"
 
 enum { NAME_BYTES_MAX = 255, SHOWN_COLUMNS = 60, WALK_FULL = 1 };
 /* TREE_DEPTH_MAX and TREE_ENTRIES_MAX in words. */
 #define DEPTH_WORDS "16"
 #define ENTRIES_WORDS "131072"
-_Static_assert (TREE_DEPTH_MAX == 16 && TREE_ENTRIES_MAX == 131072, "the words say what the numbers are");
+_Static_assert(TREE_DEPTH_MAX == 16 && TREE_ENTRIES_MAX == 131072, "the words say what the numbers are");
 
 bool tree_name_valid (struct text name)
 {
@@ -44,7 +44,7 @@ bool tree_path_valid (struct text path)
     for (uint32_t i = 0; i <= path.len; i++) {
         if (i < path.len && path.ptr[i] != '/')
             continue;
-        if (!tree_name_valid ((struct text) { path.ptr + begin, i - begin }) || ++depth > TREE_DEPTH_MAX)
+        if (!tree_name_valid ((struct text){ path.ptr + begin, i - begin }) || ++depth > TREE_DEPTH_MAX)
             return false;
         begin = i + 1;
     }
@@ -110,18 +110,12 @@ static int check_stat (const struct stat *st, uid_t owner, struct text path, str
 static const char *open_problem (int error)
 {
     switch (error) {
-    case ENOENT:
-        return "is not there";
-    case ELOOP:
-        return "is a symbolic link, or is reached through one";
-    case ENOTDIR:
-        return "is not a folder, or is not in one";
-    case EXDEV:
-        return "lies on another file system that is mounted there";
-    case ENXIO:
-        return "is neither a regular file nor a folder";
-    default:
-        return NULL;
+    case ENOENT: return "is not there";
+    case ELOOP: return "is a symbolic link, or is reached through one";
+    case ENOTDIR: return "is not a folder, or is not in one";
+    case EXDEV: return "lies on another file system that is mounted there";
+    case ENXIO: return "is neither a regular file nor a folder";
+    default: return NULL;
     }
 }
 
@@ -192,8 +186,8 @@ static int walk_into (struct walk *walk, struct tree_seen *seen, int folder, con
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0 && (errno == EACCES || open_problem (errno)))
-        return meet (walk, seen, ERR_DAMAGE, errno == EACCES ? "cannot be opened: its mode forbids it"
-                                                             : open_problem (errno), err);
+        return meet (walk, seen, ERR_DAMAGE,
+                     errno == EACCES ? "cannot be opened: its mode forbids it" : open_problem (errno), err);
     if (fd < 0)
         return cannot_open (seen->at.path, err);
     if (meet (walk, seen, ERR_NONE, NULL, err)) {

@@ -8,26 +8,29 @@
 #ifndef SLICEUP_COMMON_CACHE_TREE_H
 #define SLICEUP_COMMON_CACHE_TREE_H
 
+#include "common/base/err.h"
+#include "common/base/text.h"
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include "common/base/err.h"
-#include "common/base/text.h"
 
 enum { TREE_ENTRIES_MAX = 131072, TREE_DEPTH_MAX = 16, TREE_SHOWN_BYTES = 256 };
 
 enum tree_kind { TREE_NONE = 0, TREE_FILE, TREE_FOLDER };
 
 struct tree_entry {
-    struct text path;           /* below the folder, components joined by '/' */
-    uint64_t bytes;             /* 0 for a folder */
+    struct text path; /* below the folder, components joined by '/' */
+    uint64_t bytes;   /* 0 for a folder */
     enum tree_kind kind;
-    uint32_t mode;              /* permission bits, no type */
+    uint32_t mode; /* permission bits, no type */
 };
-struct tree { struct tree_entry *items; uint32_t n; }; /* sorted by path, bytewise; the folder itself is not listed */
+struct tree {
+    struct tree_entry *items;
+    uint32_t n;
+}; /* sorted by path, bytewise; the folder itself is not listed */
 
 bool tree_name_valid (struct text name);
-bool tree_path_valid (struct text path);                /* valid names joined by '/', at most TREE_DEPTH_MAX of them */
+bool tree_path_valid (struct text path); /* valid names joined by '/', at most TREE_DEPTH_MAX of them */
 /* openat2 below `root`, close-on-exec; -1 with errno. `path` must end in a NUL. */
 int tree_open (int root, const char *path, int flags, mode_t mode);
 /* The same for something that is listed: the descriptor of a regular file with one name, or of a folder, opened for
@@ -36,11 +39,11 @@ int tree_open_entry (int root, const struct tree_entry *entry, struct err *err);
 
 /* Something met on a walk. Its texts live until the next is met. */
 struct tree_seen {
-    struct tree_entry at;       /* TREE_NONE: neither a file nor a folder */
-    const char *problem;        /* what is wrong with it, in words that follow its name; NULL: nothing */
-    enum err_code code;         /* of the problem: ERR_DAMAGE or ERR_LIMIT */
-    const struct stat *st;      /* NULL: its name was enough to refuse it */
-    int fd;                     /* of a file that has no problem, when files are opened; -1 otherwise. The walk's own */
+    struct tree_entry at;  /* TREE_NONE: neither a file nor a folder */
+    const char *problem;   /* what is wrong with it, in words that follow its name; NULL: nothing */
+    enum err_code code;    /* of the problem: ERR_DAMAGE or ERR_LIMIT */
+    const struct stat *st; /* NULL: its name was enough to refuse it */
+    int fd;                /* of a file that has no problem, when files are opened; -1 otherwise. The walk's own */
 };
 /* Not 0: the walk ends with -1, and `err` says why. */
 typedef int tree_fn (void *owner, const struct tree_seen *seen, struct err *err);

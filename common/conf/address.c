@@ -55,8 +55,8 @@ static bool cut (struct text *text, char mark, struct text *before)
     const char *at = text->len > 0 ? memchr (text->ptr, mark, text->len) : NULL;
     if (!at)
         return false;
-    *before = (struct text) { .ptr = text->ptr, .len = (uint32_t) (at - text->ptr) };
-    *text = (struct text) { .ptr = at + 1, .len = text->len - before->len - 1 };
+    *before = (struct text){ .ptr = text->ptr, .len = (uint32_t) (at - text->ptr) };
+    *text = (struct text){ .ptr = at + 1, .len = text->len - before->len - 1 };
     return true;
 }
 
@@ -72,7 +72,7 @@ bool jump_is_good (struct text jump)
     if (jump.len > NAME_BYTES || (cut (&rest, '@', &user) && !is_word (user, "._-")))
         return false;
     bool bracketed = rest.len > 0 && rest.ptr[0] == '[';
-    if (bracketed && (!cut (&rest, ']', &host) || !is_ip ((struct text) { host.ptr + 1, host.len - 1 }, AF_INET6)))
+    if (bracketed && (!cut (&rest, ']', &host) || !is_ip ((struct text){ host.ptr + 1, host.len - 1 }, AF_INET6)))
         return false;
     if (bracketed && rest.len == 0)
         return true;

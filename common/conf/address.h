@@ -7,10 +7,10 @@
 
 #include "common/base/text.h"
 
-bool address_is_good (struct text address);     /* a host name, an IPv4 or an IPv6 address */
+bool address_is_good (struct text address); /* a host name, an IPv4 or an IPv6 address */
 bool address_is_ip (struct text address);
-bool address_is_any (struct text address);      /* 0.0.0.0 or ::, which stand for all addresses of a machine */
+bool address_is_any (struct text address); /* 0.0.0.0 or ::, which stand for all addresses of a machine */
 bool address_is_loopback (struct text address);
-bool jump_is_good (struct text jump);           /* [user@]host[:port], an IPv6 address in brackets */
+bool jump_is_good (struct text jump); /* [user@]host[:port], an IPv6 address in brackets */
 
 #endif

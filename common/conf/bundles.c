@@ -29,7 +29,7 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
                            "%s, expected a version such as '0.4.32', '0.0.20.*' or '<0.0.6', '*' for any, or 'absent'",
                            value->kind == YAML_SCALAR ? problem_quote (draft->problems, value->text)
                                                       : yaml_kind_name (value->kind));
-    *part = (struct var) { requirement_normal_name (key->text, draft->arena), value->text };
+    *part = (struct var){ requirement_normal_name (key->text, draft->arena), value->text };
     return 0;
 }
 
@@ -78,12 +78,16 @@ static void add (struct bundle_draft *list, const struct value of[], const struc
             return;
     if (!of[BUNDLE_ID].good || !of[BUNDLE_WORD].good || !of[BUNDLE_PARTS].good || !of[BUNDLE_SOURCE].good)
         return;
-    if (check (list, of, node) != 0 || read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0
-        || draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
+    if (check (list, of, node) != 0 || read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
+        draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
         return;
-    list->items[list->n++] = (struct bundle_rule) {
-        .id = of[BUNDLE_ID].text, .word = (enum bundle_word) of[BUNDLE_WORD].number,
-        .backends.items = backends.items, .backends.n = backends.n, .parts = parts, .why = of[BUNDLE_WHY].text,
+    list->items[list->n++] = (struct bundle_rule){
+        .id = of[BUNDLE_ID].text,
+        .word = (enum bundle_word) of[BUNDLE_WORD].number,
+        .backends.items = backends.items,
+        .backends.n = backends.n,
+        .parts = parts,
+        .why = of[BUNDLE_WHY].text,
         .source = of[BUNDLE_SOURCE].text,
     };
 }
@@ -128,8 +132,9 @@ static void read_default (struct bundle_draft *list)
     const char *name = frontend_name (draft->frontend);
     struct text path = text_format (draft->arena, "%s/%s/%s%s", draft->options->share_dir, bundles_kind.folder, name,
                                     bundles_kind.extension);
-    struct yaml_node reference = { .file = where->file, .line = where->line, .column = where->column,
-                                   .kind = YAML_SCALAR, .text = text_of (name) };
+    struct yaml_node reference = {
+        .file = where->file, .line = where->line, .column = where->column, .kind = YAML_SCALAR, .text = text_of (name)
+    };
     if (access (path.ptr, F_OK) == 0)
         read_file (list, &reference);
 }

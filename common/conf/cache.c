@@ -3,7 +3,8 @@
 
 #include "common/conf/draft.h"
 
-/* Without '//', '.' and a '/' at its end, so that what lies in it is told from its text (lies_in). ".." is refused before. */
+/* Without '//', '.' and a '/' at its end, so that what lies in it is told from its text (lies_in). ".." is refused
+ * before. */
 static struct text plain_path (struct draft *draft, struct text path)
 {
     struct text plain = { .ptr = "", .len = 0 };
@@ -64,7 +65,7 @@ static void read_writers (struct draft *draft, const struct value *writer)
     if (draft->plan.hosts.n == 0 || (writer->given && !writer->good))
         return;
     if (!writer->given)
-        names = (struct name_list) { .items = &draft->plan.hosts.items[0].name, .n = 1 };
+        names = (struct name_list){ .items = &draft->plan.hosts.items[0].name, .n = 1 };
     else if (draft_host_set (draft, writer->node, true, &names) != 0)
         return;
     if (names.n == 0 || names.n > WRITERS_MAX) {
@@ -96,8 +97,8 @@ static bool path_is_plain (struct text path)
 
 static bool lies_in (struct text path, struct text folder)
 {
-    return path.len >= folder.len && memcmp (path.ptr, folder.ptr, folder.len) == 0
-           && (path.len == folder.len || path.ptr[folder.len] == '/');
+    return path.len >= folder.len && memcmp (path.ptr, folder.ptr, folder.len) == 0 &&
+           (path.len == folder.len || path.ptr[folder.len] == '/');
 }
 
 static void read_writable_path (struct draft *draft, const struct yaml_node *path)
@@ -116,8 +117,8 @@ static void read_writable_path (struct draft *draft, const struct yaml_node *pat
         problem_at (draft->problems, path,
                     "%s is writable and %s the cache root %.*s, expected it apart: who may write there may write the "
                     "cache",
-                    problem_quote (draft->problems, path->text),
-                    lies_in (path->text, plan->root) ? "lies in" : "holds", TEXT_ARG (plan->root));
+                    problem_quote (draft->problems, path->text), lies_in (path->text, plan->root) ? "lies in" : "holds",
+                    TEXT_ARG (plan->root));
     else
         plan->writable.items[plan->writable.n++] = path->text;
 }
@@ -128,8 +129,7 @@ static void read_writable (struct draft *draft, const struct value *list)
     if (!list->given || !list->good)
         return;
     if (list->node->n > WRITABLE_MAX) {
-        problem_at (draft->problems, list->node, "%u writable paths, expected at most %d", list->node->n,
-                    WRITABLE_MAX);
+        problem_at (draft->problems, list->node, "%u writable paths, expected at most %d", list->node->n, WRITABLE_MAX);
         return;
     }
     plan->writable.items = arena_array (draft->arena, list->node->n, sizeof *plan->writable.items);
@@ -190,8 +190,8 @@ void draft_cache (struct draft *draft)
 {
     struct value cache[CACHE_KEYS];
     struct cache_plan *plan = &draft->plan.cache;
-    if (section_read_optional (&cache_section, &draft->slice[SLICE_CACHE], cache, draft->problems) != 0
-        || !cache[CACHE_MODE].good)
+    if (section_read_optional (&cache_section, &draft->slice[SLICE_CACHE], cache, draft->problems) != 0 ||
+        !cache[CACHE_MODE].good)
         return;
     plan->mode = (enum cache_mode) cache[CACHE_MODE].number;
     if (plan->mode == CACHE_OFF) {

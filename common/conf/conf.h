@@ -1,4 +1,5 @@
-/* conf.h - YAML files -> one validated plan. Every mistake in one go, each as file:line:column: what, what was expected. */
+/* conf.h - YAML files -> one validated plan. Every mistake in one go, each as file:line:column: what, what was
+ * expected. */
 #ifndef SLICEUP_COMMON_CONF_CONF_H
 #define SLICEUP_COMMON_CONF_CONF_H
 
@@ -6,33 +7,44 @@
 #include "common/base/err.h"
 #include "common/model/plan.h"
 
-struct conf_problem { const char *file; uint32_t line, column; const char *text; bool warning; };
-struct conf_report { struct conf_problem *items; uint32_t n; }; /* in the plan's arena */
+struct conf_problem {
+    const char *file;
+    uint32_t line, column;
+    const char *text;
+    bool warning;
+};
+struct conf_report {
+    struct conf_problem *items;
+    uint32_t n;
+}; /* in the plan's arena */
 
 struct conf_options {
-    const char *slice_path;     /* as the user gave it */
-    const char *share_dir;      /* where the shipped configs/ and canaries are */
-    const char *program;        /* path of this executable, beside which its worker lies; NULL: not known */
-    const char *home;           /* SLICEUP_HOME, absolute */
-    const char *home_named;     /* the same as the user gave it; NULL: nobody did */
-    const char *profile;        /* override by name or path; NULL: as the slice says. Same for the next two */
+    const char *slice_path; /* as the user gave it */
+    const char *share_dir;  /* where the shipped configs/ and canaries are */
+    const char *program;    /* path of this executable, beside which its worker lies; NULL: not known */
+    const char *home;       /* SLICEUP_HOME, absolute */
+    const char *home_named; /* the same as the user gave it; NULL: nobody did */
+    const char *profile;    /* override by name or path; NULL: as the slice says. Same for the next two */
     const char *ladder;
     const char *pins;
-    const char *wheels;         /* folder of wheels that travel to the hosts; NULL: as the pin set says */
-    const char *hosts;          /* host set: these of the slice's hosts only; NULL: all. The next: without these */
+    const char *wheels; /* folder of wheels that travel to the hosts; NULL: as the pin set says */
+    const char *hosts;  /* host set: these of the slice's hosts only; NULL: all. The next: without these */
     const char *exclude;
-    const char *user_home;      /* of whoever runs this, absolute: what "~/" stands for; NULL: not known */
+    const char *user_home; /* of whoever runs this, absolute: what "~/" stands for; NULL: not known */
     /* Appends the host set that `word` (slurm, tpu) stands for where this runs; NULL: nothing can be asked. */
     int (*host_source) (const char *word, struct buf *expression, struct err *err);
-    var_list *groups;           /* to be filled with the slice file's groups, name and host set; NULL: nobody asks */
+    var_list *groups; /* to be filled with the slice file's groups, name and host set; NULL: nobody asks */
 };
-/* 0: `plan` is complete and valid (warnings may stand in `report`). -1: problems, all of them, are in `report`, sorted by
- * file and position; `err` holds the first. Everything is allocated in `arena`. */
+/* 0: `plan` is complete and valid (warnings may stand in `report`). -1: problems, all of them, are in `report`, sorted
+ * by file and position; `err` holds the first. Everything is allocated in `arena`. */
 int conf_load (const struct conf_options *options, struct arena *arena, struct plan *plan, struct conf_report *report,
                struct err *err);
 
 /* The rules of a file of configs/drift, by name or path; `arena` keeps them. Problems as conf_load reports them. */
-struct drift_rules { struct drift_rule *items; uint32_t n; };
+struct drift_rules {
+    struct drift_rule *items;
+    uint32_t n;
+};
 int conf_load_drift (const char *share_dir, const char *reference, struct arena *arena, struct drift_rules *rules,
                      struct conf_report *report, struct err *err);
 

@@ -27,7 +27,7 @@ static char *without_up (struct draft *draft, const char *path)
         rest = at + strlen ("/..");
     if (!rest)
         return (char *) path;
-    const char *before = text_copy (draft->arena, (struct text) { path, (uint32_t) (rest - path) }).ptr;
+    const char *before = text_copy (draft->arena, (struct text){ path, (uint32_t) (rest - path) }).ptr;
     return realpath (before, real) ? (char *) text_format (draft->arena, "%s%s", real, rest).ptr : NULL;
 }
 
@@ -65,9 +65,8 @@ const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, cons
         return draft->slice[key].good ? draft->slice[key].node : NULL;
     /* Stands where the command line does: a path is relative to the working directory, a problem names the option. */
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
-    *node = (struct yaml_node) {
-        .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (override)
-    };
+    *node =
+        (struct yaml_node){ .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (override) };
     return node;
 }
 
@@ -93,7 +92,7 @@ struct text draft_path (struct draft *draft, const struct value *path)
 {
     struct text full = path->text;
     if (!path->good)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     struct text base = draft_base (draft);
     if (full.ptr[0] != '/')
         full = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (base), TEXT_ARG (path->text));
@@ -101,12 +100,12 @@ struct text draft_path (struct draft *draft, const struct value *path)
         problem_at (draft->problems, path->node,
                     "the path %s has '..' in it, expected a path that stays where it begins",
                     problem_quote (draft->problems, full));
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     }
     if (full.len > PATH_MAX_BYTES) {
         problem_at (draft->problems, path->node, "the path is %u bytes long, expected at most %d", full.len,
                     PATH_MAX_BYTES);
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     }
     return text_copy (draft->arena, full);
 }
@@ -176,7 +175,7 @@ static int add_name (struct draft *draft, const struct yaml_node *item, struct t
 int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct texts *names)
 {
     int result = 0;
-    *names = (struct texts) { 0 };
+    *names = (struct texts){ 0 };
     if (!list->given || !list->good)
         return list->given ? -1 : 0;
     if (list->node->n > max)

@@ -14,22 +14,25 @@ struct draft {
     struct arena *arena;
     struct problem_list *problems;
     struct plan plan;
-    const struct yaml_node *root;       /* of the slice file */
+    const struct yaml_node *root; /* of the slice file */
     struct value slice[SLICE_KEYS];
-    struct ssh_way way;                 /* to a host that says nothing else */
-    bool jumps;                         /* some host is reached through another */
-    var_list groups;                    /* of the slice file: name and host set */
-    bool reduced;                       /* hosts were taken out: by `exclude`, --hosts or --exclude */
-    const struct frontend *frontend;    /* NULL: not known */
+    struct ssh_way way;              /* to a host that says nothing else */
+    bool jumps;                      /* some host is reached through another */
+    var_list groups;                 /* of the slice file: name and host set */
+    bool reduced;                    /* hosts were taken out: by `exclude`, --hosts or --exclude */
+    const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;
     /* Configuration files that were read, as they are and as they were named, and programs as they were named. */
-    struct { struct text *items; uint32_t n, room; } read;
-    bool needs_pins;                    /* some rung wants the environment */
+    struct {
+        struct text *items;
+        uint32_t n, room;
+    } read;
+    bool needs_pins; /* some rung wants the environment */
     bool ladder_good, profile_good;
 };
 
 /* In this order. */
-int draft_slice (struct draft *draft);      /* -1: there is nothing to go on with */
+int draft_slice (struct draft *draft); /* -1: there is nothing to go on with */
 void draft_start (struct draft *draft);
 void draft_hosts (struct draft *draft);
 void draft_way_back (struct draft *draft);
@@ -68,8 +71,8 @@ int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once
 /* Every group must be a host set, whether it is used or not. */
 void draft_groups (struct draft *draft);
 
-/* Notes a path of this machine in `read` as it was named: links that lead there are kept from programs with it, and nothing
- * else of what they lead to. */
+/* Notes a path of this machine in `read` as it was named: links that lead there are kept from programs with it, and
+ * nothing else of what they lead to. */
 void draft_note_named (struct draft *draft, const char *path);
 /* source_read, for a file of the configuration: it is noted in `read`. */
 int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source);
@@ -87,7 +90,10 @@ struct text draft_own_path (struct draft *draft, const struct yaml_node *node, s
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);
 /* Names in a list, each given once. */
-struct texts { struct text *items; uint32_t n; };
+struct texts {
+    struct text *items;
+    uint32_t n;
+};
 int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct texts *names);
 
 #endif

@@ -2,7 +2,7 @@
 #include "common/base/duration.h"
 #include "common/conf/draft.h"
 
-static const struct source_kind drift_kind = {"drift policy", "configs/drift", ".yaml"};
+static const struct source_kind drift_kind = { "drift policy", "configs/drift", ".yaml" };
 
 /* A number in the fact's own unit: "256MiB" is bytes, "3s" ms. */
 static bool read_least (struct text text, double *least)
@@ -10,7 +10,7 @@ static bool read_least (struct text text, double *least)
     uint64_t number;
     if (!text_to_u64 (text, &number) && !size_parse (text, &number) && !duration_parse (text, &number))
         return false;
-    *least = (double)number;
+    *least = (double) number;
     return true;
 }
 
@@ -24,9 +24,9 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
             return -1;
     *rule = (struct drift_rule){
         .fact = of[DRIFT_RULE_FACT].text,
-        .kind = (enum drift_kind)of[DRIFT_RULE_COMPARE].number,
+        .kind = (enum drift_kind) of[DRIFT_RULE_COMPARE].number,
         .why = of[DRIFT_RULE_WHY].text,
-        .tolerance = (double)of[DRIFT_RULE_TOLERANCE].number / 100,
+        .tolerance = (double) of[DRIFT_RULE_TOLERANCE].number / 100,
     };
     bool numeric = of[DRIFT_RULE_TOLERANCE].given || of[DRIFT_RULE_LEAST].given;
     if (numeric != (rule->kind == DRIFT_TOLERANCE))
@@ -59,7 +59,7 @@ static int read_rules (struct problem_list *problems, const struct yaml_node *ro
 void draft_drift (struct draft *draft)
 {
     struct source source;
-    struct drift_rules rules = {0};
+    struct drift_rules rules = { 0 };
     const struct value *given = &draft->slice[SLICE_DRIFT];
     if (!given->good)
         return;
@@ -80,11 +80,12 @@ void draft_drift (struct draft *draft)
 int conf_load_drift (const char *share_dir, const char *reference, struct arena *arena, struct drift_rules *rules,
                      struct conf_report *report, struct err *err)
 {
-    struct problem_list problems = {.arena = arena};
+    struct problem_list problems = { .arena = arena };
     struct yaml_node at = {
-        .file = "--policy", .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (reference)};
+        .file = "--policy", .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (reference)
+    };
     struct source source;
-    struct drift_rules read = {0};
+    struct drift_rules read = { 0 };
     if (source_read (&source, &drift_kind, share_dir, &at, &problems) == 0) {
         const struct yaml_node *root = yaml_parse (source.shown, source.bytes, &problems);
         if (root)

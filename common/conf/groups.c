@@ -30,7 +30,7 @@ static void add_group (struct draft *draft, const struct yaml_node *key)
         problem_at (draft->problems, key, "%s is no name of a group, expected letters, digits, '.', '_' and '-'",
                     problem_quote (draft->problems, key->text));
     else if (set->kind == YAML_SCALAR && !yaml_is_null (set))
-        draft->groups.items[draft->groups.n++] = (struct var) { .name = key->text, .value = set->text };
+        draft->groups.items[draft->groups.n++] = (struct var){ .name = key->text, .value = set->text };
     else if (set->kind != YAML_BAD)
         problem_at (draft->problems, set, "the group %.*s holds %s, expected a host set such as v6e[0-3]",
                     TEXT_ARG (key->text), set->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (set->kind));

@@ -113,7 +113,7 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
 static const struct yaml_node *option_node (struct draft *draft, const char *option, const char *set)
 {
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
-    *node = (struct yaml_node) { .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (set) };
+    *node = (struct yaml_node){ .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (set) };
     return node;
 }
 
@@ -165,7 +165,7 @@ static void check_spots (const struct host_list *list, bool ssh)
     for (uint32_t i = 0; i < list->n; i++) {
         const struct plan_host *host = &list->hosts[i];
         bool own = ssh && host->ssh.address.len > 0;
-        spots[i] = (struct spot) { own ? host->ssh.address : host->address, ssh ? host->ssh.port : 0, i };
+        spots[i] = (struct spot){ own ? host->ssh.address : host->address, ssh ? host->ssh.port : 0, i };
     }
     if (list->n > 0)
         qsort (spots, list->n, sizeof *spots, by_spot);

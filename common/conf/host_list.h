@@ -11,7 +11,7 @@ struct host_list {
     const struct yaml_node *where[HOSTS_MAX];
     struct plan_host hosts[HOSTS_MAX];
     uint32_t n;
-    bool full;              /* that there are too many was said */
+    bool full; /* that there are too many was said */
 };
 
 /* Address and way of a host that says nothing follow from the launcher. A host that is there already is reported. */

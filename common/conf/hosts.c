@@ -14,7 +14,7 @@ static void add_set (struct host_list *list, const struct yaml_node *node)
     if (draft_host_set (list->draft, node, true, &names) != 0)
         return;
     for (uint32_t i = 0; i < names.n; i++)
-        host_list_add (list, node, (struct plan_host) { .name = names.items[i] });
+        host_list_add (list, node, (struct plan_host){ .name = names.items[i] });
 }
 
 static bool check_address (struct draft *draft, const struct value host[])
@@ -41,8 +41,8 @@ static void add_map (struct host_list *list, const struct yaml_node *node)
 {
     struct value host[HOST_KEYS];
     struct draft *draft = list->draft;
-    if (section_read (&host_section, node, host, draft->problems) != 0 || !host[HOST_NAME].good
-        || (host[HOST_ADDRESS].given && !host[HOST_ADDRESS].good) || !check_address (draft, host))
+    if (section_read (&host_section, node, host, draft->problems) != 0 || !host[HOST_NAME].good ||
+        (host[HOST_ADDRESS].given && !host[HOST_ADDRESS].good) || !check_address (draft, host))
         return;
     struct plan_host made = { .name = host[HOST_NAME].text, .address = host[HOST_ADDRESS].text };
     if (host[HOST_ENV_DIR].given)
@@ -66,7 +66,7 @@ static void add_file (struct host_list *list, const struct value *file)
                 line_from = seen + 1;
             }
         struct yaml_node *node = arena_alloc (list->draft->arena, sizeof *node);
-        *node = (struct yaml_node) {
+        *node = (struct yaml_node){
             .file = source.shown, .line = line, .column = from - line_from + 1, .kind = YAML_SCALAR, .text = word
         };
         add_set (list, node);

@@ -7,8 +7,14 @@
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
-#define SECTION(NAME, KEYS) { .name = NAME, .keys = KEYS, .keys_n = sizeof (KEYS) / sizeof ((KEYS)[0]) }
-#define WORDS(LIST) { .of = LIST, .n = sizeof (LIST) / sizeof ((LIST)[0]) }
+#define SECTION(NAME, KEYS)                                                                                            \
+    {                                                                                                                  \
+        .name = NAME, .keys = KEYS, .keys_n = sizeof (KEYS) / sizeof ((KEYS)[0])                                       \
+    }
+#define WORDS(LIST)                                                                                                    \
+    {                                                                                                                  \
+        .of = LIST, .n = sizeof (LIST) / sizeof ((LIST)[0])                                                            \
+    }
 
 static const char *const backend_list[] = { "none", "cpu", "tpu" };
 static const char *const need_list[] = { "none", "required", "any" };
@@ -23,275 +29,326 @@ static const struct names warm_words = WORDS (warm_list), backend_words = WORDS 
 
 static const struct key slice_keys[SLICE_KEYS] = {
     [SLICE_SLICE] = { "slice", KEY_NAME, .required = true,
-        .help = "What the slice is called in every view and receipt." },
+                      .help = "What the slice is called in every view and receipt." },
     [SLICE_HOSTS] = { "hosts", KEY_ANY, .required = true,
-        .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps, or a map that says where to take "
-                "them from. The order as written is the rank order." },
+                      .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps, or a map that says "
+                              "where to take "
+                              "them from. The order as written is the rank order." },
     [SLICE_EXCLUDE] = { "exclude", KEY_HOSTS, .help = "Hosts taken out again, wherever `hosts` named them." },
     [SLICE_GROUPS] = { "groups", KEY_MAP,
-        .help = "Name to host set; `@name` stands for it in the host sets of this file, in `--hosts` and in "
-                "`--exclude`." },
+                       .help =
+                           "Name to host set; `@name` stands for it in the host sets of this file, in `--hosts` and in "
+                           "`--exclude`." },
     [SLICE_LAUNCHER] = { "launcher", KEY_WORD, .words = &launcher_names, .fallback = "local",
-        .help = "Who starts the workers. `local`: here, as processes of this machine. `ssh`, `slurm`: sliceup takes "
-                "them to their hosts. `join`: they come by themselves, each with a ticket." },
+                         .help = "Who starts the workers. `local`: here, as processes of this machine. `ssh`, `slurm`: "
+                                 "sliceup takes "
+                                 "them to their hosts. `join`: they come by themselves, each with a ticket." },
     [SLICE_START] = { "start", KEY_MAP, .help = "How a worker gets onto its host; not with `local`." },
     [SLICE_COORDINATOR] = { "coordinator", KEY_MAP, .help = "Where hosts and monitors find the coordinator." },
     [SLICE_SSH] = { "ssh", KEY_MAP, .help = "How hosts are reached; with launcher `ssh` only." },
     [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "What srun is told; with launcher `slurm` only." },
     [SLICE_MESH] = { "mesh", KEY_MAP,
-        .help = "Axis name to size, outermost first; the product is hosts times devices per host. Default: one axis "
-                "`host` over all devices." },
+                     .help = "Axis name to size, outermost first; the product is hosts times devices per host. "
+                             "Default: one axis "
+                             "`host` over all devices." },
     [SLICE_PROFILE] = { "profile", KEY_REFERENCE, .required = true,
-        .help = "The launch policy: a file of `configs/profiles`." },
+                        .help = "The launch policy: a file of `configs/profiles`." },
     [SLICE_PINS] = { "pins", KEY_ANY,
-        .help = "The pin set: a file of `configs/pins`, or a map. Left out when no rung needs an environment." },
+                     .help = "The pin set: a file of `configs/pins`, or a map. Left out when no rung needs an "
+                             "environment." },
     [SLICE_CACHE] = { "cache", KEY_MAP,
-        .help = "The compile cache. Default: one writer, below SLICEUP_HOME (`local` only)." },
+                      .help = "The compile cache. Default: one writer, below SLICEUP_HOME (`local` only)." },
     [SLICE_LADDER] = { "ladder", KEY_REFERENCE, .required = true, .help = "The rungs: a file of `configs/ladders`." },
     [SLICE_SIGNATURES] = { "signatures", KEY_LIST,
-        .help = "Files of `configs/signatures`, special ones first. Default: `xla` and the frontend's own, then `system`." },
+                           .help = "Files of `configs/signatures`, special ones first. Default: `xla` and the "
+                                   "frontend's own, then `system`." },
     [SLICE_BUNDLES] = { "bundles", KEY_LIST,
-        .help = "Files of `configs/bundles`: versions known to work together, or not to. Default: the frontend's own, if "
-                "there is one." },
+                        .help = "Files of `configs/bundles`: versions known to work together, or not to. Default: the "
+                                "frontend's own, if "
+                                "there is one." },
     [SLICE_DRIFT] = { "drift", KEY_REFERENCE, .fallback = "default",
-        .help = "How hosts are compared: a file of `configs/drift`." },
+                      .help = "How hosts are compared: a file of `configs/drift`." },
     [SLICE_ENV_DIR] = { "env_dir", KEY_PATH,
-        .help = "Where the environment is built; the worker appends the Python version. Default: `envs/` and the "
-                "first 16 digits of the pin set's sha256, below SLICEUP_HOME or `start.directory`." },
+                        .help = "Where the environment is built; the worker appends the Python version. Default: "
+                                "`envs/` and the "
+                                "first 16 digits of the pin set's sha256, below SLICEUP_HOME or `start.directory`." },
     [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "How long and how much; every wait has a bound." },
 };
 
 static const struct key host_keys[HOST_KEYS] = {
     [HOST_NAME] = { "name", KEY_NAME, .required = true, .help = "The host's name." },
     [HOST_ADDRESS] = { "address", KEY_TEXT, 1, 255,
-        .help = "Name or IP address by which the other hosts reach it. Default: `127.0.0.1` with launcher `local`, "
-                "else its name." },
+                       .help = "Name or IP address by which the other hosts reach it. Default: `127.0.0.1` with "
+                               "launcher `local`, "
+                               "else its name." },
     [HOST_ENV_DIR] = { "env_dir", KEY_PATH, .help = "This host's own environment directory. Default: the slice's." },
     [HOST_SSH] = { "ssh", KEY_MAP, .help = "How this host is reached, where it differs from the slice's `ssh`." },
 };
 
 static const struct key way_keys[WAY_KEYS] = {
     [WAY_ADDRESS] = { "address", KEY_TEXT, 1, 255,
-        .help = "Name or IP address of its sshd, seen from here (or from the jump host). Default: the host's "
-                "`address`." },
+                      .help =
+                          "Name or IP address of its sshd, seen from here (or from the jump host). Default: the host's "
+                          "`address`." },
     [WAY_PORT] = { "port", KEY_NUMBER, 1, 65535, .help = "Default: the slice's." },
     [WAY_USER] = { "user", KEY_NAME, .help = "Default: the slice's." },
     [WAY_JUMP] = { "jump", KEY_TEXT, 0, 255,
-        .help = "`[user@]host[:port]` to go through; `''`: straight there. Default: the slice's." },
+                   .help = "`[user@]host[:port]` to go through; `''`: straight there. Default: the slice's." },
 };
 
 static const struct key from_keys[FROM_KEYS] = {
     [FROM_FROM] = { "from", KEY_WORD, .words = &from_words, .required = true,
-        .help = "`slurm`: SLURM_JOB_NODELIST, the allocation that sliceup runs in. `tpu`: the machines of this TPU VM "
-                "(TPU_WORKER_HOSTNAMES). `file`: a file." },
+                    .help = "`slurm`: SLURM_JOB_NODELIST, the allocation that sliceup runs in. `tpu`: the machines of "
+                            "this TPU VM "
+                            "(TPU_WORKER_HOSTNAMES). `file`: a file." },
     [FROM_FILE] = { "file", KEY_REFERENCE,
-        .help = "With `from: file`: a path relative to the slice file; host sets, one or more a line, and comments "
-                "behind `#`." },
+                    .help = "With `from: file`: a path relative to the slice file; host sets, one or more a line, and "
+                            "comments "
+                            "behind `#`." },
 };
 
 static const struct key start_keys[START_KEYS] = {
     [START_DIRECTORY] = { "directory", KEY_FOLDER, 2, PATH_MAX_BYTES / 2, .fallback = START_DIRECTORY_DEFAULT,
-        .help = "On every host: the worker that was brought there, its folder of each run, environments. Made with "
-                "mode 0700." },
+                          .help = "On every host: the worker that was brought there, its folder of each run, "
+                                  "environments. Made with "
+                                  "mode 0700." },
     [START_DEADLINE] = { "deadline", KEY_DURATION, SECOND, HOUR, .fallback = "60s",
-        .help = "Of one host's whole start, from connecting until its worker answers; not with `join`." },
+                         .help =
+                             "Of one host's whole start, from connecting until its worker answers; not with `join`." },
     [START_AT_ONCE] = { "at_once", KEY_NUMBER, 1, HOSTS_MAX, .fallback = "32",
-        .help = "Hosts being started at the same time; not with `join`." },
+                        .help = "Hosts being started at the same time; not with `join`." },
     [START_OUTLIVE] = { "outlive", KEY_BOOL,
-        .help = "Workers outlive the connection that started them, so a run can be resumed. Default: true with `ssh`; "
-                "a worker of `slurm` always ends with its job step." },
+                        .help = "Workers outlive the connection that started them, so a run can be resumed. Default: "
+                                "true with `ssh`; "
+                                "a worker of `slurm` always ends with its job step." },
 };
 
 static const struct key coordinator_keys[COORDINATOR_KEYS] = {
     [COORDINATOR_ADDRESS] = { "address", KEY_TEXT, 1, 255,
-        .help = "Name or IP address by which the hosts reach this machine; required with `join` and with a jump host. "
-                "Default: `ssh`: the near end of each connection; `slurm`: this machine's name; or `listen`, when that "
-                "is one address." },
+                              .help = "Name or IP address by which the hosts reach this machine; required with `join` "
+                                      "and with a jump host. "
+                                      "Default: `ssh`: the near end of each connection; `slurm`: this machine's name; "
+                                      "or `listen`, when that "
+                                      "is one address." },
     [COORDINATOR_LISTEN] = { "listen", KEY_TEXT, 1, 255,
-        .help = "The local IP address to listen at. Default: `127.0.0.1` with launcher `local`, else `0.0.0.0`: all." },
+                             .help = "The local IP address to listen at. Default: `127.0.0.1` with launcher `local`, "
+                                     "else `0.0.0.0`: all." },
     [COORDINATOR_CONTROL] = { "control_port", KEY_NUMBER, 0, 65535, .fallback = "0",
-        .help = "Where workers connect; 0: any free port. Required with `join`." },
+                              .help = "Where workers connect; 0: any free port. Required with `join`." },
     [COORDINATOR_BULK] = { "bulk_port", KEY_NUMBER, 0, 65535, .fallback = "0",
-        .help = "Where workers send logs and fetch files; 0: any free port. Required with `join`." },
+                           .help = "Where workers send logs and fetch files; 0: any free port. Required with `join`." },
     [COORDINATOR_EVENTS] = { "events_port", KEY_NUMBER, 0, 65535, .fallback = "0",
-        .help = "Where monitors connect; 0: any free port." },
+                             .help = "Where monitors connect; 0: any free port." },
 };
 
 static const struct key ssh_keys[SSH_KEYS] = {
     [SSH_USER] = { "user", KEY_NAME, .help = "User on the hosts. Default: whoever runs sliceup." },
     [SSH_PORT] = { "port", KEY_NUMBER, 1, 65535, .fallback = "22", .help = "Port of sshd on the hosts." },
     [SSH_JUMP] = { "jump", KEY_TEXT, 0, 255,
-        .help = "`[user@]host[:port]` to go through to reach the hosts. Default: straight there." },
+                   .help = "`[user@]host[:port]` to go through to reach the hosts. Default: straight there." },
     [SSH_IDENTITIES] = { "identities", KEY_LIST,
-        .help = "Private key files, tried in this order behind the agent's. Default: those of `~/.ssh/id_ed25519`, "
-                "`~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
+                         .help = "Private key files, tried in this order behind the agent's. Default: those of "
+                                 "`~/.ssh/id_ed25519`, "
+                                 "`~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
     [SSH_AGENT] = { "agent", KEY_BOOL, .fallback = "true",
-        .help = "Ask the key agent at SSH_AUTH_SOCK first, when there is one." },
+                    .help = "Ask the key agent at SSH_AUTH_SOCK first, when there is one." },
     [SSH_KNOWN_HOSTS] = { "known_hosts", KEY_OWN_PATH, .fallback = "~/.ssh/known_hosts",
-        .help = "Host keys as OpenSSH keeps them. A host whose key is not in it is refused before anything is sent." },
+                          .help = "Host keys as OpenSSH keeps them. A host whose key is not in it is refused before "
+                                  "anything is sent." },
 };
 
 static const struct key slurm_keys[SLURM_KEYS] = {
     [SLURM_ACCOUNT] = { "account", KEY_NAME, .help = "Account to charge. Default: Slurm's." },
     [SLURM_PARTITION] = { "partition", KEY_NAME, .help = "Where to run. Default: Slurm's." },
     [SLURM_OPTIONS] = { "options", KEY_LIST,
-        .help = "Further options of srun, each `--name` or `--name=value`; at most 16." },
+                        .help = "Further options of srun, each `--name` or `--name=value`; at most 16." },
 };
 
 static const struct key pins_keys[PINS_KEYS] = {
     [PINS_FILE] = { "file", KEY_REFERENCE, .required = true,
-        .help = "Requirements with hashes: a file of `configs/pins` (`.txt`)." },
+                    .help = "Requirements with hashes: a file of `configs/pins` (`.txt`)." },
     [PINS_SETUP] = { "setup", KEY_REFERENCE,
-        .help = "The setup script (`.sh`), recorded by its sha256. Default: none." },
+                     .help = "The setup script (`.sh`), recorded by its sha256. Default: none." },
     [PINS_PYTHON] = { "python", KEY_TEXT, 1, 1023, .fallback = "python3",
-        .help = "The interpreter to build from: a name on the PATH, or an absolute path." },
+                      .help = "The interpreter to build from: a name on the PATH, or an absolute path." },
     [PINS_WHEELS] = { "wheels", KEY_OWN_PATH,
-        .help = "A folder of this machine with a wheel for every pin: they travel to the hosts, and no index is asked. "
-                "Default: none." },
+                      .help = "A folder of this machine with a wheel for every pin: they travel to the hosts, and no "
+                              "index is asked. "
+                              "Default: none." },
 };
 
 static const struct key cache_keys[CACHE_KEYS] = {
     [CACHE_MODE] = { "mode", KEY_WORD, .words = &cache_mode_names, .fallback = "single-writer",
-        .help = "`single-writer`: one host writes, all others cannot. `per-host`: every host writes and reads a "
-                "cache of its own. `read-only`: what is published is read, nothing is compiled on purpose. "
-                "`warm-only`: generations are written and published, nothing is restored here. `off`: no cache, every "
-                "rung runs once." },
+                     .help =
+                         "`single-writer`: one host writes, all others cannot. `per-host`: every host writes and reads "
+                         "a "
+                         "cache of its own. `read-only`: what is published is read, nothing is compiled on purpose. "
+                         "`warm-only`: generations are written and published, nothing is restored here. `off`: no "
+                         "cache, every "
+                         "rung runs once." },
     [CACHE_WRITER] = { "writer", KEY_HOSTS,
-        .help = "The hosts that may write, in the order in which they are asked; one at a time does. With "
-                "`single-writer` and `warm-only`; at most 64. Default: the host of rank 0." },
+                       .help =
+                           "The hosts that may write, in the order in which they are asked; one at a time does. With "
+                           "`single-writer` and `warm-only`; at most 64. Default: the host of rank 0." },
     [CACHE_ROOT] = { "root", KEY_PATH, .fallback = "cache",
-        .help = "The cache directory as the hosts see it. With every launcher but `local` it must be given, absolute, "
-                "on storage that all hosts share; with `per-host` it need not." },
+                     .help = "The cache directory as the hosts see it. With every launcher but `local` it must be "
+                             "given, absolute, "
+                             "on storage that all hosts share; with `per-host` it need not." },
     [CACHE_ENFORCEMENT] = { "enforcement", KEY_WORD, .words = &enforcement_names, .fallback = "landlock",
-        .help = "The least that keeps programs from writing what is published; each host takes the best it has, and "
-                "runs no program with less than this. Weakest first: `cooperative` (file modes: manners), "
-                "`other-uid` (the reader is another user), `landlock`, `namespace` (a read-only mount), "
-                "`namespace+landlock`, `storage` (mounted read-only by its administrator)." },
+                            .help = "The least that keeps programs from writing what is published; each host takes the "
+                                    "best it has, and "
+                                    "runs no program with less than this. Weakest first: `cooperative` (file modes: "
+                                    "manners), "
+                                    "`other-uid` (the reader is another user), `landlock`, `namespace` (a read-only "
+                                    "mount), "
+                                    "`namespace+landlock`, `storage` (mounted read-only by its administrator)." },
     [CACHE_OVERLAY] = { "overlay", KEY_BOOL, .fallback = "false",
-        .help = "Readers get a scratch layer above the generation, for programs that insist on writing; it is thrown "
-                "away." },
+                        .help = "Readers get a scratch layer above the generation, for programs that insist on "
+                                "writing; it is thrown "
+                                "away." },
     [CACHE_WRITABLE] = { "writable", KEY_LIST,
-        .help = "Absolute paths that programs may write besides their scratch folder, `/tmp`, `/var/tmp` and `/dev`; at "
-                "most 16, none in or around `root`. What sliceup itself uses stays closed." },
+                         .help = "Absolute paths that programs may write besides their scratch folder, `/tmp`, "
+                                 "`/var/tmp` and `/dev`; at "
+                                 "most 16, none in or around `root`. What sliceup itself uses stays closed." },
     [CACHE_TRUST] = { "trust", KEY_LIST,
-        .help = "Numbers of users (uid, 0 to 4294967294) who may own the cache besides root and the user of the worker and of "
-                "the coordinator; at most 16. Whoever owns it chooses what programs run." },
+                      .help = "Numbers of users (uid, 0 to 4294967294) who may own the cache besides root and the user "
+                              "of the worker and of "
+                              "the coordinator; at most 16. Whoever owns it chooses what programs run." },
 };
 
 static const struct key limits_keys[LIMIT_KEYS] = {
     [LIMIT_JOIN] = { "join", KEY_DURATION, SECOND, HOUR,
-        .help = "From launch to every host joined. Default: `30s`; with `ssh` and `slurm` that and `start.deadline` "
-                "for each round of `start.at_once` hosts, at most `1h`; with `join` `10m`." },
+                     .help = "From launch to every host joined. Default: `30s`; with `ssh` and `slurm` that and "
+                             "`start.deadline` "
+                             "for each round of `start.at_once` hosts, at most `1h`; with `join` `10m`." },
     [LIMIT_SUSPECT] = { "suspect", KEY_DURATION, SECOND, HOUR, .fallback = "5s",
-        .help = "Silence after which a host is shown as suspect; less than `lost`." },
+                        .help = "Silence after which a host is shown as suspect; less than `lost`." },
     [LIMIT_LOST] = { "lost", KEY_DURATION, SECOND, HOUR, .fallback = "30s",
-        .help = "Silence after which a host is lost." },
+                     .help = "Silence after which a host is lost." },
     [LIMIT_ORPHAN] = { "orphan", KEY_DURATION, 5 * SECOND, DAY, .fallback = "120s",
-        .help = "Silence of the coordinator after which a worker ends its rung; at most `exit`." },
+                       .help = "Silence of the coordinator after which a worker ends its rung; at most `exit`." },
     [LIMIT_EXIT] = { "exit", KEY_DURATION, 5 * SECOND, 7 * DAY, .fallback = "30m",
-        .help = "Silence of the coordinator after which a worker ends itself." },
+                     .help = "Silence of the coordinator after which a worker ends itself." },
     [LIMIT_CASCADE] = { "cascade", KEY_DURATION, 0, 10 * MINUTE, .fallback = "5s",
-        .help = "Grace for the peers of a failed host to say why they end." },
+                        .help = "Grace for the peers of a failed host to say why they end." },
     [LIMIT_STOP] = { "stop", KEY_DURATION, 100, 10 * MINUTE, .fallback = "10s",
-        .help = "From SIGINT to SIGTERM, and again to SIGKILL." },
+                     .help = "From SIGINT to SIGTERM, and again to SIGKILL." },
     [LIMIT_LOG] = { "log", KEY_SIZE, 4 * KIB, GIB, .fallback = "4MiB",
-        .help = "Output kept of one attempt on one host." },
+                    .help = "Output kept of one attempt on one host." },
     [LIMIT_LEASE] = { "lease", KEY_DURATION, SECOND, 5 * MINUTE, .fallback = "15s",
-        .help = "Term of the cache writer's lease: how long a writer that nobody hears may go on. After its loss "
-                "nobody is granted for about twice as long." },
+                      .help = "Term of the cache writer's lease: how long a writer that nobody hears may go on. After "
+                              "its loss "
+                              "nobody is granted for about twice as long." },
     [LIMIT_RETRIES] = { "retries", KEY_NUMBER, 0, RETRIES_MAX, .fallback = "1",
-        .help = "How often one pass of a rung is run again after a failure of a class that is known to pass by itself; "
-                "a mismatch never is." },
+                        .help = "How often one pass of a rung is run again after a failure of a class that is known to "
+                                "pass by itself; "
+                                "a mismatch never is." },
     [LIMIT_RETRY_WAIT] = { "retry_wait", KEY_DURATION, 0, 10 * MINUTE, .fallback = "2s",
-        .help = "Before the first of these; twice as long before each further one." },
+                           .help = "Before the first of these; twice as long before each further one." },
     [LIMIT_DEVICE_WAIT] = { "device_wait", KEY_DURATION, 0, HOUR, .fallback = "30s",
-        .help = "How long a device that another process still holds is waited for before a program is started; at most "
-                "half of its rung's timeout." },
+                            .help = "How long a device that another process still holds is waited for before a program "
+                                    "is started; at most "
+                                    "half of its rung's timeout." },
 };
 
 static const struct key profile_keys[PROFILE_KEYS] = {
     [PROFILE_PROFILE] = { "profile", KEY_NAME, .required = true, .help = "Its name in receipts." },
     [PROFILE_FRONTEND] = { "frontend", KEY_NAME, .required = true,
-        .help = "Who traces the programs: `jax`, `torch_xla`, or `plain` for programs that trace nothing." },
+                           .help = "Who traces the programs: `jax`, `torch_xla`, or `plain` for programs that trace "
+                                   "nothing." },
     [PROFILE_BACKEND] = { "backend", KEY_WORD, .words = &backend_words, .required = true,
-        .help = "What is requested; a canary that observes another backend fails." },
+                          .help = "What is requested; a canary that observes another backend fails." },
     [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256, .required = true,
-        .help = "Devices each host must show." },
+                          .help = "Devices each host must show." },
     [PROFILE_ENV] = { "env", KEY_MAP,
-        .help = "Variables set before a program starts, taken literally. Of the worker's own it inherits PATH, LANG, TZ and "
-                "TMPDIR, and nothing else; HOME is the attempt's own folder." },
+                      .help = "Variables set before a program starts, taken literally. Of the worker's own it inherits "
+                              "PATH, LANG, TZ and "
+                              "TMPDIR, and nothing else; HOME is the attempt's own folder." },
     [PROFILE_ARGS] = { "args", KEY_MAP, .help = "Arguments for every canary; a rung's own win." },
     [PROFILE_PREMAPPED] = { "premapped_buffer_bytes", KEY_NUMBER, 4096, 1024 * GIB,
-        .help = "Sets TPU_PREMAPPED_BUFFER_SIZE; a multiple of 4096. Default: not set." },
+                            .help = "Sets TPU_PREMAPPED_BUFFER_SIZE; a multiple of 4096. Default: not set." },
     [PROFILE_ACCELERATOR] = { "accelerator", KEY_NAME,
-        .help = "Type of the slice as its cloud names it, such as `v6e-16`; held against what the hosts say." },
+                              .help = "Type of the slice as its cloud names it, such as `v6e-16`; held against what "
+                                      "the hosts say." },
     [PROFILE_TOPOLOGY] = { "topology", KEY_NAME,
-        .help = "Its chips as a grid, such as `4x4`; the product must be hosts times devices per host." },
+                           .help = "Its chips as a grid, such as `4x4`; the product must be hosts times devices per "
+                                   "host." },
     [PROFILE_SPLITS] = { "splits", KEY_BOOL,
-        .help = "A part of the hosts can form a group of its own, so that a failure which nobody confesses is found by "
-                "halves. Default: true with `backend: cpu`, else false." },
+                         .help = "A part of the hosts can form a group of its own, so that a failure which nobody "
+                                 "confesses is found by "
+                                 "halves. Default: true with `backend: cpu`, else false." },
 };
 
 static const struct key ladder_keys[LADDER_KEYS] = {
     [LADDER_LADDER] = { "ladder", KEY_NAME, .required = true, .help = "Its name in receipts." },
     [LADDER_FRONTEND] = { "frontend", KEY_NAME, .help = "The frontend its canaries are written for. Default: any." },
     [LADDER_RUNGS] = { "rungs", KEY_LIST, .required = true,
-        .help = "From the lowest rung to the highest; at most 64." },
+                       .help = "From the lowest rung to the highest; at most 64." },
 };
 
 static const struct key rung_keys[RUNG_KEYS] = {
     [RUNG_ID] = { "id", KEY_NAME, .required = true, .help = "Its name; used once in a ladder." },
     [RUNG_BUILTIN] = { "builtin", KEY_WORD, .words = &builtin_words,
-        .help = "A program of the worker. Exactly one of `builtin`, `canary` and `command` is given." },
+                       .help = "A program of the worker. Exactly one of `builtin`, `canary` and `command` is given." },
     [RUNG_CANARY] = { "canary", KEY_REFERENCE,
-        .help = "A Python program that speaks the canary protocol: a file below `worker/canaries`, or, with a "
-                "leading `.` or `/`, a path beside the ladder file." },
+                      .help = "A Python program that speaks the canary protocol: a file below `worker/canaries`, or, "
+                              "with a "
+                              "leading `.` or `/`, a path beside the ladder file." },
     [RUNG_COMMAND] = { "command", KEY_LIST, .help = "A command and its arguments; no shell reads them." },
     [RUNG_SCOPE] = { "scope", KEY_WORD, .words = &scope_names, .fallback = "host",
-        .help = "`host`: each host alone. `slice`: all hosts as one group." },
+                     .help = "`host`: each host alone. `slice`: all hosts as one group." },
     [RUNG_WARM] = { "warm", KEY_WORD, .words = &warm_words, .fallback = "none",
-        .help = "How the cold pass runs. `solo`: the writer alone, for scope `host`; `gang`: everybody, for scope "
-                "`slice`; `aot`: the writer alone, compiling for devices that need not be there; `none`: there is "
-                "none." },
+                    .help = "How the cold pass runs. `solo`: the writer alone, for scope `host`; `gang`: everybody, "
+                            "for scope "
+                            "`slice`; `aot`: the writer alone, compiling for devices that need not be there; `none`: "
+                            "there is "
+                            "none." },
     [RUNG_TIMEOUT] = { "timeout", KEY_DURATION, 100, DAY, .fallback = "60s",
-        .help = "Bound of one attempt on one host." },
+                       .help = "Bound of one attempt on one host." },
     [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
-        .help = "`required`: what the profile requests must be observed, by a canary or a probe; `any`: not looked at. "
-                "Default: `required` for canaries, `any` otherwise." },
+                       .help = "`required`: what the profile requests must be observed, by a canary or a probe; `any`: "
+                               "not looked at. "
+                               "Default: `required` for canaries, `any` otherwise." },
     [RUNG_ARGS] = { "args", KEY_MAP,
-        .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, `options`, `client`." },
+                    .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, "
+                            "`options`, `client`." },
     [RUNG_METRICS] = { "metrics", KEY_LIST,
-        .help = "Metrics that must be proved for the rung to pass; scope `slice` only." },
+                       .help = "Metrics that must be proved for the rung to pass; scope `slice` only." },
     [RUNG_ENV] = { "env", KEY_BOOL,
-        .help = "Run in the restored environment; of `probe`: its plugin lies there. Default: true for canaries when the "
-                "slice has pins, else the system's Python." },
+                   .help = "Run in the restored environment; of `probe`: its plugin lies there. Default: true for "
+                           "canaries when the "
+                           "slice has pins, else the system's Python." },
     [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
-        .help = "How a command's output is read for counters. `torch_xla-metrics`: its metrics report. Default: not at "
-                "all." },
+                     .help = "How a command's output is read for counters. `torch_xla-metrics`: its metrics report. "
+                             "Default: not at "
+                             "all." },
 };
 
 static const struct key signatures_keys[SIGNATURES_KEYS] = {
     [SIGNATURES_SIGNATURES] = { "signatures", KEY_NAME, .required = true, .help = "The name of the list." },
-    [SIGNATURES_LIST] = { "list", KEY_LIST, .required = true, .help = "Signatures; of two on one line the first here wins." },
+    [SIGNATURES_LIST] = { "list", KEY_LIST, .required = true,
+                          .help = "Signatures; of two on one line the first here wins." },
 };
 
 static const struct key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_ID] = { "id", KEY_NAME, .required = true,
-        .help = "Its name in receipts; used once among all lists of a slice." },
+                       .help = "Its name in receipts; used once among all lists of a slice." },
     [SIGNATURE_TEXT] = { "text", KEY_TEXT, 4, 255, .required = true,
-        .help = "What must occur in the program's output." },
+                         .help = "What must occur in the program's output." },
     [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of it as well; at most 4." },
     [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts none of which may occur within 2 KiB of it; at most 4." },
     [SIGNATURE_LAYER] = { "layer", KEY_WORD, .words = &layer_names, .required = true, .help = "Who owns the failure." },
     [SIGNATURE_PEER] = { "peer", KEY_BOOL, .fallback = "false",
-        .help = "Says that somebody else failed: never a cause while another host has one." },
+                         .help = "Says that somebody else failed: never a cause while another host has one." },
     [SIGNATURE_NOISE] = { "noise", KEY_BOOL, .fallback = "false",
-        .help = "Printed in runs that then work, too: owns a failure only when nothing else looks like an error, and never "
-                "with layer `unknown`." },
+                          .help = "Printed in runs that then work, too: owns a failure only when nothing else looks "
+                                  "like an error, and never "
+                                  "with layer `unknown`." },
     [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false",
-        .help = "Known to pass by itself: the rung is tried again, when nothing else that was printed speaks against it." },
+                              .help = "Known to pass by itself: the rung is tried again, when nothing else that was "
+                                      "printed speaks against it." },
     [SIGNATURE_MEMORY] = { "memory", KEY_BOOL, .fallback = "false",
-        .help = "The device's memory did not suffice: the same launch will not fit next time." },
+                           .help = "The device's memory did not suffice: the same launch will not fit next time." },
     [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "What to look at next." },
 };
 
@@ -303,10 +360,10 @@ static const struct key bundles_keys[BUNDLES_KEYS] = {
 static const struct key bundle_keys[BUNDLE_KEYS] = {
     [BUNDLE_ID] = { "id", KEY_NAME, .required = true, .help = "Its name in receipts; used once among all lists." },
     [BUNDLE_WORD] = { "word", KEY_WORD, .words = &bundle_word_names, .required = true,
-        .help = "`bad`: an environment with these versions fails. `good`: it is said to be known." },
+                      .help = "`bad`: an environment with these versions fails. `good`: it is said to be known." },
     [BUNDLE_BACKENDS] = { "backends", KEY_LIST, .help = "For these backends only. Default: any." },
     [BUNDLE_PARTS] = { "parts", KEY_MAP, .required = true,
-        .help = "Package to version, as installed; all must fit. Forms: `docs/spec/bundles.md`." },
+                       .help = "Package to version, as installed; all must fit. Forms: `docs/spec/bundles.md`." },
     [BUNDLE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "What is wrong with them; `bad` needs it." },
     [BUNDLE_SOURCE] = { "source", KEY_TEXT, 1, 255, .required = true, .help = "Where that is known from." },
 };
@@ -314,20 +371,25 @@ static const struct key bundle_keys[BUNDLE_KEYS] = {
 static const struct key drifts_keys[DRIFTS_KEYS] = {
     [DRIFTS_DRIFT] = { "drift", KEY_NAME, .required = true, .help = "The name of the policy." },
     [DRIFTS_RULES] = { "rules", KEY_LIST, .required = true,
-        .help = "Rules, each a map; the first that matches a fact counts. At most 128. What none matches has to agree." },
+                       .help = "Rules, each a map; the first that matches a fact counts. At most 128. What none "
+                               "matches has to agree." },
 };
 
 static const struct key drift_rule_keys[DRIFT_RULE_KEYS] = {
     [DRIFT_RULE_FACT] = { "fact", KEY_TEXT, 1, 255, .required = true,
-        .help = "Which facts, kind first, such as `fact kernel.release` or `bundle *`; `*` stands for anything." },
+                          .help = "Which facts, kind first, such as `fact kernel.release` or `bundle *`; `*` stands "
+                                  "for anything." },
     [DRIFT_RULE_COMPARE] = { "compare", KEY_WORD, .words = &drift_kind_names, .required = true,
-        .help = "`agree`: the same on all hosts. `pinned`: as the pin set says, and without a pin the same. `tokens`: the "
-                "same words in any order. `tolerance`: a number near the others. `expected`: differs by its nature; "
-                "listed. `ignored`: not looked at." },
+                             .help = "`agree`: the same on all hosts. `pinned`: as the pin set says, and without a pin "
+                                     "the same. `tokens`: the "
+                                     "same words in any order. `tolerance`: a number near the others. `expected`: "
+                                     "differs by its nature; "
+                                     "listed. `ignored`: not looked at." },
     [DRIFT_RULE_TOLERANCE] = { "tolerance_percent", KEY_NUMBER, 0, 100000,
-        .help = "With `tolerance`: the least difference from the median that matters." },
+                               .help = "With `tolerance`: the least difference from the median that matters." },
     [DRIFT_RULE_LEAST] = { "least", KEY_TEXT, 1, 32,
-        .help = "With `tolerance`: and the least absolute one: a number in the fact's unit, a size or a duration." },
+                           .help = "With `tolerance`: and the least absolute one: a number in the fact's unit, a size "
+                                   "or a duration." },
     [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why it matters, or why it may differ." },
 };
 
@@ -349,9 +411,10 @@ const struct section slice_section = SECTION ("a slice file", slice_keys), host_
 const struct section drifts_section = SECTION ("a drift policy", drifts_keys),
                      drift_rule_section = SECTION ("a drift rule", drift_rule_keys);
 
-const struct section *const conf_sections[] = {
-    &slice_section, &host_section, &way_section, &from_section, &start_section, &coordinator_section, &ssh_section,
-    &slurm_section, &pins_section, &cache_section, &limits_section, &profile_section, &ladder_section, &rung_section,
-    &signatures_section, &signature_section, &bundles_section, &bundle_section, &drifts_section,
-    &drift_rule_section, NULL
-};
+const struct section *const conf_sections[] = { &slice_section,     &host_section,       &way_section,
+                                                &from_section,      &start_section,      &coordinator_section,
+                                                &ssh_section,       &slurm_section,      &pins_section,
+                                                &cache_section,     &limits_section,     &profile_section,
+                                                &ladder_section,    &rung_section,       &signatures_section,
+                                                &signature_section, &bundles_section,    &bundle_section,
+                                                &drifts_section,    &drift_rule_section, NULL };

@@ -13,7 +13,7 @@
 #include "common/conf/draft.h"
 
 enum {
-    HELPER_LEVELS_MAX = 3,      /* a canary's folder, its frontend's, and the one of all canaries */
+    HELPER_LEVELS_MAX = 3,       /* a canary's folder, its frontend's, and the one of all canaries */
     NAMES_MAX_BYTES = 24 * 1024, /* of all names and paths of a rung: they go out with each RUN, in one frame */
 };
 #define PROGRAM_NAME "sliceup-program.py" /* with a '-': no module can be called so */
@@ -23,8 +23,8 @@ static const struct source_kind module_kind = { "module", "", ".py" };
 struct kit_draft {
     struct draft *draft;
     const struct yaml_node *canary;
-    struct text folder;         /* of the program: the first place where Python looks */
-    struct text helper_folder;  /* empty: no helper was found */
+    struct text folder;        /* of the program: the first place where Python looks */
+    struct text helper_folder; /* empty: no helper was found */
     struct kit_file files[KIT_FILES_MAX];
     struct text bytes[KIT_FILES_MAX];
     uint32_t n;
@@ -34,7 +34,7 @@ struct kit_draft {
 
 static struct text folder_of (struct text path)
 {
-    return (struct text) { path.ptr, path.len - kit_base_name (path).len - (path.len > kit_base_name (path).len + 1) };
+    return (struct text){ path.ptr, path.len - kit_base_name (path).len - (path.len > kit_base_name (path).len + 1) };
 }
 
 static bool is_file (const char *path)
@@ -82,7 +82,8 @@ static int add_file (struct kit_draft *kit, struct text name, const struct sourc
     if (kit->n == KIT_FILES_MAX)
         return problem_at (kit->draft->problems, kit->canary,
                            "this canary needs more than %d files with the modules that it imports from %.*s, expected "
-                           "at most that many", KIT_FILES_MAX, TEXT_ARG (kit->folder));
+                           "at most that many",
+                           KIT_FILES_MAX, TEXT_ARG (kit->folder));
     kit->files[kit->n].name = name;
     kit->files[kit->n].file = source->ref;
     kit->bytes[kit->n++] = source->bytes;
@@ -97,7 +98,8 @@ static int read_file (struct kit_draft *kit, struct text folder, struct text nam
     at.text = below (kit->draft, folder, name);
     if (source_read (&source, &module_kind, kit->draft->options->share_dir, &at, kit->draft->problems) != 0)
         return -1;
-    if (lstat (source.shown, &found) == 0 && S_ISLNK (found.st_mode)) /* else it lies beside its canary, which is noted */
+    if (lstat (source.shown, &found) == 0 &&
+        S_ISLNK (found.st_mode)) /* else it lies beside its canary, which is noted */
         draft_note_named (kit->draft, source.shown);
     return add_file (kit, text_copy (kit->draft->arena, name), &source);
 }
@@ -194,8 +196,8 @@ static bool name_below_helper (struct kit_draft *kit)
 {
     struct text top = kit->helper_folder;
     struct text program = kit->files[0].file.path;
-    if (!top.len || program.len <= top.len + 1 || memcmp (program.ptr, top.ptr, top.len) != 0
-        || program.ptr[top.len] != '/')
+    if (!top.len || program.len <= top.len + 1 || memcmp (program.ptr, top.ptr, top.len) != 0 ||
+        program.ptr[top.len] != '/')
         return false;
     struct text inside = { kit->folder.ptr + top.len, kit->folder.len - top.len }; /* "" or "/jax" */
     if (inside.len)

@@ -75,8 +75,11 @@ static void put_survey (struct draft *draft, const struct value *list, const str
                     "with it",
                     RUNGS_MAX, RUNGS_MAX);
     else
-        draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung) {
-            .id = TEXT_LIT (SURVEY), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT (SURVEY), .scope = SCOPE_HOST,
+        draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung){
+            .id = TEXT_LIT (SURVEY),
+            .kind = PROGRAM_BUILTIN,
+            .builtin = TEXT_LIT (SURVEY),
+            .scope = SCOPE_HOST,
             .timeout_ms = SURVEY_TIMEOUT_MS,
         };
 }
@@ -135,5 +138,5 @@ void draft_ladder (struct draft *draft)
     read_rungs (draft, &ladder[LADDER_RUNGS]);
     /* An environment that no rung asks for would be restored for nothing. */
     if (!draft->needs_pins)
-        draft->plan.pins = (struct pins) { 0 };
+        draft->plan.pins = (struct pins){ 0 };
 }

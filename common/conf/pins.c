@@ -63,8 +63,8 @@ static void read_map (struct draft *draft, const struct yaml_node *map)
     struct source setup;
     if (section_read (&pins_section, map, pins, draft->problems) != 0)
         return;
-    if (pins[PINS_SETUP].given && pins[PINS_SETUP].good
-        && draft_read (draft, &setup_kind, pins[PINS_SETUP].node, &setup) == 0)
+    if (pins[PINS_SETUP].given && pins[PINS_SETUP].good &&
+        draft_read (draft, &setup_kind, pins[PINS_SETUP].node, &setup) == 0)
         draft->plan.pins.setup = setup.ref;
     if (pins[PINS_PYTHON].good && !python_is_good (pins[PINS_PYTHON].text))
         problem_at (draft->problems, pins[PINS_PYTHON].node,
@@ -99,6 +99,6 @@ void draft_pins (struct draft *draft)
                     PATH_MAX_BYTES);
     else if (read_file (draft, reference, &bytes) == 0) {
         set_env_dir (draft);
-        read_wheels (draft, reference, (struct text) { 0 }, bytes);
+        read_wheels (draft, reference, (struct text){ 0 }, bytes);
     }
 }

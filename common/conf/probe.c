@@ -16,7 +16,7 @@ static bool is_inside (struct text path)
     while (text_find (rest, TEXT_LIT ("/.."), &at)) {
         if (at + 3 == rest.len || rest.ptr[at + 3] == '/')
             return false;
-        rest = (struct text) { rest.ptr + at + 3, rest.len - at - 3 };
+        rest = (struct text){ rest.ptr + at + 3, rest.len - at - 3 };
     }
     return true;
 }
@@ -117,7 +117,7 @@ void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const 
         struct text json = { 0 };
         has_plugin = has_plugin || text_is (key->text, "plugin");
         if (read_arg (draft, key, rung, &json) == 0)
-            rung->args.items[rung->args.n++] = (struct var) { key->text, json };
+            rung->args.items[rung->args.n++] = (struct var){ key->text, json };
     }
     if (rung->args.n > 0)
         qsort (rung->args.items, rung->args.n, sizeof *rung->args.items, by_name);

@@ -39,7 +39,7 @@ void problem_add (struct problem_list *problems, const char *file, uint32_t line
 {
     va_list values;
     va_start (values, format);
-    add (problems, (struct conf_problem) { .file = file, .line = line, .column = column }, format, values);
+    add (problems, (struct conf_problem){ .file = file, .line = line, .column = column }, format, values);
     va_end (values);
 }
 
@@ -47,7 +47,7 @@ int problem_at (struct problem_list *problems, const struct yaml_node *node, con
 {
     va_list values;
     va_start (values, format);
-    add (problems, (struct conf_problem) { .file = node->file, .line = node->line, .column = node->column }, format,
+    add (problems, (struct conf_problem){ .file = node->file, .line = node->line, .column = node->column }, format,
          values);
     va_end (values);
     return -1;

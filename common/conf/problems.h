@@ -14,7 +14,7 @@ struct problem_list {
     struct arena *arena;
     struct conf_problem *items;
     uint32_t n, capacity;
-    uint32_t errors;        /* all of them, also those past PROBLEMS_MAX */
+    uint32_t errors; /* all of them, also those past PROBLEMS_MAX */
 };
 
 void problem_add (struct problem_list *problems, const char *file, uint32_t line, uint32_t column, const char *format,

@@ -70,10 +70,10 @@ static void read_env (struct draft *draft, const struct value *map, const struct
             problem_at (draft->problems, key, "%s is no name of a variable, expected letters, digits and '_'",
                         problem_quote (draft->problems, key->text));
         else if (check_owner (draft, key) == 0 && check_value (draft, key) == 0)
-            env.items[env.n++] = (struct var) { .name = key->text, .value = key->value->text };
+            env.items[env.n++] = (struct var){ .name = key->text, .value = key->value->text };
     }
     if (premapped->given && premapped->good)
-        env.items[env.n++] = (struct var) { .name = text_of (premapped_var),
+        env.items[env.n++] = (struct var){ .name = text_of (premapped_var),
                                            .value = text_format (draft->arena, "%" PRIu64, premapped->number) };
     if (env.n > VARS_MAX)
         problem_at (draft->problems, map->node, "%u variables, expected at most %d", env.n, VARS_MAX);
@@ -127,7 +127,7 @@ void draft_profile (struct draft *draft)
     struct profile *plan = &draft->plan.profile;
     plan->name = profile[PROFILE_PROFILE].text;
     plan->frontend = profile[PROFILE_FRONTEND].text;
-    plan->backend = profile[PROFILE_BACKEND].good ? profile[PROFILE_BACKEND].text : (struct text) { 0 };
+    plan->backend = profile[PROFILE_BACKEND].good ? profile[PROFILE_BACKEND].text : (struct text){ 0 };
     plan->devices_per_host = (uint32_t) profile[PROFILE_DEVICES].number;
     plan->accelerator = profile[PROFILE_ACCELERATOR].text;
     plan->topology = profile[PROFILE_TOPOLOGY].text;

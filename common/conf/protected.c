@@ -57,7 +57,7 @@ static void add_plugin (struct draft *draft, const struct rung *rung)
     for (uint32_t i = 0; i < rung->args.n; i++) {
         struct text value = rung->args.items[i].value; /* JSON */
         if (text_is (rung->args.items[i].name, "plugin") && value.len > 2 && value.ptr[0] == '"')
-            add_with_folder (draft, (struct text) { value.ptr + 1, value.len - 2 });
+            add_with_folder (draft, (struct text){ value.ptr + 1, value.len - 2 });
     }
 }
 
@@ -90,7 +90,8 @@ static void check_writable (struct draft *draft)
     for (uint32_t i = 0; i < plan->writable.n; i++)
         for (uint32_t k = 0; k < plan->protected.n && k < PROTECTED_MAX; k++)
             if (path_is_below (text_copy (draft->arena, plan->writable.items[i]).ptr, plan->protected.items[k].ptr))
-                problem_at (draft->problems, draft->root, "cache.writable %.*s lies in %.*s, which sliceup itself uses, so no "
+                problem_at (draft->problems, draft->root,
+                            "cache.writable %.*s lies in %.*s, which sliceup itself uses, so no "
                             "program could write there; expected a folder apart from it",
                             TEXT_ARG (plan->writable.items[i]), TEXT_ARG (plan->protected.items[k]));
 }
@@ -102,7 +103,8 @@ static void check_room (struct draft *draft)
     for (uint32_t i = 0; i < plan->protected.n && i < PROTECTED_MAX; i++)
         bytes += plan->protected.items[i].len;
     if (plan->protected.n > PROTECTED_MAX || bytes > PROTECTED_BYTES_MAX)
-        problem_at (draft->problems, draft->root, "%u folders with programs, environments and configuration, expected at "
+        problem_at (draft->problems, draft->root,
+                    "%u folders with programs, environments and configuration, expected at "
                     "most %d with %d bytes of paths: put canaries and files of the slice into fewer folders",
                     plan->protected.n, PROTECTED_MAX, PROTECTED_BYTES_MAX);
 }

@@ -31,33 +31,17 @@ void key_expectation (const struct key *key, struct buf *out)
     case KEY_NAME:
         buf_printf (out, "a name of letters, digits, '.', '_' and '-', at most %d bytes", ID_MAX_BYTES);
         break;
-    case KEY_TEXT:
-        buf_printf (out, "one line of %" PRIu64 " to %" PRIu64 " bytes", key->min, key->max);
-        break;
-    case KEY_REFERENCE:
-        buf_puts (out, "a name or a path");
-        break;
-    case KEY_PATH:
-        buf_puts (out, "a path, absolute or below SLICEUP_HOME");
-        break;
+    case KEY_TEXT: buf_printf (out, "one line of %" PRIu64 " to %" PRIu64 " bytes", key->min, key->max); break;
+    case KEY_REFERENCE: buf_puts (out, "a name or a path"); break;
+    case KEY_PATH: buf_puts (out, "a path, absolute or below SLICEUP_HOME"); break;
     case KEY_FOLDER:
         buf_printf (out, "an absolute path of letters, digits and '/._+@-', at most %" PRIu64 " bytes", key->max);
         break;
-    case KEY_OWN_PATH:
-        buf_puts (out, "a path of this machine, absolute or beginning with ~/");
-        break;
-    case KEY_HOSTS:
-        buf_puts (out, "a host set such as v6e[0-3]");
-        break;
-    case KEY_WORD:
-        words (key->words, out);
-        break;
-    case KEY_BOOL:
-        buf_puts (out, "true or false");
-        break;
-    case KEY_NUMBER:
-        buf_printf (out, "a whole number from %" PRIu64 " to %" PRIu64, key->min, key->max);
-        break;
+    case KEY_OWN_PATH: buf_puts (out, "a path of this machine, absolute or beginning with ~/"); break;
+    case KEY_HOSTS: buf_puts (out, "a host set such as v6e[0-3]"); break;
+    case KEY_WORD: words (key->words, out); break;
+    case KEY_BOOL: buf_puts (out, "true or false"); break;
+    case KEY_NUMBER: buf_printf (out, "a whole number from %" PRIu64 " to %" PRIu64, key->min, key->max); break;
     case KEY_DURATION:
         buf_printf (out, "a duration from %s to %s with its unit, such as 90s", duration_print (key->min, from),
                     duration_print (key->max, to));
@@ -66,15 +50,9 @@ void key_expectation (const struct key *key, struct buf *out)
         buf_printf (out, "a size from %s to %s with its unit, such as 4MiB", size_print (key->min, from),
                     size_print (key->max, to));
         break;
-    case KEY_MAP:
-        buf_puts (out, "a map");
-        break;
-    case KEY_LIST:
-        buf_puts (out, "a list");
-        break;
-    case KEY_ANY:
-        buf_puts (out, "a value, a list or a map");
-        break;
+    case KEY_MAP: buf_puts (out, "a map"); break;
+    case KEY_LIST: buf_puts (out, "a list"); break;
+    case KEY_ANY: buf_puts (out, "a value, a list or a map"); break;
     }
 }
 

@@ -21,8 +21,8 @@ static int read_kind (struct draft *draft, const struct yaml_node *node, const s
 static void read_canary (struct draft *draft, const struct value *canary, struct rung *rung)
 {
     struct source source;
-    if (canary->good
-        && source_read (&source, &canary_kind, draft->options->share_dir, canary->node, draft->problems) == 0)
+    if (canary->good &&
+        source_read (&source, &canary_kind, draft->options->share_dir, canary->node, draft->problems) == 0)
         rung->program = source.ref;
     if (rung->program.path.len)
         draft_note_named (draft, source.shown);
@@ -62,17 +62,10 @@ static void read_command (struct draft *draft, const struct value *command, stru
 static void read_program (struct draft *draft, const struct value of[], struct rung *rung)
 {
     switch (rung->kind) {
-    case PROGRAM_BUILTIN:
-        rung->builtin = of[RUNG_BUILTIN].text;
-        break;
-    case PROGRAM_CANARY:
-        read_canary (draft, &of[RUNG_CANARY], rung);
-        break;
-    case PROGRAM_COMMAND:
-        read_command (draft, &of[RUNG_COMMAND], rung);
-        break;
-    case PROGRAM_NONE:
-        break;
+    case PROGRAM_BUILTIN: rung->builtin = of[RUNG_BUILTIN].text; break;
+    case PROGRAM_CANARY: read_canary (draft, &of[RUNG_CANARY], rung); break;
+    case PROGRAM_COMMAND: read_command (draft, &of[RUNG_COMMAND], rung); break;
+    case PROGRAM_NONE: break;
     }
 }
 
@@ -222,7 +215,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
 {
     struct value of[RUNG_KEYS];
     uint32_t errors_before = draft->problems->errors;
-    *rung = (struct rung) { 0 };
+    *rung = (struct rung){ 0 };
     if (section_read (&rung_section, node, of, draft->problems) != 0 || read_kind (draft, node, of, rung) != 0)
         return -1;
     rung->id = of[RUNG_ID].text;

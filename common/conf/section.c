@@ -23,7 +23,7 @@ bool size_parse (struct text text, uint64_t *bytes)
     while (digits < text.len && text.ptr[digits] >= '0' && text.ptr[digits] <= '9')
         digits++;
     struct text unit = { .ptr = text.ptr + digits, .len = text.len - digits };
-    if (!text_to_u64 ((struct text) { .ptr = text.ptr, .len = digits }, &number))
+    if (!text_to_u64 ((struct text){ .ptr = text.ptr, .len = digits }, &number))
         return false;
     for (size_t i = 0; i < sizeof size_units / sizeof size_units[0]; i++) {
         if (text_is (unit, size_units[i].unit) && number <= UINT64_MAX >> size_units[i].shift) {
@@ -38,8 +38,8 @@ static bool text_fits (struct text text, uint64_t min, uint64_t max)
 {
     if (text.len == 0)
         return min == 0;
-    return text.len >= min && text.len <= max && !memchr (text.ptr, '\n', text.len)
-           && !memchr (text.ptr, '\t', text.len);
+    return text.len >= min && text.len <= max && !memchr (text.ptr, '\n', text.len) &&
+           !memchr (text.ptr, '\t', text.len);
 }
 
 bool own_path_is_good (struct text path)
@@ -52,8 +52,8 @@ static bool folder_is_good (struct text path, uint64_t min, uint64_t max)
     bool good = path.len >= min && path.len <= max && path.ptr[0] == '/';
     for (uint32_t i = 0; good && i < path.len; i++) {
         char c = path.ptr[i];
-        good =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr ("/._+@-", c));
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               (c && strchr ("/._+@-", c));
     }
     return good;
 }
@@ -87,29 +87,21 @@ static bool parse_scalar (const struct key *key, const struct yaml_node *node, s
         return false;
     value->text = node->text;
     switch (key->kind) {
-    case KEY_NAME:
-        return name_is_good (node->text);
-    case KEY_TEXT:
-        return text_fits (node->text, key->min, key->max);
+    case KEY_NAME: return name_is_good (node->text);
+    case KEY_TEXT: return text_fits (node->text, key->min, key->max);
     case KEY_REFERENCE:
-    case KEY_PATH:
-        return text_fits (node->text, 1, PATH_MAX_BYTES);
-    case KEY_OWN_PATH:
-        return own_path_is_good (node->text);
-    case KEY_FOLDER:
-        return folder_is_good (node->text, key->min, key->max);
-    case KEY_HOSTS:
-        return text_fits (node->text, 1, YAML_SCALAR_MAX_BYTES);
+    case KEY_PATH: return text_fits (node->text, 1, PATH_MAX_BYTES);
+    case KEY_OWN_PATH: return own_path_is_good (node->text);
+    case KEY_FOLDER: return folder_is_good (node->text, key->min, key->max);
+    case KEY_HOSTS: return text_fits (node->text, 1, YAML_SCALAR_MAX_BYTES);
     case KEY_WORD:
     case KEY_BOOL:
     case KEY_NUMBER:
     case KEY_DURATION:
-    case KEY_SIZE:
-        return parse_number (key, node, &value->number);
+    case KEY_SIZE: return parse_number (key, node, &value->number);
     case KEY_MAP:
     case KEY_LIST:
-    case KEY_ANY:
-        break;
+    case KEY_ANY: break;
     }
     return false;
 }
@@ -117,14 +109,10 @@ static bool parse_scalar (const struct key *key, const struct yaml_node *node, s
 static bool parse (const struct key *key, const struct yaml_node *node, struct value *value)
 {
     switch (key->kind) {
-    case KEY_MAP:
-        return node->kind == YAML_MAP;
-    case KEY_LIST:
-        return node->kind == YAML_LIST;
-    case KEY_ANY:
-        return !yaml_is_null (node);
-    default:
-        return parse_scalar (key, node, value);
+    case KEY_MAP: return node->kind == YAML_MAP;
+    case KEY_LIST: return node->kind == YAML_LIST;
+    case KEY_ANY: return !yaml_is_null (node);
+    default: return parse_scalar (key, node, value);
     }
 }
 
@@ -160,7 +148,7 @@ static void propose (const struct key *key, const struct yaml_node *node, struct
 
 static void read_default (const struct key *key, const struct yaml_node *map, struct value *value)
 {
-    *value = (struct value) { .node = map };
+    *value = (struct value){ .node = map };
     if (!key->fallback)
         return;
     struct yaml_node node = { .kind = YAML_SCALAR, .plain = true, .text = text_of (key->fallback) };
@@ -195,7 +183,7 @@ static void read_key (const struct section *section, const struct yaml_node *nod
         const struct key *key = &section->keys[i];
         if (!text_is (node->text, key->name))
             continue;
-        values[i] = (struct value) { .node = node->value, .given = true };
+        values[i] = (struct value){ .node = node->value, .given = true };
         values[i].good = node->value->kind != YAML_BAD && parse (key, node->value, &values[i]);
         if (!values[i].good && node->value->kind != YAML_BAD)
             propose (key, node->value, problems);
@@ -216,7 +204,7 @@ static void report_missing (const struct section *section, const struct yaml_nod
 static void forget (const struct section *section, const struct yaml_node *map, struct value values[])
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
-        values[i] = (struct value) { .node = map };
+        values[i] = (struct value){ .node = map };
 }
 
 int section_read (const struct section *section, const struct yaml_node *map, struct value values[],

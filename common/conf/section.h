@@ -11,9 +11,9 @@
 struct value {
     const struct yaml_node *node; /* the value, or the whole map when the key is absent: where to point a finger */
     bool given;
-    bool good;              /* given or defaulted, and of the right kind: `text` or `number` may be used */
-    struct text text;       /* NAME TEXT REFERENCE PATH FOLDER OWN_PATH HOSTS WORD */
-    uint64_t number;        /* WORD: its number; BOOL NUMBER DURATION SIZE */
+    bool good;        /* given or defaulted, and of the right kind: `text` or `number` may be used */
+    struct text text; /* NAME TEXT REFERENCE PATH FOLDER OWN_PATH HOSTS WORD */
+    uint64_t number;  /* WORD: its number; BOOL NUMBER DURATION SIZE */
 };
 
 /* Fills values[section->keys_n]. -1: `map` is no map (reported); then no value is given or good. */

@@ -12,15 +12,18 @@ struct signature_draft {
     struct draft *draft;
     struct signature *items;
     uint32_t n;
-    uint64_t bytes;             /* of all their texts */
+    uint64_t bytes; /* of all their texts */
 };
 
 static int read_condition (struct draft *draft, const struct yaml_node *node, struct texts *texts)
 {
     if (node->kind != YAML_SCALAR || yaml_is_null (node))
-        return node->kind == YAML_BAD ? -1 : problem_at (draft->problems, node, "%s, expected a text",
-                                                         node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
-    if (node->text.len < CONDITION_MIN_BYTES || node->text.len > NAME_MAX_BYTES || memchr (node->text.ptr, '\n', node->text.len))
+        return node->kind == YAML_BAD
+                   ? -1
+                   : problem_at (draft->problems, node, "%s, expected a text",
+                                 node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
+    if (node->text.len < CONDITION_MIN_BYTES || node->text.len > NAME_MAX_BYTES ||
+        memchr (node->text.ptr, '\n', node->text.len))
         return problem_at (draft->problems, node, "%s, expected one line of %d to %d bytes",
                            problem_quote (draft->problems, node->text), CONDITION_MIN_BYTES, NAME_MAX_BYTES);
     texts->items[texts->n++] = node->text;
@@ -30,11 +33,12 @@ static int read_condition (struct draft *draft, const struct yaml_node *node, st
 static int read_conditions (struct draft *draft, const struct value *list, struct texts *texts)
 {
     int result = 0;
-    *texts = (struct texts) { 0 };
+    *texts = (struct texts){ 0 };
     if (!list->given || !list->good)
         return list->given ? -1 : 0;
     if (list->node->n > SIGNATURE_TEXTS_MAX)
-        return problem_at (draft->problems, list->node, "%u texts, expected at most %d", list->node->n, SIGNATURE_TEXTS_MAX);
+        return problem_at (draft->problems, list->node, "%u texts, expected at most %d", list->node->n,
+                           SIGNATURE_TEXTS_MAX);
     texts->items = arena_array (draft->arena, list->node->n, sizeof *texts->items);
     for (const struct yaml_node *node = list->node->first; node; node = node->next)
         result |= read_condition (draft, node, texts);

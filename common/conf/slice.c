@@ -46,7 +46,7 @@ static int read_axis (struct draft *draft, const struct yaml_node *key, struct a
     if (!good || size > DEVICES_MAX)
         return problem_at (draft->problems, value, "the size of axis %.*s, expected a whole number from 1 to %d",
                            TEXT_ARG (key->text), DEVICES_MAX);
-    *axis = (struct axis) { .axis = key->text, .size = (uint32_t) size };
+    *axis = (struct axis){ .axis = key->text, .size = (uint32_t) size };
     return 0;
 }
 
@@ -93,11 +93,15 @@ static void check_chips (struct draft *draft, uint64_t devices)
         problem_at (draft->problems, where, "the profile's topology is %.*s, expected sizes such as 4x4",
                     TEXT_ARG (profile->topology));
     else if (profile->topology.len && chips != devices)
-        problem_at (draft->problems, where, "the profile's topology %.*s has %u chips, expected %u: hosts times "
-                    "devices_per_host", TEXT_ARG (profile->topology), chips, (uint32_t) devices);
+        problem_at (draft->problems, where,
+                    "the profile's topology %.*s has %u chips, expected %u: hosts times "
+                    "devices_per_host",
+                    TEXT_ARG (profile->topology), chips, (uint32_t) devices);
     if (accelerator_chips (profile->accelerator, &chips) && chips != devices)
-        problem_at (draft->problems, where, "the profile's accelerator %.*s has %u chips, expected %u: hosts times "
-                    "devices_per_host", TEXT_ARG (profile->accelerator), chips, (uint32_t) devices);
+        problem_at (draft->problems, where,
+                    "the profile's accelerator %.*s has %u chips, expected %u: hosts times "
+                    "devices_per_host",
+                    TEXT_ARG (profile->accelerator), chips, (uint32_t) devices);
 }
 
 void draft_mesh (struct draft *draft)
@@ -110,8 +114,8 @@ void draft_mesh (struct draft *draft)
         return;
     uint64_t devices = (uint64_t) draft->plan.hosts.n * draft->plan.profile.devices_per_host;
     if (!given->given) {
-        mesh = (struct mesh) { .items = arena_alloc (draft->arena, sizeof *mesh.items), .n = 1 };
-        mesh.items[0] = (struct axis) { .axis = TEXT_LIT ("host"), .size = (uint32_t) devices };
+        mesh = (struct mesh){ .items = arena_alloc (draft->arena, sizeof *mesh.items), .n = 1 };
+        mesh.items[0] = (struct axis){ .axis = TEXT_LIT ("host"), .size = (uint32_t) devices };
     }
     if (devices > DEVICES_MAX)
         problem_at (draft->problems, given->node, "%u hosts with %u devices each, expected at most %d devices in all",
@@ -155,7 +159,7 @@ void draft_limits (struct draft *draft)
     struct value limits[LIMIT_KEYS];
     if (section_read_optional (&limits_section, &draft->slice[SLICE_LIMITS], limits, draft->problems) != 0)
         return;
-    draft->plan.limits = (struct limits) {
+    draft->plan.limits = (struct limits){
         .suspect_ms = limits[LIMIT_SUSPECT].number,
         .lost_ms = limits[LIMIT_LOST].number,
         .orphan_ms = limits[LIMIT_ORPHAN].number,

@@ -55,9 +55,9 @@ static bool is_safe (struct text option)
 static struct text name_of (struct text option)
 {
     struct text name = { .ptr = option.ptr + 2 };
-    while (name.len + 2 < option.len
-           && ((name.ptr[name.len] >= 'a' && name.ptr[name.len] <= 'z')
-               || (name.ptr[name.len] >= '0' && name.ptr[name.len] <= '9') || name.ptr[name.len] == '-'))
+    while (name.len + 2 < option.len &&
+           ((name.ptr[name.len] >= 'a' && name.ptr[name.len] <= 'z') ||
+            (name.ptr[name.len] >= '0' && name.ptr[name.len] <= '9') || name.ptr[name.len] == '-'))
         name.len++;
     if (name.len + 2 < option.len && name.ptr[name.len] != '=')
         name.len = 0;
@@ -71,7 +71,7 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
         return;
     bool is_text = item->kind == YAML_SCALAR;
     const char *shown = is_text ? problem_quote (draft->problems, item->text) : yaml_kind_name (item->kind);
-    struct text name = is_text && is_safe (item->text) ? name_of (item->text) : (struct text) { 0 };
+    struct text name = is_text && is_safe (item->text) ? name_of (item->text) : (struct text){ 0 };
     if (name.len == 0 || name.ptr[0] == '-')
         problem_at (
             draft->problems, item,

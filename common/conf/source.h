@@ -10,12 +10,12 @@
 enum { SOURCE_MAX_BYTES = 1 << 20 };
 
 struct source_kind {
-    const char *what;       /* "profile": for messages */
-    const char *folder;     /* below the share directory */
-    const char *extension;  /* with its dot */
+    const char *what;      /* "profile": for messages */
+    const char *folder;    /* below the share directory */
+    const char *extension; /* with its dot */
 };
 struct source {
-    const char *shown;      /* the path as people should see it in problems */
+    const char *shown; /* the path as people should see it in problems */
     struct file_ref ref;
     struct text bytes;
 };

@@ -17,14 +17,14 @@ struct text draft_own_path (struct draft *draft, const struct yaml_node *node, s
         problem_at (draft->problems, node,
                     "%s, but no home folder is known: expected HOME to be set, or an absolute path",
                     problem_quote (draft->problems, path));
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     }
     if (text_starts (path, "~/"))
         full = text_format (draft->arena, "%s/%.*s", home, (int) path.len - 2, path.ptr + 2);
     if (full.len <= PATH_MAX_BYTES)
         return text_copy (draft->arena, full);
     problem_at (draft->problems, node, "the path is %u bytes long, expected at most %d", full.len, PATH_MAX_BYTES);
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static void warn_missing (struct draft *draft, const struct yaml_node *node, struct text path, const char *what)
@@ -83,7 +83,7 @@ void draft_ssh (struct draft *draft)
     struct ssh_plan *plan = &draft->plan.start.ssh;
     if (section_read_optional (&ssh_section, &draft->slice[SLICE_SSH], ssh, draft->problems) != 0)
         return;
-    draft->way = (struct ssh_way) { .port = (uint32_t) ssh[SSH_PORT].number, .user = ssh[SSH_USER].text };
+    draft->way = (struct ssh_way){ .port = (uint32_t) ssh[SSH_PORT].number, .user = ssh[SSH_USER].text };
     read_jump (draft, &ssh[SSH_JUMP], &draft->way);
     read_identities (draft, &ssh[SSH_IDENTITIES]);
     plan->agent = ssh[SSH_AGENT].number;
@@ -99,8 +99,8 @@ void draft_way (struct draft *draft, const struct value *given, struct ssh_way *
     struct value of[WAY_KEYS];
     *way = draft->way;
     draft_fits (draft, &host_section.keys[HOST_SSH], given, 1u << LAUNCHER_SSH);
-    if (draft->plan.launcher != LAUNCHER_SSH || !given->given || !given->good
-        || section_read (&way_section, given->node, of, draft->problems) != 0)
+    if (draft->plan.launcher != LAUNCHER_SSH || !given->given || !given->good ||
+        section_read (&way_section, given->node, of, draft->problems) != 0)
         return;
     if (of[WAY_ADDRESS].good && !address_is_good (of[WAY_ADDRESS].text))
         problem_at (draft->problems, of[WAY_ADDRESS].node, "the address %s, expected a host name or an IP address",

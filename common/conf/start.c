@@ -31,7 +31,7 @@ void draft_fits (struct draft *draft, const struct key *key, const struct value 
     enum launcher launcher = draft->plan.launcher;
     if (!value->given || launcher == LAUNCHER_NONE || (launchers & BIT (launcher)))
         return;
-    bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t) { 0 });
+    bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
     problem_at (draft->problems, value->node, "%s with launcher: %s, expected it with %s only%s%s%s", key->name,
                 names_of (&launcher_names, launcher), list_of (draft, launchers),
                 is_name ? "; did you mean launcher: " : "", is_name ? key->name : "", is_name ? "?" : "");
@@ -62,8 +62,8 @@ static void read_start (struct draft *draft)
 {
     struct value start[START_KEYS];
     struct start_plan *plan = &draft->plan.start;
-    if (!draft_is_elsewhere (draft)
-        || section_read_optional (&start_section, &draft->slice[SLICE_START], start, draft->problems) != 0)
+    if (!draft_is_elsewhere (draft) ||
+        section_read_optional (&start_section, &draft->slice[SLICE_START], start, draft->problems) != 0)
         return;
     plan->directory = draft_path (draft, &start[START_DIRECTORY]);
     for (int i = START_DEADLINE; i <= START_OUTLIVE; i++)

@@ -19,10 +19,10 @@ enum {
 
 struct wheel_draft {
     struct draft *draft;
-    const struct yaml_node *at;     /* where a mistake is shown */
-    const char *folder;             /* resolved */
+    const struct yaml_node *at; /* where a mistake is shown */
+    const char *folder;         /* resolved */
     struct requirements pins;
-    bool *served;                   /* per pin: there is a wheel of it */
+    bool *served; /* per pin: there is a wheel of it */
     struct kit_file items[WHEELS_MAX];
     uint32_t n, names_bytes;
 };
@@ -34,15 +34,15 @@ static struct requirement *find_pin (const struct wheel_draft *wheels, const cha
     size_t len = strlen (file);
     if (!end || len < 5 || strcmp (file + len - 4, ".whl") != 0)
         return NULL;
-    struct text name = requirement_normal_name ((struct text) { file, (uint32_t) (dash - file) }, wheels->draft->arena);
+    struct text name = requirement_normal_name ((struct text){ file, (uint32_t) (dash - file) }, wheels->draft->arena);
     struct text version = { dash + 1, (uint32_t) (end - dash - 1) };
     for (uint32_t i = 0; i < wheels->pins.n; i++) {
         struct requirement *pin = &wheels->pins.items[i];
         /* A file's name has '_' for the '-' of a local version. */
         bool same = text_equal (pin->name, name) && pin->version.len == version.len;
         for (uint32_t k = 0; same && k < version.len; k++)
-            same = pin->version.ptr[k] == version.ptr[k]
-                   || (version.ptr[k] == '_' && strchr ("-_.", pin->version.ptr[k]));
+            same = pin->version.ptr[k] == version.ptr[k] ||
+                   (version.ptr[k] == '_' && strchr ("-_.", pin->version.ptr[k]));
         if (same)
             return pin;
     }
@@ -62,15 +62,18 @@ static int check_wheel (struct wheel_draft *wheels, struct text name, struct tex
     struct problem_list *problems = wheels->draft->problems;
     struct stat status;
     if (!kit_name_is_good (name) || path.len > PATH_MAX_BYTES)
-        return problem_at (problems, wheels->at, "the wheel %s has a name or path that cannot travel, expected letters, "
-                           "digits, '.', '_', '+' and '-', and at most %d bytes of path", problem_quote (problems, name),
-                           PATH_MAX_BYTES);
+        return problem_at (problems, wheels->at,
+                           "the wheel %s has a name or path that cannot travel, expected letters, "
+                           "digits, '.', '_', '+' and '-', and at most %d bytes of path",
+                           problem_quote (problems, name), PATH_MAX_BYTES);
     if (lstat (path.ptr, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
         return problem_at (problems, wheels->at, "the wheel %s is no regular file of less than 2 GiB",
                            problem_quote (problems, name));
     if (wheels->n == WHEELS_MAX || wheels->names_bytes + name.len + path.len > NAMES_MAX_BYTES)
-        return problem_at (problems, wheels->at, "more wheels than travel in one order, expected at most %d with at most "
-                           "%d bytes of names and paths", WHEELS_MAX, NAMES_MAX_BYTES);
+        return problem_at (problems, wheels->at,
+                           "more wheels than travel in one order, expected at most %d with at most "
+                           "%d bytes of names and paths",
+                           WHEELS_MAX, NAMES_MAX_BYTES);
     return 0;
 }
 
@@ -111,7 +114,8 @@ static int read_folder (struct wheel_draft *wheels)
         result = take (wheels, entry->d_name);
     closedir (folder);
     if (n > FOLDER_ENTRIES_MAX) /* those behind may be the ones that are looked for */
-        return problem_at (wheels->draft->problems, wheels->at, "the wheel folder %s holds more than %d files, "
+        return problem_at (wheels->draft->problems, wheels->at,
+                           "the wheel folder %s holds more than %d files, "
                            "expected one with the wheels of the pins",
                            problem_quote (wheels->draft->problems, text_of (wheels->folder)), FOLDER_ENTRIES_MAX);
     return result;
@@ -166,7 +170,7 @@ void draft_wheels (struct draft *draft, const struct yaml_node *at, struct text 
     char *real = text_to_c (folder, path, sizeof path) ? realpath (path, NULL) : NULL;
     if (real) {
         struct wheel_draft *wheels = mem_alloc (sizeof *wheels);
-        *wheels = (struct wheel_draft) { .draft = draft, .at = at, .folder = real };
+        *wheels = (struct wheel_draft){ .draft = draft, .at = at, .folder = real };
         find_all (wheels, pin_bytes);
         mem_free (wheels);
     } else {

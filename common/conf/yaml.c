@@ -24,8 +24,8 @@ const char *yaml_kind_name (enum yaml_kind kind)
 
 bool yaml_is_null (const struct yaml_node *node)
 {
-    return node->kind == YAML_SCALAR && node->plain
-           && (node->text.len == 0 || text_is (node->text, "~") || text_is (node->text, "null"));
+    return node->kind == YAML_SCALAR && node->plain &&
+           (node->text.len == 0 || text_is (node->text, "~") || text_is (node->text, "null"));
 }
 
 static struct yaml_node *stop (struct yaml *yaml, const struct yaml_node *at, const char *what, int max)
@@ -46,9 +46,8 @@ static struct yaml_node *node_new (struct yaml *yaml, enum yaml_kind kind, struc
     if (++yaml->nodes > YAML_NODES_MAX)
         return stop (yaml, &yaml->last, "too many keys and values in one file", YAML_NODES_MAX);
     struct yaml_node *node = arena_alloc (yaml->problems->arena, sizeof *node);
-    *node = (struct yaml_node) {
-        .file = yaml->file, .line = yaml->last.line, .column = yaml->last.column, .kind = kind
-    };
+    *node =
+        (struct yaml_node){ .file = yaml->file, .line = yaml->last.line, .column = yaml->last.column, .kind = kind };
     return node;
 }
 
@@ -90,7 +89,7 @@ static struct yaml_node *read_scalar (struct yaml *yaml, struct fy_event *event)
         problem_at (yaml->problems, node, "a value of %zu bytes, expected at most %d", len, YAML_SCALAR_MAX_BYTES);
         node->kind = YAML_BAD;
     } else if (ptr) {
-        node->text = text_copy (yaml->problems->arena, (struct text) { .ptr = ptr, .len = (uint32_t) len });
+        node->text = text_copy (yaml->problems->arena, (struct text){ .ptr = ptr, .len = (uint32_t) len });
     }
     if (!is_printable (node->text)) {
         problem_at (yaml->problems, node, "a value with control characters, expected printable text");

@@ -11,7 +11,7 @@
 enum { YAML_DEPTH_MAX = 12, YAML_NODES_MAX = 50000, YAML_KEYS_MAX = 512, YAML_SCALAR_MAX_BYTES = TEXT_MAX_BYTES };
 
 enum yaml_kind {
-    YAML_BAD = 0,           /* already reported: to be passed over in silence */
+    YAML_BAD = 0, /* already reported: to be passed over in silence */
     YAML_SCALAR,
     YAML_LIST,
     YAML_MAP,
@@ -19,13 +19,13 @@ enum yaml_kind {
 
 struct yaml_node {
     const char *file;
-    uint32_t line, column;  /* from 1 */
+    uint32_t line, column; /* from 1 */
     enum yaml_kind kind;
-    bool plain;             /* SCALAR: not quoted */
-    struct text text;       /* SCALAR */
-    struct yaml_node *first;/* LIST: its items; MAP: its keys, in the order of the file */
-    struct yaml_node *next; /* the sibling */
-    struct yaml_node *value;/* of a key */
+    bool plain;              /* SCALAR: not quoted */
+    struct text text;        /* SCALAR */
+    struct yaml_node *first; /* LIST: its items; MAP: its keys, in the order of the file */
+    struct yaml_node *next;  /* the sibling */
+    struct yaml_node *value; /* of a key */
     uint32_t n;
 };
 

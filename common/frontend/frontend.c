@@ -125,7 +125,7 @@ static void env_add (var_list *env, struct arena *arena, const char *name, struc
     struct var *grown = arena_array (arena, env->n + 1, sizeof *grown);
     if (env->n > 0)
         memcpy (grown, env->items, env->n * sizeof *grown);
-    grown[env->n] = (struct var) { .name = text_of (name), .value = value };
+    grown[env->n] = (struct var){ .name = text_of (name), .value = value };
     env->items = grown;
     env->n++;
 }

@@ -8,9 +8,9 @@
 #include "common/model/msg.h"
 
 struct frontend;
-const struct frontend *frontend_find (struct text name);    /* NULL: unknown */
+const struct frontend *frontend_find (struct text name); /* NULL: unknown */
 const char *frontend_name (const struct frontend *frontend);
-uint32_t frontend_names (const char *out[], uint32_t max);   /* how many there are */
+uint32_t frontend_names (const char *out[], uint32_t max); /* how many there are */
 /* Appends the variables that put a program under `role` on the cache directory `dir`. */
 void frontend_cache_env (const struct frontend *frontend, enum cache_role role, struct text dir, struct arena *arena,
                          var_list *env);

@@ -12,10 +12,10 @@ static uint64_t next_number (struct text *version)
     while (version->len && version->ptr[0] >= '0' && version->ptr[0] <= '9') {
         if (number < UINT32_MAX)
             number = 10 * number + (uint64_t) (version->ptr[0] - '0');
-        *version = (struct text) { version->ptr + 1, version->len - 1 };
+        *version = (struct text){ version->ptr + 1, version->len - 1 };
     }
     if (version->len && version->ptr[0] == '.')
-        *version = (struct text) { version->ptr + 1, version->len - 1 };
+        *version = (struct text){ version->ptr + 1, version->len - 1 };
     else
         version->len = 0;
     return number;
@@ -35,8 +35,8 @@ static bool is_between (struct text version, const char *from, const char *until
 {
     if (!version.len || version.ptr[0] < '0' || version.ptr[0] > '9')
         return false;
-    return (!from || compare_releases (version, text_of (from)) >= 0)
-           && (!until || compare_releases (version, text_of (until)) < 0);
+    return (!from || compare_releases (version, text_of (from)) >= 0) &&
+           (!until || compare_releases (version, text_of (until)) < 0);
 }
 
 /* ---- packages ---- */
@@ -67,7 +67,7 @@ static struct text version_of (const var_list *bundle, const char *package)
     for (uint32_t i = 0; i < bundle->n; i++)
         if (is_package (bundle->items[i].name, package))
             return bundle->items[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 const char *frontend_cache_problem (const struct frontend *frontend, struct text backend, const var_list *bundle,
@@ -79,8 +79,8 @@ const char *frontend_cache_problem (const struct frontend *frontend, struct text
         if (known->backend && !text_is (backend, known->backend))
             continue;
         if (is_between (version, known->from, known->until))
-            return text_format (arena, "%s %.*s %s: %s", known->package, TEXT_ARG (version), known->what,
-                                known->next).ptr;
+            return text_format (arena, "%s %.*s %s: %s", known->package, TEXT_ARG (version), known->what, known->next)
+                .ptr;
     }
     return NULL;
 }
@@ -90,8 +90,9 @@ const char *frontend_cache_problem (const struct frontend *frontend, struct text
 /* An entry that cannot be loaded explains a compilation better than that it was compiled. */
 static int weight (enum key_state state)
 {
-    static const int weights[] = { [KEY_NONE] = 0, [KEY_HIT] = 1, [KEY_WRITTEN] = 2, [KEY_MISSED] = 3,
-                                   [KEY_UNWRITTEN] = 4, [KEY_BELOW_THRESHOLD] = 5, [KEY_UNREADABLE] = 6 };
+    static const int weights[] = { [KEY_NONE] = 0,      [KEY_HIT] = 1,       [KEY_WRITTEN] = 2,
+                                   [KEY_MISSED] = 3,    [KEY_UNWRITTEN] = 4, [KEY_BELOW_THRESHOLD] = 5,
+                                   [KEY_UNREADABLE] = 6 };
     return weights[state];
 }
 

@@ -5,24 +5,37 @@
 #include "common/frontend/frontend.h"
 
 /* OWN writes as the WRITER does: it has no column of its own. */
-enum { FRONTEND_ROLES = CACHE_ROLE_WRITER + 1, CACHE_VARS_MAX = 8, BASE_VARS_MAX = 2, BUNDLE_MAX = 8, SPOILERS_MAX = 4,
-       SIGNS_MAX = 12, BROKEN_MAX = 3, SIGNATURE_LISTS_MAX = 3 };
+enum {
+    FRONTEND_ROLES = CACHE_ROLE_WRITER + 1,
+    CACHE_VARS_MAX = 8,
+    BASE_VARS_MAX = 2,
+    BUNDLE_MAX = 8,
+    SPOILERS_MAX = 4,
+    SIGNS_MAX = 12,
+    BROKEN_MAX = 3,
+    SIGNATURE_LISTS_MAX = 3
+};
 
 struct cache_var {
     const char *name;
     const char *by_role[FRONTEND_ROLES]; /* NULL: not set for this role */
 };
-struct base_var { const char *name, *value; };
+struct base_var {
+    const char *name, *value;
+};
 
 /* Words of the frontend's own log that tell what became of an entry. */
-struct cache_sign { const char *text; enum key_state state; };
+struct cache_sign {
+    const char *text;
+    enum key_state state;
+};
 
 /* Releases whose persistent cache does not do what we rest on. */
 struct broken_cache {
-    const char *package;        /* as PEP 503 normalises package names */
-    const char *from, *until;   /* first such release, and the first without; NULL: no bound */
-    const char *backend;        /* NULL: on all of them */
-    const char *what, *next;    /* "<package> <version> <what>: <next>" */
+    const char *package;      /* as PEP 503 normalises package names */
+    const char *from, *until; /* first such release, and the first without; NULL: no bound */
+    const char *backend;      /* NULL: on all of them */
+    const char *what, *next;  /* "<package> <version> <what>: <next>" */
 };
 
 struct frontend {

@@ -28,7 +28,7 @@ static void add (number_list *out, uint32_t max, uint32_t *left_out, struct text
     if (out->n == max)
         ++*left_out;
     else
-        out->items[out->n++] = (struct number) { name, bounded (value) };
+        out->items[out->n++] = (struct number){ name, bounded (value) };
 }
 
 /* Requests that reached the disk, or would have: one in memory says nothing of the cache. A program under SPMD has its
@@ -46,9 +46,16 @@ static void add_words (const struct xla_metrics *metrics, uint32_t max, number_l
     add (out, max, left_out, TEXT_LIT ("retrieval_ms"), ms_of (metrics, "PersistentCacheLoad"));
 }
 
-static const char *const proofs[] = { "CachedCompile", "CompileTime", "ExecuteReplicatedTime", "ExecuteTime",
-                                      "MarkStep", "PersistentCacheDeserializeFailure", "PersistentCacheHit",
-                                      "PersistentCacheLoad", "PersistentCacheMiss", "UncachedCompile" };
+static const char *const proofs[] = { "CachedCompile",
+                                      "CompileTime",
+                                      "ExecuteReplicatedTime",
+                                      "ExecuteTime",
+                                      "MarkStep",
+                                      "PersistentCacheDeserializeFailure",
+                                      "PersistentCacheHit",
+                                      "PersistentCacheLoad",
+                                      "PersistentCacheMiss",
+                                      "UncachedCompile" };
 
 static int rank (const struct xla_row *row)
 {
@@ -78,7 +85,7 @@ static bool is_taken (const number_list *list, struct text name)
 void xla_metrics_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
                            uint32_t *left_out)
 {
-    *out = (number_list) { 0 };
+    *out = (number_list){ 0 };
     *left_out = 0;
     if (metrics->reports == 0)
         return;

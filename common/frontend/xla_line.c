@@ -7,22 +7,22 @@
 
 enum { LOOK_MAX_BYTES = 256 }; /* a keyword stands within this much of the line's start, whatever is in front of it */
 
-static const struct { const char *word; bool is_indented; enum xla_line_kind kind; } keywords[] = {
-    { "Metric", false, XLA_LINE_METRIC },
-    { "Counter", false, XLA_LINE_COUNTER },
-    { "TotalSamples", true, XLA_LINE_SAMPLES },
-    { "Accumulator", true, XLA_LINE_TOTAL },
-    { "ValueRate", true, XLA_LINE_RATE },
-    { "Rate", true, XLA_LINE_RATE },
-    { "Percentiles", true, XLA_LINE_PERCENTILES },
-    { "Value", true, XLA_LINE_VALUE },
+static const struct {
+    const char *word;
+    bool is_indented;
+    enum xla_line_kind kind;
+} keywords[] = {
+    { "Metric", false, XLA_LINE_METRIC },          { "Counter", false, XLA_LINE_COUNTER },
+    { "TotalSamples", true, XLA_LINE_SAMPLES },    { "Accumulator", true, XLA_LINE_TOTAL },
+    { "ValueRate", true, XLA_LINE_RATE },          { "Rate", true, XLA_LINE_RATE },
+    { "Percentiles", true, XLA_LINE_PERCENTILES }, { "Value", true, XLA_LINE_VALUE },
 };
 enum { KEYWORDS = sizeof keywords / sizeof keywords[0] };
 static const char header[] = "[MetricsData; step=", indent[] = "  ";
 
 static struct text from (struct text text, uint32_t at)
 {
-    return (struct text) { text.ptr + at, text.len - at };
+    return (struct text){ text.ptr + at, text.len - at };
 }
 
 static struct text without_end (struct text text, char c)
@@ -96,7 +96,7 @@ static bool make_line (uint32_t keyword, struct text prefix, struct text rest, s
         prefix.len -= sizeof indent - 1;
     if (is_head && !is_name (rest))
         rest.len = 0;
-    *out = (struct xla_line) { kind, tag_of (prefix), rest };
+    *out = (struct xla_line){ kind, tag_of (prefix), rest };
     return true;
 }
 
@@ -120,12 +120,12 @@ struct xla_line xla_line_read (struct text line)
     struct xla_line out = { 0 };
     uint32_t at = 0, look = line.len < LOOK_MAX_BYTES ? line.len : LOOK_MAX_BYTES;
     line = without_end (line, '\r');
-    if (text_find ((struct text) { line.ptr, look }, text_of (header), &at))
-        return (struct xla_line) { XLA_LINE_HEADER, tag_of ((struct text) { line.ptr, at }), from (line, at) };
+    if (text_find ((struct text){ line.ptr, look }, text_of (header), &at))
+        return (struct xla_line){ XLA_LINE_HEADER, tag_of ((struct text){ line.ptr, at }), from (line, at) };
     for (at = 0; at + 1 < look && at + 1 < line.len; at++)
         if (line.ptr[at] == ':' && line.ptr[at + 1] == ' ' && read_keyword (line, at, &out))
             return out;
-    return (struct xla_line) { XLA_LINE_OTHER, { 0 }, line };
+    return (struct xla_line){ XLA_LINE_OTHER, { 0 }, line };
 }
 
 static bool is_beginning_of (struct text begun, const char *word)

@@ -6,19 +6,19 @@
 
 enum xla_line_kind {
     XLA_LINE_OTHER = 0,
-    XLA_LINE_HEADER,            /* "[MetricsData; step=7]" */
-    XLA_LINE_METRIC,            /* "Metric: <name>"; `rest` is the name, empty: no name that we take */
-    XLA_LINE_COUNTER,           /* "Counter: <name>" */
-    XLA_LINE_SAMPLES,           /* "  TotalSamples: <integer>" */
-    XLA_LINE_TOTAL,             /* "  Accumulator: <value>", in old reports and the manual "  Counter: " */
-    XLA_LINE_RATE,              /* "  ValueRate: " and "  Rate: "; left out when all samples have one time */
-    XLA_LINE_PERCENTILES,       /* "  Percentiles: ", the last line of a metric */
-    XLA_LINE_VALUE,             /* "  Value: <integer>" of a counter */
+    XLA_LINE_HEADER,      /* "[MetricsData; step=7]" */
+    XLA_LINE_METRIC,      /* "Metric: <name>"; `rest` is the name, empty: no name that we take */
+    XLA_LINE_COUNTER,     /* "Counter: <name>" */
+    XLA_LINE_SAMPLES,     /* "  TotalSamples: <integer>" */
+    XLA_LINE_TOTAL,       /* "  Accumulator: <value>", in old reports and the manual "  Counter: " */
+    XLA_LINE_RATE,        /* "  ValueRate: " and "  Rate: "; left out when all samples have one time */
+    XLA_LINE_PERCENTILES, /* "  Percentiles: ", the last line of a metric */
+    XLA_LINE_VALUE,       /* "  Value: <integer>" of a counter */
 };
 
 struct xla_line {
     enum xla_line_kind kind;
-    struct text tag;            /* what a launcher put in front ("[3]: "); one word for all that hold a time of day */
+    struct text tag; /* what a launcher put in front ("[3]: "); one word for all that hold a time of day */
     struct text rest;
 };
 

@@ -7,8 +7,8 @@ struct reading {
     struct xla_stream *streams[XLA_STREAMS_MAX];
     uint32_t n, dropped;
     struct arena *arena;
-    bool skips;                 /* still in what began before the text */
-    struct xla_stream *latest;  /* the line read last was one of its reports */
+    bool skips;                /* still in what began before the text */
+    struct xla_stream *latest; /* the line read last was one of its reports */
 };
 
 /* ---- lines ---- */
@@ -18,8 +18,8 @@ static bool next_line (struct text *text, struct text *line)
     uint32_t at;
     if (!text_find (*text, TEXT_LIT ("\n"), &at))
         return false;
-    *line = (struct text) { text->ptr, at };
-    *text = (struct text) { text->ptr + at + 1, text->len - at - 1 };
+    *line = (struct text){ text->ptr, at };
+    *text = (struct text){ text->ptr + at + 1, text->len - at - 1 };
     return true;
 }
 
@@ -106,7 +106,7 @@ void xla_metrics_read (const struct xla_text *text, struct arena *arena, struct 
     struct arena scratch = { 0 };
     struct reading reading = { .arena = &scratch, .skips = text->starts_late };
     struct text rest = text->text, line;
-    *out = (struct xla_metrics) { 0 };
+    *out = (struct xla_metrics){ 0 };
     while (next_line (&rest, &line))
         take_line (&reading, line, rest);
     bool breaks_off = rest.len && xla_line_may_become (rest);

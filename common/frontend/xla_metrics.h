@@ -17,22 +17,25 @@ enum { XLA_ROWS_MAX = 1024, XLA_STREAMS_MAX = 16, XLA_NAME_MAX_BYTES = WORD_MAX_
 struct xla_row {
     struct text name;
     bool is_metric;
-    uint64_t count;             /* samples, or the counter's value */
-    enum xla_unit unit;         /* METRIC: of `total` */
-    double total;               /* METRIC: sum of the samples; time in ns */
+    uint64_t count;     /* samples, or the counter's value */
+    enum xla_unit unit; /* METRIC: of `total` */
+    double total;       /* METRIC: sum of the samples; time in ns */
 };
 
 struct xla_metrics {
-    struct xla_row *rows;       /* at most XLA_ROWS_MAX, in the order in which they came */
+    struct xla_row *rows; /* at most XLA_ROWS_MAX, in the order in which they came */
     uint32_t n;
-    uint32_t reports;           /* whole ones that were read; 0: there is nothing to be said */
-    bool is_cut;                /* the last report of a process was not whole: the one before it stands */
-    uint32_t dropped;           /* rows or processes that were more than the bounds allow, and names that are none */
+    uint32_t reports; /* whole ones that were read; 0: there is nothing to be said */
+    bool is_cut;      /* the last report of a process was not whole: the one before it stands */
+    uint32_t dropped; /* rows or processes that were more than the bounds allow, and names that are none */
 };
 
 /* `text` may be a piece: starts_late: it began before; then lines up to the first that is none of a report are passed
  * over. ends_short: it goes on; then a report at its very end is not whole. */
-struct xla_text { struct text text; bool starts_late, ends_short; };
+struct xla_text {
+    struct text text;
+    bool starts_late, ends_short;
+};
 
 void xla_metrics_read (const struct xla_text *text, struct arena *arena, struct xla_metrics *out);
 /* Adds what another process counted. */

@@ -15,13 +15,13 @@
 struct xla_stream {
     struct text tag;
     struct arena *arena;
-    struct xla_row row;             /* the one being read */
+    struct xla_row row; /* the one being read */
     bool is_open, has_count, has_total;
     struct xla_rows half, first, report; /* being read; the report's first; all halves of the report so far */
     bool half_has_counters;
     uint32_t halves;
-    bool is_block, is_over;         /* the report has a header; its empty line has come */
-    struct xla_rows last;           /* what whole reports have said */
+    bool is_block, is_over; /* the report has a header; its empty line has come */
+    struct xla_rows last;   /* what whole reports have said */
     uint32_t reports, bad_names;
 };
 

@@ -8,7 +8,7 @@ enum { NUMBER_MAX_BYTES = 40, EXPONENT_MAX_DIGITS = 3 };
 
 static struct text after (struct text text, uint32_t n)
 {
-    return (struct text) { text.ptr + n, text.len - n };
+    return (struct text){ text.ptr + n, text.len - n };
 }
 
 static bool digit_at (struct text text, uint32_t at)
@@ -45,7 +45,7 @@ static bool take_number (struct text *text, double *number)
 {
     char copy[NUMBER_MAX_BYTES + 1];
     uint32_t len = number_len (*text);
-    if (len == 0 || !text_to_c ((struct text) { text->ptr, len }, copy, sizeof copy))
+    if (len == 0 || !text_to_c ((struct text){ text->ptr, len }, copy, sizeof copy))
         return false;
     *number = strtod (copy, NULL);
     *text = after (*text, len);
@@ -60,13 +60,16 @@ static bool take_word (struct text *text, const char *word)
     return true;
 }
 
-struct unit { const char *word; double factor; };
+struct unit {
+    const char *word;
+    double factor;
+};
 
 /* Greatest first, each at most once; leading ones that are zero are left out. "ms" before "m": both begin alike. */
 static bool read_time (struct text text, double *ns)
 {
-    static const struct unit units[] = { { "d", 86400e9 }, { "h", 3600e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "s", 1e9 },
-                                         { "us", 1e3 } };
+    static const struct unit units[] = { { "d", 86400e9 }, { "h", 3600e9 }, { "ms", 1e6 },
+                                         { "m", 60e9 },    { "s", 1e9 },    { "us", 1e3 } };
     static const int ranks[] = { 0, 1, 4, 2, 3, 5 };
     int last = -1;
     *ns = 0;
@@ -88,8 +91,8 @@ static bool read_time (struct text text, double *ns)
 
 static bool read_bytes (struct text text, double *bytes)
 {
-    static const struct unit units[] = { { "B", 1 }, { "KB", 0x1p10 }, { "MB", 0x1p20 }, { "GB", 0x1p30 },
-                                         { "TB", 0x1p40 }, { "PB", 0x1p50 } };
+    static const struct unit units[] = { { "B", 1 },       { "KB", 0x1p10 }, { "MB", 0x1p20 },
+                                         { "GB", 0x1p30 }, { "TB", 0x1p40 }, { "PB", 0x1p50 } };
     double number;
     if (!take_number (&text, &number))
         return false;

@@ -24,7 +24,7 @@ static int write_all (int fd, const char *bytes, size_t len)
         if (n < 0)
             return -1;
         bytes += n;
-        len -= (size_t)n;
+        len -= (size_t) n;
     }
     return 0;
 }
@@ -36,7 +36,7 @@ static int fill (int fd, const char *name, const void *bytes, size_t len, mode_t
     if (write_all (fd, bytes, len) != 0)
         rc = err_errno (err, ERR_IO, "%s cannot be written", name);
     else if (fchmod (fd, mode) != 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be given mode %04o", name, (unsigned)mode);
+        rc = err_errno (err, ERR_IO, "%s cannot be given mode %04o", name, (unsigned) mode);
     else if (fsync (fd) != 0)
         rc = err_errno (err, ERR_IO, "%s cannot be synced to disk", name);
     if (close (fd) != 0 && rc == 0)
@@ -47,7 +47,7 @@ static int fill (int fd, const char *name, const void *bytes, size_t len, mode_t
 static void folder_of (const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr (path, '/');
-    size_t len = slash ? (size_t)(slash - path) : 0;
+    size_t len = slash ? (size_t) (slash - path) : 0;
     if (!slash)
         strcpy (folder, ".");
     else if (len == 0)
@@ -64,7 +64,7 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
 {
     char beside[PATH_MAX], folder[PATH_MAX];
     int n = snprintf (beside, sizeof beside, "%s.XXXXXX", path);
-    if (n < 0 || (size_t)n >= sizeof beside)
+    if (n < 0 || (size_t) n >= sizeof beside)
         return err_set (err, ERR_LIMIT, "the path of a file is longer than %d bytes: %.100s...", PATH_MAX, path);
     folder_of (path, folder);
     int fd = mkostemp (beside, O_CLOEXEC);
@@ -90,7 +90,7 @@ static int read_all (int fd, const char *path, struct buf *out, struct err *err)
     ssize_t n;
     while ((n = read (fd, piece, READ_BYTES)) != 0 && !out->overflow) {
         if (n > 0)
-            buf_add (out, piece, (size_t)n);
+            buf_add (out, piece, (size_t) n);
         else if (errno != EINTR)
             break;
     }

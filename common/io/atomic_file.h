@@ -1,14 +1,14 @@
 /* atomic_file.h - files that are either old or new, never half. Write beside, fsync, rename, fsync the folder. */
 #ifndef SLICEUP_COMMON_IO_ATOMIC_FILE_H
 #define SLICEUP_COMMON_IO_ATOMIC_FILE_H
-#include <stddef.h>
-#include <sys/types.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include <stddef.h>
+#include <sys/types.h>
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
 /* Whole file into `out` (its max is the size cap); O_NOFOLLOW, regular files only. */
 int file_read (const char *path, struct buf *out, struct err *err);
-int folder_make (const char *path, mode_t mode, struct err *err);   /* with its parents; existing is fine */
+int folder_make (const char *path, mode_t mode, struct err *err); /* with its parents; existing is fine */
 int folder_sync (const char *path, struct err *err);
 /* Removes a tree below `path`, itself too; follows no symlink; missing is fine. */
 int folder_remove (const char *path, struct err *err);

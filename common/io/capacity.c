@@ -31,15 +31,19 @@ static int refuse_files (const char *what, uint32_t wanted, struct err *err)
 {
     struct rlimit limit = { 0 };
     (void) getrlimit (RLIMIT_NOFILE, &limit); /* worked a moment ago */
-    return err_set (err, ERR_LIMIT, "%s needs %u more open files, this process may have %llu in all; raise its limit (ulimit -n, "
-                    "LimitNOFILE=)", what, wanted, (unsigned long long) limit.rlim_cur);
+    return err_set (err, ERR_LIMIT,
+                    "%s needs %u more open files, this process may have %llu in all; raise its limit (ulimit -n, "
+                    "LimitNOFILE=)",
+                    what, wanted, (unsigned long long) limit.rlim_cur);
 }
 
 /* Nothing that this process holds or may hold changes it. */
 static int refuse_table (const char *what, uint32_t wanted, struct err *err)
 {
-    return err_set (err, ERR_LIMIT, "%s needs %u more open files, and the table of the whole system is full: end what holds "
-                    "many of them, or raise fs.file-max (sysctl)", what, wanted);
+    return err_set (err, ERR_LIMIT,
+                    "%s needs %u more open files, and the table of the whole system is full: end what holds "
+                    "many of them, or raise fs.file-max (sysctl)",
+                    what, wanted);
 }
 
 static int check_files (const char *what, uint32_t wanted, struct err *err)
@@ -77,9 +81,10 @@ static int refuse_memory (const char *what, double mib, struct err *err)
     char first[SHOWN_BYTES], second[SHOWN_BYTES];
     (void) getrlimit (RLIMIT_AS, &space);
     (void) getrlimit (RLIMIT_DATA, &data);
-    return err_set (err, ERR_LIMIT, "%s needs %.0f MiB more of memory than this process gets (address space: %s, data: %s); raise its "
-                    "limits (ulimit -v, ulimit -d), or free memory of this machine", what, mib, shown (space.rlim_cur, first),
-                    shown (data.rlim_cur, second));
+    return err_set (err, ERR_LIMIT,
+                    "%s needs %.0f MiB more of memory than this process gets (address space: %s, data: %s); raise its "
+                    "limits (ulimit -v, ulimit -d), or free memory of this machine",
+                    what, mib, shown (space.rlim_cur, first), shown (data.rlim_cur, second));
 }
 
 static bool has_memory (size_t bytes)
@@ -147,9 +152,12 @@ static size_t stack_bytes (void)
 static int refuse_threads (const char *what, const struct capacity *needs, uint32_t got, int why, struct err *err)
 {
     if (!has_memory (stack_bytes ()))
-        return refuse_memory (what, (double) stack_bytes () / MIB * (needs->threads - got) + (double) needs->bytes / MIB, err);
-    return err_set (err, ERR_LIMIT, "%s needs %u threads, and the system refuses more than %u (%s); raise its limit (ulimit -u, "
-                    "TasksMax=, pids.max of its control group)", what, needs->threads, got, strerror (why));
+        return refuse_memory (
+            what, (double) stack_bytes () / MIB * (needs->threads - got) + (double) needs->bytes / MIB, err);
+    return err_set (err, ERR_LIMIT,
+                    "%s needs %u threads, and the system refuses more than %u (%s); raise its limit (ulimit -u, "
+                    "TasksMax=, pids.max of its control group)",
+                    what, needs->threads, got, strerror (why));
 }
 
 /* What memory is needed besides is needed while they are there. */

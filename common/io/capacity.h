@@ -6,10 +6,13 @@
 #ifndef SLICEUP_COMMON_IO_CAPACITY_H
 #define SLICEUP_COMMON_IO_CAPACITY_H
 
-#include <stdint.h>
 #include "common/base/err.h"
+#include <stdint.h>
 
-struct capacity { uint32_t descriptors, threads; uint64_t bytes; };
+struct capacity {
+    uint32_t descriptors, threads;
+    uint64_t bytes;
+};
 /* Takes all of it at once, and gives it back; the limit of open files is raised as far as it may be. ERR_LIMIT: a
  * sentence that begins with `what` ("a run of 4 hosts"): which limit, of this process or of the system, is too low, and
  * how it is raised. Any thread, but slow: threads are made. */

@@ -9,8 +9,8 @@
 /* Two a spoke, nine a hub; tests and simulations hold thousands of spokes in one process. libzmq's default is 1,023. */
 enum { SOCKETS_MAX = 16384 };
 
-/* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. Refused any of
- * it, libzmq ends the process. */
+/* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. Refused
+ * any of it, libzmq ends the process. */
 static const struct capacity needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
 
 static struct {

@@ -23,8 +23,8 @@ int link_keys_check (const struct link_keys *keys, struct err *err)
 {
     struct curve_key key;
     char derived[LINK_KEY_BYTES];
-    if (strnlen (keys->public_key, LINK_KEY_BYTES) == LINK_KEY_BYTES
-        || strnlen (keys->secret_key, LINK_KEY_BYTES) == LINK_KEY_BYTES)
+    if (strnlen (keys->public_key, LINK_KEY_BYTES) == LINK_KEY_BYTES ||
+        strnlen (keys->secret_key, LINK_KEY_BYTES) == LINK_KEY_BYTES)
         return err_set (err, ERR_PARSE, "a CURVE key is not terminated after %d characters", LINK_KEY_BYTES - 1);
     if (curve_key_parse (text_of (keys->public_key), &key, err) != 0)
         return err_prefix (err, "public key");

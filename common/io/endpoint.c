@@ -7,8 +7,7 @@
 
 enum { ADDRESS_BYTES_MAX = 255 }; /* of a DNS name */
 
-static const char address_letters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%[]*";
+static const char address_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%[]*";
 
 /* libzmq would also take "tcp://source;destination" and other transports: only what an address needs may pass. */
 static int check_address (const char *address, struct err *err)
@@ -18,8 +17,10 @@ static int check_address (const char *address, struct err *err)
         return err_set (err, ERR_USAGE, "an address has 1 to %d characters", ADDRESS_BYTES_MAX);
     size_t good = strspn (address, address_letters);
     if (good != len)
-        return err_set (err, ERR_USAGE, "character %zu of an address cannot be in one; a name, an IPv4 or an IPv6 "
-                        "address is expected", good + 1);
+        return err_set (err, ERR_USAGE,
+                        "character %zu of an address cannot be in one; a name, an IPv4 or an IPv6 "
+                        "address is expected",
+                        good + 1);
     return 0;
 }
 

@@ -21,8 +21,9 @@ static bool has_memory (void)
 }
 
 /* No limit of this process. */
-static const char table_is_full[] = "open files, for the table of the whole system is full: end what holds many of them, or raise "
-                                    "fs.file-max";
+static const char table_is_full[] =
+    "open files, for the table of the whole system is full: end what holds many of them, or raise "
+    "fs.file-max";
 
 /* Of what there is too little for one more open file; NULL: nothing. */
 static const char *lacks_descriptor (void)

@@ -1,10 +1,12 @@
-/* exhausted.h - what a limit of this process ends without a word. A library that is refused memory or a descriptor ends the
- * process by an assertion: libzmq does. A write past the largest size of a file (RLIMIT_FSIZE) ends it by SIGXFSZ. */
+/* exhausted.h - what a limit of this process ends without a word. A library that is refused memory or a descriptor ends
+ * the process by an assertion: libzmq does. A write past the largest size of a file (RLIMIT_FSIZE) ends it by SIGXFSZ.
+ */
 #ifndef SLICEUP_COMMON_IO_EXHAUSTED_H
 #define SLICEUP_COMMON_IO_EXHAUSTED_H
 
-/* From now on such a write fails with EFBIG instead, though not in programs that are executed; and the other end says what
- * there was too little of, and has exit status 3. Any other abort stays one. `program` is named in the sentence, and lives as long as the process. */
+/* From now on such a write fails with EFBIG instead, though not in programs that are executed; and the other end says
+ * what there was too little of, and has exit status 3. Any other abort stays one. `program` is named in the sentence,
+ * and lives as long as the process. */
 void exhausted_tell (const char *program);
 
 #endif

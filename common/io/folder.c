@@ -63,8 +63,8 @@ int folder_make (const char *path, mode_t mode, struct err *err)
 
 struct removal {
     const char *path;
-    int top_fd;    /* where folders below DEPTH_MAX go, to be met again */
-    dev_t device;  /* other file systems are mounted by somebody else: never emptied */
+    int top_fd;   /* where folders below DEPTH_MAX go, to be met again */
+    dev_t device; /* other file systems are mounted by somebody else: never emptied */
     unsigned moved;
 };
 
@@ -151,7 +151,8 @@ static int empty (struct removal *removal, int fd, unsigned depth, struct err *e
         err_set (err, ERR_REFUSED, "another file system is mounted below %s; unmount it, then remove", removal->path);
     else if ((at.st_mode & 0700) != 0700 && fchmod (fd, 0700) != 0)
         err_errno (err, ERR_IO, "a folder below %s cannot be made writable", removal->path);
-    else do {
+    else
+        do {
             moved = removal->moved;
             rewinddir (folder);
             rc = empty_listed (removal, folder, depth, err);

@@ -14,8 +14,8 @@ void *handshake_watch (void *context, void *socket, int wanted, struct err *err)
     char name[64];
     snprintf (name, sizeof name, "inproc://sliceup.handshakes.%u", atomic_fetch_add (&names, 1));
     void *events = zmq_socket (context, ZMQ_PAIR);
-    if (events && zmq_setsockopt (events, ZMQ_LINGER, &linger, sizeof linger) == 0
-        && zmq_socket_monitor (socket, name, wanted) == 0 && zmq_connect (events, name) == 0)
+    if (events && zmq_setsockopt (events, ZMQ_LINGER, &linger, sizeof linger) == 0 &&
+        zmq_socket_monitor (socket, name, wanted) == 0 && zmq_connect (events, name) == 0)
         return events;
     err_set (err, ERR_IO, "handshakes cannot be watched: %s", zmq_strerror (zmq_errno ()));
     socket_close (&events, 0);

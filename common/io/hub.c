@@ -3,19 +3,21 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "common/io/subscribers.h"
 #include "common/io/context.h"
 #include "common/io/link.h"
 #include "common/io/self_test.h"
 #include "common/io/socket.h"
+#include "common/io/subscribers.h"
 #include "common/io/zap.h"
 
 enum {
-    HOSTS_MAX_HUB = 65536,      /* bounds the tables; the model allows far fewer */
+    HOSTS_MAX_HUB = 65536, /* bounds the tables; the model allows far fewer */
     /* Two connections a host; again as many while the old ones have not been noticed to be gone. */
-    DESCRIPTORS_A_HOST = 4, DESCRIPTORS_BESIDE = 256,
-    THREADS = 3,                /* libzmq's two, and the ZAP handler's */
-    BYTES_A_HOST = 64 * 1024, BYTES_BESIDE = 8 * 1024 * 1024,
+    DESCRIPTORS_A_HOST = 4,
+    DESCRIPTORS_BESIDE = 256,
+    THREADS = 3, /* libzmq's two, and the ZAP handler's */
+    BYTES_A_HOST = 64 * 1024,
+    BYTES_BESIDE = 8 * 1024 * 1024,
 };
 
 /* Where a host was last heard: good while its key is the one of then. */
@@ -25,12 +27,12 @@ struct route {
 };
 
 struct channel {
-    void *socket;               /* ROUTER */
+    void *socket; /* ROUTER */
     struct endpoint bound;
     uint32_t bytes_max;
-    zmq_msg_t body;             /* of the last frame received */
-    bool left;                  /* reading stopped before nothing was there */
-    struct route *routes;       /* by rank */
+    zmq_msg_t body;       /* of the last frame received */
+    bool left;            /* reading stopped before nothing was there */
+    struct route *routes; /* by rank */
 };
 
 struct hub {
@@ -39,7 +41,7 @@ struct hub {
     struct channel channels[LINK_CHANNELS];
     struct subscribers *subscribers;
     struct endpoint events_bound;
-    zmq_msg_t part;             /* routing ids */
+    zmq_msg_t part; /* routing ids */
     uint32_t hosts;
     uint64_t dropped_frames, unsent;
 };
@@ -48,8 +50,9 @@ struct hub {
 
 struct capacity hub_needs (uint32_t hosts)
 {
-    return (struct capacity) { .descriptors = hosts * DESCRIPTORS_A_HOST + DESCRIPTORS_BESIDE, .threads = THREADS,
-                               .bytes = (uint64_t) hosts * BYTES_A_HOST + BYTES_BESIDE };
+    return (struct capacity){ .descriptors = hosts * DESCRIPTORS_A_HOST + DESCRIPTORS_BESIDE,
+                              .threads = THREADS,
+                              .bytes = (uint64_t) hosts * BYTES_A_HOST + BYTES_BESIDE };
 }
 
 static int check_capacity (uint32_t hosts, struct err *err)
@@ -75,7 +78,8 @@ static int channel_open (struct hub *hub, enum link_channel which, const struct 
     bool control = which == LINK_CONTROL;
     channel->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
     channel->routes = mem_array (options->hosts, sizeof channel->routes[0]);
-    const struct socket_kind kind = { .type = ZMQ_ROUTER, .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
+    const struct socket_kind kind = { .type = ZMQ_ROUTER,
+                                      .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
                                       .bytes_max = channel->bytes_max };
     channel->socket = socket_server (hub->context, &kind, ZAP_WORKERS, options->keys, err);
     return channel->socket ? zap_count_failures (hub->zap, channel->socket, err) : -1;
@@ -253,8 +257,8 @@ static bool accept_frame (struct hub *hub, struct channel *channel, uint32_t *ra
         socket_skip_parts (channel->socket, &channel->body);
         return false;
     }
-    return zmq_msg_size (&channel->body) <= channel->bytes_max && sender_of (hub, channel, rank, &generation)
-           && note_route (hub, channel, *rank, generation);
+    return zmq_msg_size (&channel->body) <= channel->bytes_max && sender_of (hub, channel, rank, &generation) &&
+           note_route (hub, channel, *rank, generation);
 }
 
 bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, struct text *bytes)
@@ -329,6 +333,7 @@ bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes
 
 struct hub_counts hub_counts (const struct hub *hub)
 {
-    return (struct hub_counts) { .refused_handshakes = zap_failures (hub->zap), .unsent = hub->unsent,
-                                 .dropped_frames = hub->dropped_frames + subscribers_dropped (hub->subscribers) };
+    return (struct hub_counts){ .refused_handshakes = zap_failures (hub->zap),
+                                .unsent = hub->unsent,
+                                .dropped_frames = hub->dropped_frames + subscribers_dropped (hub->subscribers) };
 }

@@ -5,9 +5,9 @@
  * a stranger's key costs no more than a known one. Not thread-safe. */
 #ifndef SLICEUP_COMMON_IO_KEYRING_H
 #define SLICEUP_COMMON_IO_KEYRING_H
+#include "common/io/curve_key.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/io/curve_key.h"
 struct keyring;
 struct keyring *keyring_make (uint32_t slots);
 void keyring_free (struct keyring *ring);

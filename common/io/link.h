@@ -9,14 +9,17 @@
 #ifndef SLICEUP_COMMON_IO_LINK_H
 #define SLICEUP_COMMON_IO_LINK_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include "common/io/capacity.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum { LINK_KEY_BYTES = 41 };                   /* Z85: 40 characters and NUL */
-struct link_keys { char public_key[LINK_KEY_BYTES]; char secret_key[LINK_KEY_BYTES]; };
+enum { LINK_KEY_BYTES = 41 }; /* Z85: 40 characters and NUL */
+struct link_keys {
+    char public_key[LINK_KEY_BYTES];
+    char secret_key[LINK_KEY_BYTES];
+};
 void link_keys_make (struct link_keys *keys);
 /* A file of mode 0600, written atomically, refused when others may read it. */
 int link_keys_save (const struct link_keys *keys, const char *path, struct err *err);
@@ -33,16 +36,16 @@ enum { MONITOR_KEYS = 65, MONITOR_PLACES_A_KEY = 4, MONITOR_STAY_MS = 10000 };
 /* ---- coordinator side: three ROUTERs: control, bulk, events ---- */
 struct hub;
 struct hub_options {
-    const char *address;        /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
+    const char *address;                           /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
     uint16_t control_port, bulk_port, events_port; /* 0: any free one */
     const struct link_keys *keys;
-    uint32_t hosts;             /* ranks 0 .. hosts - 1 */
+    uint32_t hosts; /* ranks 0 .. hosts - 1 */
     uint32_t control_bytes_max, bulk_bytes_max;
 };
 /* What a hub takes of the process's limits; hub_open looks whether it is there. */
 struct capacity hub_needs (uint32_t hosts);
 struct hub *hub_open (const struct hub_options *options, struct err *err);
-void hub_close (struct hub *hub);               /* lingers at most 2 s for what was sent */
+void hub_close (struct hub *hub); /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);
 uint16_t hub_events_port (const struct hub *hub);
 /* From now on `public_key` speaks for host `rank`, and for nobody else. Another key for a rank replaces the one of
@@ -60,8 +63,8 @@ bool hub_frames_left (const struct hub *hub, enum link_channel channel);
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
 /* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
 struct hub_client {
-    uint8_t id[LINK_ROUTING_ID_BYTES];  /* its connection, for the answer; it goes stale with it */
-    uint32_t key;                       /* which of the admitted keys it proved */
+    uint8_t id[LINK_ROUTING_ID_BYTES]; /* its connection, for the answer; it goes stale with it */
+    uint32_t key;                      /* which of the admitted keys it proved */
 };
 int hub_events_fd (const struct hub *hub);
 bool hub_question (struct hub *hub, struct hub_client *from, struct text *bytes);
@@ -70,7 +73,9 @@ bool hub_questions_left (const struct hub *hub); /* as hub_frames_left */
 bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes, size_t len);
 /* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
 void hub_publish (struct hub *hub, const void *bytes, size_t len);
-struct hub_counts { uint64_t refused_handshakes, dropped_frames, unsent; };
+struct hub_counts {
+    uint64_t refused_handshakes, dropped_frames, unsent;
+};
 struct hub_counts hub_counts (const struct hub *hub);
 
 /* ---- worker side: two DEALERs; bulk connects with the first frame that is sent there, and queues a few ---- */

@@ -56,10 +56,10 @@ static int read_keys (int fd, const char *path, struct link_keys *keys, struct e
     if (n < 0)
         return err_errno (err, ERR_IO, "key file %s cannot be read", path);
     int end = 0;
-    bool whole = n == FILE_BYTES && memcmp (file, head, sizeof head - 1) == 0
-                 && sscanf (file + sizeof head - 1, "public %40s\nsecret %40s\n%n", keys->public_key, keys->secret_key,
-                            &end) == 2
-                 && end == FILE_BYTES - (int) sizeof head + 1;
+    bool whole = n == FILE_BYTES && memcmp (file, head, sizeof head - 1) == 0 &&
+                 sscanf (file + sizeof head - 1, "public %40s\nsecret %40s\n%n", keys->public_key, keys->secret_key,
+                         &end) == 2 &&
+                 end == FILE_BYTES - (int) sizeof head + 1;
     explicit_bzero (file, sizeof file);
     if (!whole)
         return err_set (err, ERR_DAMAGE, "key file %s is not one of ours; it must begin with \"%.*s\"", path,

@@ -11,9 +11,9 @@ enum { EVENT_BYTES_MAX = ANSWER_MAX_BYTES };
 
 struct listener {
     void *context;
-    void *socket;               /* DEALER */
+    void *socket; /* DEALER */
     struct endpoint to;
-    zmq_msg_t body;             /* of the last frame received */
+    zmq_msg_t body; /* of the last frame received */
 };
 
 static int listener_start (struct listener *listener, const char *hub_public_key, const struct link_keys *keys,
@@ -82,7 +82,8 @@ bool listener_ask (struct listener *listener, const void *bytes, size_t len)
 
 bool listener_receive (struct listener *listener, struct text *bytes)
 {
-    for (uint32_t useless = 0; useless < USELESS_AT_ONCE && socket_receive (listener->socket, &listener->body); useless++) {
+    for (uint32_t useless = 0; useless < USELESS_AT_ONCE && socket_receive (listener->socket, &listener->body);
+         useless++) {
         bool whole = !zmq_msg_more (&listener->body);
         socket_skip_parts (listener->socket, &listener->body);
         if (!whole)

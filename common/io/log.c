@@ -23,7 +23,7 @@ static void say (const struct log *log, const char *format, va_list args)
      * tell. */
     size_t written = fwrite (line.ptr, 1, line.len, log->to);
     if (written == line.len)
-        (void)fflush (log->to);
+        (void) fflush (log->to);
     buf_release (&line);
 }
 

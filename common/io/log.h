@@ -2,7 +2,12 @@
 #ifndef SLICEUP_COMMON_IO_LOG_H
 #define SLICEUP_COMMON_IO_LOG_H
 #include <stdio.h>
-struct log { FILE *to; const char *program; int verbose; }; /* to == NULL: silent */
+struct log {
+    FILE *to;
+    const char *program;
+    int verbose;
+}; /* to == NULL: silent */
 void log_say (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-void log_detail (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* verbose only */
+void log_detail (const struct log *log, const char *format, ...)
+    __attribute__ ((format (printf, 2, 3))); /* verbose only */
 #endif

@@ -40,7 +40,7 @@ struct loop {
 
 static void by_fd_reach (struct loop *loop, int fd)
 {
-    size_t len = (size_t)fd + 1;
+    size_t len = (size_t) fd + 1;
     if (len <= loop->by_fd_len)
         return;
     if (len < 2 * loop->by_fd_len)
@@ -52,7 +52,7 @@ static void by_fd_reach (struct loop *loop, int fd)
 
 static struct watch *watch_of (const struct loop *loop, int fd)
 {
-    return fd >= 0 && (size_t)fd < loop->by_fd_len ? loop->by_fd[fd] : NULL;
+    return fd >= 0 && (size_t) fd < loop->by_fd_len ? loop->by_fd[fd] : NULL;
 }
 
 int loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void *owner, struct err *err)
@@ -60,7 +60,7 @@ int loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void
     assert (fd >= 0 && fn);
     assert (!watch_of (loop, fd)); /* watched twice, or closed before loop_forget */
     struct watch *watch = mem_alloc (sizeof *watch);
-    *watch = (struct watch) { .fd = fd, .fn = fn, .owner = owner };
+    *watch = (struct watch){ .fd = fd, .fn = fn, .owner = owner };
     struct epoll_event event = { .events = events, .data.ptr = watch };
     if (epoll_ctl (loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         mem_free (watch);
@@ -111,9 +111,9 @@ static void on_signal (void *owner, int fd, uint32_t events)
 {
     struct loop *loop = owner;
     struct signalfd_siginfo info;
-    (void)events;
-    for (int n = 0; n < SIGNALS_A_PASS && read (fd, &info, sizeof info) == (ssize_t)sizeof info; n++)
-        loop->signal_fn (loop->signal_owner, (int)info.ssi_signo, (int64_t)info.ssi_pid);
+    (void) events;
+    for (int n = 0; n < SIGNALS_A_PASS && read (fd, &info, sizeof info) == (ssize_t) sizeof info; n++)
+        loop->signal_fn (loop->signal_owner, (int) info.ssi_signo, (int64_t) info.ssi_pid);
 }
 
 /* The signals stay blocked when the loop is gone: one that was pending would end the process in the middle of its
@@ -147,8 +147,8 @@ static void on_timer (void *owner, int fd, uint32_t events)
 {
     struct loop *loop = owner;
     uint64_t expirations;
-    (void)events;
-    if (read (fd, &expirations, sizeof expirations) == (ssize_t)sizeof expirations)
+    (void) events;
+    if (read (fd, &expirations, sizeof expirations) == (ssize_t) sizeof expirations)
         loop->deadline_ms = loop->armed_ms = UINT64_MAX;
 }
 
@@ -158,8 +158,8 @@ static void arm (struct loop *loop)
         return;
     struct itimerspec at = { 0 }; /* all zero: disarmed */
     if (loop->deadline_ms != UINT64_MAX) {
-        at.it_value.tv_sec = (time_t)(loop->deadline_ms / 1000);
-        at.it_value.tv_nsec = (long)(loop->deadline_ms % 1000) * 1000000;
+        at.it_value.tv_sec = (time_t) (loop->deadline_ms / 1000);
+        at.it_value.tv_nsec = (long) (loop->deadline_ms % 1000) * 1000000;
         if (loop->deadline_ms == 0)
             at.it_value.tv_nsec = 1;
     }

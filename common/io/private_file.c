@@ -16,8 +16,10 @@ int private_file_check (int fd, const char *path, struct stat *at, struct err *e
     if (!S_ISREG (at->st_mode))
         return err_set (err, ERR_REFUSED, "key file %s is not a regular file", path);
     if (at->st_mode & 077)
-        return err_set (err, ERR_REFUSED, "key file %s has mode %04o, so others may use it: make a new one, or chmod "
-                        "600 if nobody read it", path, (unsigned) at->st_mode & 07777);
+        return err_set (err, ERR_REFUSED,
+                        "key file %s has mode %04o, so others may use it: make a new one, or chmod "
+                        "600 if nobody read it",
+                        path, (unsigned) at->st_mode & 07777);
     return safe_path_check_end (path, at, &rule, err);
 }
 

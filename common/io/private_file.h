@@ -3,9 +3,9 @@
  * Symbolic links are followed, since Kubernetes mounts Secrets as such. Errors name the path, never what is in it. */
 #ifndef SLICEUP_COMMON_IO_PRIVATE_FILE_H
 #define SLICEUP_COMMON_IO_PRIVATE_FILE_H
-#include <sys/stat.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include <sys/stat.h>
 /* Is the open file a regular one, of the user who asks, that nobody else may use? `at`: what fstat says. */
 int private_file_check (int fd, const char *path, struct stat *at, struct err *err);
 /* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. */

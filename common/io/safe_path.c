@@ -189,8 +189,8 @@ static int check_way (const struct walk *walk, struct err *err)
     if (!is_trusted_way (walk, walk->found.st_uid))
         return refuse_owner (subject, &walk->found, walk->rule, err);
     bool open = walk->found.st_mode & OTHERS_WRITE && !(walk->found.st_mode & S_ISVTX);
-    bool harmless =
-        !(walk->found.st_mode & S_IWOTH) && open && is_private_group (walk->found.st_gid, walk->found.st_uid);
+    bool harmless = !(walk->found.st_mode & S_IWOTH) && open &&
+                    is_private_group (walk->found.st_gid, walk->found.st_uid);
     return open && !harmless ? refuse_mode (subject, &walk->found, walk->rule, err) : 0;
 }
 
@@ -324,6 +324,7 @@ int safe_path_check (const char *path, const struct safe_rule *rule, struct err 
     if (rc != 0)
         return rc < 0 ? -1 : 0;
     if (rule->own && !S_ISDIR (walk.found.st_mode) && !S_ISREG (walk.found.st_mode))
-        return err_set (err, ERR_REFUSED, "%s %.200s is neither a folder nor a file: %s", rule->what, path, rule->instead);
+        return err_set (err, ERR_REFUSED, "%s %.200s is neither a folder nor a file: %s", rule->what, path,
+                        rule->instead);
     return safe_path_check_end (path, &walk.found, rule, err);
 }

@@ -6,7 +6,7 @@ enum { US_A_SECOND = 1000 * 1000, BURST_US = 2 * US_A_SECOND };
 
 struct share share_of (uint32_t pieces, uint64_t ms)
 {
-    return (struct share) { .pieces = pieces, .until_ms = clock_boot_ms () + ms };
+    return (struct share){ .pieces = pieces, .until_ms = clock_boot_ms () + ms };
 }
 
 bool share_take (struct share *share)

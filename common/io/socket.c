@@ -12,33 +12,36 @@
 /* A CURVE message is 33 bytes longer than what it carries (RFC 26), and its length is what libzmq bounds. */
 enum { CURVE_BYTES = 64 };
 
-struct option { int name, value; const char *text; };
-#define OPTION(name, value) { name, value, #name }
+struct option {
+    int name, value;
+    const char *text;
+};
+#define OPTION(name, value)                                                                                            \
+    {                                                                                                                  \
+        name, value, #name                                                                                             \
+    }
 
 static const struct option on_all[] = {
-    OPTION (ZMQ_LINGER, CLOSE_LINGER_MS),
-    OPTION (ZMQ_HANDSHAKE_IVL, 5000),     /* the default holds a silent connection's descriptor for 30 s */
-    OPTION (ZMQ_TCP_MAXRT, 20000),
-    OPTION (ZMQ_HEARTBEAT_IVL, 2000),
-    OPTION (ZMQ_HEARTBEAT_TIMEOUT, 6000),
-    OPTION (ZMQ_HEARTBEAT_TTL, 6000),     /* from 65,536 ms it wraps and cuts every beat: libzmq issue 4226 */
+    OPTION (ZMQ_LINGER, CLOSE_LINGER_MS), OPTION (ZMQ_HANDSHAKE_IVL, 5000), /* the default holds a silent connection's
+                                                                               descriptor for 30 s */
+    OPTION (ZMQ_TCP_MAXRT, 20000),        OPTION (ZMQ_HEARTBEAT_IVL, 2000), OPTION (ZMQ_HEARTBEAT_TIMEOUT, 6000),
+    OPTION (ZMQ_HEARTBEAT_TTL, 6000), /* from 65,536 ms it wraps and cuts every beat: libzmq issue 4226 */
 };
 
 static const struct option on_servers[] = {
     OPTION (ZMQ_CURVE_SERVER, 1),
-    OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1),   /* without a handler nobody passes, instead of everybody */
-    OPTION (ZMQ_BACKLOG, 1024),           /* at the default of 100 a storm of joins waits for SYNs sent again */
+    OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1), /* without a handler nobody passes, instead of everybody */
+    OPTION (ZMQ_BACKLOG, 1024),         /* at the default of 100 a storm of joins waits for SYNs sent again */
 };
 
 static const struct option on_routers[] = {
-    OPTION (ZMQ_ROUTER_MANDATORY, 1),     /* else sending to nobody succeeds */
-    OPTION (ZMQ_ROUTER_HANDOVER, 0),      /* with 1, any admitted key may take over another's connection */
+    OPTION (ZMQ_ROUTER_MANDATORY, 1), /* else sending to nobody succeeds */
+    OPTION (ZMQ_ROUTER_HANDOVER, 0),  /* with 1, any admitted key may take over another's connection */
 };
 
 static const struct option on_clients[] = {
-    OPTION (ZMQ_RECONNECT_IVL, 200),
-    OPTION (ZMQ_RECONNECT_IVL_MAX, 5000),
-    OPTION (ZMQ_IMMEDIATE, 1),            /* nothing is queued to a connection that is not made */
+    OPTION (ZMQ_RECONNECT_IVL, 200), OPTION (ZMQ_RECONNECT_IVL_MAX, 5000),
+    OPTION (ZMQ_IMMEDIATE, 1), /* nothing is queued to a connection that is not made */
 };
 
 static int set_bytes (void *socket, int name, const void *value, size_t len, const char *text, struct err *err)
@@ -84,9 +87,9 @@ void *socket_server (void *context, const struct socket_kind *kind, const char *
     void *socket = open_kind (context, kind, err);
     if (!socket)
         return NULL;
-    if (SET_ALL (socket, on_servers, err) != 0
-        || set_bytes (socket, ZMQ_ZAP_DOMAIN, domain, strlen (domain), "ZMQ_ZAP_DOMAIN", err) != 0
-        || set_bytes (socket, ZMQ_CURVE_SECRETKEY, keys->secret_key, LINK_KEY_BYTES, "ZMQ_CURVE_SECRETKEY", err) != 0)
+    if (SET_ALL (socket, on_servers, err) != 0 ||
+        set_bytes (socket, ZMQ_ZAP_DOMAIN, domain, strlen (domain), "ZMQ_ZAP_DOMAIN", err) != 0 ||
+        set_bytes (socket, ZMQ_CURVE_SECRETKEY, keys->secret_key, LINK_KEY_BYTES, "ZMQ_CURVE_SECRETKEY", err) != 0)
         socket_close (&socket, 0);
     return socket;
 }
@@ -138,8 +141,10 @@ int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound
         return -1;
     if (zmq_bind (socket, at->text) != 0) {
         int why = zmq_errno ();
-        return err_set (err, ERR_IO, "%s cannot be bound: %s; a free port and an address or interface of this machine "
-                        "are expected", at->text, zmq_strerror (why));
+        return err_set (err, ERR_IO,
+                        "%s cannot be bound: %s; a free port and an address or interface of this machine "
+                        "are expected",
+                        at->text, zmq_strerror (why));
     }
     int rc = zmq_getsockopt (socket, ZMQ_LAST_ENDPOINT, bound->text, &len);
     assert (rc == 0);

@@ -4,12 +4,12 @@
 #ifndef SLICEUP_COMMON_IO_SOCKET_H
 #define SLICEUP_COMMON_IO_SOCKET_H
 
+#include "common/base/err.h"
+#include "common/io/link.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <zmq.h>
-#include "common/base/err.h"
-#include "common/io/link.h"
 
 enum { CONTROL_QUEUE_MAX = 256, BULK_QUEUE_MAX = 64, EVENTS_QUEUE_MAX = 1000 }; /* messages, in each direction */
 enum { CLOSE_LINGER_MS = 2000 };
@@ -17,9 +17,9 @@ enum { CLOSE_LINGER_MS = 2000 };
 enum { USELESS_AT_ONCE = 64 };
 
 struct socket_kind {
-    int type;                   /* ZMQ_ROUTER, ... */
+    int type; /* ZMQ_ROUTER, ... */
     int queue_max;
-    uint32_t bytes_max;         /* of one frame coming in */
+    uint32_t bytes_max; /* of one frame coming in */
 };
 /* A side that binds: CURVE server; strangers are decided by the ZAP handler under `domain`. */
 void *socket_server (void *context, const struct socket_kind *kind, const char *domain, const struct link_keys *keys,
@@ -30,7 +30,9 @@ void *socket_client (void *context, const struct socket_kind *kind, const char *
 void socket_close (void **socket, uint64_t linger_ms); /* *socket may be NULL already */
 
 enum { ENDPOINT_BYTES = 300 };
-struct endpoint { char text[ENDPOINT_BYTES]; };
+struct endpoint {
+    char text[ENDPOINT_BYTES];
+};
 int endpoint_make (const char *address, uint16_t port, struct endpoint *out, struct err *err); /* port 0: any */
 uint16_t endpoint_port (const struct endpoint *bound);
 /* Where a client on this machine reaches what was bound, also when that was "any address". */

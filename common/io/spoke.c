@@ -16,14 +16,14 @@
 enum { STALE_MS = 12000 };
 
 struct strand {
-    void *socket;               /* DEALER */
+    void *socket; /* DEALER */
     struct endpoint to;
     uint32_t bytes_max;
-    bool connected;             /* or on its way there */
-    zmq_msg_t body;             /* of the last frame received */
-    bool left;                  /* reading stopped before nothing was there */
+    bool connected; /* or on its way there */
+    zmq_msg_t body; /* of the last frame received */
+    bool left;      /* reading stopped before nothing was there */
     bool blocked;
-    uint64_t blocked_ms;        /* since when nothing could be sent */
+    uint64_t blocked_ms; /* since when nothing could be sent */
 };
 
 struct spoke {
@@ -66,7 +66,8 @@ static int strand_open (struct spoke *spoke, enum link_channel which, const stru
     struct strand *strand = &spoke->strands[which];
     bool control = which == LINK_CONTROL;
     strand->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
-    const struct socket_kind kind = { .type = ZMQ_DEALER, .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
+    const struct socket_kind kind = { .type = ZMQ_DEALER,
+                                      .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
                                       .bytes_max = strand->bytes_max };
     if (endpoint_make (options->address, control ? options->control_port : options->bulk_port, &strand->to, err) != 0)
         return -1;
@@ -111,8 +112,8 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel)
     return socket_fd (spoke->strands[channel].socket);
 }
 
-/* One message is there; anything but one frame within bounds is not from a coordinator of ours, whose sender notices that
- * nobody answers. */
+/* One message is there; anything but one frame within bounds is not from a coordinator of ours, whose sender notices
+ * that nobody answers. */
 static bool is_of_use (struct strand *strand)
 {
     bool whole = !zmq_msg_more (&strand->body);

@@ -1,7 +1,7 @@
 /* standard_fds.h - descriptors 0 to 2 stay what they are for.
  *
- * A program that is started with one of them closed would be given its number for a socket or a journal, and print into it
- * (libzmq asserts on it as well: facts of zeromq/libzmq issue #3104). First thing in main. */
+ * A program that is started with one of them closed would be given its number for a socket or a journal, and print into
+ * it (libzmq asserts on it as well: facts of zeromq/libzmq issue #3104). First thing in main. */
 #ifndef SLICEUP_COMMON_IO_STANDARD_FDS_H
 #define SLICEUP_COMMON_IO_STANDARD_FDS_H
 

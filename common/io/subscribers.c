@@ -13,20 +13,21 @@ enum { FRAME_BYTES_MAX = 1024 };
 
 struct place {
     struct hub_client who;
-    uint64_t until_ms;          /* 0: free */
+    uint64_t until_ms; /* 0: free */
 };
 
 struct subscribers {
-    void *socket;               /* ROUTER */
-    zmq_msg_t part, body;       /* routing id; the last question */
+    void *socket;         /* ROUTER */
+    zmq_msg_t part, body; /* routing id; the last question */
     struct place places[SUBSCRIBERS_PLACES];
-    bool left;                  /* reading stopped before nothing was there */
+    bool left; /* reading stopped before nothing was there */
     uint64_t dropped;
 };
 
 struct subscribers *subscribers_open (void *context, const struct link_keys *keys, struct err *err)
 {
-    const struct socket_kind kind = { .type = ZMQ_ROUTER, .queue_max = SUBSCRIBERS_QUEUE_MAX,
+    const struct socket_kind kind = { .type = ZMQ_ROUTER,
+                                      .queue_max = SUBSCRIBERS_QUEUE_MAX,
                                       .bytes_max = FRAME_BYTES_MAX };
     struct subscribers *subscribers = mem_alloc (sizeof *subscribers);
     zmq_msg_init (&subscribers->part);
@@ -80,7 +81,8 @@ static uint32_t shared_places (const struct subscribers *subscribers, uint64_t n
     for (uint32_t i = 0; i < SUBSCRIBERS_PLACES; i++) {
         bool further = false;
         for (uint32_t k = 0; k < i && !further && sits (&subscribers->places[i], now_ms); k++)
-            further = sits (&subscribers->places[k], now_ms) && subscribers->places[k].who.key == subscribers->places[i].who.key;
+            further = sits (&subscribers->places[k], now_ms) &&
+                      subscribers->places[k].who.key == subscribers->places[i].who.key;
         n += further;
     }
     return n;
@@ -111,7 +113,7 @@ static bool instance_lock (struct subscribers *subscribers, const struct hub_cli
     uint64_t now_ms = clock_boot_ms ();
     struct place *place = place_of (subscribers, who, now_ms);
     if (place)
-        *place = (struct place) { .who = *who, .until_ms = now_ms + MONITOR_STAY_MS };
+        *place = (struct place){ .who = *who, .until_ms = now_ms + MONITOR_STAY_MS };
     return place != NULL;
 }
 
@@ -135,8 +137,8 @@ static bool accept_question (struct subscribers *subscribers, struct hub_client 
     if (!zmq_msg_more (&subscribers->part) || !take_message (subscribers))
         return false;
     const char *user = zmq_msg_gets (&subscribers->body, "User-Id");
-    if (zmq_msg_size (&subscribers->part) != sizeof from->id || id[0] != 0 || !user
-        || !zap_parse_user (user, &from->key, &generation))
+    if (zmq_msg_size (&subscribers->part) != sizeof from->id || id[0] != 0 || !user ||
+        !zap_parse_user (user, &from->key, &generation))
         return false;
     memcpy (from->id, id, sizeof from->id);
     /* An answer is only for who has a place: so what waits to be sent is bounded by their number. */

@@ -21,6 +21,7 @@ bool subscribers_question (struct subscribers *subscribers, struct hub_client *f
 bool subscribers_questions_left (const struct subscribers *subscribers);
 bool subscribers_answer (struct subscribers *subscribers, const struct hub_client *to, const void *bytes, size_t len);
 void subscribers_publish (struct subscribers *subscribers, const void *bytes, size_t len);
-uint64_t subscribers_dropped (const struct subscribers *subscribers); /* what was no question, or of one too many of a key */
+uint64_t subscribers_dropped (
+    const struct subscribers *subscribers); /* what was no question, or of one too many of a key */
 
 #endif

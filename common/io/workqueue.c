@@ -16,12 +16,14 @@ struct work_item {
     struct work_item *next;
 };
 
-struct chain { struct work_item *first, **end; };
+struct chain {
+    struct work_item *first, **end;
+};
 
 struct workqueue {
     struct loop *loop;
     pthread_t thread;
-    pthread_mutex_t lock;       /* guards what follows */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t given;
     struct chain waiting, finished;
     uint32_t n;
@@ -158,7 +160,7 @@ bool workqueue_submit (struct workqueue *workqueue, work_item_fn *work, work_ite
     bool room = workqueue->n < WORKQUEUE_MAX && !workqueue->closing;
     if (room) {
         struct work_item *work_item = mem_alloc (sizeof (*work_item));
-        *work_item = (struct work_item) { work, done, job, NULL };
+        *work_item = (struct work_item){ work, done, job, NULL };
         chain_add (&workqueue->waiting, work_item);
         workqueue->n++;
         pthread_cond_signal (&workqueue->given);

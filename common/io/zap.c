@@ -22,13 +22,13 @@ enum { CLOSED_WAIT_S = 2, AT_ONCE = 256 /* of each, before the others and the en
 
 struct zap {
     void *context;
-    void *requests;             /* REP */
+    void *requests; /* REP */
     void *events[ZAP_SOCKETS_MAX];
     uint32_t events_len;
     int stop_fd;
     bool started;
     pthread_t thread;
-    pthread_mutex_t lock;       /* over all that follows; the rings change on the opener's thread only */
+    pthread_mutex_t lock; /* over all that follows; the rings change on the opener's thread only */
     pthread_cond_t changed;
     struct keyring *workers, *monitors;
     uint32_t monitors_len;
@@ -80,8 +80,8 @@ static bool note_event (struct zap *zap, void *events)
     uint32_t value;
     if (!handshake_read (events, &event, &value))
         return false;
-    bool failed = event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
-                  || (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value != 400); /* 400: the decoy */
+    bool failed = event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL ||
+                  (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value != 400); /* 400: the decoy */
     pthread_mutex_lock (&zap->lock);
     zap->failures += failed;
     zap->closed += event == ZMQ_EVENT_CLOSED;
@@ -99,7 +99,7 @@ static void *serve (void *owner)
         [STOP] = { .fd = zap->stop_fd, .events = ZMQ_POLLIN },
     };
     for (uint32_t i = 0; i < zap->events_len; i++)
-        items[EVENTS + i] = (zmq_pollitem_t) { .socket = zap->events[i], .events = ZMQ_POLLIN };
+        items[EVENTS + i] = (zmq_pollitem_t){ .socket = zap->events[i], .events = ZMQ_POLLIN };
     while (!(items[STOP].revents & ZMQ_POLLIN)) {
         int rc = zmq_poll (items, EVENTS + (int) zap->events_len, -1);
         assert (rc >= 0 || zmq_errno () == EINTR);
@@ -157,8 +157,8 @@ struct zap *zap_open (void *context, uint32_t workers, struct err *err)
 
 int zap_count_failures (struct zap *zap, void *socket, struct err *err)
 {
-    const int wanted = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
-                       | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_CLOSED;
+    const int wanted = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_CLOSED;
     assert (!zap->started && zap->events_len < ZAP_SOCKETS_MAX);
     void *events = handshake_watch (zap->context, socket, wanted, err);
     if (!events)

@@ -7,10 +7,10 @@
 #ifndef SLICEUP_COMMON_IO_ZAP_H
 #define SLICEUP_COMMON_IO_ZAP_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/io/curve_key.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 #define ZAP_WORKERS "workers"
 #define ZAP_MONITORS "monitors"

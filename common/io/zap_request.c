@@ -65,8 +65,11 @@ bool zap_request_domain_is (const struct zap_request *request, const char *domai
 void zap_request_answer (void *socket, const struct zap_request *request, const char *status, const char *user)
 {
     const struct zap_part *id = &request->parts[REQUEST_ID];
-    const struct { const void *bytes; size_t len; } parts[] = {
-        { "1.0", 3 }, { id->bytes, id->len },     { status, strlen (status) },
+    const struct {
+        const void *bytes;
+        size_t len;
+    } parts[] = {
+        { "1.0", 3 }, { id->bytes, id->len },  { status, strlen (status) },
         { "", 0 },    { user, strlen (user) }, { "", 0 },
     };
     enum { PARTS = sizeof parts / sizeof parts[0] };

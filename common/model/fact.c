@@ -1,7 +1,10 @@
 /* fact.c - the tables of facts. Keys are for ever: a journal written today is read by every later version. */
 #include "common/model/fact.h"
 
-#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+#define NAMES(list)                                                                                                    \
+    {                                                                                                                  \
+        list, sizeof (list) / sizeof ((list)[0])                                                                       \
+    }
 
 enum { RUN_ID_HEX_BYTES = 2 * RUN_ID_BYTES, Z85_KEY_BYTES = 40, EXIT_STATUS_MAX = 255, CANCEL_LEVEL_MAX = 3 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
@@ -67,8 +70,8 @@ static const struct field writer_granted_fields[] = {
     F_U32 (3, struct fact_writer_granted, host, HOSTS_MAX - 1),
     F_RECORD (4, struct fact_writer_granted, key, &attempt_key_record),
 };
-static const struct record writer_granted_record =
-    RECORD ("writer-granted", struct fact_writer_granted, writer_granted_fields);
+static const struct record writer_granted_record = RECORD ("writer-granted", struct fact_writer_granted,
+                                                           writer_granted_fields);
 
 static const char *const purpose_words[] = { "none", "climb", "retry", "isolation" };
 const struct names purpose_names = { purpose_words, sizeof purpose_words / sizeof purpose_words[0] };
@@ -86,8 +89,7 @@ static const struct field pass_skipped_fields[] = {
     F_RECORD (1, struct fact_pass_skipped, key, &attempt_key_record),
     F_TEXT (2, struct fact_pass_skipped, why, TEXT_MAX_BYTES),
 };
-static const struct record pass_skipped_record =
-    RECORD ("pass-skipped", struct fact_pass_skipped, pass_skipped_fields);
+static const struct record pass_skipped_record = RECORD ("pass-skipped", struct fact_pass_skipped, pass_skipped_fields);
 
 static const struct field gate_opened_fields[] = {
     F_RECORD (1, struct fact_gate_opened, key, &attempt_key_record),
@@ -102,8 +104,8 @@ static const struct field attempt_ended_fields[] = {
     F_TEXT (3, struct fact_attempt_ended, sha256, SHA256_HEX_BYTES),
     F_BOOL (4, struct fact_attempt_ended, at_gate),
 };
-static const struct record attempt_ended_record =
-    RECORD ("attempt-ended", struct fact_attempt_ended, attempt_ended_fields);
+static const struct record attempt_ended_record = RECORD ("attempt-ended", struct fact_attempt_ended,
+                                                          attempt_ended_fields);
 
 static const struct field contradicted_fields[] = {
     F_U32 (1, struct contradicted, host, HOSTS_MAX - 1),
@@ -122,8 +124,8 @@ static const struct field metric_judged_fields[] = {
     F_U32S (8, struct fact_metric_judged, culprits, HOSTS_MAX, HOSTS_MAX - 1),
     F_LIST (9, struct fact_metric_judged, contradicted, HOSTS_MAX, &contradicted_record),
 };
-static const struct record metric_judged_record =
-    RECORD ("metric-judged", struct fact_metric_judged, metric_judged_fields);
+static const struct record metric_judged_record = RECORD ("metric-judged", struct fact_metric_judged,
+                                                          metric_judged_fields);
 
 static const struct field verdict_fields[] = {
     F_U32 (1, struct verdict, host, HOSTS_MAX - 1),
@@ -148,8 +150,7 @@ static const struct field pass_ended_fields[] = {
 static const struct record pass_ended_record = RECORD ("pass-ended", struct fact_pass_ended, pass_ended_fields);
 
 static const struct field cancel_asked_fields[] = { F_U32 (1, struct fact_cancel_asked, level, CANCEL_LEVEL_MAX) };
-static const struct record cancel_asked_record =
-    RECORD ("cancel-asked", struct fact_cancel_asked, cancel_asked_fields);
+static const struct record cancel_asked_record = RECORD ("cancel-asked", struct fact_cancel_asked, cancel_asked_fields);
 
 static const struct field conflict_seen_fields[] = {
     F_U32 (1, struct fact_conflict_seen, host, HOSTS_MAX - 1),
@@ -157,8 +158,8 @@ static const struct field conflict_seen_fields[] = {
     F_TEXT (3, struct fact_conflict_seen, kept, SHA256_HEX_BYTES),
     F_TEXT (4, struct fact_conflict_seen, other, SHA256_HEX_BYTES),
 };
-static const struct record conflict_seen_record =
-    RECORD ("conflict-seen", struct fact_conflict_seen, conflict_seen_fields);
+static const struct record conflict_seen_record = RECORD ("conflict-seen", struct fact_conflict_seen,
+                                                          conflict_seen_fields);
 
 static const struct field pass_stopped_fields[] = {
     F_RECORD (1, struct fact_pass_stopped, key, &attempt_key_record),
@@ -183,15 +184,15 @@ static const struct field cache_violated_fields[] = {
     F_U64 (4, struct fact_cache_violated, since, COUNT_MAX),
     F_TEXT (5, struct fact_cache_violated, from_run, RUN_ID_HEX_BYTES),
 };
-static const struct record cache_violated_record =
-    RECORD ("cache-violated", struct fact_cache_violated, cache_violated_fields);
+static const struct record cache_violated_record = RECORD ("cache-violated", struct fact_cache_violated,
+                                                           cache_violated_fields);
 
 static const struct field generation_dropped_fields[] = {
     F_U64 (1, struct fact_generation_dropped, token, COUNT_MAX),
     F_TEXT (2, struct fact_generation_dropped, why, SENTENCE_MAX_BYTES),
 };
-static const struct record generation_dropped_record =
-    RECORD ("generation-dropped", struct fact_generation_dropped, generation_dropped_fields);
+static const struct record generation_dropped_record = RECORD ("generation-dropped", struct fact_generation_dropped,
+                                                               generation_dropped_fields);
 
 static const struct field retry_planned_fields[] = {
     F_RECORD (1, struct fact_retry_planned, key, &attempt_key_record),
@@ -200,8 +201,8 @@ static const struct field retry_planned_fields[] = {
     F_TEXT (4, struct fact_retry_planned, signature, ID_MAX_BYTES),
     F_TEXT (5, struct fact_retry_planned, why, TEXT_MAX_BYTES),
 };
-static const struct record retry_planned_record =
-    RECORD ("retry-planned", struct fact_retry_planned, retry_planned_fields);
+static const struct record retry_planned_record = RECORD ("retry-planned", struct fact_retry_planned,
+                                                          retry_planned_fields);
 
 static const struct field suspects_named_fields[] = {
     F_RECORD (1, struct fact_suspects_named, key, &attempt_key_record),
@@ -209,8 +210,8 @@ static const struct field suspects_named_fields[] = {
     F_U32 (3, struct fact_suspects_named, passes, UINT32_MAX),
     F_TEXT (4, struct fact_suspects_named, why, TEXT_MAX_BYTES),
 };
-static const struct record suspects_named_record =
-    RECORD ("suspects-named", struct fact_suspects_named, suspects_named_fields);
+static const struct record suspects_named_record = RECORD ("suspects-named", struct fact_suspects_named,
+                                                           suspects_named_fields);
 
 static const struct field run_ended_fields[] = {
     F_ENUM (1, struct fact_run_ended, outcome, &outcome_names),
@@ -223,14 +224,15 @@ static const struct field host_reported_fields[] = {
     F_U32 (1, struct fact_host_reported, host, HOSTS_MAX - 1),
     F_LIST (2, struct fact_host_reported, holdings, HOLDINGS_MAX, &holding_record),
 };
-static const struct record host_reported_record = RECORD ("host-heard", struct fact_host_reported, host_reported_fields);
+static const struct record host_reported_record = RECORD ("host-heard", struct fact_host_reported,
+                                                          host_reported_fields);
 
 static const struct field host_suspected_fields[] = {
     F_U32 (1, struct fact_host_suspected, host, HOSTS_MAX - 1),
     F_U64 (2, struct fact_host_suspected, silent_ms, COUNT_MAX),
 };
-static const struct record host_suspected_record =
-    RECORD ("host-suspected", struct fact_host_suspected, host_suspected_fields);
+static const struct record host_suspected_record = RECORD ("host-suspected", struct fact_host_suspected,
+                                                           host_suspected_fields);
 
 static const struct field host_stepped_fields[] = {
     F_U32 (1, struct fact_host_stepped, host, HOSTS_MAX - 1),
@@ -247,8 +249,8 @@ static const struct field loss_told_fields[] = {
 static const struct record loss_told_record = RECORD ("loss-told", struct fact_loss_told, loss_told_fields);
 
 static const struct field cache_awaited_fields[] = { F_TEXT (1, struct fact_cache_awaited, what, NAME_MAX_BYTES) };
-static const struct record cache_awaited_record =
-    RECORD ("cache-awaited", struct fact_cache_awaited, cache_awaited_fields);
+static const struct record cache_awaited_record = RECORD ("cache-awaited", struct fact_cache_awaited,
+                                                          cache_awaited_fields);
 
 static const struct {
     const char *name;

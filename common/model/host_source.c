@@ -47,8 +47,8 @@ static bool cut (struct text *rest, char mark, struct text *first)
         return false;
     const char *found = rest->len ? memchr (rest->ptr, mark, rest->len) : NULL;
     uint32_t len = found ? (uint32_t) (found - rest->ptr) : rest->len;
-    *first = (struct text) { rest->ptr, len };
-    *rest = found ? (struct text) { found + 1, rest->len - len - 1 } : (struct text) { 0 };
+    *first = (struct text){ rest->ptr, len };
+    *rest = found ? (struct text){ found + 1, rest->len - len - 1 } : (struct text){ 0 };
     return true;
 }
 

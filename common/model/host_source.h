@@ -6,9 +6,9 @@
 #ifndef SLICEUP_COMMON_MODEL_HOST_SOURCE_H
 #define SLICEUP_COMMON_MODEL_HOST_SOURCE_H
 
-#include <stdbool.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include <stdbool.h>
 
 /* SLURM_JOB_NODELIST: "tux[1-3],login1". */
 int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err);

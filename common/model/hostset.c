@@ -13,11 +13,11 @@ enum { GROUP_DEPTH_MAX = 16, WORK_FACTOR = 16, WORK_MIN = 65536, GROUP_BYTES_A_N
 
 struct hostset {
     struct hostset_rules rules;
-    struct arena arena;         /* of the names */
+    struct arena arena; /* of the names */
     struct host_table table;
-    struct host_table value;    /* of the step in hand; kept, so that small steps cost little */
+    struct host_table value; /* of the step in hand; kept, so that small steps cost little */
     struct item item;
-    uint64_t work;              /* of the step in hand */
+    uint64_t work; /* of the step in hand */
 };
 
 struct hostset *hostset_create (const struct hostset_rules *rules)

@@ -12,18 +12,21 @@
 #ifndef SLICEUP_COMMON_MODEL_HOSTSET_H
 #define SLICEUP_COMMON_MODEL_HOSTSET_H
 
-#include <stdbool.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/model/record.h"
+#include <stdbool.h>
 
 enum {
-    HOST_NAME_MAX_BYTES = 63,   /* a DNS label, and Linux's own host name */
-    HOSTS_MAX = 4096,           /* of a slice */
+    HOST_NAME_MAX_BYTES = 63, /* a DNS label, and Linux's own host name */
+    HOSTS_MAX = 4096,         /* of a slice */
 };
 
 bool host_name_valid (struct text name);
-struct name_list { struct text *items; uint32_t n; };
+struct name_list {
+    struct text *items;
+    uint32_t n;
+};
 bool hostset_has (const struct name_list *names, struct text name);
 
 /* The set of a slice file: appends the names of `expression`, in the order written (rank order), to `names` (allocated
@@ -36,9 +39,9 @@ struct host_groups {
     const void *owner;
 };
 struct hostset_rules {
-    uint32_t max;                       /* names in the set, and in any part of it */
-    bool once;                          /* naming a host twice is an error; else naming it again changes nothing */
-    const struct host_groups *groups;   /* NULL: there are none; must outlive the set */
+    uint32_t max;                     /* names in the set, and in any part of it */
+    bool once;                        /* naming a host twice is an error; else naming it again changes nothing */
+    const struct host_groups *groups; /* NULL: there are none; must outlive the set */
 };
 /* The same by other rules. */
 int hostset_read (struct text expression, const struct hostset_rules *rules, struct arena *arena,
@@ -48,7 +51,7 @@ int hostset_read (struct text expression, const struct hostset_rules *rules, str
 enum hostset_step { HOSTSET_ADD = ',', HOSTSET_TAKE = '!', HOSTSET_KEEP = '&', HOSTSET_EITHER = '^' };
 struct hostset;
 struct hostset *hostset_create (const struct hostset_rules *rules);
-void hostset_destroy (struct hostset *set);                     /* NULL is fine */
+void hostset_destroy (struct hostset *set); /* NULL is fine */
 /* On failure the set is as it was. */
 int hostset_apply (struct hostset *set, enum hostset_step step, struct text expression, struct err *err);
 /* The same with a set that is made already. Here errors have no place. */

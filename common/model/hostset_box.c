@@ -9,26 +9,26 @@
 struct gathering {
     const struct points *points;
     uint32_t dims, n;
-    uint32_t *rows;             /* n x dims indices of sets */
-    uint32_t *next;             /* what the pass writes */
+    uint32_t *rows; /* n x dims indices of sets */
+    uint32_t *next; /* what the pass writes */
     uint32_t next_n;
-    uint32_t *keys;             /* for sorting: n rows of KEY_FIXED + KEY_A_DIM * dims, each rising */
+    uint32_t *keys; /* for sorting: n rows of KEY_FIXED + KEY_A_DIM * dims, each rising */
     uint32_t *order;
     struct sets sets;
-    struct growth *grown;       /* the box that takes others in, per coordinate; n == 0: as in its row */
-    struct lookup *lookup;      /* per coordinate */
-    bool *gone;                 /* per box: taken in during this pass */
-    uint64_t *hashes;           /* per box: the sum over its coordinates */
+    struct growth *grown;  /* the box that takes others in, per coordinate; n == 0: as in its row */
+    struct lookup *lookup; /* per coordinate */
+    bool *gone;            /* per box: taken in during this pass */
+    uint64_t *hashes;      /* per box: the sum over its coordinates */
 };
 enum { KEY_FIXED = 1, KEY_A_DIM = 3 };
 
 /* Boxes that are equal but for one coordinate, found by the hash of the others. */
 struct lookup {
-    uint32_t *slots, slots_n;   /* index of a family + 1 */
-    uint32_t *family_of;        /* per box */
-    uint32_t *begins;           /* per family and one more: where its boxes begin in `members` */
-    uint32_t *members;          /* boxes, rising within a family */
-    uint32_t *jump;             /* per place in `members`: the next place that may not be gone */
+    uint32_t *slots, slots_n; /* index of a family + 1 */
+    uint32_t *family_of;      /* per box */
+    uint32_t *begins;         /* per family and one more: where its boxes begin in `members` */
+    uint32_t *members;        /* boxes, rising within a family */
+    uint32_t *jump;           /* per place in `members`: the next place that may not be gone */
     uint32_t families_n;
 };
 
@@ -57,8 +57,8 @@ static int by_key (const void *a, const void *b, void *owner)
 {
     const struct gathering *gathering = owner;
     uint32_t words = KEY_FIXED + KEY_A_DIM * gathering->dims;
-    const uint32_t *left = gathering->keys + (size_t) *(const uint32_t *) a * words;
-    const uint32_t *right = gathering->keys + (size_t) *(const uint32_t *) b * words;
+    const uint32_t *left = gathering->keys + (size_t) * (const uint32_t *) a * words;
+    const uint32_t *right = gathering->keys + (size_t) * (const uint32_t *) b * words;
     for (uint32_t i = 0; i < words; i++)
         if (left[i] != right[i])
             return left[i] < right[i] ? -1 : 1;
@@ -337,14 +337,13 @@ static void init_lookup (struct lookup *lookup, uint32_t n, struct arena *arena)
     lookup->jump = arena_array (arena, (size_t) n + 1, sizeof *lookup->jump);
 }
 
-static void init (struct gathering *gathering, const struct points *points, struct arena *scratch,
-                  struct arena *arena)
+static void init (struct gathering *gathering, const struct points *points, struct arena *scratch, struct arena *arena)
 {
     uint32_t values = 0;
     size_t cells = (size_t) points->n * points->dims;
     for (uint32_t dim = 0; dim < points->dims; dim++)
         values = points->values_n[dim] > values ? points->values_n[dim] : values;
-    *gathering = (struct gathering) { .points = points, .dims = points->dims, .n = points->n };
+    *gathering = (struct gathering){ .points = points, .dims = points->dims, .n = points->n };
     sets_init (&gathering->sets, values, arena);
     gathering->rows = arena_copy (scratch, points->ids, cells * sizeof *gathering->rows);
     gathering->next = arena_array (scratch, cells, sizeof *gathering->next);
@@ -375,7 +374,7 @@ void boxes_gather (const struct points *points, struct arena *arena, struct boxe
     init (&gathering, points, &scratch, arena);
     gather (&gathering, &scratch);
     size_t cells = (size_t) gathering.n * gathering.dims;
-    *boxes = (struct boxes) { gathering.n, arena_array (arena, cells, sizeof *boxes->sets) };
+    *boxes = (struct boxes){ gathering.n, arena_array (arena, cells, sizeof *boxes->sets) };
     for (size_t i = 0; i < cells; i++)
         boxes->sets[i] = gathering.sets.items[gathering.rows[i]].is;
     for (uint32_t dim = 0; dim < gathering.dims; dim++)

@@ -28,17 +28,17 @@ static void make_member (struct member *member, struct text name, struct arena *
 {
     struct text *numbers = arena_array (arena, count_numbers (name), sizeof *numbers);
     char *pattern = arena_alloc (arena, 2 * (size_t) name.len);
-    *member = (struct member) { .name = name, .numbers = numbers };
+    *member = (struct member){ .name = name, .numbers = numbers };
     uint32_t len = 0;
     for (uint32_t i = 0, digits; i < name.len; i += digits ? digits : 1) {
         digits = digits_from (name, i);
         if (digits)
-            numbers[member->numbers_n++] = (struct text) { name.ptr + i, digits };
+            numbers[member->numbers_n++] = (struct text){ name.ptr + i, digits };
         pattern[len++] = digits ? '%' : name.ptr[i];
         if (digits || name.ptr[i] == '%')
             pattern[len++] = digits ? 's' : '%';
     }
-    member->pattern = (struct text) { pattern, len };
+    member->pattern = (struct text){ pattern, len };
 }
 
 int number_compare (struct text a, struct text b)
@@ -74,7 +74,10 @@ uint32_t members_make (const struct text *names, uint32_t n, struct member *memb
 
 /* ---- coordinates ---- */
 
-struct numbered { struct text number; uint32_t member; };
+struct numbered {
+    struct text number;
+    uint32_t member;
+};
 
 static int by_number (const void *a, const void *b)
 {
@@ -99,7 +102,7 @@ static uint32_t make_values (struct family *family, uint32_t dim, struct numbere
 {
     uint32_t n = 0, number = family->number_of[dim];
     for (uint32_t i = 0; i < family->n; i++)
-        numbered[i] = (struct numbered) { family->members[i].numbers[number], i };
+        numbered[i] = (struct numbered){ family->members[i].numbers[number], i };
     qsort (numbered, family->n, sizeof *numbered, by_number);
     struct text *values = arena_array (arena, family->n, sizeof *values);
     for (uint32_t i = 0; i < family->n; i++) {
@@ -115,7 +118,7 @@ static const uint32_t *make_rank (const struct text *values, uint32_t n, struct 
 {
     uint32_t *rank = arena_array (arena, n, sizeof *rank);
     for (uint32_t i = 0; i < n; i++)
-        numbered[i] = (struct numbered) { values[i], i };
+        numbered[i] = (struct numbered){ values[i], i };
     qsort (numbered, n, sizeof *numbered, by_bytes);
     for (uint32_t i = 0; i < n; i++)
         rank[numbered[i].member] = i;
@@ -128,8 +131,8 @@ static void make_row (struct family *family, uint32_t values_n, struct arena *ar
     uint32_t *ids = arena_array (arena, values_n, sizeof *ids);
     for (uint32_t i = 0; i < values_n; i++)
         ids[i] = i;
-    family->boxes = (struct boxes) { 1, arena_array (arena, 1, sizeof *family->boxes.sets) };
-    family->boxes.sets[0] = (struct value_set) { ids, values_n };
+    family->boxes = (struct boxes){ 1, arena_array (arena, 1, sizeof *family->boxes.sets) };
+    family->boxes.sets[0] = (struct value_set){ ids, values_n };
 }
 
 static void make_boxes (struct family *family, struct arena *arena)
@@ -152,7 +155,7 @@ static void make_boxes (struct family *family, struct arena *arena)
 
 void family_make (struct family *family, const struct member *members, uint32_t n, struct arena *arena)
 {
-    *family = (struct family) { .members = members, .n = n };
+    *family = (struct family){ .members = members, .n = n };
     family->number_of = arena_array (arena, members[0].numbers_n, sizeof *family->number_of);
     for (uint32_t i = 0; n > 1 && i < members[0].numbers_n; i++)
         if (varies (family, i))

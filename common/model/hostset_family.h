@@ -4,13 +4,13 @@
 #ifndef SLICEUP_COMMON_MODEL_HOSTSET_FAMILY_H
 #define SLICEUP_COMMON_MODEL_HOSTSET_FAMILY_H
 
-#include <stdbool.h>
 #include "common/base/text.h"
 #include "common/model/hostset_box.h"
+#include <stdbool.h>
 
 struct member {
     struct text name;
-    struct text pattern;        /* with "%s" for a number and "%%" for a '%', as in nodeset: it decides the order */
+    struct text pattern; /* with "%s" for a number and "%%" for a '%', as in nodeset: it decides the order */
     const struct text *numbers;
     uint32_t numbers_n;
 };
@@ -24,10 +24,10 @@ int number_compare (struct text a, struct text b);
 struct family {
     const struct member *members;
     uint32_t n, dims;
-    uint32_t *number_of;        /* per coordinate: which number of the name */
-    uint32_t *ids;              /* n rows of `dims`, rising */
-    struct text **values;       /* per coordinate and id: its digits */
-    struct boxes boxes;         /* dims == 0: none, and one name */
+    uint32_t *number_of;  /* per coordinate: which number of the name */
+    uint32_t *ids;        /* n rows of `dims`, rising */
+    struct text **values; /* per coordinate and id: its digits */
+    struct boxes boxes;   /* dims == 0: none, and one name */
 };
 void family_make (struct family *family, const struct member *members, uint32_t n, struct arena *arena);
 /* The members of a box in the order of its product, appended to `out`; returns how many. */

@@ -9,12 +9,12 @@ enum { RANGE_DIGITS_MAX = 18 }; /* as hostset_item.c reads */
 struct folding {
     struct arena arena;
     struct member *members;
-    uint32_t n, at;             /* families before `at` were given */
+    uint32_t n, at; /* families before `at` were given */
 };
 
 static void folding_begin (struct folding *folding, const struct text *names, uint32_t n)
 {
-    *folding = (struct folding) { 0 };
+    *folding = (struct folding){ 0 };
     folding->members = arena_array (&folding->arena, n, sizeof *folding->members);
     folding->n = members_make (names, n, folding->members, &folding->arena);
 }
@@ -37,8 +37,8 @@ static bool folding_next (struct folding *folding, struct family *family)
 struct run {
     struct text low, high;
     uint64_t last;
-    uint32_t width;             /* padded to it; 0: none of it is padded */
-    bool counts;                /* few enough digits for a range */
+    uint32_t width; /* padded to it; 0: none of it is padded */
+    bool counts;    /* few enough digits for a range */
 };
 
 static bool is_padded (struct text number)

@@ -9,7 +9,7 @@ enum { RANGE_DIGITS_MAX = 18 };
 void item_release (struct item *item)
 {
     mem_free (item->spans);
-    *item = (struct item) { 0 };
+    *item = (struct item){ 0 };
 }
 
 /* ---- reading ---- */
@@ -145,7 +145,7 @@ static int read_bracket (struct item *item, struct scan *scan)
         return scan_refuse (scan, ERR_PARSE, open, "the name would be longer than 63 characters");
     if (!text_find (scan_part (scan, open, scan->all.len), TEXT_LIT ("]"), NULL))
         return scan_refuse (scan, ERR_PARSE, open, "this bracket is never closed");
-    item->brackets[item->brackets_n] = (struct bracket) { item->spans_n, item->spans_n };
+    item->brackets[item->brackets_n] = (struct bracket){ item->spans_n, item->spans_n };
     do {
         if (read_entry (item, scan) < 0)
             return -1;
@@ -169,8 +169,9 @@ static int check_gap (const struct item *item, const struct scan *scan)
         return 0;
     for (uint32_t i = 0; i < gap.len; i++)
         other = other || !is_digit (gap.ptr[i]);
-    return other ? 0 : scan_refuse (scan, ERR_PARSE, scan->at,
-                                    "between two brackets something other than digits was expected, like r[1-2]n[1-8]");
+    return other ? 0
+                 : scan_refuse (scan, ERR_PARSE, scan->at,
+                                "between two brackets something other than digits was expected, like r[1-2]n[1-8]");
 }
 
 static int read_parts (struct item *item, struct scan *scan)
@@ -240,8 +241,15 @@ uint64_t item_count (const struct item *item)
 /* ---- expanding ---- */
 
 /* One number of each bracket. */
-struct turn { uint32_t span; uint64_t number; };
-struct draft_name { char bytes[HOST_NAME_MAX_BYTES + 1]; uint32_t len; bool fits; };
+struct turn {
+    uint32_t span;
+    uint64_t number;
+};
+struct draft_name {
+    char bytes[HOST_NAME_MAX_BYTES + 1];
+    uint32_t len;
+    bool fits;
+};
 
 static void add_text (struct draft_name *name, struct text text)
 {
@@ -263,7 +271,7 @@ static void add_number (struct draft_name *name, const struct span *span, uint64
     assert (width <= sizeof digits);
     for (uint32_t i = width; i-- > 0; number /= 10)
         digits[i] = (char) ('0' + number % 10);
-    add_text (name, (struct text) { digits, width });
+    add_text (name, (struct text){ digits, width });
 }
 
 static int make_name (const struct item *item, const struct scan *scan, const struct turn *turns, struct arena *arena,
@@ -287,7 +295,7 @@ static int make_name (const struct item *item, const struct scan *scan, const st
 
 static void begin_turn (const struct item *item, struct turn *turn, uint32_t span)
 {
-    *turn = (struct turn) { span, item->spans[span].first };
+    *turn = (struct turn){ span, item->spans[span].first };
 }
 
 /* The next number of this bracket; false: it began again. */
@@ -315,7 +323,7 @@ int item_expand (const struct item *item, const struct scan *scan, struct arena 
     struct turn turns[ITEM_BRACKETS_MAX];
     uint64_t count = item_count (item);
     assert (count <= UINT32_MAX);
-    *names = (struct name_list) { arena_array (arena, count, sizeof *names->items), 0 };
+    *names = (struct name_list){ arena_array (arena, count, sizeof *names->items), 0 };
     for (uint32_t i = 0; i < item->brackets_n; i++)
         begin_turn (item, &turns[i], item->brackets[i].spans_from);
     while (names->n < count) {

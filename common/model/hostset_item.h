@@ -9,20 +9,22 @@
 /* first, first + step, ..., at most last; `verbatim` instead where a number has too many digits to count with. */
 struct span {
     uint64_t first, last, step;
-    uint32_t width;             /* zero-padded to it; 0: not padded */
+    uint32_t width; /* zero-padded to it; 0: not padded */
     struct text verbatim;
 };
 
 /* Brackets never touch, and each takes a character of the name at least: more of them make no name. */
 enum { ITEM_BRACKETS_MAX = (HOST_NAME_MAX_BYTES + 1) / 2 };
-struct bracket { uint32_t spans_from, spans_to; };
+struct bracket {
+    uint32_t spans_from, spans_to;
+};
 struct item {
-    uint32_t at;                /* where it stands, for errors */
-    bool group;                 /* written with '@', which is not part of the names */
+    uint32_t at;                                /* where it stands, for errors */
+    bool group;                                 /* written with '@', which is not part of the names */
     struct text literal[ITEM_BRACKETS_MAX + 1]; /* before each bracket, and behind the last one */
     struct bracket brackets[ITEM_BRACKETS_MAX];
     uint32_t brackets_n;
-    struct span *spans;         /* of all brackets, owned; kept from one item to the next */
+    struct span *spans; /* of all brackets, owned; kept from one item to the next */
     uint32_t spans_n, spans_capacity;
 };
 

@@ -49,7 +49,7 @@ void scan_blanks (struct scan *scan)
 
 struct text scan_part (const struct scan *scan, uint32_t from, uint32_t to)
 {
-    return (struct text) { .ptr = scan->all.len ? scan->all.ptr + from : "", .len = to - from };
+    return (struct text){ .ptr = scan->all.len ? scan->all.ptr + from : "", .len = to - from };
 }
 
 struct text scan_name (struct scan *scan)

@@ -11,11 +11,11 @@ struct scan {
 };
 
 bool scan_ended (const struct scan *scan);
-char scan_next (const struct scan *scan);                       /* '\0' at the end, and for a NUL within */
-bool scan_take (struct scan *scan, char c);                     /* moves on when the next one is `c` */
+char scan_next (const struct scan *scan);   /* '\0' at the end, and for a NUL within */
+bool scan_take (struct scan *scan, char c); /* moves on when the next one is `c` */
 void scan_blanks (struct scan *scan);
-struct text scan_name (struct scan *scan);                      /* characters of names; may be empty */
-struct text scan_digits (struct scan *scan);                    /* may be empty */
+struct text scan_name (struct scan *scan);   /* characters of names; may be empty */
+struct text scan_digits (struct scan *scan); /* may be empty */
 struct text scan_part (const struct scan *scan, uint32_t from, uint32_t to);
 /* Fails at a place: people count characters from 1, and see what stands there. */
 int scan_refuse (const struct scan *scan, enum err_code code, uint32_t at, const char *what);

@@ -40,7 +40,7 @@ static uint32_t add (struct sets *sets, const uint32_t *ids, uint32_t n, uint64_
 {
     if (sets->n == sets->capacity)
         resize (sets, 2 * sets->capacity);
-    sets->items[sets->n] = (struct known_set) { { arena_copy (sets->arena, ids, n * sizeof *ids), n }, hash };
+    sets->items[sets->n] = (struct known_set){ { arena_copy (sets->arena, ids, n * sizeof *ids), n }, hash };
     put (sets, sets->n);
     return sets->n++;
 }
@@ -50,12 +50,12 @@ void sets_init (struct sets *sets, uint32_t values_n, struct arena *arena)
     uint32_t capacity = 16;
     while (capacity < 2 * values_n)
         capacity *= 2;
-    *sets = (struct sets) { .arena = arena };
+    *sets = (struct sets){ .arena = arena };
     resize (sets, capacity);
     uint32_t *ids = arena_array (arena, values_n, sizeof *ids);
     for (uint32_t i = 0; i < values_n; i++) {
         ids[i] = i;
-        sets->items[i] = (struct known_set) { { &ids[i], 1 }, hash_mix (i) };
+        sets->items[i] = (struct known_set){ { &ids[i], 1 }, hash_mix (i) };
         put (sets, i);
     }
     sets->n = values_n;
@@ -65,13 +65,13 @@ void sets_release (struct sets *sets)
 {
     mem_free (sets->items);
     mem_free (sets->slots);
-    *sets = (struct sets) { 0 };
+    *sets = (struct sets){ 0 };
 }
 
 void growth_release (struct growth *growth)
 {
     mem_free (growth->ids);
-    *growth = (struct growth) { 0 };
+    *growth = (struct growth){ 0 };
 }
 
 void growth_begin (struct growth *growth, const struct sets *sets, uint32_t set)

@@ -5,17 +5,20 @@
 #ifndef SLICEUP_COMMON_MODEL_HOSTSET_SETS_H
 #define SLICEUP_COMMON_MODEL_HOSTSET_SETS_H
 
+#include "common/model/hostset_box.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/model/hostset_box.h"
 
 enum { SET_NONE = UINT32_MAX };
-struct known_set { struct value_set is; uint64_t hash; };
+struct known_set {
+    struct value_set is;
+    uint64_t hash;
+};
 struct sets {
     struct known_set *items;
     uint32_t n, capacity;
-    uint32_t *slots;            /* index + 1; twice the capacity, a power of two */
-    struct arena *arena;        /* of the members */
+    uint32_t *slots;     /* index + 1; twice the capacity, a power of two */
+    struct arena *arena; /* of the members */
 };
 
 /* Set i is {i}, for all i < values_n. */
@@ -23,12 +26,18 @@ void sets_init (struct sets *sets, uint32_t values_n, struct arena *arena);
 void sets_release (struct sets *sets);
 
 /* A union that grows; its members are in no order until they are asked for. */
-struct growth { uint32_t *ids; uint32_t n, capacity; uint64_t hash; uint32_t known; bool sorted; };
+struct growth {
+    uint32_t *ids;
+    uint32_t n, capacity;
+    uint64_t hash;
+    uint32_t known;
+    bool sorted;
+};
 void growth_release (struct growth *growth);
 void growth_begin (struct growth *growth, const struct sets *sets, uint32_t set);
 void growth_add (struct growth *growth, const struct sets *sets, uint32_t set); /* disjoint from what it holds */
-uint32_t growth_find (struct growth *growth, const struct sets *sets);  /* the known set that equals it, or SET_NONE */
-uint32_t growth_keep (struct growth *growth, struct sets *sets);        /* the same, made known */
+uint32_t growth_find (struct growth *growth, const struct sets *sets); /* the known set that equals it, or SET_NONE */
+uint32_t growth_keep (struct growth *growth, struct sets *sets);       /* the same, made known */
 
 uint64_t hash_mix (uint64_t x);
 

@@ -9,7 +9,7 @@ void table_release (struct host_table *table)
 {
     mem_free (table->entries);
     mem_free (table->slots);
-    *table = (struct host_table) { 0 };
+    *table = (struct host_table){ 0 };
 }
 
 void table_clear (struct host_table *table)
@@ -44,7 +44,7 @@ static uint32_t slot_of (const struct host_table *table, struct text name)
 
 static void append (struct host_table *table, struct text name, uint32_t slot)
 {
-    table->entries[table->n] = (struct table_entry) { name, slot };
+    table->entries[table->n] = (struct table_entry){ name, slot };
     table->slots[slot] = ++table->n;
     table->living++;
 }
@@ -55,7 +55,8 @@ static void rebuild (struct host_table *table)
     uint32_t capacity = CAPACITY_MIN;
     while (capacity < 2 * table->living)
         capacity *= 2;
-    struct host_table built = { .capacity = capacity, .entries = mem_array (capacity, sizeof *built.entries),
+    struct host_table built = { .capacity = capacity,
+                                .entries = mem_array (capacity, sizeof *built.entries),
                                 .slots = mem_array (2 * (size_t) capacity, sizeof *built.slots) };
     struct text name;
     for (uint32_t at = 0; table_next (table, &at, &name);)
@@ -87,7 +88,7 @@ bool table_take (struct host_table *table, struct text name)
     uint32_t slot = table->capacity ? slot_of (table, name) : 0;
     if (!table->capacity || !table->slots[slot])
         return false;
-    table->entries[table->slots[slot] - 1].name = (struct text) { 0 };
+    table->entries[table->slots[slot] - 1].name = (struct text){ 0 };
     table->living--;
     return true;
 }

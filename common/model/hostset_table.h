@@ -6,19 +6,22 @@
 
 #include "common/base/text.h"
 
-struct table_entry { struct text name; uint32_t slot; }; /* a name that was taken out: ptr NULL */
+struct table_entry {
+    struct text name;
+    uint32_t slot;
+}; /* a name that was taken out: ptr NULL */
 struct host_table {
     struct table_entry *entries;
-    uint32_t n, capacity;       /* with those taken out */
+    uint32_t n, capacity; /* with those taken out */
     uint32_t living;
-    uint32_t *slots;            /* index of an entry + 1; 0: free; twice the capacity, a power of two */
+    uint32_t *slots; /* index of an entry + 1; 0: free; twice the capacity, a power of two */
 };
 
 void table_release (struct host_table *table);
-void table_clear (struct host_table *table);    /* costs what is in it, not what it could hold */
+void table_clear (struct host_table *table); /* costs what is in it, not what it could hold */
 bool table_has (const struct host_table *table, struct text name);
-bool table_add (struct host_table *table, struct text name);    /* false: it is there already */
-bool table_take (struct host_table *table, struct text name);   /* false: it is not there */
+bool table_add (struct host_table *table, struct text name);  /* false: it is there already */
+bool table_take (struct host_table *table, struct text name); /* false: it is not there */
 /* The next living name from *at on, and *at behind it; false at the end. Start with 0. */
 bool table_next (const struct host_table *table, uint32_t *at, struct text *name);
 

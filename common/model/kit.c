@@ -6,8 +6,8 @@ enum { PARTS_MAX = 4 };
 
 static bool is_word (char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_'
-           || c == '-' || c == '+';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-' || c == '+';
 }
 
 bool kit_name_is_good (struct text name)
@@ -33,7 +33,7 @@ struct text kit_base_name (struct text path)
     const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
     if (!slash)
         return path;
-    return (struct text) { slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) };
+    return (struct text){ slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) };
 }
 
 struct digest kit_digest (const struct kit_file *files, uint32_t n)

@@ -1,30 +1,48 @@
 /* lease.h - the arithmetic of the writer's lease, in one place for both sides. docs/spec/cache.md.
  *
- * Neither side ever tells the other an instant. The holder counts from when it sent its question and gives up early; the
- * grantor counts from when it sent its answer and waits longer. So as long as two clocks run apart by less than 1 %
+ * Neither side ever tells the other an instant. The holder counts from when it sent its question and gives up early;
+ * the grantor counts from when it sent its answer and waits longer. So as long as two clocks run apart by less than 1 %
  * while a lease lives, the holder has stopped before anybody else is granted anything. Pure; any thread. */
 #ifndef SLICEUP_COMMON_MODEL_LEASE_H
 #define SLICEUP_COMMON_MODEL_LEASE_H
 
-#include <stdint.h>
 #include "common/base/text.h"
+#include <stdint.h>
 
 enum {
-    LEASE_TERM_MS = 15 * 1000,  /* default of limits.lease */
+    LEASE_TERM_MS = 15 * 1000, /* default of limits.lease */
     LEASE_HOLDER_PERMILLE = 970,
     LEASE_GRANTOR_PERMILLE = 1020,
     LEASE_ASKS_PER_TERM = 3,
 };
 
-static inline uint64_t lease_holder_ms (uint64_t term_ms) { return term_ms * LEASE_HOLDER_PERMILLE / 1000; }
-static inline uint64_t lease_grantor_ms (uint64_t term_ms) { return term_ms * LEASE_GRANTOR_PERMILLE / 1000 + 1; }
+static inline uint64_t lease_holder_ms (uint64_t term_ms)
+{
+    return term_ms * LEASE_HOLDER_PERMILLE / 1000;
+}
+static inline uint64_t lease_grantor_ms (uint64_t term_ms)
+{
+    return term_ms * LEASE_GRANTOR_PERMILLE / 1000 + 1;
+}
 /* Lock-delay: what a holder that could not be told may have under way is over by then. */
-static inline uint64_t lease_delay_ms (uint64_t term_ms) { return term_ms; }
-static inline uint64_t lease_ask_ms (uint64_t term_ms) { return term_ms / LEASE_ASKS_PER_TERM; }
+static inline uint64_t lease_delay_ms (uint64_t term_ms)
+{
+    return term_ms;
+}
+static inline uint64_t lease_ask_ms (uint64_t term_ms)
+{
+    return term_ms / LEASE_ASKS_PER_TERM;
+}
 /* Before the end of the lease: from SIGKILL until nothing of the program is left. */
-static inline uint64_t lease_kill_ms (uint64_t term_ms) { return term_ms / 8; }
+static inline uint64_t lease_kill_ms (uint64_t term_ms)
+{
+    return term_ms / 8;
+}
 
 /* The catalogue's lease, as seen in the hand of another run. */
-struct lease_owner { struct text run; uint64_t token, beat; };
+struct lease_owner {
+    struct text run;
+    uint64_t token, beat;
+};
 
 #endif

@@ -80,7 +80,7 @@ bool accelerator_chips (struct text accelerator, uint32_t *chips)
     for (size_t i = 0; i < sizeof counted_in_chips / sizeof counted_in_chips[0]; i++) {
         struct text prefix = text_of (counted_in_chips[i]);
         if (text_starts (accelerator, counted_in_chips[i]))
-            return grid_product ((struct text) { accelerator.ptr + prefix.len, accelerator.len - prefix.len }, chips);
+            return grid_product ((struct text){ accelerator.ptr + prefix.len, accelerator.len - prefix.len }, chips);
     }
     return false;
 }

@@ -5,8 +5,8 @@
 #ifndef SLICEUP_COMMON_MODEL_MESH_H
 #define SLICEUP_COMMON_MODEL_MESH_H
 
-#include <stdbool.h>
 #include "common/model/record.h"
+#include <stdbool.h>
 
 enum { MESH_AXES_MAX = 6, AXIS_NAME_MAX_BYTES = 31, DEVICES_MAX = 1 << 16 };
 
@@ -14,11 +14,14 @@ struct axis {
     struct text axis; /* its name */
     uint32_t size;
 };
-struct mesh { struct axis *items; uint32_t n; }; /* a LIST_OF (struct axis) */
+struct mesh {
+    struct axis *items;
+    uint32_t n;
+}; /* a LIST_OF (struct axis) */
 
 extern const struct record axis_record;
 
-uint32_t mesh_devices (const struct mesh *mesh);          /* product; 0 when it passes DEVICES_MAX or an axis is 0 */
+uint32_t mesh_devices (const struct mesh *mesh);           /* product; 0 when it passes DEVICES_MAX or an axis is 0 */
 int mesh_axis (const struct mesh *mesh, struct text name); /* index, or -1 */
 /* Coordinates of a device; `at` has MESH_AXES_MAX places. */
 void mesh_coordinates (const struct mesh *mesh, uint32_t device, uint32_t at[]);
@@ -28,7 +31,8 @@ bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uin
 
 /* "4x4" or "2,2,1", as clouds write the topology of chips: the product; false: it is no such grid. */
 bool grid_product (struct text grid, uint32_t *product);
-/* Chips that the name of an accelerator promises ("v6e-16": 16); false: of this generation the number says something else. */
+/* Chips that the name of an accelerator promises ("v6e-16": 16); false: of this generation the number says something
+ * else. */
 bool accelerator_chips (struct text accelerator, uint32_t *chips);
 
 #endif

@@ -7,8 +7,16 @@
 
 #include "common/model/result.h"
 
-enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0, RUN_ID_BYTES = 16, MSG_MAX_BYTES = 64 * 1024, GATE_VALUE_MAX_BYTES = 255,
-       LOG_CHUNK_MAX_BYTES = 8 * 1024, FILE_CHUNK_MAX_BYTES = 32 * 1024, ATTEMPT_GATES_MAX = 8 };
+enum {
+    PROTOCOL_MAJOR = 1,
+    PROTOCOL_MINOR = 0,
+    RUN_ID_BYTES = 16,
+    MSG_MAX_BYTES = 64 * 1024,
+    GATE_VALUE_MAX_BYTES = 255,
+    LOG_CHUNK_MAX_BYTES = 8 * 1024,
+    FILE_CHUNK_MAX_BYTES = 32 * 1024,
+    ATTEMPT_GATES_MAX = 8
+};
 
 enum msg_kind {
     MSG_NONE = 0,
@@ -16,19 +24,19 @@ enum msg_kind {
     MSG_HELLO = 1,
     MSG_HEARTBEAT,
     MSG_RESULT,
-    MSG_LOG,            /* bulk socket */
+    MSG_LOG, /* bulk socket */
     MSG_BYE,
-    MSG_FETCH,          /* bulk socket */
+    MSG_FETCH, /* bulk socket */
     /* coordinator -> worker */
     MSG_WELCOME = 32,
-    MSG_REFUSE,         /* and go away: frozen for ever, with HELLO */
-    MSG_REHELLO,        /* "I do not know your session": say HELLO */
+    MSG_REFUSE,  /* and go away: frozen for ever, with HELLO */
+    MSG_REHELLO, /* "I do not know your session": say HELLO */
     MSG_RUN,
     MSG_GO,
     MSG_CANCEL,
     MSG_RESULT_ACK,
-    MSG_SHUTDOWN,       /* the run is over: end yourself */
-    MSG_CHUNK,          /* bulk socket */
+    MSG_SHUTDOWN, /* the run is over: end yourself */
+    MSG_CHUNK,    /* bulk socket */
     MSG_LEASE,
 };
 
@@ -43,8 +51,8 @@ struct holding {
     struct attempt_key key;
     enum attempt_state state;
     struct text phase;
-    uint64_t phase_ms;      /* since the phase began */
-    struct text gate;       /* AT_GATE, and STOPPING there: its name, mode and this host's value */
+    uint64_t phase_ms; /* since the phase began */
+    struct text gate;  /* AT_GATE, and STOPPING there: its name, mode and this host's value */
     enum gate_mode gate_mode;
     struct text gate_value;
 };
@@ -53,84 +61,118 @@ extern const struct record holding_record;
 enum { HOLDINGS_MAX = 4 };
 
 struct msg_hello {
-    struct text host;       /* must be the host its key stands for */
-    struct text version;    /* build of the worker */
+    struct text host;    /* must be the host its key stands for */
+    struct text version; /* build of the worker */
     uint64_t pid, pid_start;
     struct text boot_id;
     LIST_OF (struct holding) holdings; /* at most 4 */
-    uint64_t told_epoch, told_index; /* the newest fact that this process was told of, and in which epoch; 0: none */
+    uint64_t told_epoch, told_index;   /* the newest fact that this process was told of, and in which epoch; 0: none */
 };
 struct msg_heartbeat {
-    uint64_t beat;          /* counts in the loop that supervises the program */
+    uint64_t beat; /* counts in the loop that supervises the program */
     LIST_OF (struct holding) holdings;
     uint64_t dropped_bytes; /* of log, in all */
     uint64_t lease_token;   /* asks for the lease of this generation, or for more time on it; 0: asks nothing */
-    uint64_t lease_ask;     /* number of the question; the answer repeats it, and time is counted from when it was sent */
+    uint64_t lease_ask; /* number of the question; the answer repeats it, and time is counted from when it was sent */
 };
-struct msg_log { struct attempt_key key; uint64_t offset; struct text bytes; uint64_t dropped_bytes; bool last; };
-struct msg_bye { struct text why; };
-struct msg_fetch { struct text sha256; uint64_t offset; }; /* of a file that the plan names */
+struct msg_log {
+    struct attempt_key key;
+    uint64_t offset;
+    struct text bytes;
+    uint64_t dropped_bytes;
+    bool last;
+};
+struct msg_bye {
+    struct text why;
+};
+struct msg_fetch {
+    struct text sha256;
+    uint64_t offset;
+}; /* of a file that the plan names */
 
 /* `index`, here and below: of the newest fact that was durable when the coordinator said this. */
-struct msg_welcome { uint64_t heartbeat_ms; struct limits limits; uint64_t index; };
-struct msg_refuse { struct text why; uint32_t major, minor; };
+struct msg_welcome {
+    uint64_t heartbeat_ms;
+    struct limits limits;
+    uint64_t index;
+};
+struct msg_refuse {
+    struct text why;
+    uint32_t major, minor;
+};
 
 /* OWN: this host's private cache, written without a lease (mode per-host). */
 enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER, CACHE_ROLE_OWN };
 extern const struct names cache_role_names;
 struct cache_access {
     enum cache_role role;
-    /* <root>/<frontend>/<bundle fingerprint>. NONE: the root alone, which the program must not write; empty: it may do what
-     * its user may. */
+    /* <root>/<frontend>/<bundle fingerprint>. NONE: the root alone, which the program must not write; empty: it may do
+     * what its user may. */
     struct text frontend_root;
-    uint64_t token;         /* WRITER: the new generation. READER: the published one, 0 when there is none yet */
-    struct text sha256;     /* READER: of its MANIFEST */
-    uint64_t base;          /* WRITER: the generation to start from, 0: empty */
+    uint64_t token;     /* WRITER: the new generation. READER: the published one, 0 when there is none yet */
+    struct text sha256; /* READER: of its MANIFEST */
+    uint64_t base;      /* WRITER: the generation to start from, 0: empty */
     struct text base_sha256;
     enum enforcement least; /* less is refused before the program starts */
     bool overlay;
-    uint64_t lease_ms;      /* WRITER: term; the program starts when the lease is held, and is dead before it ends */
+    uint64_t lease_ms; /* WRITER: term; the program starts when the lease is held, and is dead before it ends */
     LIST_OF (struct text) writable, protected; /* struct cache_plan */
-    text_list hidden;       /* folders that the program should not even see, but what is its worker's */
+    text_list hidden; /* folders that the program should not even see, but what is its worker's */
     uid_list trust;
 };
 
 struct msg_run {
     struct attempt_key key;
-    struct text nonce;      /* 32 hex digits */
+    struct text nonce; /* 32 hex digits */
     struct rung rung;
-    uint32_t rank, world;   /* among those that take part in this pass */
-    struct text address;    /* this host's own, for rendezvous */
-    struct mesh mesh;       /* empty for a program that runs alone on its host */
-    uint64_t secret;        /* dealt to this host; 0: none */
+    uint32_t rank, world; /* among those that take part in this pass */
+    struct text address;  /* this host's own, for rendezvous */
+    struct mesh mesh;     /* empty for a program that runs alone on its host */
+    uint64_t secret;      /* dealt to this host; 0: none */
     struct profile profile;
-    struct pins pins;       /* with this host's env_dir */
+    struct pins pins; /* with this host's env_dir */
     struct cache_access cache;
     struct file_ref signatures; /* the table by which failures are recognised; empty: none */
     uint64_t index;
 };
-struct msg_go { struct attempt_key key; struct text gate, value; uint64_t index; };
-struct msg_cancel { struct attempt_key key; bool hard; struct text why; uint64_t index; }; /* hard: SIGKILL at once */
-struct msg_ack { struct attempt_key key; uint64_t index; };
-struct msg_shutdown { struct text why; };
+struct msg_go {
+    struct attempt_key key;
+    struct text gate, value;
+    uint64_t index;
+};
+struct msg_cancel {
+    struct attempt_key key;
+    bool hard;
+    struct text why;
+    uint64_t index;
+}; /* hard: SIGKILL at once */
+struct msg_ack {
+    struct attempt_key key;
+    uint64_t index;
+};
+struct msg_shutdown {
+    struct text why;
+};
 /* Lets `token`'s holder go on for `term_ms` from when it sent question `ask`. term_ms 0: it holds nothing any more. */
-struct msg_lease { uint64_t token, ask, term_ms; };
+struct msg_lease {
+    uint64_t token, ask, term_ms;
+};
 struct msg_chunk {
-    struct text sha256;     /* as asked for, with the offset */
+    struct text sha256; /* as asked for, with the offset */
     uint64_t offset;
     struct text bytes;
-    uint64_t size_bytes;    /* of the whole file */
-    struct text problem;    /* why it cannot be had; then there are no bytes */
+    uint64_t size_bytes; /* of the whole file */
+    struct text problem; /* why it cannot be had; then there are no bytes */
 };
 
 struct msg {
     enum msg_kind kind;
     uint32_t major, minor;
-    struct text run_id;     /* RUN_ID_BYTES raw bytes */
-    uint64_t epoch;         /* of the coordinator; a worker writes the one it obeys, 0 before WELCOME */
-    uint64_t session;       /* given in WELCOME; 0 before */
-    uint64_t seq;           /* rises by one per sender and session, from 1; not above the last one seen: dropped */
-    uint64_t ack;           /* highest seq seen from the other side */
+    struct text run_id; /* RUN_ID_BYTES raw bytes */
+    uint64_t epoch;     /* of the coordinator; a worker writes the one it obeys, 0 before WELCOME */
+    uint64_t session;   /* given in WELCOME; 0 before */
+    uint64_t seq;       /* rises by one per sender and session, from 1; not above the last one seen: dropped */
+    uint64_t ack;       /* highest seq seen from the other side */
     union {
         struct msg_hello hello;
         struct msg_heartbeat heartbeat;
@@ -152,7 +194,7 @@ struct msg {
 
 /* The record that describes `of` for a kind; NULL for REHELLO and unknown kinds. */
 const struct record *msg_body (enum msg_kind kind);
-const char *msg_name (enum msg_kind kind);                /* "?": unknown kind */
+const char *msg_name (enum msg_kind kind); /* "?": unknown kind */
 bool msg_is_known (enum msg_kind kind);
 bool msg_from_worker (enum msg_kind kind);
 /* Its `index`; 0: a kind that has none, or an earlier version said it. */

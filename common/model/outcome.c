@@ -9,7 +9,7 @@ static const char *const outcome_words[] = {
     [OUTCOME_NO_REPORT] = "no-report",
     [OUTCOME_FAILED] = "failed",
 };
-_Static_assert (sizeof outcome_words / sizeof outcome_words[0] == OUTCOME_N, "a word for each outcome");
+_Static_assert(sizeof outcome_words / sizeof outcome_words[0] == OUTCOME_N, "a word for each outcome");
 const struct names outcome_names = { outcome_words, OUTCOME_N };
 
 static const char *const layer_words[] = {
@@ -28,7 +28,7 @@ static const char *const layer_words[] = {
     [LAYER_SLICEUP] = "sliceup",
     [LAYER_UNKNOWN] = "unknown",
 };
-_Static_assert (sizeof layer_words / sizeof layer_words[0] == LAYER_N, "a word for each layer");
+_Static_assert(sizeof layer_words / sizeof layer_words[0] == LAYER_N, "a word for each layer");
 const struct names layer_names = { layer_words, LAYER_N };
 
 enum outcome outcome_worst (enum outcome a, enum outcome b)

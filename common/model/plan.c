@@ -1,7 +1,10 @@
 /* plan.c - the tables of the plan. Keys are for ever: a new field takes the next free one. */
 #include "common/model/plan.h"
 
-#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+#define NAMES(list)                                                                                                    \
+    {                                                                                                                  \
+        list, sizeof (list) / sizeof ((list)[0])                                                                       \
+    }
 
 /* A year: no wait of a run is longer, and sums of two stay far from the end of 64 bits. */
 #define WAIT_MAX_MS (365ull * 24 * 60 * 60 * 1000)
@@ -85,14 +88,10 @@ static const struct field rung_fields[] = {
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
 static const struct field profile_fields[] = {
-    F_TEXT (1, struct profile, name, ID_MAX_BYTES),
-    F_TEXT (2, struct profile, frontend, ID_MAX_BYTES),
-    F_TEXT (3, struct profile, backend, ID_MAX_BYTES),
-    F_U32 (4, struct profile, devices_per_host, DEVICES_MAX),
-    F_LIST (5, struct profile, env, VARS_MAX, &var_record),
-    F_TEXT (6, struct profile, accelerator, ID_MAX_BYTES),
-    F_TEXT (7, struct profile, topology, ID_MAX_BYTES),
-    F_BOOL (8, struct profile, splits),
+    F_TEXT (1, struct profile, name, ID_MAX_BYTES),         F_TEXT (2, struct profile, frontend, ID_MAX_BYTES),
+    F_TEXT (3, struct profile, backend, ID_MAX_BYTES),      F_U32 (4, struct profile, devices_per_host, DEVICES_MAX),
+    F_LIST (5, struct profile, env, VARS_MAX, &var_record), F_TEXT (6, struct profile, accelerator, ID_MAX_BYTES),
+    F_TEXT (7, struct profile, topology, ID_MAX_BYTES),     F_BOOL (8, struct profile, splits),
 };
 const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
 
@@ -110,28 +109,19 @@ static const struct field cache_plan_fields[] = {
 static const struct record cache_plan_record = RECORD ("cache", struct cache_plan, cache_plan_fields);
 
 static const struct field pins_fields[] = {
-    F_TEXT (1, struct pins, name, ID_MAX_BYTES),
-    F_RECORD (2, struct pins, file, &file_ref_record),
-    F_RECORD (3, struct pins, setup, &file_ref_record),
-    F_TEXT (4, struct pins, python, PATH_MAX_BYTES),
-    F_TEXT (5, struct pins, env_dir, PATH_MAX_BYTES),
-    F_LIST (6, struct pins, wheels, WHEELS_MAX, &kit_file_record),
+    F_TEXT (1, struct pins, name, ID_MAX_BYTES),        F_RECORD (2, struct pins, file, &file_ref_record),
+    F_RECORD (3, struct pins, setup, &file_ref_record), F_TEXT (4, struct pins, python, PATH_MAX_BYTES),
+    F_TEXT (5, struct pins, env_dir, PATH_MAX_BYTES),   F_LIST (6, struct pins, wheels, WHEELS_MAX, &kit_file_record),
 };
 const struct record pins_record = RECORD ("pins", struct pins, pins_fields);
 
 static const struct field limits_fields[] = {
-    F_U64 (1, struct limits, join_ms, WAIT_MAX_MS),
-    F_U64 (2, struct limits, suspect_ms, WAIT_MAX_MS),
-    F_U64 (3, struct limits, lost_ms, WAIT_MAX_MS),
-    F_U64 (4, struct limits, orphan_ms, WAIT_MAX_MS),
-    F_U64 (5, struct limits, exit_ms, WAIT_MAX_MS),
-    F_U64 (6, struct limits, cascade_ms, WAIT_MAX_MS),
-    F_U64 (7, struct limits, stop_ms, WAIT_MAX_MS),
-    F_U64 (8, struct limits, log_bytes, BYTES_MAX),
-    F_U64 (9, struct limits, lease_ms, WAIT_MAX_MS),
-    F_U32 (10, struct limits, retries, RETRIES_MAX),
-    F_U64 (11, struct limits, retry_wait_ms, WAIT_MAX_MS),
-    F_U64 (12, struct limits, device_wait_ms, WAIT_MAX_MS),
+    F_U64 (1, struct limits, join_ms, WAIT_MAX_MS),        F_U64 (2, struct limits, suspect_ms, WAIT_MAX_MS),
+    F_U64 (3, struct limits, lost_ms, WAIT_MAX_MS),        F_U64 (4, struct limits, orphan_ms, WAIT_MAX_MS),
+    F_U64 (5, struct limits, exit_ms, WAIT_MAX_MS),        F_U64 (6, struct limits, cascade_ms, WAIT_MAX_MS),
+    F_U64 (7, struct limits, stop_ms, WAIT_MAX_MS),        F_U64 (8, struct limits, log_bytes, BYTES_MAX),
+    F_U64 (9, struct limits, lease_ms, WAIT_MAX_MS),       F_U32 (10, struct limits, retries, RETRIES_MAX),
+    F_U64 (11, struct limits, retry_wait_ms, WAIT_MAX_MS), F_U64 (12, struct limits, device_wait_ms, WAIT_MAX_MS),
 };
 const struct record limits_record = RECORD ("limits", struct limits, limits_fields);
 

@@ -10,16 +10,49 @@
 #include "common/model/outcome.h"
 
 /* What a host says is at most a sentence; what we derive from it has TEXT_MAX_BYTES, so that it can quote. */
-enum { RUNGS_MAX = 64, ID_MAX_BYTES = 63, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096, ARGV_MAX = 32, VARS_MAX = 128,
-       SIGNATURES_MAX = 256, AXIS_NAMES_MAX = MESH_AXES_MAX, NAME_MAX_BYTES = 255, WORD_MAX_BYTES = 127,
-       SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20,
-       IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16, WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, HIDDEN_MAX = 4, TRUST_MAX = 16,
-       SIGNATURE_TEXTS_MAX = 4, BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff,
-       DRIFT_RULES_MAX = 128, RETRIES_MAX = 5 };
+enum {
+    RUNGS_MAX = 64,
+    ID_MAX_BYTES = 63,
+    PATH_MAX_BYTES = 1023,
+    TEXT_MAX_BYTES = 4096,
+    ARGV_MAX = 32,
+    VARS_MAX = 128,
+    SIGNATURES_MAX = 256,
+    AXIS_NAMES_MAX = MESH_AXES_MAX,
+    NAME_MAX_BYTES = 255,
+    WORD_MAX_BYTES = 127,
+    SENTENCE_MAX_BYTES = 2048,
+    SHA256_HEX_BYTES = 64,
+    KIT_FILES_MAX = 64,
+    KIT_FILE_MAX_BYTES = 4 << 20,
+    IDENTITIES_MAX = 16,
+    SLURM_OPTIONS_MAX = 16,
+    WRITERS_MAX = 64,
+    WRITABLE_MAX = 16,
+    PROTECTED_MAX = 64,
+    HIDDEN_MAX = 4,
+    TRUST_MAX = 16,
+    SIGNATURE_TEXTS_MAX = 4,
+    BUNDLE_RULES_MAX = 64,
+    BUNDLE_PARTS_MAX = 16,
+    WHEELS_MAX = 256,
+    WHEEL_MAX_BYTES = 0x7fffffff,
+    DRIFT_RULES_MAX = 128,
+    RETRIES_MAX = 5
+};
 
-struct var { struct text name; struct text value; };       /* an environment variable, or any named text */
-struct number { struct text name; uint64_t value; };       /* a counter */
-struct file_ref { struct text path; struct text sha256; }; /* absolute path; 64 hex digits of what it held at check */
+struct var {
+    struct text name;
+    struct text value;
+}; /* an environment variable, or any named text */
+struct number {
+    struct text name;
+    uint64_t value;
+}; /* a counter */
+struct file_ref {
+    struct text path;
+    struct text sha256;
+}; /* absolute path; 64 hex digits of what it held at check */
 typedef LIST_OF (struct var) var_list;
 typedef LIST_OF (struct number) number_list;
 typedef LIST_OF (struct text) text_list;
@@ -30,33 +63,34 @@ typedef LIST_OF (uint32_t) uid_list;
 /* A file that a program needs on its host. It is used where it lies when the host has the same one there, and travels
  * over the bulk socket otherwise. */
 struct kit_file {
-    struct text name;           /* where it stands among the others: relative, "jax/tiny.py" */
-    struct file_ref file;       /* as the coordinator has it */
+    struct text name;     /* where it stands among the others: relative, "jax/tiny.py" */
+    struct file_ref file; /* as the coordinator has it */
 };
 
-/* join: workers come by themselves, each with a ticket; ssh, slurm: a courier process per host takes the worker there. */
+/* join: workers come by themselves, each with a ticket; ssh, slurm: a courier process per host takes the worker there.
+ */
 enum launcher { LAUNCHER_NONE = 0, LAUNCHER_LOCAL, LAUNCHER_JOIN, LAUNCHER_SSH, LAUNCHER_SLURM };
 extern const struct names launcher_names;
 extern const struct record file_ref_record;
 
-struct ssh_way {                /* to one host's sshd */
-    struct text address;        /* name or IP address; empty: that of the host */
+struct ssh_way {         /* to one host's sshd */
+    struct text address; /* name or IP address; empty: that of the host */
     uint32_t port;
-    struct text user;           /* empty: whoever runs sliceup */
-    struct text jump;           /* "[user@]host[:port]" to go through; empty: straight */
+    struct text user; /* empty: whoever runs sliceup */
+    struct text jump; /* "[user@]host[:port]" to go through; empty: straight */
 };
 
-struct plan_host {              /* in rank order: rank = index */
+struct plan_host { /* in rank order: rank = index */
     struct text name;
-    struct text address;        /* how the other hosts reach it */
-    struct text env_dir;        /* this host's own environment directory; empty: the shared one of the plan */
-    struct ssh_way ssh;         /* launcher ssh */
+    struct text address; /* how the other hosts reach it */
+    struct text env_dir; /* this host's own environment directory; empty: the shared one of the plan */
+    struct ssh_way ssh;  /* launcher ssh */
 };
 
 struct ssh_plan {
     LIST_OF (struct text) identities; /* private key files, absolute; tried in order, after the agent's */
-    bool agent;                 /* ask the one at SSH_AUTH_SOCK */
-    struct text known_hosts;    /* absolute; a host whose key is not in it is refused */
+    bool agent;                       /* ask the one at SSH_AUTH_SOCK */
+    struct text known_hosts;          /* absolute; a host whose key is not in it is refused */
 };
 
 struct slurm_plan {
@@ -67,29 +101,30 @@ struct slurm_plan {
 /* How workers get onto hosts that are not this machine, and find their way back. */
 #define START_DIRECTORY_DEFAULT "/var/tmp/sliceup" /* of a worker, on its host */
 struct start_plan {
-    struct text directory;      /* on each host: bundles, the worker's own folder of each run, files that travelled */
-    struct text address;        /* of the coordinator as hosts reach it; empty: found on the way (ssh) or this host's name */
-    struct text listen;         /* local address to bind; empty: 127.0.0.1 for local, else 0.0.0.0 */
+    struct text directory; /* on each host: bundles, the worker's own folder of each run, files that travelled */
+    struct text address;   /* of the coordinator as hosts reach it; empty: found on the way (ssh) or this host's name */
+    struct text listen;    /* local address to bind; empty: 127.0.0.1 for local, else 0.0.0.0 */
     uint32_t control_port, bulk_port, events_port; /* 0: any free one */
-    uint64_t deadline_ms;       /* of one host's whole start, from connecting to the worker's key */
-    uint32_t at_once;           /* hosts being started at the same time */
-    bool tied;                  /* a worker ends when the connection that started it does; else it outlives it */
+    uint64_t deadline_ms;                          /* of one host's whole start, from connecting to the worker's key */
+    uint32_t at_once;                              /* hosts being started at the same time */
+    bool tied; /* a worker ends when the connection that started it does; else it outlives it */
     struct ssh_plan ssh;
     struct slurm_plan slurm;
 };
 
 enum program_kind {
     PROGRAM_NONE = 0,
-    PROGRAM_BUILTIN,            /* `sliceup-worker <name>`: facts, restore */
-    PROGRAM_CANARY,             /* a Python program that speaks the canary protocol, run in the restored environment */
-    PROGRAM_COMMAND,            /* any command: exit status and log only */
+    PROGRAM_BUILTIN, /* `sliceup-worker <name>`: facts, restore */
+    PROGRAM_CANARY,  /* a Python program that speaks the canary protocol, run in the restored environment */
+    PROGRAM_COMMAND, /* any command: exit status and log only */
 };
 extern const struct names program_kind_names;
 
-enum scope { SCOPE_NONE = 0, SCOPE_HOST, SCOPE_SLICE };    /* each host alone, or all together with rendezvous */
+enum scope { SCOPE_NONE = 0, SCOPE_HOST, SCOPE_SLICE }; /* each host alone, or all together with rendezvous */
 extern const struct names scope_names;
 
-/* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, compiling for devices that need not be there. */
+/* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, compiling for devices that need not be there.
+ */
 enum warm { WARM_NONE = 0, WARM_SOLO, WARM_GANG, WARM_AOT };
 extern const struct names warm_names;
 
@@ -99,38 +134,38 @@ extern const struct names pass_names;
 struct rung {
     struct text id;
     enum program_kind kind;
-    struct text builtin;        /* BUILTIN: its name */
-    struct file_ref program;    /* CANARY: the file */
+    struct text builtin;             /* BUILTIN: its name */
+    struct file_ref program;         /* CANARY: the file */
     LIST_OF (struct kit_file) files; /* CANARY: the program first, then the Python files that it may import */
-    LIST_OF (struct text) argv; /* COMMAND */
-    var_list args;              /* CANARY: name -> JSON text of the value, merged from rung and profile */
+    LIST_OF (struct text) argv;      /* COMMAND */
+    var_list args;                   /* CANARY: name -> JSON text of the value, merged from rung and profile */
     enum scope scope;
-    enum warm warm;             /* NONE: one pass `once`; else `cold` then `restored` */
-    uint64_t timeout_ms;        /* of one attempt on one host */
-    struct text backend;        /* required; empty: this rung states none */
-    bool needs_env;             /* wants the restored Python environment */
+    enum warm warm;                /* NONE: one pass `once`; else `cold` then `restored` */
+    uint64_t timeout_ms;           /* of one attempt on one host */
+    struct text backend;           /* required; empty: this rung states none */
+    bool needs_env;                /* wants the restored Python environment */
     LIST_OF (struct text) metrics; /* names that must be proved for the rung to pass */
-    struct text parse;          /* COMMAND: how its output is read for counters ("torch_xla-metrics"); empty: not at all */
-    struct text launch;         /* its launch signature, 16 hex digits: docs/spec/calibration.md */
-    struct text known_bad;      /* why this launch is not paid for again; empty: nothing known against it */
+    struct text parse;     /* COMMAND: how its output is read for counters ("torch_xla-metrics"); empty: not at all */
+    struct text launch;    /* its launch signature, 16 hex digits: docs/spec/calibration.md */
+    struct text known_bad; /* why this launch is not paid for again; empty: nothing known against it */
 };
 extern const struct record rung_record;
 
-struct profile {                /* launch policy: everything decided before the runtime is imported */
+struct profile { /* launch policy: everything decided before the runtime is imported */
     struct text name;
-    struct text frontend;       /* key into common/frontend's table */
-    struct text backend;        /* what is requested: cpu, tpu */
+    struct text frontend; /* key into common/frontend's table */
+    struct text backend;  /* what is requested: cpu, tpu */
     uint32_t devices_per_host;
-    var_list env;               /* set before the program starts; PATH, LANG, TZ, TMPDIR are inherited, nothing else */
-    struct text accelerator;    /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
-    struct text topology;       /* of its chips, "4x4"; empty: not stated */
-    bool splits;                /* a part of the hosts can form a group of its own: isolation by halves */
+    var_list env;            /* set before the program starts; PATH, LANG, TZ, TMPDIR are inherited, nothing else */
+    struct text accelerator; /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
+    struct text topology;    /* of its chips, "4x4"; empty: not stated */
+    bool splits;             /* a part of the hosts can form a group of its own: isolation by halves */
 };
 
 extern const struct record profile_record;
 
-/* PER_HOST: every host warms a root of its own, which no other sees. READ_ONLY: what is sealed is used, nothing is warmed.
- * WARM_ONLY: generations are written and published, and nothing is restored here. */
+/* PER_HOST: every host warms a root of its own, which no other sees. READ_ONLY: what is sealed is used, nothing is
+ * warmed. WARM_ONLY: generations are written and published, and nothing is restored here. */
 enum cache_mode { CACHE_NONE = 0, CACHE_OFF, CACHE_SINGLE_WRITER, CACHE_PER_HOST, CACHE_READ_ONLY, CACHE_WARM_ONLY };
 extern const struct names cache_mode_names;
 /* Does a host write generations for all, under a lease? */
@@ -139,68 +174,69 @@ bool cache_mode_writes (enum cache_mode mode);
 /* What keeps a program from writing the cache, weakest first; docs/spec/cache.md. */
 enum enforcement {
     ENFORCEMENT_NONE = 0,
-    ENFORCEMENT_COOPERATIVE,    /* file modes and settings of the framework: manners */
+    ENFORCEMENT_COOPERATIVE, /* file modes and settings of the framework: manners */
     ENFORCEMENT_OTHER_UID,
     ENFORCEMENT_LANDLOCK,
-    ENFORCEMENT_NAMESPACE,      /* a read-only mount that cannot be undone */
+    ENFORCEMENT_NAMESPACE, /* a read-only mount that cannot be undone */
     ENFORCEMENT_NAMESPACE_LANDLOCK,
-    ENFORCEMENT_STORAGE,        /* the storage itself refuses this host */
+    ENFORCEMENT_STORAGE, /* the storage itself refuses this host */
     ENFORCEMENT_N
 };
 extern const struct names enforcement_names;
 
 struct cache_plan {
     enum cache_mode mode;
-    struct text root;           /* absolute; as the hosts see it */
-    struct text writer;         /* host name; always set when mode is SINGLE_WRITER: the first of `writers` */
+    struct text root;              /* absolute; as the hosts see it */
+    struct text writer;            /* host name; always set when mode is SINGLE_WRITER: the first of `writers` */
     LIST_OF (struct text) writers; /* hosts that may hold the lease, in the order in which they are asked */
-    enum enforcement least;     /* a host on which less is possible does not run; COOPERATIVE only when asked for in words */
-    bool overlay;               /* readers whose program insists on writing get a scratch layer above the generation */
+    enum enforcement
+        least;    /* a host on which less is possible does not run; COOPERATIVE only when asked for in words */
+    bool overlay; /* readers whose program insists on writing get a scratch layer above the generation */
     LIST_OF (struct text) writable; /* absolute paths that programs may write besides scratch, /tmp and /dev */
-    /* Absolute paths of what sliceup executes, imports, reads as configuration or trusts: no program may write in them. They
-     * are of this machine or of the hosts; who does not have one passes it over. */
+    /* Absolute paths of what sliceup executes, imports, reads as configuration or trusts: no program may write in them.
+     * They are of this machine or of the hosts; who does not have one passes it over. */
     LIST_OF (struct text) protected;
-    uid_list trust;             /* who may own what lies in it, besides root and the user that asks */
+    uid_list trust; /* who may own what lies in it, besides root and the user that asks */
 };
 
 struct pins {
     struct text name;
-    struct file_ref file;       /* requirements with hashes */
-    struct file_ref setup;      /* the setup script; may be empty */
-    struct text python;         /* interpreter to build from: "python3" or absolute */
-    struct text env_dir;        /* where the environment is built; absolute */
+    struct file_ref file;             /* requirements with hashes */
+    struct file_ref setup;            /* the setup script; may be empty */
+    struct text python;               /* interpreter to build from: "python3" or absolute */
+    struct text env_dir;              /* where the environment is built; absolute */
     LIST_OF (struct kit_file) wheels; /* carried over: then no index is asked */
 };
 
 extern const struct record pins_record;
 
-struct limits {                 /* all in ms but where the name says otherwise */
-    uint64_t join_ms;           /* from launch to every host joined */
+struct limits {       /* all in ms but where the name says otherwise */
+    uint64_t join_ms; /* from launch to every host joined */
     uint64_t suspect_ms, lost_ms;
-    uint64_t orphan_ms;         /* worker: silence after which it kills its rung */
-    uint64_t exit_ms;           /* worker: silence after which it ends */
-    uint64_t cascade_ms;        /* grace for the peers of a failed host */
-    uint64_t stop_ms;           /* SIGINT -> SIGTERM, and again to SIGKILL */
-    uint64_t log_bytes;         /* kept per attempt and host */
-    uint64_t lease_ms;          /* term of the writer's lease: common/model/lease.h */
-    uint32_t retries;           /* of one rung's pass, for transient failures only */
-    uint64_t retry_wait_ms;     /* before the first retry; doubled for each further one */
-    uint64_t device_wait_ms;    /* worker: how long a device that another process still holds is waited for */
+    uint64_t orphan_ms;      /* worker: silence after which it kills its rung */
+    uint64_t exit_ms;        /* worker: silence after which it ends */
+    uint64_t cascade_ms;     /* grace for the peers of a failed host */
+    uint64_t stop_ms;        /* SIGINT -> SIGTERM, and again to SIGKILL */
+    uint64_t log_bytes;      /* kept per attempt and host */
+    uint64_t lease_ms;       /* term of the writer's lease: common/model/lease.h */
+    uint32_t retries;        /* of one rung's pass, for transient failures only */
+    uint64_t retry_wait_ms;  /* before the first retry; doubled for each further one */
+    uint64_t device_wait_ms; /* worker: how long a device that another process still holds is waited for */
 };
 extern const struct record limits_record;
 
 /* How a failure is recognised in what a program printed. */
 struct signature {
     struct text id;
-    struct text text;           /* must occur in the evidence */
+    struct text text; /* must occur in the evidence */
     enum layer layer;
-    bool peer;                  /* says "somebody else failed": never a cause while anybody else confesses */
+    bool peer; /* says "somebody else failed": never a cause while anybody else confesses */
     bool transient;
-    struct text next;           /* what to look at */
+    struct text next;             /* what to look at */
     LIST_OF (struct text) also;   /* must occur near it as well; docs/spec/signatures.md */
     LIST_OF (struct text) unless; /* must not */
-    bool noise;                 /* printed in runs that then work, too: shown, and never a cause */
-    bool memory;                /* the device's memory did not suffice: the same launch will not fit next time */
+    bool noise;                   /* printed in runs that then work, too: shown, and never a cause */
+    bool memory;                  /* the device's memory did not suffice: the same launch will not fit next time */
 };
 extern const struct record signature_record;
 
@@ -211,7 +247,7 @@ struct bundle_rule {
     struct text id;
     enum bundle_word word;
     LIST_OF (struct text) backends; /* empty: any */
-    var_list parts;             /* package -> version, "0.0.20.*" or "<0.0.6"; all must match what was observed */
+    var_list parts;                 /* package -> version, "0.0.20.*" or "<0.0.6"; all must match what was observed */
     struct text why, source;
 };
 extern const struct record bundle_rule_record;
@@ -219,19 +255,19 @@ extern const struct record bundle_rule_record;
 /* How a fact is compared between hosts; docs/spec/drift.md. */
 enum drift_kind {
     DRIFT_NONE = 0,
-    DRIFT_AGREE,                /* the same on all hosts */
-    DRIFT_PINNED,               /* as the pin set says */
-    DRIFT_TOKENS,               /* the same set of words */
-    DRIFT_TOLERANCE,            /* a number: robust statistics, and a least effect */
-    DRIFT_EXPECTED,             /* differs by its nature; listed */
-    DRIFT_IGNORED,              /* not looked at */
+    DRIFT_AGREE,     /* the same on all hosts */
+    DRIFT_PINNED,    /* as the pin set says */
+    DRIFT_TOKENS,    /* the same set of words */
+    DRIFT_TOLERANCE, /* a number: robust statistics, and a least effect */
+    DRIFT_EXPECTED,  /* differs by its nature; listed */
+    DRIFT_IGNORED,   /* not looked at */
 };
 extern const struct names drift_kind_names;
 struct drift_rule {
-    struct text fact;           /* name or pattern with '*' */
+    struct text fact; /* name or pattern with '*' */
     enum drift_kind kind;
-    double tolerance;           /* TOLERANCE: least relative difference from the median that matters, 0.1 = a tenth */
-    double least;               /* TOLERANCE: and the least absolute one, in the fact's unit */
+    double tolerance; /* TOLERANCE: least relative difference from the median that matters, 0.1 = a tenth */
+    double least;     /* TOLERANCE: and the least absolute one, in the fact's unit */
     struct text why;
 };
 extern const struct record drift_rule_record;
@@ -242,22 +278,22 @@ struct plan {
     LIST_OF (struct plan_host) hosts;
     struct mesh mesh;
     struct profile profile;
-    struct pins pins;           /* empty when the ladder needs no environment */
+    struct pins pins; /* empty when the ladder needs no environment */
     struct cache_plan cache;
-    struct text ladder;         /* its name */
+    struct text ladder; /* its name */
     LIST_OF (struct rung) rungs;
     struct limits limits;
     LIST_OF (struct signature) signatures;
     struct file_ref signature_table; /* all of them as one file, for workers; empty: there are none */
     LIST_OF (struct bundle_rule) bundles;
     LIST_OF (struct drift_rule) drift;
-    struct text home;           /* SLICEUP_HOME, absolute */
-    struct file_ref source;     /* the slice file */
+    struct text home;       /* SLICEUP_HOME, absolute */
+    struct file_ref source; /* the slice file */
     struct start_plan start;
 };
 extern const struct record plan_record;
 
-int plan_rank (const struct plan *plan, struct text host);  /* or -1 */
-int plan_rung (const struct plan *plan, struct text id);    /* or -1 */
+int plan_rank (const struct plan *plan, struct text host); /* or -1 */
+int plan_rung (const struct plan *plan, struct text id);   /* or -1 */
 
 #endif

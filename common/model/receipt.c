@@ -4,8 +4,8 @@ enum { TEXT_BYTES = 4096, RUN_BYTES = 64 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
 static const struct field cause_fields[] = {
-    F_ENUM (1, struct cause, layer, &layer_names),        F_TEXT (2, struct cause, signature, ID_MAX_BYTES),
-    F_TEXT (3, struct cause, text, TEXT_BYTES),           F_TEXT (4, struct cause, evidence, TEXT_BYTES),
+    F_ENUM (1, struct cause, layer, &layer_names), F_TEXT (2, struct cause, signature, ID_MAX_BYTES),
+    F_TEXT (3, struct cause, text, TEXT_BYTES),    F_TEXT (4, struct cause, evidence, TEXT_BYTES),
     F_TEXT (5, struct cause, next, TEXT_BYTES),
 };
 const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
@@ -49,9 +49,12 @@ static const struct field rung_receipt_fields[] = {
 const struct record rung_receipt_record = RECORD ("rung", struct rung_receipt, rung_receipt_fields);
 
 static const struct field setup_fields[] = {
-    F_TEXT (1, struct setup, pins, ID_MAX_BYTES),          F_TEXT (2, struct setup, pins_sha256, ID_MAX_BYTES + 1),
-    F_TEXT (3, struct setup, script_sha256, ID_MAX_BYTES + 1), F_TEXT (4, struct setup, restore_method, TEXT_BYTES),
-    F_TEXT (5, struct setup, python, PATH_MAX_BYTES),      F_TEXT (6, struct setup, environment, ID_MAX_BYTES + 1),
+    F_TEXT (1, struct setup, pins, ID_MAX_BYTES),
+    F_TEXT (2, struct setup, pins_sha256, ID_MAX_BYTES + 1),
+    F_TEXT (3, struct setup, script_sha256, ID_MAX_BYTES + 1),
+    F_TEXT (4, struct setup, restore_method, TEXT_BYTES),
+    F_TEXT (5, struct setup, python, PATH_MAX_BYTES),
+    F_TEXT (6, struct setup, environment, ID_MAX_BYTES + 1),
 };
 static const struct record setup_record = RECORD ("setup", struct setup, setup_fields);
 
@@ -101,8 +104,8 @@ static const struct field header_fields[] = {
 static const struct record header_record = RECORD ("header", struct header, header_fields);
 
 static const struct field rung_time_fields[] = {
-    F_TEXT (1, struct rung_time, run, RUN_BYTES),      F_TEXT (2, struct rung_time, rung, ID_MAX_BYTES),
-    F_ENUM (3, struct rung_time, pass, &pass_names),   F_U32 (4, struct rung_time, attempt, UINT32_MAX),
+    F_TEXT (1, struct rung_time, run, RUN_BYTES),        F_TEXT (2, struct rung_time, rung, ID_MAX_BYTES),
+    F_ENUM (3, struct rung_time, pass, &pass_names),     F_U32 (4, struct rung_time, attempt, UINT32_MAX),
     F_U64 (5, struct rung_time, duration_ms, COUNT_MAX),
 };
 static const struct record rung_time_record = RECORD ("time", struct rung_time, rung_time_fields);
@@ -111,7 +114,8 @@ static const struct field contradicted_fields[] = {
     F_TEXT (1, struct contradicted_receipt, host, HOST_NAME_MAX_BYTES),
     F_U64 (2, struct contradicted_receipt, count, COUNT_MAX),
 };
-static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_receipt, contradicted_fields);
+static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_receipt,
+                                                         contradicted_fields);
 
 static const struct field reduction_fields[] = {
     F_TEXT (1, struct reduction_receipt, run, RUN_BYTES),

@@ -1,8 +1,9 @@
 /* receipt.h - the durable record of what hosts proved, as values. Spec: docs/spec/receipt.md.
  *
- * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries, violations. Each set is sorted by
- * record_compare and holds no item twice, so that merging is union: commutative, associative, idempotent, nothing is
- * overwritten. What can be computed from the sets (outcome, frontier, counts, drift, conflicts) is never stored in them. */
+ * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries, violations. Each set
+ * is sorted by record_compare and holds no item twice, so that merging is union: commutative, associative, idempotent,
+ * nothing is overwritten. What can be computed from the sets (outcome, frontier, counts, drift, conflicts) is never
+ * stored in them. */
 #ifndef SLICEUP_COMMON_MODEL_RECEIPT_H
 #define SLICEUP_COMMON_MODEL_RECEIPT_H
 
@@ -11,18 +12,24 @@
 /* Rungs: of one host, each attempt at each pass of each, retries and parts of the slice by themselves included. */
 enum { RECEIPT_RUNGS_MAX = 32 * RUNGS_MAX, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX, RECEIPT_LISTED_MAX = 65536 };
 
-struct cause { enum layer layer; struct text signature, text, evidence, next; };
-struct memory { uint64_t peak_bytes; /* of the host */ uint64_t predicted_bytes, device_peak_bytes; /* of its devices */ };
+struct cause {
+    enum layer layer;
+    struct text signature, text, evidence, next;
+};
+struct memory {
+    uint64_t peak_bytes;                         /* of the host */
+    uint64_t predicted_bytes, device_peak_bytes; /* of its devices */
+};
 struct rung_receipt {
     struct text rung;
-    enum pass pass;             /* none: not reached */
+    enum pass pass; /* none: not reached */
     uint32_t attempt;
     enum outcome outcome;
     uint64_t duration_ms;
-    struct text phase;          /* the last one named */
-    struct cause cause;         /* empty when it passed */
+    struct text phase;               /* the last one named */
+    struct cause cause;              /* empty when it passed */
     LIST_OF (struct text) recovered; /* what went before this attempt */
-    struct text cache;          /* cold, restored, recompiled, torn, or empty */
+    struct text cache;               /* cold, restored, recompiled, torn, or empty */
     number_list counters;
     LIST_OF (struct program) programs;
     LIST_OF (struct check) checks;
@@ -33,17 +40,25 @@ struct rung_receipt {
     struct cache_view cache_view; /* how it looked from where the program ran; level none: it had none */
     LIST_OF (struct cache_key) keys;
     LIST_OF (struct finding) findings; /* of this host, after the program */
-    number_list phases;         /* ms in each, in order */
+    number_list phases;                /* ms in each, in order */
     LIST_OF (struct sighting) sightings;
-    struct text launch;         /* launch signature */
+    struct text launch; /* launch signature */
     enum purpose purpose;
-    struct text bad_line;       /* the first of bad_lines: the rule and the line */
-    number_list left_out;       /* name of a list -> how much of what was said has no place in it */
+    struct text bad_line; /* the first of bad_lines: the rule and the line */
+    number_list left_out; /* name of a list -> how much of what was said has no place in it */
 };
 
-struct setup { struct text pins, pins_sha256, script_sha256, restore_method, python, environment; };
-struct policy { struct text profile; var_list launched, observed; };
-struct backends { struct text requested; struct backend observed; };
+struct setup {
+    struct text pins, pins_sha256, script_sha256, restore_method, python, environment;
+};
+struct policy {
+    struct text profile;
+    var_list launched, observed;
+};
+struct backends {
+    struct text requested;
+    struct backend observed;
+};
 struct host_receipt {
     struct text run, host;
     uint32_t rank;
@@ -63,25 +78,48 @@ struct header {
     struct text cache_mode, cache_writer;
     uint64_t began_wall_ms, ended_wall_ms;
     uint32_t exit_status;
-    uid_list cache_trust;       /* who might own the cache besides root and the users of the programs that asked */
+    uid_list cache_trust; /* who might own the cache besides root and the users of the programs that asked */
 };
-struct rung_time { struct text run, rung; enum pass pass; uint32_t attempt; uint64_t duration_ms; };
-struct contradicted_receipt { struct text host; uint64_t count; };
-struct reduction_receipt { struct text run, rung, metric; LIST_OF (struct text) axes; double value; enum proof proof;
-                           LIST_OF (struct text) missing; struct text why; LIST_OF (struct text) culprits;
-                           LIST_OF (struct contradicted_receipt) contradicted; }; /* as in struct fact_metric_judged */
-struct generation_receipt { struct text run; bool adopted; uint64_t token; struct text sha256, bundle, writer, from_run;
-                            uint32_t entries; uint64_t bytes, compile_ms;
-                            struct text dropped; /* why it is not used any more; empty: it is */ };
-struct recovery { struct text run, what; };
-/* Something in the cache was not as its single writer left it. It happened after entry `since` of the journal (0: nobody
- * had looked in this run) and before entry `index`. */
+struct rung_time {
+    struct text run, rung;
+    enum pass pass;
+    uint32_t attempt;
+    uint64_t duration_ms;
+};
+struct contradicted_receipt {
+    struct text host;
+    uint64_t count;
+};
+struct reduction_receipt {
+    struct text run, rung, metric;
+    LIST_OF (struct text) axes;
+    double value;
+    enum proof proof;
+    LIST_OF (struct text) missing;
+    struct text why;
+    LIST_OF (struct text) culprits;
+    LIST_OF (struct contradicted_receipt) contradicted;
+}; /* as in struct fact_metric_judged */
+struct generation_receipt {
+    struct text run;
+    bool adopted;
+    uint64_t token;
+    struct text sha256, bundle, writer, from_run;
+    uint32_t entries;
+    uint64_t bytes, compile_ms;
+    struct text dropped; /* why it is not used any more; empty: it is */
+};
+struct recovery {
+    struct text run, what;
+};
+/* Something in the cache was not as its single writer left it. It happened after entry `since` of the journal (0:
+ * nobody had looked in this run) and before entry `index`. */
 struct violation_receipt {
     struct text run, rung, host; /* host: empty when the coordinator found it */
     enum finding_kind kind;
     uint64_t token;
-    struct text path, detail;   /* path: below the generation */
-    struct text from_run;       /* whose token it is; empty: nobody's, or not known */
+    struct text path, detail; /* path: below the generation */
+    struct text from_run;     /* whose token it is; empty: nobody's, or not known */
     uint64_t since, index;
 };
 
@@ -95,6 +133,7 @@ struct slice_receipt {
     LIST_OF (struct violation_receipt) violations;
 };
 
-extern const struct record cause_record, rung_receipt_record, host_receipt_record, violation_receipt_record, slice_receipt_record;
+extern const struct record cause_record, rung_receipt_record, host_receipt_record, violation_receipt_record,
+    slice_receipt_record;
 
 #endif

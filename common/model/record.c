@@ -8,22 +8,16 @@
 static size_t kind_bytes (enum field_kind kind)
 {
     switch (kind) {
-    case FIELD_BOOL:
-        return sizeof (bool);
+    case FIELD_BOOL: return sizeof (bool);
     case FIELD_U32:
-    case FIELD_ENUM:
-        return sizeof (uint32_t);
+    case FIELD_ENUM: return sizeof (uint32_t);
     case FIELD_U64:
-    case FIELD_I64:
-        return sizeof (uint64_t);
-    case FIELD_F64:
-        return sizeof (double);
+    case FIELD_I64: return sizeof (uint64_t);
+    case FIELD_F64: return sizeof (double);
     case FIELD_TEXT:
-    case FIELD_BYTES:
-        return sizeof (struct text);
+    case FIELD_BYTES: return sizeof (struct text);
     case FIELD_RECORD:
-    case FIELD_LIST:
-        break;
+    case FIELD_LIST: break;
     }
     assert (!"a kind without a size of its own");
     return 0;
@@ -36,30 +30,24 @@ size_t field_item_bytes (const struct field *list)
 
 struct field field_item (const struct field *list)
 {
-    return (struct field) { .name = list->name, .kind = list->item, .max = list->item_max, .of = list->of,
-                            .names = list->names };
+    return (struct field){
+        .name = list->name, .kind = list->item, .max = list->item_max, .of = list->of, .names = list->names
+    };
 }
 
 bool field_is_empty (const struct field *field, const void *at)
 {
     switch (field->kind) {
-    case FIELD_BOOL:
-        return !*(const bool *) at;
+    case FIELD_BOOL: return !*(const bool *) at;
     case FIELD_U32:
-    case FIELD_ENUM:
-        return *(const uint32_t *) at == 0;
+    case FIELD_ENUM: return *(const uint32_t *) at == 0;
     case FIELD_U64:
-    case FIELD_I64:
-        return *(const uint64_t *) at == 0;
-    case FIELD_F64:
-        return *(const double *) at == 0.0;
+    case FIELD_I64: return *(const uint64_t *) at == 0;
+    case FIELD_F64: return *(const double *) at == 0.0;
     case FIELD_TEXT:
-    case FIELD_BYTES:
-        return ((const struct text *) at)->len == 0;
-    case FIELD_LIST:
-        return ((const struct any_list *) at)->n == 0;
-    case FIELD_RECORD:
-        return record_is_empty (field->of, at);
+    case FIELD_BYTES: return ((const struct text *) at)->len == 0;
+    case FIELD_LIST: return ((const struct any_list *) at)->n == 0;
+    case FIELD_RECORD: return record_is_empty (field->of, at);
     }
     return false;
 }
@@ -84,25 +72,17 @@ static void list_copy (const struct field *field, struct any_list *to, const str
     void *items = from->n ? arena_array (arena, from->n, item_bytes) : NULL;
     for (uint32_t i = 0; i < from->n; i++)
         field_copy (&item, (char *) items + i * item_bytes, (const char *) from->items + i * item_bytes, arena);
-    *to = (struct any_list) { .items = items, .n = from->n };
+    *to = (struct any_list){ .items = items, .n = from->n };
 }
 
 static void field_copy (const struct field *field, void *to, const void *from, struct arena *arena)
 {
     switch (field->kind) {
     case FIELD_TEXT:
-    case FIELD_BYTES:
-        *(struct text *) to = text_copy (arena, *(const struct text *) from);
-        break;
-    case FIELD_RECORD:
-        record_copy (field->of, to, from, arena);
-        break;
-    case FIELD_LIST:
-        list_copy (field, to, from, arena);
-        break;
-    default:
-        memmove (to, from, kind_bytes (field->kind));
-        break;
+    case FIELD_BYTES: *(struct text *) to = text_copy (arena, *(const struct text *) from); break;
+    case FIELD_RECORD: record_copy (field->of, to, from, arena); break;
+    case FIELD_LIST: list_copy (field, to, from, arena); break;
+    default: memmove (to, from, kind_bytes (field->kind)); break;
     }
 }
 
@@ -138,8 +118,8 @@ static int list_compare (const struct field *field, const struct any_list *a, co
     uint32_t shorter = a->n < b->n ? a->n : b->n;
 
     for (uint32_t i = 0; i < shorter; i++) {
-        int order =
-            field_compare (&item, (const char *) a->items + i * item_bytes, (const char *) b->items + i * item_bytes);
+        int order = field_compare (&item, (const char *) a->items + i * item_bytes,
+                                   (const char *) b->items + i * item_bytes);
         if (order != 0)
             return order;
     }
@@ -149,24 +129,17 @@ static int list_compare (const struct field *field, const struct any_list *a, co
 static int field_compare (const struct field *field, const void *a, const void *b)
 {
     switch (field->kind) {
-    case FIELD_BOOL:
-        return order_u64 (*(const bool *) a, *(const bool *) b);
+    case FIELD_BOOL: return order_u64 (*(const bool *) a, *(const bool *) b);
     case FIELD_U32:
-    case FIELD_ENUM:
-        return order_u64 (*(const uint32_t *) a, *(const uint32_t *) b);
-    case FIELD_U64:
-        return order_u64 (*(const uint64_t *) a, *(const uint64_t *) b);
+    case FIELD_ENUM: return order_u64 (*(const uint32_t *) a, *(const uint32_t *) b);
+    case FIELD_U64: return order_u64 (*(const uint64_t *) a, *(const uint64_t *) b);
     case FIELD_I64:
         return (*(const int64_t *) a > *(const int64_t *) b) - (*(const int64_t *) a < *(const int64_t *) b);
-    case FIELD_F64:
-        return order_f64 (*(const double *) a, *(const double *) b);
+    case FIELD_F64: return order_f64 (*(const double *) a, *(const double *) b);
     case FIELD_TEXT:
-    case FIELD_BYTES:
-        return text_compare (*(const struct text *) a, *(const struct text *) b);
-    case FIELD_RECORD:
-        return record_compare (field->of, a, b);
-    case FIELD_LIST:
-        return list_compare (field, a, b);
+    case FIELD_BYTES: return text_compare (*(const struct text *) a, *(const struct text *) b);
+    case FIELD_RECORD: return record_compare (field->of, a, b);
+    case FIELD_LIST: return list_compare (field, a, b);
     }
     return 0;
 }

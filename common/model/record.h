@@ -9,15 +9,22 @@
 #ifndef SLICEUP_COMMON_MODEL_RECORD_H
 #define SLICEUP_COMMON_MODEL_RECORD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#define LIST_OF(T) struct { T *items; uint32_t n; }
-struct any_list { void *items; uint32_t n; };
+#define LIST_OF(T)                                                                                                     \
+    struct {                                                                                                           \
+        T *items;                                                                                                      \
+        uint32_t n;                                                                                                    \
+    }
+struct any_list {
+    void *items;
+    uint32_t n;
+};
 
 /* An enum's names, index = value; value 0 is "none" and is written as absent. */
 struct names {
@@ -40,39 +47,81 @@ enum field_kind {
 
 struct record;
 struct field {
-    uint32_t key;               /* on the wire; unique in its record; fields are listed in rising key order */
-    const char *name;           /* in JSON and in errors */
+    uint32_t key;     /* on the wire; unique in its record; fields are listed in rising key order */
+    const char *name; /* in JSON and in errors */
     enum field_kind kind;
     size_t offset;
-    uint64_t max;               /* see the kinds; always finite */
-    const struct record *of;    /* RECORD, or a LIST of records */
-    const struct names *names;  /* ENUM, or a LIST of enums */
-    enum field_kind item;       /* LIST: kind of an item */
-    uint64_t item_max;          /* LIST of texts or numbers: bound of an item */
+    uint64_t max;              /* see the kinds; always finite */
+    const struct record *of;   /* RECORD, or a LIST of records */
+    const struct names *names; /* ENUM, or a LIST of enums */
+    enum field_kind item;      /* LIST: kind of an item */
+    uint64_t item_max;         /* LIST of texts or numbers: bound of an item */
 };
 
 struct record {
     const char *name;
-    size_t bytes;               /* sizeof the struct */
+    size_t bytes; /* sizeof the struct */
     const struct field *fields;
     uint32_t fields_n;
 };
 
 /* Building tables; see common/model/msg.c for their use. S is the struct, M the member. */
-#define F_BOOL(key, S, M) { key, #M, FIELD_BOOL, offsetof (S, M), 1, NULL, NULL, 0, 0 }
-#define F_U32(key, S, M, max) { key, #M, FIELD_U32, offsetof (S, M), max, NULL, NULL, 0, 0 }
-#define F_U64(key, S, M, max) { key, #M, FIELD_U64, offsetof (S, M), max, NULL, NULL, 0, 0 }
-#define F_I64(key, S, M, max) { key, #M, FIELD_I64, offsetof (S, M), max, NULL, NULL, 0, 0 }
-#define F_F64(key, S, M) { key, #M, FIELD_F64, offsetof (S, M), 0, NULL, NULL, 0, 0 }
-#define F_ENUM(key, S, M, names) { key, #M, FIELD_ENUM, offsetof (S, M), 0, NULL, names, 0, 0 }
-#define F_TEXT(key, S, M, max) { key, #M, FIELD_TEXT, offsetof (S, M), max, NULL, NULL, 0, 0 }
-#define F_BYTES(key, S, M, max) { key, #M, FIELD_BYTES, offsetof (S, M), max, NULL, NULL, 0, 0 }
-#define F_RECORD(key, S, M, of) { key, #M, FIELD_RECORD, offsetof (S, M), 0, of, NULL, 0, 0 }
-#define F_LIST(key, S, M, max, of) { key, #M, FIELD_LIST, offsetof (S, M), max, of, NULL, FIELD_RECORD, 0 }
-#define F_TEXTS(key, S, M, max, item_max) { key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_TEXT, item_max }
-#define F_U32S(key, S, M, max, item_max) { key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_U32, item_max }
-#define F_F64S(key, S, M, max) { key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_F64, 0 }
-#define RECORD(NAME, S, FIELDS) { NAME, sizeof (S), FIELDS, sizeof (FIELDS) / sizeof ((FIELDS)[0]) }
+#define F_BOOL(key, S, M)                                                                                              \
+    {                                                                                                                  \
+        key, #M, FIELD_BOOL, offsetof (S, M), 1, NULL, NULL, 0, 0                                                      \
+    }
+#define F_U32(key, S, M, max)                                                                                          \
+    {                                                                                                                  \
+        key, #M, FIELD_U32, offsetof (S, M), max, NULL, NULL, 0, 0                                                     \
+    }
+#define F_U64(key, S, M, max)                                                                                          \
+    {                                                                                                                  \
+        key, #M, FIELD_U64, offsetof (S, M), max, NULL, NULL, 0, 0                                                     \
+    }
+#define F_I64(key, S, M, max)                                                                                          \
+    {                                                                                                                  \
+        key, #M, FIELD_I64, offsetof (S, M), max, NULL, NULL, 0, 0                                                     \
+    }
+#define F_F64(key, S, M)                                                                                               \
+    {                                                                                                                  \
+        key, #M, FIELD_F64, offsetof (S, M), 0, NULL, NULL, 0, 0                                                       \
+    }
+#define F_ENUM(key, S, M, names)                                                                                       \
+    {                                                                                                                  \
+        key, #M, FIELD_ENUM, offsetof (S, M), 0, NULL, names, 0, 0                                                     \
+    }
+#define F_TEXT(key, S, M, max)                                                                                         \
+    {                                                                                                                  \
+        key, #M, FIELD_TEXT, offsetof (S, M), max, NULL, NULL, 0, 0                                                    \
+    }
+#define F_BYTES(key, S, M, max)                                                                                        \
+    {                                                                                                                  \
+        key, #M, FIELD_BYTES, offsetof (S, M), max, NULL, NULL, 0, 0                                                   \
+    }
+#define F_RECORD(key, S, M, of)                                                                                        \
+    {                                                                                                                  \
+        key, #M, FIELD_RECORD, offsetof (S, M), 0, of, NULL, 0, 0                                                      \
+    }
+#define F_LIST(key, S, M, max, of)                                                                                     \
+    {                                                                                                                  \
+        key, #M, FIELD_LIST, offsetof (S, M), max, of, NULL, FIELD_RECORD, 0                                           \
+    }
+#define F_TEXTS(key, S, M, max, item_max)                                                                              \
+    {                                                                                                                  \
+        key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_TEXT, item_max                                    \
+    }
+#define F_U32S(key, S, M, max, item_max)                                                                               \
+    {                                                                                                                  \
+        key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_U32, item_max                                     \
+    }
+#define F_F64S(key, S, M, max)                                                                                         \
+    {                                                                                                                  \
+        key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_F64, 0                                            \
+    }
+#define RECORD(NAME, S, FIELDS)                                                                                        \
+    {                                                                                                                  \
+        NAME, sizeof (S), FIELDS, sizeof (FIELDS) / sizeof ((FIELDS)[0])                                               \
+    }
 
 /* One item of a list, described as a field at offset 0, and its size in memory. */
 struct field field_item (const struct field *list);
@@ -81,15 +130,16 @@ size_t field_item_bytes (const struct field *list);
 bool field_is_empty (const struct field *field, const void *at);
 bool record_is_empty (const struct record *record, const void *value);
 
-/* Deep copy: everything `to` points at is in `arena` afterwards; `to` may be `from`. NaN equals NaN, -0.0 equals 0.0. */
+/* Deep copy: everything `to` points at is in `arena` afterwards; `to` may be `from`. NaN equals NaN, -0.0 equals 0.0.
+ */
 void record_copy (const struct record *record, void *to, const void *from, struct arena *arena);
 bool record_equal (const struct record *record, const void *a, const void *b);
 /* A total order: field by field in key order; lists by items, then by length. */
 int record_compare (const struct record *record, const void *a, const void *b);
 /* Is the value within its own table's bounds (lengths, ranges, UTF-8)? On no, `why` (may be NULL) names the field. */
 bool record_check (const struct record *record, const void *value, struct buf *why);
-/* Cuts lists and texts to their bounds, in place; texts between characters. How many items of lists were left out. Numbers,
- * and whether texts are UTF-8, are the caller's. */
+/* Cuts lists and texts to their bounds, in place; texts between characters. How many items of lists were left out.
+ * Numbers, and whether texts are UTF-8, are the caller's. */
 uint64_t record_fit (const struct record *record, void *value);
 
 /* "none" for 0; "?" past the end. */

@@ -88,23 +88,15 @@ static bool field_check (const struct field *field, const void *at, const struct
 {
     switch (field->kind) {
     case FIELD_BOOL:
-    case FIELD_F64:
-        return true;
-    case FIELD_U32:
-        return number_check (field, *(const uint32_t *) at, place, why);
-    case FIELD_U64:
-        return number_check (field, *(const uint64_t *) at, place, why);
-    case FIELD_I64:
-        return magnitude_check (field, *(const int64_t *) at, place, why);
-    case FIELD_ENUM:
-        return enum_check (field, *(const uint32_t *) at, place, why);
+    case FIELD_F64: return true;
+    case FIELD_U32: return number_check (field, *(const uint32_t *) at, place, why);
+    case FIELD_U64: return number_check (field, *(const uint64_t *) at, place, why);
+    case FIELD_I64: return magnitude_check (field, *(const int64_t *) at, place, why);
+    case FIELD_ENUM: return enum_check (field, *(const uint32_t *) at, place, why);
     case FIELD_TEXT:
-    case FIELD_BYTES:
-        return text_check (field, *(const struct text *) at, place, why);
-    case FIELD_RECORD:
-        return fields_check (field->of, at, place, why);
-    case FIELD_LIST:
-        return list_check (field, at, place, why);
+    case FIELD_BYTES: return text_check (field, *(const struct text *) at, place, why);
+    case FIELD_RECORD: return fields_check (field->of, at, place, why);
+    case FIELD_LIST: return list_check (field, at, place, why);
     }
     return false;
 }

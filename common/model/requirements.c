@@ -1,9 +1,9 @@
 #include "common/model/requirements.h"
 
+#include "common/base/buf.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/base/buf.h"
 
 enum { NAME_BYTES_MAX = 100, VERSION_BYTES_MAX = 100, SHOWN_COLUMNS = 60 };
 
@@ -49,7 +49,7 @@ struct text requirement_normal_name (struct text name, struct arena *arena)
             continue;
         out[len++] = dash ? '-' : (char) tolower ((unsigned char) c);
     }
-    return (struct text) { out, len };
+    return (struct text){ out, len };
 }
 
 static int refuse (struct place at, struct text what, struct err *err, const char *expected)
@@ -85,7 +85,7 @@ static bool word_in (struct text word, const char *const words[])
 static int parse_option (struct place at, struct text option, struct text rest, struct err *err)
 {
     static const char *const bare[] = { "--no-index", "--require-hashes", "--prefer-binary", "--pre", NULL };
-    static const char *const with_value[] = { "--index-url", "-i", "--extra-index-url", "--find-links", "-f",
+    static const char *const with_value[] = { "--index-url",   "-i", "--extra-index-url", "--find-links", "-f",
                                               "--only-binary", NULL };
     struct text value, more, name = option;
     const char *equals = memchr (option.ptr, '=', option.len);
@@ -95,8 +95,9 @@ static int parse_option (struct place at, struct text option, struct text rest, 
         return 0;
     if (word_in (name, with_value) && (equals || take_word (&rest, &value)) && !take_word (&rest, &more))
         return 0;
-    return refuse (at, option, err, "is not an option that a pin file may have; one file holds all pins, each as "
-                                    "name==version with --hash=sha256:...");
+    return refuse (at, option, err,
+                   "is not an option that a pin file may have; one file holds all pins, each as "
+                   "name==version with --hash=sha256:...");
 }
 
 static int parse_hashes (struct place at, struct text rest, struct arena *arena, struct requirement *out,
@@ -109,14 +110,16 @@ static int parse_hashes (struct place at, struct text rest, struct arena *arena,
         if (n == REQUIREMENT_HASHES_MAX)
             return refuse (at, out->name, err, "has more than 512 hashes");
         if (!text_starts (word, "--hash=sha256:") ||
-            !digest_parse ((struct text) { word.ptr + 14, word.len - 14 }, &hashes[n]))
+            !digest_parse ((struct text){ word.ptr + 14, word.len - 14 }, &hashes[n]))
             return refuse (at, word, err, "expected --hash=sha256: and 64 hexadecimal digits");
         n++;
     }
     out->hashes = arena_copy (arena, hashes, n * sizeof *hashes);
     out->hashes_n = n;
-    return n ? 0 : refuse (at, out->name, err, "has no hash; expected --hash=sha256:... (pip-compile "
-                                               "--generate-hashes writes them)");
+    return n ? 0
+             : refuse (at, out->name, err,
+                       "has no hash; expected --hash=sha256:... (pip-compile "
+                       "--generate-hashes writes them)");
 }
 
 /* "name==version", with or without spaces around the "==". */
@@ -129,13 +132,14 @@ static int parse_pin (struct place at, struct text line, struct arena *arena, st
     if (!text_find (line, TEXT_LIT ("=="), &equals))
         return refuse (at, line, err, "expected name==version");
     struct text before = { line.ptr, equals };
-    rest = (struct text) { line.ptr + equals + 2, line.len - equals - 2 };
+    rest = (struct text){ line.ptr + equals + 2, line.len - equals - 2 };
     if (!take_word (&before, &name) || take_word (&before, &version) || !requirement_name_valid (name))
         return refuse (at, line, err, "expected name==version; the name is a package's, without extras");
     if (!take_word (&rest, &version) || !requirement_version_valid (version))
         return refuse (at, line, err, "expected name==version; the version is exact");
-    *out = (struct requirement) { .name = requirement_normal_name (name, arena), .version = text_copy (arena, version),
-                                  .line = at.line };
+    *out = (struct requirement){ .name = requirement_normal_name (name, arena),
+                                 .version = text_copy (arena, version),
+                                 .line = at.line };
     return parse_hashes (at, rest, arena, out, err);
 }
 
@@ -208,7 +212,7 @@ static int check_twice (const struct requirements *all, const char *file, struct
 {
     for (uint32_t i = 1; i < all->n; i++)
         if (text_equal (all->items[i - 1].name, all->items[i].name))
-            return refuse ((struct place) { file, all->items[i].line }, all->items[i].name, err, "is pinned twice");
+            return refuse ((struct place){ file, all->items[i].line }, all->items[i].name, err, "is pinned twice");
     return 0;
 }
 

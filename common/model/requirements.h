@@ -20,20 +20,23 @@
 enum { REQUIREMENTS_MAX = 4096, REQUIREMENT_HASHES_MAX = 512, REQUIREMENTS_BYTES_MAX = 4 * 1024 * 1024 };
 
 struct requirement {
-    struct text name;       /* normal form, see below */
-    struct text version;    /* as written */
+    struct text name;    /* normal form, see below */
+    struct text version; /* as written */
     uint32_t line;
-    struct digest *hashes;  /* any of them will do */
+    struct digest *hashes; /* any of them will do */
     uint32_t hashes_n;
 };
-struct requirements { struct requirement *items; uint32_t n; }; /* sorted by name, each name once */
+struct requirements {
+    struct requirement *items;
+    uint32_t n;
+}; /* sorted by name, each name once */
 
 /* `file` is for messages. A file without a single pin is refused. */
 int requirements_parse (struct text bytes, const char *file, struct arena *arena, struct requirements *out,
                         struct err *err);
 /* PEP 503: lower case, runs of '-', '_' and '.' become one '-'. */
 struct text requirement_normal_name (struct text name, struct arena *arena);
-bool requirement_name_valid (struct text name);     /* PEP 508, at most 100 characters */
+bool requirement_name_valid (struct text name); /* PEP 508, at most 100 characters */
 bool requirement_version_valid (struct text version);
 
 #endif

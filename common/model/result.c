@@ -1,14 +1,16 @@
 /* result.c - the tables of what a host says of an attempt. Keys are for ever: a new field takes the next free one. */
 #include "common/model/result.h"
 
-#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+#define NAMES(list)                                                                                                    \
+    {                                                                                                                  \
+        list, sizeof (list) / sizeof ((list)[0])                                                                       \
+    }
 
 enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
-static const char *const ending_words[] = { "none",      "exited",   "signalled",   "timeout",
-                                            "cancelled", "orphaned", "not-started", "lost",
-                                            "lease-lost" };
+static const char *const ending_words[] = { "none",     "exited",      "signalled", "timeout",   "cancelled",
+                                            "orphaned", "not-started", "lost",      "lease-lost" };
 const struct names ending_names = NAMES (ending_words);
 static const char *const reduction_words[] = { "none", "sum", "mean" };
 const struct names reduction_names = NAMES (reduction_words);
@@ -63,14 +65,10 @@ static const struct field metric_fields[] = {
 const struct record metric_record = RECORD ("metric", struct metric, metric_fields);
 
 static const struct field backend_fields[] = {
-    F_TEXT (1, struct backend, platform, ID_MAX_BYTES),
-    F_TEXT (2, struct backend, platform_version, 1023),
-    F_TEXT (3, struct backend, device_kind, WORD_MAX_BYTES),
-    F_TEXT (4, struct backend, kernel_path, NAME_MAX_BYTES),
-    F_U32 (5, struct backend, devices, DEVICES_MAX),
-    F_U32 (6, struct backend, local_devices, DEVICES_MAX),
-    F_U32 (7, struct backend, process_count, DEVICES_MAX),
-    F_U32 (8, struct backend, process_index, DEVICES_MAX),
+    F_TEXT (1, struct backend, platform, ID_MAX_BYTES),      F_TEXT (2, struct backend, platform_version, 1023),
+    F_TEXT (3, struct backend, device_kind, WORD_MAX_BYTES), F_TEXT (4, struct backend, kernel_path, NAME_MAX_BYTES),
+    F_U32 (5, struct backend, devices, DEVICES_MAX),         F_U32 (6, struct backend, local_devices, DEVICES_MAX),
+    F_U32 (7, struct backend, process_count, DEVICES_MAX),   F_U32 (8, struct backend, process_index, DEVICES_MAX),
 };
 const struct record backend_record = RECORD ("backend", struct backend, backend_fields);
 
@@ -95,21 +93,19 @@ static const struct field seal_fields[] = {
 };
 const struct record seal_record = RECORD ("seal", struct seal, seal_fields);
 
-static const char *const key_state_words[] = { "none",       "hit",             "written",  "missed",
-                                               "unreadable", "below-threshold", "unwritten" };
+static const char *const key_state_words[] = { "none",     "hit", "written", "missed", "unreadable", "below-threshold",
+                                               "unwritten" };
 const struct names key_state_names = NAMES (key_state_words);
 static const struct field cache_key_fields[] = {
-    F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),
-    F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
-    F_ENUM (3, struct cache_key, state, &key_state_names),
-    F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
+    F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),           F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
+    F_ENUM (3, struct cache_key, state, &key_state_names),           F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
     F_LIST (5, struct cache_key, parts, KEY_PARTS_MAX, &var_record),
 };
 const struct record cache_key_record = RECORD ("key of a program", struct cache_key, cache_key_fields);
 
-static const char *const finding_kind_words[] = { "none",       "extra",            "missing",       "changed",  "foreign-token",
-                                                  "late-write", "not-same-storage", "write-attempt", "level-low",
-                                                  "unseen" };
+static const char *const finding_kind_words[] = { "none",          "extra",      "missing",          "changed",
+                                                  "foreign-token", "late-write", "not-same-storage", "write-attempt",
+                                                  "level-low",     "unseen" };
 const struct names finding_kind_names = NAMES (finding_kind_words);
 
 bool finding_counts (enum finding_kind kind)

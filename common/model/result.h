@@ -6,11 +6,27 @@
 #include "common/model/plan.h"
 
 /* How much of each a result can hold; whoever fills one drops and counts what is more. */
-enum { RESULT_FACTS_MAX = 256, RESULT_BUNDLE_MAX = 256, RESULT_COUNTERS_MAX = 64, RESULT_CHECKS_MAX = 64,
-       RESULT_PROGRAMS_MAX = 32, RESULT_METRICS_MAX = 32, RESULT_SHARDS_MAX = 64, RESULT_NOTES_MAX = 32,
-       RESULT_TAIL_MAX_BYTES = 2048, RESULT_KEYS_MAX = 64,
-       KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32, PHASES_MAX = 32, SIGHTINGS_MAX = 16, SHOWN_MAX = 12,
-       SHOWN_LINE_BYTES = 400, BAD_LINE_MAX_BYTES = 383, LEFT_OUT_MAX = 8 };
+enum {
+    RESULT_FACTS_MAX = 256,
+    RESULT_BUNDLE_MAX = 256,
+    RESULT_COUNTERS_MAX = 64,
+    RESULT_CHECKS_MAX = 64,
+    RESULT_PROGRAMS_MAX = 32,
+    RESULT_METRICS_MAX = 32,
+    RESULT_SHARDS_MAX = 64,
+    RESULT_NOTES_MAX = 32,
+    RESULT_TAIL_MAX_BYTES = 2048,
+    RESULT_KEYS_MAX = 64,
+    KEY_PARTS_MAX = 12,
+    FINDINGS_MAX = 32,
+    OPEN_WAYS_MAX = 32,
+    PHASES_MAX = 32,
+    SIGHTINGS_MAX = 16,
+    SHOWN_MAX = 12,
+    SHOWN_LINE_BYTES = 400,
+    BAD_LINE_MAX_BYTES = 383,
+    LEFT_OUT_MAX = 8
+};
 
 /* Which attempt: the idempotency key with run and host. `rung` is an index into the plan. */
 struct attempt_key {
@@ -21,35 +37,41 @@ struct attempt_key {
 extern const struct record attempt_key_record;
 bool attempt_key_equal (const struct attempt_key *a, const struct attempt_key *b);
 
-enum ending {               /* how the process ended, as the worker saw it */
-    ENDING_NONE = 0,
-    ENDING_EXITED,          /* `code` is the exit status */
-    ENDING_SIGNALLED,       /* `code` is the signal */
-    ENDING_TIMEOUT,         /* past the rung's timeout; killed by the worker */
-    ENDING_CANCELLED,       /* told to stop by the coordinator */
-    ENDING_ORPHANED,        /* the coordinator was silent too long; killed by the worker */
-    ENDING_NOT_STARTED,     /* `problem` says why */
-    ENDING_LOST,            /* the worker is gone: written by the coordinator, never by a worker */
-    ENDING_LEASE_LOST,      /* its lease on the cache ran out; killed by the worker before another could be granted */
+enum ending { /* how the process ended, as the worker saw it */
+              ENDING_NONE = 0,
+              ENDING_EXITED,      /* `code` is the exit status */
+              ENDING_SIGNALLED,   /* `code` is the signal */
+              ENDING_TIMEOUT,     /* past the rung's timeout; killed by the worker */
+              ENDING_CANCELLED,   /* told to stop by the coordinator */
+              ENDING_ORPHANED,    /* the coordinator was silent too long; killed by the worker */
+              ENDING_NOT_STARTED, /* `problem` says why */
+              ENDING_LOST,        /* the worker is gone: written by the coordinator, never by a worker */
+              ENDING_LEASE_LOST, /* its lease on the cache ran out; killed by the worker before another could be granted
+                                  */
 };
 extern const struct names ending_names;
 
-struct check { struct text name; double expected, observed, tolerance; };
-struct shard { double value, proof, local, weight; };       /* see docs/spec/canary.md, metric */
+struct check {
+    struct text name;
+    double expected, observed, tolerance;
+};
+struct shard {
+    double value, proof, local, weight;
+}; /* see docs/spec/canary.md, metric */
 enum reduction { REDUCTION_NONE = 0, REDUCTION_SUM, REDUCTION_MEAN };
 extern const struct names reduction_names;
 /* A metric may be said often; the last value is judged. This is what went before it. */
 struct earlier {
-    uint64_t count;         /* 0: nothing */
-    double first, last;     /* values: of the first time, and of the one before the last */
-    uint64_t alike;         /* of `count`, how many had the sums of secrets that the last value has */
+    uint64_t count;     /* 0: nothing */
+    double first, last; /* values: of the first time, and of the one before the last */
+    uint64_t alike;     /* of `count`, how many had the sums of secrets that the last value has */
 };
 /* METRIC_SAID_FIELDS: the first fields of its table are what a canary says. */
 enum { METRIC_SAID_FIELDS = 6 };
 struct metric {
     struct text name;
     enum reduction reduction;
-    bool global;            /* claims to be reduced over `axes` */
+    bool global; /* claims to be reduced over `axes` */
     LIST_OF (struct text) axes;
     double value;
     LIST_OF (struct shard) shards; /* one per local device, in mesh order */
@@ -59,13 +81,19 @@ struct backend {
     struct text platform, platform_version, device_kind, kernel_path;
     uint32_t devices, local_devices, process_count, process_index;
 };
-struct program { struct text name; struct text fingerprint; };
+struct program {
+    struct text name;
+    struct text fingerprint;
+};
 enum durability { DURABILITY_NONE = 0, DURABILITY_STABLE, DURABILITY_RERUN, DURABILITY_RECHECK };
 extern const struct names durability_names;
-struct note { struct text text, source; enum durability durability; };
-struct seal {               /* a sealed cache generation */
-    uint64_t token;         /* 0: nothing sealed */
-    struct text sha256;     /* of its MANIFEST */
+struct note {
+    struct text text, source;
+    enum durability durability;
+};
+struct seal {           /* a sealed cache generation */
+    uint64_t token;     /* 0: nothing sealed */
+    struct text sha256; /* of its MANIFEST */
     uint32_t entries;
     uint64_t bytes;
 };
@@ -73,59 +101,66 @@ struct seal {               /* a sealed cache generation */
 /* What became of one program's entry in the compile cache, as the frontend itself tells it. */
 enum key_state {
     KEY_NONE = 0,
-    KEY_HIT,                /* loaded from the cache */
-    KEY_WRITTEN,            /* compiled, and put there */
-    KEY_MISSED,             /* looked for and not found; compiled */
-    KEY_UNREADABLE,         /* found, and could not be loaded */
-    KEY_BELOW_THRESHOLD,    /* compiled, and not put there: too quick or too small */
-    KEY_UNWRITTEN,          /* compiled, and not put there for another reason */
+    KEY_HIT,             /* loaded from the cache */
+    KEY_WRITTEN,         /* compiled, and put there */
+    KEY_MISSED,          /* looked for and not found; compiled */
+    KEY_UNREADABLE,      /* found, and could not be loaded */
+    KEY_BELOW_THRESHOLD, /* compiled, and not put there: too quick or too small */
+    KEY_UNWRITTEN,       /* compiled, and not put there for another reason */
 };
 extern const struct names key_state_names;
 struct cache_key {
-    struct text program;    /* module name, as in the entry's file name */
-    struct text key;        /* the entry's file name without what the frontend appends */
+    struct text program; /* module name, as in the entry's file name */
+    struct text key;     /* the entry's file name without what the frontend appends */
     enum key_state state;
-    struct text why;        /* the frontend's own words */
-    var_list parts;         /* what the key was made of: name (computation, flags, ...) -> short digest */
+    struct text why; /* the frontend's own words */
+    var_list parts;  /* what the key was made of: name (computation, flags, ...) -> short digest */
 };
 extern const struct record cache_key_record;
 
 /* Something found in a cache that the single writer's rules exclude. docs/spec/cache.md. */
 enum finding_kind {
     FINDING_NONE = 0,
-    FINDING_EXTRA,          /* a file that was never sealed */
+    FINDING_EXTRA, /* a file that was never sealed */
     FINDING_MISSING,
     FINDING_CHANGED,
-    FINDING_FOREIGN_TOKEN,  /* a generation whose token was never granted */
-    FINDING_LATE_WRITE,     /* a generation whose writer had lost its lease has changed since */
+    FINDING_FOREIGN_TOKEN, /* a generation whose token was never granted */
+    FINDING_LATE_WRITE,    /* a generation whose writer had lost its lease has changed since */
     FINDING_NOT_SAME_STORAGE,
-    FINDING_WRITE_ATTEMPT,  /* a program tried to write, and was refused */
-    FINDING_LEVEL_LOW,      /* a way to write is open that the level promises to close */
-    FINDING_UNSEEN,         /* the root could not be looked over: that nothing was found there says nothing */
+    FINDING_WRITE_ATTEMPT, /* a program tried to write, and was refused */
+    FINDING_LEVEL_LOW,     /* a way to write is open that the level promises to close */
+    FINDING_UNSEEN,        /* the root could not be looked over: that nothing was found there says nothing */
 };
 extern const struct names finding_kind_names;
 /* Is it a violation of the rules, as opposed to a note beside it? Such a one ends the run with exit status 4. */
 bool finding_counts (enum finding_kind kind);
-struct finding { enum finding_kind kind; uint64_t token; struct text path, detail; }; /* path: below the generation */
+struct finding {
+    enum finding_kind kind;
+    uint64_t token;
+    struct text path, detail;
+}; /* path: below the generation */
 extern const struct record finding_record;
 /* What the coordinator found when it looked over the root; `run` was granted the token, empty: nobody was. */
-struct root_finding { struct finding finding; struct text run; };
+struct root_finding {
+    struct finding finding;
+    struct text run;
+};
 
 /* How the cache looked from inside the very sandbox that the program got. */
 struct cache_view {
-    enum enforcement level; /* what was reached, after trying to write */
+    enum enforcement level;          /* what was reached, after trying to write */
     LIST_OF (struct text) open_ways; /* names of ways to write that were not refused; empty when level is kept */
-    struct text storage;    /* id of the storage: common/cache/storage.h */
-    struct text mount;      /* "<fstype> <options> <source>" of its mount, as this host has it */
+    struct text storage;             /* id of the storage: common/cache/storage.h */
+    struct text mount;               /* "<fstype> <options> <source>" of its mount, as this host has it */
 };
 extern const struct record cache_view_record;
 
 /* A known text in what a program printed. Those of one attempt stand in the order in which they were printed. */
 struct sighting {
-    struct text signature;      /* its id */
-    uint32_t line;              /* from 1, as printed */
-    uint64_t offset;            /* of the line, in bytes */
-    struct text text;           /* the line itself, cleaned, at most SHOWN_LINE_BYTES */
+    struct text signature; /* its id */
+    uint32_t line;         /* from 1, as printed */
+    uint64_t offset;       /* of the line, in bytes */
+    struct text text;      /* the line itself, cleaned, at most SHOWN_LINE_BYTES */
 };
 extern const struct record sighting_record;
 
@@ -136,17 +171,17 @@ struct result {
     struct attempt_key key;
     enum ending ending;
     uint32_t code;
-    struct text problem;    /* NOT_STARTED and worker-side trouble: one sentence */
-    struct text phase;      /* the last phase the canary named */
-    bool done;              /* the canary said done with the attempt's nonce */
-    bool spoke;             /* the program used the descriptor at all */
+    struct text problem; /* NOT_STARTED and worker-side trouble: one sentence */
+    struct text phase;   /* the last phase the canary named */
+    bool done;           /* the canary said done with the attempt's nonce */
+    bool spoke;          /* the program used the descriptor at all */
     uint64_t duration_ms;
-    enum layer layer;       /* the canary's own reading, if it gave one */
-    struct text failure;    /* its sentence */
-    struct text tail;       /* end of its output, at most 2 KiB */
+    enum layer layer;    /* the canary's own reading, if it gave one */
+    struct text failure; /* its sentence */
+    struct text tail;    /* end of its output, at most 2 KiB */
     struct backend backend;
-    var_list policy;        /* as seen after import */
-    var_list bundle;        /* what is really installed or loaded */
+    var_list policy; /* as seen after import */
+    var_list bundle; /* what is really installed or loaded */
     var_list facts;
     number_list counters;
     LIST_OF (struct check) checks;
@@ -155,24 +190,24 @@ struct result {
     LIST_OF (struct note) notes;
     uint64_t peak_bytes;
     uint64_t output_bytes, dropped_bytes;
-    uint32_t strays;        /* processes that outlived the program and were killed */
-    uint32_t bad_lines;     /* lines on the descriptor that were refused */
+    uint32_t strays;    /* processes that outlived the program and were killed */
+    uint32_t bad_lines; /* lines on the descriptor that were refused */
     struct seal seal;
     struct text cache_state; /* reader: "verified", or what was wrong with the generation it was given */
     struct cache_view cache;
-    LIST_OF (struct finding) findings;  /* after the program: what is no longer as it was sealed */
+    LIST_OF (struct finding) findings; /* after the program: what is no longer as it was sealed */
     LIST_OF (struct cache_key) keys;
     number_list phases;         /* name -> ms spent in it, in the order in which they were first entered */
     uint64_t predicted_bytes;   /* of device memory, as the compiler said before anything ran; 0: it did not say */
     uint64_t device_peak_bytes; /* of device memory, as the runtime counted it; 0: it does not */
     LIST_OF (struct sighting) sightings; /* of an attempt that ended badly: at most SIGHTINGS_MAX, the first of each */
     LIST_OF (struct text) shown; /* nothing was recognised: the lines that look most like an error, as printed */
-    struct text bad_line;       /* the first of bad_lines: the rule that it breaks, and the line itself, cut */
-    number_list left_out;       /* name of a list -> how much of what was said has no place in it; no failure */
+    struct text bad_line;        /* the first of bad_lines: the rule that it breaks, and the line itself, cut */
+    number_list left_out;        /* name of a list -> how much of what was said has no place in it; no failure */
 };
 extern const struct record result_record;
-extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record, var_record,
-    program_record;
+extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record,
+    var_record, program_record;
 
 bool result_counter (const struct result *result, const char *name, uint64_t *value); /* false: absent */
 

@@ -1,9 +1,9 @@
 /* secret.c - see secret.h. */
 #include "common/model/secret.h"
 
+#include "common/base/buf.h"
 #include <string.h>
 #include <strings.h>
-#include "common/base/buf.h"
 
 #define HIDDEN "***"
 
@@ -76,7 +76,7 @@ struct text secret_cut (struct arena *arena, struct text value)
             buf_puts (&shown, HIDDEN);
         else
             sign = value.ptr + at + 3;
-        value = (struct text) { sign, (uint32_t) (value.ptr + value.len - sign) };
+        value = (struct text){ sign, (uint32_t) (value.ptr + value.len - sign) };
     }
     buf_text (&shown, value);
     struct text out = text_copy (arena, buf_as_text (&shown));
@@ -110,7 +110,7 @@ var_list secret_hidden_all (struct arena *arena, const var_list *vars)
     var_list out = { arena_array (arena, vars->n, sizeof *out.items), vars->n };
     for (uint32_t i = 0; i < vars->n; i++) {
         struct text shown = secret_hidden (arena, &vars->items[i]);
-        out.items[i] = (struct var) { vars->items[i].name, text_clip (shown, TEXT_MAX_BYTES) };
+        out.items[i] = (struct var){ vars->items[i].name, text_clip (shown, TEXT_MAX_BYTES) };
     }
     return out;
 }

@@ -11,8 +11,8 @@
 bool secret_by_name (struct text name);
 /* `value` without the user and password of addresses in it ("http://user:password@host"). */
 struct text secret_cut (struct arena *arena, struct text value);
-/* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value without
- * users and passwords. */
+/* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value
+ * without users and passwords. */
 struct text secret_hidden (struct arena *arena, const struct var *var);
 /* The same of all; each still fits a record. */
 var_list secret_hidden_all (struct arena *arena, const var_list *vars);

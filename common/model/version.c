@@ -9,10 +9,10 @@ enum { PARTS_MAX = 8, NUMBER_MAX = 1000000000 };
 enum stage { STAGE_DEV = 1, STAGE_ALPHA, STAGE_BETA, STAGE_CANDIDATE, STAGE_FINAL, STAGE_POST };
 
 struct version {
-    uint64_t parts[PARTS_MAX];      /* those that are not there are 0 */
+    uint64_t parts[PARTS_MAX]; /* those that are not there are 0 */
     uint32_t n;
     enum stage stage;
-    uint64_t number;                /* of the stage: the 1 of "rc1" */
+    uint64_t number; /* of the stage: the 1 of "rc1" */
 };
 
 static void skip (struct text *rest, uint32_t bytes)
@@ -39,9 +39,12 @@ static uint64_t take_number (struct text *rest)
 
 static void take_stage (struct text *rest, struct version *out)
 {
-    static const struct { const char *word; enum stage stage; } words[] = {
-        { "dev", STAGE_DEV }, { "alpha", STAGE_ALPHA }, { "a", STAGE_ALPHA }, { "beta", STAGE_BETA }, { "b", STAGE_BETA },
-        { "rc", STAGE_CANDIDATE }, { "c", STAGE_CANDIDATE }, { "post", STAGE_POST },
+    static const struct {
+        const char *word;
+        enum stage stage;
+    } words[] = {
+        { "dev", STAGE_DEV }, { "alpha", STAGE_ALPHA },  { "a", STAGE_ALPHA },     { "beta", STAGE_BETA },
+        { "b", STAGE_BETA },  { "rc", STAGE_CANDIDATE }, { "c", STAGE_CANDIDATE }, { "post", STAGE_POST },
     };
     out->stage = STAGE_FINAL;
     while (rest->len && strchr (".-_", rest->ptr[0]))
@@ -121,7 +124,7 @@ bool version_pattern_valid (struct text pattern)
 static struct text without_local (struct text version)
 {
     const char *plus = version.len ? memchr (version.ptr, '+', version.len) : NULL;
-    return plus ? (struct text) { version.ptr, (uint32_t) (plus - version.ptr) } : version;
+    return plus ? (struct text){ version.ptr, (uint32_t) (plus - version.ptr) } : version;
 }
 
 static bool begins_with (struct text version, struct text wanted)
@@ -149,7 +152,7 @@ bool version_fits (struct text version, struct text pattern)
     const char *relation = take_relation (&pattern);
     int compared = version_compare (without_local (version), pattern);
     if (relation)
-        return (compared < 0 && relation[0] == '<') || (compared > 0 && relation[0] == '>')
-               || (compared == 0 && relation[1] == '=');
+        return (compared < 0 && relation[0] == '<') || (compared > 0 && relation[0] == '>') ||
+               (compared == 0 && relation[1] == '=');
     return take_star (&pattern) ? begins_with (version, pattern) : equals (version, pattern);
 }

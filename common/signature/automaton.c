@@ -60,7 +60,7 @@ static void add_needle (struct automaton *automaton, struct text needle, uint32_
 
 /* Breadth first: when a state's turn comes, all shorter ones are done. */
 struct closing {
-    uint32_t *fallback;         /* per state: the longest end of it that is a state, too */
+    uint32_t *fallback; /* per state: the longest end of it that is a state, too */
     bool *after_blank;
     uint32_t *queue, queued;
 };
@@ -110,7 +110,7 @@ static void mark_events (struct automaton *automaton)
 
 void automaton_build (struct automaton *automaton, const struct text *needles, uint32_t n)
 {
-    *automaton = (struct automaton) { .states = 1, .needles = n };
+    *automaton = (struct automaton){ .states = 1, .needles = n };
     give_letters (automaton, needles, n);
     uint32_t most = longest (needles, n);
     automaton->next = mem_array ((size_t) most * automaton->letters, sizeof *automaton->next);
@@ -131,5 +131,5 @@ void automaton_release (struct automaton *automaton)
     mem_free (automaton->own);
     mem_free (automaton->shorter);
     mem_free (automaton->same);
-    *automaton = (struct automaton) { 0 };
+    *automaton = (struct automaton){ 0 };
 }

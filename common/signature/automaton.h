@@ -12,12 +12,12 @@
 enum { NEEDLE_NONE = -1 };
 
 struct automaton {
-    uint8_t letter_of[256];     /* byte -> column */
+    uint8_t letter_of[256]; /* byte -> column */
     uint32_t letters, states;
-    uint32_t *next;             /* states rows of `letters`: offset of the next state's row, and AUTOMATON_EVENT */
-    int32_t *own;               /* per state: the last needle added that is spelled by it, or NEEDLE_NONE */
-    uint32_t *shorter;          /* per state: the state of the longest needle that is an end of it; 0: there is none */
-    int32_t *same;              /* per needle: another one with the same letters, or NEEDLE_NONE */
+    uint32_t *next;    /* states rows of `letters`: offset of the next state's row, and AUTOMATON_EVENT */
+    int32_t *own;      /* per state: the last needle added that is spelled by it, or NEEDLE_NONE */
+    uint32_t *shorter; /* per state: the state of the longest needle that is an end of it; 0: there is none */
+    int32_t *same;     /* per needle: another one with the same letters, or NEEDLE_NONE */
     uint32_t needles;
 };
 

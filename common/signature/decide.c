@@ -58,12 +58,9 @@ static bool gives_way (const struct signature *signature, const struct signature
         final |= looks_final (seen->shown[i]);
     }
     switch (weight_of (signature)) {
-    case SIGNATURE_NOISE:
-        return final || signature->layer == LAYER_UNKNOWN;
-    case SIGNATURE_PEER:
-        return fatal;
-    default:
-        return false;
+    case SIGNATURE_NOISE: return final || signature->layer == LAYER_UNKNOWN;
+    case SIGNATURE_PEER: return fatal;
+    default: return false;
     }
 }
 
@@ -71,7 +68,7 @@ void signature_decide (const struct signature *items, uint32_t n, const struct s
                        struct signature_decision *out)
 {
     const struct sighting *of_best = NULL;
-    *out = (struct signature_decision) { 0 };
+    *out = (struct signature_decision){ 0 };
     for (uint32_t i = 0; i < seen->sightings_n; i++) {
         const struct signature *signature = named (items, n, seen->sightings[i].signature);
         if (signature && (!out->signature || comes_first (signature, &seen->sightings[i], out->signature, of_best))) {

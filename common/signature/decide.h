@@ -9,17 +9,17 @@
 #include "common/signature/signature.h"
 
 enum signature_weight {
-    SIGNATURE_UNKNOWN = 0,      /* nothing was recognised that owns a failure */
-    SIGNATURE_NOISE,            /* what is printed in runs that work, too, and nothing else */
-    SIGNATURE_PEER,             /* it says that somebody else failed */
+    SIGNATURE_UNKNOWN = 0, /* nothing was recognised that owns a failure */
+    SIGNATURE_NOISE,       /* what is printed in runs that work, too, and nothing else */
+    SIGNATURE_PEER,        /* it says that somebody else failed */
     SIGNATURE_CAUSE,
 };
 
 struct signature_decision {
     enum signature_weight weight;
-    const struct signature *signature;  /* NULL: UNKNOWN */
-    struct text line;                   /* that decided it */
-    bool transient;                     /* it passes by itself, and nothing else that was seen speaks against that */
+    const struct signature *signature; /* NULL: UNKNOWN */
+    struct text line;                  /* that decided it */
+    bool transient;                    /* it passes by itself, and nothing else that was seen speaks against that */
 };
 
 /* `items`: the plan's. Sightings of signatures that are not among them are passed over: they come from a host. */

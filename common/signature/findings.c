@@ -4,7 +4,8 @@
 
 #include "common/signature/scan_state.h"
 
-/* LONG: a traceback in two parts and the stack of an abort have fewer lines. PEERS: who else is named is told as well. */
+/* LONG: a traceback in two parts and the stack of an abort have fewer lines. PEERS: who else is named is told as well.
+ */
 enum { LAST_LINES = 3, LONG_LINES = 64, PEERS_KEPT = 4 };
 
 static int by_offset (const void *a, const void *b)
@@ -58,9 +59,11 @@ static void take_sightings (struct signature_scan *scan, struct arena *arena, st
             kept[rank_of (signature)] = 0;
             continue;
         }
-        out->sightings[out->sightings_n++] = (struct sighting) {
-            .signature = text_copy (arena, signature->id), .line = place->line, .offset = place->offset,
-            .text = text_copy (arena, (struct text) { .ptr = place->text, .len = place->len }),
+        out->sightings[out->sightings_n++] = (struct sighting){
+            .signature = text_copy (arena, signature->id),
+            .line = place->line,
+            .offset = place->offset,
+            .text = text_copy (arena, (struct text){ .ptr = place->text, .len = place->len }),
         };
     }
     mem_free (sighted);
@@ -135,7 +138,7 @@ static void drop_known (struct signature_scan *scan)
     for (uint32_t i = 0; i < scan->set->n; i++)
         for (uint32_t k = scan->watches[i].sighted ? scan->shown.n : 0; k > 0; k--) {
             const struct shown_line *line = &scan->shown.lines[k - 1];
-            if (text_find ((struct text) { .ptr = line->text, .len = line->len }, scan->set->items[i].text, NULL))
+            if (text_find ((struct text){ .ptr = line->text, .len = line->len }, scan->set->items[i].text, NULL))
                 shown_drop (&scan->shown, line->offset);
         }
 }
@@ -167,7 +170,7 @@ static bool owner_is_plain (const struct signature_scan *scan)
 
 void findings_take (struct signature_scan *scan, struct arena *arena, struct signature_seen *out)
 {
-    *out = (struct signature_seen) { 0 };
+    *out = (struct signature_seen){ 0 };
     take_sightings (scan, arena, out);
     drop_known (scan);
     drop_aftermath (scan);

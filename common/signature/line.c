@@ -21,7 +21,7 @@ static bool is_word (char c)
 
 static struct text part (struct text text, uint32_t from, uint32_t to)
 {
-    return (struct text) { .ptr = text.ptr + from, .len = to - from };
+    return (struct text){ .ptr = text.ptr + from, .len = to - from };
 }
 
 /* A carriage return that is not half of a line end. */
@@ -100,11 +100,13 @@ static bool has (struct text line, const char *const *words, uint32_t n)
 }
 
 /* The canonical codes of absl::Status, as its ToString prints them. */
-#define STATUS_WORDS "CANCELLED:", "UNKNOWN:", "INVALID_ARGUMENT:", "DEADLINE_EXCEEDED:", "NOT_FOUND:",        \
-    "ALREADY_EXISTS:", "PERMISSION_DENIED:", "UNAUTHENTICATED:", "RESOURCE_EXHAUSTED:", "FAILED_PRECONDITION:", \
-    "ABORTED:", "OUT_OF_RANGE:", "UNIMPLEMENTED:", "INTERNAL:", "UNAVAILABLE:", "DATA_LOSS:"
-#define FATAL_WORDS "FATAL", "Fatal", "fatal error", "Check failed", "terminate called", "Segmentation fault", \
-    "panic:", "Assertion `", "CRITICAL"
+#define STATUS_WORDS                                                                                                   \
+    "CANCELLED:", "UNKNOWN:", "INVALID_ARGUMENT:", "DEADLINE_EXCEEDED:", "NOT_FOUND:", "ALREADY_EXISTS:",              \
+        "PERMISSION_DENIED:", "UNAUTHENTICATED:", "RESOURCE_EXHAUSTED:", "FAILED_PRECONDITION:", "ABORTED:",           \
+        "OUT_OF_RANGE:", "UNIMPLEMENTED:", "INTERNAL:", "UNAVAILABLE:", "DATA_LOSS:"
+#define FATAL_WORDS                                                                                                    \
+    "FATAL", "Fatal", "fatal error", "Check failed", "terminate called", "Segmentation fault",                         \
+        "panic:", "Assertion `", "CRITICAL"
 #define ERROR_WORDS "Error", "error", "ERROR", "Exception", "failed", "Failed", "Aborted", "Killed"
 
 static const char heading[] = "Traceback (most recent call last)";
@@ -128,8 +130,9 @@ static char level_at_glog (struct text line)
 {
     for (uint32_t i = 0; i + 8 < line.len; i++)
         if (is_one_of (line.ptr[i], "IWEF") && (i == 0 || !is_word (line.ptr[i - 1])) && is_digit (line.ptr[i + 1]) &&
-            is_digit (line.ptr[i + 2]) && is_digit (line.ptr[i + 3]) && is_digit (line.ptr[i + 4]) && line.ptr[i + 5] == ' ' &&
-            is_digit (line.ptr[i + 6]) && is_digit (line.ptr[i + 7]) && line.ptr[i + 8] == ':')
+            is_digit (line.ptr[i + 2]) && is_digit (line.ptr[i + 3]) && is_digit (line.ptr[i + 4]) &&
+            line.ptr[i + 5] == ' ' && is_digit (line.ptr[i + 6]) && is_digit (line.ptr[i + 7]) &&
+            line.ptr[i + 8] == ':')
             return line.ptr[i];
     return 0;
 }
@@ -195,15 +198,18 @@ static bool is_exception (struct text line, uint32_t at)
         named |= line.ptr[end] == '.' || (line.ptr[end] >= 'A' && line.ptr[end] <= 'Z');
     if (at >= line.len || !is_letter (line.ptr[at]) || !named || end - at < EXCEPTION_MIN_BYTES)
         return false;
-    return end == line.len || line.ptr[end] == '\r' || (line.ptr[end] == ':' && end + 1 < line.len && line.ptr[end + 1] == ' ');
+    return end == line.len || line.ptr[end] == '\r' ||
+           (line.ptr[end] == ':' && end + 1 < line.len && line.ptr[end + 1] == ' ');
 }
 
-/* Frames are indented below their heading, behind prefixes that are as long on each line; or the name ends as most do. */
+/* Frames are indented below their heading, behind prefixes that are as long on each line; or the name ends as most do.
+ */
 bool line_of_exception (struct text window, uint32_t at, struct text *line)
 {
     struct text first = line_around (window, at);
     *line = first;
-    uint32_t column = (uint32_t) (window.ptr + at - first.ptr), next = (uint32_t) (first.ptr - window.ptr) + first.len + 1;
+    uint32_t column = (uint32_t) (window.ptr + at - first.ptr),
+             next = (uint32_t) (first.ptr - window.ptr) + first.len + 1;
     for (uint32_t i = 0; i < FRAMES_MAX && next < window.len; i++) {
         *line = line_around (window, next);
         if (is_exception (*line, column) || (names_exception (*line) && !text_find (*line, TEXT_LIT ("raise "), NULL)))

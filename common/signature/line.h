@@ -11,9 +11,9 @@ enum { LINE_REACH_BYTES = 4096 };
 
 enum line_grade {
     LINE_PLAIN = 0,
-    LINE_HARMLESS,              /* says itself that it is of level info or warning */
-    LINE_ERROR,                 /* speaks of something that failed */
-    LINE_FATAL,                 /* an exception, a status, a fatal log line: looks like the reason of an end */
+    LINE_HARMLESS, /* says itself that it is of level info or warning */
+    LINE_ERROR,    /* speaks of something that failed */
+    LINE_FATAL,    /* an exception, a status, a fatal log line: looks like the reason of an end */
 };
 
 /* The line around `at`, which is below `window.len`; what a carriage return was to overprint is a line of its own. */
@@ -23,7 +23,8 @@ uint32_t line_escape (struct text window, uint32_t at);
 /* Without terminal sequences, blanks at both ends, or bytes that a terminal would not print: what fits in `bytes`. */
 uint32_t line_clean (struct text line, char *out, uint32_t bytes);
 enum line_grade line_grade (struct text cleaned);
-/* Texts one of which is in every line that is not LINE_PLAIN or LINE_HARMLESS. The first is that of a Python traceback. */
+/* Texts one of which is in every line that is not LINE_PLAIN or LINE_HARMLESS. The first is that of a Python traceback.
+ */
 const char *const *line_signs (uint32_t *n);
 /* The exception of the Python traceback whose heading is at `at`; false: it is not in the window,
  * and `line` is the last one that was looked at. */

@@ -1,14 +1,22 @@
-/* scan.c - a log read once, through a window that slides over it: what lies around a place is at hand when it matters. */
+/* scan.c - a log read once, through a window that slides over it: what lies around a place is at hand when it matters.
+ */
 #include <string.h>
 
 #include "common/signature/scan_state.h"
 
-/* BACK and AHEAD of what is being read stay in the window: lines, terminal sequences and tracebacks are looked up there.
- * NEAR: how far `also` and `unless` reach. The longest message of XLA that we know, a barrier's with its list, has 700 bytes;
- * other processes write in between. */
-enum { BACK_BYTES = 8 << 10, BODY_BYTES = 64 << 10, AHEAD_BYTES = 8 << 10, NEAR_BYTES = 2 << 10,
-       WINDOW_BYTES = BACK_BYTES + BODY_BYTES + AHEAD_BYTES, BEFORE_MATCH_BYTES = 120, ANNOUNCED_LINES = 8,
-       ESCAPE_BYTE = 0x1b };
+/* BACK and AHEAD of what is being read stay in the window: lines, terminal sequences and tracebacks are looked up
+ * there. NEAR: how far `also` and `unless` reach. The longest message of XLA that we know, a barrier's with its list,
+ * has 700 bytes; other processes write in between. */
+enum {
+    BACK_BYTES = 8 << 10,
+    BODY_BYTES = 64 << 10,
+    AHEAD_BYTES = 8 << 10,
+    NEAR_BYTES = 2 << 10,
+    WINDOW_BYTES = BACK_BYTES + BODY_BYTES + AHEAD_BYTES,
+    BEFORE_MATCH_BYTES = 120,
+    ANNOUNCED_LINES = 8,
+    ESCAPE_BYTE = 0x1b
+};
 
 struct signature_scan *signature_scan_begin (const struct signature_set *set)
 {
@@ -32,7 +40,7 @@ static void scan_free (struct signature_scan *scan)
 
 static struct text window_of (const struct signature_scan *scan)
 {
-    return (struct text) { .ptr = scan->window, .len = scan->len };
+    return (struct text){ .ptr = scan->window, .len = scan->len };
 }
 
 static uint32_t count_ends (const struct signature_scan *scan, uint64_t from, uint64_t to)
@@ -63,8 +71,8 @@ static struct text line_of (struct signature_scan *scan, uint32_t at, uint64_t *
         scan->line_to = scan->line_from + line.len;
     }
     *offset = scan->line_from;
-    return (struct text) { .ptr = scan->window + (scan->line_from - scan->base),
-                           .len = (uint32_t) (scan->line_to - scan->line_from) };
+    return (struct text){ .ptr = scan->window + (scan->line_from - scan->base),
+                          .len = (uint32_t) (scan->line_to - scan->line_from) };
 }
 
 /* Of a line that is too long to show, the part that begins a little before `at`. */
@@ -74,7 +82,7 @@ static struct text part_shown (const struct signature_scan *scan, struct text li
     if (line.len <= SHOWN_LINE_BYTES || before <= BEFORE_MATCH_BYTES)
         return line;
     uint32_t cut = before - BEFORE_MATCH_BYTES;
-    return (struct text) { .ptr = line.ptr + cut, .len = line.len - cut };
+    return (struct text){ .ptr = line.ptr + cut, .len = line.len - cut };
 }
 
 /* "/job:jax_worker/replica:0/task:3", or in newer versions its number alone. */
@@ -86,7 +94,8 @@ static bool names_task (struct text line)
     return text_find (text, TEXT_LIT ("/task:"), NULL) || text_to_u64 (text, &number);
 }
 
-/* "Some timed out task names:" says nothing without the lines behind it: the next one, and those that name tasks as well. */
+/* "Some timed out task names:" says nothing without the lines behind it: the next one, and those that name tasks as
+ * well. */
 static void add_announced (const struct signature_scan *scan, struct text line, struct place *place)
 {
     uint32_t next = (uint32_t) (line.ptr - scan->window) + line.len + 1;
@@ -300,7 +309,7 @@ void signature_scan_end (struct signature_scan *scan, struct arena *arena, struc
         scan_free (scan);
         return;
     }
-    *out = (struct signature_seen) { 0 };
+    *out = (struct signature_seen){ 0 };
     read_to (scan, scan->len);
     for (uint32_t i = 0; i < scan->set->n; i++)
         settle (scan, i);
@@ -308,7 +317,8 @@ void signature_scan_end (struct signature_scan *scan, struct arena *arena, struc
     scan_free (scan);
 }
 
-void signature_scan_text (const struct signature_set *set, struct text text, struct arena *arena, struct signature_seen *out)
+void signature_scan_text (const struct signature_set *set, struct text text, struct arena *arena,
+                          struct signature_seen *out)
 {
     struct signature_scan *scan = signature_scan_begin (set);
     signature_scan_bytes (scan, text);

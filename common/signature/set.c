@@ -1,5 +1,5 @@
-#include "common/signature/line.h"
 #include "common/signature/set.h"
+#include "common/signature/line.h"
 
 static uint32_t needles_of (const struct signature *item)
 {
@@ -37,7 +37,7 @@ struct needle_list {
 
 static void add (struct needle_list *list, enum needle_kind kind, uint32_t item, uint32_t also, struct text text)
 {
-    list->needles[list->n] = (struct needle) { .kind = kind, .item = item, .also = also, .len = text.len };
+    list->needles[list->n] = (struct needle){ .kind = kind, .item = item, .also = also, .len = text.len };
     list->texts[list->n++] = text;
 }
 
@@ -57,7 +57,7 @@ struct signature_set *signature_set_build (const struct signature *items, uint32
     if (!is_small_enough (items, n))
         return NULL;
     struct signature_set *set = mem_alloc (sizeof *set);
-    *set = (struct signature_set) { .items = items, .n = n, .first_of = mem_array (n, sizeof *set->first_of) };
+    *set = (struct signature_set){ .items = items, .n = n, .first_of = mem_array (n, sizeof *set->first_of) };
     for (uint32_t i = 0; i < n; i++)
         most += needles_of (&items[i]);
     struct needle_list list = { .needles = mem_array (most + signs_n, sizeof *list.needles),

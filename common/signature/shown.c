@@ -32,7 +32,7 @@ static void insert (struct shown *shown, uint64_t offset, enum line_grade grade,
         at--;
     memmove (&shown->lines[at + 1], &shown->lines[at], (shown->n - at) * sizeof shown->lines[0]);
     struct shown_line *line = &shown->lines[at];
-    *line = (struct shown_line) { .offset = offset, .grade = grade, .len = text_clip (cleaned, SHOWN_LINE_BYTES).len };
+    *line = (struct shown_line){ .offset = offset, .grade = grade, .len = text_clip (cleaned, SHOWN_LINE_BYTES).len };
     memcpy (line->text, cleaned.ptr, line->len);
     shown->n++;
     shown->fatal += grade == LINE_FATAL;
@@ -65,6 +65,6 @@ uint32_t shown_take (struct shown *shown, struct arena *arena, struct text **out
 {
     *out = arena_array (arena, shown->n, sizeof **out);
     for (uint32_t i = 0; i < shown->n; i++)
-        (*out)[i] = text_copy (arena, (struct text) { .ptr = shown->lines[i].text, .len = shown->lines[i].len });
+        (*out)[i] = text_copy (arena, (struct text){ .ptr = shown->lines[i].text, .len = shown->lines[i].len });
     return shown->n;
 }

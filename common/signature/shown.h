@@ -1,5 +1,5 @@
-/* shown.h - of the lines of a log, the few that look most like an error: what people get to see of a failure that nobody
- * recognises. The graver ones stay, of equally grave ones the earlier; the same text once. */
+/* shown.h - of the lines of a log, the few that look most like an error: what people get to see of a failure that
+ * nobody recognises. The graver ones stay, of equally grave ones the earlier; the same text once. */
 #ifndef SLICEUP_COMMON_SIGNATURE_SHOWN_H
 #define SLICEUP_COMMON_SIGNATURE_SHOWN_H
 
@@ -14,7 +14,7 @@ struct shown_line {
 
 struct shown {
     struct shown_line lines[SHOWN_MAX];
-    uint32_t n, fatal;          /* fatal: how many are LINE_FATAL */
+    uint32_t n, fatal; /* fatal: how many are LINE_FATAL */
 };
 
 /* Would a line of this grade still be taken? */

@@ -1,11 +1,12 @@
 /* signature.h - known texts, found in what a program printed.
  *
- * A set is one automaton over the texts of all signatures; a scan reads a log of any size through it, piece by piece, in
- * one pass and bounded memory. Texts are looked for as written, but for what logs do to lines: colours and other terminal
- * sequences are not there, and blanks, tabs and line ends count as one blank. docs/spec/signatures.md has the rules.
+ * A set is one automaton over the texts of all signatures; a scan reads a log of any size through it, piece by piece,
+ * in one pass and bounded memory. Texts are looked for as written, but for what logs do to lines: colours and other
+ * terminal sequences are not there, and blanks, tabs and line ends count as one blank. docs/spec/signatures.md has the
+ * rules.
  *
- * Knows neither files nor hosts, and judges nothing: decide.h does. A set is not changed by scans, so several may use it, also
- * on several threads; a scan belongs to one. What a log holds never fails, and never decides an allocation. */
+ * Knows neither files nor hosts, and judges nothing: decide.h does. A set is not changed by scans, so several may use
+ * it, also on several threads; a scan belongs to one. What a log holds never fails, and never decides an allocation. */
 #ifndef SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
 #define SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
 
@@ -15,23 +16,26 @@
 enum { SIGNATURE_SET_TEXT_BYTES = 64 << 10 };
 
 /* A list of signatures as a file for workers: one record. */
-struct signature_table { LIST_OF (struct signature) signatures; };
+struct signature_table {
+    LIST_OF (struct signature) signatures;
+};
 extern const struct record signature_table_record;
 
-/* `items` are borrowed: they must stay as long as the set. NULL: more than SIGNATURES_MAX or SIGNATURE_SET_TEXT_BYTES. */
+/* `items` are borrowed: they must stay as long as the set. NULL: more than SIGNATURES_MAX or SIGNATURE_SET_TEXT_BYTES.
+ */
 struct signature_set;
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n);
-void signature_set_free (struct signature_set *set);        /* NULL is fine */
+void signature_set_free (struct signature_set *set);                                          /* NULL is fine */
 const struct signature *signature_set_find (const struct signature_set *set, struct text id); /* NULL: not in it */
 
 /* What a scan found; all of it in the arena given to signature_scan_end, and within the bounds of struct result. */
 struct signature_seen {
-    struct sighting *sightings;     /* the first of each signature, in the order of the log; at most SIGHTINGS_MAX */
+    struct sighting *sightings; /* the first of each signature, in the order of the log; at most SIGHTINGS_MAX */
     uint32_t sightings_n;
-    struct text *shown;             /* the lines that look most like an error and are not known, in the order of the log: */
-    uint32_t shown_n;               /* none when a cause that does not pass by itself is known; only those before what is said
-                                     * of peers when nothing else is; then the last ones, when there are none or the log
-                                     * went on for long after all that passes by itself or is noise; at most SHOWN_MAX */
+    struct text *shown; /* the lines that look most like an error and are not known, in the order of the log: */
+    uint32_t shown_n;   /* none when a cause that does not pass by itself is known; only those before what is said
+                         * of peers when nothing else is; then the last ones, when there are none or the log
+                         * went on for long after all that passes by itself or is noise; at most SHOWN_MAX */
 };
 
 struct signature_scan;
@@ -41,6 +45,7 @@ void signature_scan_bytes (struct signature_scan *scan, struct text bytes); /* a
 void signature_scan_end (struct signature_scan *scan, struct arena *arena, struct signature_seen *out);
 
 /* All of the above for a text in memory. */
-void signature_scan_text (const struct signature_set *set, struct text text, struct arena *arena, struct signature_seen *out);
+void signature_scan_text (const struct signature_set *set, struct text text, struct arena *arena,
+                          struct signature_seen *out);
 
 #endif

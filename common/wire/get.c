@@ -95,28 +95,20 @@ static int get_value (const struct getter *get, const struct field *field, void 
     if (reader_next (get->reader, &value, get->err) < 0)
         return -1;
     switch (field->kind) {
-    case FIELD_BOOL:
-        return get_bool (get, &value, out);
-    case FIELD_U32:
-        return get_u32 (get, &value, field->max, out);
-    case FIELD_ENUM:
-        return get_u32 (get, &value, field->names->n - 1, out);
+    case FIELD_BOOL: return get_bool (get, &value, out);
+    case FIELD_U32: return get_u32 (get, &value, field->max, out);
+    case FIELD_ENUM: return get_u32 (get, &value, field->names->n - 1, out);
     case FIELD_U64:
         if (get_uint (get, &value, field->max, &number) < 0)
             return -1;
         memcpy (out, &number, sizeof number);
         return 0;
-    case FIELD_I64:
-        return get_i64 (get, &value, field->max, out);
-    case FIELD_F64:
-        return get_f64 (get, &value, out);
+    case FIELD_I64: return get_i64 (get, &value, field->max, out);
+    case FIELD_F64: return get_f64 (get, &value, out);
     case FIELD_TEXT:
-    case FIELD_BYTES:
-        return get_text (get, &value, field, out);
-    case FIELD_LIST:
-        return get_list (get, field, out, &value, depth);
-    case FIELD_RECORD:
-        break;
+    case FIELD_BYTES: return get_text (get, &value, field, out);
+    case FIELD_LIST: return get_list (get, field, out, &value, depth);
+    case FIELD_RECORD: break;
     }
     if (value.kind != VALUE_MAP)
         return refuse_kind (get, "map", &value);

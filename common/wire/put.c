@@ -154,34 +154,16 @@ static void put_items (struct put *put, const struct field *field, const struct 
 static void put_value (struct put *put, const struct field *field, const void *at)
 {
     switch (field->kind) {
-    case FIELD_BOOL:
-        put_head (put, *(const bool *) at ? 0xc3 : 0xc2, 0, 0);
-        break;
+    case FIELD_BOOL: put_head (put, *(const bool *) at ? 0xc3 : 0xc2, 0, 0); break;
     case FIELD_U32:
-    case FIELD_ENUM:
-        put_u64 (put, *(const uint32_t *) at);
-        break;
-    case FIELD_U64:
-        put_u64 (put, *(const uint64_t *) at);
-        break;
-    case FIELD_I64:
-        put_i64 (put, *(const int64_t *) at);
-        break;
-    case FIELD_F64:
-        put_f64 (put, *(const double *) at);
-        break;
-    case FIELD_TEXT:
-        put_text (put, *(const struct text *) at);
-        break;
-    case FIELD_BYTES:
-        put_bytes (put, *(const struct text *) at);
-        break;
-    case FIELD_RECORD:
-        put_record (put, field->of, at);
-        break;
-    case FIELD_LIST:
-        put_items (put, field, at);
-        break;
+    case FIELD_ENUM: put_u64 (put, *(const uint32_t *) at); break;
+    case FIELD_U64: put_u64 (put, *(const uint64_t *) at); break;
+    case FIELD_I64: put_i64 (put, *(const int64_t *) at); break;
+    case FIELD_F64: put_f64 (put, *(const double *) at); break;
+    case FIELD_TEXT: put_text (put, *(const struct text *) at); break;
+    case FIELD_BYTES: put_bytes (put, *(const struct text *) at); break;
+    case FIELD_RECORD: put_record (put, field->of, at); break;
+    case FIELD_LIST: put_items (put, field, at); break;
     }
 }
 

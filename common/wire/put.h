@@ -8,7 +8,7 @@
 
 struct put {
     struct buf *out;
-    size_t began;           /* out->len before: what overflows leaves nothing behind */
+    size_t began; /* out->len before: what overflows leaves nothing behind */
     uint32_t n;
     uint8_t chunk[512];
 };

@@ -7,8 +7,9 @@
 
 #define NEGATIVE_ZERO_BITS 0x8000000000000000ull
 
-static const char *const kind_words[] = { "nothing", "integer", "negative integer", "truth value", "float",
-                                          "text",    "bytes",   "list",             "map" };
+static const char *const kind_words[] = { "nothing",     "integer", "negative integer",
+                                          "truth value", "float",   "text",
+                                          "bytes",       "list",    "map" };
 
 const char *value_kind_name (enum value_kind kind)
 {
@@ -18,8 +19,9 @@ const char *value_kind_name (enum value_kind kind)
 struct reader reader_over (struct text bytes, uint32_t items_max)
 {
     const uint8_t *start = (const uint8_t *) bytes.ptr;
-    return (struct reader) { .start = start, .at = start, .end = start ? start + bytes.len : start,
-                             .items_left = items_max };
+    return (struct reader){
+        .start = start, .at = start, .end = start ? start + bytes.len : start, .items_left = items_max
+    };
 }
 
 uint32_t reader_offset (const struct reader *reader)
@@ -41,7 +43,7 @@ bool value_text_is_clean (struct text text)
     for (; at < end && (signed char) *at > 0; at++)
         ;
     return at == end || (!memchr (at, 0, (size_t) (end - at)) &&
-                         text_is_utf8 ((struct text) { .ptr = at, .len = (uint32_t) (end - at) }));
+                         text_is_utf8 ((struct text){ .ptr = at, .len = (uint32_t) (end - at) }));
 }
 
 static int short_of (const struct reader *reader, uint64_t wanted, struct err *err)
@@ -92,7 +94,7 @@ static int take_negative (struct reader *reader, uint32_t bytes, struct value *v
     int64_t shorter_reaches = bytes == 1 ? -32 : -(1ll << (bytes * 4 - 1));
     if (number >= shorter_reaches)
         return longer_than_needed (reader, err);
-    *value = (struct value) { .kind = VALUE_NEGATIVE, .number = (uint64_t) number };
+    *value = (struct value){ .kind = VALUE_NEGATIVE, .number = (uint64_t) number };
     return 0;
 }
 
@@ -114,7 +116,7 @@ static int take_text (struct reader *reader, enum value_kind kind, uint64_t len,
     if (len > (uint64_t) (reader->end - reader->at))
         return short_of (reader, len, err);
     value->kind = kind;
-    value->text = (struct text) { .ptr = (const char *) reader->at, .len = (uint32_t) len };
+    value->text = (struct text){ .ptr = (const char *) reader->at, .len = (uint32_t) len };
     if (kind == VALUE_TEXT && !value_text_is_clean (value->text))
         return err_set (err, ERR_PARSE, "byte %" PRIu32 ": a text of %" PRIu64 " bytes is not UTF-8 without NUL",
                         reader_offset (reader), len);
@@ -164,17 +166,20 @@ static int refuse_format (const struct reader *reader, uint8_t format, struct er
 static int take_long_form (struct reader *reader, uint8_t format, struct value *value, struct err *err)
 {
     switch (format) {
-    case 0xc2: case 0xc3:
-        *value = (struct value) { .kind = VALUE_BOOL, .number = format & 1 };
-        return 0;
+    case 0xc2:
+    case 0xc3: *value = (struct value){ .kind = VALUE_BOOL, .number = format & 1 }; return 0;
     case 0xc4: return take_long_text (reader, VALUE_BYTES, 1, 0, value, err);
     case 0xc5: return take_long_text (reader, VALUE_BYTES, 2, 0x100, value, err);
     case 0xc6: return take_long_text (reader, VALUE_BYTES, 4, 0x10000, value, err);
     case 0xcb: return take_float (reader, value, err);
-    case 0xcc: case 0xcd: case 0xce: case 0xcf:
-        return take_uint (reader, 1u << (format & 3), value, err);
-    case 0xd0: case 0xd1: case 0xd2: case 0xd3:
-        return take_negative (reader, 1u << (format & 3), value, err);
+    case 0xcc:
+    case 0xcd:
+    case 0xce:
+    case 0xcf: return take_uint (reader, 1u << (format & 3), value, err);
+    case 0xd0:
+    case 0xd1:
+    case 0xd2:
+    case 0xd3: return take_negative (reader, 1u << (format & 3), value, err);
     case 0xd9: return take_long_text (reader, VALUE_TEXT, 1, 32, value, err);
     case 0xda: return take_long_text (reader, VALUE_TEXT, 2, 0x100, value, err);
     case 0xdb: return take_long_text (reader, VALUE_TEXT, 4, 0x10000, value, err);
@@ -207,7 +212,7 @@ int reader_next (struct reader *reader, struct value *value, struct err *err)
         return take_text (reader, VALUE_TEXT, format & 0x1f, value, err);
     if (format < 0xe0)
         return take_long_form (reader, format, value, err);
-    *value = (struct value) { .kind = VALUE_NEGATIVE, .number = (uint64_t) (int64_t) (int8_t) format };
+    *value = (struct value){ .kind = VALUE_NEGATIVE, .number = (uint64_t) (int64_t) (int8_t) format };
     return 0;
 }
 

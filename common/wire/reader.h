@@ -7,10 +7,10 @@
 #ifndef SLICEUP_COMMON_WIRE_READER_H
 #define SLICEUP_COMMON_WIRE_READER_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The one bit pattern of every NaN: quiet, positive, no payload. */
 #define WIRE_NAN_BITS 0x7ff8000000000000ull
@@ -20,13 +20,21 @@ struct reader {
     uint32_t items_left;
 };
 
-enum value_kind { VALUE_UINT = 1, VALUE_NEGATIVE, VALUE_BOOL, VALUE_FLOAT, VALUE_TEXT, VALUE_BYTES, VALUE_LIST,
-                  VALUE_MAP };
+enum value_kind {
+    VALUE_UINT = 1,
+    VALUE_NEGATIVE,
+    VALUE_BOOL,
+    VALUE_FLOAT,
+    VALUE_TEXT,
+    VALUE_BYTES,
+    VALUE_LIST,
+    VALUE_MAP
+};
 struct value {
     enum value_kind kind;
-    uint64_t number;        /* UINT; NEGATIVE: two's complement; BOOL; LIST, MAP: how many items or pairs follow */
+    uint64_t number; /* UINT; NEGATIVE: two's complement; BOOL; LIST, MAP: how many items or pairs follow */
     double real;
-    struct text text;       /* TEXT, BYTES: aliases the input */
+    struct text text; /* TEXT, BYTES: aliases the input */
 };
 
 struct reader reader_over (struct text bytes, uint32_t items_max);

@@ -1,12 +1,12 @@
 #include "coordinator/catalogue/cache_audit.h"
 
+#include "common/cache/audit.h"
+#include "common/cache/owners.h"
+#include "common/model/plan.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include "common/cache/audit.h"
-#include "common/cache/owners.h"
-#include "common/model/plan.h"
 
 enum { FOUND_MAX = 4096, PROBLEMS_MAX = 1024 };
 
@@ -40,8 +40,8 @@ static int check_tokens (const struct round *round, struct err *err)
         for (uint32_t k = 0; k < round->known.n; k++)
             there = there || round->known.items[k].token == round->audit->tokens[i];
         if (!there)
-            return err_set (err, ERR_USAGE, "%s has no generation %" PRIu64 "; sliceup cache ls lists them", round->audit->root,
-                            round->audit->tokens[i]);
+            return err_set (err, ERR_USAGE, "%s has no generation %" PRIu64 "; sliceup cache ls lists them",
+                            round->audit->root, round->audit->tokens[i]);
     }
     return 0;
 }
@@ -51,14 +51,14 @@ static int check_tokens (const struct round *round, struct err *err)
 static void add_found (struct round *round, struct text bundle, const struct root_finding *found)
 {
     if (round->out->found.n < FOUND_MAX)
-        round->out->found.items[round->out->found.n++] = (struct cache_found) { bundle, *found };
+        round->out->found.items[round->out->found.n++] = (struct cache_found){ bundle, *found };
 }
 
 static void add_problem (struct round *round, struct text bundle, uint64_t token, const struct err *why)
 {
     if (round->out->problems.n < PROBLEMS_MAX)
         round->out->problems.items[round->out->problems.n++] =
-            (struct cache_problem) { bundle, token, text_copy (round->arena, text_of (why->text)) };
+            (struct cache_problem){ bundle, token, text_copy (round->arena, text_of (why->text)) };
 }
 
 /* ---- one generation ---- */
@@ -67,7 +67,8 @@ static bool lies_there (const struct round *round, const struct catalogue_entry 
 {
     char path[PATH_MAX];
     struct stat st;
-    int len = snprintf (path, sizeof path, "%s/%.*s/gen-%" PRIu64, round->audit->root, TEXT_ARG (entry->bundle), entry->token);
+    int len = snprintf (path, sizeof path, "%s/%.*s/gen-%" PRIu64, round->audit->root, TEXT_ARG (entry->bundle),
+                        entry->token);
     return len > 0 && (size_t) len < sizeof path && lstat (path, &st) == 0;
 }
 
@@ -81,11 +82,13 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
                           round->audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0, round->arena, &list, &err) != 0)
         add_problem (round, entry->bundle, entry->token, &err);
     for (uint32_t i = 0; i < list.n; i++)
-        add_found (round, entry->bundle, &(struct root_finding) { .finding = list.items[i], .run = entry->run });
+        add_found (round, entry->bundle, &(struct root_finding){ .finding = list.items[i], .run = entry->run });
     if (list.more) {
-        struct finding rest = { .kind = FINDING_CHANGED, .token = entry->token, .path = TEXT_LIT ("..."),
+        struct finding rest = { .kind = FINDING_CHANGED,
+                                .token = entry->token,
+                                .path = TEXT_LIT ("..."),
                                 .detail = text_format (round->arena, "and %u more differences", list.more) };
-        add_found (round, entry->bundle, &(struct root_finding) { .finding = rest, .run = entry->run });
+        add_found (round, entry->bundle, &(struct root_finding){ .finding = rest, .run = entry->run });
     }
 }
 
@@ -95,14 +98,17 @@ static void look_at (struct round *round, const struct catalogue_entry *entry)
     const struct cache_audit *audit = round->audit;
     uint32_t found = round->out->found.n, problems = round->out->problems.n;
     enum generation_state state = GENERATION_PUBLISHED;
-    struct cache_progress progress = { .bundle = entry->bundle, .token = entry->token, .done = round->done++, .all = round->all };
+    struct cache_progress progress = {
+        .bundle = entry->bundle, .token = entry->token, .done = round->done++, .all = round->all
+    };
     if (audit->progress)
         audit->progress (audit->owner, &progress);
     if (!lies_there (round, entry))
         return;
     look_inside (round, entry);
     bool clean = found == round->out->found.n && problems == round->out->problems.n;
-    if (!clean && catalogue_state (audit->catalogue, entry->token, &state, NULL) == 0 && state != GENERATION_PUBLISHED) {
+    if (!clean && catalogue_state (audit->catalogue, entry->token, &state, NULL) == 0 &&
+        state != GENERATION_PUBLISHED) {
         round->out->found.n = found;
         round->out->problems.n = problems;
         return;
@@ -112,7 +118,6 @@ static void look_at (struct round *round, const struct catalogue_entry *entry)
 }
 
 /* ---- one bundle ---- */
-
 
 static void look_over (struct round *round, struct text bundle)
 {
@@ -151,9 +156,10 @@ static int look_at_folders (struct round *round, struct err *err)
 int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_looked *out, struct err *err)
 {
     struct round round = { .audit = audit, .arena = arena, .out = out };
-    *out = (struct cache_looked) { .found.items = arena_array (arena, FOUND_MAX, sizeof *out->found.items),
-                                   .problems.items = arena_array (arena, PROBLEMS_MAX, sizeof *out->problems.items) };
-    if (catalogue_list (audit->catalogue, TEXT_LIT (""), arena, &round.known, err) != 0 || check_tokens (&round, err) != 0)
+    *out = (struct cache_looked){ .found.items = arena_array (arena, FOUND_MAX, sizeof *out->found.items),
+                                  .problems.items = arena_array (arena, PROBLEMS_MAX, sizeof *out->problems.items) };
+    if (catalogue_list (audit->catalogue, TEXT_LIT (""), arena, &round.known, err) != 0 ||
+        check_tokens (&round, err) != 0)
         return -1;
     for (uint32_t i = 0; i < round.known.n; i++)
         round.all += wanted (&round, &round.known.items[i]);

@@ -7,22 +7,33 @@
 
 #include "coordinator/catalogue/catalogue.h"
 
-struct cache_progress { struct text bundle; uint64_t token; uint32_t done, all; };
+struct cache_progress {
+    struct text bundle;
+    uint64_t token;
+    uint32_t done, all;
+};
 struct cache_audit {
     struct catalogue *catalogue;
     const char *root;
-    const uid_list *trust;          /* who may own a generation (owners.h); others' are not looked into */
-    bool every_byte;                /* else: names, kinds, sizes, modes */
-    const uint64_t *tokens;         /* only these; none: all */
+    const uid_list *trust;  /* who may own a generation (owners.h); others' are not looked into */
+    bool every_byte;        /* else: names, kinds, sizes, modes */
+    const uint64_t *tokens; /* only these; none: all */
     uint32_t tokens_n;
     void (*progress) (void *owner, const struct cache_progress *progress); /* before each generation; NULL is fine */
     void *owner;
 };
-struct cache_found { struct text bundle; struct root_finding found; };
-struct cache_problem { struct text bundle; uint64_t token; struct text why; }; /* token 0: of the whole bundle */
+struct cache_found {
+    struct text bundle;
+    struct root_finding found;
+};
+struct cache_problem {
+    struct text bundle;
+    uint64_t token;
+    struct text why;
+}; /* token 0: of the whole bundle */
 struct cache_looked {
-    uint32_t generations;           /* published ones that were held against their manifest */
-    uint64_t bytes;                 /* that they have */
+    uint32_t generations; /* published ones that were held against their manifest */
+    uint64_t bytes;       /* that they have */
     LIST_OF (struct cache_found) found;
     LIST_OF (struct cache_problem) problems;
 };
@@ -33,7 +44,12 @@ int cache_audit (const struct cache_audit *audit, struct arena *arena, struct ca
 int cache_bundles (const char *root, struct arena *arena, struct text **out, uint32_t *n, struct err *err);
 
 /* host-<host> of a bundle, the cache that one host has for itself (mode per-host). */
-struct cache_own { struct text host; uint64_t bytes; uint32_t entries; bool closed; }; /* closed: it could not be looked into */
+struct cache_own {
+    struct text host;
+    uint64_t bytes;
+    uint32_t entries;
+    bool closed;
+}; /* closed: it could not be looked into */
 /* By name. They are in no catalogue. No folder at all, or one that cannot be opened: none. */
 int cache_owned (const char *root, struct text bundle, struct arena *arena, struct cache_own **out, uint32_t *n,
                  struct err *err);

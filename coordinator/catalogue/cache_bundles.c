@@ -1,6 +1,7 @@
 /* cache_bundles.c - the folders of a cache root that may hold generations, and the folders of single hosts in them. */
 #include "coordinator/catalogue/cache_audit.h"
 
+#include "common/cache/tree.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,13 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/cache/tree.h"
 
 #define OWN "host-"
 
 enum { BUNDLES_MAX = 16384, OWN_MAX = 16384 };
 
-struct bundles { struct arena *arena; struct text *items; uint32_t n; };
+struct bundles {
+    struct arena *arena;
+    struct text *items;
+    uint32_t n;
+};
 
 static int by_text (const void *a, const void *b)
 {
@@ -34,7 +38,8 @@ static DIR *open_folder (int at, const char *name)
 static bool is_folder (DIR *in, const char *name)
 {
     struct stat st;
-    return tree_name_valid (text_of (name)) && fstatat (dirfd (in), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR (st.st_mode);
+    return tree_name_valid (text_of (name)) && fstatat (dirfd (in), name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR (st.st_mode);
 }
 
 /* A folder that cannot be opened holds nothing that anybody of ours could read either. */
@@ -48,7 +53,8 @@ static int add_frontend (struct bundles *bundles, DIR *root, const char *fronten
         if (!is_folder (folder, entry->d_name))
             continue;
         if (bundles->n == BUNDLES_MAX)
-            rc = err_set (err, ERR_LIMIT, "more than %d bundles lie in the cache root: that is no cache root", BUNDLES_MAX);
+            rc = err_set (err, ERR_LIMIT, "more than %d bundles lie in the cache root: that is no cache root",
+                          BUNDLES_MAX);
         else
             bundles->items[bundles->n++] = text_format (bundles->arena, "%s/%s", frontend, entry->d_name);
     }
@@ -116,7 +122,7 @@ int cache_owned (const char *root, struct text bundle, struct arena *arena, stru
         if (strncmp (entry->d_name, OWN, sizeof OWN - 1) != 0 || !is_folder (folder, entry->d_name))
             continue;
         items = mem_grow (items, *n + 1, sizeof *items);
-        items[*n] = (struct cache_own) { .host = text_copy (arena, text_of (entry->d_name + sizeof OWN - 1)) };
+        items[*n] = (struct cache_own){ .host = text_copy (arena, text_of (entry->d_name + sizeof OWN - 1)) };
         measure (&items[(*n)++], folder, entry->d_name);
     }
     closedir (folder);

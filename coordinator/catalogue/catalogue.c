@@ -1,6 +1,9 @@
 /* catalogue.c - opening the catalogue, and what all questions to it share. */
 #include "coordinator/catalogue/catalogue_private.h"
 
+#include "common/cache/storage.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -10,35 +13,37 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/cache/storage.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
 
-#define NAMES(list) { list, sizeof (list) / sizeof ((list)[0]) }
+#define NAMES(list)                                                                                                    \
+    {                                                                                                                  \
+        list, sizeof (list) / sizeof ((list)[0])                                                                       \
+    }
 
 enum {
-    FORMAT = 3, READABLE = 2, /* what came after that is not needed to look */
+    FORMAT = 3,
+    READABLE = 2,        /* what came after that is not needed to look */
     BUSY_MS = 30 * 1000, /* on a thread of its own */
     /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
-     * transaction after the other keeps the rest out. Here all ask equally often, and who was in just now stays away for
-     * longer than that: the next one in is drawn among those who wait. */
-    ASK_MS = 2, ASK_SPREAD_MS = 3, COURTESY_MS = 8,
+     * transaction after the other keeps the rest out. Here all ask equally often, and who was in just now stays away
+     * for longer than that: the next one in is drawn among those who wait. */
+    ASK_MS = 2,
+    ASK_SPREAD_MS = 3,
+    COURTESY_MS = 8,
 };
 
 static const char *const state_words[] = { "none", "granted", "published", "abandoned", "dropped", "removing" };
 const struct names generation_state_names = NAMES (state_words);
 
 /* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html). */
-static const char token_tables[] =
-    "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
-    " run TEXT NOT NULL, wall_ms INTEGER NOT NULL);"
-    "CREATE TABLE generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
-    " run TEXT NOT NULL, record BLOB NOT NULL);"
-    "CREATE INDEX generation_of_bundle ON generation (bundle, token);";
+static const char token_tables[] = "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
+                                   " run TEXT NOT NULL, wall_ms INTEGER NOT NULL);"
+                                   "CREATE TABLE generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
+                                   " run TEXT NOT NULL, record BLOB NOT NULL);"
+                                   "CREATE INDEX generation_of_bundle ON generation (bundle, token);";
 
 /* state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an abandoned
- * generation looked like at first, no bytes when nothing lay there. What format 1 handed out and nobody published had no
- * lease to end it. */
+ * generation looked like at first, no bytes when nothing lay there. What format 1 handed out and nobody published had
+ * no lease to end it. */
 static const char lease_tables[] =
     "ALTER TABLE token ADD COLUMN state INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE token ADD COLUMN why TEXT NOT NULL DEFAULT '';"
@@ -52,10 +57,10 @@ static const char lease_tables[] =
     " WHERE token NOT IN (SELECT token FROM generation);"
     "PRAGMA user_version = 2;";
 /* used: the newest generation of its bundle when a run last had a use for it. */
-static const char cover_tables[] =
-    "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT NULL, PRIMARY KEY (bundle, cover));"
-    "PRAGMA user_version = 3;";
-_Static_assert (GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "they stand in the tables");
+static const char cover_tables[] = "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT "
+                                   "NULL, PRIMARY KEY (bundle, cover));"
+                                   "PRAGMA user_version = 3;";
+_Static_assert(GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "they stand in the tables");
 
 /* ---- statements ---- */
 
@@ -75,7 +80,8 @@ static bool bind (sqlite3_stmt *statement, const char *kinds, va_list values)
     return rc == SQLITE_OK;
 }
 
-static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds, va_list values)
+static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
+                          va_list values)
 {
     sqlite3_stmt *statement = database_prepare (catalogue->db, sql, err);
     if (!statement || bind (statement, kinds, values))
@@ -85,7 +91,8 @@ static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, co
     return NULL;
 }
 
-sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds, ...)
+sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
+                             ...)
 {
     va_list values;
     va_start (values, kinds);
@@ -100,8 +107,8 @@ int catalogue_step (const struct catalogue *catalogue, sqlite3_stmt *statement, 
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? rc : database_fail (catalogue->db, doing, err);
 }
 
-int catalogue_change (const struct catalogue *catalogue, const char *doing, int *changed, struct err *err, const char *sql,
-                      const char *kinds, ...)
+int catalogue_change (const struct catalogue *catalogue, const char *doing, int *changed, struct err *err,
+                      const char *sql, const char *kinds, ...)
 {
     va_list values;
     va_start (values, kinds);
@@ -119,7 +126,7 @@ int catalogue_change (const struct catalogue *catalogue, const char *doing, int 
 struct text catalogue_column (sqlite3_stmt *row, int column, struct arena *arena)
 {
     const void *bytes = sqlite3_column_blob (row, column);
-    return text_copy (arena, (struct text) { bytes, (uint32_t) sqlite3_column_bytes (row, column) });
+    return text_copy (arena, (struct text){ bytes, (uint32_t) sqlite3_column_bytes (row, column) });
 }
 
 /* ---- transactions ---- */
@@ -212,12 +219,14 @@ static int settle (struct catalogue *catalogue, struct err *err)
     if (format == FORMAT || (catalogue->looking && format >= READABLE && format < FORMAT))
         return 0;
     if (catalogue->looking && format == 1)
-        return err_set (err, ERR_STATE,
-                        "%s/catalogue.db was made by an older sliceup and cannot be changed from here: any run that uses "
-                        "this cache brings it to format %d",
-                        catalogue->root, FORMAT);
+        return err_set (
+            err, ERR_STATE,
+            "%s/catalogue.db was made by an older sliceup and cannot be changed from here: any run that uses "
+            "this cache brings it to format %d",
+            catalogue->root, FORMAT);
     if (catalogue->looking && format == 0)
-        return err_set (err, ERR_STATE, "%s/catalogue.db was begun and holds nothing yet: the next run or import makes it whole",
+        return err_set (err, ERR_STATE,
+                        "%s/catalogue.db was begun and holds nothing yet: the next run or import makes it whole",
                         catalogue->root);
     if (format < 0 || format > FORMAT)
         return format_unknown (catalogue, format, err);
@@ -236,21 +245,24 @@ static int file_prepare (const char *path, struct err *err)
     return database_file_check (path, DATABASE_WRITE, err);
 }
 
-static struct catalogue *open_file (const char *root, const char *path, enum database_use use, int *why, struct err *err)
+static struct catalogue *open_file (const char *root, const char *path, enum database_use use, int *why,
+                                    struct err *err)
 {
     sqlite3 *db = database_open (path, use, BUSY_MS, err);
     if (!db)
         return NULL;
     struct catalogue *catalogue = mem_alloc (sizeof *catalogue);
-    *catalogue = (struct catalogue) { .root = mem_text (root), .db = db, .looking = use == DATABASE_READ };
+    *catalogue = (struct catalogue){ .root = mem_text (root), .db = db, .looking = use == DATABASE_READ };
     if (sqlite3_busy_handler (db, wait_for_others, catalogue) != SQLITE_OK)
         database_fail (db, "set up waiting", err);
     else if (settle (catalogue, err) == 0)
         return catalogue;
     *why = sqlite3_extended_errcode (db);
     if (*why == SQLITE_NOTADB || *why == SQLITE_CORRUPT)
-        err_set (err, ERR_DAMAGE, "%s is damaged (%s): put a copy of it back, or use another cache root; without it nobody "
-                 "knows which generations are sealed", path, sqlite3_errmsg (db));
+        err_set (err, ERR_DAMAGE,
+                 "%s is damaged (%s): put a copy of it back, or use another cache root; without it nobody "
+                 "knows which generations are sealed",
+                 path, sqlite3_errmsg (db));
     catalogue_close (catalogue);
     return NULL;
 }
@@ -261,14 +273,17 @@ static int roll_back (const char *root, const char *path, struct err *err)
 {
     struct err own = { 0 };
     sqlite3 *db = database_open (path, DATABASE_WRITE, BUSY_MS, &own);
-    int rc = db ? database_run (db, "SELECT count (*) FROM sqlite_schema", "roll back an interrupted change", &own) : -1;
+    int rc = db ? database_run (db, "SELECT count (*) FROM sqlite_schema", "roll back an interrupted change", &own)
+                : -1;
     if (db)
         database_close (db);
     if (rc == 0)
         return 0;
-    return err_set (err, own.code, "a change of %s/catalogue.db was interrupted and has to be rolled back before anything is "
-                    "read, which user %u cannot do here: ask again as its owner, where the cache can be written (%.200s)",
-                    root, (unsigned) geteuid (), own.text);
+    return err_set (
+        err, own.code,
+        "a change of %s/catalogue.db was interrupted and has to be rolled back before anything is "
+        "read, which user %u cannot do here: ask again as its owner, where the cache can be written (%.200s)",
+        root, (unsigned) geteuid (), own.text);
 }
 
 static struct catalogue *open_to_look (const char *root, const char *path, struct err *err)
@@ -295,7 +310,8 @@ struct catalogue *catalogue_open (const char *cache_root, struct err *err)
 {
     char path[PATH_MAX], storage[STORAGE_ID_BYTES];
     int why;
-    if (path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0755, err) != 0 || file_prepare (path, err) != 0)
+    if (path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0755, err) != 0 ||
+        file_prepare (path, err) != 0)
         return NULL;
     /* Here rather than on a host: who is first to look must find it. */
     if (storage_id (cache_root, true, storage, err) != 0)
@@ -310,7 +326,8 @@ struct catalogue *catalogue_look (const char *cache_root, struct err *err)
     if (path_of (cache_root, path, err) != 0)
         return NULL;
     if (lstat (path, &st) != 0 && errno == ENOENT) {
-        err_set (err, ERR_STATE, "there is no catalogue.db in %s: no run has shared a cache there yet, or it is no cache root",
+        err_set (err, ERR_STATE,
+                 "there is no catalogue.db in %s: no run has shared a cache there yet, or it is no cache root",
                  cache_root);
         return NULL;
     }
@@ -341,8 +358,9 @@ int catalogue_bundle_valid (struct text bundle, struct err *err)
     }
     if (!bad)
         return 0;
-    return err_set (err, ERR_REFUSED,
-                    "a bundle's name of %u bytes is no folder below the cache root: expected <frontend>/<bundle>, at most "
-                    "%d bytes",
-                    bundle.len, BUNDLE_MAX_BYTES);
+    return err_set (
+        err, ERR_REFUSED,
+        "a bundle's name of %u bytes is no folder below the cache root: expected <frontend>/<bundle>, at most "
+        "%d bytes",
+        bundle.len, BUNDLE_MAX_BYTES);
 }

@@ -1,8 +1,8 @@
 /* catalogue.h - which cache generations exist under one cache root, who may write one now, who uses them.
  *
  * SQLite at <root>/catalogue.db, shared by all runs and coordinators that use the root; every call is one short
- * transaction with a bounded wait. Tokens only grow and are never reused, whoever asks. A generation counts only when it
- * is published here, which happens after the run's own journal recorded it. docs/spec/cache.md.
+ * transaction with a bounded wait. Tokens only grow and are never reused, whoever asks. A generation counts only when
+ * it is published here, which happens after the run's own journal recorded it. docs/spec/cache.md.
  *
  * It has no clock: who waits for another run's lease judges by the beat it sees. Texts it returns live in the arena
  * given. One thread at a time. */
@@ -28,8 +28,8 @@ int catalogue_bundle_valid (struct text bundle, struct err *err);
  * `*rival` says who; `over` (token not 0) takes it from exactly that rival, if its beat has not moved since. A run that
  * has the lease itself gets a new token; its old one is abandoned. */
 int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
-                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner, struct arena *arena,
-                       struct err *err);
+                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner,
+                       struct arena *arena, struct err *err);
 /* The writer of `token` lives. `*taken`: somebody else has the lease meanwhile. */
 int catalogue_beat (struct catalogue *catalogue, uint64_t token, struct text run, bool *taken, struct err *err);
 /* Gives the lease up, if this run still has it with this token. `abandoned`: nothing was sealed. Idempotent. */
@@ -37,47 +37,59 @@ int catalogue_end (struct catalogue *catalogue, uint64_t token, struct text run,
 
 /* ---- generations ---- */
 
-/* The newest published generation of a bundle that was not dropped; token 0 when there is none. Its covers come the longest
- * unused first, unless the catalogue was opened to look only: then as they were published. */
+/* The newest published generation of a bundle that was not dropped; token 0 when there is none. Its covers come the
+ * longest unused first, unless the catalogue was opened to look only: then as they were published. */
 int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact_generation *out, struct arena *arena,
                     struct err *err);
 /* Also ends the lease. Idempotent. */
-int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation, struct err *err);
+int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
+                       struct err *err);
 /* Quarantine: catalogue_find passes over it from now on. Idempotent. */
 int catalogue_drop (struct catalogue *catalogue, uint64_t token, struct text run, struct text why, struct err *err);
 
 /* ---- who uses what: nothing in use is collected ---- */
 
-struct catalogue_user { struct text run, home, machine; }; /* home: SLICEUP_HOME of the run, on that machine */
-/* `covers`: what the user's ladder needs; as far as the generation has it, it was used now. ERR_STATE: the generation was
- * quarantined or collected since it was found; find again. */
+struct catalogue_user {
+    struct text run, home, machine;
+}; /* home: SLICEUP_HOME of the run, on that machine */
+/* `covers`: what the user's ladder needs; as far as the generation has it, it was used now. ERR_STATE: the generation
+ * was quarantined or collected since it was found; find again. */
 int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
                    const struct catalogue_user *user, struct err *err);
-int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err);   /* all of a run's */
+int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err); /* all of a run's */
 
 /* ---- everything, for people ---- */
 
-enum generation_state { GENERATION_NONE = 0, GENERATION_GRANTED, GENERATION_PUBLISHED, GENERATION_ABANDONED,
-                        GENERATION_DROPPED,
-                        GENERATION_REMOVING };  /* being collected: a gc that was killed is finished by the next */
+enum generation_state {
+    GENERATION_NONE = 0,
+    GENERATION_GRANTED,
+    GENERATION_PUBLISHED,
+    GENERATION_ABANDONED,
+    GENERATION_DROPPED,
+    GENERATION_REMOVING
+}; /* being collected: a gc that was killed is finished by the next */
 extern const struct names generation_state_names;
 struct catalogue_entry {
     uint64_t token;
-    struct text bundle, run;    /* run: whom the token was handed to */
+    struct text bundle, run; /* run: whom the token was handed to */
     enum generation_state state;
-    uint64_t wall_ms;           /* when */
-    bool leased;                /* its run has the bundle's lease with it */
-    struct text why;            /* dropped: the reason */
+    uint64_t wall_ms;                 /* when */
+    bool leased;                      /* its run has the bundle's lease with it */
+    struct text why;                  /* dropped: the reason */
     struct fact_generation published; /* token 0: it is not */
     LIST_OF (struct catalogue_user) users;
 };
-struct catalogue_list { struct catalogue_entry *items; uint32_t n; };
+struct catalogue_list {
+    struct catalogue_entry *items;
+    uint32_t n;
+};
 /* By bundle, then rising token. `bundle` empty: all. */
 int catalogue_list (struct catalogue *catalogue, struct text bundle, struct arena *arena, struct catalogue_list *out,
                     struct err *err);
-/* Before a generation is removed: nobody is sent there from here on. ERR_STATE, with the reason, when it must stay: it is
- * leased, granted, the newest published of its bundle, or used by a run that is not one of `over`. */
-int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n, struct err *err);
+/* Before a generation is removed: nobody is sent there from here on. ERR_STATE, with the reason, when it must stay: it
+ * is leased, granted, the newest published of its bundle, or used by a run that is not one of `over`. */
+int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n,
+                      struct err *err);
 /* NONE: it was never handed out, or was collected. */
 int catalogue_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state, struct err *err);
 /* The row of a token that was collected: state and bytes are forgotten, the number stays used. */

@@ -1,13 +1,13 @@
 /* catalogue_audit.c - what lies under the cache root, against what the catalogue knows of it. */
 #include "coordinator/catalogue/catalogue_private.h"
 
+#include "common/cache/audit.h"
+#include "common/model/plan.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "common/cache/audit.h"
-#include "common/model/plan.h"
 
 /* More than this many are not told apart by anybody who has to act on them. */
 enum { ROOT_FINDINGS_MAX = 1024 };
@@ -21,17 +21,20 @@ struct look {
     const struct stored *stored;
     uint32_t stored_n;
     struct catalogue_list known;
-    bool inside;            /* look into published ones too */
+    bool inside; /* look into published ones too */
 };
 
-static void add (struct look *look, enum finding_kind kind, uint64_t token, struct text path, struct text detail, struct text run)
+static void add (struct look *look, enum finding_kind kind, uint64_t token, struct text path, struct text detail,
+                 struct text run)
 {
     if (look->n == ROOT_FINDINGS_MAX)
         return;
-    look->items[look->n++] = (struct root_finding) {
-        .finding = { .kind = kind, .token = token, .path = text_copy (look->arena, path),
-                     .detail = text_copy (look->arena, text_clip (detail, SENTENCE_MAX_BYTES)) },
-        .run = text_copy (look->arena, run) };
+    look->items[look->n++] =
+        (struct root_finding){ .finding = { .kind = kind,
+                                            .token = token,
+                                            .path = text_copy (look->arena, path),
+                                            .detail = text_copy (look->arena, text_clip (detail, SENTENCE_MAX_BYTES)) },
+                               .run = text_copy (look->arena, run) };
 }
 
 static const struct stored *stored_of (const struct look *look, uint64_t token)
@@ -77,7 +80,8 @@ static void look_for_foreign (struct look *look)
             continue;
         add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
              text_format (look->arena,
-                          "holds %u entries, %" PRIu64 " bytes; token %" PRIu64 " was never handed out for this bundle, or was "
+                          "holds %u entries, %" PRIu64 " bytes; token %" PRIu64
+                          " was never handed out for this bundle, or was "
                           "collected since: move it away",
                           there->entries, there->bytes, there->token),
              TEXT_LIT (""));
@@ -86,7 +90,10 @@ static void look_for_foreign (struct look *look)
 
 /* ---- late writes ---- */
 
-struct memory { bool known, lay_there; struct digest listing; };
+struct memory {
+    bool known, lay_there;
+    struct digest listing;
+};
 
 static int recall (const struct look *look, uint64_t token, struct memory *out, struct err *err)
 {
@@ -94,7 +101,7 @@ static int recall (const struct look *look, uint64_t token, struct memory *out, 
     if (!row)
         return -1;
     int rc = catalogue_step (look->catalogue, row, "look up an abandoned generation", err);
-    *out = (struct memory) { .known = rc == SQLITE_ROW };
+    *out = (struct memory){ .known = rc == SQLITE_ROW };
     if (rc == SQLITE_ROW && sqlite3_column_bytes (row, 0) == sizeof out->listing) {
         out->lay_there = true;
         memcpy (&out->listing, sqlite3_column_blob (row, 0), sizeof out->listing);
@@ -112,20 +119,21 @@ static int remember (const struct look *look, uint64_t token, const struct store
     if (look->catalogue->looking || (before->known && (there || !before->lay_there)))
         return 0;
     if (there)
-        listing = (struct text) { (const char *) &there->listing, sizeof there->listing };
+        listing = (struct text){ (const char *) &there->listing, sizeof there->listing };
     if (catalogue_begin (look->catalogue, err) != 0)
         return -1;
     const char *sql = before->known ? "UPDATE seen SET listing = ?2 WHERE token = ?1"
                                     : "INSERT OR IGNORE INTO seen (token, listing) VALUES (?1, ?2)";
     return catalogue_finish (
         look->catalogue,
-        catalogue_change (look->catalogue, "remember an abandoned generation", NULL, err, sql, "ib", token, listing), err);
+        catalogue_change (look->catalogue, "remember an abandoned generation", NULL, err, sql, "ib", token, listing),
+        err);
 }
 
 static bool is_as_remembered (const struct memory *before, const struct stored *there)
 {
-    return before->lay_there && (digest_equal (&before->listing, &there->listing)
-                                 || digest_equal (&before->listing, &there->old_listing));
+    return before->lay_there &&
+           (digest_equal (&before->listing, &there->listing) || digest_equal (&before->listing, &there->old_listing));
 }
 
 static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)
@@ -137,7 +145,8 @@ static int look_at_abandoned (struct look *look, const struct catalogue_entry *e
     if (!before.known || !there || is_as_remembered (&before, there))
         return 0;
     add (look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
-         text_format (look->arena, "changed after its lease was over (%.*s): it holds %u entries, %" PRIu64 " bytes now",
+         text_format (look->arena,
+                      "changed after its lease was over (%.*s): it holds %u entries, %" PRIu64 " bytes now",
                       TEXT_ARG (entry->why), there->entries, there->bytes),
          entry->run);
     return 0;
@@ -148,7 +157,8 @@ static int look_at_abandoned (struct look *look, const struct catalogue_entry *e
 static int look_inside (struct look *look, const struct catalogue_entry *entry, struct err *err)
 {
     struct finding_list found = { 0 };
-    if (audit_generation (look->bundle_root, entry->token, entry->published.sha256, AUDIT_STAT, 0, look->arena, &found, err) != 0)
+    if (audit_generation (look->bundle_root, entry->token, entry->published.sha256, AUDIT_STAT, 0, look->arena, &found,
+                          err) != 0)
         return -1;
     for (uint32_t i = 0; i < found.n; i++)
         add (look, found.items[i].kind, entry->token, found.items[i].path, found.items[i].detail, entry->run);

@@ -1,10 +1,10 @@
 /* catalogue_cover.c - which covers of a bundle's newest generation runs have a use for, and since which generation. A
  * generation's record does not change; whoever builds upon it lets go of what was unused for longest (covers.h). */
-#include "coordinator/verdict/covers.h"
 #include "coordinator/catalogue/catalogue_private.h"
+#include "coordinator/verdict/covers.h"
 
-int catalogue_cover_use (const struct catalogue *catalogue, const struct fact_generation *generation, const text_list *used,
-                         struct err *err)
+int catalogue_cover_use (const struct catalogue *catalogue, const struct fact_generation *generation,
+                         const text_list *used, struct err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < used->n && rc == 0; i++)
@@ -17,13 +17,14 @@ int catalogue_cover_use (const struct catalogue *catalogue, const struct fact_ge
 }
 
 /* All that is known to be used of a bundle, the longest unused first. */
-static int list_used (const struct catalogue *catalogue, struct text bundle, struct arena *arena, text_list *out, struct err *err)
+static int list_used (const struct catalogue *catalogue, struct text bundle, struct arena *arena, text_list *out,
+                      struct err *err)
 {
     uint32_t capacity = 0;
     int row;
-    *out = (text_list) { 0 };
-    sqlite3_stmt *rows =
-        catalogue_ask (catalogue, err, "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
+    *out = (text_list){ 0 };
+    sqlite3_stmt *rows = catalogue_ask (catalogue, err,
+                                        "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
     if (!rows)
         return -1;
     while ((row = catalogue_step (catalogue, rows, "list what of a generation is used", err)) == SQLITE_ROW) {
@@ -49,8 +50,10 @@ int catalogue_cover_order (const struct catalogue *catalogue, struct fact_genera
     text_list used;
     int rc = list_used (catalogue, generation->bundle, arena, &used, err);
     if (rc == 0) {
-        text_list ordered = { .items = arena_array (arena, (size_t) generation->covers.n + used.n, sizeof *ordered.items) };
-        add_where (&ordered, &generation->covers, &used, false); /* of these nobody told anything since they were made */
+        text_list ordered = { .items = arena_array (arena, (size_t) generation->covers.n + used.n,
+                                                    sizeof *ordered.items) };
+        add_where (&ordered, &generation->covers, &used,
+                   false); /* of these nobody told anything since they were made */
         add_where (&ordered, &used, &generation->covers, true);
         generation->covers = ordered;
     }
@@ -66,7 +69,8 @@ int catalogue_cover_prune (const struct catalogue *catalogue, const struct fact_
     for (uint32_t i = 0; i < used.n && rc == 0; i++)
         if (!covers_have (&generation->covers, used.items[i]))
             rc = catalogue_change (catalogue, "forget what of a generation was used", NULL, err,
-                                   "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle, used.items[i]);
+                                   "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle,
+                                   used.items[i]);
     mem_free (used.items);
     arena_release (&arena);
     return rc;

@@ -1,19 +1,20 @@
 /* catalogue_generation.c - published generations: found, recorded, quarantined, used, collected. */
 #include "coordinator/catalogue/catalogue_private.h"
 
+#include "common/cache/tree.h"
+#include "common/wire/wire.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-#include "common/cache/tree.h"
-#include "common/wire/wire.h"
 
-_Static_assert (GENERATION_BASE_MAX_ENTRIES <= TREE_ENTRIES_MAX / 4, "what one cold pass adds to a base can be sealed");
+_Static_assert(GENERATION_BASE_MAX_ENTRIES <= TREE_ENTRIES_MAX / 4, "what one cold pass adds to a base can be sealed");
 
 /* ---- reading a record ---- */
 
 static int damaged (const struct catalogue *catalogue, uint64_t token, const char *how, struct err *err)
 {
-    return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged at generation %" PRIu64 ": %s", catalogue->root, token, how);
+    return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged at generation %" PRIu64 ": %s", catalogue->root, token,
+                    how);
 }
 
 int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int record, int run, uint64_t token,
@@ -55,7 +56,7 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
         if (rc == 0 && !catalogue->looking)
             rc = catalogue_cover_order (catalogue, out, arena, err);
     } else if (row == SQLITE_DONE) {
-        *out = (struct fact_generation) { 0 };
+        *out = (struct fact_generation){ 0 };
         rc = 0;
     }
     sqlite3_finalize (newest); /* repeats an error that is in `err` */
@@ -68,27 +69,28 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
 static int token_check (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                         struct err *err)
 {
-    sqlite3_stmt *granted =
-        catalogue_ask (catalogue, err, "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4",
-                       "itti", generation->token, generation->bundle, run, (uint64_t) GENERATION_REMOVING);
+    sqlite3_stmt *granted = catalogue_ask (
+        catalogue, err, "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4", "itti",
+        generation->token, generation->bundle, run, (uint64_t) GENERATION_REMOVING);
     if (!granted)
         return -1;
     int row = catalogue_step (catalogue, granted, "look up a token", err);
     sqlite3_finalize (granted); /* repeats an error that is in `err` */
     if (row == SQLITE_DONE)
         return err_set (err, ERR_REFUSED,
-                        "generation %" PRIu64 " cannot be published in %s: this token was not handed out to this run for "
+                        "generation %" PRIu64
+                        " cannot be published in %s: this token was not handed out to this run for "
                         "this bundle, or was collected since",
                         generation->token, catalogue->root);
     return row == SQLITE_ROW ? 0 : -1;
 }
 
 /* SQLITE_DONE: not there yet. SQLITE_ROW: there, and the same. */
-static int published_before (const struct catalogue *catalogue, const struct fact_generation *generation, struct text record,
-                             struct err *err)
+static int published_before (const struct catalogue *catalogue, const struct fact_generation *generation,
+                             struct text record, struct err *err)
 {
-    sqlite3_stmt *before =
-        catalogue_ask (catalogue, err, "SELECT record FROM generation WHERE token = ?1", "i", generation->token);
+    sqlite3_stmt *before = catalogue_ask (catalogue, err, "SELECT record FROM generation WHERE token = ?1", "i",
+                                          generation->token);
     if (!before)
         return -1;
     int row = catalogue_step (catalogue, before, "look up a generation", err);
@@ -116,8 +118,8 @@ static int publish (const struct catalogue *catalogue, struct text run, const st
                            generation->token, generation->bundle, run, record) != 0 ||
          catalogue_cover_prune (catalogue, generation, err) != 0))
         return -1;
-    return catalogue_change (catalogue, "give a lease up", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it",
-                             generation->token, run);
+    return catalogue_change (catalogue, "give a lease up", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2",
+                             "it", generation->token, run);
 }
 
 int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
@@ -145,12 +147,12 @@ int catalogue_drop (struct catalogue *catalogue, uint64_t token, struct text run
                                     run.len >= 8 ? run.ptr : "?");
     int rc = catalogue_begin (catalogue, err);
     if (rc == 0)
-        rc = catalogue_finish (catalogue,
-                               catalogue_change (catalogue, "quarantine a generation", NULL, err,
-                                                 "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)",
-                                                 "itii", (uint64_t) GENERATION_DROPPED, said, token,
-                                                 (uint64_t) GENERATION_REMOVING),
-                               err);
+        rc = catalogue_finish (
+            catalogue,
+            catalogue_change (catalogue, "quarantine a generation", NULL, err,
+                              "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)",
+                              "itii", (uint64_t) GENERATION_DROPPED, said, token, (uint64_t) GENERATION_REMOVING),
+            err);
     arena_release (&arena);
     return rc;
 }
@@ -177,11 +179,11 @@ static int use (const struct catalogue *catalogue, const struct fact_generation 
     if (state_of (catalogue, token, &state, err) < 0)
         return -1;
     if (state == GENERATION_NONE || state == GENERATION_DROPPED || state == GENERATION_REMOVING)
-        return err_set (err, ERR_STATE, "generation %" PRIu64 " of %s cannot be used: it was %s since it was found", token,
-                        catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
+        return err_set (err, ERR_STATE, "generation %" PRIu64 " of %s cannot be used: it was %s since it was found",
+                        token, catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
     if (catalogue_change (catalogue, "record who uses a generation", NULL, err,
-                          "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt", token,
-                          user->run, user->home, user->machine) != 0)
+                          "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt",
+                          token, user->run, user->home, user->machine) != 0)
         return -1;
     return catalogue_cover_use (catalogue, generation, covers, err);
 }
@@ -198,10 +200,10 @@ int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *e
 {
     if (catalogue_begin (catalogue, err) != 0)
         return -1;
-    return catalogue_finish (
-        catalogue,
-        catalogue_change (catalogue, "forget who uses a generation", NULL, err, "DELETE FROM user WHERE run = ?1", "t", run),
-        err);
+    return catalogue_finish (catalogue,
+                             catalogue_change (catalogue, "forget who uses a generation", NULL, err,
+                                               "DELETE FROM user WHERE run = ?1", "t", run),
+                             err);
 }
 
 /* ---- collecting ---- */
@@ -209,9 +211,11 @@ int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *e
 /* Why this one must stay, as a text in the one column of the one row; no row: it may go. */
 static const char why_it_stays[] =
     "SELECT 'run ' || run || ' has the lease with it' FROM lease WHERE token = ?1 "
-    "UNION ALL SELECT 'it was handed out, and its writer has not ended' FROM token t WHERE t.token = ?1 AND t.state = ?2"
+    "UNION ALL SELECT 'it was handed out, and its writer has not ended' FROM token t WHERE t.token = ?1 AND t.state = "
+    "?2"
     " AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.token = t.token) "
-    "UNION ALL SELECT 'it is the newest one published of its bundle' FROM generation g JOIN token t ON t.token = g.token"
+    "UNION ALL SELECT 'it is the newest one published of its bundle' FROM generation g JOIN token t ON t.token = "
+    "g.token"
     " WHERE g.token = ?1 AND t.state NOT IN (?3, ?4) AND NOT EXISTS (SELECT 1 FROM generation h JOIN token u"
     " ON u.token = h.token WHERE h.bundle = g.bundle AND h.token > g.token AND u.state NOT IN (?3, ?4)) "
     "UNION ALL SELECT 'run ' || run || ' of ' || machine || ' uses it' FROM user WHERE token = ?1 LIMIT 1";
@@ -219,9 +223,8 @@ static const char why_it_stays[] =
 static int may_go (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     struct arena arena = { 0 };
-    sqlite3_stmt *row =
-        catalogue_ask (catalogue, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
-                       (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
+    sqlite3_stmt *row = catalogue_ask (catalogue, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
+                                       (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
     if (!row)
         return -1;
     int rc = catalogue_step (catalogue, row, "look up who uses a generation", err);
@@ -233,7 +236,8 @@ static int may_go (const struct catalogue *catalogue, uint64_t token, struct err
     return rc == SQLITE_DONE ? 0 : -1;
 }
 
-static int retire (const struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n, struct err *err)
+static int retire (const struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n,
+                   struct err *err)
 {
     uint32_t state;
     int rc = state_of (catalogue, token, &state, err);
@@ -245,7 +249,8 @@ static int retire (const struct catalogue *catalogue, uint64_t token, const stru
     if (rc < 0 || may_go (catalogue, token, err) != 0)
         return -1;
     return catalogue_change (catalogue, "mark a generation to be removed", NULL, err,
-                             "UPDATE token SET state = ?1 WHERE token = ?2", "ii", (uint64_t) GENERATION_REMOVING, token);
+                             "UPDATE token SET state = ?1 WHERE token = ?2", "ii", (uint64_t) GENERATION_REMOVING,
+                             token);
 }
 
 int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n, struct err *err)
@@ -257,10 +262,12 @@ int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct 
 
 static int forget (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
-    static const char *const rows[] = { "DELETE FROM generation WHERE token = ?1", "DELETE FROM seen WHERE token = ?1",
+    static const char *const rows[] = { "DELETE FROM generation WHERE token = ?1",
+                                        "DELETE FROM seen WHERE token = ?1",
                                         "DELETE FROM cover WHERE bundle = (SELECT bundle FROM token WHERE token = ?1)"
                                         " AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.bundle = cover.bundle)",
-                                        "DELETE FROM user WHERE token = ?1", "DELETE FROM lease WHERE token = ?1",
+                                        "DELETE FROM user WHERE token = ?1",
+                                        "DELETE FROM lease WHERE token = ?1",
                                         "DELETE FROM token WHERE token = ?1" };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (catalogue_change (catalogue, "forget a generation", NULL, err, rows[i], "i", token) != 0)

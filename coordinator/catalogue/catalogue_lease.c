@@ -1,13 +1,13 @@
 /* catalogue_lease.c - who may write a bundle's next generation, among runs. */
 #include "coordinator/catalogue/catalogue_private.h"
 
+#include "common/io/clock.h"
+#include "common/model/plan.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include "common/io/clock.h"
-#include "common/model/plan.h"
 
 /* Generations that lie there without a token of this catalogue: more than anybody ever kept in one folder. */
 enum { FOREIGN_MAX = 100000 };
@@ -21,7 +21,8 @@ static bool lies_there (const struct catalogue *catalogue, struct text bundle, u
     char path[PATH_MAX];
     struct stat st;
     for (int i = 0; i < 2; i++) {
-        int len = snprintf (path, sizeof path, "%s/%.*s/%s%" PRIu64, catalogue->root, TEXT_ARG (bundle), names[i], token);
+        int len = snprintf (path, sizeof path, "%s/%.*s/%s%" PRIu64, catalogue->root, TEXT_ARG (bundle), names[i],
+                            token);
         if (len > 0 && (size_t) len < sizeof path && lstat (path, &st) == 0)
             return true;
     }
@@ -39,7 +40,8 @@ static int last_token (const struct catalogue *catalogue, uint64_t *token, struc
     return row < 0 ? -1 : 0;
 }
 
-static int next_token (const struct catalogue *catalogue, struct text bundle, uint64_t above, uint64_t *token, struct err *err)
+static int next_token (const struct catalogue *catalogue, struct text bundle, uint64_t above, uint64_t *token,
+                       struct err *err)
 {
     uint64_t last;
     if (last_token (catalogue, &last, err) != 0)
@@ -64,16 +66,16 @@ static int next_token (const struct catalogue *catalogue, struct text bundle, ui
 static int holder (const struct catalogue *catalogue, struct text bundle, struct lease_owner *out, struct arena *arena,
                    struct err *err)
 {
-    sqlite3_stmt *lease =
-        catalogue_ask (catalogue, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1", "t", bundle);
+    sqlite3_stmt *lease = catalogue_ask (catalogue, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1", "t",
+                                         bundle);
     if (!lease)
         return -1;
     int row = catalogue_step (catalogue, lease, "look up a lease", err);
-    *out = (struct lease_owner) { 0 };
+    *out = (struct lease_owner){ 0 };
     if (row == SQLITE_ROW)
-        *out = (struct lease_owner) { .token = (uint64_t) sqlite3_column_int64 (lease, 0),
-                                      .run = catalogue_column (lease, 1, arena),
-                                      .beat = (uint64_t) sqlite3_column_int64 (lease, 2) };
+        *out = (struct lease_owner){ .token = (uint64_t) sqlite3_column_int64 (lease, 0),
+                                     .run = catalogue_column (lease, 1, arena),
+                                     .beat = (uint64_t) sqlite3_column_int64 (lease, 2) };
     sqlite3_finalize (lease); /* repeats an error that is in `err` */
     if (row < 0)
         return -1;
@@ -83,22 +85,24 @@ static int holder (const struct catalogue *catalogue, struct text bundle, struct
     return 0;
 }
 
-static int abandon (const struct catalogue *catalogue, uint64_t token, struct text run, struct text why, struct err *err)
+static int abandon (const struct catalogue *catalogue, uint64_t token, struct text run, struct text why,
+                    struct err *err)
 {
     return catalogue_change (catalogue, "abandon a generation", NULL, err,
-                             "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND run = ?4 AND state = ?5", "ititi",
-                             (uint64_t) GENERATION_ABANDONED, why, token, run, (uint64_t) GENERATION_GRANTED);
+                             "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND run = ?4 AND state = ?5",
+                             "ititi", (uint64_t) GENERATION_ABANDONED, why, token, run, (uint64_t) GENERATION_GRANTED);
 }
 
-static int hand_out (const struct catalogue *catalogue, struct text bundle, struct text run, uint64_t token, struct err *err)
+static int hand_out (const struct catalogue *catalogue, struct text bundle, struct text run, uint64_t token,
+                     struct err *err)
 {
     if (catalogue_change (catalogue, "reserve a token", NULL, err,
-                          "INSERT INTO token (token, bundle, run, wall_ms) VALUES (?1, ?2, ?3, ?4)", "itti", token, bundle,
-                          run, clock_wall_ms ()) != 0)
+                          "INSERT INTO token (token, bundle, run, wall_ms) VALUES (?1, ?2, ?3, ?4)", "itti", token,
+                          bundle, run, clock_wall_ms ()) != 0)
         return -1;
     return catalogue_change (catalogue, "take a lease", NULL, err,
-                             "INSERT OR REPLACE INTO lease (bundle, token, run, beat) VALUES (?1, ?2, ?3, 1)", "tit", bundle,
-                             token, run);
+                             "INSERT OR REPLACE INTO lease (bundle, token, run, beat) VALUES (?1, ?2, ?3, 1)", "tit",
+                             bundle, token, run);
 }
 
 static bool same_lease_owner (const struct lease_owner *a, const struct lease_owner *b)
@@ -126,8 +130,8 @@ static int acquire (const struct catalogue *catalogue, struct text bundle, struc
 }
 
 int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
-                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner, struct arena *arena,
-                       struct err *err)
+                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner,
+                       struct arena *arena, struct err *err)
 {
     uint64_t reserved = 0;
     struct lease_owner now;
@@ -138,7 +142,7 @@ int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct t
     if (catalogue_finish (catalogue, rc, err) != 0)
         return -1;
     *token = reserved;
-    *lease_owner = reserved ? (struct lease_owner) { 0 } : now;
+    *lease_owner = reserved ? (struct lease_owner){ 0 } : now;
     return 0;
 }
 
@@ -156,7 +160,8 @@ static int lost (const struct catalogue *catalogue, uint64_t token, bool *taken,
         return -1;
     int rc = catalogue_step (catalogue, row, "look up a token", err);
     bool granted = rc == SQLITE_ROW && sqlite3_column_int (row, 0) == GENERATION_GRANTED;
-    bool published = rc == SQLITE_ROW && sqlite3_column_int (row, 1), others = rc == SQLITE_ROW && sqlite3_column_int (row, 2);
+    bool published = rc == SQLITE_ROW && sqlite3_column_int (row, 1),
+         others = rc == SQLITE_ROW && sqlite3_column_int (row, 2);
     sqlite3_finalize (row); /* repeats an error that is in `err` */
     *taken = !published && (!granted || others);
     return rc < 0 ? -1 : 0;
@@ -182,8 +187,8 @@ int catalogue_end (struct catalogue *catalogue, uint64_t token, struct text run,
 {
     if (catalogue_begin (catalogue, err) != 0)
         return -1;
-    int rc = catalogue_change (catalogue, "give a lease up", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2",
-                               "it", token, run);
+    int rc = catalogue_change (catalogue, "give a lease up", NULL, err,
+                               "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it", token, run);
     if (rc == 0 && abandoned)
         rc = abandon (catalogue, token, run, TEXT_LIT ("its run gave the lease up without a seal"), err);
     return catalogue_finish (catalogue, rc, err);

@@ -1,15 +1,16 @@
 /* catalogue_list.c - everything the catalogue knows, for people. */
 #include "coordinator/catalogue/catalogue_private.h"
 
+#include "common/model/msg.h"
 #include <inttypes.h>
 #include <string.h>
-#include "common/model/msg.h"
 
 enum { TOKENS_MAX = 1000000, USERS_MAX = 100000 };
 
 static int bad (const struct catalogue *catalogue, uint64_t token, const char *what, struct err *err)
 {
-    return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged at token %" PRIu64 ": %s", catalogue->root, token, what);
+    return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged at token %" PRIu64 ": %s", catalogue->root, token,
+                    what);
 }
 
 static bool plain (struct text text, uint32_t max)
@@ -17,8 +18,8 @@ static bool plain (struct text text, uint32_t max)
     return text.len <= max && text_is_utf8 (text) && !(text.len && memchr (text.ptr, 0, text.len));
 }
 
-static int count (const struct catalogue *catalogue, const char *sql, const char *kinds, struct text bundle, uint64_t token,
-                  uint32_t max, uint32_t *n, struct err *err)
+static int count (const struct catalogue *catalogue, const char *sql, const char *kinds, struct text bundle,
+                  uint64_t token, uint32_t max, uint32_t *n, struct err *err)
 {
     sqlite3_stmt *rows = kinds[0] == 't' ? catalogue_ask (catalogue, err, sql, kinds, bundle)
                                          : catalogue_ask (catalogue, err, sql, kinds, token);
@@ -30,7 +31,8 @@ static int count (const struct catalogue *catalogue, const char *sql, const char
     if (rc != SQLITE_ROW)
         return -1;
     if (found > max)
-        return err_set (err, ERR_LIMIT, "%s/catalogue.db holds %lld rows where %u are the most: collect (sliceup cache gc)",
+        return err_set (err, ERR_LIMIT,
+                        "%s/catalogue.db holds %lld rows where %u are the most: collect (sliceup cache gc)",
                         catalogue->root, (long long) found, max);
     *n = (uint32_t) found;
     return 0;
@@ -39,23 +41,26 @@ static int count (const struct catalogue *catalogue, const char *sql, const char
 static int read_user (const struct catalogue *catalogue, sqlite3_stmt *row, uint64_t token, struct arena *arena,
                       struct catalogue_user *out, struct err *err)
 {
-    *out = (struct catalogue_user) { .run = catalogue_column (row, 0, arena), .home = catalogue_column (row, 1, arena),
-                                     .machine = catalogue_column (row, 2, arena) };
+    *out = (struct catalogue_user){ .run = catalogue_column (row, 0, arena),
+                                    .home = catalogue_column (row, 1, arena),
+                                    .machine = catalogue_column (row, 2, arena) };
     if (plain (out->run, NAME_MAX_BYTES) && plain (out->home, PATH_MAX_BYTES) && plain (out->machine, NAME_MAX_BYTES))
         return 0;
     return bad (catalogue, token, "who uses it is no text", err);
 }
 
-static int read_users (const struct catalogue *catalogue, struct arena *arena, struct catalogue_entry *entry, struct err *err)
+static int read_users (const struct catalogue *catalogue, struct arena *arena, struct catalogue_entry *entry,
+                       struct err *err)
 {
     uint32_t n;
     int rc = 0;
-    if (count (catalogue, "SELECT count (*) FROM user WHERE token = ?1", "i", TEXT_LIT (""), entry->token, USERS_MAX, &n, err))
+    if (count (catalogue, "SELECT count (*) FROM user WHERE token = ?1", "i", TEXT_LIT (""), entry->token, USERS_MAX,
+               &n, err))
         return -1;
     if (n == 0)
         return 0;
-    sqlite3_stmt *rows = catalogue_ask (catalogue, err, "SELECT run, home, machine FROM user WHERE token = ?1 ORDER BY run",
-                                        "i", entry->token);
+    sqlite3_stmt *rows = catalogue_ask (
+        catalogue, err, "SELECT run, home, machine FROM user WHERE token = ?1 ORDER BY run", "i", entry->token);
     if (!rows)
         return -1;
     entry->users.items = arena_array (arena, n, sizeof *entry->users.items);
@@ -66,18 +71,20 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
     return rc < 0 ? -1 : 0;
 }
 
-static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, struct arena *arena, struct catalogue_entry *out,
-                       struct err *err)
+static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, struct arena *arena,
+                       struct catalogue_entry *out, struct err *err)
 {
     int state = sqlite3_column_int (row, 3);
-    *out = (struct catalogue_entry) { .token = (uint64_t) sqlite3_column_int64 (row, 0),
-                                      .bundle = catalogue_column (row, 1, arena), .run = catalogue_column (row, 2, arena),
-                                      .wall_ms = (uint64_t) sqlite3_column_int64 (row, 4),
-                                      .why = catalogue_column (row, 5, arena), .leased = sqlite3_column_int (row, 8) };
+    *out = (struct catalogue_entry){ .token = (uint64_t) sqlite3_column_int64 (row, 0),
+                                     .bundle = catalogue_column (row, 1, arena),
+                                     .run = catalogue_column (row, 2, arena),
+                                     .wall_ms = (uint64_t) sqlite3_column_int64 (row, 4),
+                                     .why = catalogue_column (row, 5, arena),
+                                     .leased = sqlite3_column_int (row, 8) };
     if (state <= GENERATION_NONE || state > GENERATION_REMOVING || state == GENERATION_PUBLISHED)
         return bad (catalogue, out->token, "its state is none", err);
-    if (catalogue_bundle_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) || !plain (out->run, 2 * RUN_ID_BYTES) ||
-        !plain (out->why, SENTENCE_MAX_BYTES))
+    if (catalogue_bundle_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) ||
+        !plain (out->run, 2 * RUN_ID_BYTES) || !plain (out->why, SENTENCE_MAX_BYTES))
         return bad (catalogue, out->token, "its bundle, its run or its reason is no text of that kind", err);
     out->state = (enum generation_state) state;
     if (sqlite3_column_type (row, 6) == SQLITE_NULL)
@@ -98,12 +105,13 @@ static int list (const struct catalogue *catalogue, struct text bundle, struct a
 {
     uint32_t n;
     int rc = 0;
-    if (count (catalogue, "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle, 0, TOKENS_MAX, &n, err))
+    if (count (catalogue, "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle, 0, TOKENS_MAX, &n,
+               err))
         return -1;
     sqlite3_stmt *rows = catalogue_ask (catalogue, err, everything, "t", bundle);
     if (!rows)
         return -1;
-    *out = (struct catalogue_list) { .items = arena_array (arena, n, sizeof *out->items) };
+    *out = (struct catalogue_list){ .items = arena_array (arena, n, sizeof *out->items) };
     while (rc == 0 && out->n < n && (rc = catalogue_step (catalogue, rows, "list the generations", err)) == SQLITE_ROW)
         rc = read_entry (catalogue, rows, arena, &out->items[out->n++], err);
     sqlite3_finalize (rows); /* repeats an error that is in `err` */
@@ -127,9 +135,10 @@ int catalogue_list (struct catalogue *catalogue, struct text bundle, struct aren
 
 int catalogue_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state, struct err *err)
 {
-    sqlite3_stmt *row = catalogue_ask (
-        catalogue, err, "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON g.token = t.token WHERE t.token = ?1",
-        "i", token);
+    sqlite3_stmt *row = catalogue_ask (catalogue, err,
+                                       "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON "
+                                       "g.token = t.token WHERE t.token = ?1",
+                                       "i", token);
     if (!row)
         return -1;
     int rc = catalogue_step (catalogue, row, "look up a token", err);
@@ -141,6 +150,6 @@ int catalogue_state (struct catalogue *catalogue, uint64_t token, enum generatio
     if (kept > GENERATION_REMOVING)
         return bad (catalogue, token, "its state is none", err);
     *state = recorded && (kept == GENERATION_GRANTED || kept == GENERATION_ABANDONED) ? GENERATION_PUBLISHED
-                                                                                     : (enum generation_state) kept;
+                                                                                      : (enum generation_state) kept;
     return 0;
 }

@@ -1,5 +1,9 @@
 #include "coordinator/catalogue/collect.h"
 
+#include "common/cache/audit.h"
+#include "common/io/atomic_file.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal.h"
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,16 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/cache/audit.h"
-#include "common/io/atomic_file.h"
-#include "coordinator/journal/journal.h"
-#include "coordinator/home/run_facts.h"
 
 #define REMOVING ".removing-gen-"
 
 /* ---- removing ---- */
 
-static int path_of (const char *root, struct text bundle, const char *name, uint64_t token, char out[PATH_MAX], struct err *err)
+static int path_of (const char *root, struct text bundle, const char *name, uint64_t token, char out[PATH_MAX],
+                    struct err *err)
 {
     int len = snprintf (out, PATH_MAX, "%s/%.*s/%s%" PRIu64, root, TEXT_ARG (bundle), name, token);
     if (len > 0 && len < PATH_MAX)
@@ -42,20 +43,21 @@ int collect_measure (const char *root, struct text bundle, uint64_t token, struc
     struct arena arena = { 0 };
     struct stored *stored = NULL;
     uint32_t n = 0;
-    *out = (struct collected) { 0 };
+    *out = (struct collected){ 0 };
     int rc = audit_inventory (text_format (&arena, "%s/%.*s", root, TEXT_ARG (bundle)), &arena, &stored, &n, err);
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         if (stored[i].token == token)
-            *out = (struct collected) { .bytes = stored[i].bytes, .entries = stored[i].entries };
+            *out = (struct collected){ .bytes = stored[i].bytes, .entries = stored[i].entries };
     arena_release (&arena);
     return rc;
 }
 
-int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token, const struct text *over,
-                        uint32_t over_n, struct collected *freed, struct err *err)
+int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token,
+                        const struct text *over, uint32_t over_n, struct collected *freed, struct err *err)
 {
     char there[PATH_MAX], hidden[PATH_MAX];
-    if (path_of (root, bundle, "gen-", token, there, err) != 0 || path_of (root, bundle, REMOVING, token, hidden, err) != 0 ||
+    if (path_of (root, bundle, "gen-", token, there, err) != 0 ||
+        path_of (root, bundle, REMOVING, token, hidden, err) != 0 ||
         catalogue_retire (catalogue, token, over, over_n, err) != 0)
         return -1;
     (void) collect_measure (root, bundle, token, freed, NULL); /* what cannot be measured goes all the same */

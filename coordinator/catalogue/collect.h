@@ -1,23 +1,27 @@
 /* collect.h - generations that nobody needs any more are removed, in an order that a crash cannot harm.
  *
- * The catalogue first stops sending anybody there, then the folder gets a name that nobody reads (.removing-gen-<token>),
- * then the catalogue forgets it, then the bytes go. Whatever was interrupted, the next collection finishes. */
+ * The catalogue first stops sending anybody there, then the folder gets a name that nobody reads
+ * (.removing-gen-<token>), then the catalogue forgets it, then the bytes go. Whatever was interrupted, the next
+ * collection finishes. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_COLLECT_H
 #define SLICEUP_COORDINATOR_CATALOGUE_COLLECT_H
 
 #include "coordinator/catalogue/catalogue.h"
 
-struct collected { uint64_t bytes; uint32_t entries; };
+struct collected {
+    uint64_t bytes;
+    uint32_t entries;
+};
 
 /* `over`: runs whose use of it does not count any more. ERR_STATE: it must stay, with the reason. */
-int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token, const struct text *over,
-                        uint32_t over_n, struct collected *freed, struct err *err);
+int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token,
+                        const struct text *over, uint32_t over_n, struct collected *freed, struct err *err);
 /* What lies there of a generation, sealed or not. */
 int collect_measure (const char *root, struct text bundle, uint64_t token, struct collected *out, struct err *err);
 /* Folders that an interrupted collection left in this bundle. */
 int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, struct err *err);
-/* Is this user's run over, so that it reads nothing any more? Only who can be looked at from here is: `why` says what stands
- * against it otherwise, in words that follow "run <id>". */
+/* Is this user's run over, so that it reads nothing any more? Only who can be looked at from here is: `why` says what
+ * stands against it otherwise, in words that follow "run <id>". */
 enum { STANDS_BYTES = 256 };
 bool collect_user_over (const struct catalogue_user *user, char why[STANDS_BYTES]);
 

@@ -1,5 +1,10 @@
 #include "coordinator/catalogue/transfer.h"
 
+#include "common/cache/audit.h"
+#include "common/cache/copy.h"
+#include "common/cache/generation.h"
+#include "common/io/atomic_file.h"
+#include "common/model/plan.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,17 +14,13 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/cache/audit.h"
-#include "common/cache/copy.h"
-#include "common/cache/generation.h"
-#include "common/io/atomic_file.h"
-#include "common/model/plan.h"
 
 enum { NAME_BYTES = 32 }; /* of the names in a carried folder */
 
 /* ---- what is exported is what was sealed ---- */
 
-static int check_source (struct text bundle_root, const struct fact_generation *generation, struct arena *arena, struct err *err)
+static int check_source (struct text bundle_root, const struct fact_generation *generation, struct arena *arena,
+                         struct err *err)
 {
     struct finding_list found = { 0 };
     if (audit_generation (bundle_root, generation->token, generation->sha256, AUDIT_STAT, 0, arena, &found, err) != 0)
@@ -28,7 +29,8 @@ static int check_source (struct text bundle_root, const struct fact_generation *
         return 0;
     const struct finding *first = &found.items[0];
     return err_set (err, ERR_DAMAGE,
-                    "generation %" PRIu64 " is not what was sealed (%s: %.*s%s%.*s): nothing is exported; sliceup cache verify "
+                    "generation %" PRIu64
+                    " is not what was sealed (%s: %.*s%s%.*s): nothing is exported; sliceup cache verify "
                     "lists all of it",
                     generation->token, names_of (&finding_kind_names, first->kind), TEXT_ARG (first->path),
                     first->detail.len ? ": " : "", TEXT_ARG (text_clip (first->detail, 200)));
@@ -75,7 +77,8 @@ static int write_files (const struct manifest *manifest, const char *part, struc
     return rc == 0 ? atomic_file_write (path, json.ptr, json.len, 0644, err) : rc;
 }
 
-static int fill (const struct generation *from, const struct manifest *manifest, const char *part, struct text json, struct err *err)
+static int fill (const struct generation *from, const struct manifest *manifest, const char *part, struct text json,
+                 struct err *err)
 {
     char path[PATH_MAX + NAME_BYTES];
     snprintf (path, sizeof path, "%s/" TRANSFER_SEALED, part);
@@ -103,7 +106,8 @@ static int parent_of (const char *path, char parent[PATH_MAX])
 
 static int exists_already (const char *to, struct err *err)
 {
-    return err_set (err, ERR_STATE, "%s exists already: a generation is exported into a folder that is not there yet", to);
+    return err_set (err, ERR_STATE, "%s exists already: a generation is exported into a folder that is not there yet",
+                    to);
 }
 
 /* At once and never over something. EINVAL: a file system that cannot promise that; what was seen before has to do. */
@@ -126,7 +130,8 @@ static int begin_part (const char *to, char part[PATH_MAX], struct err *err)
     struct stat st;
     uint32_t bits = 0;
     size_t len = strlen (to);
-    if (len == 0 || len > PATH_MAX - 320 || to[len - 1] == '/') /* what is added stays below that, names of entries too */
+    if (len == 0 || len > PATH_MAX - 320 ||
+        to[len - 1] == '/') /* what is added stays below that, names of entries too */
         return err_set (err, ERR_USAGE, "'%.200s' names no new folder: give a path without a '/' at its end", to);
     if (lstat (to, &st) == 0)
         return exists_already (to, err);
@@ -136,7 +141,8 @@ static int begin_part (const char *to, char part[PATH_MAX], struct err *err)
     return mkdir (part, 0755) == 0 ? 0 : err_errno (err, ERR_IO, "cannot make %s", part);
 }
 
-static int export (const struct generation *from, const struct manifest *manifest, const char *to, struct text json, struct err *err)
+static int export(const struct generation *from, const struct manifest *manifest, const char *to, struct text json,
+                  struct err *err)
 {
     char part[PATH_MAX];
     struct err why = { 0 };
@@ -149,7 +155,8 @@ static int export (const struct generation *from, const struct manifest *manifes
     return err_prefix (err, "cannot export to %.200s", to);
 }
 
-int transfer_export (const char *root, const struct fact_generation *generation, const char *to, struct text json, struct err *err)
+int transfer_export (const char *root, const struct fact_generation *generation, const char *to, struct text json,
+                     struct err *err)
 {
     struct generation from;
     struct manifest manifest;
@@ -160,8 +167,9 @@ int transfer_export (const char *root, const struct fact_generation *generation,
     struct text bundle_root = text_format (&arena, "%s/%.*s", root, TEXT_ARG (generation->bundle));
     if (check_source (bundle_root, generation, &arena, err) == 0 &&
         generation_open_root (&from, bundle_root, generation->token, false, err) == 0) {
-        if (generation_open (&from, err) == 0 && generation_manifest (&from, generation->sha256, &arena, &manifest, err) == 0)
-            rc = export (&from, &manifest, to, json, err);
+        if (generation_open (&from, err) == 0 &&
+            generation_manifest (&from, generation->sha256, &arena, &manifest, err) == 0)
+            rc = export(&from, &manifest, to, json, err);
         generation_close (&from);
     }
     arena_release (&arena);

@@ -1,6 +1,11 @@
 /* transfer_import.c - looks at what was carried here, gets it a token, copies and seals it under that, publishes it. */
 #include "coordinator/catalogue/transfer.h"
 
+#include "common/cache/cache.h"
+#include "common/cache/copy.h"
+#include "common/cache/generation.h"
+#include "coordinator/catalogue/collect.h"
+#include "coordinator/catalogue/transfer_lease.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,11 +15,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include "common/cache/cache.h"
-#include "common/cache/copy.h"
-#include "common/cache/generation.h"
-#include "coordinator/catalogue/collect.h"
-#include "coordinator/catalogue/transfer_lease.h"
 
 /* What was carried here, opened and found to be what it says. */
 struct carried {
@@ -49,10 +49,11 @@ static int check_set (struct carried *carried, struct err *err)
 static int check_claim (const struct manifest *manifest, const struct fact_generation *claim, struct err *err)
 {
     if (claim->entries != manifest->files)
-        return err_set (err, ERR_DAMAGE, TRANSFER_JSON " says %u entries, " MANIFEST_NAME " lists %u", claim->entries, manifest->files);
+        return err_set (err, ERR_DAMAGE, TRANSFER_JSON " says %u entries, " MANIFEST_NAME " lists %u", claim->entries,
+                        manifest->files);
     if (claim->bytes != manifest->bytes)
-        return err_set (err, ERR_DAMAGE, TRANSFER_JSON " says %" PRIu64 " bytes, " MANIFEST_NAME " lists %" PRIu64, claim->bytes,
-                        manifest->bytes);
+        return err_set (err, ERR_DAMAGE, TRANSFER_JSON " says %" PRIu64 " bytes, " MANIFEST_NAME " lists %" PRIu64,
+                        claim->bytes, manifest->bytes);
     /* Sealing takes them away: a manifest that lists one was not written by it. */
     for (uint32_t i = 0; i < manifest->n; i++)
         if (manifest->items[i].at.mode & 0222)
@@ -69,7 +70,7 @@ static int read_manifest (struct carried *carried, const struct fact_generation 
 
 static int open_carried (const char *from, const struct fact_generation *claim, struct carried *out, struct err *err)
 {
-    *out = (struct carried) { .folder = -1, .sealed = -1 };
+    *out = (struct carried){ .folder = -1, .sealed = -1 };
     out->folder = open (from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (out->folder < 0)
         return err_errno (err, ERR_IO, "cannot open %s", from);
@@ -77,7 +78,8 @@ static int open_carried (const char *from, const struct fact_generation *claim, 
     if (out->sealed < 0)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO,
                           "%s holds no folder " TRANSFER_SEALED " as sliceup cache export makes it", from);
-    if (read_manifest (out, claim, err) == 0 && check_claim (&out->manifest, claim, err) == 0 && check_set (out, err) == 0)
+    if (read_manifest (out, claim, err) == 0 && check_claim (&out->manifest, claim, err) == 0 &&
+        check_set (out, err) == 0)
         return 0;
     return err_prefix (err, "%s is refused", from);
 }
@@ -101,8 +103,10 @@ static int check_room (const char *root, uint64_t bytes, struct err *err)
     uint64_t room = at.f_frsize ? (uint64_t) at.f_bavail * at.f_frsize : UINT64_MAX;
     if (bytes <= room)
         return 0;
-    return err_set (err, ERR_IO, "%s has room for %" PRIu64 " bytes, the generation has %" PRIu64 ": collect (sliceup cache gc) or "
-                    "use a larger storage", root, room, bytes);
+    return err_set (err, ERR_IO,
+                    "%s has room for %" PRIu64 " bytes, the generation has %" PRIu64 ": collect (sliceup cache gc) or "
+                    "use a larger storage",
+                    root, room, bytes);
 }
 
 static int find_before (struct catalogue *catalogue, const struct fact_generation *claim, uint64_t *token, bool *before,
@@ -150,33 +154,40 @@ static int copy_in (const struct carried *carried, const char *dir, struct err *
 }
 
 /* The copy is sealed as a writer's would be, so what is published is what lies here now, and it must be the same. */
-static int make_generation (const struct transfer_import *order, const struct carried *carried, uint64_t token, struct err *err)
+static int make_generation (const struct transfer_import *order, const struct carried *carried, uint64_t token,
+                            struct err *err)
 {
     char dir[PATH_MAX_BYTES + 64];
     struct arena arena = { 0 };
     struct seal seal;
     int rc = -1;
-    struct cache_access write = { .role = CACHE_ROLE_WRITER, .token = token,
-                                 .frontend_root = text_format (&arena, "%s/%.*s", order->root, TEXT_ARG (order->claim->bundle)) };
+    struct cache_access write = { .role = CACHE_ROLE_WRITER,
+                                  .token = token,
+                                  .frontend_root = text_format (&arena, "%s/%.*s", order->root,
+                                                                TEXT_ARG (order->claim->bundle)) };
     if (cache_prepare_writer (&write, dir, sizeof dir, err) == 0 && copy_in (carried, dir, err) == 0 &&
         cache_seal (&write, &seal, &arena, err) == 0) {
         rc = 0;
         if (!text_equal (seal.sha256, order->claim->sha256))
-            rc = err_set (err, ERR_IO, "%s keeps other file modes than were sealed (sha256 %.12s, expected %.12s): the generation "
-                          "cannot be the same here", order->root, seal.sha256.ptr, order->claim->sha256.ptr);
+            rc = err_set (err, ERR_IO,
+                          "%s keeps other file modes than were sealed (sha256 %.12s, expected %.12s): the generation "
+                          "cannot be the same here",
+                          order->root, seal.sha256.ptr, order->claim->sha256.ptr);
     }
     arena_release (&arena);
     return rc;
 }
 
-static int publish (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token, struct err *err)
+static int publish (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token,
+                    struct err *err)
 {
     struct fact_generation generation = *order->claim;
     generation.token = token;
     return catalogue_publish (catalogue, run, &generation, err);
 }
 
-static int undo (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token, struct err *err)
+static int undo (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token,
+                 struct err *err)
 {
     struct err why = { 0 };
     struct collected freed;
@@ -186,8 +197,8 @@ static int undo (struct catalogue *catalogue, const struct transfer_import *orde
     return -1;
 }
 
-static int bring_in (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried, struct text run,
-                     uint64_t token, struct err *err)
+static int bring_in (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried,
+                     struct text run, uint64_t token, struct err *err)
 {
     struct transfer_beat *beat = transfer_beat_begin (order->root, token, run, err);
     int rc = beat ? make_generation (order, carried, token, err) : -1;
@@ -207,8 +218,8 @@ static int make_run (char run[33], struct err *err)
     return 0;
 }
 
-static int import (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried, uint64_t *token,
-                   bool *before, struct err *err)
+static int import (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried,
+                   uint64_t *token, bool *before, struct err *err)
 {
     char run[33];
     if (find_before (catalogue, order->claim, token, before, err) != 0 || *before)
@@ -225,7 +236,8 @@ static int import (struct catalogue *catalogue, const struct transfer_import *or
     return bring_in (catalogue, order, carried, text_of (run), own, err);
 }
 
-int transfer_import (struct catalogue *catalogue, const struct transfer_import *order, uint64_t *token, bool *before, struct err *err)
+int transfer_import (struct catalogue *catalogue, const struct transfer_import *order, uint64_t *token, bool *before,
+                     struct err *err)
 {
     struct carried carried;
     int rc = -1;

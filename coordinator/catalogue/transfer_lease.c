@@ -1,40 +1,48 @@
 #include "coordinator/catalogue/transfer_lease.h"
 
+#include "common/io/clock.h"
+#include "common/model/lease.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include "common/io/clock.h"
-#include "common/model/lease.h"
 
 /* ---- waiting for it ---- */
 
 /* RIVALS_MAX: imports are short and may come one after the other; past so many it is said that somebody writes. */
 enum { LOOK_MS = 500, RIVALS_MAX = 16 };
 
-struct watch { struct lease_owner lease_owner; uint64_t since_ms; uint32_t rivals; bool told; };
+struct watch {
+    struct lease_owner lease_owner;
+    uint64_t since_ms;
+    uint32_t rivals;
+    bool told;
+};
 
 static int lives (const struct lease_owner *lease_owner, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "run (or import) %.*s writes this bundle's cache now (generation %" PRIu64 "): import again when it is "
+                    "run (or import) %.*s writes this bundle's cache now (generation %" PRIu64
+                    "): import again when it is "
                     "over",
                     TEXT_ARG (text_clip (lease_owner->run, 40)), lease_owner->token);
 }
 
 /* Another look at who has it. A beat that moved is the end of the watch; somebody else is watched anew. */
-static int look (struct watch *watch, const struct lease_owner *now, const struct log *log, struct arena *arena, struct err *err)
+static int look (struct watch *watch, const struct lease_owner *now, const struct log *log, struct arena *arena,
+                 struct err *err)
 {
     uint64_t wait_ms = lease_grantor_ms (LEASE_TERM_MS) + lease_delay_ms (LEASE_TERM_MS);
     bool other = watch->lease_owner.token != now->token;
     if (other ? watch->rivals == RIVALS_MAX : watch->lease_owner.beat != now->beat)
         return lives (now, err);
     if (other) {
-        *watch = (struct watch) { .lease_owner = *now, .since_ms = clock_boot_ms (), .rivals = watch->rivals + 1 };
+        *watch = (struct watch){ .lease_owner = *now, .since_ms = clock_boot_ms (), .rivals = watch->rivals + 1 };
         watch->lease_owner.run = text_copy (arena, now->run);
-        log_say (log, "run (or import) %.*s has the lease of this cache; watching for %" PRIu64 " s whether it still lives",
+        log_say (log,
+                 "run (or import) %.*s has the lease of this cache; watching for %" PRIu64 " s whether it still lives",
                  TEXT_ARG (text_clip (now->run, 40)), (wait_ms + 999) / 1000);
     }
     watch->told = clock_boot_ms () - watch->since_ms >= wait_ms;
@@ -43,8 +51,8 @@ static int look (struct watch *watch, const struct lease_owner *now, const struc
     return 0;
 }
 
-int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log, uint64_t *token,
-                 struct err *err)
+int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
+                    uint64_t *token, struct err *err)
 {
     struct arena arena = { 0 };
     struct watch watch = { 0 };
@@ -52,7 +60,8 @@ int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text
     uint64_t got = 0;
     int rc = 0;
     while (rc == 0 && !got) { /* ends: the beat moves, the lease is given up, or the watch is over and it is taken */
-        rc = catalogue_acquire (catalogue, bundle, run, 0, watch.told ? &watch.lease_owner : NULL, &got, &now, &arena, err);
+        rc = catalogue_acquire (catalogue, bundle, run, 0, watch.told ? &watch.lease_owner : NULL, &got, &now, &arena,
+                                err);
         if (rc == 0 && !got)
             rc = look (&watch, &now, log, &arena, err);
     }
@@ -104,7 +113,7 @@ struct transfer_beat *transfer_beat_begin (const char *root, uint64_t token, str
     if (!catalogue)
         return NULL;
     struct transfer_beat *beat = mem_alloc (sizeof *beat);
-    *beat = (struct transfer_beat) { .catalogue = catalogue, .token = token };
+    *beat = (struct transfer_beat){ .catalogue = catalogue, .token = token };
     snprintf (beat->run, sizeof beat->run, "%.*s", TEXT_ARG (run));
     pthread_condattr_init (&monotonic);
     pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);

@@ -7,8 +7,8 @@
 
 /* Takes it, when a run has it that does not beat any more only after watching it for as long as a run would. ERR_STATE:
  * a run that lives has it. */
-int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log, uint64_t *token,
-                 struct err *err);
+int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
+                    uint64_t *token, struct err *err);
 
 /* Beats from a thread of its own, over a connection of its own, until it is ended. */
 struct transfer_beat;

@@ -9,16 +9,17 @@ enum { KEEP = 2 };
 
 struct verb {
     const char *name;
-    const char *options;    /* of this verb, between blanks */
-    uint32_t least, most;   /* operands */
-    bool slice;             /* an operand that is no number is a slice file */
-    const char *operands;   /* as the usage names them */
+    const char *options;  /* of this verb, between blanks */
+    uint32_t least, most; /* operands */
+    bool slice;           /* an operand that is no number is a slice file */
+    const char *operands; /* as the usage names them */
     int (*run) (struct cli *cli, const struct cache_request *request);
 };
 #define WHERE " --root --run --slice --trust "
 static const struct verb verbs[] = {
     { "ls", WHERE "--json ", 0, 0, true, "[SLICE.yaml]", cache_ls },
-    { "verify", WHERE "--json --full --quick ", 0, CACHE_OPERANDS_MAX, true, "[SLICE.yaml] [GENERATION...]", cache_verify },
+    { "verify", WHERE "--json --full --quick ", 0, CACHE_OPERANDS_MAX, true, "[SLICE.yaml] [GENERATION...]",
+      cache_verify },
     { "explain", " --json ", 2, 3, false, "HOST[@RUN] HOST[@RUN] [RUN]", cache_explain },
     { "gc", WHERE "--json --keep --dropped --abandoned --dry-run --forget ", 0, 0, true, "[SLICE.yaml]", cache_gc },
     { "export", WHERE "--json ", 2, 2, false, "BUNDLE|GENERATION FOLDER", cache_export },
@@ -35,8 +36,12 @@ static bool takes (const struct verb *verb, const char *option)
 static bool take_flag (const struct verb *verb, const char *argument, struct cache_request *request)
 {
     bool ignored; /* --full: what is done anyway, for those who want to say it */
-    const struct { const char *name; bool *at; } flags[] = {
-        { "--json", &request->json }, { "--full", &ignored }, { "--quick", &request->quick }, { "--dropped", &request->dropped },
+    const struct {
+        const char *name;
+        bool *at;
+    } flags[] = {
+        { "--json", &request->json },           { "--full", &ignored },
+        { "--quick", &request->quick },         { "--dropped", &request->dropped },
         { "--abandoned", &request->abandoned }, { "--dry-run", &request->dry_run },
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -61,11 +66,16 @@ static int take_keep (const struct cli *cli, const char *value, struct cache_req
 }
 
 /* -1: not an option with a value. */
-static int take_value (const struct cli *cli, const struct verb *verb, int argc, char **argv, int *i, struct cache_request *request)
+static int take_value (const struct cli *cli, const struct verb *verb, int argc, char **argv, int *i,
+                       struct cache_request *request)
 {
-    const struct { const char *name; const char **at; } places[] = {
-        { "--root", &request->root }, { "--run", &request->run }, { "--slice", &request->slice },
-        { "--trust", &request->trust } };
+    const struct {
+        const char *name;
+        const char **at;
+    } places[] = { { "--root", &request->root },
+                   { "--run", &request->run },
+                   { "--slice", &request->slice },
+                   { "--trust", &request->trust } };
     const char *value = NULL;
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
         if (takes (verb, places[k].name) && cli_option (argc, argv, i, places[k].name, places[k].at))
@@ -83,8 +93,8 @@ static int take_value (const struct cli *cli, const struct verb *verb, int argc,
 /* Only what this verb takes is proposed. */
 static int refuse (const struct cli *cli, const struct verb *verb, const char *argument)
 {
-    static const char *const known[] = { "--root", "--run", "--slice", "--trust", "--json", "--full", "--quick",
-                                         "--keep", "--dropped", "--abandoned", "--dry-run", "--forget" };
+    static const char *const known[] = { "--root",  "--run",  "--slice",   "--trust",     "--json",    "--full",
+                                         "--quick", "--keep", "--dropped", "--abandoned", "--dry-run", "--forget" };
     const char *taken[sizeof known / sizeof known[0] + 1] = { 0 };
     for (size_t i = 0, n = 0; i < sizeof known / sizeof known[0]; i++)
         if (takes (verb, known[i]))
@@ -114,7 +124,8 @@ static bool take_operand (const struct verb *verb, const char *word, struct cach
     return true;
 }
 
-static int take_arguments (const struct cli *cli, const struct verb *verb, int argc, char **argv, struct cache_request *request)
+static int take_arguments (const struct cli *cli, const struct verb *verb, int argc, char **argv,
+                           struct cache_request *request)
 {
     for (int i = 2; i < argc; i++) {
         int status = take_flag (verb, argv[i], request) ? EXIT_HOLDS : take_value (cli, verb, argc, argv, &i, request);
@@ -161,25 +172,36 @@ const struct cli_command cache_command = {
     .usage = "cache ls | verify | explain HOST HOST | gc | import | export",
     .summary = "the shared compile cache: what is in it, whether it is as sealed, who uses it, carrying and collecting",
     .help =
-        "A cache root holds generations, each written once by one host and sealed with a manifest; runs are sent to the\n"
-        "newest published one of their bundle (same pins, plugin, flags and hardware). docs/guide/cache.md explains all.\n\n"
-        "  ls [SLICE.yaml]            bundles and their generations: state, size, what each covers, who wrote, who uses it\n"
-        "  verify [GENERATION...]     hold every sealed generation against its manifest, byte by byte, and look for tokens\n"
+        "A cache root holds generations, each written once by one host and sealed with a manifest; runs are sent to "
+        "the\n"
+        "newest published one of their bundle (same pins, plugin, flags and hardware). docs/guide/cache.md explains "
+        "all.\n\n"
+        "  ls [SLICE.yaml]            bundles and their generations: state, size, what each covers, who wrote, who "
+        "uses it\n"
+        "  verify [GENERATION...]     hold every sealed generation against its manifest, byte by byte, and look for "
+        "tokens\n"
         "                             that were never handed out and for writes that came too late\n"
-        "      --quick                names, kinds, sizes and modes only (--full, every byte, is what happens otherwise)\n"
-        "  explain HOST HOST [RUN]    why two hosts of a run have different cache keys: which parts of which program's key,\n"
-        "                             and the flag, version, argument or device behind it; HOST@RUN HOST@RUN: of two runs\n"
-        "  gc                         remove published generations that newer ones replace; never the newest of a bundle,\n"
+        "      --quick                names, kinds, sizes and modes only (--full, every byte, is what happens "
+        "otherwise)\n"
+        "  explain HOST HOST [RUN]    why two hosts of a run have different cache keys: which parts of which program's "
+        "key,\n"
+        "                             and the flag, version, argument or device behind it; HOST@RUN HOST@RUN: of two "
+        "runs\n"
+        "  gc                         remove published generations that newer ones replace; never the newest of a "
+        "bundle,\n"
         "                             never one that a run uses which is not over, never one that is being written\n"
         "      --keep N               keep the newest N of each bundle (default 2)\n"
         "      --dropped              also those that were quarantined after a violation: look at them first\n"
         "      --abandoned            also those whose writer lost its lease or failed\n"
-        "      --forget RUN           this run does not count as a user any more: it is of a machine that is gone, or was\n"
+        "      --forget RUN           this run does not count as a user any more: it is of a machine that is gone, or "
+        "was\n"
         "                             interrupted and will not be resumed; as often as needed\n"
         "      --dry-run              say what would be removed\n"
-        "  export WHICH FOLDER        copy a published generation, checked byte by byte, into a new folder that can be\n"
+        "  export WHICH FOLDER        copy a published generation, checked byte by byte, into a new folder that can "
+        "be\n"
         "                             taken elsewhere; WHICH: its number, or a bundle (its newest one)\n"
-        "  import FOLDER              hold what was exported against its manifest, and publish it here under a number of\n"
+        "  import FOLDER              hold what was exported against its manifest, and publish it here under a number "
+        "of\n"
         "                             its own; what is here already is not imported twice\n\n"
         "Which cache root, for all but explain:\n"
         "  --root DIR                 this one\n"
@@ -194,7 +216,8 @@ const struct cli_command cache_command = {
         "  sliceup cache gc --keep 1 --abandoned --dry-run\n"
         "  sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n"
         "  sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n\n"
-        "Exit status: 0 done, and everything is as it was sealed; 1 explain: the keys differ; 2 usage or configuration;\n"
+        "Exit status: 0 done, and everything is as it was sealed; 1 explain: the keys differ; 2 usage or "
+        "configuration;\n"
         "3 it could not be done or looked at, or somebody else could change it; 4 verify: something is not as it was\n"
         "sealed; export and import: what was to be carried is not what was sealed; 5 catalogue.db is damaged.\n",
     .run = cache_run,

@@ -3,12 +3,12 @@
 #ifndef SLICEUP_COORDINATOR_CLI_CACHE_H
 #define SLICEUP_COORDINATOR_CLI_CACHE_H
 
-#include <jansson.h>
 #include "common/model/plan.h"
-#include "coordinator/cli/cli.h"
 #include "coordinator/catalogue/catalogue.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/view/line.h"
+#include <jansson.h>
 
 enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64, CACHE_ANSWER_MAX_BYTES = 256 << 20 };
 
@@ -26,10 +26,10 @@ struct cache_request {
 /* A cache root, found. */
 struct cache_place {
     char root[PATH_MAX_BYTES + 1];
-    struct run_dir dir;             /* of --run or the last run; its id is empty when the root was named otherwise */
-    struct arena arena;             /* of what was read on the way */
-    struct plan plan;               /* of that run or slice; empty with --root */
-    uid_list trust;                 /* of the plan, and as asked for */
+    struct run_dir dir; /* of --run or the last run; its id is empty when the root was named otherwise */
+    struct arena arena; /* of what was read on the way */
+    struct plan plan;   /* of that run or slice; empty with --root */
+    uid_list trust;     /* of the plan, and as asked for */
 };
 /* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: a root named with --root need not
  * be there. */

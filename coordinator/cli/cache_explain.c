@@ -1,12 +1,12 @@
 #include "coordinator/cli/cache.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include "coordinator/cli/terminal.h"
-#include "coordinator/receipt/key_causes.h"
-#include "coordinator/verdict/recompiled.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/receipt/key_causes.h"
+#include "coordinator/verdict/recompiled.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* One host of one run: the last result of each rung, one that told keys before one that did not. */
 struct side {
@@ -15,15 +15,15 @@ struct side {
     struct run_dir dir;
     struct plan plan;
     uint32_t rank;
-    struct result *rungs;       /* of the plan's rungs; ending none: it has none */
-    struct result known;        /* what any of them told of the host: bundle, policy, facts, backend */
+    struct result *rungs; /* of the plan's rungs; ending none: it has none */
+    struct result known;  /* what any of them told of the host: bundle, policy, facts, backend */
     struct arena *arena;
 };
 
 struct explained {
     struct text rung;
-    bool both;                  /* ran on both */
-    uint32_t here_n, there_n;   /* keys that were told */
+    bool both;                /* ran on both */
+    uint32_t here_n, there_n; /* keys that were told */
     struct key_difference_list keys;
     struct key_cause_list causes;
 };
@@ -109,10 +109,14 @@ static int take_host (struct side *side, struct text host, struct err *err)
 static int read_side (struct explanation *all, struct side *side, const char *operand, const char *run, struct err *err)
 {
     const char *at = strrchr (operand, '@');
-    struct text host = at ? (struct text) { operand, (uint32_t) (at - operand) } : text_of (operand);
+    struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
     side->operand = operand;
     side->arena = &all->arena;
-    if (run_begun_find (&side->dir, all->cli->home, at ? at + 1 : run ? run : "last", err) != 0 ||
+    if (run_begun_find (&side->dir, all->cli->home,
+                        at    ? at + 1
+                        : run ? run
+                              : "last",
+                        err) != 0 ||
         cache_plan_of_run (&side->dir, side->arena, &side->plan, err) != 0 || take_host (side, host, err) != 0)
         return -1;
     side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);
@@ -140,7 +144,8 @@ static struct text args_of (const struct rung *rung, struct arena *arena)
     struct buf out;
     buf_init (&out, 1 << 16);
     for (uint32_t i = 0; i < rung->args.n; i++)
-        buf_printf (&out, "%s%.*s=%.*s", i ? " " : "", TEXT_ARG (rung->args.items[i].name), TEXT_ARG (rung->args.items[i].value));
+        buf_printf (&out, "%s%.*s=%.*s", i ? " " : "", TEXT_ARG (rung->args.items[i].name),
+                    TEXT_ARG (rung->args.items[i].value));
     for (uint32_t i = 0; i < rung->argv.n; i++)
         buf_printf (&out, "%s%.*s", out.len ? " " : "", TEXT_ARG (rung->argv.items[i]));
     struct text words = text_copy (arena, buf_as_text (&out));
@@ -159,14 +164,17 @@ static struct text mesh_of (const struct plan *plan, struct arena *arena)
     return words;
 }
 
-static void add_cause (struct explanation *all, struct key_cause_list *causes, const char *what, struct text here, struct text there)
+static void add_cause (struct explanation *all, struct key_cause_list *causes, const char *what, struct text here,
+                       struct text there)
 {
     if (text_equal (here, there))
         return;
-    causes->items[causes->n++] = (struct key_cause) {
-        .what = text_of (what), .here = here, .there = there,
-        .text = text_format (&all->arena, "%s: %.*s here, %.*s there", what, TEXT_ARG (text_clip (here, 200)),
-                             TEXT_ARG (text_clip (there, 200))) };
+    causes->items[causes->n++] = (struct key_cause){ .what = text_of (what),
+                                                     .here = here,
+                                                     .there = there,
+                                                     .text = text_format (&all->arena, "%s: %.*s here, %.*s there",
+                                                                          what, TEXT_ARG (text_clip (here, 200)),
+                                                                          TEXT_ARG (text_clip (there, 200))) };
 }
 
 /* What two runs were asked for, besides what their hosts told. */
@@ -178,8 +186,10 @@ static void add_plans (struct explanation *all, uint32_t here, uint32_t there, s
     if (causes->n)
         memcpy (items, causes->items, causes->n * sizeof *items);
     causes->items = items;
-    add_cause (all, causes, "program", text_clip (a->rungs.items[here].program.sha256, 12), text_clip (b->rungs.items[there].program.sha256, 12));
-    add_cause (all, causes, "arguments", args_of (&a->rungs.items[here], &all->arena), args_of (&b->rungs.items[there], &all->arena));
+    add_cause (all, causes, "program", text_clip (a->rungs.items[here].program.sha256, 12),
+               text_clip (b->rungs.items[there].program.sha256, 12));
+    add_cause (all, causes, "arguments", args_of (&a->rungs.items[here], &all->arena),
+               args_of (&b->rungs.items[there], &all->arena));
     add_cause (all, causes, "mesh", mesh_of (a, &all->arena), mesh_of (b, &all->arena));
     add_cause (all, causes, "devices a host", text_format (&all->arena, "%u", a->profile.devices_per_host),
                text_format (&all->arena, "%u", b->profile.devices_per_host));
@@ -189,8 +199,10 @@ static void explain_rung (struct explanation *all, uint32_t here, uint32_t there
 {
     const struct result *a = &all->here.rungs[here], *b = &all->there.rungs[there];
     struct explained *rung = &all->rungs[all->n];
-    *rung = (struct explained) { .rung = all->here.plan.rungs.items[here].id, .both = a->ending && b->ending, .here_n = a->keys.n,
-                                 .there_n = b->keys.n };
+    *rung = (struct explained){ .rung = all->here.plan.rungs.items[here].id,
+                                .both = a->ending && b->ending,
+                                .here_n = a->keys.n,
+                                .there_n = b->keys.n };
     if (!a->keys.n && !b->keys.n)
         return;
     all->n++;
@@ -232,18 +244,20 @@ static json_t *rung_json (const struct explained *rung)
     json_t *keys = json_array (), *causes = json_array ();
     for (uint32_t i = 0; i < rung->keys.n; i++) {
         const struct key_difference *key = &rung->keys.items[i];
-        json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", cache_json_text (key->program), "part",
-                                                cache_json_text (key->part), "here", cache_json_text (key->here), "there",
-                                                cache_json_text (key->there)));
+        json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", cache_json_text (key->program),
+                                                "part", cache_json_text (key->part), "here",
+                                                cache_json_text (key->here), "there", cache_json_text (key->there)));
     }
     for (uint32_t i = 0; i < rung->causes.n; i++) {
         const struct key_cause *cause = &rung->causes.items[i];
-        json_array_append_new (causes, json_pack ("{s:o, s:o, s:o, s:o}", "what", cache_json_text (cause->what), "here",
-                                                  cache_json_text (cause->here), "there", cache_json_text (cause->there), "text",
-                                                  cache_json_text (cause->text)));
+        json_array_append_new (causes,
+                               json_pack ("{s:o, s:o, s:o, s:o}", "what", cache_json_text (cause->what), "here",
+                                          cache_json_text (cause->here), "there", cache_json_text (cause->there),
+                                          "text", cache_json_text (cause->text)));
     }
-    return json_pack ("{s:o, s:b, s:i, s:i, s:o, s:o}", "rung", cache_json_text (rung->rung), "compared", rung->here_n && rung->there_n, "keys_here",
-                      (int) rung->here_n, "keys_there", (int) rung->there_n, "differences", keys, "likely_causes", causes);
+    return json_pack ("{s:o, s:b, s:i, s:i, s:o, s:o}", "rung", cache_json_text (rung->rung), "compared",
+                      rung->here_n && rung->there_n, "keys_here", (int) rung->here_n, "keys_there", (int) rung->there_n,
+                      "differences", keys, "likely_causes", causes);
 }
 
 static json_t *side_json (const struct side *side)
@@ -256,8 +270,8 @@ static int show_json (const struct explanation *all)
     json_t *rungs = json_array ();
     for (uint32_t i = 0; i < all->n; i++)
         json_array_append_new (rungs, rung_json (&all->rungs[i]));
-    return cache_print_json (all->cli, json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there", side_json (&all->there),
-                                                  "rungs", rungs));
+    return cache_print_json (all->cli, json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there",
+                                                  side_json (&all->there), "rungs", rungs));
 }
 
 static void add_keys (const struct explained *rung, const struct style *style, struct buf *out)
@@ -269,7 +283,8 @@ static void add_keys (const struct explained *rung, const struct style *style, s
         if (text_is (key->part, "program"))
             line_puts (&line, key->here.len ? "asked for here only" : "asked for there only");
         else
-            line_printf (&line, "%.*s differs, %.*s here and %.*s there", TEXT_ARG (key->part), TEXT_ARG (key->here), TEXT_ARG (key->there));
+            line_printf (&line, "%.*s differs, %.*s here and %.*s there", TEXT_ARG (key->part), TEXT_ARG (key->here),
+                         TEXT_ARG (key->there));
         line_end (&line);
     }
 }
@@ -277,7 +292,10 @@ static void add_keys (const struct explained *rung, const struct style *style, s
 static void add_causes (const struct explained *rung, const struct style *style, struct buf *out)
 {
     struct line line = line_begin (out, style);
-    line_puts (&line, rung->causes.n ? "    likely because of" : "    nothing that the hosts told of themselves differs: look at what the program computes from");
+    line_puts (&line,
+               rung->causes.n
+                   ? "    likely because of"
+                   : "    nothing that the hosts told of themselves differs: look at what the program computes from");
     line_end (&line);
     for (uint32_t i = 0; i < rung->causes.n; i++) {
         line = line_begin (out, style);

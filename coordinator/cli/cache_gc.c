@@ -1,15 +1,21 @@
 #include "coordinator/cli/cache.h"
 
+#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/catalogue/collect.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/view/size.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "coordinator/cli/terminal.h"
-#include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/catalogue/collect.h"
-#include "coordinator/view/size.h"
 
 /* What became of one generation that might go, or may not. */
-struct verdict_line { const struct catalogue_entry *entry; bool removed; const char *because; struct text stays; struct collected freed; };
+struct verdict_line {
+    const struct catalogue_entry *entry;
+    bool removed;
+    const char *because;
+    struct text stays;
+    struct collected freed;
+};
 
 struct collection {
     struct cli *cli;
@@ -54,7 +60,8 @@ static bool forgotten (const struct cache_request *request, struct text run)
 }
 
 /* The runs whose use of it does not count; -1: one counts, and `stays` says which. */
-static int users_over (struct collection *gc, const struct catalogue_entry *entry, struct text *over, struct text *stays)
+static int users_over (struct collection *gc, const struct catalogue_entry *entry, struct text *over,
+                       struct text *stays)
 {
     char why[STANDS_BYTES];
     for (uint32_t i = 0; i < entry->users.n; i++) {
@@ -74,7 +81,7 @@ static int users_over (struct collection *gc, const struct catalogue_entry *entr
 static int measure (struct collection *gc, struct verdict_line *line, struct err *err)
 {
     const struct catalogue_entry *entry = line->entry;
-    line->freed = (struct collected) { .bytes = entry->published.bytes, .entries = entry->published.entries };
+    line->freed = (struct collected){ .bytes = entry->published.bytes, .entries = entry->published.entries };
     if (entry->published.token)
         return 0;
     return collect_measure (gc->root, entry->bundle, entry->token, &line->freed, err);
@@ -85,7 +92,7 @@ static void collect (struct collection *gc, const struct catalogue_entry *entry,
     struct verdict_line *line = &gc->lines[gc->n++];
     struct err err = { 0 };
     struct text *over = arena_array (&gc->arena, entry->users.n, sizeof *over);
-    *line = (struct verdict_line) { .entry = entry, .because = because };
+    *line = (struct verdict_line){ .entry = entry, .because = because };
     if (users_over (gc, entry, over, &line->stays) != 0)
         return;
     if (entry->leased) {
@@ -93,8 +100,8 @@ static void collect (struct collection *gc, const struct catalogue_entry *entry,
         return;
     }
     int rc = gc->request->dry_run ? measure (gc, line, &err)
-                                  : collect_generation (gc->catalogue, gc->root, entry->bundle, entry->token, over, entry->users.n,
-                                                        &line->freed, &err);
+                                  : collect_generation (gc->catalogue, gc->root, entry->bundle, entry->token, over,
+                                                        entry->users.n, &line->freed, &err);
     line->removed = rc == 0;
     if (rc != 0) {
         line->stays = text_copy (&gc->arena, text_of (err.text));
@@ -140,25 +147,27 @@ static int show_json (const struct collection *gc)
     json_t *removed = json_array (), *kept = json_array ();
     for (uint32_t i = 0; i < gc->n; i++) {
         const struct verdict_line *line = &gc->lines[i];
-        json_t *object = json_pack ("{s:o, s:I, s:s, s:s, s:I, s:I}", "bundle", cache_json_text (line->entry->bundle), "generation",
-                                    (json_int_t) line->entry->token, "state", names_of (&generation_state_names, line->entry->state),
-                                    "because", line->because, "bytes", (json_int_t) line->freed.bytes, "entries",
-                                    (json_int_t) line->freed.entries);
+        json_t *object = json_pack (
+            "{s:o, s:I, s:s, s:s, s:I, s:I}", "bundle", cache_json_text (line->entry->bundle), "generation",
+            (json_int_t) line->entry->token, "state", names_of (&generation_state_names, line->entry->state), "because",
+            line->because, "bytes", (json_int_t) line->freed.bytes, "entries", (json_int_t) line->freed.entries);
         if (!line->removed)
             json_object_set_new (object, "stays", cache_json_text (line->stays));
         json_array_append_new (line->removed ? removed : kept, object);
     }
-    return cache_print_json (gc->cli, json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run", gc->request->dry_run,
-                                                 "bytes", (json_int_t) gc->bytes, "leftovers", (int) gc->leftovers, "removed",
-                                                 removed, "kept", kept));
+    return cache_print_json (gc->cli, json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run",
+                                                 gc->request->dry_run, "bytes", (json_int_t) gc->bytes, "leftovers",
+                                                 (int) gc->leftovers, "removed", removed, "kept", kept));
 }
 
-static void add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style, struct buf *out)
+static void add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style,
+                      struct buf *out)
 {
     char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
     line_puts (&line, !what->removed ? "kept" : gc->request->dry_run ? "would remove" : "removed");
-    line_printf (&line, "  %.*s generation %" PRIu64 " (%s)", TEXT_ARG (what->entry->bundle), what->entry->token, what->because);
+    line_printf (&line, "  %.*s generation %" PRIu64 " (%s)", TEXT_ARG (what->entry->bundle), what->entry->token,
+                 what->because);
     if (what->removed)
         line_printf (&line, ": %u entries, %s", what->freed.entries, size_print (what->freed.bytes, size));
     else {
@@ -178,7 +187,8 @@ static int show_text (const struct collection *gc)
     for (uint32_t i = 0; i < gc->n; i++)
         add_line (gc, &gc->lines[i], &style, &out);
     if (gc->leftovers)
-        buf_printf (&out, "removed  %u folder%s that an interrupted collection had left\n", gc->leftovers, gc->leftovers == 1 ? "" : "s");
+        buf_printf (&out, "removed  %u folder%s that an interrupted collection had left\n", gc->leftovers,
+                    gc->leftovers == 1 ? "" : "s");
     buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
                 size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
     int status = terminal_write (gc->cli, &out);
@@ -189,8 +199,10 @@ static int show_text (const struct collection *gc)
 static int check_forget (const struct cache_request *request, struct err *err)
 {
     for (uint32_t i = 0; i < request->forget_n; i++)
-        if (strlen (request->forget[i]) < 8 || strspn (request->forget[i], "0123456789abcdef") != strlen (request->forget[i]))
-            return err_set (err, ERR_USAGE, "--forget '%.60s': expected a run's id, at least its first 8 digits", request->forget[i]);
+        if (strlen (request->forget[i]) < 8 ||
+            strspn (request->forget[i], "0123456789abcdef") != strlen (request->forget[i]))
+            return err_set (err, ERR_USAGE, "--forget '%.60s': expected a run's id, at least its first 8 digits",
+                            request->forget[i]);
     return 0;
 }
 

@@ -1,25 +1,33 @@
 #include "coordinator/cli/cache.h"
 
+#include "common/base/duration.h"
+#include "common/cache/audit.h"
+#include "common/cache/storage.h"
+#include "common/io/clock.h"
+#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/view/size.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "common/base/duration.h"
-#include "common/cache/audit.h"
-#include "common/cache/storage.h"
-#include "common/io/clock.h"
-#include "coordinator/cli/terminal.h"
-#include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/view/size.h"
 
-enum { TOKEN_COLUMNS = 10, STATE_COLUMNS = 11, SIZE_COLUMNS = 11, ENTRIES_COLUMNS = 9, RUNGS_COLUMNS = 26, WRITER_COLUMNS = 14,
-       RUN_COLUMNS = 10, WHEN_COLUMNS = 13 };
+enum {
+    TOKEN_COLUMNS = 10,
+    STATE_COLUMNS = 11,
+    SIZE_COLUMNS = 11,
+    ENTRIES_COLUMNS = 9,
+    RUNGS_COLUMNS = 26,
+    WRITER_COLUMNS = 14,
+    RUN_COLUMNS = 10,
+    WHEN_COLUMNS = 13
+};
 
 /* One generation, as the catalogue and the folder have it. */
 struct row {
     const struct catalogue_entry *entry;
-    bool lies;              /* a folder of it is there */
+    bool lies; /* a folder of it is there */
     uint64_t bytes;
     uint32_t entries;
 };
@@ -37,10 +45,10 @@ struct listing {
     const char *root;
     char storage[STORAGE_ID_BYTES];
     struct catalogue_list all;
-    struct row *rows;       /* as `all` */
-    struct pending_results *shelves;  /* by bundle */
+    struct row *rows;                /* as `all` */
+    struct pending_results *shelves; /* by bundle */
     uint32_t shelves_n;
-    uint32_t nameless;      /* generations that lie there, and no catalogue knows of their bundle */
+    uint32_t nameless; /* generations that lie there, and no catalogue knows of their bundle */
     struct arena arena;
     uint64_t now_ms;
 };
@@ -49,7 +57,8 @@ struct listing {
 
 static void take_stored (struct listing *list, uint32_t first, const struct stored *stored, uint32_t n)
 {
-    for (uint32_t i = first, k = 0; i < list->all.n && text_equal (list->all.items[i].bundle, list->all.items[first].bundle); i++) {
+    for (uint32_t i = first, k = 0;
+         i < list->all.n && text_equal (list->all.items[i].bundle, list->all.items[first].bundle); i++) {
         struct row *row = &list->rows[i];
         row->entry = &list->all.items[i];
         while (k < n && stored[k].token < row->entry->token)
@@ -67,7 +76,7 @@ static void take_stored (struct listing *list, uint32_t first, const struct stor
 static struct pending_results *add_pending_results (struct listing *list, struct text bundle, uint32_t first)
 {
     struct pending_results *pending_results = &list->shelves[list->shelves_n++];
-    *pending_results = (struct pending_results) { .bundle = bundle, .first = first };
+    *pending_results = (struct pending_results){ .bundle = bundle, .first = first };
     return pending_results;
 }
 
@@ -84,7 +93,8 @@ static void take_shelves (struct listing *list, const struct text *bundles, uint
     for (uint32_t i = 0; i < list->all.n; i++) {
         struct text bundle = list->all.items[i].bundle;
         bool same = i > 0 && text_equal (bundle, list->all.items[i - 1].bundle);
-        struct pending_results *pending_results = same ? &list->shelves[list->shelves_n - 1] : add_pending_results (list, bundle, i);
+        struct pending_results *pending_results = same ? &list->shelves[list->shelves_n - 1]
+                                                       : add_pending_results (list, bundle, i);
         pending_results->n++;
     }
     uint32_t known = list->shelves_n;
@@ -107,7 +117,8 @@ static int look_at (struct listing *list, struct pending_results *pending_result
     if (pending_results->n)
         take_stored (list, pending_results->first, stored, n);
     list->nameless += pending_results->n ? 0 : n;
-    return cache_owned (list->root, pending_results->bundle, &list->arena, &pending_results->own, &pending_results->own_n, err);
+    return cache_owned (list->root, pending_results->bundle, &list->arena, &pending_results->own,
+                        &pending_results->own_n, err);
 }
 
 static int look (struct listing *list, struct err *err)
@@ -143,8 +154,9 @@ static json_t *users_json (const struct catalogue_entry *entry)
     json_t *array = json_array ();
     for (uint32_t i = 0; i < entry->users.n; i++) {
         const struct catalogue_user *user = &entry->users.items[i];
-        json_array_append_new (array, json_pack ("{s:o, s:o, s:o}", "run", cache_json_text (user->run), "home",
-                                                 cache_json_text (user->home), "machine", cache_json_text (user->machine)));
+        json_array_append_new (array,
+                               json_pack ("{s:o, s:o, s:o}", "run", cache_json_text (user->run), "home",
+                                          cache_json_text (user->home), "machine", cache_json_text (user->machine)));
     }
     return array;
 }
@@ -154,16 +166,16 @@ static json_t *row_json (struct listing *list, const struct row *row)
     const struct catalogue_entry *entry = row->entry;
     const struct fact_generation *published = &entry->published;
     bool sealed = published->token != 0;
-    return json_pack (
-        "{s:I, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "generation", (json_int_t) entry->token,
-        "state", names_of (&generation_state_names, entry->state), "leased", entry->leased, "why",
-        entry->why.len ? cache_json_text (entry->why) : json_null (), "run", cache_json_text (entry->run), "handed_out_wall_ms",
-        (json_int_t) entry->wall_ms, "bytes", (json_int_t) row->bytes, "lies_there", row->lies, "entries", (json_int_t) row->entries,
-        "sha256", sealed ? cache_json_text (published->sha256) : json_null (), "from_run",
-        sealed ? cache_json_text (published->from_run) : json_null (), "writer",
-        sealed ? cache_json_text (cache_writer (list->cli->home, entry, &list->arena)) : json_null (), "covers",
-        texts_json (published->covers.items, published->covers.n), "users", users_json (entry), "compile_ms",
-        (json_int_t) published->compile_ms);
+    return json_pack ("{s:I, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "generation",
+                      (json_int_t) entry->token, "state", names_of (&generation_state_names, entry->state), "leased",
+                      entry->leased, "why", entry->why.len ? cache_json_text (entry->why) : json_null (), "run",
+                      cache_json_text (entry->run), "handed_out_wall_ms", (json_int_t) entry->wall_ms, "bytes",
+                      (json_int_t) row->bytes, "lies_there", row->lies, "entries", (json_int_t) row->entries, "sha256",
+                      sealed ? cache_json_text (published->sha256) : json_null (), "from_run",
+                      sealed ? cache_json_text (published->from_run) : json_null (), "writer",
+                      sealed ? cache_json_text (cache_writer (list->cli->home, entry, &list->arena)) : json_null (),
+                      "covers", texts_json (published->covers.items, published->covers.n), "users", users_json (entry),
+                      "compile_ms", (json_int_t) published->compile_ms);
 }
 
 static json_t *pending_results_json (struct listing *list, const struct pending_results *pending_results)
@@ -174,10 +186,11 @@ static json_t *pending_results_json (struct listing *list, const struct pending_
     for (uint32_t i = 0; i < pending_results->own_n; i++) {
         const struct cache_own *one = &pending_results->own[i];
         json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", cache_json_text (one->host), "bytes",
-                                               (json_int_t) one->bytes, "entries", (json_int_t) one->entries, "looked_into",
-                                               !one->closed));
+                                               (json_int_t) one->bytes, "entries", (json_int_t) one->entries,
+                                               "looked_into", !one->closed));
     }
-    return json_pack ("{s:o, s:o, s:o}", "bundle", cache_json_text (pending_results->bundle), "generations", generations, "hosts", own);
+    return json_pack ("{s:o, s:o, s:o}", "bundle", cache_json_text (pending_results->bundle), "generations",
+                      generations, "hosts", own);
 }
 
 static int show_json (struct listing *list)
@@ -185,14 +198,16 @@ static int show_json (struct listing *list)
     json_t *bundles = json_array ();
     for (uint32_t i = 0; i < list->shelves_n; i++)
         json_array_append_new (bundles, pending_results_json (list, &list->shelves[i]));
-    return cache_print_json (list->cli, json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
+    return cache_print_json (
+        list->cli, json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
 }
 
 /* ---- text ---- */
 
 static void add_cell (struct line *line, struct text text, uint32_t columns)
 {
-    struct style cell_style = { .unicode = line->style->unicode, .columns = columns > STYLE_COLUMNS_MIN ? columns - 1 : 0 };
+    struct style cell_style = { .unicode = line->style->unicode,
+                                .columns = columns > STYLE_COLUMNS_MIN ? columns - 1 : 0 };
     struct buf cell;
     uint32_t to = line->columns + columns;
     buf_init (&cell, 4096);
@@ -239,8 +254,8 @@ static uint32_t alike (const struct listing *list, uint32_t first)
     const struct row *row = &list->rows[first];
     if (row->entry->state != GENERATION_ABANDONED || row->lies)
         return 1;
-    while (first + n < list->all.n && list->rows[first + n].entry->state == GENERATION_ABANDONED && !list->rows[first + n].lies &&
-           text_equal (list->rows[first + n].entry->bundle, row->entry->bundle))
+    while (first + n < list->all.n && list->rows[first + n].entry->state == GENERATION_ABANDONED &&
+           !list->rows[first + n].lies && text_equal (list->rows[first + n].entry->bundle, row->entry->bundle))
         n++;
     return n;
 }
@@ -277,7 +292,8 @@ static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct
 {
     struct line line = line_begin (out, style);
     const struct row *row = &list->rows[at];
-    struct text last = n > 1 ? text_format (&list->arena, "-%" PRIu64, list->rows[at + n - 1].entry->token) : TEXT_LIT ("");
+    struct text last = n > 1 ? text_format (&list->arena, "-%" PRIu64, list->rows[at + n - 1].entry->token)
+                             : TEXT_LIT ("");
     line_puts (&line, "  ");
     add_cell (&line, text_format (&list->arena, "%" PRIu64 "%.*s", row->entry->token, TEXT_ARG (last)), TOKEN_COLUMNS);
     line_paint (&line, paint_of (row->entry));
@@ -296,9 +312,12 @@ static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct
 
 static void add_head (const struct style *style, struct buf *out)
 {
-    static const struct { const char *word; uint32_t columns; } heads[] = {
-        { "number", TOKEN_COLUMNS }, { "state", STATE_COLUMNS }, { "size", SIZE_COLUMNS }, { "entries", ENTRIES_COLUMNS },
-        { "covers", RUNGS_COLUMNS }, { "writer", WRITER_COLUMNS }, { "run", RUN_COLUMNS }, { "handed out", WHEN_COLUMNS } };
+    static const struct {
+        const char *word;
+        uint32_t columns;
+    } heads[] = { { "number", TOKEN_COLUMNS },    { "state", STATE_COLUMNS },    { "size", SIZE_COLUMNS },
+                  { "entries", ENTRIES_COLUMNS }, { "covers", RUNGS_COLUMNS },   { "writer", WRITER_COLUMNS },
+                  { "run", RUN_COLUMNS },         { "handed out", WHEN_COLUMNS } };
     struct line line = line_begin (out, style);
     line_paint (&line, PAINT_FAINT);
     line_puts (&line, "  ");
@@ -316,8 +335,8 @@ static void add_bundle (struct text bundle, const struct style *style, struct bu
     line_text (&line, bundle);
     line_paint (&line, PAINT_NONE);
     if (two)
-        line_printf (&line, "   frontend %.*s, fingerprint %.*s", (int) slash, bundle.ptr, (int) (bundle.len - slash - 1),
-                     bundle.ptr + slash + 1);
+        line_printf (&line, "   frontend %.*s, fingerprint %.*s", (int) slash, bundle.ptr,
+                     (int) (bundle.len - slash - 1), bundle.ptr + slash + 1);
     line_end (&line);
 }
 
@@ -355,7 +374,8 @@ static void add_title (const struct listing *list, const struct style *style, st
     line_end (&line);
 }
 
-static void add_pending_results_text (struct listing *list, const struct pending_results *pending_results, const struct style *style, struct buf *out)
+static void add_pending_results_text (struct listing *list, const struct pending_results *pending_results,
+                                      const struct style *style, struct buf *out)
 {
     add_bundle (pending_results->bundle, style, out);
     add_head (style, out);
@@ -414,7 +434,9 @@ int cache_ls (struct cli *cli, const struct cache_request *request)
     int status = cache_place_find (cli, request, false, &place);
     if (status == EXIT_HOLDS) {
         struct listing list = { .cli = cli, .root = place.root, .now_ms = clock_wall_ms () };
-        status = list_root (&list, &err) != 0 ? cli_fail (cli, &err) : request->json ? show_json (&list) : show_text (&list);
+        status = list_root (&list, &err) != 0 ? cli_fail (cli, &err)
+                 : request->json              ? show_json (&list)
+                                              : show_text (&list);
         arena_release (&list.arena);
     }
     cache_place_release (&place);

@@ -1,21 +1,25 @@
 #include "coordinator/cli/cache.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "common/cache/owners.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- of a run ---- */
 
-struct opening { struct arena *arena; struct plan *plan; bool seen; };
+struct opening {
+    struct arena *arena;
+    struct plan *plan;
+    bool seen;
+};
 
 static void on_fact (void *owner, const struct fact *fact)
 {
@@ -29,7 +33,7 @@ static void on_fact (void *owner, const struct fact *fact)
 int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err)
 {
     struct opening opening = { .arena = arena, .plan = plan };
-    *plan = (struct plan) { 0 };
+    *plan = (struct plan){ 0 };
     if (run_facts (dir, on_fact, &opening, err) != 0)
         return -1;
     return opening.seen ? 0 : err_set (err, ERR_STATE, "run %.8s was never begun", dir->id);
@@ -54,9 +58,11 @@ struct text cache_writer (const char *home, const struct catalogue_entry *entry,
 static int take_text (struct text root, const char *whose, struct cache_place *place, struct err *err)
 {
     if (root.len == 0)
-        return err_set (err, ERR_STATE, "%s uses no compile cache (cache: {mode: off}); --root DIR names a cache root", whose);
+        return err_set (err, ERR_STATE, "%s uses no compile cache (cache: {mode: off}); --root DIR names a cache root",
+                        whose);
     if (!text_to_c (root, place->root, sizeof place->root))
-        return err_set (err, ERR_LIMIT, "the path of the cache root of %s is longer than %d bytes", whose, PATH_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "the path of the cache root of %s is longer than %d bytes", whose,
+                        PATH_MAX_BYTES);
     return 0;
 }
 
@@ -96,7 +102,8 @@ static int take_slice (struct cli *cli, const char *slice, struct cache_place *p
     if (status != EXIT_HOLDS)
         return status;
     bool off = place->plan.cache.mode == CACHE_OFF;
-    return take_text (off ? TEXT_LIT ("") : place->plan.cache.root, slice, place, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
+    return take_text (off ? TEXT_LIT ("") : place->plan.cache.root, slice, place, &err) == 0 ? EXIT_HOLDS
+                                                                                             : cli_fail (cli, &err);
 }
 
 /* Those of the plan to those that were asked for. */
@@ -104,14 +111,15 @@ static void trust_planned (struct cache_place *place)
 {
     const uid_list asked = place->trust, *planned = &place->plan.cache.trust;
     uid_list *both = &place->trust;
-    *both = (uid_list) { arena_array (&place->arena, planned->n + asked.n, sizeof *both->items), 0 };
+    *both = (uid_list){ arena_array (&place->arena, planned->n + asked.n, sizeof *both->items), 0 };
     for (uint32_t i = 0; i < planned->n; i++)
         both->items[both->n++] = planned->items[i];
     for (uint32_t i = 0; i < asked.n; i++)
         both->items[both->n++] = asked.items[i];
 }
 
-/* Said once, before each file in it is refused in words of its own. One that is not there is the catalogue's to tell. */
+/* Said once, before each file in it is refused in words of its own. One that is not there is the catalogue's to tell.
+ */
 static int check_root (struct cache_place *place, struct err *err)
 {
     const char *root = place->root;
@@ -132,11 +140,11 @@ static int check_root (struct cache_place *place, struct err *err)
 int cache_place_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_place *place)
 {
     struct err err = { 0 };
-    *place = (struct cache_place) { 0 };
+    *place = (struct cache_place){ 0 };
     if (request->trust && !request->trust[0])
         err_set (&err, ERR_USAGE, "trusted users '': expected numbers of users (uid), like 1000,1001");
-    if (err.code || owners_parse_trust (text_of (request->trust ? request->trust : ""), &place->arena, &place->trust,
-                                        &err) < 0)
+    if (err.code ||
+        owners_parse_trust (text_of (request->trust ? request->trust : ""), &place->arena, &place->trust, &err) < 0)
         return cli_fail (cli, &err);
     if (request->slice) {
         int status = take_slice (cli, request->slice, place);
@@ -167,7 +175,7 @@ static struct text rung_of (struct text cover)
 {
     for (uint32_t i = cover.len; i > 0; i--)
         if (cover.ptr[i - 1] == ':')
-            return (struct text) { cover.ptr, i - 1 };
+            return (struct text){ cover.ptr, i - 1 };
     return cover;
 }
 

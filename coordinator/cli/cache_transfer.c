@@ -1,12 +1,6 @@
 /* cache_transfer.c - export and import: the text of generation.json, and what a person is told. */
 #include "coordinator/cli/cache.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "common/base/digest.h"
 #include "common/frontend/frontend.h"
 #include "common/io/atomic_file.h"
@@ -14,6 +8,12 @@
 #include "coordinator/catalogue/transfer.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/size.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { TRANSFER_FORMAT = 1 };
 
@@ -29,7 +29,9 @@ static const struct catalogue_entry *choose (const struct catalogue_list *all, c
                    : all->items[i].state == GENERATION_PUBLISHED && text_is (all->items[i].bundle, which))
             chosen = &all->items[i]; /* of a bundle: the newest, which is listed last */
     if (!chosen)
-        err_set (err, ERR_STATE, "'%.100s' is neither a generation nor a bundle with a published one; sliceup cache ls lists them", which);
+        err_set (err, ERR_STATE,
+                 "'%.100s' is neither a generation nor a bundle with a published one; sliceup cache ls lists them",
+                 which);
     else if (chosen->state != GENERATION_PUBLISHED) {
         err_set (err, ERR_REFUSED, "generation %" PRIu64 " is %s: only what is published is carried", chosen->token,
                  names_of (&generation_state_names, chosen->state));
@@ -38,7 +40,8 @@ static const struct catalogue_entry *choose (const struct catalogue_list *all, c
     return chosen;
 }
 
-static int describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena, struct text *out, struct err *err)
+static int describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena, struct text *out,
+                     struct err *err)
 {
     json_t *json = json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
                               cache_json_text (cache_writer (cli->home, entry, arena)), "exported_wall_ms",
@@ -55,15 +58,17 @@ static int describe (const struct cli *cli, const struct catalogue_entry *entry,
     return err_set (err, ERR_LIMIT, TRANSFER_JSON " would be larger than %d bytes", TRANSFER_JSON_MAX_BYTES);
 }
 
-static int say_exported (const struct cli *cli, const struct cache_request *request, const struct fact_generation *generation)
+static int say_exported (const struct cli *cli, const struct cache_request *request,
+                         const struct fact_generation *generation)
 {
     char size[SIZE_TEXT_BYTES];
     const char *folder = request->operands[1];
     if (request->json)
-        return cache_print_json (cli, json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation", (json_int_t) generation->token,
-                                                 "bundle", cache_json_text (generation->bundle), "sha256",
-                                                 cache_json_text (generation->sha256), "entries", (int) generation->entries,
-                                                 "bytes", (json_int_t) generation->bytes, "folder", cache_json_text (text_of (folder))));
+        return cache_print_json (
+            cli, json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation", (json_int_t) generation->token, "bundle",
+                            cache_json_text (generation->bundle), "sha256", cache_json_text (generation->sha256),
+                            "entries", (int) generation->entries, "bytes", (json_int_t) generation->bytes, "folder",
+                            cache_json_text (text_of (folder))));
     printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
             TEXT_ARG (generation->bundle), folder, generation->entries, size_print (generation->bytes, size),
             TEXT_ARG (generation->sha256));
@@ -104,7 +109,8 @@ static int export_from (struct cli *cli, const struct cache_request *request, co
     return say_exported (cli, request, &entry->published);
 }
 
-static int export (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+static int export(struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+                  struct arena *arena)
 {
     struct err err = { 0 };
     struct catalogue *catalogue = catalogue_look (place->root, &err);
@@ -121,7 +127,7 @@ int cache_export (struct cli *cli, const struct cache_request *request)
     struct arena arena = { 0 };
     int status = cache_place_find (cli, request, false, &place);
     if (status == EXIT_HOLDS)
-        status = export (cli, request, &place, &arena);
+        status = export(cli, request, &place, &arena);
     arena_release (&arena);
     cache_place_release (&place);
     return status;
@@ -130,7 +136,8 @@ int cache_export (struct cli *cli, const struct cache_request *request)
 /* ---- import ---- */
 
 /* Rungs of `newest` that `claim` does not cover, each once; empty: none. */
-static struct text uncovered (const struct fact_generation *newest, const struct fact_generation *claim, struct arena *arena)
+static struct text uncovered (const struct fact_generation *newest, const struct fact_generation *claim,
+                              struct arena *arena)
 {
     struct fact_generation rest = { 0 };
     rest.covers.items = arena_array (arena, newest->covers.n, sizeof *rest.covers.items);
@@ -145,15 +152,18 @@ static struct text uncovered (const struct fact_generation *newest, const struct
 }
 
 /* Runs are sent to the newest generation alone: what that means here is said, since nothing else would show it. */
-static void say_newest (const struct cli *cli, const struct fact_generation *newest, const struct fact_generation *claim,
-                        uint64_t token, bool before, struct arena *arena)
+static void say_newest (const struct cli *cli, const struct fact_generation *newest,
+                        const struct fact_generation *claim, uint64_t token, bool before, struct arena *arena)
 {
     if (before && newest->token > token)
-        log_say (&cli->log, "generation %" PRIu64 " is newer: runs are sent there, not to %" PRIu64, newest->token, token);
+        log_say (&cli->log, "generation %" PRIu64 " is newer: runs are sent there, not to %" PRIu64, newest->token,
+                 token);
     struct text rest = before ? TEXT_LIT ("") : uncovered (newest, claim, arena);
     if (rest.len)
-        log_say (&cli->log, "generation %" PRIu64 ", the newest before this one, also covers %.*s; runs are sent to %" PRIu64
-                 " now, and compile that again", newest->token, TEXT_ARG (text_clip (rest, 200)), token);
+        log_say (&cli->log,
+                 "generation %" PRIu64 ", the newest before this one, also covers %.*s; runs are sent to %" PRIu64
+                 " now, and compile that again",
+                 newest->token, TEXT_ARG (text_clip (rest, 200)), token);
 }
 
 static int bad_claim (struct err *err, const char *what)
@@ -161,11 +171,12 @@ static int bad_claim (struct err *err, const char *what)
     return err_set (err, ERR_DAMAGE, TRANSFER_JSON " is refused: %s", what);
 }
 
-/* The bundle becomes a folder below the cache root: a frontend we know, and a fingerprint as core/bundle.c makes them. */
+/* The bundle becomes a folder below the cache root: a frontend we know, and a fingerprint as core/bundle.c makes them.
+ */
 static int check_bundle (struct text bundle, struct err *err)
 {
     uint32_t slash;
-    if (!text_find (bundle, TEXT_LIT ("/"), &slash) || !frontend_find ((struct text) { bundle.ptr, slash }))
+    if (!text_find (bundle, TEXT_LIT ("/"), &slash) || !frontend_find ((struct text){ bundle.ptr, slash }))
         return bad_claim (err, "its bundle does not begin with the name of a frontend and '/'");
     struct text print = { bundle.ptr + slash + 1, bundle.len - slash - 1 };
     bool hex = print.len >= 8 && print.len <= 64;
@@ -192,7 +203,8 @@ static int read_claim (const json_t *json, struct fact_generation *claim, struct
     if (!json_is_object (json) || !json_is_object (generation))
         return bad_claim (err, "it is not what sliceup cache export writes");
     if (format != TRANSFER_FORMAT)
-        return err_set (err, ERR_STATE, TRANSFER_JSON " has format %lld, this sliceup knows %d", (long long) format, TRANSFER_FORMAT);
+        return err_set (err, ERR_STATE, TRANSFER_JSON " has format %lld, this sliceup knows %d", (long long) format,
+                        TRANSFER_FORMAT);
     if (record_from_json (fact_body (FACT_GENERATION_PUBLISHED), generation, claim, arena, &own) != 0)
         return bad_claim (err, own.text);
     return check_claim (claim, err);
@@ -224,20 +236,22 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
 {
     char size[SIZE_TEXT_BYTES];
     if (request->json)
-        return cache_print_json (cli, json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
-                                                 "was_here_before", before, "bundle", cache_json_text (claim->bundle), "sha256",
-                                                 cache_json_text (claim->sha256), "entries", (int) claim->entries, "bytes",
-                                                 (json_int_t) claim->bytes, "root", place->root));
+        return cache_print_json (cli,
+                                 json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
+                                            "was_here_before", before, "bundle", cache_json_text (claim->bundle),
+                                            "sha256", cache_json_text (claim->sha256), "entries", (int) claim->entries,
+                                            "bytes", (json_int_t) claim->bytes, "root", place->root));
     if (before)
         printf ("%s has this one already, as generation %" PRIu64 " of %.*s: nothing was done\n", place->root, token,
                 TEXT_ARG (claim->bundle));
     else
-        printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte as it was sealed\n", place->root,
-                token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
+        printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte as it was sealed\n",
+                place->root, token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
     return EXIT_HOLDS;
 }
 
-static int import (struct cli *cli, const struct cache_request *request, const struct cache_place *place, struct arena *arena)
+static int import (struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+                   struct arena *arena)
 {
     struct fact_generation claim = { 0 }, newest = { 0 };
     struct err err = { 0 };
@@ -248,7 +262,9 @@ static int import (struct cli *cli, const struct cache_request *request, const s
     struct catalogue *catalogue = catalogue_open (place->root, &err);
     if (!catalogue)
         return cli_fail (cli, &err);
-    struct transfer_import order = { .root = place->root, .from = request->operands[0], .claim = &claim, .log = &cli->log };
+    struct transfer_import order = {
+        .root = place->root, .from = request->operands[0], .claim = &claim, .log = &cli->log
+    };
     bool known = cache_place_check (place, claim.bundle, 0, &err) == 0 &&
                  catalogue_find (catalogue, claim.bundle, &newest, arena, &err) == 0;
     int rc = known ? transfer_import (catalogue, &order, &token, &before, &err) : -1;

@@ -1,13 +1,13 @@
 #include "coordinator/cli/cache.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/view/size.h"
+#include <inttypes.h>
+#include <string.h>
 
 enum { SAY_AFTER_MS = 2000 };
 
@@ -28,13 +28,17 @@ static void on_progress (void *owner, const struct cache_progress *progress)
     if (now_ms - run->sent_ms < SAY_AFTER_MS)
         return;
     run->sent_ms = now_ms;
-    log_say (&run->cli->log, "verifying generation %" PRIu64 " of %.*s, %u of %u", progress->token, TEXT_ARG (progress->bundle),
-             progress->done + 1, progress->all);
+    log_say (&run->cli->log, "verifying generation %" PRIu64 " of %.*s, %u of %u", progress->token,
+             TEXT_ARG (progress->bundle), progress->done + 1, progress->all);
 }
 
 /* ---- the storage, as the hosts of a run saw it ---- */
 
-struct views { struct text *storage; uint32_t n; struct arena *arena; };
+struct views {
+    struct text *storage;
+    uint32_t n;
+    struct arena *arena;
+};
 
 static void on_fact (void *owner, const struct fact *fact)
 {
@@ -50,11 +54,14 @@ static void add_other (struct verification *run, struct text host, struct text s
     struct cache_found *items = arena_array (&run->arena, looked->found.n + 1, sizeof *items);
     if (looked->found.n)
         memcpy (items, looked->found.items, looked->found.n * sizeof *items);
-    items[looked->found.n++] = (struct cache_found) {
+    items[looked->found.n++] = (struct cache_found){
         .bundle = TEXT_LIT (""),
-        .found.finding = { .kind = FINDING_NOT_SAME_STORAGE, .path = TEXT_LIT ("storage"),
-                           .detail = text_format (&run->arena, "%.*s read %.*s, here it is %s: another storage under the same path",
-                                                  TEXT_ARG (host), TEXT_ARG (storage), run->storage) } };
+        .found.finding = { .kind = FINDING_NOT_SAME_STORAGE,
+                           .path = TEXT_LIT ("storage"),
+                           .detail = text_format (&run->arena,
+                                                  "%.*s read %.*s, here it is %s: another storage under the same path",
+                                                  TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
+    };
     looked->found.items = items;
 }
 
@@ -105,9 +112,14 @@ static int look (struct verification *run, struct err *err)
     struct catalogue *catalogue = open_catalogue (run->place->root, err);
     if (!catalogue)
         return -1;
-    struct cache_audit audit = { .catalogue = catalogue, .root = run->place->root, .trust = &run->place->trust,
-                                 .every_byte = !run->request->quick, .tokens = tokens,
-                                 .tokens_n = run->request->operands_n, .progress = on_progress, .owner = run };
+    struct cache_audit audit = { .catalogue = catalogue,
+                                 .root = run->place->root,
+                                 .trust = &run->place->trust,
+                                 .every_byte = !run->request->quick,
+                                 .tokens = tokens,
+                                 .tokens_n = run->request->operands_n,
+                                 .progress = on_progress,
+                                 .owner = run };
     int rc = cache_audit (&audit, &run->arena, &run->looked, err);
     catalogue_close (catalogue);
     return rc == 0 ? compare_hosts (run, err) : -1;
@@ -134,18 +146,20 @@ static int show_json (const struct verification *run)
         json_array_append_new (found, json_pack ("{s:s, s:o, s:I, s:o, s:o, s:o}", "finding",
                                                  names_of (&finding_kind_names, finding->kind), "bundle",
                                                  text_or_null (looked->found.items[i].bundle), "generation",
-                                                 (json_int_t) finding->token, "path", text_or_null (finding->path), "detail",
-                                                 text_or_null (finding->detail), "run", text_or_null (looked->found.items[i].found.run)));
+                                                 (json_int_t) finding->token, "path", text_or_null (finding->path),
+                                                 "detail", text_or_null (finding->detail), "run",
+                                                 text_or_null (looked->found.items[i].found.run)));
     }
     for (uint32_t i = 0; i < looked->problems.n; i++) {
         const struct cache_problem *problem = &looked->problems.items[i];
-        json_array_append_new (problems, json_pack ("{s:o, s:I, s:o}", "bundle", cache_json_text (problem->bundle), "generation",
-                                                    (json_int_t) problem->token, "why", cache_json_text (problem->why)));
+        json_array_append_new (problems,
+                               json_pack ("{s:o, s:I, s:o}", "bundle", cache_json_text (problem->bundle), "generation",
+                                          (json_int_t) problem->token, "why", cache_json_text (problem->why)));
     }
-    return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->place->root, "storage",
-                                                  run->storage, "every_byte", !run->request->quick, "generations",
-                                                  (int) looked->generations, "bytes", (json_int_t) looked->bytes, "findings",
-                                                  found, "problems", problems));
+    return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->place->root,
+                                                  "storage", run->storage, "every_byte", !run->request->quick,
+                                                  "generations", (int) looked->generations, "bytes",
+                                                  (json_int_t) looked->bytes, "findings", found, "problems", problems));
 }
 
 /* ---- text ---- */
@@ -193,9 +207,10 @@ static int show_text (const struct verification *run)
         add_found (&out, &style, &looked->found.items[i]);
     for (uint32_t i = 0; i < looked->problems.n; i++)
         add_problem (&out, &style, &looked->problems.items[i]);
-    buf_printf (&out, "%s (storage %s): %u sealed generation%s, %s, held against %s manifest%s %s: ", run->place->root, run->storage,
-                looked->generations, looked->generations == 1 ? "" : "s", size_print (looked->bytes, size),
-                looked->generations == 1 ? "its" : "their", looked->generations == 1 ? "" : "s",
+    buf_printf (&out, "%s (storage %s): %u sealed generation%s, %s, held against %s manifest%s %s: ", run->place->root,
+                run->storage, looked->generations, looked->generations == 1 ? "" : "s",
+                size_print (looked->bytes, size), looked->generations == 1 ? "its" : "their",
+                looked->generations == 1 ? "" : "s",
                 run->request->quick ? "by names, sizes and modes" : "byte by byte");
     if (looked->found.n)
         buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");

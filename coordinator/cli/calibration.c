@@ -11,9 +11,20 @@
 #include "coordinator/run/calibration_store.h"
 #include "coordinator/view/size.h"
 
-enum { LINE_BYTES = 4096, SIGNATURE_COLUMNS = 16, RUNG_COLUMNS = 18, CAUSE_COLUMNS = 240, RUN_COLUMNS = 8, LAUNCHES_SHOWN_MAX = 10000 };
+enum {
+    LINE_BYTES = 4096,
+    SIGNATURE_COLUMNS = 16,
+    RUNG_COLUMNS = 18,
+    CAUSE_COLUMNS = 240,
+    RUN_COLUMNS = 8,
+    LAUNCHES_SHOWN_MAX = 10000
+};
 
-struct question { const char *of; const char *forget; bool json, history; };
+struct question {
+    const char *of;
+    const char *forget;
+    bool json, history;
+};
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct question *question)
 {
@@ -58,7 +69,8 @@ static bool is_outdated (const struct measure_list *all, uint32_t at)
 {
     const struct measure *measure = &all->items[at];
     for (uint32_t i = 0; i < at; i++)
-        if (text_equal (all->items[i].shape, measure->shape) && !text_equal (all->items[i].signature, measure->signature))
+        if (text_equal (all->items[i].shape, measure->shape) &&
+            !text_equal (all->items[i].signature, measure->signature))
             return true;
     return false;
 }
@@ -82,7 +94,7 @@ static void print_word (struct buf *line, struct text word, uint32_t columns)
 {
     size_t from = line->len;
     buf_escaped (line, word, columns);
-    uint32_t used = text_columns ((struct text) { (const char *) line->ptr + from, (uint32_t) (line->len - from) });
+    uint32_t used = text_columns ((struct text){ (const char *) line->ptr + from, (uint32_t) (line->len - from) });
     for (; used < columns + 1; used++)
         buf_byte (line, ' ');
 }
@@ -120,16 +132,18 @@ static json_t *json_text (struct text text)
 static json_t *json_launch (const struct measure_list *all, uint32_t at)
 {
     const struct measure *measure = &all->items[at];
-    json_t *launch = json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", json_text (measure->signature), "shape",
-                                json_text (measure->shape), "rung", json_text (measure->rung), "slice", json_text (measure->slice), "run",
-                                json_text (measure->run), "pins", json_text (measure->pins), "pass", names_of (&pass_names, measure->pass),
-                                "outcome", names_of (&outcome_names, measure->outcome), "layer", names_of (&layer_names, measure->layer));
-    json_t *rest = json_pack ("{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", json_text (measure->failure), "cause",
-                              json_text (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",
-                              (int) is_outdated (all, at), "hosts", (json_int_t) measure->hosts, "predicted_bytes",
-                              (json_int_t) measure->predicted_bytes, "device_peak_bytes", (json_int_t) measure->device_peak_bytes,
-                              "host_peak_bytes", (json_int_t) measure->host_peak_bytes, "start_ms", (json_int_t) measure->start_ms,
-                              "duration_ms", (json_int_t) measure->duration_ms, "ended_wall_ms", (json_int_t) measure->wall_ms);
+    json_t *launch = json_pack (
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", json_text (measure->signature), "shape",
+        json_text (measure->shape), "rung", json_text (measure->rung), "slice", json_text (measure->slice), "run",
+        json_text (measure->run), "pins", json_text (measure->pins), "pass", names_of (&pass_names, measure->pass),
+        "outcome", names_of (&outcome_names, measure->outcome), "layer", names_of (&layer_names, measure->layer));
+    json_t *rest = json_pack (
+        "{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", json_text (measure->failure), "cause",
+        json_text (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",
+        (int) is_outdated (all, at), "hosts", (json_int_t) measure->hosts, "predicted_bytes",
+        (json_int_t) measure->predicted_bytes, "device_peak_bytes", (json_int_t) measure->device_peak_bytes,
+        "host_peak_bytes", (json_int_t) measure->host_peak_bytes, "start_ms", (json_int_t) measure->start_ms,
+        "duration_ms", (json_int_t) measure->duration_ms, "ended_wall_ms", (json_int_t) measure->wall_ms);
     json_object_update (launch, rest);
     json_decref (rest);
     return launch;
@@ -154,12 +168,14 @@ static void show_text (const struct question *question, const struct measure_lis
         if (!asked_for (question, &all->items[i]) || (!question->history && !is_latest (all, i)))
             continue;
         if (shown++ == 0)
-            printf ("%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "SIGNATURE", "RUNG", "PASS", "OUTCOME", "PREDICTED",
-                    "DEVICE", "HOST", "START", "RUN", "PINS");
+            printf ("%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "SIGNATURE", "RUNG", "PASS", "OUTCOME",
+                    "PREDICTED", "DEVICE", "HOST", "START", "RUN", "PINS");
         print_launch (all, i);
     }
     if (shown == 0)
-        printf ("%s\n", all->n ? "no launch of a rung of that name, or of a signature that begins so, was measured; sliceup calibration shows all" : "no launch was measured yet: canaries are, in every run");
+        printf ("%s\n", all->n ? "no launch of a rung of that name, or of a signature that begins so, was measured; "
+                                 "sliceup calibration shows all"
+                               : "no launch was measured yet: canaries are, in every run");
 }
 
 static int forget (struct cli *cli, const char *signature)
@@ -185,7 +201,7 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
     int status = take_arguments (cli, argc, argv, &question);
     if (status != EXIT_HOLDS || question.forget)
         return status != EXIT_HOLDS ? status : forget (cli, question.forget);
-    if (calibration_read (cli->home, (struct text) { 0 }, &arena, &all, &err) < 0)
+    if (calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0)
         status = cli_fail (cli, &err);
     else if (question.json)
         show_json (&question, &all);
@@ -199,15 +215,21 @@ const struct cli_command calibration_command = {
     .name = "calibration",
     .usage = "calibration [RUNG|SIGNATURE] [--history] [--json] | calibration --forget SIGNATURE",
     .summary = "what launches took in memory and time, and which are known bad",
-    .help = "Every canary that ran is a launch with a signature: its code, bundle, hardware, arguments, mesh and variables. What it\n"
-            "took is kept over all runs of this home: device memory as the compiler predicted it and as the runtime counted\n"
-            "it, memory of the host's process, the time until it ran first, and how it ended. A launch that failed in a way\n"
-            "that it would fail again is known bad, and sliceup run does not pay for it twice (--again does). Another bundle\n"
-            "is another launch: figures of the old one are shown as outdated.\n\n"
-            "  --history            every measure, not only the last of each launch\n"
-            "  --forget SIGNATURE   forget all measures of a launch (the whole signature)\n"
-            "  --json               docs/spec/calibration.md\n\n"
-            "Examples:\n  sliceup calibration\n  sliceup calibration dense --history\n  sliceup run slice.yaml --again\n\n"
-            "Exit status: 0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 it could not be read, 5 it is damaged.\n",
+    .help =
+        "Every canary that ran is a launch with a signature: its code, bundle, hardware, arguments, mesh and "
+        "variables. What it\n"
+        "took is kept over all runs of this home: device memory as the compiler predicted it and as the runtime "
+        "counted\n"
+        "it, memory of the host's process, the time until it ran first, and how it ended. A launch that failed in a "
+        "way\n"
+        "that it would fail again is known bad, and sliceup run does not pay for it twice (--again does). Another "
+        "bundle\n"
+        "is another launch: figures of the old one are shown as outdated.\n\n"
+        "  --history            every measure, not only the last of each launch\n"
+        "  --forget SIGNATURE   forget all measures of a launch (the whole signature)\n"
+        "  --json               docs/spec/calibration.md\n\n"
+        "Examples:\n  sliceup calibration\n  sliceup calibration dense --history\n  sliceup run slice.yaml --again\n\n"
+        "Exit status: 0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 it could not be read, 5 it is "
+        "damaged.\n",
     .run = calibration_run,
 };

@@ -17,8 +17,9 @@
 enum { PATH_BYTES = 1024 };
 
 static const struct cli_command *const commands[] = {
-    &check_command, &run_command, &resume_command, &status_command, &watch_command, &receipt_command, &logs_command, &runs_command,
-    &drift_command, &hosts_command, &ticket_command, &monitor_key_command, &cache_command, &env_command, &calibration_command, &explain_command,
+    &check_command, &run_command,  &resume_command,      &status_command,  &watch_command,  &receipt_command,
+    &logs_command,  &runs_command, &drift_command,       &hosts_command,   &ticket_command, &monitor_key_command,
+    &cache_command, &env_command,  &calibration_command, &explain_command,
 };
 enum { COMMANDS_N = sizeof (commands) / sizeof (commands[0]) };
 
@@ -26,21 +27,24 @@ static void print_overview (FILE *to)
 {
     fputs ("sliceup brings an accelerator slice up from one node: it climbs a ladder of rungs on every host at once\n"
            "and leaves one receipt that another engineer can act on.\n\n"
-           "  sliceup COMMAND [ARGUMENTS]\n\n", to);
+           "  sliceup COMMAND [ARGUMENTS]\n\n",
+           to);
     for (size_t i = 0; i < COMMANDS_N; i++)
         fprintf (to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
-    fputs ("\nOptions for every command, before or after its name:\n"
-           "  --home DIR   where runs, environments and caches live (SLICEUP_HOME; default: the XDG state directory)\n"
-           "  --plain      plain lines: no live view, no colours\n"
-           "  --verbose    say more on standard error\n"
-           "  --help       of a command: what it does, with examples\n"
-           "  --version\n\n"
-           "First steps:\n"
-           "  sliceup check configs/slices/local-jax.yaml    find every mistake without touching a host\n"
-           "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
-           "  sliceup receipt                                what was proved\n\n"
-           "Exit status: 0 everything holds, 1 something did not hold, 2 usage or configuration, 3 could not run,\n"
-           "4 something in the cache was not as its writer had left it, 5 journal or catalogue damaged, 130 cancelled.\n", to);
+    fputs (
+        "\nOptions for every command, before or after its name:\n"
+        "  --home DIR   where runs, environments and caches live (SLICEUP_HOME; default: the XDG state directory)\n"
+        "  --plain      plain lines: no live view, no colours\n"
+        "  --verbose    say more on standard error\n"
+        "  --help       of a command: what it does, with examples\n"
+        "  --version\n\n"
+        "First steps:\n"
+        "  sliceup check configs/slices/local-jax.yaml    find every mistake without touching a host\n"
+        "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
+        "  sliceup receipt                                what was proved\n\n"
+        "Exit status: 0 everything holds, 1 something did not hold, 2 usage or configuration, 3 could not run,\n"
+        "4 something in the cache was not as its writer had left it, 5 journal or catalogue damaged, 130 cancelled.\n",
+        to);
 }
 
 static void print_help (const struct cli_command *command)
@@ -88,11 +92,12 @@ static const char *nearest (const char *word, const char *const known[])
     return nearest_of (text_of (word), known, n);
 }
 
-int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument, const char *const known[])
+int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
+                 const char *const known[])
 {
     const char *guess = nearest (argument, known);
-    fprintf (cli->log.to, "sliceup %s: '%s' is not an argument here%s%s%s; see sliceup %s --help\n", command->name, argument,
-             guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
+    fprintf (cli->log.to, "sliceup %s: '%s' is not an argument here%s%s%s; see sliceup %s --help\n", command->name,
+             argument, guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
     return EXIT_USAGE;
 }
 
@@ -102,8 +107,8 @@ static int unknown_command (const char *word)
     for (size_t i = 0; i < COMMANDS_N; i++)
         known[i] = commands[i]->name;
     const char *guess = nearest (word, known);
-    fprintf (stderr, "sliceup: there is no command '%s'%s%s%s; sliceup --help lists them\n", word, guess ? "; did you mean " : "",
-             guess ? guess : "", guess ? "?" : "");
+    fprintf (stderr, "sliceup: there is no command '%s'%s%s%s; sliceup --help lists them\n", word,
+             guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "");
     return EXIT_USAGE;
 }
 
@@ -111,7 +116,8 @@ static int unknown_command (const char *word)
  * somebody else's, and after, when it may have been made. */
 static int make_home (const char *wanted, struct err *err)
 {
-    const struct safe_rule rule = { .what = "home", .instead = "give another one with --home or SLICEUP_HOME",
+    const struct safe_rule rule = { .what = "home",
+                                    .instead = "give another one with --home or SLICEUP_HOME",
                                     .own = true };
     if (safe_path_check (wanted, &rule, err) < 0 || folder_make (wanted, 0700, err) < 0)
         return -1;
@@ -150,7 +156,10 @@ static int find_home (const char *wanted, char out[PATH_BYTES], struct err *err)
     return 0;
 }
 
-struct globals { const char *home; bool plain, verbose, help, version; };
+struct globals {
+    const char *home;
+    bool plain, verbose, help, version;
+};
 
 /* Takes the options every command has out of argv, wherever they stand. */
 static int take_globals (int argc, char **argv, struct globals *globals)

@@ -1,16 +1,24 @@
 /* cli.h - the command line: one file a command, each exporting one row of the table.
  *
- * Exit status (design.md, 6): 0 everything asked for holds; 1 it ran and something did not hold; 2 usage or configuration;
- * 3 could not run; 4 cache violation; 5 journal damaged; 130 cancelled. */
+ * Exit status (design.md, 6): 0 everything asked for holds; 1 it ran and something did not hold; 2 usage or
+ * configuration; 3 could not run; 4 cache violation; 5 journal damaged; 130 cancelled. */
 #ifndef SLICEUP_COORDINATOR_CLI_CLI_H
 #define SLICEUP_COORDINATOR_CLI_CLI_H
 
-#include <stdbool.h>
-#include <stdio.h>
 #include "common/base/err.h"
 #include "common/io/log.h"
+#include <stdbool.h>
+#include <stdio.h>
 
-enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3, EXIT_CACHE = 4, EXIT_DAMAGED = 5, EXIT_CANCELLED = 130 };
+enum {
+    EXIT_HOLDS = 0,
+    EXIT_BROKEN = 1,
+    EXIT_USAGE = 2,
+    EXIT_COULD_NOT = 3,
+    EXIT_CACHE = 4,
+    EXIT_DAMAGED = 5,
+    EXIT_CANCELLED = 130
+};
 
 struct cli {
     const char *home;       /* SLICEUP_HOME, absolute; exists */
@@ -24,20 +32,23 @@ struct cli {
 
 struct cli_command {
     const char *name;
-    const char *usage;      /* after "sliceup ": "run SLICE.yaml [--profile NAME] ..." */
-    const char *summary;    /* one line for the list of commands */
-    const char *help;       /* what it does, options, examples, exit status */
+    const char *usage;                                   /* after "sliceup ": "run SLICE.yaml [--profile NAME] ..." */
+    const char *summary;                                 /* one line for the list of commands */
+    const char *help;                                    /* what it does, options, examples, exit status */
     int (*run) (struct cli *cli, int argc, char **argv); /* argv[0] is the command's name; returns the exit status */
 };
-extern const struct cli_command check_command, run_command, resume_command, status_command, watch_command, receipt_command,
-    logs_command, runs_command, hosts_command, ticket_command, monitor_key_command, cache_command, drift_command, env_command, calibration_command, explain_command;
+extern const struct cli_command check_command, run_command, resume_command, status_command, watch_command,
+    receipt_command, logs_command, runs_command, hosts_command, ticket_command, monitor_key_command, cache_command,
+    drift_command, env_command, calibration_command, explain_command;
 
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */
 int cli_fail (const struct cli *cli, const struct err *err);
-/* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. A missing value ends the program. */
+/* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. A missing value ends the
+ * program. */
 bool cli_option (int argc, char **argv, int *i, const char *name, const char **value);
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
-int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument, const char *const known[]);
+int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
+                 const char *const known[]);
 int cli_main (int argc, char **argv);
 
 #endif

@@ -10,16 +10,16 @@
 #include "common/base/buf.h"
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
-#include "coordinator/run/driver.h"
-#include "coordinator/home/home_folder.h"
-#include "coordinator/home/run_begun.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/leave.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
+#include "coordinator/home/home_folder.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/run/driver.h"
 
-/* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite, facts
- * under way. */
+/* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite,
+ * facts under way. */
 enum { OWN_THREADS = 7, OWN_BYTES = 16 * 1024 * 1024 };
 enum { INTERRUPTS_LEAVE = 3 };
 
@@ -29,7 +29,7 @@ struct climber {
     struct viewer *viewer;
     struct loop *loop;
     uint32_t interrupts;
-    char sentence[4096];            /* of RUN_ENDED */
+    char sentence[4096]; /* of RUN_ENDED */
 };
 
 static void take_sentence (struct climber *climber, struct text bytes)
@@ -62,7 +62,8 @@ static void on_signal (void *owner, int signal, int64_t pid)
         "killing the running rung (Ctrl-C again: leave without waiting)",
         "leaving; workers stop by themselves when they hear nothing",
     };
-    log_say (&climber->cli->log, "%s", said[climber->interrupts < INTERRUPTS_LEAVE ? climber->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
+    log_say (&climber->cli->log, "%s",
+             said[climber->interrupts < INTERRUPTS_LEAVE ? climber->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
     if (climber->driver)
         driver_cancel (climber->driver, climber->interrupts);
 }
@@ -81,10 +82,17 @@ static int open_driver (struct climber *climber, const struct run_dir *dir, cons
     path_beside (climber->cli, "sliceup-courier", courier);
     path_beside (climber->cli, "sliceup-worker.bundle", bundle);
     struct driver_options options = {
-        .dir = dir, .log = &climber->cli->log, .version = SLICEUP_VERSION, .worker_path = worker,
-        .courier_path = courier, .bundle_path = bundle, .watch = on_fact, .owner = climber,
+        .dir = dir,
+        .log = &climber->cli->log,
+        .version = SLICEUP_VERSION,
+        .worker_path = worker,
+        .courier_path = courier,
+        .bundle_path = bundle,
+        .watch = on_fact,
+        .owner = climber,
     };
-    climber->driver = plan ? driver_open (climber->loop, &options, plan, err) : driver_resume (climber->loop, &options, err);
+    climber->driver = plan ? driver_open (climber->loop, &options, plan, err)
+                           : driver_resume (climber->loop, &options, err);
     return climber->driver ? 0 : -1;
 }
 

@@ -1,4 +1,5 @@
-/* climb.h - driving a run to its end from the command line: loop, signals, live view, receipt. Shared by run and resume. */
+/* climb.h - driving a run to its end from the command line: loop, signals, live view, receipt. Shared by run and
+ * resume. */
 #ifndef SLICEUP_COORDINATOR_CLI_CLIMB_H
 #define SLICEUP_COORDINATOR_CLI_CLIMB_H
 
@@ -10,9 +11,9 @@
 struct capacity climb_needs (uint32_t hosts); /* beside what the process has before it drives a run */
 /* May this process have what driving a run of so many hosts takes? Asked before a run is begun that could not go on. */
 int climb_capacity (uint32_t hosts, struct err *err);
-/* `plan`: a new run, and `making_fd` is from run_begun_make, closed here; NULL: resume what the folder holds. `heading` is
- * shown above everything else, and NULL none: whoever does not read it holds up nothing but the end of the process, which
- * any signal brings then. Returns the exit status. */
+/* `plan`: a new run, and `making_fd` is from run_begun_make, closed here; NULL: resume what the folder holds. `heading`
+ * is shown above everything else, and NULL none: whoever does not read it holds up nothing but the end of the process,
+ * which any signal brings then. Returns the exit status. */
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading);
 
 #endif

@@ -38,8 +38,8 @@ static int take_form (const struct cli *cli, struct request *request, enum form 
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
 {
-    static const char *const known[] = {"--against", "--hosts", "--exclude",  "--policy", "--save",
-                                        "--rung",    "--json",  "--markdown", "--all",    NULL};
+    static const char *const known[] = { "--against", "--hosts", "--exclude",  "--policy", "--save",
+                                         "--rung",    "--json",  "--markdown", "--all",    NULL };
     int status = EXIT_HOLDS;
     for (int i = 1; i < argc && status == EXIT_HOLDS; i++) {
         if (strcmp (argv[i], "--json") == 0)
@@ -68,7 +68,7 @@ static int choose_rules (const struct cli *cli, const struct request *request, s
     struct conf_report report;
     const struct plan *plan = answer->now.plan;
     if (!request->policy && plan && plan->drift.n) {
-        answer->rules = (struct drift_rules){plan->drift.items, plan->drift.n};
+        answer->rules = (struct drift_rules){ plan->drift.items, plan->drift.n };
         answer->subject.policy = "of the run";
         return 0;
     }
@@ -166,9 +166,9 @@ static int show (const struct cli *cli, const struct request *request, const str
 
 static int drift_run (struct cli *cli, int argc, char **argv)
 {
-    struct request request = {0};
-    struct answer answer = {0};
-    struct err err = {0};
+    struct request request = { 0 };
+    struct answer answer = { 0 };
+    struct err err = { 0 };
     int status = take_arguments (cli, argc, argv, &request);
     if (status != EXIT_HOLDS)
         return status;
@@ -180,8 +180,8 @@ static int drift_run (struct cli *cli, int argc, char **argv)
         answer.subject.name = answer.now.name;
         answer.subject.slice = answer.now.slice;
         answer.subject.against = request.against;
-        answer.subject.pins_missing =
-            !request.rung && !request.against && !drift_side_pins (&answer.now, &answer.arena, &answer.pins);
+        answer.subject.pins_missing = !request.rung && !request.against &&
+                                      !drift_side_pins (&answer.now, &answer.arena, &answer.pins);
         if (host_choice_is_default (&request.hosts)) /* the arithmetic is that of the whole slice */
             drift_side_topology (&answer.now, &answer.arena, &answer.topology);
         compare (&request, &answer);
@@ -195,26 +195,28 @@ static int drift_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command drift_command = {
     .name = "drift",
-    .usage =
-        "drift [RUN|FILE] [--against RUN|FILE] " HOST_CHOICE_USAGE "\n"
-        "              [--rung RUNG] [--policy NAME|FILE] [--save FILE] [--all] [--json | --markdown]",
+    .usage = "drift [RUN|FILE] [--against RUN|FILE] " HOST_CHOICE_USAGE "\n"
+             "              [--rung RUNG] [--policy NAME|FILE] [--save FILE] [--all] [--json | --markdown]",
     .summary = "how hosts that should be the same differ: from one another, from an earlier run, from a baseline",
-    .help =
-        "Compares facts, versions, observed flags, backend, programs, durations and memory of a run's hosts. The\n"
-        "largest group of hosts that agree is the reference; who differs is named, the worst first: the first line says\n"
-        "what breaks the mesh before what slows it. Numbers are judged by median and MAD, from 4 hosts on. Hosts without\n"
-        "a report are never counted as equal.\n\n"
-        "  --against WHAT   what changed since that run, baseline or receipt, host by host\n"
-        "  --save FILE      write a baseline of this run for later --against\n"
-        "  --policy NAME    how facts are compared: a file of configs/drift, by name or path (default: the run's)\n"
-        "  --rung RUNG      only durations, memory and programs of that rung\n" HOST_CHOICE_HELP
-        "  --all            everything, with the reasons, also what differs as expected\n"
-        "  --json           docs/spec/drift.md\n"
-        "  --markdown       a table to paste into a ticket\n\n"
-        "RUN is an id, the beginning of one, or 'last' (the default); FILE has a '/' or ends in .json.\n\n"
-        "Examples:\n  sliceup drift\n  sliceup drift --save good.json\n  sliceup drift last --against good.json\n"
-        "  sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n\n"
-        "Exit status: 0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 could not: no such run, a file that is\n"
-        "no receipt or was damaged, or nothing differs but not all hosts could be compared; 5 the journal is damaged.\n",
+    .help = "Compares facts, versions, observed flags, backend, programs, durations and memory of a run's hosts. The\n"
+            "largest group of hosts that agree is the reference; who differs is named, the worst first: the first line "
+            "says\n"
+            "what breaks the mesh before what slows it. Numbers are judged by median and MAD, from 4 hosts on. Hosts "
+            "without\n"
+            "a report are never counted as equal.\n\n"
+            "  --against WHAT   what changed since that run, baseline or receipt, host by host\n"
+            "  --save FILE      write a baseline of this run for later --against\n"
+            "  --policy NAME    how facts are compared: a file of configs/drift, by name or path (default: the run's)\n"
+            "  --rung RUNG      only durations, memory and programs of that rung\n" HOST_CHOICE_HELP
+            "  --all            everything, with the reasons, also what differs as expected\n"
+            "  --json           docs/spec/drift.md\n"
+            "  --markdown       a table to paste into a ticket\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default); FILE has a '/' or ends in .json.\n\n"
+            "Examples:\n  sliceup drift\n  sliceup drift --save good.json\n  sliceup drift last --against good.json\n"
+            "  sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n\n"
+            "Exit status: 0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 could not: no such run, a file "
+            "that is\n"
+            "no receipt or was damaged, or nothing differs but not all hosts could be compared; 5 the journal is "
+            "damaged.\n",
     .run = drift_run,
 };

@@ -5,8 +5,8 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/receipt_files.h"
-#include "coordinator/receipt/drift_pins.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/receipt/drift_pins.h"
 #include "coordinator/view/drift_json.h"
 
 enum { PINS_MAX_BYTES = 4 << 20 };
@@ -48,7 +48,7 @@ static int open_run (struct drift_side *side, const struct cli *cli, const char 
 int drift_side_open (struct drift_side *side, const struct cli *cli, const char *word, struct arena *arena,
                      struct err *err)
 {
-    *side = (struct drift_side){0};
+    *side = (struct drift_side){ 0 };
     if ((is_path (word) ? open_file (side, word, arena, err) : open_run (side, cli, word, arena, err)) < 0)
         return -1;
     if (side->receipt.headers.n)
@@ -71,9 +71,9 @@ void drift_side_release (struct drift_side *side)
 
 static struct name_list all_names (const struct slice_receipt *receipt, struct arena *arena)
 {
-    struct name_list names = {NULL, 0};
+    struct name_list names = { NULL, 0 };
     if (receipt->headers.n && receipt->headers.items[0].hosts.n >= receipt->hosts.n)
-        return (struct name_list){receipt->headers.items[0].hosts.items, receipt->headers.items[0].hosts.n};
+        return (struct name_list){ receipt->headers.items[0].hosts.items, receipt->headers.items[0].hosts.n };
     names.items = arena_array (arena, receipt->hosts.n, sizeof (*names.items));
     for (; names.n < receipt->hosts.n; names.n++)
         names.items[names.n] = receipt->hosts.items[names.n].host;
@@ -101,7 +101,7 @@ static void keep (struct slice_receipt *receipt, const struct name_list *kept, s
 
 int drift_side_choose (struct drift_side *side, const struct host_choice *choice, struct arena *arena, struct err *err)
 {
-    struct name_list all = all_names (&side->receipt, arena), kept = {NULL, 0};
+    struct name_list all = all_names (&side->receipt, arena), kept = { NULL, 0 };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
     if (host_choice_resolve (choice, &all, chosen, err) < 0)
         return -1;
@@ -126,7 +126,7 @@ bool drift_side_pins (const struct drift_side *side, struct arena *arena, var_li
     char path[PATH_MAX_BYTES + 1], hex[DIGEST_HEX_BYTES];
     struct buf bytes;
     bool good = false;
-    *pins = (var_list){0};
+    *pins = (var_list){ 0 };
     if (!side->plan || side->plan->pins.file.path.len == 0)
         return true;
     buf_init (&bytes, PINS_MAX_BYTES);
@@ -142,14 +142,14 @@ bool drift_side_pins (const struct drift_side *side, struct arena *arena, var_li
 
 void drift_side_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out)
 {
-    *out = (struct topology_findings){0};
+    *out = (struct topology_findings){ 0 };
     if (!side->plan)
         return;
     struct topology_host *hosts = arena_array (arena, side->plan->hosts.n, sizeof (*hosts));
     for (uint32_t i = 0; i < side->receipt.hosts.n; i++) {
         const struct host_receipt *host = &side->receipt.hosts.items[i];
         if (host->rank < side->plan->hosts.n)
-            hosts[host->rank] = (struct topology_host){host->facts.items, host->facts.n};
+            hosts[host->rank] = (struct topology_host){ host->facts.items, host->facts.n };
     }
     topology_judge (side->plan, hosts, arena, out);
 }

@@ -5,8 +5,8 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/host_choice.h"
-#include "coordinator/verdict/topology.h"
 #include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/verdict/topology.h"
 
 struct drift_side {
     struct slice_receipt receipt;

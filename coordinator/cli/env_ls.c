@@ -19,14 +19,22 @@
 #include "coordinator/home/home_folder.h"
 #include "coordinator/view/size.h"
 
-enum { ENVIRONMENTS_MAX = 4096, OUT_MAX_BYTES = 8 << 20, SMALL_FILE_BYTES = 64 * 1024,
-       PYTHON_COLUMNS = 9, PINS_COLUMNS = 26, STATE_COLUMNS = 12, SIZE_COLUMNS = 11, USED_COLUMNS = 26 };
+enum {
+    ENVIRONMENTS_MAX = 4096,
+    OUT_MAX_BYTES = 8 << 20,
+    SMALL_FILE_BYTES = 64 * 1024,
+    PYTHON_COLUMNS = 9,
+    PINS_COLUMNS = 26,
+    STATE_COLUMNS = 12,
+    SIZE_COLUMNS = 11,
+    USED_COLUMNS = 26
+};
 
 struct environment {
     const char *path;
     char python[32], sha256[SHA256_HEX_BYTES + 1]; /* of its pins, as it says itself; empty: it is not complete */
-    struct text pins;               /* their name, by the run that used it last; empty: no run did, or with others */
-    uint64_t bytes, used_wall_ms;   /* 0: by no run that is still here */
+    struct text pins;             /* their name, by the run that used it last; empty: no run did, or with others */
+    uint64_t bytes, used_wall_ms; /* 0: by no run that is still here */
     char run[RUN_ID_HEX_BYTES];
 };
 
@@ -59,7 +67,7 @@ static void read_python (struct environment *environment, struct arena *arena)
     struct text rest = { cfg.ptr + at + 10, cfg.len - at - 10 };
     while (len < rest.len && strchr ("0123456789.", rest.ptr[len]))
         len++;
-    if (!text_to_c ((struct text) { rest.ptr, len }, environment->python, sizeof environment->python))
+    if (!text_to_c ((struct text){ rest.ptr, len }, environment->python, sizeof environment->python))
         environment->python[0] = '\0';
 }
 
@@ -108,7 +116,11 @@ static struct environment *take (struct listing *list, const char *path)
 
 /* ---- where they are looked for ---- */
 
-struct use { const struct plan *plan; const char *run; uint64_t wall_ms; }; /* plan NULL: by nobody */
+struct use {
+    const struct plan *plan;
+    const char *run;
+    uint64_t wall_ms;
+}; /* plan NULL: by nobody */
 
 /* Runs come newest first: the first that names an environment used it last. */
 static void note_use (struct listing *list, struct environment *environment, const struct use *use)
@@ -164,7 +176,8 @@ static int look_at_run (void *owner, const struct run_dir *dir, uint64_t created
 static int look (struct listing *list, struct err *err)
 {
     static const struct use nobody;
-    if (home_folder_check (list->cli->home, "envs", true, err) < 0 || run_dir_each (list->cli->home, look_at_run, list, err) < 0)
+    if (home_folder_check (list->cli->home, "envs", true, err) < 0 ||
+        run_dir_each (list->cli->home, look_at_run, list, err) < 0)
         return -1;
     look_in (list, text_format (&list->arena, "%s/envs", list->cli->home).ptr, "", &nobody);
     return 0;
@@ -177,13 +190,13 @@ static int print_json (const struct listing *list)
     json_t *array = json_array ();
     for (uint32_t i = 0; i < list->n; i++) {
         const struct environment *one = &list->items[i];
-        json_t *object = json_pack ("{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}",
-            "path", cache_json_text (text_of (one->path)),
-            "python", one->python[0] ? json_string (one->python) : json_null (), "complete", one->sha256[0] != '\0',
-            "pins", one->pins.len ? cache_json_text (one->pins) : json_null (),
-            "pins_sha256", one->sha256[0] ? json_string (one->sha256) : json_null (), "bytes", (json_int_t) one->bytes,
-            "last_run", one->run[0] ? json_string (one->run) : json_null (),
-            "last_used_wall_ms", one->run[0] ? json_integer ((json_int_t) one->used_wall_ms) : json_null ());
+        json_t *object = json_pack (
+            "{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "path", cache_json_text (text_of (one->path)), "python",
+            one->python[0] ? json_string (one->python) : json_null (), "complete", one->sha256[0] != '\0', "pins",
+            one->pins.len ? cache_json_text (one->pins) : json_null (), "pins_sha256",
+            one->sha256[0] ? json_string (one->sha256) : json_null (), "bytes", (json_int_t) one->bytes, "last_run",
+            one->run[0] ? json_string (one->run) : json_null (), "last_used_wall_ms",
+            one->run[0] ? json_integer ((json_int_t) one->used_wall_ms) : json_null ());
         if (!object || json_array_append_new (array, object) != 0)
             mem_exhausted (0);
     }

@@ -21,8 +21,10 @@ static const struct rung *find (const struct plan *plan, const char *builtin)
 
 static struct rung restoring (const struct plan *plan, bool build, struct arena *arena)
 {
-    static const struct rung usual = { .id = TEXT_LIT ("environment"), .kind = PROGRAM_BUILTIN,
-                                       .builtin = TEXT_LIT ("restore"), .scope = SCOPE_HOST,
+    static const struct rung usual = { .id = TEXT_LIT ("environment"),
+                                       .kind = PROGRAM_BUILTIN,
+                                       .builtin = TEXT_LIT ("restore"),
+                                       .scope = SCOPE_HOST,
                                        .timeout_ms = RESTORE_TIMEOUT_MS };
     static const struct var only_look = { TEXT_LIT ("build"), TEXT_LIT ("false") };
     const struct rung *given = find (plan, "restore");
@@ -39,15 +41,17 @@ static int reduce (struct plan *plan, bool build, struct arena *arena, struct er
     struct rung *rungs = arena_array (arena, 2, sizeof *rungs);
     uint32_t n = 0;
     if (!plan->pins.file.path.len)
-        return err_set (err, ERR_CONFIG, "slice %.*s names no pin set, so there is no environment to restore; give it the "
-                        "key 'pins', or name one with --pins", TEXT_ARG (plan->slice));
+        return err_set (err, ERR_CONFIG,
+                        "slice %.*s names no pin set, so there is no environment to restore; give it the "
+                        "key 'pins', or name one with --pins",
+                        TEXT_ARG (plan->slice));
     if (facts)
         rungs[n++] = *facts;
     rungs[n++] = restoring (plan, build, arena);
     plan->rungs.items = rungs;
     plan->rungs.n = n;
     plan->ladder = build ? TEXT_LIT ("env-restore") : TEXT_LIT ("env-check");
-    plan->cache = (struct cache_plan) { .mode = CACHE_OFF };
+    plan->cache = (struct cache_plan){ .mode = CACHE_OFF };
     return 0;
 }
 

@@ -30,7 +30,8 @@ static int status_of (const struct explanation *explanation)
     return (int) explanation->header->exit_status;
 }
 
-static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct plan *plan, bool json, struct arena *arena)
+static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct plan *plan, bool json,
+                 struct arena *arena)
 {
     struct explanation explanation;
     struct buf out;
@@ -71,13 +72,19 @@ const struct cli_command explain_command = {
     .name = "explain",
     .usage = "explain [RUN] [--json]",
     .summary = "whose fault it was, and the five questions one asks, answered with this run's evidence",
-    .help = "Names the hosts that failed for a reason of their own, whose affair that is (host, device, launch-policy, bundle,\n"
-            "frontend, cache, compiler, collective, program, platform), the line that decided it and what to look at next; who fell\n"
-            "with them is a cascade. Then the questions in the order in which one debugs: which frontend owned the path; is the\n"
-            "device held by another process; which launch policy was set before the imports; which backend really ran; where did it\n"
-            "end. Hosts with the same answer are folded. What nobody said is 'not known', never 'clear'. Last: how the hosts differ.\n\n"
+    .help = "Names the hosts that failed for a reason of their own, whose affair that is (host, device, launch-policy, "
+            "bundle,\n"
+            "frontend, cache, compiler, collective, program, platform), the line that decided it and what to look at "
+            "next; who fell\n"
+            "with them is a cascade. Then the questions in the order in which one debugs: which frontend owned the "
+            "path; is the\n"
+            "device held by another process; which launch policy was set before the imports; which backend really ran; "
+            "where did it\n"
+            "end. Hosts with the same answer are folded. What nobody said is 'not known', never 'clear'. Last: how the "
+            "hosts differ.\n\n"
             "  --json   docs/spec/explain.md\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default). What differs between the hosts: sliceup drift RUN.\n\n"
+            "RUN is an id, the beginning of one, or 'last' (the default). What differs between the hosts: sliceup "
+            "drift RUN.\n\n"
             "Examples:\n  sliceup explain\n  sliceup explain 3fa9 --json | jq '.causes[0]'\n\n"
             "Exit status: that of the run; 3 while it has not ended; 2 usage; 5 the journal is damaged.\n",
     .run = explain_run,

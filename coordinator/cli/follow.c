@@ -5,29 +5,33 @@
 #include "common/io/share.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/remote.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal.h"
 
-enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then what is drawn and who types have their turn */
+enum {
+    FRAMES_AT_ONCE = 4096,
+    EVENTS_MS = 50,
+    FACTS_AT_ONCE = 4096
+};                         /* then what is drawn and who types have their turn */
 enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */
 
 struct follow {
-    struct remote *remote;          /* or, when it is NULL, the folder: */
+    struct remote *remote; /* or, when it is NULL, the folder: */
     struct run_dir dir;
     follow_fact_fn *fn;
     void *owner;
     struct journal_reader *journal; /* opened when the file is there */
     struct listener *events;
-    uint64_t asked_ms;              /* for events, last */
-    uint64_t index;                 /* of the last durable fact handed on */
-    uint64_t pid;                   /* remote: of the last coordinator, as it recorded itself */
-    struct arena arena;             /* of one fact */
+    uint64_t asked_ms;  /* for events, last */
+    uint64_t index;     /* of the last durable fact handed on */
+    uint64_t pid;       /* remote: of the last coordinator, as it recorded itself */
+    struct arena arena; /* of one fact */
 };
 
 struct follow *follow_open (const struct run_dir *dir, follow_fact_fn *fn, void *owner)
 {
     struct follow *follow = mem_alloc (sizeof (*follow));
-    *follow = (struct follow) { .dir = *dir, .fn = fn, .owner = owner };
+    *follow = (struct follow){ .dir = *dir, .fn = fn, .owner = owner };
     return follow;
 }
 
@@ -42,7 +46,7 @@ static void take_remote (void *owner, const struct fact *fact)
 struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err)
 {
     struct follow *follow = mem_alloc (sizeof (*follow));
-    *follow = (struct follow) { .fn = fn, .owner = owner };
+    *follow = (struct follow){ .fn = fn, .owner = owner };
     if ((follow->remote = remote_open (key, take_remote, follow, err)) != NULL)
         return follow;
     follow_close (follow);

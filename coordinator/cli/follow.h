@@ -8,8 +8,8 @@
 #define SLICEUP_COORDINATOR_CLI_FOLLOW_H
 
 #include "common/model/fact.h"
-#include "coordinator/keys/monitor_key.h"
 #include "coordinator/home/run_dir.h"
+#include "coordinator/keys/monitor_key.h"
 
 typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */
 struct follow;
@@ -21,9 +21,9 @@ void follow_close (struct follow *follow);
 int follow_journal (struct follow *follow, struct err *err);
 /* The same, but no more at a time than keeps who watches waiting; `*more`: there is more. */
 int follow_some (struct follow *follow, bool *more, struct err *err);
-bool follow_has_journal (const struct follow *follow);  /* was it there when it was last read? */
-/* Does a coordinator hold the run now (1, 0; -1: that cannot be told), and which process? Remote: does it answer; `pid` as
- * recorded, 0: not known. */
+bool follow_has_journal (const struct follow *follow); /* was it there when it was last read? */
+/* Does a coordinator hold the run now (1, 0; -1: that cannot be told), and which process? Remote: does it answer; `pid`
+ * as recorded, 0: not known. */
 int follow_held (const struct follow *follow, int64_t *pid, struct err *err);
 /* Was everything told that was recorded when this began? */
 bool follow_caught_up (const struct follow *follow);

@@ -13,7 +13,7 @@ struct host_answer {
     const char *separator;      /* between names, in HOST_FORM_EXPAND */
     const char *part_separator; /* between parts, as text */
     bool json;
-    bool compact;               /* JSON on one line */
+    bool compact; /* JSON on one line */
 };
 
 /* Appends the answer, and a newline. Puts `names` into order and drops repeated ones. */

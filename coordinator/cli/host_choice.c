@@ -51,8 +51,8 @@ int host_choice_resolve (const struct host_choice *choice, const struct name_lis
     if (rc == 0)
         rc = read_set ("--exclude", choice->exclude, everything, &arena, &without, err);
     for (uint32_t i = 0; rc == 0 && i < all->n; i++)
-        n += chosen[i] =
-            (!choice->hosts || hostset_has (&with, all->items[i])) && !hostset_has (&without, all->items[i]);
+        n += chosen[i] = (!choice->hosts || hostset_has (&with, all->items[i])) &&
+                         !hostset_has (&without, all->items[i]);
     buf_release (&folded);
     arena_release (&arena);
     return rc < 0 || n > 0 || host_choice_is_default (choice) ? rc : none_left (choice, err);

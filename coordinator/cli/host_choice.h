@@ -4,12 +4,14 @@
 
 #include "common/model/hostset.h"
 
-struct host_choice { const char *hosts, *exclude; };    /* as given; NULL: all of them, none of them */
+struct host_choice {
+    const char *hosts, *exclude;
+}; /* as given; NULL: all of them, none of them */
 
 #define HOST_CHOICE_USAGE "[--hosts SET] [--exclude SET]"
 /* For help texts. */
-#define HOST_CHOICE_HELP                                                              \
-    "  --hosts SET    only these hosts, e.g. v6e-[0-3,7] (sliceup hosts --help; also --host)\n" \
+#define HOST_CHOICE_HELP                                                                                               \
+    "  --hosts SET    only these hosts, e.g. v6e-[0-3,7] (sliceup hosts --help; also --host)\n"                        \
     "  --exclude SET  without these\n"
 
 bool host_choice_is_default (const struct host_choice *choice);

@@ -11,7 +11,7 @@ enum host_from { HOST_FROM_WORDS, HOST_FROM_FILE, HOST_FROM_SOURCE };
 struct host_operand {
     enum hostset_step step;
     enum host_from from;
-    const char *value;          /* an expression, which may have lines; a path, "-": standard input; slurm, tpu, env */
+    const char *value; /* an expression, which may have lines; a path, "-": standard input; slurm, tpu, env */
 };
 
 enum { HOST_INPUT_MAX_BYTES = 16 << 20 };

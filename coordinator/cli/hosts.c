@@ -20,7 +20,7 @@ struct request {
     struct host_groups groups;
     struct arena arena;
     var_list slice_groups;
-    struct buf slice_hosts;     /* folded */
+    struct buf slice_hosts; /* folded */
 };
 
 /* ---- arguments ---- */
@@ -69,7 +69,7 @@ static int add_operand (struct request *request, enum hostset_step step, enum ho
 {
     if (from == HOST_FROM_WORDS && strcmp (value, "-") == 0)
         from = HOST_FROM_FILE;
-    request->operands[request->operands_n++] = (struct host_operand) { step, from, value };
+    request->operands[request->operands_n++] = (struct host_operand){ step, from, value };
     return EXIT_HOLDS;
 }
 
@@ -123,9 +123,9 @@ static int take_valued (struct request *request, int argc, char **argv, int *i)
 
 static int take_arguments (struct request *request, int argc, char **argv)
 {
-    static const char *const known[] = { "--fold", "--expand", "--count", "--json", "--each", "--exclude",
-                                         "--intersection", "--xor", "--from-file", "--from", "--split", "--separator",
-                                         "--slice", NULL };
+    static const char *const known[] = { "--fold",    "--expand",       "--count", "--json",      "--each",
+                                         "--exclude", "--intersection", "--xor",   "--from-file", "--from",
+                                         "--split",   "--separator",    "--slice", NULL };
     for (int i = 1; i < argc; i++) {
         int status = take_switch (request, argv[i]);
         if (status < 0)
@@ -266,8 +266,10 @@ static int print (const struct request *request, const struct buf *out, int stat
     struct err err = { 0 };
     if (!out->overflow && fwrite (out->ptr, 1, out->len, stdout) == out->len)
         return status;
-    err_set (&err, ERR_IO, out->overflow ? "the answer has more than %d bytes: ask for less at once"
-                                         : "the answer could not be written", OUTPUT_MAX_BYTES);
+    err_set (&err, ERR_IO,
+             out->overflow ? "the answer has more than %d bytes: ask for less at once"
+                           : "the answer could not be written",
+             OUTPUT_MAX_BYTES);
     return cli_fail (request->cli, &err);
 }
 
@@ -278,8 +280,8 @@ static int answer (struct request *request)
     if (status != EXIT_HOLDS)
         return status;
     buf_init (&out, OUTPUT_MAX_BYTES);
-    request->groups = (struct host_groups) { find_group, request };
-    request->rules = (struct hostset_rules) { .max = NAMES_MAX, .groups = request->slice ? &request->groups : NULL };
+    request->groups = (struct host_groups){ find_group, request };
+    request->rules = (struct hostset_rules){ .max = NAMES_MAX, .groups = request->slice ? &request->groups : NULL };
     request->answer.compact = request->each;
     request->answer.part_separator = request->each ? "\t" : "\n";
     status = request->each ? answer_each (request, &out) : answer_one (request, &out);

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "coordinator/receipt/launch_fingerprint.h"
-#include "coordinator/run/calibration_store.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/receipt/launch_fingerprint.h"
 #include "coordinator/receipt/measures.h"
+#include "coordinator/run/calibration_store.h"
 
 enum { DAY_BYTES = 16, RUN_SHOWN = 8 };
 
@@ -24,10 +24,10 @@ static struct text objection (const struct measure *last, struct arena *arena)
 {
     char day[DAY_BYTES];
     if (!last->bad)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     struct text run = text_clip (last->run, RUN_SHOWN), cause = text_clip (last->cause, SENTENCE_MAX_BYTES / 2);
-    return text_format (arena, "the same launch failed in run %.*s (%s, %.*s): %.*s", TEXT_ARG (run), day_of (last->wall_ms, day),
-                        TEXT_ARG (last->failure), TEXT_ARG (cause));
+    return text_format (arena, "the same launch failed in run %.*s (%s, %.*s): %.*s", TEXT_ARG (run),
+                        day_of (last->wall_ms, day), TEXT_ARG (last->failure), TEXT_ARG (cause));
 }
 
 void known_launches_note (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)

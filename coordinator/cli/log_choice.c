@@ -84,7 +84,7 @@ static void add_all (const struct log_choice *choice, const struct board *board,
             uint32_t last = board->rungs[rung].passes[pass].attempt;
             for (uint32_t attempt = last > ATTEMPTS_MAX ? last - ATTEMPTS_MAX + 1 : 1; attempt <= last && last;
                  attempt++)
-                add_attempt (choice, board, (struct attempt_key) { rung, pass, attempt }, sources);
+                add_attempt (choice, board, (struct attempt_key){ rung, pass, attempt }, sources);
         }
 }
 
@@ -98,7 +98,7 @@ static void add_failed (const struct board *board, uint32_t rung, bool cascades,
         for (uint32_t k = 0; k < group->hosts.n && (group->outcome == OUTCOME_CASCADE) == cascades; k++)
             if (group->hosts.items[k] < board->plan.hosts.n)
                 log_sources_add (sources,
-                                 &(struct log_source){group->hosts.items[k], {rung, state->last, pass->attempt}});
+                                 &(struct log_source){ group->hosts.items[k], { rung, state->last, pass->attempt } });
     }
 }
 
@@ -127,5 +127,5 @@ void log_choice_list (const struct log_choice *choice, const struct board *board
 
 void log_choice_workers (const struct log_choice *choice, const struct board *board, struct log_sources *sources)
 {
-    add_attempt (choice, board, (struct attempt_key) { 0 }, sources);
+    add_attempt (choice, board, (struct attempt_key){ 0 }, sources);
 }

@@ -7,25 +7,31 @@
 #include "coordinator/view/board.h"
 
 /* What one host printed in one attempt. */
-struct log_source { uint32_t host; struct attempt_key key; };
+struct log_source {
+    uint32_t host;
+    struct attempt_key key;
+};
 
 struct log_choice {
     struct host_choice hosts;
-    const char *rung, *pass;            /* as given; NULL: any */
-    uint32_t attempt;                   /* 0: any */
+    const char *rung, *pass; /* as given; NULL: any */
+    uint32_t attempt;        /* 0: any */
     /* what they mean in this run: log_choice_resolve */
-    bool *host_chosen;                  /* per host of the plan; owned */
-    int rung_index;                     /* -1: any */
-    enum pass pass_index;               /* NONE: any */
+    bool *host_chosen;    /* per host of the plan; owned */
+    int rung_index;       /* -1: any */
+    enum pass pass_index; /* NONE: any */
 };
 
-bool log_choice_is_default (const struct log_choice *choice);   /* nothing was asked for */
+bool log_choice_is_default (const struct log_choice *choice); /* nothing was asked for */
 /* Looks the names up in the plan; a name that is not there is an error that says what is. */
 int log_choice_resolve (struct log_choice *choice, const struct board *board, struct err *err);
 bool log_choice_takes (const struct log_choice *choice, const struct log_source *source);
 /* The sources chosen, in ladder order, then pass, attempt, rank. By default what failed, what runs, or else everything;
  * `everything` says that it came to that. */
-struct log_sources { struct log_source *items; uint32_t n, capacity; };
+struct log_sources {
+    struct log_source *items;
+    uint32_t n, capacity;
+};
 void log_sources_add (struct log_sources *sources, const struct log_source *source);
 void log_choice_list (const struct log_choice *choice, const struct board *board, struct log_sources *sources,
                       bool *everything);

@@ -12,7 +12,11 @@
 
 enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 << 20 };
 
-struct tail { struct log_source source; uint64_t offset; bool fading; };
+struct tail {
+    struct log_source source;
+    uint64_t offset;
+    bool fading;
+};
 
 struct tails {
     const struct cli *cli;
@@ -22,10 +26,10 @@ struct tails {
     bool raw;
     struct tail *items;
     uint32_t n, capacity;
-    struct attempt_key key;     /* of the pass whose hosts were added last */
-    uint32_t said;              /* 1 + the tail that was printed last; 0: none */
+    struct attempt_key key; /* of the pass whose hosts were added last */
+    uint32_t said;          /* 1 + the tail that was printed last; 0: none */
     char *piece;
-    int status;                 /* EXIT_HOLDS, until printing failed */
+    int status; /* EXIT_HOLDS, until printing failed */
 };
 
 static void add_tail (struct tails *tails, const struct log_source *source)
@@ -34,7 +38,7 @@ static void add_tail (struct tails *tails, const struct log_source *source)
         tails->capacity = tails->capacity ? 2 * tails->capacity : 64;
         tails->items = mem_grow (tails->items, tails->capacity, sizeof (*tails->items));
     }
-    tails->items[tails->n++] = (struct tail) { .source = *source };
+    tails->items[tails->n++] = (struct tail){ .source = *source };
 }
 
 static bool runs (const struct tails *tails, const struct log_source *source)
@@ -104,7 +108,7 @@ static void grow (struct tails *tails, uint32_t at, bool last)
         uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last || tail->fading);
         if (whole == 0)
             break;
-        print (tails, at, (struct text) { tails->piece, whole });
+        print (tails, at, (struct text){ tails->piece, whole });
         tail->offset += whole;
     }
     if (len < 0 || (fd < 0 && errno != ENOENT))
@@ -146,7 +150,8 @@ int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow 
                 const struct log_choice *choice, bool raw)
 {
     struct tails tails = {
-        .cli = cli, .dir = dir, .board = board, .choice = choice, .raw = raw, .piece = mem_alloc (PIECE_BYTES)};
+        .cli = cli, .dir = dir, .board = board, .choice = choice, .raw = raw, .piece = mem_alloc (PIECE_BYTES)
+    };
     struct err err = { 0 };
     if (follow_to_end (&tails, follow, &err) < 0)
         tails.status = cli_fail (cli, &err);

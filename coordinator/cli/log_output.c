@@ -37,7 +37,7 @@ static void add_line (struct text line, struct buf *out)
         bool is_hole = hole >= HOLE_BYTES_LEAST;
         if (at < line.len && line.ptr[at] != '\t' && !is_hole)
             continue;
-        buf_escaped (out, (struct text) { line.ptr + from, at - from }, 0);
+        buf_escaped (out, (struct text){ line.ptr + from, at - from }, 0);
         if (is_hole) {
             buf_printf (out, "[%u bytes never arrived]", hole);
             at += hole - 1;
@@ -60,8 +60,8 @@ void log_output_body (struct text bytes, bool raw, struct buf *out)
     while (bytes.len) {
         const char *end = memchr (bytes.ptr, '\n', bytes.len);
         uint32_t len = end ? (uint32_t) (end - bytes.ptr) : bytes.len, step = end ? len + 1 : len;
-        add_line ((struct text) { bytes.ptr, len }, out);
-        bytes = (struct text) { bytes.ptr + step, bytes.len - step };
+        add_line ((struct text){ bytes.ptr, len }, out);
+        bytes = (struct text){ bytes.ptr + step, bytes.len - step };
     }
 }
 
@@ -76,7 +76,7 @@ struct text log_output_tail (struct text bytes, uint32_t lines, uint32_t *left_o
         }
     for (uint32_t at = 0; at < from; at++)
         *left_out += bytes.ptr[at] == '\n';
-    return (struct text) { bytes.ptr + from, bytes.len - from };
+    return (struct text){ bytes.ptr + from, bytes.len - from };
 }
 
 static bool is_word (struct text name)

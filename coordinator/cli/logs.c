@@ -23,11 +23,15 @@ struct logs {
     struct run_dir dir;
     struct board *board;
     bool everything;
-    uint32_t shown, cut;    /* outputs printed, and those of them that were cut */
+    uint32_t shown, cut; /* outputs printed, and those of them that were cut */
 };
 
 /* One output, known by what it holds. */
-struct output { struct log_source source; struct digest digest; bool known, shown; };
+struct output {
+    struct log_source source;
+    struct digest digest;
+    bool known, shown;
+};
 
 static void on_fact (void *owner, const struct fact *fact)
 {
@@ -62,15 +66,16 @@ static int check_worker (const struct logs *logs)
     struct err err = { 0 };
     if (!logs->worker || !(choice->rung || choice->pass || choice->attempt || logs->follow))
         return EXIT_HOLDS;
-    err_set (&err, ERR_USAGE, "--worker shows the log of each host's worker, which is not told apart by rung, pass or "
+    err_set (&err, ERR_USAGE,
+             "--worker shows the log of each host's worker, which is not told apart by rung, pass or "
              "attempt and not followed; --hosts chooses");
     return cli_fail (logs->cli, &err);
 }
 
 static int take_arguments (struct logs *logs, int argc, char **argv)
 {
-    static const char *const known[] = { "--hosts", "--exclude", "--rung", "--pass",
-                                         "--attempt", "--follow", "--raw", "--worker", NULL };
+    static const char *const known[] = { "--hosts",  "--exclude", "--rung",   "--pass", "--attempt",
+                                         "--follow", "--raw",     "--worker", NULL };
     for (int i = 1; i < argc; i++) {
         const char *attempt = NULL, *option = argv[i], **value = NULL;
         if (host_choice_option (&logs->choice.hosts, argc, argv, &i))
@@ -279,21 +284,21 @@ const struct cli_command logs_command = {
     .usage = "logs [RUN] " HOST_CHOICE_USAGE " [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]\n"
              "             logs [RUN] " HOST_CHOICE_USAGE " --worker [--raw]",
     .summary = "what the programs printed; equal outputs of several hosts are shown once",
-    .help = "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of\n"
-            "all outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
-            "attempt 1:\". What could move the cursor or change colours is shown as \\x1b and the like.\n\n"
-            HOST_CHOICE_HELP
-            "  --rung ID      only this rung\n"
-            "  --pass P       only this pass: once, cold or restored\n"
-            "  --attempt N    only this attempt, from 1\n"
-            "  --follow       go on as more is printed, until the run ends\n"
-            "  --worker       instead: what the workers themselves said, with all that a shell, srun or a loader said\n"
-            "                 when they were started (hosts/HOST/worker.log in the run's folder)\n"
-            "  --raw          the bytes as they were printed\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-            "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  "
-            "sliceup logs --follow --hosts v6e-[0-3]\n  sliceup logs --worker --hosts v6e-3\n\n"
-            "Exit status: 0 shown; 2 usage, no such run, host or rung, or it was never begun; 3 --follow and no\n"
-            "coordinator holds it; 5 its journal is damaged.\n",
+    .help =
+        "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of\n"
+        "all outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
+        "attempt 1:\". What could move the cursor or change colours is shown as \\x1b and the "
+        "like.\n\n" HOST_CHOICE_HELP "  --rung ID      only this rung\n"
+        "  --pass P       only this pass: once, cold or restored\n"
+        "  --attempt N    only this attempt, from 1\n"
+        "  --follow       go on as more is printed, until the run ends\n"
+        "  --worker       instead: what the workers themselves said, with all that a shell, srun or a loader said\n"
+        "                 when they were started (hosts/HOST/worker.log in the run's folder)\n"
+        "  --raw          the bytes as they were printed\n\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
+        "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  "
+        "sliceup logs --follow --hosts v6e-[0-3]\n  sliceup logs --worker --hosts v6e-3\n\n"
+        "Exit status: 0 shown; 2 usage, no such run, host or rung, or it was never begun; 3 --follow and no\n"
+        "coordinator holds it; 5 its journal is damaged.\n",
     .run = logs_run,
 };

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/journal/journal.h"
 
 enum { NAME_BYTES = 32 };
 
@@ -19,7 +19,8 @@ static int close_to_others (struct err *err)
         return 0;
     if (fchmod (STDOUT_FILENO, 0600) == 0)
         return 0;
-    return err_errno (err, ERR_IO, "the file on standard output would be readable by others, and its mode cannot be "
+    return err_errno (err, ERR_IO,
+                      "the file on standard output would be readable by others, and its mode cannot be "
                       "changed to 0600");
 }
 
@@ -30,8 +31,10 @@ static int require_live (const struct run_dir *dir, struct err *err)
     int held = journal_is_locked (run_dir_path (dir, "journal.db", path), &pid, err);
     if (held != 0)
         return held < 0 ? -1 : 0;
-    return err_set (err, ERR_STATE, "no coordinator holds run %.8s, so there is nothing to watch from elsewhere; "
-                    "sliceup status tells how it stands", dir->id);
+    return err_set (err, ERR_STATE,
+                    "no coordinator holds run %.8s, so there is nothing to watch from elsewhere; "
+                    "sliceup status tells how it stands",
+                    dir->id);
 }
 
 /* One of its own for each monitor: the first name that is free. */

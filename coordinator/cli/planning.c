@@ -19,7 +19,8 @@ static void print_problems (const struct cli *cli, const struct conf_report *rep
     for (uint32_t i = 0; i < report->n; i++) {
         const struct conf_problem *problem = &report->items[i];
         buf_clear (&line);
-        buf_printf (&line, "%s:%u:%u: %s", problem->file, problem->line, problem->column, problem->warning ? "warning: " : "");
+        buf_printf (&line, "%s:%u:%u: %s", problem->file, problem->line, problem->column,
+                    problem->warning ? "warning: " : "");
         buf_escaped (&line, text_of (problem->text), 0); /* it quotes the file */
         fprintf (cli->log.to, "%s\n", buf_c (&line));
     }
@@ -34,11 +35,12 @@ static uint32_t count_errors (const struct conf_report *report)
     return n;
 }
 
-static int take_arguments (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct conf_options *options)
+static int take_arguments (struct cli *cli, const struct cli_command *command, int argc, char **argv,
+                           struct conf_options *options)
 {
     static const char *const known[] = { "--profile", "--ladder", "--pins", "--hosts", "--exclude", "--wheels", NULL };
-    const char **const values[] = { &options->profile, &options->ladder, &options->pins, &options->hosts, &options->exclude,
-                                    &options->wheels };
+    const char **const values[] = { &options->profile, &options->ladder,  &options->pins,
+                                    &options->hosts,   &options->exclude, &options->wheels };
     for (int i = 1; i < argc; i++) {
         bool taken = false;
         for (int k = 0; known[k] && !taken; k++)
@@ -81,12 +83,13 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
     if (count_errors (&report) == 0)
         return cli_fail (cli, &err);
-    log_say (&cli->log, "%u mistake%s in '%s' and what it names", count_errors (&report), count_errors (&report) == 1 ? "" : "s",
-             options->slice_path);
+    log_say (&cli->log, "%u mistake%s in '%s' and what it names", count_errors (&report),
+             count_errors (&report) == 1 ? "" : "s", options->slice_path);
     return EXIT_USAGE;
 }
 
-int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena, struct plan *plan)
+int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena,
+                   struct plan *plan)
 {
     struct conf_options options = { 0 };
     int status = take_arguments (cli, command, argc, argv, &options);
@@ -133,11 +136,13 @@ static struct text ssh_address (const struct plan_host *host)
 /* One line says how two hosts are reached when they differ in their address only, and addresses fold as names do. */
 static bool same_way (const struct plan_host *a, const struct plan_host *b)
 {
-    return a == b || (a->ssh.port == b->ssh.port && text_equal (a->ssh.user, b->ssh.user) && text_equal (a->ssh.jump, b->ssh.jump)
-                      && host_name_valid (ssh_address (a)) && host_name_valid (ssh_address (b)));
+    return a == b || (a->ssh.port == b->ssh.port && text_equal (a->ssh.user, b->ssh.user) &&
+                      text_equal (a->ssh.jump, b->ssh.jump) && host_name_valid (ssh_address (a)) &&
+                      host_name_valid (ssh_address (b)));
 }
 
-static void print_way (const struct ssh_way *way, const struct text *names, const struct text *addresses, uint32_t n, FILE *to)
+static void print_way (const struct ssh_way *way, const struct text *names, const struct text *addresses, uint32_t n,
+                       FILE *to)
 {
     fputs ("  ", to);
     print_folded (names, n, to);
@@ -152,7 +157,8 @@ static void print_way (const struct ssh_way *way, const struct text *names, cons
 }
 
 /* Of those not told yet, the hosts that are reached as the first one is. */
-static uint32_t gather (const struct plan *plan, uint32_t first, bool told[], struct text names[], struct text addresses[])
+static uint32_t gather (const struct plan *plan, uint32_t first, bool told[], struct text names[],
+                        struct text addresses[])
 {
     uint32_t n = 0;
     for (uint32_t i = first; i < plan->hosts.n; i++) {
@@ -219,8 +225,10 @@ static void print_coordinator (const struct plan *plan, FILE *to)
     if (start->address.len)
         fprintf (to, "; hosts reach it at %.*s\n", TEXT_ARG (start->address));
     else
-        fputs (local ? "\n" : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at the near end of their ssh connection\n"
-                                                            : "; hosts reach it by this machine's name\n", to);
+        fputs (local                            ? "\n"
+               : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at the near end of their ssh connection\n"
+                                                : "; hosts reach it by this machine's name\n",
+               to);
 }
 
 static void print_launch (const struct plan *plan, FILE *to)
@@ -234,9 +242,11 @@ static void print_launch (const struct plan *plan, FILE *to)
         fprintf (to, "workers come by themselves, each with its ticket (sliceup ticket); below %.*s on the hosts\n",
                  TEXT_ARG (start->directory));
     else
-        fprintf (to, "at most %u host%s at once, %s each; below %.*s on the hosts; a worker %s the connection that started it\n",
-                 start->at_once, start->at_once == 1 ? "" : "s", duration_print (start->deadline_ms, limit),
-                 TEXT_ARG (start->directory), start->tied ? "ends with" : "outlives");
+        fprintf (
+            to,
+            "at most %u host%s at once, %s each; below %.*s on the hosts; a worker %s the connection that started it\n",
+            start->at_once, start->at_once == 1 ? "" : "s", duration_print (start->deadline_ms, limit),
+            TEXT_ARG (start->directory), start->tied ? "ends with" : "outlives");
     if (plan->launcher == LAUNCHER_SSH)
         print_ways (plan, to);
     if (plan->launcher == LAUNCHER_SLURM)
@@ -253,7 +263,8 @@ static void print_hosts (const struct plan *plan, FILE *to)
              plan->profile.devices_per_host == 1 ? "" : "s");
     enum { SHOWN = 16 };
     for (uint32_t i = 0; i < plan->hosts.n && i < SHOWN; i++) {
-        fprintf (to, "  rank %-4u %-20.*s %-16.*s ", i, TEXT_ARG (plan->hosts.items[i].name), TEXT_ARG (plan->hosts.items[i].address));
+        fprintf (to, "  rank %-4u %-20.*s %-16.*s ", i, TEXT_ARG (plan->hosts.items[i].name),
+                 TEXT_ARG (plan->hosts.items[i].address));
         print_coordinates (plan, i, to);
         fputc ('\n', to);
     }
@@ -309,8 +320,9 @@ static void print_cache (const struct plan *plan, FILE *to)
     for (uint32_t i = 0; i < cache->writable.n; i++)
         fprintf (to, "  programs may write %.*s\n", TEXT_ARG (cache->writable.items[i]));
     for (uint32_t i = 0; i < cache->protected.n; i++)
-        fprintf (to, "%s%.*s%s", i ? ", " : "  programs may not write what sliceup uses: ",
-                 TEXT_ARG (cache->protected.items[i]), i + 1 < cache->protected.n ? "" : "\n");
+        fprintf (to, "%s%.*s%s",
+                 i ? ", " : "  programs may not write what sliceup uses: ", TEXT_ARG (cache->protected.items[i]),
+                 i + 1 < cache->protected.n ? "" : "\n");
     for (uint32_t i = 0; i < cache->trust.n; i++)
         fprintf (to, "  uid %u may own what lies there, and so choose what programs run\n",
                  (unsigned) cache->trust.items[i]);
@@ -334,8 +346,9 @@ static void print_rungs (const struct plan *plan, FILE *to)
         struct buf passes;
         buf_init (&passes, ERR_TEXT_BYTES);
         print_passes (plan, rung, &passes);
-        fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id), names_of (&scope_names, rung->scope),
-                 names_of (&program_kind_names, rung->kind), buf_c (&passes), duration_print (rung->timeout_ms, limit));
+        fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id),
+                 names_of (&scope_names, rung->scope), names_of (&program_kind_names, rung->kind), buf_c (&passes),
+                 duration_print (rung->timeout_ms, limit));
         buf_release (&passes);
         for (uint32_t k = 0; k < rung->metrics.n; k++)
             fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
@@ -368,8 +381,8 @@ void planning_print (const struct plan *plan, FILE *to)
     fprintf (to, "slice   %.*s (%.*s)\n", TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
     print_hosts (plan, to);
     print_launch (plan, to);
-    fprintf (to, "policy  profile %.*s: frontend %.*s, backend %.*s\n", TEXT_ARG (plan->profile.name), TEXT_ARG (plan->profile.frontend),
-             TEXT_ARG (plan->profile.backend));
+    fprintf (to, "policy  profile %.*s: frontend %.*s, backend %.*s\n", TEXT_ARG (plan->profile.name),
+             TEXT_ARG (plan->profile.frontend), TEXT_ARG (plan->profile.backend));
     print_variables (&plan->profile.env, to);
     if (plan->pins.file.path.len)
         fprintf (to, "pins    %.*s (sha256 %.12s...)%s\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr,

@@ -5,9 +5,10 @@
 #include "common/conf/conf.h"
 #include "coordinator/cli/cli.h"
 
-/* Reads SLICE.yaml, --profile, --ladder, --pins, --hosts, --exclude, --wheels from argv, loads the plan into `arena` and prints every problem.
- * EXIT_HOLDS, or the exit status to leave with. */
-int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena, struct plan *plan);
+/* Reads SLICE.yaml, --profile, --ladder, --pins, --hosts, --exclude, --wheels from argv, loads the plan into `arena`
+ * and prints every problem. EXIT_HOLDS, or the exit status to leave with. */
+int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena,
+                   struct plan *plan);
 /* The plan of a slice file as it stands, and its groups of hosts: for commands that only ask about it. */
 int planning_load_slice (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan, var_list *groups);
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (owners.h). Hosts ask for themselves. */

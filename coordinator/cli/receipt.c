@@ -5,14 +5,19 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/receipt_files.h"
-#include "coordinator/receipt/merge.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { RECEIPT_MAX_BYTES = 512 << 20 };
 
-struct request { const char *run; struct host_choice hosts; bool json; int merge_from; };
+struct request {
+    const char *run;
+    struct host_choice hosts;
+    bool json;
+    int merge_from;
+};
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
 {
@@ -54,14 +59,15 @@ static int check_size (const struct slice_receipt *receipt, struct err *err)
     buf_init (&why, ERR_TEXT_BYTES);
     int rc = record_check (&slice_receipt_record, receipt, &why)
                  ? 0
-                 : err_set (err, ERR_LIMIT, "these receipts are too many for one (%s): merge fewer at a time", buf_c (&why));
+                 : err_set (err, ERR_LIMIT, "these receipts are too many for one (%s): merge fewer at a time",
+                            buf_c (&why));
     buf_release (&why);
     return rc;
 }
 
 static int merge_files (char **paths, struct arena *arena, struct slice_receipt *out, struct err *err)
 {
-    *out = (struct slice_receipt) { 0 };
+    *out = (struct slice_receipt){ 0 };
     for (size_t i = 0; paths[i]; i++) {
         struct slice_receipt one;
         if (read_receipt (paths[i], &one, arena, err) < 0)
@@ -113,8 +119,8 @@ static int show (const struct request *request, const struct slice_receipt *rece
     return status_of (receipt);
 }
 
-static int build (struct cli *cli, const struct request *request, char **argv, struct receipt_fold *fold, struct arena *arena,
-                  struct slice_receipt *receipt, struct err *err)
+static int build (struct cli *cli, const struct request *request, char **argv, struct receipt_fold *fold,
+                  struct arena *arena, struct slice_receipt *receipt, struct err *err)
 {
     struct run_dir dir;
     if (request->merge_from)
@@ -154,7 +160,8 @@ const struct cli_command receipt_command = {
             "  --merge FILE   merge receipt files (of one run or several) into one; order does not matter, nothing is\n"
             "                 overwritten, contradictions are listed as conflicts\n\n"
             "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-            "Examples:\n  sliceup receipt\n  sliceup receipt 3fa9 --json | jq .frontier\n  sliceup receipt --json --merge a.json b.json\n\n"
+            "Examples:\n  sliceup receipt\n  sliceup receipt 3fa9 --json | jq .frontier\n  sliceup receipt --json "
+            "--merge a.json b.json\n\n"
             "Exit status: that of the run; 3 while it has not ended; 2 usage or a file that is not a receipt;\n"
             "5 the journal is damaged.\n",
     .run = receipt_run,

@@ -13,7 +13,8 @@ static void apply (void *owner, const struct fact *fact)
     receipt_fold_apply (owner, fact);
 }
 
-int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out, struct err *err)
+int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out,
+                   struct err *err)
 {
     if (run_facts (dir, apply, fold, err) < 0)
         return -1;
@@ -29,7 +30,8 @@ static int write_json (const struct run_dir *dir, const char *name, const struct
     return atomic_file_write (run_dir_path (dir, name, path), json->ptr, json->len, 0600, err);
 }
 
-static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, struct buf *json, struct err *err)
+static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, struct buf *json,
+                        struct err *err)
 {
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         char name[HOST_NAME_MAX_BYTES + 32];

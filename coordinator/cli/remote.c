@@ -7,8 +7,8 @@
 #include "common/io/link.h"
 #include "common/io/share.h"
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_writer.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal_writer.h"
 #include "coordinator/monitor/snapshot.h"
 
 /* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
@@ -21,19 +21,19 @@ struct remote {
     struct listener *listener;
     remote_fact_fn *fn;
     void *owner;
-    uint64_t index;             /* of the last durable fact handed on */
-    struct buf part;            /* of the next one, when it comes in pieces */
+    uint64_t index;                           /* of the last durable fact handed on */
+    struct buf part;                          /* of the next one, when it comes in pieces */
     uint64_t asked_ms, received_ms, fresh_ms; /* fresh: of the connection */
-    bool asking;                /* an answer is awaited */
-    bool behind;                /* there is more than was told */
+    bool asking;                              /* an answer is awaited */
+    bool behind;                              /* there is more than was told */
     bool caught_up, answered;
-    struct arena arena;         /* of one fact */
+    struct arena arena; /* of one fact */
 };
 
 struct remote *remote_open (const struct monitor_key *key, remote_fact_fn *fn, void *owner, struct err *err)
 {
     struct remote *remote = mem_alloc (sizeof *remote);
-    *remote = (struct remote) { .key = *key, .fn = fn, .owner = owner, .behind = true };
+    *remote = (struct remote){ .key = *key, .fn = fn, .owner = owner, .behind = true };
     remote->received_ms = remote->fresh_ms = clock_boot_ms ();
     buf_init (&remote->part, JOURNAL_FACT_MAX_BYTES);
     remote->listener = listener_open (key->address, key->port, key->coordinator_key, &key->keys, err);
@@ -107,8 +107,8 @@ static int take_recorded (struct remote *remote, struct text bytes, struct err *
 /* Out of order, or not what was asked for: the rest of the answer is of no use, and is asked for again. */
 static bool fits (const struct remote *remote, const struct snapshot_piece *piece)
 {
-    return piece->index == remote->index + 1 && piece->size_bytes > 0 && piece->size_bytes <= JOURNAL_FACT_MAX_BYTES
-           && (piece->offset == 0 || piece->offset == remote->part.len);
+    return piece->index == remote->index + 1 && piece->size_bytes > 0 && piece->size_bytes <= JOURNAL_FACT_MAX_BYTES &&
+           (piece->offset == 0 || piece->offset == remote->part.len);
 }
 
 static int take_piece (struct remote *remote, const struct snapshot_piece *piece, struct err *err)

@@ -12,10 +12,10 @@ typedef void remote_fact_fn (void *owner, const struct fact *fact);
 struct remote;
 struct remote *remote_open (const struct monitor_key *key, remote_fact_fn *fn, void *owner, struct err *err);
 void remote_close (struct remote *remote);
-int remote_fd (const struct remote *remote);        /* edge-triggered: remote_turn drains it */
+int remote_fd (const struct remote *remote); /* edge-triggered: remote_turn drains it */
 /* Hands on what came, asks for what is missing; several times a second. -1: what came is not this run. */
 int remote_turn (struct remote *remote, struct err *err);
-bool remote_answers (const struct remote *remote);  /* lately */
+bool remote_answers (const struct remote *remote);   /* lately */
 bool remote_caught_up (const struct remote *remote); /* has it been told all that was recorded when it came? */
 uint64_t remote_silent_ms (const struct remote *remote);
 

@@ -6,9 +6,9 @@
 #include "common/io/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal.h"
 #include "coordinator/view/status.h"
 
 enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 24, SPAN_COLUMNS = 12 };
@@ -29,7 +29,7 @@ struct listed {
     uint64_t created_ms;
     struct board *board;
     int64_t pid;
-    struct err err;     /* set: damaged, or empty */
+    struct err err; /* set: damaged, or empty */
 };
 
 static void on_fact (void *owner, const struct fact *fact)
@@ -100,12 +100,12 @@ static void list_json (struct lister *lister, const struct listed *run)
     bool known = run->err.code == 0;
     int reached = rung_reached (board);
     json_t *object = json_pack ("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "run", run->dir->id, "state", word_of (run),
-        "slice", board->opened ? safe_text (board->plan.slice) : json_null (),
-        "rung_reached", reached < 0 ? json_null () : safe_text (board_rung_id (board, (uint32_t) reached)),
-        "exit_status", known && board->ended ? json_integer (board->exit_status) : json_null (),
-        "created_wall_ms", (json_int_t) begun_wall_ms (run),
-        "duration_ms", known ? json_integer ((json_int_t) lasted_ms (lister, run)) : json_null (),
-        "problem", known ? json_null () : safe_text (text_of (run->err.text)));
+                                "slice", board->opened ? safe_text (board->plan.slice) : json_null (), "rung_reached",
+                                reached < 0 ? json_null () : safe_text (board_rung_id (board, (uint32_t) reached)),
+                                "exit_status", known && board->ended ? json_integer (board->exit_status) : json_null (),
+                                "created_wall_ms", (json_int_t) begun_wall_ms (run), "duration_ms",
+                                known ? json_integer ((json_int_t) lasted_ms (lister, run)) : json_null (), "problem",
+                                known ? json_null () : safe_text (text_of (run->err.text)));
     if (object == NULL || json_array_append_new (lister->list, object) != 0)
         mem_exhausted (0);
 }

@@ -11,7 +11,9 @@ static int encode (const struct plan *plan, struct buf *out, struct err *err)
     table.signatures.items = plan->signatures.items;
     table.signatures.n = plan->signatures.n;
     wire_put_record (out, &signature_table_record, &table);
-    return out->overflow ? err_set (err, ERR_LIMIT, "the lists of signatures need more than %d bytes", KIT_FILE_MAX_BYTES) : 0;
+    return out->overflow
+               ? err_set (err, ERR_LIMIT, "the lists of signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
+               : 0;
 }
 
 static bool is_there (const char *path, const struct digest *wanted)
@@ -20,25 +22,27 @@ static bool is_there (const char *path, const struct digest *wanted)
     return digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, wanted);
 }
 
-static int write_file (const struct plan *plan, struct text bytes, struct arena *arena, struct file_ref *out, struct err *err)
+static int write_file (const struct plan *plan, struct text bytes, struct arena *arena, struct file_ref *out,
+                       struct err *err)
 {
     char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (bytes.ptr, bytes.len);
     struct text folder = text_format (arena, "%.*s/signatures", TEXT_ARG (plan->home));
     struct text path = text_format (arena, "%s/%s", folder.ptr, digest_hex (&digest, hex));
     if (path.len > PATH_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "%.100s...: the path of the signatures has more than %d bytes", path.ptr, PATH_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "%.100s...: the path of the signatures has more than %d bytes", path.ptr,
+                        PATH_MAX_BYTES);
     if (!is_there (path.ptr, &digest) &&
         (folder_make (folder.ptr, 0700, err) < 0 || atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err) < 0))
         return -1;
-    *out = (struct file_ref) { path, text_copy (arena, text_of (hex)) };
+    *out = (struct file_ref){ path, text_copy (arena, text_of (hex)) };
     return 0;
 }
 
 int signature_file_write (struct plan *plan, struct arena *arena, struct err *err)
 {
     struct buf bytes;
-    plan->signature_table = (struct file_ref) { 0 };
+    plan->signature_table = (struct file_ref){ 0 };
     if (plan->signatures.n == 0)
         return 0;
     buf_init (&bytes, KIT_FILE_MAX_BYTES);

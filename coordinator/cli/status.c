@@ -69,9 +69,10 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
         if (follow_journal (follow, err) < 0)
             return -1;
         if (clock_boot_ms () >= until_ms)
-            return err_set (err, ERR_STATE, "%s, port %u, did not answer within %d s: the run has ended, its "
-                            "coordinator is gone, or something is in between", key->address,
-                            (unsigned) key->port, ANSWER_MS / 1000);
+            return err_set (err, ERR_STATE,
+                            "%s, port %u, did not answer within %d s: the run has ended, its "
+                            "coordinator is gone, or something is in between",
+                            key->address, (unsigned) key->port, ANSWER_MS / 1000);
         (void) poll (&poll_for, 1, RECEIVE_STEP_MS); /* edge-triggered: a missed edge costs one step */
     }
     return 0;

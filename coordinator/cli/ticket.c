@@ -5,7 +5,11 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/keys/ticket.h"
 
-struct wish { const char *slice, *out; struct host_choice hosts; bool renew; };
+struct wish {
+    const char *slice, *out;
+    struct host_choice hosts;
+    bool renew;
+};
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct wish *wish)
 {
@@ -66,8 +70,9 @@ static int choose_hosts (const struct plan *plan, const var_list *groups, const 
         if ((!choice->hosts || hostset_has (&with, name)) && !hostset_has (&without, name))
             hosts->items[hosts->n++] = name;
     }
-    return hosts->n ? 0 : err_set (err, ERR_USAGE, "--hosts and --exclude leave no host of slice %.*s",
-                                   TEXT_ARG (plan->slice));
+    return hosts->n
+               ? 0
+               : err_set (err, ERR_USAGE, "--hosts and --exclude leave no host of slice %.*s", TEXT_ARG (plan->slice));
 }
 
 static void say_made (const struct wish *wish, const struct plan *plan, const struct name_list *hosts)
@@ -88,7 +93,10 @@ static int issue (struct cli *cli, const struct wish *wish, const struct plan *p
 {
     struct name_list hosts = { 0 };
     struct err err = { 0 };
-    struct ticket_order order = { .plan = plan, .hosts = &hosts, .folder = wish->out, .renew = wish->renew,
+    struct ticket_order order = { .plan = plan,
+                                  .hosts = &hosts,
+                                  .folder = wish->out,
+                                  .renew = wish->renew,
                                   .renew_slice = wish->renew && host_choice_is_default (&wish->hosts) };
     if (choose_hosts (plan, groups, &wish->hosts, arena, &hosts, &err) < 0 || ticket_issue (&order, &err) < 0)
         return cli_fail (cli, &err);
@@ -120,8 +128,7 @@ const struct cli_command ticket_command = {
         "pair of the host's own. Whoever has a ticket is that host for every run of the slice, so it is a secret:\n"
         "mode 0600, carried over a channel that you trust. The slice's own pair is made once and stays under\n"
         "SLICEUP_HOME/slices/<slice>.\n\n"
-        "  --out DIR      where to; made with mode 0700 when it is missing\n"
-        HOST_CHOICE_HELP
+        "  --out DIR      where to; made with mode 0700 when it is missing\n" HOST_CHOICE_HELP
         "  --renew        new keys in place of those that there are, for all hosts the slice's own as well; tickets\n"
         "                 of before stop working with the next run\n\n"
         "A changed coordinator address or port in the slice file needs new tickets too.\n\n"

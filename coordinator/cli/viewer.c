@@ -11,16 +11,19 @@
 
 enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20, REDRAW_MS = 200 };
 
-struct job { struct job *next; struct text bytes; };
+struct job {
+    struct job *next;
+    struct text bytes;
+};
 
 struct viewer {
     struct live_options look;
     pthread_t thread;
-    pthread_mutex_t lock;       /* guards what follows */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t given;
     struct job *first, **end;
     size_t queued_bytes;
-    uint64_t left_out;          /* facts that the view never got */
+    uint64_t left_out; /* facts that the view never got */
     bool closing;
 };
 
@@ -51,7 +54,7 @@ static void show_all (struct live *live, struct job *job, struct arena *arena)
         struct fact fact;
         arena_reset (arena);
         if (wire_get_fact (job->bytes, &fact, arena, NULL) == 0)
-            live_fact (live, &fact, (struct live_now) { clock_boot_ms (), clock_wall_ms () });
+            live_fact (live, &fact, (struct live_now){ clock_boot_ms (), clock_wall_ms () });
         mem_free (job);
         job = next;
     }
@@ -104,7 +107,7 @@ static struct job *wrap (struct text fact)
     struct job *job = mem_alloc (sizeof (*job) + fact.len);
     char *bytes = (char *) (job + 1);
     memcpy (bytes, fact.ptr, fact.len);
-    job->bytes = (struct text) { bytes, fact.len };
+    job->bytes = (struct text){ bytes, fact.len };
     return job;
 }
 

@@ -20,15 +20,15 @@ struct watcher {
     struct cli *cli;
     const char *run;
     const struct run_dir *dir;
-    const struct monitor_key *key;  /* NULL: the run's folder is here */
-    uint64_t answered_ms;           /* with a key: when the coordinator last did */
+    const struct monitor_key *key; /* NULL: the run's folder is here */
+    uint64_t answered_ms;          /* with a key: when the coordinator last did */
     struct loop *loop;
     struct live *live;
     struct follow *follow;
-    uint64_t look_ms;       /* when the journal and its lock are looked at next */
-    bool more;              /* the journal was not read to its end */
-    uint64_t appear_by_ms;  /* a run that is being made has no journal for a moment */
-    bool held;              /* a coordinator held it at the last look */
+    uint64_t look_ms;      /* when the journal and its lock are looked at next */
+    bool more;             /* the journal was not read to its end */
+    uint64_t appear_by_ms; /* a run that is being made has no journal for a moment */
+    bool held;             /* a coordinator held it at the last look */
     bool said_gone;
     int events_fd;
     int status;
@@ -38,7 +38,7 @@ struct watcher {
 static void on_fact (void *owner, const struct fact *fact)
 {
     struct watcher *watcher = owner;
-    live_fact (watcher->live, fact, (struct live_now) { clock_boot_ms (), clock_wall_ms () });
+    live_fact (watcher->live, fact, (struct live_now){ clock_boot_ms (), clock_wall_ms () });
 }
 
 static void leave (struct watcher *watcher, int status)
@@ -112,8 +112,8 @@ static void look_remote (struct watcher *watcher)
     int held = follow_held (watcher->follow, NULL, &watcher->err);
     if (follow_journal (watcher->follow, &watcher->err) < 0)
         leave (watcher, EXIT_COULD_NOT);
-    else if (!live_board (watcher->live)->ended && !silent_for_good (watcher, held)
-             && (held || clock_boot_ms () >= watcher->appear_by_ms))
+    else if (!live_board (watcher->live)->ended && !silent_for_good (watcher, held) &&
+             (held || clock_boot_ms () >= watcher->appear_by_ms))
         tell_holder (watcher, held);
     listen_in (watcher);
 }
@@ -123,7 +123,7 @@ static void look_for_begin (struct watcher *watcher)
     if (run_begun_check (watcher->dir, &watcher->err) == 0)
         return; /* just now: the next look finds it */
     if (watcher->err.code == ERR_STATE && clock_boot_ms () < watcher->appear_by_ms)
-        watcher->err = (struct err) { 0 };
+        watcher->err = (struct err){ 0 };
     else
         leave (watcher, EXIT_COULD_NOT);
 }
@@ -204,8 +204,9 @@ static int finish (struct watcher *watcher)
 /* Of a run in this home, or one elsewhere. */
 static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key)
 {
-    struct watcher watcher = { .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .events_fd = -1,
-                               .status = EXIT_COULD_NOT };
+    struct watcher watcher = {
+        .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .events_fd = -1, .status = EXIT_COULD_NOT
+    };
     struct live_options look_of = { .plain = cli->plain, .color = cli->color, .out = stdout };
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;

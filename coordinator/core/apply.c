@@ -74,9 +74,11 @@ static void apply_host_lost (struct coord *coord, const struct fact_host_lost *l
 static void pass_reset (struct pass_state *pass, uint32_t hosts)
 {
     uint32_t *part_of_host = pass->part_of_host;
-    struct arena arena = pass->before, before = pass->arena; /* facts still in the outbox point into the pass that ended */
+    struct arena arena = pass->before,
+                 before = pass->arena; /* facts still in the outbox point into the pass that ended */
     arena_reset (&arena);
-    *pass = (struct pass_state) { .part_of_host = part_of_host, .arena = arena, .before = before, .failed_ms = UINT64_MAX };
+    *pass =
+        (struct pass_state){ .part_of_host = part_of_host, .arena = arena, .before = before, .failed_ms = UINT64_MAX };
     memset (part_of_host, 0xff, hosts * sizeof (part_of_host[0]));
 }
 
@@ -248,13 +250,15 @@ static bool may_refit (const struct rung_state *rung, const struct fact_pass_end
 /* Its writer lost the lease: another candidate tries, or the same one again. */
 static bool may_regrant (const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
-    return ended->key.pass == PASS_COLD && rung->lease_lost_attempt == ended->key.attempt && rung->leases_lost <= LEASES_LOST_MAX;
+    return ended->key.pass == PASS_COLD && rung->lease_lost_attempt == ended->key.attempt &&
+           rung->leases_lost <= LEASES_LOST_MAX;
 }
 
 /* A violation was found in what the pass used, and that was dropped. */
 static bool may_rewarm (const struct coord *coord, const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
-    return ended->key.pass != PASS_ONCE && coord->pass.dropped && !rung->rewarmed && cache_mode_writes (coord->plan.cache.mode);
+    return ended->key.pass != PASS_ONCE && coord->pass.dropped && !rung->rewarmed &&
+           cache_mode_writes (coord->plan.cache.mode);
 }
 
 static void stop_climb (struct coord *coord, const struct fact_pass_ended *ended)
@@ -287,7 +291,7 @@ static void apply_pass_ended (struct coord *coord, const struct fact *fact)
         rung->refitted = true;
         rung->cold_done = rung->cold_skipped = false;
         coord->misfit = coord->generation.token;
-        coord->generation = (struct fact_generation) { 0 }; /* nothing is built upon one that did not serve */
+        coord->generation = (struct fact_generation){ 0 }; /* nothing is built upon one that did not serve */
         return;
     }
     if (ended->outcome != OUTCOME_PASSED) {
@@ -355,29 +359,56 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
     case FACT_NONE: break;
     case FACT_RUN_OPENED: apply_run_opened (coord, &fact->of.run_opened); break;
     case FACT_EPOCH_BEGAN: apply_epoch_began (coord, fact); break;
-    case FACT_HOST_KEYED: if (in_range (coord, fact->of.host_keyed.host)) apply_host_keyed (coord, &fact->of.host_keyed); break;
-    case FACT_HOST_JOINED: if (in_range (coord, fact->of.host_joined.host)) apply_host_joined (coord, fact); break;
-    case FACT_HOST_LOST: if (in_range (coord, fact->of.host_lost.host)) apply_host_lost (coord, &fact->of.host_lost); break;
+    case FACT_HOST_KEYED:
+        if (in_range (coord, fact->of.host_keyed.host))
+            apply_host_keyed (coord, &fact->of.host_keyed);
+        break;
+    case FACT_HOST_JOINED:
+        if (in_range (coord, fact->of.host_joined.host))
+            apply_host_joined (coord, fact);
+        break;
+    case FACT_HOST_LOST:
+        if (in_range (coord, fact->of.host_lost.host))
+            apply_host_lost (coord, &fact->of.host_lost);
+        break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED:
     case FACT_WRITER_GRANTED:
     case FACT_LEASE_LOST:
     case FACT_CACHE_VIOLATED:
     case FACT_GENERATION_DROPPED: apply_cache_fact (coord, fact); break;
-    case FACT_PASS_BEGAN: if (pass_in_range (coord, &fact->of.pass_began)) apply_pass_began (coord, fact); break;
-    case FACT_PASS_SKIPPED: if (key_in_range (coord, &fact->of.pass_skipped.key)) apply_pass_skipped (coord, &fact->of.pass_skipped); break;
+    case FACT_PASS_BEGAN:
+        if (pass_in_range (coord, &fact->of.pass_began))
+            apply_pass_began (coord, fact);
+        break;
+    case FACT_PASS_SKIPPED:
+        if (key_in_range (coord, &fact->of.pass_skipped.key))
+            apply_pass_skipped (coord, &fact->of.pass_skipped);
+        break;
     case FACT_GATE_OPENED: apply_gate_opened (coord, &fact->of.gate_opened); break;
-    case FACT_ATTEMPT_ENDED: if (in_range (coord, fact->of.attempt_ended.host)) apply_attempt_ended (coord, fact); break;
+    case FACT_ATTEMPT_ENDED:
+        if (in_range (coord, fact->of.attempt_ended.host))
+            apply_attempt_ended (coord, fact);
+        break;
     case FACT_METRIC_JUDGED: break;
-    case FACT_PASS_ENDED: if (verdicts_in_range (coord, &fact->of.pass_ended)) apply_pass_ended (coord, fact); break;
+    case FACT_PASS_ENDED:
+        if (verdicts_in_range (coord, &fact->of.pass_ended))
+            apply_pass_ended (coord, fact);
+        break;
     case FACT_CANCEL_ASKED: coord->cancel_level = fact->of.cancel_asked.level; break;
-    case FACT_CONFLICT_SEEN: if (in_range (coord, fact->of.conflict_seen.host)) apply_conflict_seen (coord, &fact->of.conflict_seen); break;
+    case FACT_CONFLICT_SEEN:
+        if (in_range (coord, fact->of.conflict_seen.host))
+            apply_conflict_seen (coord, &fact->of.conflict_seen);
+        break;
     case FACT_RUN_ENDED:
         coord->ended = true;
         coord->exit_status = fact->of.run_ended.exit_status;
         break;
     case FACT_PASS_STOPPED: apply_pass_stopped (coord, &fact->of.pass_stopped); break;
-    case FACT_HOST_REPORTED: if (in_range (coord, fact->of.host_reported.host)) apply_host_reported (coord, fact); break;
+    case FACT_HOST_REPORTED:
+        if (in_range (coord, fact->of.host_reported.host))
+            apply_host_reported (coord, fact);
+        break;
     case FACT_HOST_STEPPED: break;
     case FACT_CACHE_AWAITED: break;
     case FACT_RETRY_PLANNED:

@@ -1,4 +1,5 @@
-/* apply_cache.c - what facts about the cache change: which generation is used, who writes the next one, what was violated. */
+/* apply_cache.c - what facts about the cache change: which generation is used, who writes the next one, what was
+ * violated. */
 #include "coordinator/core/apply.h"
 
 static void apply_generation (struct coord *coord, const struct fact *fact)
@@ -55,8 +56,9 @@ static void apply_violated (struct coord *coord, const struct fact_cache_violate
         return;
     if (!coord->violations.items)
         coord->violations.items = arena_array (&coord->arena, VIOLATIONS_MAX, sizeof (*coord->violations.items));
-    coord->violations.items[coord->violations.n++] = (struct seen_violation) {
-        .kind = violated->finding.kind, .token = violated->finding.token,
+    coord->violations.items[coord->violations.n++] = (struct seen_violation){
+        .kind = violated->finding.kind,
+        .token = violated->finding.token,
         .path = text_copy (&coord->arena, violated->finding.path),
     };
     coord->counted_violations += finding_counts (violated->finding.kind);
@@ -69,7 +71,7 @@ static void apply_dropped (struct coord *coord, const struct fact_generation_dro
         coord->violations.items[i].dropped |= coord->violations.items[i].token == dropped->token;
     if (coord->generation.token != dropped->token)
         return;
-    coord->generation = (struct fact_generation) { 0 };
+    coord->generation = (struct fact_generation){ 0 };
     coord->pass.dropped = coord->pass.active;
     if (coord->rung >= coord->plan.rungs.n)
         return;

@@ -20,9 +20,11 @@ static bool without_cause (struct coord *coord, const struct fact_pass_ended *en
     for (uint32_t i = 0; i < pass->gates_n; i++)
         met = met || pass->gates[i].open;
     for (uint32_t i = 0; i < pass->n; i++)
-        hosts[i] = (struct isolate_host) {
-            .verdict = verdict_of (ended, pass->parts[i].host), .ending = pass->parts[i].result.ending,
-            .code = pass->parts[i].result.code, .at_gate = pass->parts[i].at_gate,
+        hosts[i] = (struct isolate_host){
+            .verdict = verdict_of (ended, pass->parts[i].host),
+            .ending = pass->parts[i].result.ending,
+            .code = pass->parts[i].result.code,
+            .at_gate = pass->parts[i].at_gate,
         };
     return isolate_without_cause (&coord->plan, hosts, pass->n, met);
 }
@@ -31,7 +33,8 @@ void isolation_call (struct coord *coord, const struct fact_pass_ended *ended)
 {
     const struct pass_state *pass = &coord->pass;
     struct isolate_case of = isolation_case (coord);
-    if (!coord->plan.profile.splits || part_is_alone (coord) || pass->n != coord->plan.hosts.n || pass->stopped || pass->dropped)
+    if (!coord->plan.profile.splits || part_is_alone (coord) || pass->n != coord->plan.hosts.n || pass->stopped ||
+        pass->dropped)
         return;
     if (coord->cancel_level > 0 || coord->joined_n < coord->plan.hosts.n || of.unit == 0 || of.hosts / of.unit < 2)
         return;
@@ -53,7 +56,8 @@ static bool lost_one (const struct coord *coord)
     return false;
 }
 
-/* Peers that are late pass by themselves, too; a part that falls for that, after the slice did, has one that never comes. */
+/* Peers that are late pass by themselves, too; a part that falls for that, after the slice did, has one that never
+ * comes. */
 static bool is_transient (const struct coord *coord, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
@@ -78,7 +82,7 @@ void isolation_take (struct coord *coord, const struct fact_pass_ended *ended)
     if (isolation->trials_n == ISOLATE_TRIALS_MAX)
         return;
     struct isolate_trial *trial = &isolation->trials[isolation->trials_n++];
-    *trial = (struct isolate_trial) { .answer = answer_of (coord, ended), .duration_ms = ended->duration_ms };
+    *trial = (struct isolate_trial){ .answer = answer_of (coord, ended), .duration_ms = ended->duration_ms };
     trial->hosts.items = arena_array (&coord->arena, pass->n, sizeof (uint32_t));
     for (trial->hosts.n = 0; trial->hosts.n < pass->n; trial->hosts.n++)
         trial->hosts.items[trial->hosts.n] = pass->parts[trial->hosts.n].host;
@@ -99,4 +103,3 @@ void isolation_close (struct coord *coord, const struct fact_suspects_named *nam
     }
     coord->stop = (char *) sentence_of_fall (coord, failed, &coord->arena).ptr;
 }
-

@@ -16,8 +16,9 @@ bool apply_retry_called (struct coord *coord, const struct fact_pass_ended *ende
     if (!may_retry (coord, &coord->rungs[ended->key.rung], ended))
         return false;
     const struct verdict *verdicts = ended->verdicts.items;
-    coord->retry = (struct retry_state) {
-        .stage = RETRY_CALLED_FOR, .failed = ended->key,
+    coord->retry = (struct retry_state){
+        .stage = RETRY_CALLED_FOR,
+        .failed = ended->key,
         .signature = text_copy (&coord->arena, retry_signature (verdicts, ended->verdicts.n)),
         .why = retry_why (&coord->plan, verdicts, ended->verdicts.n, &coord->arena),
     };

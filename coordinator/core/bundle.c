@@ -27,7 +27,9 @@ struct text bundle_cover (const struct plan *plan, const struct rung *rung, stru
     identity_add_vars (&cover, rung->args.items, rung->args.n);
     if (rung->scope == SCOPE_SLICE)
         for (uint32_t i = 0; i < plan->mesh.n; i++)
-            identity_add (&cover, "axis", text_format (arena, "%.*s=%u", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size));
+            identity_add (
+                &cover, "axis",
+                text_format (arena, "%.*s=%u", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size));
     struct text fingerprint = identity_end (&cover);
     return text_format (arena, "%.*s:%.*s", TEXT_ARG (rung->id), TEXT_ARG (fingerprint));
 }

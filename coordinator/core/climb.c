@@ -10,8 +10,8 @@
 #include "coordinator/core/close.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/isolation.h"
-#include "coordinator/core/run_message.h"
 #include "coordinator/core/outbox.h"
+#include "coordinator/core/run_message.h"
 #include "coordinator/core/sentence.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
@@ -32,12 +32,13 @@ static bool covered (const struct coord *coord, const struct rung *rung, struct 
 
 static struct attempt_key next_key (const struct coord *coord, enum pass pass)
 {
-    return (struct attempt_key) { coord->rung, pass, coord->rungs[coord->rung].attempts[pass] + 1 };
+    return (struct attempt_key){ coord->rung, pass, coord->rungs[coord->rung].attempts[pass] + 1 };
 }
 
 static bool is_retry (const struct coord *coord, enum pass pass)
 {
-    return coord->retry.stage == RETRY_PLANNED && coord->retry.failed.rung == coord->rung && coord->retry.failed.pass == pass;
+    return coord->retry.stage == RETRY_PLANNED && coord->retry.failed.rung == coord->rung &&
+           coord->retry.failed.pass == pass;
 }
 
 static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, struct outbox *out)
@@ -65,7 +66,7 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
 static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_SKIPPED);
-    fact->of.pass_skipped.key = (struct attempt_key) { coord->rung, PASS_COLD, 0 };
+    fact->of.pass_skipped.key = (struct attempt_key){ coord->rung, PASS_COLD, 0 };
     fact->of.pass_skipped.why = text_format (&out->arena, "generation %llu, sealed earlier, holds its programs",
                                              (unsigned long long) coord->generation.token);
     coord_commit (coord, fact, now_ms);
@@ -75,7 +76,7 @@ static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_SKIPPED);
-    fact->of.pass_skipped.key = (struct attempt_key) { coord->rung, PASS_RESTORED, 0 };
+    fact->of.pass_skipped.key = (struct attempt_key){ coord->rung, PASS_RESTORED, 0 };
     fact->of.pass_skipped.why = TEXT_LIT ("mode warm-only: nothing is restored here");
     coord_commit (coord, fact, now_ms);
     climb_advance (coord, now_ms, out);
@@ -107,18 +108,24 @@ static void stop_for_cache (struct coord *coord, struct text problem, uint64_t n
 static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->plan.rungs.items[coord->rung];
-    stop_for_cache (coord, text_format (&out->arena, "mode read-only, and no published generation of %.*s holds the programs of "
-                                        "rung %.*s; next: warm them with mode single-writer, or import a generation that does",
-                                        TEXT_ARG (coord->bundle), TEXT_ARG (rung->id)), now_ms, out);
+    stop_for_cache (coord,
+                    text_format (&out->arena,
+                                 "mode read-only, and no published generation of %.*s holds the programs of "
+                                 "rung %.*s; next: warm them with mode single-writer, or import a generation that does",
+                                 TEXT_ARG (coord->bundle), TEXT_ARG (rung->id)),
+                    now_ms, out);
 }
 
 static void wait_for_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     coord->wants_token = true;
     if (write_lease_waited_too_long (coord, now_ms))
-        stop_for_cache (coord, text_format (&out->arena, "other runs have held the lease to write it for an hour, now run %.*s, "
-                                            "which is alive; next: see what it does, or give this run a cache root of its own",
-                                            TEXT_ARG (coord->lease_owner.run)), now_ms, out);
+        stop_for_cache (coord,
+                        text_format (&out->arena,
+                                     "other runs have held the lease to write it for an hour, now run %.*s, "
+                                     "which is alive; next: see what it does, or give this run a cache root of its own",
+                                     TEXT_ARG (coord->lease_owner.run)),
+                        now_ms, out);
     else if (coord->look_again && now_ms >= coord->ask_again_ms)
         ask_cache (coord, now_ms, out); /* it may have published meanwhile what this rung needs */
     else if (!coord->look_again)
@@ -154,8 +161,12 @@ static bool cache_is_known (struct coord *coord, uint64_t now_ms, struct outbox 
 static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->plan.rungs.items[coord->rung];
-    coord->stop = (char *) text_format (&coord->arena, "rung %.*s was not started: %.*s; next: change what failed there, or try it all the "
-                                        "same with --again", TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad)).ptr;
+    coord->stop = (char *) text_format (
+                      &coord->arena,
+                      "rung %.*s was not started: %.*s; next: change what failed there, or try it all the "
+                      "same with --again",
+                      TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad))
+                      .ptr;
     coord->stop_outcome = OUTCOME_COULD_NOT_RUN;
     climb_advance (coord, now_ms, out);
 }
@@ -206,8 +217,10 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
     if (coord->cancel_level == 0 && is_shared (coord) && !violation_audit_is_done (coord, now_ms, out))
         return; /* the answer brings us here again */
     struct fact *fact = outbox_fact (out, FACT_RUN_ENDED);
-    fact->of.run_ended = (struct fact_run_ended) {
-        .outcome = outcome, .exit_status = exit_status_of (coord, outcome), .sentence = sentence_of_run (coord, &out->arena),
+    fact->of.run_ended = (struct fact_run_ended){
+        .outcome = outcome,
+        .exit_status = exit_status_of (coord, outcome),
+        .sentence = sentence_of_run (coord, &out->arena),
     };
     coord_commit (coord, fact, now_ms);
     if (write_lease_unbegun (coord))
@@ -218,7 +231,8 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
     outbox_effect (out, FX_END)->exit_status = coord->exit_status;
 }
 
-/* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with the same reason. */
+/* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with the same reason.
+ */
 static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact_pass_ended gone = { .key = { coord->rung, PASS_ONCE, 0 } };
@@ -226,9 +240,12 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
     bool joined_once = coord->climbing;
     for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
         if (coord->hosts[i].life == HOST_LOST)
-            verdicts[gone.verdicts.n++] = (struct verdict) {
-                .host = i, .outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN, .layer = LAYER_HOST,
-                .cause = text_of (coord->hosts[i].lost_why), .next = blame_next_of_lost (coord->plan.launcher),
+            verdicts[gone.verdicts.n++] = (struct verdict){
+                .host = i,
+                .outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN,
+                .layer = LAYER_HOST,
+                .cause = text_of (coord->hosts[i].lost_why),
+                .next = blame_next_of_lost (coord->plan.launcher),
             };
     gone.verdicts.items = verdicts;
     coord->stop = (char *) sentence_of_verdicts (&coord->plan, &gone, &coord->arena).ptr;
@@ -278,9 +295,12 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
     const struct limits *limits = &coord->plan.limits;
     uint32_t nth = coord->rungs[coord->retry.failed.rung].retries[coord->retry.failed.pass] + 1;
     struct fact *fact = outbox_fact (out, FACT_RETRY_PLANNED);
-    fact->of.retry_planned = (struct fact_retry_planned) {
-        .key = coord->retry.failed, .due_ms = coord_clock (coord, now_ms) + retry_wait_ms (limits, nth), .left = limits->retries - nth,
-        .signature = coord->retry.signature, .why = coord->retry.why,
+    fact->of.retry_planned = (struct fact_retry_planned){
+        .key = coord->retry.failed,
+        .due_ms = coord_clock (coord, now_ms) + retry_wait_ms (limits, nth),
+        .left = limits->retries - nth,
+        .signature = coord->retry.signature,
+        .why = coord->retry.why,
     };
     coord_commit (coord, fact, now_ms);
 }
@@ -320,8 +340,11 @@ void climb_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
     if (!(coord->asked_cache || coord->asked_token) || now_ms < coord->answer_by_ms)
         return;
     coord->asked_cache = coord->asked_token = false;
-    stop_for_cache (coord, text_format (&out->arena, "its catalogue under %.*s has not answered for %s; next: see whether that "
-                                        "storage hangs", TEXT_ARG (coord->plan.cache.root), duration_print (ANSWER_MS, span)),
+    stop_for_cache (coord,
+                    text_format (&out->arena,
+                                 "its catalogue under %.*s has not answered for %s; next: see whether that "
+                                 "storage hangs",
+                                 TEXT_ARG (coord->plan.cache.root), duration_print (ANSWER_MS, span)),
                     now_ms, out);
 }
 
@@ -339,8 +362,11 @@ void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, 
 /* The catalogue's lease went to another run, which had not seen ours move: what our writer makes is not published. */
 void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    write_lease_lose (coord, TEXT_LIT ("another run took the lease of the cache over: this coordinator had not shown for too long "
-                                   "that its writer lives"), now_ms, out);
+    write_lease_lose (
+        coord,
+        TEXT_LIT ("another run took the lease of the cache over: this coordinator had not shown for too long "
+                  "that its writer lives"),
+        now_ms, out);
 }
 
 void climb_cache_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
@@ -348,7 +374,8 @@ void climb_cache_found (struct coord *coord, const struct input *in, uint64_t no
     const struct fact_generation *found = in->generation;
     coord->asked_cache = false;
     coord->look_again = false;
-    if (!found && in->text.len && coord->plan.cache.mode == CACHE_READ_ONLY) { /* a writer is told so when it asks for a token */
+    if (!found && in->text.len &&
+        coord->plan.cache.mode == CACHE_READ_ONLY) { /* a writer is told so when it asks for a token */
         stop_for_cache (coord, in->text, now_ms, out);
         return;
     }

@@ -16,8 +16,8 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/difference.h"
-#include "coordinator/verdict/judge.h"
 #include "coordinator/verdict/failure_evidence.h"
+#include "coordinator/verdict/judge.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
@@ -51,19 +51,26 @@ static struct signature_set *signatures_if_needed (const struct coord *coord)
     return NULL;
 }
 
-static void judge_part (const struct coord *coord, uint32_t at, const struct signature_set *signatures, struct arena *arena,
-                        struct verdict *out)
+static void judge_part (const struct coord *coord, uint32_t at, const struct signature_set *signatures,
+                        struct arena *arena, struct verdict *out)
 {
     const struct pass_state *pass = &coord->pass;
     uint32_t host = pass->parts[at].host;
     struct rung rung = *closing_rung (coord);
     rung.timeout_ms = pass->timeout_ms;
     struct judge_case of = {
-        .plan = &coord->plan, .rung = &rung, .key = pass->key, .host = host,
+        .plan = &coord->plan,
+        .rung = &rung,
+        .key = pass->key,
+        .host = host,
         .world = part_is_alone (coord) ? 1 : pass->n,
-        .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode) && coord->grant.host == host,
-        .token = coord->grant.token, .sealed = &coord->generation, .storage = coord->storage,
-        .result = &pass->parts[at].result, .signatures = signatures,
+        .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode) &&
+                  coord->grant.host == host,
+        .token = coord->grant.token,
+        .sealed = &coord->generation,
+        .storage = coord->storage,
+        .result = &pass->parts[at].result,
+        .signatures = signatures,
     };
     judge_result (&of, arena, out);
 }
@@ -91,27 +98,34 @@ static const struct result *innocent_of (const struct coord *coord, const bool *
 }
 
 /* Why its program is another one, as far as its own words tell. */
-static struct text culprits_cause (const struct coord *coord, const struct result *culprit, const struct result *innocent,
-                                   struct arena *arena)
+static struct text culprits_cause (const struct coord *coord, const struct result *culprit,
+                                   const struct result *innocent, struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->pass.why;
-    struct text difference = innocent ? difference_between (culprit, innocent, arena) : (struct text) { 0 };
+    struct text difference = innocent ? difference_between (culprit, innocent, arena) : (struct text){ 0 };
     if (!difference.len)
         return why->cause;
-    return text_clip (text_format (arena, "%.*s: %.*s", TEXT_ARG (why->cause), TEXT_ARG (difference)), SENTENCE_MAX_BYTES);
+    return text_clip (text_format (arena, "%.*s: %.*s", TEXT_ARG (why->cause), TEXT_ARG (difference)),
+                      SENTENCE_MAX_BYTES);
 }
 
 /* Whatever it printed as it was stopped, and of its peers, is not why. */
-static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts, struct arena *arena)
+static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
+                           struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->pass.why;
     const struct result *innocent = innocent_of (coord, culprits);
     for (uint32_t i = 0; i < coord->pass.n; i++)
         if (culprits[i])
-            verdicts[i] = (struct verdict) {
-                .host = verdicts[i].host, .outcome = OUTCOME_FAILED, .layer = why->layer,
-                .cause = culprits_cause (coord, &coord->pass.parts[i].result, innocent, arena), .next = why->next,
-                .phase = verdicts[i].phase, .cache = verdicts[i].cache, .evidence = verdicts[i].evidence,
+            verdicts[i] = (struct verdict){
+                .host = verdicts[i].host,
+                .outcome = OUTCOME_FAILED,
+                .layer = why->layer,
+                .cause = culprits_cause (coord, &coord->pass.parts[i].result, innocent, arena),
+                .next = why->next,
+                .phase = verdicts[i].phase,
+                .cache = verdicts[i].cache,
+                .evidence = verdicts[i].evidence,
             };
 }
 
@@ -120,8 +134,8 @@ static bool complains (const struct part *part, const struct verdict *verdict)
     return ended_badly (&part->result) && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
 }
 
-/* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped before all
- * that was stopped on its own host. */
+/* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped
+ * before all that was stopped on its own host. */
 static bool stopped_by_itself (const struct coord *coord, uint32_t at)
 {
     const struct part *part = &coord->pass.parts[at];
@@ -150,8 +164,10 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
 {
     struct blame_host *hosts = arena_array (arena, coord->pass.n, sizeof (*hosts));
     for (uint32_t i = 0; i < coord->pass.n; i++) {
-        hosts[i] = (struct blame_host) {
-            .verdict = &verdicts[i], .order = coord->pass.parts[i].order, .at_gate = coord->pass.parts[i].at_gate,
+        hosts[i] = (struct blame_host){
+            .verdict = &verdicts[i],
+            .order = coord->pass.parts[i].order,
+            .at_gate = coord->pass.parts[i].at_gate,
             .ending = culprits[i] || stopped_by_itself (coord, i) ? ENDING_NONE : coord->pass.parts[i].result.ending,
             .complains = !culprits[i] && complains (&coord->pass.parts[i], &verdicts[i]),
             .peers = peers_of (coord, &verdicts[i], &coord->pass.parts[i].result, signatures, arena),
@@ -168,8 +184,8 @@ static bool all_passed (const struct verdict *verdicts, uint32_t n)
     return true;
 }
 
-/* A large slice in which each host fell for a long reason of its own: all have to fit one fact. What is cut stands in the
- * results. */
+/* A large slice in which each host fell for a long reason of its own: all have to fit one fact. What is cut stands in
+ * the results. */
 static void fit_verdicts (struct verdict *verdicts, uint32_t n)
 {
     uint64_t all = 0;
@@ -203,8 +219,8 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
 }
 
 /* Of the base, as far as the writer did not use them again, and the writer's own. */
-static void add_keys (const struct fact_generation *base, const struct result *writer, struct fact_generation *generation,
-                      struct arena *arena)
+static void add_keys (const struct fact_generation *base, const struct result *writer,
+                      struct fact_generation *generation, struct arena *arena)
 {
     struct cache_key *keys = arena_array (arena, base->keys.n + writer->keys.n, sizeof (*keys));
     uint32_t n = 0;
@@ -229,7 +245,8 @@ static uint64_t compiled_ms (const struct fact_generation *base, const struct re
     return own_ms <= INT64_MAX - base->compile_ms ? base->compile_ms + own_ms : INT64_MAX;
 }
 
-static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms, struct outbox *out)
+static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms,
+                     struct outbox *out)
 {
     const struct seal *seal = &writer->seal;
     const struct fact_generation *base = write_lease_base (coord);
@@ -238,10 +255,18 @@ static void publish (struct coord *coord, const struct result *writer, struct at
         return; /* by the process before this one */
     struct fact *fact = outbox_fact (out, FACT_GENERATION_PUBLISHED);
     struct fact_generation *generation = &fact->of.generation;
-    *generation = (struct fact_generation) {
-        .token = seal->token, .sha256 = seal->sha256, .bundle = coord->bundle, .rung = key.rung, .entries = seal->entries,
-        .bytes = seal->bytes, .writer = coord->grant.host, .from_run = text_of (coord->run), .compile_ms = compiled_ms (base, writer),
-        .covers = covers_next (&base->covers, &ladder, bundle_cover (&coord->plan, &coord->plan.rungs.items[key.rung], &out->arena),
+    *generation = (struct fact_generation){
+        .token = seal->token,
+        .sha256 = seal->sha256,
+        .bundle = coord->bundle,
+        .rung = key.rung,
+        .entries = seal->entries,
+        .bytes = seal->bytes,
+        .writer = coord->grant.host,
+        .from_run = text_of (coord->run),
+        .compile_ms = compiled_ms (base, writer),
+        .covers = covers_next (&base->covers, &ladder,
+                               bundle_cover (&coord->plan, &coord->plan.rungs.items[key.rung], &out->arena),
                                &out->arena),
     };
     add_keys (base, writer, generation, &out->arena);
@@ -264,7 +289,9 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
         results[i] = &coord->pass.parts[i].result;
         hosts[i] = coord->pass.parts[i].host;
     }
-    struct agree_case of = { .plan = &coord->plan, .results = results, .hosts = hosts, .n = n, .alone = part_is_alone (coord) };
+    struct agree_case of = {
+        .plan = &coord->plan, .results = results, .hosts = hosts, .n = n, .alone = part_is_alone (coord)
+    };
     if (all_passed (verdicts, n))
         agree_parts (&of, verdicts, arena);
     if (all_passed (verdicts, n) && tells_facts (closing_rung (coord)))
@@ -284,14 +311,16 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     const bool *culprits = find_culprits (coord, &out->arena);
     judge_stopped (coord, culprits, verdicts, &out->arena);
     compare_parts (coord, verdicts, &out->arena);
-    bool compiled_only = closing_rung (coord)->warm == WARM_AOT && key.pass == PASS_COLD; /* nothing ran that could be reduced */
+    bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
+                         key.pass == PASS_COLD; /* nothing ran that could be reduced */
     if (!part_is_alone (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
     if (!part_is_alone (coord) && !compiled_only) /* last: what is not proved has made no program fall */
         prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);
     violation_of_pass (coord, now_ms, out);
-    bool good = all_passed (verdicts, pass->n), warmed = key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode);
+    bool good = all_passed (verdicts, pass->n),
+         warmed = key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode);
     const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;
     if (writer) /* first: a pass that has ended is not closed again by the next process */
         publish (coord, writer, key, now_ms, out);

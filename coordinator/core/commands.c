@@ -9,7 +9,7 @@ void stop_part (struct coord *coord, uint32_t at, bool hard, struct text why, ui
     if (part->ended)
         return;
     struct msg *msg = coord_send (coord, part->host, MSG_CANCEL, out);
-    msg->of.cancel = (struct msg_cancel) { .key = coord->pass.key, .hard = hard, .why = why };
+    msg->of.cancel = (struct msg_cancel){ .key = coord->pass.key, .hard = hard, .why = why };
     part->stopped = true;
     part->killed |= hard;
     coord->hosts[part->host].stop_sent_ms = coord_clock (coord, now_ms);

@@ -39,16 +39,17 @@ void coord_destroy (struct coord *coord)
 static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_EPOCH_BEGAN);
-    fact->of.epoch_began = (struct fact_epoch_began) { .epoch = coord->epoch + 1, .pid = pid };
+    fact->of.epoch_began = (struct fact_epoch_began){ .epoch = coord->epoch + 1, .pid = pid };
     coord_commit (coord, fact, now_ms);
 }
 
-void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed, struct text version,
-                 uint64_t pid, uint64_t now_ms, struct outbox *out)
+void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed,
+                 struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
     coord->clock_offset_ms = -(int64_t) now_ms;
     struct fact *fact = outbox_fact (out, FACT_RUN_OPENED);
-    fact->of.run_opened = (struct fact_run_opened) { .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
+    fact->of.run_opened =
+        (struct fact_run_opened){ .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
     coord_commit (coord, fact, now_ms);
     write_lease_attach (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
@@ -94,7 +95,7 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
 static void take_key (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_HOST_KEYED);
-    fact->of.host_keyed = (struct fact_host_keyed) { .host = in->host, .public_key = in->text };
+    fact->of.host_keyed = (struct fact_host_keyed){ .host = in->host, .public_key = in->text };
     coord_commit (coord, fact, now_ms);
     struct effect *effect = outbox_effect (out, FX_ADMIT);
     effect->host = in->host;
@@ -107,7 +108,7 @@ static void take_step (struct coord *coord, const struct input *in, uint64_t now
     if (coord->hosts[in->host].life == HOST_JOINED)
         return;
     struct fact *fact = outbox_fact (out, FACT_HOST_STEPPED);
-    fact->of.host_stepped = (struct fact_host_stepped) { .host = in->host, .step = in->text };
+    fact->of.host_stepped = (struct fact_host_stepped){ .host = in->host, .step = in->text };
     coord_commit (coord, fact, now_ms);
 }
 
@@ -164,7 +165,8 @@ uint64_t coord_deadline_ms (const struct coord *coord)
 {
     if (coord->ended || coord->doubt.len)
         return UINT64_MAX;
-    uint64_t at = watch_deadline (coord), writing_ms = write_lease_deadline_ms (coord), audit_ms = violation_deadline_ms (coord);
+    uint64_t at = watch_deadline (coord), writing_ms = write_lease_deadline_ms (coord),
+             audit_ms = violation_deadline_ms (coord);
     uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
     at_ms = writing_ms < at_ms ? writing_ms : at_ms;
     if ((coord->asked_cache || coord->asked_token) && coord->answer_by_ms < at_ms)

@@ -27,11 +27,13 @@ static void send_go (struct coord *coord, uint32_t at, const struct gate *gate, 
 {
     uint32_t host = coord->pass.parts[at].host;
     struct msg *msg = coord_send (coord, host, MSG_GO, out);
-    msg->of.go = (struct msg_go) { .key = coord->pass.key, .gate = text_of (gate->name), .value = text_of (gate->value) };
+    msg->of.go =
+        (struct msg_go){ .key = coord->pass.key, .gate = text_of (gate->name), .value = text_of (gate->value) };
     coord->hosts[host].go_sent_ms = coord_clock (coord, now_ms);
 }
 
-static void refuse_gate (struct coord *coord, const struct gate *gate, uint32_t agreed, uint64_t now_ms, struct outbox *out)
+static void refuse_gate (struct coord *coord, const struct gate *gate, uint32_t agreed, uint64_t now_ms,
+                         struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_STOPPED);
     struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
@@ -43,8 +45,9 @@ static void refuse_gate (struct coord *coord, const struct gate *gate, uint32_t 
     stopped->culprits.items = culprits;
     stopped->culprits.n = n;
     stopped->layer = LAYER_PROGRAM;
-    stopped->cause = text_format (&out->arena, "at gate %s it would run another program than %u of %u hosts; stopped before the devices wait",
-                                  gate->name, coord->pass.n - n, coord->pass.n);
+    stopped->cause = text_format (
+        &out->arena, "at gate %s it would run another program than %u of %u hosts; stopped before the devices wait",
+        gate->name, coord->pass.n - n, coord->pass.n);
     stopped->next = TEXT_LIT ("compare arguments, flags and versions of this host with the others");
     coord_commit (coord, fact, now_ms);
     stop_all_parts (coord, false, TEXT_LIT ("hosts would run different programs"), now_ms, out);
@@ -59,8 +62,10 @@ static void open_gate (struct coord *coord, struct gate *gate, uint64_t now_ms, 
         return;
     }
     struct fact *fact = outbox_fact (out, FACT_GATE_OPENED);
-    fact->of.gate_opened = (struct fact_gate_opened) {
-        .key = coord->pass.key, .gate = text_of (gate->name), .value = gate->values[agreed],
+    fact->of.gate_opened = (struct fact_gate_opened){
+        .key = coord->pass.key,
+        .gate = text_of (gate->name),
+        .value = gate->values[agreed],
     };
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; i < coord->pass.n; i++)
@@ -68,11 +73,12 @@ static void open_gate (struct coord *coord, struct gate *gate, uint64_t now_ms, 
             send_go (coord, i, gate, now_ms, out);
 }
 
-static void let_through_alone (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
+static void let_through_alone (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms,
+                               struct outbox *out)
 {
     uint32_t host = coord->pass.parts[at].host;
     struct msg *msg = coord_send (coord, host, MSG_GO, out);
-    msg->of.go = (struct msg_go) { .key = coord->pass.key, .gate = held->gate, .value = held->gate_value };
+    msg->of.go = (struct msg_go){ .key = coord->pass.key, .gate = held->gate, .value = held->gate_value };
     coord->hosts[host].go_sent_ms = coord_clock (coord, now_ms);
 }
 
@@ -80,7 +86,8 @@ static void let_through_alone (struct coord *coord, uint32_t at, const struct ho
 static bool passed_it_by (const struct coord *coord, const struct gate *gate, uint32_t at)
 {
     const struct part *part = &coord->pass.parts[at];
-    return part->ended && gate->values[at].ptr == NULL && part->result.ending == ENDING_EXITED && part->result.code == 0;
+    return part->ended && gate->values[at].ptr == NULL && part->result.ending == ENDING_EXITED &&
+           part->result.code == 0;
 }
 
 static bool passed_by (const struct coord *coord, const struct gate *gate)
@@ -139,4 +146,3 @@ void gate_arrive (struct coord *coord, uint32_t at, const struct holding *held, 
     else
         loss_stop_waiting_peers (coord, now_ms, out);
 }
-

@@ -1,7 +1,7 @@
 /* inbox.c - what workers say. One function a kind; who may say what in which state is decided in inbox_message.
  *
- * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared with
- * what the coordinator wants. What was lost is said again then. */
+ * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared
+ * with what the coordinator wants. What was lost is said again then. */
 #include "coordinator/core/inbox.h"
 
 #include <stdio.h>
@@ -11,19 +11,19 @@
 #include "coordinator/core/commands.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/gate.h"
-#include "coordinator/core/loss.h"
-#include "coordinator/core/run_message.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/core/journal_loss.h"
+#include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/run_message.h"
 #include "coordinator/core/write_lease.h"
 
 enum {
-    RESEND_MS = 2000,    /* how long an order may take to show in a heartbeat before it is repeated */
-    JOINS_MAX = 16,         /* of one host under one coordinator */
-    STILL_HERE_MS = 5000,   /* a worker that has nothing to be told is welcomed again: silence would orphan it */
-    SAID_PER_ORPHAN = 4,    /* so often at least within the orphan limit, so that one that is lost does not matter */
+    RESEND_MS = 2000,     /* how long an order may take to show in a heartbeat before it is repeated */
+    JOINS_MAX = 16,       /* of one host under one coordinator */
+    STILL_HERE_MS = 5000, /* a worker that has nothing to be told is welcomed again: silence would orphan it */
+    SAID_PER_ORPHAN = 4,  /* so often at least within the orphan limit, so that one that is lost does not matter */
     BEAT_MS = 1000,
-    BEATS_PER_SUSPECT = 2,  /* a beat that comes in time is no silence */
+    BEATS_PER_SUSPECT = 2, /* a beat that comes in time is no silence */
 };
 
 static bool same_incarnation (const struct host *host, const struct msg_hello *hello)
@@ -31,7 +31,8 @@ static bool same_incarnation (const struct host *host, const struct msg_hello *h
     return host->pid == hello->pid && host->pid_start == hello->pid_start;
 }
 
-/* How another process came to speak for the host. Two boots of one kernel never have the same id (random(4), boot_id). */
+/* How another process came to speak for the host. Two boots of one kernel never have the same id (random(4), boot_id).
+ */
 static struct text rebirth (const struct host *host, const struct msg_hello *hello)
 {
     bool known = host->boot_id[0] && hello->boot_id.len;
@@ -69,9 +70,10 @@ static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
 }
 
 static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
-                  struct outbox *out);
+                     struct outbox *out);
 
-/* Each new process of a worker is a durable fact: one that is restarted, or lies, without end must not fill the journal. */
+/* Each new process of a worker is a durable fact: one that is restarted, or lies, without end must not fill the
+ * journal. */
 static bool joins_too_often (const struct coord *coord, const struct host *host)
 {
     return host->joined_epoch == coord->epoch && host->joins >= JOINS_MAX;
@@ -91,9 +93,13 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     }
     if (!again) {
         struct fact *fact = outbox_fact (out, FACT_HOST_JOINED);
-        fact->of.host_joined = (struct fact_host_joined) {
-            .host = host, .session = coord->next_index, .version = hello->version, .boot_id = hello->boot_id,
-            .pid = hello->pid, .pid_start = hello->pid_start,
+        fact->of.host_joined = (struct fact_host_joined){
+            .host = host,
+            .session = coord->next_index,
+            .version = hello->version,
+            .boot_id = hello->boot_id,
+            .pid = hello->pid,
+            .pid_start = hello->pid_start,
         };
         coord_commit (coord, fact, now_ms);
     }
@@ -118,7 +124,7 @@ static void dismiss (struct coord *coord, uint32_t host, const struct holding *h
         return;
     }
     struct msg *msg = coord_send (coord, host, MSG_CANCEL, out);
-    msg->of.cancel = (struct msg_cancel) { .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
+    msg->of.cancel = (struct msg_cancel){ .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
 }
 
 /* What was decided before a restart still holds: the decision is durable, what was said is not. */
@@ -144,7 +150,8 @@ static uint64_t run_again_ms (const struct coord *coord)
     return coord->granted && ask_ms < RESEND_MS ? ask_ms : RESEND_MS;
 }
 
-static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
+static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms,
+                            struct outbox *out)
 {
     struct part *part = &coord->pass.parts[at];
     struct host *host = &coord->hosts[part->host];
@@ -154,7 +161,8 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     if (held == NULL && now < host->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
-        loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"), now_ms, out);
+        loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"),
+                            now_ms, out);
     else if (held == NULL)
         run_message_send (coord, at, now_ms, out);
     else if (held->state == ATTEMPT_AT_GATE && !stop)
@@ -164,7 +172,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
 }
 
 static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
-                  struct outbox *out)
+                     struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_HOST_REPORTED);
     fact->of.host_reported.host = host;
@@ -190,18 +198,21 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
 
 /* ---- results ---- */
 
-static void note_conflict (struct coord *coord, uint32_t host, const struct part *part, struct text sha256, uint64_t now_ms,
-                           struct outbox *out)
+static void note_conflict (struct coord *coord, uint32_t host, const struct part *part, struct text sha256,
+                           uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_CONFLICT_SEEN);
-    fact->of.conflict_seen = (struct fact_conflict_seen) {
-        .host = host, .key = coord->pass.key, .kept = text_of (part->sha256), .other = sha256,
+    fact->of.conflict_seen = (struct fact_conflict_seen){
+        .host = host,
+        .key = coord->pass.key,
+        .kept = text_of (part->sha256),
+        .other = sha256,
     };
     coord_commit (coord, fact, now_ms);
 }
 
-static void take_result (struct coord *coord, uint32_t host, const struct result *result, struct text sha256, uint64_t now_ms,
-                         struct outbox *out)
+static void take_result (struct coord *coord, uint32_t host, const struct result *result, struct text sha256,
+                         uint64_t now_ms, struct outbox *out)
 {
     struct pass_state *pass = &coord->pass;
     uint32_t at = pass->active && attempt_key_equal (&result->key, &pass->key) ? pass->part_of_host[host] : NONE;
@@ -212,8 +223,11 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
     struct part *part = &pass->parts[at];
     if (!part->ended) {
         struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-        fact->of.attempt_ended = (struct fact_attempt_ended) {
-            .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->hosts[host].at_gate,
+        fact->of.attempt_ended = (struct fact_attempt_ended){
+            .host = host,
+            .result = *result,
+            .sha256 = sha256,
+            .at_gate = coord->hosts[host].at_gate,
         };
         write_lease_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);
@@ -229,7 +243,8 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
 }
 
 /* A worker that leaves while it is still needed. */
-static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *bye, uint64_t now_ms, struct outbox *out)
+static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *bye, uint64_t now_ms,
+                      struct outbox *out)
 {
     if (coord->hosts[host].life == HOST_JOINED && !coord->ended)
         lose_host (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms, out);

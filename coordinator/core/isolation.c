@@ -1,13 +1,13 @@
-/* isolation.c - parts of the slice by themselves, after a pass that fell and nobody confessed: what state calls for next.
- * What to run and what it means is isolate.h's affair. docs/spec/retries.md. */
+/* isolation.c - parts of the slice by themselves, after a pass that fell and nobody confessed: what state calls for
+ * next. What to run and what it means is isolate.h's affair. docs/spec/retries.md. */
 #include "coordinator/core/isolation.h"
 
 #include <assert.h>
 
 #include "common/base/rng.h"
 #include "coordinator/core/commit.h"
-#include "coordinator/core/run_message.h"
 #include "coordinator/core/outbox.h"
+#include "coordinator/core/run_message.h"
 #include "coordinator/verdict/retry.h"
 
 bool isolation_goes_on (const struct coord *coord)
@@ -20,8 +20,8 @@ bool isolation_goes_on (const struct coord *coord)
 
 static struct text others_text (const struct coord *coord, const struct isolate_set *set, struct arena *arena)
 {
-    return text_format (arena, "%u of %u hosts by themselves, because %.*s fell and nobody says why", set->n, coord->plan.hosts.n,
-                        TEXT_ARG (coord->plan.rungs.items[coord->isolation.failed.key.rung].id));
+    return text_format (arena, "%u of %u hosts by themselves, because %.*s fell and nobody says why", set->n,
+                        coord->plan.hosts.n, TEXT_ARG (coord->plan.rungs.items[coord->isolation.failed.key.rung].id));
 }
 
 static void begin_part (struct coord *coord, const struct isolate_set *set, uint64_t now_ms, struct outbox *out)
@@ -29,13 +29,14 @@ static void begin_part (struct coord *coord, const struct isolate_set *set, uint
     uint32_t rung = coord->isolation.failed.key.rung;
     struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
-    began->key = (struct attempt_key) { rung, PASS_ONCE, coord->rungs[rung].attempts[PASS_ONCE] + 1 };
+    began->key = (struct attempt_key){ rung, PASS_ONCE, coord->rungs[rung].attempts[PASS_ONCE] + 1 };
     began->seed = rng_fold (rng_fold (coord->seed, rung), (uint64_t) PASS_ONCE << 32 | began->key.attempt);
     began->purpose = PURPOSE_ISOLATION;
     began->why = others_text (coord, set, &out->arena);
     began->hosts.items = set->items;
     began->hosts.n = set->n;
-    bool formed = isolate_mesh (&coord->plan.mesh, coord->plan.profile.devices_per_host, set->n, &out->arena, &began->mesh);
+    bool formed = isolate_mesh (&coord->plan.mesh, coord->plan.profile.devices_per_host, set->n, &out->arena,
+                                &began->mesh);
     assert (formed);
     (void) formed;
     coord_commit (coord, fact, now_ms);

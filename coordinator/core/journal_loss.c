@@ -24,7 +24,7 @@ static bool was_begun (const struct coord *coord, const struct attempt_key *key)
 static struct text unknown_epoch (const struct coord *coord, uint32_t host, uint64_t epoch, struct arena *arena)
 {
     if (epoch <= coord->epoch)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     return text_format (
         arena,
         "%.*s obeys the coordinator of epoch %llu, and the last one here is of epoch %llu: the run was gone on with "
@@ -36,7 +36,7 @@ static struct text unknown_attempt (const struct coord *coord, uint32_t host, co
                                     struct arena *arena)
 {
     if (was_begun (coord, key))
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     return text_format (arena, "%.*s holds attempt %u of rung %.*s, which was never begun here",
                         TEXT_ARG (host_name (coord, host)), (unsigned) key->attempt,
                         TEXT_ARG (coord->plan.rungs.items[key->rung].id));
@@ -61,7 +61,7 @@ static struct text unknown_fact (const struct coord *coord, uint32_t host, const
                             TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,
                             (unsigned long long) hello->told_epoch);
     if (hello->told_epoch < state->joined_epoch || hello->told_index <= until)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     return text_format (arena, "%.*s was told of fact %llu in epoch %llu, which ends here with fact %llu",
                         TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,
                         (unsigned long long) hello->told_epoch, (unsigned long long) until);
@@ -84,14 +84,13 @@ static struct text unknown_here (const struct coord *coord, uint32_t host, const
     }
 }
 
-bool journal_loss_found (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
-                          struct outbox *out)
+bool journal_loss_found (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
     struct text why = unknown_here (coord, host, msg, &out->arena);
     if (!why.len)
         return false;
     struct fact *fact = outbox_fact (out, FACT_LOSS_TOLD);
-    fact->of.loss_told = (struct fact_loss_told) { .host = host, .why = why };
+    fact->of.loss_told = (struct fact_loss_told){ .host = host, .why = why };
     if (msg->kind == MSG_HELLO) {
         fact->of.loss_told.epoch = msg->of.hello.told_epoch;
         fact->of.loss_told.index = msg->of.hello.told_index;

@@ -7,6 +7,6 @@
 
 /* True: it was recorded, as the last thing. */
 bool journal_loss_found (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
-                          struct outbox *out);
+                         struct outbox *out);
 
 #endif

@@ -22,7 +22,7 @@ static void hold (struct lease *lease, uint64_t token, uint32_t host, uint64_t n
 
 void lease_init (struct lease *lease, uint64_t term_ms)
 {
-    *lease = (struct lease) { .term_ms = term_ms ? term_ms : LEASE_TERM_MS };
+    *lease = (struct lease){ .term_ms = term_ms ? term_ms : LEASE_TERM_MS };
 }
 
 void lease_restart (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms)

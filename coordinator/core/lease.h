@@ -18,14 +18,14 @@ enum lease_state { LEASE_FREE = 0, LEASE_HELD, LEASE_OVER };
 
 struct lease {
     uint64_t term_ms;
-    uint64_t token;         /* of the last grant; 0: none yet */
+    uint64_t token; /* of the last grant; 0: none yet */
     uint32_t host;
-    uint64_t over_at_ms;    /* HELD: the last answer that was sent ends then */
-    uint64_t free_at_ms;    /* nothing is granted before */
-    bool held;              /* granted and not released; it may be over nevertheless: ask lease_state */
+    uint64_t over_at_ms; /* HELD: the last answer that was sent ends then */
+    uint64_t free_at_ms; /* nothing is granted before */
+    bool held;           /* granted and not released; it may be over nevertheless: ask lease_state */
 };
 
-void lease_init (struct lease *lease, uint64_t term_ms);     /* 0: LEASE_TERM_MS */
+void lease_init (struct lease *lease, uint64_t term_ms); /* 0: LEASE_TERM_MS */
 /* A coordinator that took over: the last grant of its journal that was not released may be alive, also when it was
  * given up as lost; since when it was not heard is not known. token 0: there is none. After lease_init. */
 void lease_restart (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms);

@@ -37,8 +37,9 @@ void loss_give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struc
 {
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = coord->pass.parts[at].host;
-    fact->of.attempt_ended.result = (struct result) {
-        .key = coord->pass.key, .ending = ENDING_LOST,
+    fact->of.attempt_ended.result = (struct result){
+        .key = coord->pass.key,
+        .ending = ENDING_LOST,
         .problem = TEXT_LIT ("its worker beats, but never ended the attempt, even when told to kill it"),
     };
     coord_commit (coord, fact, now_ms);
@@ -52,8 +53,9 @@ void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint6
     if (at == NONE || pass->parts[at].ended)
         return;
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended = (struct fact_attempt_ended) {
-        .host = host, .at_gate = coord->hosts[host].at_gate,
+    fact->of.attempt_ended = (struct fact_attempt_ended){
+        .host = host,
+        .at_gate = coord->hosts[host].at_gate,
         .result = { .key = pass->key, .ending = ENDING_LOST, .problem = why },
     };
     coord_commit (coord, fact, now_ms);
@@ -64,17 +66,17 @@ void lose_host (struct coord *coord, uint32_t host, struct text why, uint64_t no
 {
     struct fact *fact = outbox_fact (out, FACT_HOST_LOST);
     why = text_clip (why, SENTENCE_MAX_BYTES);
-    fact->of.host_lost = (struct fact_host_lost) { .host = host, .why = why };
+    fact->of.host_lost = (struct fact_host_lost){ .host = host, .why = why };
     coord_commit (coord, fact, now_ms);
     loss_of_attempt (coord, host, why, now_ms, out);
 }
 
 /* An attempt that the worker never got: it is over. */
 void loss_end_unstarted (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
-                           struct outbox *out)
+                         struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = host;
-    fact->of.attempt_ended.result = (struct result) { .key = coord->pass.key, .ending = ending, .problem = why };
+    fact->of.attempt_ended.result = (struct result){ .key = coord->pass.key, .ending = ending, .problem = why };
     coord_commit (coord, fact, now_ms);
 }

@@ -2,7 +2,7 @@
 
 void outbox_init (struct outbox *out)
 {
-    *out = (struct outbox) { 0 };
+    *out = (struct outbox){ 0 };
 }
 
 void outbox_clear (struct outbox *out)
@@ -15,7 +15,7 @@ void outbox_release (struct outbox *out)
 {
     mem_free (out->items);
     arena_release (&out->arena);
-    *out = (struct outbox) { 0 };
+    *out = (struct outbox){ 0 };
 }
 
 static struct outbox_item *outbox_next (struct outbox *out)
@@ -25,7 +25,7 @@ static struct outbox_item *outbox_next (struct outbox *out)
         out->items = mem_grow (out->items, out->capacity, sizeof (*out->items));
     }
     struct outbox_item *item = &out->items[out->n++];
-    *item = (struct outbox_item) { 0 };
+    *item = (struct outbox_item){ 0 };
     return item;
 }
 

@@ -1,5 +1,6 @@
-/* prove.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the hosts. What a rung
- * requires and was not proved nobody has passed: those whose report is at fault failed, the others fell with them. */
+/* prove.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the hosts. What
+ * a rung requires and was not proved nobody has passed: those whose report is at fault failed, the others fell with
+ * them. */
 #include "coordinator/core/prove.h"
 
 #include <stdio.h>
@@ -15,9 +16,9 @@ struct proving {
     struct coord *coord;
     const struct rung *rung;
     struct verdict *verdicts;
-    struct text *unproved;          /* names of required metrics */
+    struct text *unproved; /* names of required metrics */
     uint32_t unproved_n;
-    struct reduce_verdict *found;   /* of the metric that is being judged */
+    struct reduce_verdict *found; /* of the metric that is being judged */
     uint64_t now_ms;
     struct outbox *out;
 };
@@ -82,7 +83,7 @@ static struct text fold (const struct text *names, uint32_t n, struct arena *are
 static struct text missing_text (const struct coord *coord, const struct reduce_verdict *verdict, struct arena *arena)
 {
     if (verdict->missing_n == 0)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     struct text *names = arena_array (arena, verdict->missing_n, sizeof (*names));
     for (uint32_t i = 0; i < verdict->missing_n; i++)
         names[i] = coord->plan.hosts.items[coord->pass.parts[verdict->missing[i]].host].name;
@@ -122,7 +123,8 @@ static bool failed_with_another (const struct proving *proving, uint32_t part)
     return proving->verdicts[part].outcome == OUTCOME_CASCADE;
 }
 
-static void record_hosts (const struct proving *proving, const struct reduce_verdict *verdict, struct fact_metric_judged *judged)
+static void record_hosts (const struct proving *proving, const struct reduce_verdict *verdict,
+                          struct fact_metric_judged *judged)
 {
     struct arena *arena = &proving->out->arena;
     uint32_t n = proving->coord->pass.n;
@@ -138,8 +140,8 @@ static void record_hosts (const struct proving *proving, const struct reduce_ver
             judged->culprits.items[judged->culprits.n++] = host_of (proving, verdict->culprits[i].host);
     for (uint32_t i = 0; i < n; i++)
         if (verdict->contradicted[i])
-            judged->contradicted.items[judged->contradicted.n++] =
-                (struct contradicted) { host_of (proving, i), verdict->contradicted[i] };
+            judged->contradicted.items[judged->contradicted.n++] = (struct contradicted){ host_of (proving, i),
+                                                                                          verdict->contradicted[i] };
 }
 
 static void record_metric (const struct proving *proving, struct text name, const struct metric *first,
@@ -175,21 +177,22 @@ static void judge_metric (const struct proving *proving, const struct reduce_inp
     reduce_judge (in, verdict);
     if (proving->coord->pass.dealt)
         return;
-    *verdict = (struct reduce_verdict) { .proof = PROOF_UNPROVED, .value = verdict->value };
+    *verdict = (struct reduce_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
     snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
 }
 
 /* The same words for all with the same report, so that they fold into one line. */
-static void fail (const struct proving *proving, uint32_t at, struct text name, const struct metric *first, enum proof proof,
-                  const char *why, struct text missing)
+static void fail (const struct proving *proving, uint32_t at, struct text name, const struct metric *first,
+                  enum proof proof, const char *why, struct text missing)
 {
     struct verdict *verdict = &proving->verdicts[at];
     struct arena *arena = &proving->out->arena;
     if (!passed (verdict))
         return; /* what it fell for is there already */
     struct text axes = axes_text (first, arena);
-    struct text cause = text_format (arena, "metric %.*s is %s, not proved%s%.*s: %s%.*s", TEXT_ARG (name), names_of (&proof_names, proof),
-                                     axes.len ? " over " : "", TEXT_ARG (axes), why, TEXT_ARG (missing));
+    struct text cause = text_format (arena, "metric %.*s is %s, not proved%s%.*s: %s%.*s", TEXT_ARG (name),
+                                     names_of (&proof_names, proof), axes.len ? " over " : "", TEXT_ARG (axes), why,
+                                     TEXT_ARG (missing));
     verdict->outcome = OUTCOME_FAILED;
     verdict->layer = LAYER_PROGRAM;
     verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
@@ -202,7 +205,7 @@ static void fail_those_at_fault (const struct proving *proving, struct text name
     struct text missing = missing_text (proving->coord, verdict, &proving->out->arena);
     for (uint32_t i = 0; i < verdict->culprits_n; i++)
         fail (proving, verdict->culprits[i].host, name, first, verdict->culprits[i].proof, verdict->culprits[i].why,
-              (struct text) { 0 });
+              (struct text){ 0 });
     for (uint32_t i = 0; i < proving->coord->pass.n && verdict->culprits_n == 0; i++)
         fail (proving, i, name, first, verdict->proof, verdict->why, missing);
 }
@@ -214,8 +217,11 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
     for (uint32_t i = 0; i < pass->n; i++)
         metrics[i] = metric_named (&pass->parts[i].result, name);
     struct reduce_input in = {
-        .mesh = &pass->mesh, .hosts = pass->n, .devices_per_host = proving->coord->plan.profile.devices_per_host,
-        .secrets = pass->secrets, .metrics = metrics,
+        .mesh = &pass->mesh,
+        .hosts = pass->n,
+        .devices_per_host = proving->coord->plan.profile.devices_per_host,
+        .secrets = pass->secrets,
+        .metrics = metrics,
     };
     judge_metric (proving, &in, proving->found);
     if (pass->purpose != PURPOSE_ISOLATION) /* a part of the slice proves nothing about the rung */

@@ -59,8 +59,9 @@ static struct cache_access order_cache (const struct coord *coord, uint32_t host
     access.frontend_root = plan->root;
     if (pass->key.pass == PASS_ONCE && !surveys)
         return access;
-    access.role = surveys ? surveyor (plan, coord->plan.hosts.items[host].name)
-                         : plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
+    access.role = surveys                        ? surveyor (plan, coord->plan.hosts.items[host].name)
+                  : plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN
+                                                 : CACHE_ROLE_READER;
     if (surveys)
         return access;
     access.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->root), TEXT_ARG (coord->bundle));
@@ -72,7 +73,7 @@ static struct cache_access order_cache (const struct coord *coord, uint32_t host
         access.lease_ms = coord->plan.limits.lease_ms;
     }
     access.token = writer ? coord->grant.token : coord->generation.token;
-    access.sha256 = writer ? (struct text) { 0 } : coord->generation.sha256;
+    access.sha256 = writer ? (struct text){ 0 } : coord->generation.sha256;
     if (writer) {
         access.base = write_lease_base (coord)->token;
         access.base_sha256 = write_lease_base (coord)->sha256;
@@ -80,7 +81,8 @@ static struct cache_access order_cache (const struct coord *coord, uint32_t host
     return access;
 }
 
-static void order_pins (const struct coord *coord, const struct plan_host *host, const struct rung *rung, struct pins *pins)
+static void order_pins (const struct coord *coord, const struct plan_host *host, const struct rung *rung,
+                        struct pins *pins)
 {
     *pins = coord->plan.pins;
     if (rung->kind != PROGRAM_BUILTIN || !text_is (rung->builtin, "restore"))
@@ -115,15 +117,19 @@ static struct msg_run order_make (const struct coord *coord, uint32_t at, struct
     return run;
 }
 
-/* The first part of a pass in which the host takes the writer's, where there is one: nothing else has more to be told. */
+/* The first part of a pass in which the host takes the writer's, where there is one: nothing else has more to be told.
+ */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
 {
     struct part part = { .host = host };
     uint64_t secret = 0;
     bool warms = plan->rungs.items[rung].warm != WARM_NONE;
     struct coord coord = { .plan = *plan, .grant = { .host = host } };
-    coord.pass = (struct pass_state) { .key = { rung, warms ? PASS_COLD : PASS_ONCE, 1 }, .n = 1, .parts = &part,
-                                       .secrets = &secret, .mesh = plan->mesh };
+    coord.pass = (struct pass_state){ .key = { rung, warms ? PASS_COLD : PASS_ONCE, 1 },
+                                      .n = 1,
+                                      .parts = &part,
+                                      .secrets = &secret,
+                                      .mesh = plan->mesh };
     return order_make (&coord, 0, arena);
 }
 

@@ -8,7 +8,8 @@ enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, FOLDED_BYTES = 1 << 20 };
 
 static bool same_cause (const struct verdict *a, const struct verdict *b)
 {
-    return a->outcome == b->outcome && a->layer == b->layer && text_equal (a->signature, b->signature) && text_equal (a->cause, b->cause);
+    return a->outcome == b->outcome && a->layer == b->layer && text_equal (a->signature, b->signature) &&
+           text_equal (a->cause, b->cause);
 }
 
 /* "v6e[0-3]", or "300 hosts, a3,b7,c..." */
@@ -25,8 +26,8 @@ static void add_folded (struct text *names, uint32_t n, struct buf *line)
     buf_release (&folded);
 }
 
-static void add_hosts (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done, struct arena *arena,
-                       struct buf *line)
+static void add_hosts (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
+                       struct arena *arena, struct buf *line)
 {
     struct text *names = arena_array (arena, ended->verdicts.n, sizeof (*names));
     uint32_t n = 0;
@@ -38,13 +39,14 @@ static void add_hosts (const struct plan *plan, const struct fact_pass_ended *en
     add_folded (names, n, line);
 }
 
-static void add_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done, struct arena *arena,
-                       struct buf *line)
+static void add_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
+                       struct arena *arena, struct buf *line)
 {
     const struct verdict *verdict = &ended->verdicts.items[like];
     add_hosts (plan, ended, like, done, arena, line);
     buf_printf (line, " %s: %.*s [%s%s%.*s]", names_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause),
-                names_of (&layer_names, verdict->layer), verdict->signature.len ? ", " : "", TEXT_ARG (verdict->signature));
+                names_of (&layer_names, verdict->layer), verdict->signature.len ? ", " : "",
+                TEXT_ARG (verdict->signature));
     if (verdict->next.len)
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }
@@ -107,8 +109,9 @@ static struct text recoveries_text (const struct coord *coord, struct arena *are
         uint32_t n = retries_of (&coord->rungs[i]);
         if (n == 0 || told++ >= GROUPS_SHOWN)
             continue;
-        all = text_format (arena, "%.*s; rung %.*s passed after %u retr%s (%.*s)", TEXT_ARG (all), TEXT_ARG (coord->plan.rungs.items[i].id),
-                           n, n == 1 ? "y" : "ies", TEXT_ARG (text_clip (coord->rungs[i].retried_for, NAME_MAX_BYTES)));
+        all = text_format (arena, "%.*s; rung %.*s passed after %u retr%s (%.*s)", TEXT_ARG (all),
+                           TEXT_ARG (coord->plan.rungs.items[i].id), n, n == 1 ? "y" : "ies",
+                           TEXT_ARG (text_clip (coord->rungs[i].retried_for, NAME_MAX_BYTES)));
     }
     if (told > GROUPS_SHOWN)
         all = text_format (arena, "%.*s; and %u more rungs after retries", TEXT_ARG (all), told - GROUPS_SHOWN);
@@ -134,15 +137,16 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
     char span[DURATION_TEXT_BYTES];
     duration_print (coord->clock_ms, span);
     if (coord->cancel_level > 0 && coord->isolation.called_for)
-        return text_format (arena, "slice %.*s: %s; cancelled by the user while parts of the slice were run by themselves",
+        return text_format (arena,
+                            "slice %.*s: %s; cancelled by the user while parts of the slice were run by themselves",
                             TEXT_ARG (plan->slice), coord->stop);
     if (coord->cancel_level > 0 && coord->rung < plan->rungs.n)
         return text_format (arena, "slice %.*s: cancelled by the user after %s, before rung %u of %u had ended",
                             TEXT_ARG (plan->slice), span, coord->rung + 1, plan->rungs.n);
     if (coord->stop)
         return text_format (arena, "slice %.*s: %s", TEXT_ARG (plan->slice), coord->stop);
-    return text_format (arena, "slice %.*s: climbed to the top: %u of %u rungs passed on %.*s in %s%.*s", TEXT_ARG (plan->slice),
-                        plan->rungs.n, plan->rungs.n, TEXT_ARG (all_hosts (plan, arena)), span,
+    return text_format (arena, "slice %.*s: climbed to the top: %u of %u rungs passed on %.*s in %s%.*s",
+                        TEXT_ARG (plan->slice), plan->rungs.n, plan->rungs.n, TEXT_ARG (all_hosts (plan, arena)), span,
                         TEXT_ARG (recoveries_text (coord, arena)));
 }
 

@@ -34,9 +34,11 @@ uint64_t write_lease_over_at (const struct coord *coord, uint64_t token)
 
 struct isolate_case isolation_case (const struct coord *coord)
 {
-    return (struct isolate_case) {
-        .hosts = coord->plan.hosts.n, .unit = isolate_unit (&coord->plan.mesh, coord->plan.profile.devices_per_host),
-        .trials = coord->isolation.trials, .trials_n = coord->isolation.trials_n,
+    return (struct isolate_case){
+        .hosts = coord->plan.hosts.n,
+        .unit = isolate_unit (&coord->plan.mesh, coord->plan.profile.devices_per_host),
+        .trials = coord->isolation.trials,
+        .trials_n = coord->isolation.trials_n,
     };
 }
 

@@ -42,7 +42,7 @@ static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t
 {
     if (!violation_dropped (coord, token)) {
         struct fact *fact = outbox_fact (out, FACT_GENERATION_DROPPED);
-        fact->of.generation_dropped = (struct fact_generation_dropped) { .token = token, .why = why };
+        fact->of.generation_dropped = (struct fact_generation_dropped){ .token = token, .why = why };
         coord_commit (coord, fact, now_ms);
     }
     struct effect *effect = outbox_effect (out, FX_CACHE_DROP);
@@ -64,21 +64,25 @@ static bool is_full (const struct coord *coord, enum finding_kind kind)
     return coord->violations.n >= (finding_counts (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
 }
 
-void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run, uint64_t now_ms,
-                       struct outbox *out)
+void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
+                       uint64_t now_ms, struct outbox *out)
 {
     if (recorded (coord, finding))
         return;
     bool full = is_full (coord, finding->kind), current = finding->token == coord->generation.token;
     struct fact *fact = full ? NULL : outbox_fact (out, FACT_CACHE_VIOLATED);
     if (fact) {
-        fact->of.cache_violated = (struct fact_cache_violated) {
-            .host = host, .rung = coord->rung < coord->plan.rungs.n ? coord->rung : coord->plan.rungs.n - 1,
-            .finding = *finding, .since = right_until (coord, finding), .from_run = from_run,
+        fact->of.cache_violated = (struct fact_cache_violated){
+            .host = host,
+            .rung = coord->rung < coord->plan.rungs.n ? coord->rung : coord->plan.rungs.n - 1,
+            .finding = *finding,
+            .since = right_until (coord, finding),
+            .from_run = from_run,
         };
         coord_commit (coord, fact, now_ms);
     }
-    if (is_dropped_for (finding->kind, finding->token) && (!full || current) && !violation_dropped (coord, finding->token))
+    if (is_dropped_for (finding->kind, finding->token) && (!full || current) &&
+        !violation_dropped (coord, finding->token))
         drop (coord, finding->token, reason (finding->kind, finding->path, &out->arena), now_ms, out);
 }
 
@@ -89,20 +93,24 @@ static bool sees_elsewhere (const struct coord *coord, const struct result *resu
 }
 
 /* What a host can know of: the generation that it was given, and what its own program tried. */
-static bool may_tell (const struct coord *coord, const struct result *result, const struct finding *finding, uint64_t given)
+static bool may_tell (const struct coord *coord, const struct result *result, const struct finding *finding,
+                      uint64_t given)
 {
     if (!finding_counts (finding->kind))
         return finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_LEVEL_LOW;
     return finding->kind <= FINDING_CHANGED && finding->token == given && !sees_elsewhere (coord, result);
 }
 
-static void record_elsewhere (struct coord *coord, const struct part *part, uint64_t given, uint64_t now_ms, struct outbox *out)
+static void record_elsewhere (struct coord *coord, const struct part *part, uint64_t given, uint64_t now_ms,
+                              struct outbox *out)
 {
     struct text seen = part->result.cache.storage.len ? part->result.cache.storage : TEXT_LIT ("none");
-    struct finding finding = { .kind = FINDING_NOT_SAME_STORAGE, .token = given, .path = coord->plan.hosts.items[part->host].name };
+    struct finding finding = { .kind = FINDING_NOT_SAME_STORAGE,
+                               .token = given,
+                               .path = coord->plan.hosts.items[part->host].name };
     finding.detail = text_format (&out->arena, "it sees storage %.*s under %.*s, the others see %.*s", TEXT_ARG (seen),
                                   TEXT_ARG (coord->plan.cache.root), TEXT_ARG (coord->storage));
-    violation_record (coord, part->host, &finding, (struct text) { 0 }, now_ms, out);
+    violation_record (coord, part->host, &finding, (struct text){ 0 }, now_ms, out);
 }
 
 void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -124,9 +132,10 @@ void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out
 /* That nothing was found is no evidence then, and the receipt has to say so. */
 static void record_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
-    struct finding unseen = { .kind = FINDING_UNSEEN, .path = text_clip (coord->plan.cache.root, NAME_MAX_BYTES),
+    struct finding unseen = { .kind = FINDING_UNSEEN,
+                              .path = text_clip (coord->plan.cache.root, NAME_MAX_BYTES),
                               .detail = text_clip (why, SENTENCE_MAX_BYTES) };
-    violation_record (coord, UINT32_MAX, &unseen, (struct text) { 0 }, now_ms, out);
+    violation_record (coord, UINT32_MAX, &unseen, (struct text){ 0 }, now_ms, out);
 }
 
 /* A question that nobody waits for any more: the storage may answer later, or never. */

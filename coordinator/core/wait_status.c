@@ -1,4 +1,5 @@
-/* wait_status.c - what the climb waits for that no host of this run has to do: told to whoever watches when it changes. */
+/* wait_status.c - what the climb waits for that no host of this run has to do: told to whoever watches when it changes.
+ */
 #include "coordinator/core/wait_status.h"
 
 #include <inttypes.h>
@@ -10,16 +11,17 @@ static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct a
 {
     struct text run = text_clip (coord->lease_owner.run, RUN_SHOWN_BYTES);
     if (coord->ended || coord->pass.active)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     if (coord->wants_token && coord->lease_owner.token)
-        return text_format (arena, "run %.*s, which writes this cache now (generation %" PRIu64 ")", TEXT_ARG (run), coord->lease_owner.token);
+        return text_format (arena, "run %.*s, which writes this cache now (generation %" PRIu64 ")", TEXT_ARG (run),
+                            coord->lease_owner.token);
     if (coord->asked_audit)
         return TEXT_LIT ("the cache root to be looked over");
     if (coord->asked_cache || coord->asked_token)
         return TEXT_LIT ("the catalogue of the cache");
     if (coord->wants_token && lease_state (&coord->lease, now_ms) != LEASE_FREE)
         return text_format (arena, "the lease of generation %" PRIu64 " to be over for certain", coord->lease.token);
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 void wait_status_report (struct coord *coord, uint64_t now_ms, struct outbox *out)

@@ -13,13 +13,16 @@
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 
-enum { CLOSE_MS = 60000 }; /* sealing, or looking over what was read, may take as long as the program, and this at least */
+enum {
+    CLOSE_MS = 60000
+}; /* sealing, or looking over what was read, may take as long as the program, and this at least */
 enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
 
 /* ---- time ---- */
 
-/* What a worker does about the cache beside the program: worker/attempt/attempt.c, begin_closing; and it waits for its lease. */
+/* What a worker does about the cache beside the program: worker/attempt/attempt.c, begin_closing; and it waits for its
+ * lease. */
 static uint64_t cache_ms (const struct coord *coord)
 {
     uint64_t timeout_ms = coord->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
@@ -70,10 +73,11 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
             continue;
         if (silent >= limits->lost_ms) {
             char span[DURATION_TEXT_BYTES];
-            lose_host (coord, i, text_format (&out->arena, "silent for %s", duration_print (silent, span)), now_ms, out);
+            lose_host (coord, i, text_format (&out->arena, "silent for %s", duration_print (silent, span)), now_ms,
+                       out);
         } else if (!host->suspected) {
             struct fact *fact = outbox_fact (out, FACT_HOST_SUSPECTED);
-            fact->of.host_suspected = (struct fact_host_suspected) { .host = i, .silent_ms = silent };
+            fact->of.host_suspected = (struct fact_host_suspected){ .host = i, .silent_ms = silent };
             coord_commit (coord, fact, now_ms);
         }
     }
@@ -128,7 +132,8 @@ uint64_t watch_deadline (const struct coord *coord)
         const struct host *host = &coord->hosts[i];
         awaited |= host->life != HOST_JOINED && !host_is_lost (coord, i);
         if (expected_to_speak (host))
-            at = least (at, host->received_ms + (host->suspected ? coord->plan.limits.lost_ms : coord->plan.limits.suspect_ms));
+            at = least (at, host->received_ms +
+                                (host->suspected ? coord->plan.limits.lost_ms : coord->plan.limits.suspect_ms));
     }
     if (awaited)
         at = least (at, join_by (coord));
@@ -151,7 +156,8 @@ uint64_t watch_deadline (const struct coord *coord)
     return at;
 }
 
-/* What hosts said while this process stood still (stopped, its machine asleep) is not read yet: it was not their silence. */
+/* What hosts said while this process stood still (stopped, its machine asleep) is not read yet: it was not their
+ * silence. */
 void watch_awake (struct coord *coord, uint64_t now_ms)
 {
     uint64_t now = coord_clock (coord, now_ms), wanted = watch_deadline (coord);

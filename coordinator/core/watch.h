@@ -7,6 +7,6 @@
 
 void watch_awake (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
 void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out);
-uint64_t watch_deadline (const struct coord *coord);    /* run clock */
+uint64_t watch_deadline (const struct coord *coord); /* run clock */
 
 #endif

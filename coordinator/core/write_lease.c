@@ -1,4 +1,5 @@
-/* write_lease.c - who may write the cache now: the lease of this run's writer, the catalogue's lease among runs, candidates.
+/* write_lease.c - who may write the cache now: the lease of this run's writer, the catalogue's lease among runs,
+ * candidates.
  *
  * Times here are `now_ms` of the caller, a clock that counts suspend; they mean nothing to the next process, which
  * begins with lease_restart. */
@@ -75,17 +76,18 @@ void write_lease_wait (struct coord *coord, const struct lease_owner *lease_owne
         coord->lease_owner_since_ms = now_ms;
     if (!same_lease_owner (&coord->lease_owner, lease_owner)) {
         arena_reset (&coord->lease_owner_arena);
-        coord->lease_owner = (struct lease_owner) { text_copy (&coord->lease_owner_arena, lease_owner->run), lease_owner->token, lease_owner->beat };
+        coord->lease_owner = (struct lease_owner){ text_copy (&coord->lease_owner_arena, lease_owner->run),
+                                                   lease_owner->token, lease_owner->beat };
         coord->lease_owner_beat_ms = now_ms;
     }
     coord->ask_again_ms = now_ms + lease_ask_ms (term_ms (coord));
     coord->look_again = true;
-    coord->reported_wait = (struct text) { 0 }; /* whoever began to watch meanwhile has not heard it */
+    coord->reported_wait = (struct text){ 0 }; /* whoever began to watch meanwhile has not heard it */
 }
 
 void write_lease_wait_no_more (struct coord *coord)
 {
-    coord->lease_owner = (struct lease_owner) { 0 };
+    coord->lease_owner = (struct lease_owner){ 0 };
 }
 
 bool write_lease_waited_too_long (const struct coord *coord, uint64_t now_ms)
@@ -103,8 +105,10 @@ void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, st
 {
     write_lease_wait_no_more (coord);
     struct fact *fact = outbox_fact (out, FACT_WRITER_GRANTED);
-    fact->of.writer_granted = (struct fact_writer_granted) {
-        .token = token, .base = is_outgrown (&coord->generation) ? 0 : coord->generation.token, .host = write_lease_candidate (coord),
+    fact->of.writer_granted = (struct fact_writer_granted){
+        .token = token,
+        .base = is_outgrown (&coord->generation) ? 0 : coord->generation.token,
+        .host = write_lease_candidate (coord),
         .key = { coord->rung, PASS_COLD, coord->rungs[coord->rung].attempts[PASS_COLD] + 1 },
     };
     coord_commit (coord, fact, now_ms);
@@ -134,8 +138,8 @@ static bool is_sealed_in_pass (const struct coord *coord)
     return at != NONE && pass->parts[at].ended && pass->parts[at].result.seal.token;
 }
 
-/* Its writer has ended, others of the pass have not: until it is published other runs must not take the lease for that of
- * a dead run. */
+/* Its writer has ended, others of the pass have not: until it is published other runs must not take the lease for that
+ * of a dead run. */
 static void beat_till_published (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (now_ms < coord->beat_again_ms || !is_sealed_in_pass (coord))
@@ -145,15 +149,16 @@ static void beat_till_published (struct coord *coord, uint64_t now_ms, struct ou
 }
 
 void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
-                    struct outbox *out)
+                        struct outbox *out)
 {
     beat_till_published (coord, now_ms, out);
     if (!beat->lease_token)
         return;
     bool renewed = coord->granted && lease_renew (&coord->lease, beat->lease_token, host, now_ms);
     struct msg *msg = coord_send (coord, host, MSG_LEASE, out);
-    msg->of.lease = (struct msg_lease) { .token = beat->lease_token, .ask = beat->lease_ask,
-                                         .term_ms = renewed ? term_ms (coord) : 0 };
+    msg->of.lease = (struct msg_lease){ .token = beat->lease_token,
+                                        .ask = beat->lease_ask,
+                                        .term_ms = renewed ? term_ms (coord) : 0 };
     if (renewed)
         outbox_effect (out, FX_LEASE_BEAT)->token = beat->lease_token;
 }
@@ -161,21 +166,23 @@ void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_hea
 /* Its writer reported: whatever it was, nothing of the program is left. */
 void write_lease_ended (struct coord *coord, uint32_t host, const struct result *result)
 {
-    if (coord->grant.host == host && attempt_key_equal (&coord->grant.key, &result->key) && result->ending != ENDING_LOST)
+    if (coord->grant.host == host && attempt_key_equal (&coord->grant.key, &result->key) &&
+        result->ending != ENDING_LOST)
         lease_release (&coord->lease, coord->grant.token);
 }
 
 static void give_up_writer (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     struct pass_state *pass = &coord->pass;
-    uint32_t at = pass->active && attempt_key_equal (&pass->key, &coord->grant.key) ? pass->part_of_host[coord->grant.host]
-                                                                                   : NONE;
+    uint32_t at = pass->active && attempt_key_equal (&pass->key, &coord->grant.key)
+                      ? pass->part_of_host[coord->grant.host]
+                      : NONE;
     if (at == NONE || pass->parts[at].ended)
         return;
     stop_part (coord, at, true, why, now_ms, out);
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = coord->grant.host;
-    fact->of.attempt_ended.result = (struct result) { .key = pass->key, .ending = ENDING_LEASE_LOST, .problem = why };
+    fact->of.attempt_ended.result = (struct result){ .key = pass->key, .ending = ENDING_LEASE_LOST, .problem = why };
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; i < pass->n; i++)
         stop_part (coord, i, false, TEXT_LIT ("the writer of the cache lost its lease"), now_ms, out);
@@ -186,7 +193,8 @@ void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, st
     if (!coord->granted)
         return;
     struct fact *fact = outbox_fact (out, FACT_LEASE_LOST);
-    fact->of.lease_lost = (struct fact_lease_lost) { .token = coord->grant.token, .host = coord->grant.host, .why = why };
+    fact->of.lease_lost =
+        (struct fact_lease_lost){ .token = coord->grant.token, .host = coord->grant.host, .why = why };
     coord_commit (coord, fact, now_ms);
     give_up_writer (coord, why, now_ms, out);
 }
@@ -198,8 +206,12 @@ void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out
         return; /* FREE: this process slept past the end and the lock-delay */
     char span[DURATION_TEXT_BYTES];
     duration_print (term_ms (coord), span);
-    write_lease_lose (coord, text_format (&out->arena, "its lease to write generation %" PRIu64 " ran out: it did not ask for more "
-                                      "time within %s", coord->grant.token, span), now_ms, out);
+    write_lease_lose (coord,
+                      text_format (&out->arena,
+                                   "its lease to write generation %" PRIu64 " ran out: it did not ask for more "
+                                   "time within %s",
+                                   coord->grant.token, span),
+                      now_ms, out);
 }
 
 const struct fact_generation *write_lease_base (const struct coord *coord)
@@ -215,8 +227,8 @@ void write_lease_publish (const struct coord *coord, struct outbox *out)
     effect->covers = bundle_covers (coord, &out->arena);
 }
 
-/* Nothing was published of the pass of the grant. While the writer may be alive the catalogue keeps the lease: other runs
- * wait for as long as we would. */
+/* Nothing was published of the pass of the grant. While the writer may be alive the catalogue keeps the lease: other
+ * runs wait for as long as we would. */
 void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->granted || lease_state (&coord->lease, now_ms) != LEASE_FREE)

@@ -12,15 +12,18 @@ void write_lease_wait (struct coord *coord, const struct lease_owner *lease_owne
 void write_lease_wait_no_more (struct coord *coord);
 bool write_lease_waited_too_long (const struct coord *coord, uint64_t now_ms);
 void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out);
-void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms, struct outbox *out);
+void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
+                        struct outbox *out);
 void write_lease_ended (struct coord *coord, uint32_t host, const struct result *result);
 void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
 void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool write_lease_unbegun (const struct coord *coord);      /* granted, and nobody was told to write yet */
+bool write_lease_unbegun (const struct coord *coord);          /* granted, and nobody was told to write yet */
 void write_lease_decline (uint64_t token, struct outbox *out); /* nobody ever writes under it */
 void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
-const struct fact_generation *write_lease_base (const struct coord *coord); /* what the granted one is built upon; token 0: nothing */
-void write_lease_publish (const struct coord *coord, struct outbox *out); /* tells the catalogue of what was published */
+const struct fact_generation *write_lease_base (
+    const struct coord *coord); /* what the granted one is built upon; token 0: nothing */
+void write_lease_publish (const struct coord *coord,
+                          struct outbox *out); /* tells the catalogue of what was published */
 uint64_t write_lease_deadline_ms (const struct coord *coord);
 
 #endif

@@ -13,15 +13,17 @@ const char bootstrap_machine[] = "aarch64";
  *   not seekable); busybox's head does read ahead, which is why nothing is sent behind the bundle until `ready`.
  * - set -f: what ls, uname or a tool said is split into words, never matched against files.
  * - The pattern of a mode is cut into pieces because "??-" is a trigraph: owner anything, no w for group and others.
- * - The name of a bundle is the sha256 of its head, which holds those of all else; the program in the head compares them
- *   (worker/image/image.h). So what lies there is read whole each time before it is said to be there.
+ * - The name of a bundle is the sha256 of its head, which holds those of all else; the program in the head compares
+ * them (worker/image/image.h). So what lies there is read whole each time before it is said to be there.
  * - mv replaces a file at once: another courier's equal one, or what was there and is not what it is named after. */
 #define SCRIPT                                                                                                         \
     "set -f; PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}; export PATH; mask=$(umask); umask 077; "                      \
     "say () { echo \"sliceup-bootstrap $nonce $*\"; }; "                                                               \
     "no () { set -- $*; say refused \"$@\"; exit 1; }; "                                                               \
     "ours () { set -- $1 $(ls -ldn \"$2\" 2>/dev/null); "                                                              \
-    "case \"$1.$2.$4\" in $1.$1???" "?-?" "?-*.\"$me\") return 0;; esac; return 1; }; "                                \
+    "case \"$1.$2.$4\" in $1.$1???"                                                                                    \
+    "?-?"                                                                                                              \
+    "?-*.\"$me\") return 0;; esac; return 1; }; "                                                                      \
     "is () { sum=$(head -c \"$head\" <\"$1\" | sha256sum); sum=${sum%% *}; [ \"$sum\" = \"$name\" ]; }; "              \
     "fit () { why=$(\"$place\" preflight --brief 2>&1 </dev/null); "                                                   \
     "case $? in 0) return 0;; 3) no libraries \"$why\";; esac; return 1; }; "                                          \
@@ -50,7 +52,8 @@ const char bootstrap_machine[] = "aarch64";
     "tidy; trap - EXIT HUP INT PIPE TERM; }; "                                                                         \
     "read -r nonce name head bytes dir || exit 1; "                                                                    \
     "for tool in uname id ls head sha256sum; do "                                                                      \
-    "command -v $tool >/dev/null 2>&1 || no architecture \"the host has no $tool; install it, or correct the PATH\"; done; "\
+    "command -v $tool >/dev/null 2>&1 || no architecture \"the host has no $tool; install it, or correct the PATH\"; " \
+    "done; "                                                                                                           \
     "set -- $(uname -rm); say host \"$2\" \"$1\"; "                                                                    \
     "me=$(id -u); place=$dir/bundles/$name; new=$dir/bundles/.new-$nonce; "                                            \
     "[ -d \"$dir\" ] || why=$(mkdir -p \"$dir\" 2>&1) || no upload \"the directory cannot be made: $why\"; "           \

@@ -6,8 +6,8 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_H
 #define SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_H
 
-extern const char bootstrap_script[];   /* for sh -c */
-extern const char bootstrap_command[];  /* the same as a command line: exec /bin/sh -c '<script>' */
+extern const char bootstrap_script[];  /* for sh -c */
+extern const char bootstrap_command[]; /* the same as a command line: exec /bin/sh -c '<script>' */
 
 /* What `uname -m` of a host has to say for this build's worker. */
 extern const char bootstrap_machine[];

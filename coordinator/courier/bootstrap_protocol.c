@@ -7,9 +7,11 @@
 static const char ours[] = "sliceup-bootstrap ";
 static const char answer[] = "{\"sliceup-worker\"";
 
-void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_terms *terms, struct buf *to_send)
+void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_terms *terms,
+                               struct buf *to_send)
 {
-    *bootstrap_protocol = (struct bootstrap_protocol) { .terms = terms, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE };
+    *bootstrap_protocol =
+        (struct bootstrap_protocol){ .terms = terms, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE };
     buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s\n", terms->nonce, terms->bundle_sha256,
                 terms->bundle_head_bytes, terms->bundle_bytes, terms->directory);
 }
@@ -41,7 +43,7 @@ static bool find_ours (const struct bootstrap_protocol *bootstrap_protocol, stru
     uint32_t at;
     while (text_find (line, text_of (ours), &at)) {
         uint32_t skipped = at + (uint32_t) strlen (ours);
-        line = (struct text) { line.ptr + skipped, line.len - skipped };
+        line = (struct text){ line.ptr + skipped, line.len - skipped };
         *words = line;
         if (text_is (next_word (words), bootstrap_protocol->terms->nonce))
             return true;
@@ -49,7 +51,8 @@ static bool find_ours (const struct bootstrap_protocol *bootstrap_protocol, stru
     return false;
 }
 
-static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_protocol, struct text words, struct err *err)
+static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_protocol, struct text words,
+                                       struct err *err)
 {
     struct text machine = next_word (&words);
     if (text_is (machine, bootstrap_protocol->terms->machine)) {
@@ -63,7 +66,8 @@ static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_prot
     return refuse (bootstrap_protocol, STEP_ARCHITECTURE);
 }
 
-static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_protocol, struct text words, struct err *err)
+static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_protocol, struct text words,
+                                          struct err *err)
 {
     static const enum step may_refuse[] = { STEP_ARCHITECTURE, STEP_UPLOAD, STEP_LIBRARIES, STEP_START };
     struct text name = next_word (&words);
@@ -93,8 +97,8 @@ static enum bootstrap_event take_ready (struct bootstrap_protocol *bootstrap_pro
     return BOOTSTRAP_PROTOCOL_READY;
 }
 
-static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_protocol, struct text words, struct buf *to_send,
-                                      struct err *err)
+static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_protocol, struct text words,
+                                       struct buf *to_send, struct err *err)
 {
     struct text word = next_word (&words);
     if (text_is (word, "refused"))
@@ -117,7 +121,8 @@ static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_prot
     return refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
 
-static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_protocol, struct text line, struct err *err)
+static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_protocol, struct text line,
+                                        struct err *err)
 {
     bootstrap_protocol->noise_bytes += line.len + 1;
     if (line.len > 0) {
@@ -134,7 +139,8 @@ static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_pro
     return refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
 
-static enum bootstrap_event take_line (struct bootstrap_protocol *bootstrap_protocol, struct buf *to_send, struct err *err)
+static enum bootstrap_event take_line (struct bootstrap_protocol *bootstrap_protocol, struct buf *to_send,
+                                       struct err *err)
 {
     struct text line = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len }, words;
     bool whole = !bootstrap_protocol->too_long;
@@ -153,11 +159,13 @@ static enum bootstrap_event take_line (struct bootstrap_protocol *bootstrap_prot
     return take_noise (bootstrap_protocol, line, err);
 }
 
-static enum bootstrap_event take_byte (struct bootstrap_protocol *bootstrap_protocol, char byte, struct buf *to_send, struct err *err)
+static enum bootstrap_event take_byte (struct bootstrap_protocol *bootstrap_protocol, char byte, struct buf *to_send,
+                                       struct err *err)
 {
     if (byte == '\n')
         return take_line (bootstrap_protocol, to_send, err);
-    if (bootstrap_protocol->line_len == BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning counts as noise now, the rest as it comes */
+    if (bootstrap_protocol->line_len ==
+        BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning counts as noise now, the rest as it comes */
         struct text begun = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len };
         bootstrap_protocol->too_long = true;
         bootstrap_protocol->line_len = 0;
@@ -168,7 +176,8 @@ static enum bootstrap_event take_byte (struct bootstrap_protocol *bootstrap_prot
     return BOOTSTRAP_PROTOCOL_NOTHING;
 }
 
-enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received, struct buf *to_send, struct err *err)
+enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received,
+                                                 struct buf *to_send, struct err *err)
 {
     enum bootstrap_event event = BOOTSTRAP_PROTOCOL_NOTHING;
     while (received->len > 0 && event == BOOTSTRAP_PROTOCOL_NOTHING) {

@@ -6,30 +6,34 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_PROTOCOL_H
 #define SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_PROTOCOL_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include "coordinator/courier/step.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum { BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES = 64 * 1024, BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES = 4096, BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES = 160 };
+enum {
+    BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES = 64 * 1024,
+    BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES = 4096,
+    BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES = 160
+};
 
-struct bootstrap_terms {         /* borrowed for as long as the dialogue lasts; words without blanks */
+struct bootstrap_terms { /* borrowed for as long as the dialogue lasts; words without blanks */
     const char *nonce, *bundle_sha256, *directory, *machine, *launch_line;
     uint64_t bundle_head_bytes, bundle_bytes;
 };
 
 enum bootstrap_event {
-    BOOTSTRAP_PROTOCOL_NOTHING,           /* all bytes were used up */
-    BOOTSTRAP_PROTOCOL_HOST,              /* it is of the right architecture */
-    BOOTSTRAP_PROTOCOL_HAVE,              /* the bundle is there already */
-    BOOTSTRAP_PROTOCOL_WANT,              /* its bytes are to be sent now: then bootstrap_protocol_sent. `changed` says that something else lies
-                                 * in its place */
-    BOOTSTRAP_PROTOCOL_PLACED,            /* it has arrived whole and lies in its place */
-    BOOTSTRAP_PROTOCOL_READY,             /* the worker is being started; the launch line was added to what is to be sent */
-    BOOTSTRAP_PROTOCOL_ANSWER,            /* `line` is the worker's answer */
-    BOOTSTRAP_PROTOCOL_REFUSED,           /* `step` and the error say why; nothing more will come */
+    BOOTSTRAP_PROTOCOL_NOTHING, /* all bytes were used up */
+    BOOTSTRAP_PROTOCOL_HOST,    /* it is of the right architecture */
+    BOOTSTRAP_PROTOCOL_HAVE,    /* the bundle is there already */
+    BOOTSTRAP_PROTOCOL_WANT,    /* its bytes are to be sent now: then bootstrap_protocol_sent. `changed` says that
+                                 * something else lies    in its place */
+    BOOTSTRAP_PROTOCOL_PLACED,  /* it has arrived whole and lies in its place */
+    BOOTSTRAP_PROTOCOL_READY,   /* the worker is being started; the launch line was added to what is to be sent */
+    BOOTSTRAP_PROTOCOL_ANSWER,  /* `line` is the worker's answer */
+    BOOTSTRAP_PROTOCOL_REFUSED, /* `step` and the error say why; nothing more will come */
 };
 
 enum bootstrap_state { AWAITS_HOST, AWAITS_BUNDLE, UPLOADS, SENT, AWAITS_READY, AWAITS_ANSWER, ANSWERED, OVER };
@@ -37,7 +41,7 @@ enum bootstrap_state { AWAITS_HOST, AWAITS_BUNDLE, UPLOADS, SENT, AWAITS_READY, 
 struct bootstrap_protocol {
     const struct bootstrap_terms *terms;
     enum bootstrap_state state;
-    enum step step;             /* of a refusal */
+    enum step step; /* of a refusal */
     char line[BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES + 1];
     size_t line_len;
     bool too_long, changed;
@@ -46,10 +50,12 @@ struct bootstrap_protocol {
 };
 
 /* Adds the first line to `to_send`. */
-void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_terms *terms, struct buf *to_send);
+void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_terms *terms,
+                               struct buf *to_send);
 /* Takes bytes from the front of `heard` up to the next event. */
-enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received, struct buf *to_send, struct err *err);
-void bootstrap_protocol_sent (struct bootstrap_protocol *bootstrap_protocol);     /* the whole bundle */
+enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received,
+                                                 struct buf *to_send, struct err *err);
+void bootstrap_protocol_sent (struct bootstrap_protocol *bootstrap_protocol); /* the whole bundle */
 /* The remote program ended early: always a refusal; `how` is "exit status 1". */
 void bootstrap_protocol_ended (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err);
 

@@ -1,5 +1,6 @@
 #include "coordinator/courier/dial.h"
 
+#include "common/io/clock.h"
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "common/io/clock.h"
 
 /* A peer that vanished is noticed within about 30 s, idle or not (tcp(7)). */
 enum { QUIET_S = 10, PROBE_S = 5, PROBES = 4, UNACKNOWLEDGED_MS = 30 * 1000 };
@@ -17,10 +17,12 @@ enum { ONE_ADDRESS_MS = 10 * 1000 };
 
 static void tune (int fd)
 {
-    const struct { int level, name, value; } options[] = {
-        { IPPROTO_TCP, TCP_NODELAY, 1 },          { SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S },   { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
-        { IPPROTO_TCP, TCP_KEEPCNT, PROBES },     { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS },
+    const struct {
+        int level, name, value;
+    } options[] = {
+        { IPPROTO_TCP, TCP_NODELAY, 1 },        { SOL_SOCKET, SO_KEEPALIVE, 1 },
+        { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S }, { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
+        { IPPROTO_TCP, TCP_KEEPCNT, PROBES },   { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS },
     };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) /* in vain: the deadline holds without */
         (void) setsockopt (fd, options[i].level, options[i].name, &options[i].value, sizeof (int));
@@ -37,7 +39,7 @@ static int wait_connected (int fd, uint64_t until_ms)
             return ETIMEDOUT;
         if (poll (&entry, 1, (int) (until_ms - now_ms)) <= 0)
             continue; /* in vain, or EINTR: the clock decides */
-        if (getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t) { sizeof why }) != 0)
+        if (getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t){ sizeof why }) != 0)
             return errno;
         return why;
     }

@@ -3,10 +3,10 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_DIAL_H
 #define SLICEUP_COORDINATOR_COURIER_DIAL_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "coordinator/courier/reporter.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /* Tries the addresses in turn, in steps `resolve` and `connect`. Returns the descriptor or -1. */
 int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter *reporter, struct err *err);

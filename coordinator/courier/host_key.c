@@ -1,5 +1,6 @@
 #include "coordinator/courier/host_key.h"
 
+#include "common/base/buf.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,19 +8,22 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include "common/base/buf.h"
 
-enum { NAME_BYTES = 300, FINGERPRINT_BYTES = 64, FOUND_BYTES = 160,
-       KNOWN_HOSTS_MAX_BYTES = 64 << 20 }; /* 100,000 hosts with three keys each */
+enum {
+    NAME_BYTES = 300,
+    FINGERPRINT_BYTES = 64,
+    FOUND_BYTES = 160,
+    KNOWN_HOSTS_MAX_BYTES = 64 << 20
+}; /* 100,000 hosts with three keys each */
 
 /* What the file says about the host. */
 struct record {
-    char name[NAME_BYTES];              /* as the file writes it: host, or [host]:port */
-    ssh_key key;                        /* the server's; borrowed */
+    char name[NAME_BYTES]; /* as the file writes it: host, or [host]:port */
+    ssh_key key;           /* the server's; borrowed */
     bool is_known, is_revoked;
-    uint32_t broken_line;               /* the first that names the host and cannot be read; 0: none */
-    char same_type[FINGERPRINT_BYTES];  /* another key of the type that was shown */
-    struct buf types;                   /* of other keys, with their fingerprints */
+    uint32_t broken_line;              /* the first that names the host and cannot be read; 0: none */
+    char same_type[FINGERPRINT_BYTES]; /* another key of the type that was shown */
+    struct buf types;                  /* of other keys, with their fingerprints */
 };
 
 static void fingerprint (ssh_key key, char out[FINGERPRINT_BYTES])
@@ -123,7 +127,8 @@ int host_key_file_check (const char *known_hosts, struct err *err)
         return err_errno (err, ERR_IO, "the file of known host keys %s cannot be read (ssh.known_hosts)", known_hosts);
     bool null = S_ISCHR (st.st_mode) && st.st_rdev == makedev (1, 3); /* the usual way to say "none": devices.txt */
     if (!S_ISREG (st.st_mode) && !null)
-        return err_set (err, ERR_REFUSED, "%s is no regular file: expected the known host keys (ssh.known_hosts)", known_hosts);
+        return err_set (err, ERR_REFUSED, "%s is no regular file: expected the known host keys (ssh.known_hosts)",
+                        known_hosts);
     if (st.st_size > KNOWN_HOSTS_MAX_BYTES)
         return err_set (err, ERR_LIMIT, "%s is larger than %d MiB: expected the known host keys (ssh.known_hosts)",
                         known_hosts, KNOWN_HOSTS_MAX_BYTES >> 20);
@@ -173,8 +178,10 @@ static int judge (struct record *record, enum ssh_known_hosts_e verdict, const c
         return err_set (err, ERR_REFUSED,
                         "the host showed the %s key %s; line %u of %s names this host and cannot be read", type, seen,
                         record->broken_line, known_hosts);
-    return err_set (err, ERR_REFUSED, "the host showed the %s key %s and is not in %s. Verify the key on the host "
-                    "(ssh-keygen -lf its public key) and add it (ssh-keyscan)", type, seen, known_hosts);
+    return err_set (err, ERR_REFUSED,
+                    "the host showed the %s key %s and is not in %s. Verify the key on the host "
+                    "(ssh-keygen -lf its public key) and add it (ssh-keyscan)",
+                    type, seen, known_hosts);
 }
 
 int host_key_check (ssh_session session, const char *known_hosts, const char *address, uint16_t port, struct err *err)

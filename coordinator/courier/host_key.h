@@ -5,9 +5,9 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_HOST_KEY_H
 #define SLICEUP_COORDINATOR_COURIER_HOST_KEY_H
 
+#include "common/base/err.h"
 #include <libssh/libssh.h>
 #include <stdint.h>
-#include "common/base/err.h"
 
 /* Before anything reads it: is it a file of a size that somebody keeps, and no pipe or device? */
 int host_key_file_check (const char *known_hosts, struct err *err);

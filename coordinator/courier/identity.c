@@ -1,21 +1,21 @@
 #include "coordinator/courier/identity.h"
 
+#include "common/base/buf.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 
 /* The largest sensible key, RSA of 16384 bits, takes 13 KiB as PEM. */
 enum { KEY_FILE_MAX_BYTES = 64 * 1024, TRIED_MAX_BYTES = 260 };
 
 struct attempt {
     ssh_session session;
-    struct buf tried;           /* what was tried, and why it did not do; for the sentence */
-    uint32_t offered;           /* keys of files that the server was asked about */
-    bool broken;                /* the connection is of no use any more */
+    struct buf tried; /* what was tried, and why it did not do; for the sentence */
+    uint32_t offered; /* keys of files that the server was asked about */
+    bool broken;      /* the connection is of no use any more */
 };
 
 static void note (struct attempt *attempt, const char *key, const char *why)
@@ -108,9 +108,14 @@ static bool by_file (struct attempt *attempt, const char *path)
 
 static void methods_of (ssh_session session, struct buf *out)
 {
-    static const struct { int bit; const char *name; } methods[] = {
-        { SSH_AUTH_METHOD_PUBLICKEY, "publickey" },     { SSH_AUTH_METHOD_PASSWORD, "password" },
-        { SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive" }, { SSH_AUTH_METHOD_HOSTBASED, "hostbased" },
+    static const struct {
+        int bit;
+        const char *name;
+    } methods[] = {
+        { SSH_AUTH_METHOD_PUBLICKEY, "publickey" },
+        { SSH_AUTH_METHOD_PASSWORD, "password" },
+        { SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive" },
+        { SSH_AUTH_METHOD_HOSTBASED, "hostbased" },
         { SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi-with-mic" },
     };
     int offered = ssh_userauth_list (session, NULL);

@@ -3,9 +3,9 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_IDENTITY_H
 #define SLICEUP_COORDINATOR_COURIER_IDENTITY_H
 
-#include <libssh/libssh.h>
 #include "common/base/err.h"
 #include "coordinator/courier/request.h"
+#include <libssh/libssh.h>
 
 int identity_prove (ssh_session session, const char *user, const struct request_ssh *ssh, struct err *err);
 

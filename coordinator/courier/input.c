@@ -1,14 +1,14 @@
 #include "coordinator/courier/input.h"
 
+#include "common/io/clock.h"
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/io/clock.h"
 
 void input_init (struct input *input, int fd)
 {
-    *input = (struct input) { .fd = fd, .bytes = mem_alloc (INPUT_LINE_MAX_BYTES) };
+    *input = (struct input){ .fd = fd, .bytes = mem_alloc (INPUT_LINE_MAX_BYTES) };
 }
 
 void input_release (struct input *input)
@@ -39,7 +39,7 @@ bool input_line (struct input *input, struct text *line)
     char *newline = memchr (begin, '\n', input->len - input->taken_bytes);
     if (!newline)
         return false;
-    *line = (struct text) { begin, (uint32_t) (newline - begin) };
+    *line = (struct text){ begin, (uint32_t) (newline - begin) };
     input->taken_bytes += line->len + 1;
     return true;
 }

@@ -4,19 +4,19 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_INPUT_H
 #define SLICEUP_COORDINATOR_COURIER_INPUT_H
 
+#include "common/base/err.h"
+#include "common/base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "common/base/err.h"
-#include "common/base/text.h"
 
 enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_protocol.h, COURIER_LINE_MAX_BYTES */
 
 struct input {
     int fd;
-    bool ended;                 /* the coordinator is gone, or has closed it */
-    size_t taken_bytes, len;    /* of `bytes`: taken as lines already, and filled */
-    char *bytes;                /* owned */
+    bool ended;              /* the coordinator is gone, or has closed it */
+    size_t taken_bytes, len; /* of `bytes`: taken as lines already, and filled */
+    char *bytes;             /* owned */
 };
 
 void input_init (struct input *input, int fd);

@@ -1,5 +1,6 @@
 #include "coordinator/courier/jump.h"
 
+#include "common/base/mem.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,20 +10,22 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/mem.h"
 
 /* As large as an ssh packet may be (RFC 4253, 6.1); what waits longer than this is waited for by its sender. */
 enum { CHUNK_BYTES = 32 * 1024, END_WAIT_S = 2 };
 
-struct chunk { size_t at, len; char bytes[CHUNK_BYTES]; };
+struct chunk {
+    size_t at, len;
+    char bytes[CHUNK_BYTES];
+};
 
 struct jump {
     ssh_session session;
     ssh_channel channel;
-    int fd, wake_fd;            /* our end of the socket pair; told to end */
+    int fd, wake_fd; /* our end of the socket pair; told to end */
     pthread_t thread;
-    struct chunk out, in;       /* to the channel, from the channel */
-    bool moved;                 /* in this pass: libssh may hold more that no descriptor tells of */
+    struct chunk out, in; /* to the channel, from the channel */
+    bool moved;           /* in this pass: libssh may hold more that no descriptor tells of */
     bool fd_ended, channel_ended;
 };
 
@@ -185,7 +188,7 @@ static int start_pump (struct jump *jump, int *fd, struct err *err)
 struct jump *jump_open (const struct login *login, const char *address, uint16_t port, int *fd, struct err *err)
 {
     struct jump *jump = mem_alloc (sizeof *jump);
-    *jump = (struct jump) { .fd = -1, .wake_fd = -1 };
+    *jump = (struct jump){ .fd = -1, .wake_fd = -1 };
     jump->session = login_open (login, -1, err);
     if (jump->session) {
         reporter_step (login->reporter, STEP_CONNECT, "it to connect on to the host");
@@ -199,7 +202,7 @@ struct jump *jump_open (const struct login *login, const char *address, uint16_t
 void jump_close (struct jump *jump)
 {
     struct timespec until;
-    if (write (jump->wake_fd, &(uint64_t) { 1 }, sizeof (uint64_t)) < 0 || clock_gettime (CLOCK_MONOTONIC, &until) != 0)
+    if (write (jump->wake_fd, &(uint64_t){ 1 }, sizeof (uint64_t)) < 0 || clock_gettime (CLOCK_MONOTONIC, &until) != 0)
         return; /* the process ends soon, and with it the thread */
     until.tv_sec += END_WAIT_S;
     if (pthread_clockjoin_np (jump->thread, NULL, CLOCK_MONOTONIC, &until) == 0)

@@ -6,9 +6,9 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_JUMP_H
 #define SLICEUP_COORDINATOR_COURIER_JUMP_H
 
-#include <stdint.h>
 #include "common/base/err.h"
 #include "coordinator/courier/login.h"
+#include <stdint.h>
 
 struct jump;
 /* `login` is to the jump host. *fd: a socket that stands for the connection to address:port, the caller's. */

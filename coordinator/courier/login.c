@@ -1,14 +1,14 @@
 #include "coordinator/courier/login.h"
 
+#include "common/io/clock.h"
+#include "coordinator/courier/dial.h"
+#include "coordinator/courier/host_key.h"
+#include "coordinator/courier/identity.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "coordinator/courier/dial.h"
-#include "coordinator/courier/host_key.h"
-#include "coordinator/courier/identity.h"
 
 /* What OpenSSH of the last ten years speaks, the cheapest first; no SHA-1, no CBC, no DSA, no RSA below 2048 bits. */
 #define SIGNATURES                                                                                                     \
@@ -46,7 +46,10 @@ static int set_texts (ssh_session session, const struct login *login)
     char host[REQUEST_NAME_MAX_BYTES + 3], known_hosts[2 * REQUEST_PATH_MAX_BYTES + 1];
     snprintf (host, sizeof host, strchr (login->address, ':') ? "[%s]" : "%s", login->address);
     literal_path (login->ssh->known_hosts, known_hosts, sizeof known_hosts);
-    const struct { enum ssh_options_e option; const char *value; } texts[] = {
+    const struct {
+        enum ssh_options_e option;
+        const char *value;
+    } texts[] = {
         { SSH_OPTIONS_HOST, host },
         { SSH_OPTIONS_USER, *login->user ? login->user : NULL },
         { SSH_OPTIONS_KNOWNHOSTS, known_hosts },
@@ -73,8 +76,8 @@ static int set_options (ssh_session session, const struct login *login, int fd, 
     unsigned port = login->port;
     int bits = RSA_MIN_BITS;
     uint64_t now_ms = clock_boot_ms ();
-    long timeout_s =
-        (long) (now_ms < login->until_ms ? (login->until_ms - now_ms) / 1000 : 0) + 5; /* the guard is earlier */
+    long timeout_s = (long) (now_ms < login->until_ms ? (login->until_ms - now_ms) / 1000 : 0) +
+                     5; /* the guard is earlier */
     if (ssh_options_set (session, SSH_OPTIONS_PROCESS_CONFIG, &process_config) == SSH_OK &&
         set_texts (session, login) == 0 && ssh_options_set (session, SSH_OPTIONS_PORT, &port) == SSH_OK &&
         ssh_options_set (session, SSH_OPTIONS_RSA_MIN_SIZE, &bits) == SSH_OK &&

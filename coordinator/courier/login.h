@@ -6,18 +6,18 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_LOGIN_H
 #define SLICEUP_COORDINATOR_COURIER_LOGIN_H
 
-#include <libssh/libssh.h>
 #include "common/base/err.h"
-#include "coordinator/courier/request.h"
 #include "coordinator/courier/reporter.h"
+#include "coordinator/courier/request.h"
+#include <libssh/libssh.h>
 
 struct login {
-    const char *address;        /* the name under which the host key is known */
-    const char *user;           /* "": whoever runs the courier */
+    const char *address; /* the name under which the host key is known */
+    const char *user;    /* "": whoever runs the courier */
     uint16_t port;
     const struct request_ssh *ssh;
     struct reporter *reporter;
-    uint64_t until_ms;          /* BOOTTIME */
+    uint64_t until_ms; /* BOOTTIME */
 };
 
 /* Connects `fd` itself when it is -1. The session is the caller's and is ended with login_close; so is its descriptor,

@@ -1,17 +1,17 @@
 /* main.c - sliceup-courier: takes one worker to one host. */
+#include "common/base/mem.h"
+#include "common/io/clock.h"
+#include "common/io/exhausted.h"
+#include "common/io/standard_fds.h"
+#include "coordinator/courier/session.h"
+#include "coordinator/courier/transport_srun.h"
+#include "coordinator/courier/transport_ssh.h"
+#include "coordinator/courier/watchdog.h"
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/base/mem.h"
-#include "common/io/clock.h"
-#include "common/io/exhausted.h"
-#include "common/io/standard_fds.h"
-#include "coordinator/courier/watchdog.h"
-#include "coordinator/courier/session.h"
-#include "coordinator/courier/transport_srun.h"
-#include "coordinator/courier/transport_ssh.h"
 
 /* The coordinator writes both lines before it does anything else. */
 enum { REQUEST_WAIT_MS = 10 * 1000, HOST_NAME_BYTES = 256 };
@@ -26,10 +26,11 @@ static const char help[] =
     "Exit status: 0 the worker is there; 1 it is not, the last line says why; 2 usage, or no order.\n";
 
 static struct transport *open_ssh (const struct request *request, struct reporter *reporter, uint64_t until_ms,
-                             char near_end[DIAL_ADDRESS_BYTES], struct err *err)
+                                   char near_end[DIAL_ADDRESS_BYTES], struct err *err)
 {
-    struct watchdog watchdog = { .reporter = reporter, .until_ms = until_ms, .deadline_ms = request->deadline_ms,
-                           .input_fd = STDIN_FILENO };
+    struct watchdog watchdog = {
+        .reporter = reporter, .until_ms = until_ms, .deadline_ms = request->deadline_ms, .input_fd = STDIN_FILENO
+    };
     if (watchdog_start (&watchdog, err) < 0)
         return NULL;
     struct transport *transport = transport_ssh_open (request, reporter, until_ms, near_end, err);
@@ -37,8 +38,8 @@ static struct transport *open_ssh (const struct request *request, struct reporte
     return transport;
 }
 
-static struct transport *open_srun (const struct request *request, struct reporter *reporter, char near_end[HOST_NAME_BYTES],
-                              struct err *err)
+static struct transport *open_srun (const struct request *request, struct reporter *reporter,
+                                    char near_end[HOST_NAME_BYTES], struct err *err)
 {
     reporter_step (reporter, STEP_CONNECT, "Slurm to start a job step (is the queue full?)");
     if (gethostname (near_end, HOST_NAME_BYTES) != 0) {
@@ -54,7 +55,7 @@ static int carry_out (struct request *request, struct reporter *reporter, struct
     char near_end[HOST_NAME_BYTES] = "";
     struct err err = { 0 };
     struct transport *transport = request->by == BY_SSH ? open_ssh (request, reporter, until_ms, near_end, &err)
-                                          : open_srun (request, reporter, near_end, &err);
+                                                        : open_srun (request, reporter, near_end, &err);
     struct session_end end = { .status = 1, .refused = true };
     if (transport && (!request->needs_address || request_set_address (request, near_end, &err) == 0)) {
         session_run (request, reporter, input, transport, until_ms, &end);

@@ -1,18 +1,18 @@
 #include "coordinator/courier/reporter.h"
 
+#include "common/base/duration.h"
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/base/duration.h"
 
 /* What a coordinator keeps of a sentence is 1 KiB (coordinator/launch/launch_protocol.h). */
 enum { REPORTER_PROTOCOL = 1, WHY_MAX_BYTES = 1000, RECEIVED_MAX_BYTES = 160 };
 
 void reporter_init (struct reporter *reporter, int fd)
 {
-    *reporter = (struct reporter) { .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .through = "" };
+    *reporter = (struct reporter){ .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .through = "" };
 }
 
 /* All or, when the coordinator is gone, nothing that matters. */
@@ -126,7 +126,8 @@ void reporter_lateness (struct reporter *reporter, uint64_t deadline_ms, struct 
     pthread_mutex_lock (&reporter->lock);
     received = text_clip (received, RECEIVED_MAX_BYTES);
     err_set (err, ERR_STATE, "still waiting for %s when the deadline of %s had passed (start.deadline)%s%.*s",
-             reporter->awaited, duration_print (deadline_ms, lasted), received.len ? "; last heard: " : "", TEXT_ARG (received));
+             reporter->awaited, duration_print (deadline_ms, lasted), received.len ? "; last heard: " : "",
+             TEXT_ARG (received));
     if (*reporter->through)
         err_prefix (err, "jump host %s", reporter->through);
     pthread_mutex_unlock (&reporter->lock);

@@ -39,7 +39,7 @@ static char *take_text (struct reader *reader, const char *member, size_t least,
         fail (reader, member, least ? "a text that is not empty and not too long" : "a text that is not too long");
         return keep (reader, TEXT_LIT (""));
     }
-    return keep (reader, (struct text) { json_string_value (value), (uint32_t) len });
+    return keep (reader, (struct text){ json_string_value (value), (uint32_t) len });
 }
 
 /* Options and commands are built from names: none may look like either. */
@@ -99,7 +99,7 @@ static uint32_t take_list (struct reader *reader, const char *member, char **out
         size_t len = json_string_length (json_array_get (list, i));
         if (!text || len == 0 || len > REQUEST_PATH_MAX_BYTES || strlen (text) != len)
             fail (reader, member, "texts that are not empty and not too long");
-        out[i] = keep (reader, text ? (struct text) { text, (uint32_t) len } : TEXT_LIT (""));
+        out[i] = keep (reader, text ? (struct text){ text, (uint32_t) len } : TEXT_LIT (""));
     }
     return (uint32_t) n;
 }
@@ -217,7 +217,8 @@ static int take_launch (struct request *request, struct text line, const json_t 
     request->needs_address = json_string_length (address) == 0;
     request->launch = (char *) text_copy (&request->arena, line).ptr;
     if (request->needs_address && request->by == BY_SSH && *request->ssh.jump)
-        return err_set (err, ERR_CONFIG, "behind a jump host this machine's address cannot be found out: set "
+        return err_set (err, ERR_CONFIG,
+                        "behind a jump host this machine's address cannot be found out: set "
                         "coordinator.address to the one by which the hosts reach it");
     return 0;
 }
@@ -274,5 +275,5 @@ out:
 void request_release (struct request *request)
 {
     arena_release (&request->arena);
-    *request = (struct request) { 0 };
+    *request = (struct request){ 0 };
 }

@@ -6,21 +6,30 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_REQUEST_H
 #define SLICEUP_COORDINATOR_COURIER_REQUEST_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum { REQUEST_PROTOCOL = 1, REQUEST_NONCE_BYTES = 32, REQUEST_SHA256_BYTES = 64, REQUEST_IDENTITIES_MAX = 16,
-       REQUEST_OPTIONS_MAX = 16, REQUEST_PATH_MAX_BYTES = 1023, REQUEST_NAME_MAX_BYTES = 255, REQUEST_LAUNCH_MAX_BYTES = 4096,
-       REQUEST_BUNDLE_MAX_BYTES = 256 << 20, REQUEST_DEADLINE_MAX_MS = 24 * 3600 * 1000 };
+enum {
+    REQUEST_PROTOCOL = 1,
+    REQUEST_NONCE_BYTES = 32,
+    REQUEST_SHA256_BYTES = 64,
+    REQUEST_IDENTITIES_MAX = 16,
+    REQUEST_OPTIONS_MAX = 16,
+    REQUEST_PATH_MAX_BYTES = 1023,
+    REQUEST_NAME_MAX_BYTES = 255,
+    REQUEST_LAUNCH_MAX_BYTES = 4096,
+    REQUEST_BUNDLE_MAX_BYTES = 256 << 20,
+    REQUEST_DEADLINE_MAX_MS = 24 * 3600 * 1000
+};
 
 enum request_by { BY_SSH, BY_SLURM };
 
 struct request_ssh {
-    char *address, *user;       /* user "": whoever runs the courier */
-    char *jump;                 /* as it was given, for people; "": straight */
+    char *address, *user; /* user "": whoever runs the courier */
+    char *jump;           /* as it was given, for people; "": straight */
     char *jump_user, *jump_address;
     uint16_t port, jump_port;
     char *known_hosts;
@@ -30,7 +39,7 @@ struct request_ssh {
 };
 
 struct request_slurm {
-    char *account, *partition;  /* "": Slurm's default */
+    char *account, *partition; /* "": Slurm's default */
     char *options[REQUEST_OPTIONS_MAX];
     uint32_t options_n;
 };
@@ -42,9 +51,9 @@ struct request {
     bool tied;
     struct request_ssh ssh;
     struct request_slurm slurm;
-    char *launch;               /* the launch line, without newline */
-    bool needs_address;         /* its address is empty: request_set_address before it is used */
-    struct arena arena;         /* holds all of it */
+    char *launch;       /* the launch line, without newline */
+    bool needs_address; /* its address is empty: request_set_address before it is used */
+    struct arena arena; /* holds all of it */
 };
 
 int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err);

@@ -1,13 +1,13 @@
 #include "coordinator/courier/session.h"
 
+#include "common/io/clock.h"
+#include "coordinator/courier/bootstrap.h"
+#include "coordinator/courier/bootstrap_protocol.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "coordinator/courier/bootstrap.h"
-#include "coordinator/courier/bootstrap_protocol.h"
 
 /* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle or of
  * what is heard. A host that never stops talking must not keep the clock and the coordinator from being looked at. */
@@ -30,17 +30,17 @@ struct session {
     struct transport *transport;
     struct bootstrap_protocol bootstrap_protocol;
     enum phase phase;
-    uint64_t until_ms;              /* of this phase; UINT64_MAX: the other side ends it */
+    uint64_t until_ms; /* of this phase; UINT64_MAX: the other side ends it */
     bool tied;
     struct buf to_send;
     size_t sent_bytes;
     int bundle_fd;
-    uint64_t unread_bytes;          /* of the bundle */
+    uint64_t unread_bytes; /* of the bundle */
     bool output_ended, errors_ended;
-    uint64_t ended_ms;              /* when the end of the program was first seen; 0: not yet */
+    uint64_t ended_ms; /* when the end of the program was first seen; 0: not yet */
     size_t logged_bytes, tail_len;
     char tail[TAIL_BYTES];
-    struct session_end end;           /* its status -1: goes on */
+    struct session_end end; /* its status -1: goes on */
 };
 
 static void finish (struct session *session, int status)
@@ -84,7 +84,8 @@ static int refill (struct session *session, struct err *err)
     ssize_t n = read (session->bundle_fd, piece, want);
     if (n <= 0)
         return n < 0 ? err_errno (err, ERR_IO, "the bundle %s cannot be read", session->request->bundle)
-                     : err_set (err, ERR_STATE, "the bundle %s became shorter while it was used", session->request->bundle);
+                     : err_set (err, ERR_STATE, "the bundle %s became shorter while it was used",
+                                session->request->bundle);
     buf_add (&session->to_send, piece, (size_t) n);
     session->unread_bytes -= (uint64_t) n;
     if (session->unread_bytes == 0)
@@ -109,7 +110,7 @@ static void send_more (struct session *session)
             continue;
         }
         ssize_t n = session->transport->ops->say (session->transport, session->to_send.ptr + session->sent_bytes,
-                                          session->to_send.len - session->sent_bytes);
+                                                  session->to_send.len - session->sent_bytes);
         if (n < 0) /* the end of what was heard says why */
             session->unread_bytes = session->sent_bytes = session->to_send.len = 0;
         if (n <= 0)
@@ -124,8 +125,9 @@ static void begin_upload (struct session *session)
 {
     struct err err;
     if (session->bootstrap_protocol.changed)
-        reporter_found (session->reporter, "the worker's file that lay on the host was not what it is named after; it is replaced. "
-                     "Who could write there? A damaged disk is the harmless cause");
+        reporter_found (session->reporter,
+                        "the worker's file that lay on the host was not what it is named after; it is replaced. "
+                        "Who could write there? A damaged disk is the harmless cause");
     reporter_waits (session->reporter, "the bundle to arrive");
     if (open_bundle (session, &err) < 0)
         refuse (session, STEP_UPLOAD, &err);
@@ -143,10 +145,14 @@ static void take_event (struct session *session, enum bootstrap_event event, con
 {
     switch (event) {
     case BOOTSTRAP_PROTOCOL_NOTHING: break;
-    case BOOTSTRAP_PROTOCOL_HOST: reporter_step (session->reporter, STEP_UPLOAD, "the host to look for the bundle"); break;
+    case BOOTSTRAP_PROTOCOL_HOST:
+        reporter_step (session->reporter, STEP_UPLOAD, "the host to look for the bundle");
+        break;
     case BOOTSTRAP_PROTOCOL_WANT: begin_upload (session); break;
     case BOOTSTRAP_PROTOCOL_HAVE:
-    case BOOTSTRAP_PROTOCOL_PLACED: reporter_step (session->reporter, STEP_LIBRARIES, "the host to try the worker"); break;
+    case BOOTSTRAP_PROTOCOL_PLACED:
+        reporter_step (session->reporter, STEP_LIBRARIES, "the host to try the worker");
+        break;
     case BOOTSTRAP_PROTOCOL_READY: reporter_step (session->reporter, STEP_START, "the worker's answer"); break;
     case BOOTSTRAP_PROTOCOL_ANSWER: take_answer (session); break;
     case BOOTSTRAP_PROTOCOL_REFUSED: refuse (session, session->bootstrap_protocol.step, err); break;
@@ -157,7 +163,9 @@ static void take_bytes (struct session *session, struct text received)
 {
     struct err err = { 0 };
     while (received.len > 0 && session->end.status < 0)
-        take_event (session, bootstrap_protocol_receive (&session->bootstrap_protocol, &received, &session->to_send, &err), &err);
+        take_event (session,
+                    bootstrap_protocol_receive (&session->bootstrap_protocol, &received, &session->to_send, &err),
+                    &err);
 }
 
 /* True: something came, if only the end. */
@@ -170,7 +178,7 @@ static bool listen (struct session *session)
         session->output_ended = session->output_ended || n < 0;
         if (n <= 0)
             return i > 0 || ends;
-        take_bytes (session, (struct text) { bytes, (uint32_t) n });
+        take_bytes (session, (struct text){ bytes, (uint32_t) n });
     }
     return true;
 }
@@ -213,7 +221,7 @@ static bool listen_to_errors (struct session *session)
 
 static void explain_lateness (const struct session *session, struct err *err)
 {
-    struct text last = transport_last_line ((struct text) { session->tail, (uint32_t) session->tail_len });
+    struct text last = transport_last_line ((struct text){ session->tail, (uint32_t) session->tail_len });
     struct buf received;
     buf_init (&received, TAIL_BYTES);
     transport_without_jobs (last.len ? last : text_of (session->bootstrap_protocol.remark), &received);
@@ -310,7 +318,9 @@ static void wait_for_any (struct session *session, bool at_once)
     struct pollfd entries[1 + TRANSPORT_FDS_MAX] = { { .fd = input_fd, .events = POLLIN } };
     size_t n = 1 + session->transport->ops->watch (session->transport, has_more (session), entries + 1);
     uint64_t now_ms = clock_boot_ms (), wait_ms = session->until_ms > now_ms ? session->until_ms - now_ms : 0;
-    uint64_t look_ms = at_once ? 0 : session->ended_ms ? 50 : 1000; /* an end that no descriptor tells is seen by then */
+    uint64_t look_ms = at_once             ? 0
+                       : session->ended_ms ? 50
+                                           : 1000; /* an end that no descriptor tells is seen by then */
     if (wait_ms > look_ms)
         wait_ms = look_ms;
     if (poll (entries, n, (int) wait_ms) > 0 && entries[0].revents)
@@ -332,15 +342,24 @@ static void run (struct session *session)
     }
 }
 
-void session_run (const struct request *request, struct reporter *reporter, struct input *input, struct transport *transport, uint64_t until_ms,
-                struct session_end *end)
+void session_run (const struct request *request, struct reporter *reporter, struct input *input,
+                  struct transport *transport, uint64_t until_ms, struct session_end *end)
 {
-    const struct bootstrap_terms terms = { .nonce = request->nonce, .bundle_sha256 = request->bundle_sha256,
-                                          .directory = request->directory, .machine = bootstrap_machine,
-                                          .launch_line = request->launch, .bundle_bytes = request->bundle_bytes,
-                                          .bundle_head_bytes = request->bundle_head_bytes };
-    struct session session = { .request = request, .reporter = reporter, .input = input, .transport = transport, .until_ms = until_ms,
-                           .tied = request->tied || request->by == BY_SLURM, .bundle_fd = -1, .end.status = -1 };
+    const struct bootstrap_terms terms = { .nonce = request->nonce,
+                                           .bundle_sha256 = request->bundle_sha256,
+                                           .directory = request->directory,
+                                           .machine = bootstrap_machine,
+                                           .launch_line = request->launch,
+                                           .bundle_bytes = request->bundle_bytes,
+                                           .bundle_head_bytes = request->bundle_head_bytes };
+    struct session session = { .request = request,
+                               .reporter = reporter,
+                               .input = input,
+                               .transport = transport,
+                               .until_ms = until_ms,
+                               .tied = request->tied || request->by == BY_SLURM,
+                               .bundle_fd = -1,
+                               .end.status = -1 };
     buf_init (&session.to_send, PIECE_BYTES + REQUEST_LAUNCH_MAX_BYTES + REQUEST_PATH_MAX_BYTES + 256);
     bootstrap_protocol_begin (&session.bootstrap_protocol, &terms, &session.to_send);
     run (&session);

@@ -7,18 +7,18 @@
 #define SLICEUP_COORDINATOR_COURIER_SESSION_H
 
 #include "coordinator/courier/input.h"
-#include "coordinator/courier/request.h"
 #include "coordinator/courier/reporter.h"
+#include "coordinator/courier/request.h"
 #include "coordinator/courier/transport.h"
 
 struct session_end {
-    int status;             /* of the courier: 0 when the worker was brought there and GO was said */
-    bool refused;           /* in `step`, because of `why`: to be said when the way is closed */
+    int status;   /* of the courier: 0 when the worker was brought there and GO was said */
+    bool refused; /* in `step`, because of `why`: to be said when the way is closed */
     enum step step;
     struct err why;
-    uint64_t leave_ms;      /* how long the program may take to end by itself */
+    uint64_t leave_ms; /* how long the program may take to end by itself */
 };
-void session_run (const struct request *request, struct reporter *reporter, struct input *input, struct transport *transport, uint64_t until_ms,
-                struct session_end *end);
+void session_run (const struct request *request, struct reporter *reporter, struct input *input,
+                  struct transport *transport, uint64_t until_ms, struct session_end *end);
 
 #endif

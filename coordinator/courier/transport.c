@@ -8,7 +8,7 @@ struct text transport_last_line (struct text received)
         received.len--;
     const char *newline = received.len ? memrchr (received.ptr, '\n', received.len) : NULL;
     uint32_t skipped = newline ? (uint32_t) (newline + 1 - received.ptr) : 0;
-    return (struct text) { received.ptr + skipped, received.len - skipped };
+    return (struct text){ received.ptr + skipped, received.len - skipped };
 }
 
 static bool is_digit (char byte)
@@ -43,7 +43,7 @@ void transport_without_jobs (struct text line, struct buf *out)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < line.len; i++) {
         struct text before = { line.ptr, i };
-        uint32_t len = number_len ((struct text) { line.ptr + i, line.len - i });
+        uint32_t len = number_len ((struct text){ line.ptr + i, line.len - i });
         if (len == 0 || !names_job (before))
             continue;
         buf_add (out, line.ptr + kept, i - kept - (line.ptr[i - 1] == ' '));

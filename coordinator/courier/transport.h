@@ -4,27 +4,29 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_TRANSPORT_H
 #define SLICEUP_COORDINATOR_COURIER_TRANSPORT_H
 
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "coordinator/courier/step.h"
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "common/base/buf.h"
-#include "common/base/err.h"
-#include "coordinator/courier/step.h"
 
 enum { TRANSPORT_FDS_MAX = 3 };
 enum transport_stream { TRANSPORT_OUTPUT, TRANSPORT_ERROR };
 
 struct transport;
 struct transport_ops {
-    size_t (*watch) (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX]); /* their number */
+    size_t (*watch) (struct transport *transport, bool to_send,
+                     struct pollfd entries[TRANSPORT_FDS_MAX]); /* their number */
     /* Bytes of a stream of the program: their number, 0 when there are none now, -1 when there will be none. */
     ssize_t (*receive) (struct transport *transport, enum transport_stream stream, void *bytes, size_t max);
     /* To the program's standard input: bytes taken, 0 when it takes none now, -1 when it never will. */
     ssize_t (*say) (struct transport *transport, const void *bytes, size_t len);
     /* Has the program ended, or the connection? Then how: "exit status 3". */
     bool (*ended) (struct transport *transport, struct buf *how);
-    /* Its end before the bootstrap spoke, explained by what was heard on TRANSPORT_ERROR; false: nothing to add. Or NULL. */
+    /* Its end before the bootstrap spoke, explained by what was heard on TRANSPORT_ERROR; false: nothing to add. Or
+     * NULL. */
     bool (*explain) (struct text received, enum step *step, struct err *err);
     /* Ends the program's input, and frees the way. A program that may leave by itself is given `leave_ms` for it. */
     void (*close) (struct transport *transport, uint64_t leave_ms);

@@ -1,5 +1,8 @@
 #include "coordinator/courier/transport_srun.h"
 
+#include "common/base/mem.h"
+#include "common/io/clock.h"
+#include "coordinator/courier/bootstrap.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/mem.h"
-#include "common/io/clock.h"
-#include "coordinator/courier/bootstrap.h"
 
 /* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator's own patience
  * with a courier whose deadline has passed (launch_private.h). */
@@ -22,9 +22,9 @@ enum { NO_PROGRAM = 127, SAID_MAX_BYTES = 200 }; /* the first as a shell says it
 
 struct transport_srun {
     struct transport transport;
-    pid_t pid;                  /* 0: reaped */
+    pid_t pid; /* 0: reaped */
     int status;
-    int in, out, error;         /* -1: closed */
+    int in, out, error; /* -1: closed */
 };
 
 /* ---- the running program ---- */
@@ -32,9 +32,9 @@ struct transport_srun {
 static size_t watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
 {
     const struct transport_srun *srun = (const struct transport_srun *) transport;
-    entries[0] = (struct pollfd) { .fd = srun->out, .events = POLLIN };
-    entries[1] = (struct pollfd) { .fd = srun->error, .events = POLLIN };
-    entries[2] = (struct pollfd) { .fd = to_send ? srun->in : -1, .events = POLLOUT };
+    entries[0] = (struct pollfd){ .fd = srun->out, .events = POLLIN };
+    entries[1] = (struct pollfd){ .fd = srun->error, .events = POLLIN };
+    entries[2] = (struct pollfd){ .fd = to_send ? srun->in : -1, .events = POLLOUT };
     return 3;
 }
 
@@ -111,7 +111,11 @@ static void close_transport (struct transport *transport, uint64_t leave_ms)
 /* ---- its refusals ---- */
 
 /* slurm_errno.c of Slurm 22.05 has the texts. */
-static const struct { const char *words; enum step step; const char *advice; } refusals[] = {
+static const struct {
+    const char *words;
+    enum step step;
+    const char *advice;
+} refusals[] = {
     { "Invalid partition", STEP_CONNECT, "correct slurm.partition (sinfo lists them)" },
     { "Invalid account", STEP_AUTHENTICATION, "correct slurm.account (sacctmgr show associations)" },
     { "not permitted", STEP_AUTHENTICATION, "ask for access, or choose another partition or account" },
@@ -151,19 +155,25 @@ static bool explain (struct text received, enum step *step, struct err *err)
             *step = refusals[i].step;
             advice = refusals[i].advice;
             const char *end = memchr (received.ptr + at, '\n', received.len - at);
-            said = transport_last_line ((struct text) { received.ptr, end ? (uint32_t) (end - received.ptr) : received.len });
+            said = transport_last_line (
+                (struct text){ received.ptr, end ? (uint32_t) (end - received.ptr) : received.len });
         }
     }
     refuse (said, advice, err);
     return true;
 }
 
-static const struct transport_ops ops = { .watch = watch, .receive = receive, .say = say, .ended = ended, .explain = explain,
-                                    .close = close_transport };
+static const struct transport_ops ops = {
+    .watch = watch, .receive = receive, .say = say, .ended = ended, .explain = explain, .close = close_transport
+};
 
 /* ---- getting there ---- */
 
-struct arguments { const char *items[ARGUMENTS_MAX + 1]; size_t n; struct arena arena; };
+struct arguments {
+    const char *items[ARGUMENTS_MAX + 1];
+    size_t n;
+    struct arena arena;
+};
 
 static void add (struct arguments *arguments, const char *option, const char *value)
 {
@@ -186,8 +196,9 @@ static void arguments_of (struct arguments *arguments, const struct request *req
     if (getenv ("SLURM_JOB_ID"))
         add (arguments, "--overlap", NULL);
     add (arguments, "--nodelist=", request->host);
-    const char *const fixed[] = { "--nodes=1", "--ntasks=1", "--job-name=sliceup", "--unbuffered", "--chdir=/",
-                                  "--export=PATH,HOME,LANG,TZ", "/bin/sh", "-c", bootstrap_script };
+    const char *const fixed[] = { "--nodes=1",    "--ntasks=1", "--job-name=sliceup",
+                                  "--unbuffered", "--chdir=/",  "--export=PATH,HOME,LANG,TZ",
+                                  "/bin/sh",      "-c",         bootstrap_script };
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         add (arguments, fixed[i], NULL);
 }
@@ -196,8 +207,8 @@ static void arguments_of (struct arguments *arguments, const struct request *req
  * undoes: each would change what comes through the pipes. */
 static void forget_streams (void)
 {
-    static const char *const names[] = { "SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE",
-                                         "SLURM_MULTI_PROG", "SLURM_PTY" };
+    static const char *const names[] = { "SLURM_LABELIO",    "SLURM_STDINMODE",  "SLURM_STDOUTMODE",
+                                         "SLURM_STDERRMODE", "SLURM_MULTI_PROG", "SLURM_PTY" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void) unsetenv (names[i]); /* fails for a name with '=' only */
 }
@@ -233,7 +244,7 @@ static int open_pipes (int pipes[6])
         if (pipe2 (pipes + i, O_CLOEXEC) != 0)
             return -1;
     for (int i = 0; i < 3; i++)
-        if (fcntl (pipes[(int[]) { 1, 2, 4 }[i]], F_SETFL, O_NONBLOCK) != 0)
+        if (fcntl (pipes[(int[]){ 1, 2, 4 }[i]], F_SETFL, O_NONBLOCK) != 0)
             return -1;
     return 0;
 }
@@ -248,8 +259,8 @@ static int start (struct transport_srun *srun, const struct arguments *arguments
         return -1;
     }
     if (srun->pid == 0)
-        become (arguments, (int[]) { pipes[0], pipes[3], pipes[5] }, parent);
-    close_all ((int[]) { pipes[0], -1, -1, pipes[3], -1, pipes[5] });
+        become (arguments, (int[]){ pipes[0], pipes[3], pipes[5] }, parent);
+    close_all ((int[]){ pipes[0], -1, -1, pipes[3], -1, pipes[5] });
     srun->in = pipes[1];
     srun->out = pipes[2];
     srun->error = pipes[4];
@@ -260,7 +271,7 @@ struct transport *transport_srun_open (const struct request *request, struct err
 {
     struct transport_srun *srun = mem_alloc (sizeof *srun);
     struct arguments arguments = { 0 };
-    *srun = (struct transport_srun) { .transport.ops = &ops, .in = -1, .out = -1, .error = -1 };
+    *srun = (struct transport_srun){ .transport.ops = &ops, .in = -1, .out = -1, .error = -1 };
     arguments_of (&arguments, request);
     int rc = start (srun, &arguments, err);
     arena_release (&arguments.arena);

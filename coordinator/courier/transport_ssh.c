@@ -9,8 +9,8 @@ struct transport_ssh {
     struct transport transport;
     ssh_session session;
     ssh_channel channel;
-    struct jump *jump;          /* NULL: straight */
-    bool lost;                  /* the connection is of no use any more */
+    struct jump *jump; /* NULL: straight */
+    bool lost;         /* the connection is of no use any more */
 };
 
 /* ---- the running program ---- */
@@ -21,14 +21,15 @@ static size_t watch (struct transport *transport, bool to_send, struct pollfd en
     /* What opens a full window may have been taken in by `hear`, and no descriptor tells that again. */
     bool may_send = to_send && !ssh->lost && ssh_channel_window_size (ssh->channel) > 0;
     short events = POLLIN | (may_send || (ssh_get_poll_flags (ssh->session) & SSH_WRITE_PENDING) ? POLLOUT : 0);
-    entries[0] = (struct pollfd) { .fd = ssh->lost ? -1 : ssh_get_fd (ssh->session), .events = events };
+    entries[0] = (struct pollfd){ .fd = ssh->lost ? -1 : ssh_get_fd (ssh->session), .events = events };
     return 1;
 }
 
 static ssize_t receive (struct transport *transport, enum transport_stream stream, void *bytes, size_t max)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
-    int n = ssh->lost ? -1 : ssh_channel_read_nonblocking (ssh->channel, bytes, (uint32_t) max, stream == TRANSPORT_ERROR);
+    int n = ssh->lost ? -1
+                      : ssh_channel_read_nonblocking (ssh->channel, bytes, (uint32_t) max, stream == TRANSPORT_ERROR);
     if (n == SSH_ERROR)
         ssh->lost = true;
     return n >= 0 ? n : -1;
@@ -71,7 +72,9 @@ static void close_transport (struct transport *transport, uint64_t leave_ms)
     mem_free (ssh);
 }
 
-static const struct transport_ops ops = { .watch = watch, .receive = receive, .say = say, .ended = ended, .close = close_transport };
+static const struct transport_ops ops = {
+    .watch = watch, .receive = receive, .say = say, .ended = ended, .close = close_transport
+};
 
 /* ---- getting there ---- */
 
@@ -101,7 +104,8 @@ static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, 
     return 0;
 }
 
-static int reach (struct transport_ssh *ssh, const struct login *login, char near_end[DIAL_ADDRESS_BYTES], struct err *err)
+static int reach (struct transport_ssh *ssh, const struct login *login, char near_end[DIAL_ADDRESS_BYTES],
+                  struct err *err)
 {
     int fd = -1;
     near_end[0] = '\0';
@@ -116,11 +120,15 @@ static int reach (struct transport_ssh *ssh, const struct login *login, char nea
 }
 
 struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
-                          char near_end[DIAL_ADDRESS_BYTES], struct err *err)
+                                      char near_end[DIAL_ADDRESS_BYTES], struct err *err)
 {
     struct transport_ssh *ssh = mem_alloc (sizeof *ssh);
-    struct login login = { .address = request->ssh.address, .user = request->ssh.user, .port = request->ssh.port,
-                           .ssh = &request->ssh, .reporter = reporter, .until_ms = until_ms };
+    struct login login = { .address = request->ssh.address,
+                           .user = request->ssh.user,
+                           .port = request->ssh.port,
+                           .ssh = &request->ssh,
+                           .reporter = reporter,
+                           .until_ms = until_ms };
     ssh->transport.ops = &ops;
     if (reach (ssh, &login, near_end, err) == 0)
         return &ssh->transport;

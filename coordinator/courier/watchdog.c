@@ -1,5 +1,6 @@
 #include "coordinator/courier/watchdog.h"
 
+#include "common/io/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +8,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include "common/io/clock.h"
 
 static bool is_over (const struct pollfd *input)
 {
@@ -56,7 +56,7 @@ int watchdog_start (struct watchdog *watchdog, struct err *err)
 
 void watchdog_stop (struct watchdog *watchdog)
 {
-    ssize_t n = write (watchdog->wake_fd, &(uint64_t) { 1 }, sizeof (uint64_t));
+    ssize_t n = write (watchdog->wake_fd, &(uint64_t){ 1 }, sizeof (uint64_t));
     assert (n == sizeof (uint64_t)); /* eventfd(2): fails only at its largest value */
     int rc = pthread_join (watchdog->thread, NULL);
     assert (rc == 0);

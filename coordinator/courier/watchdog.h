@@ -6,16 +6,16 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_WATCHDOG_H
 #define SLICEUP_COORDINATOR_COURIER_WATCHDOG_H
 
-#include <pthread.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "coordinator/courier/reporter.h"
+#include <pthread.h>
+#include <stdint.h>
 
 struct watchdog {
     struct reporter *reporter;
-    uint64_t until_ms;      /* BOOTTIME */
-    uint64_t deadline_ms;   /* its length, for people */
-    int input_fd;           /* borrowed: its end is the coordinator's */
+    uint64_t until_ms;    /* BOOTTIME */
+    uint64_t deadline_ms; /* its length, for people */
+    int input_fd;         /* borrowed: its end is the coordinator's */
     int wake_fd;
     pthread_t thread;
 };

@@ -1,5 +1,7 @@
 #include "coordinator/database/database.h"
 
+#include "common/base/mem.h"
+#include "common/io/plain_file.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/mem.h"
-#include "common/io/plain_file.h"
 
 /* The longest value SQLite may build or read: above the longest fact (journal_writer.h), far below memory. */
 enum { VALUE_MAX_BYTES = 32 * 1024 * 1024 };
@@ -59,10 +59,8 @@ static enum err_code code_of (sqlite3 *db)
     case SQLITE_ERROR: /* our statements are constant: a table that is missing or has another shape */
         return ERR_DAMAGE;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return ERR_STATE;
-    default:
-        return ERR_IO;
+    case SQLITE_LOCKED: return ERR_STATE;
+    default: return ERR_IO;
     }
 }
 
@@ -82,11 +80,14 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
     int system = sqlite3_system_errno (db);
     int code = sqlite3_errcode (db);
     if (code == SQLITE_FULL)
-        return err_set (err, code_of (db), "cannot %s in %s: no room is left on that file system: free some, then try again",
-                        doing, path);
-    if (code == SQLITE_READONLY && (faccessat (AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || !database_may_write_beside (path)))
-        return err_set (err, code_of (db), "cannot %s in %s: it lies on a storage that is mounted read-only here, or user "
-                        "%u may not write there", doing, path, (unsigned) geteuid ());
+        return err_set (err, code_of (db),
+                        "cannot %s in %s: no room is left on that file system: free some, then try again", doing, path);
+    if (code == SQLITE_READONLY &&
+        (faccessat (AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || !database_may_write_beside (path)))
+        return err_set (err, code_of (db),
+                        "cannot %s in %s: it lies on a storage that is mounted read-only here, or user "
+                        "%u may not write there",
+                        doing, path, (unsigned) geteuid ());
     if (code == SQLITE_CANTOPEN && system == EACCES)
         return err_set (err, code_of (db), "cannot %s in %s: user %u may not use it, only its owner may", doing, path,
                         (unsigned) geteuid ());

@@ -6,9 +6,9 @@
 #ifndef SLICEUP_COORDINATOR_DATABASE_DATABASE_H
 #define SLICEUP_COORDINATOR_DATABASE_DATABASE_H
 
+#include "common/base/err.h"
 #include <sqlite3.h>
 #include <stdbool.h>
-#include "common/base/err.h"
 
 enum database_use { DATABASE_READ, DATABASE_WRITE };
 
@@ -24,6 +24,6 @@ sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err);
 /* Explains what SQLite last refused; always returns -1. `doing`: "write a fact". */
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
 bool database_may_write_beside (const char *path); /* in its folder; what cannot be asked is taken for yes */
-const char *database_why (sqlite3 *db); /* SQLite's reason alone */
+const char *database_why (sqlite3 *db);            /* SQLite's reason alone */
 
 #endif

@@ -7,7 +7,8 @@
 
 int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err)
 {
-    const struct safe_rule rule = { .what = "folder of the home", .instead = "move it away, or give another home with --home",
+    const struct safe_rule rule = { .what = "folder of the home",
+                                    .instead = "move it away, or give another home with --home",
                                     .own = !elsewhere };
     char path[PATH_MAX];
     int len = snprintf (path, sizeof path, "%s/%s", home, name);

@@ -11,10 +11,10 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/plain_file.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_read.h"
-#include "common/io/plain_file.h"
 
 /* Making a run takes some hundredths of a second, removing one less. */
 enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10 };
@@ -135,7 +135,8 @@ static const char *what_is_gone (const struct run_dir *dir)
 {
     bool mark = is_there (dir, "journal.db.mark");
     if (!is_there (dir, "journal.db"))
-        return mark ? "is missing, and its mark, journal.db.mark, names no fact" : "and its mark, journal.db.mark, are missing";
+        return mark ? "is missing, and its mark, journal.db.mark, names no fact"
+                    : "and its mark, journal.db.mark, are missing";
     return "holds no fact"; /* whether its log was there cannot be told: reading it has made an empty one */
 }
 

@@ -1,8 +1,8 @@
 /* run_begun.h - has a run begun? It has when its first fact is durable: before that no host is asked for anything.
  *
- * A sign beside its folder, <home>/runs/<run id>.unbegun, says that nothing has followed from its facts: it is made before
- * the folder, and removed for good before anything follows from the first fact. A run that holds no fact was never
- * begun when the sign is there, and is damaged when it is not: that its journal is gone is no sign of either.
+ * A sign beside its folder, <home>/runs/<run id>.unbegun, says that nothing has followed from its facts: it is made
+ * before the folder, and removed for good before anything follows from the first fact. A run that holds no fact was
+ * never begun when the sign is there, and is damaged when it is not: that its journal is gone is no sign of either.
  *
  * A coordinator that is killed earlier leaves a folder that proves nothing. Whoever makes a run holds
  * <home>/.making, together with others who do, until the run's journal has its own lock; whoever removes one that

@@ -31,8 +31,8 @@ const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES]
     return out;
 }
 
-const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host, const struct attempt_key *key,
-                         char out[RUN_PATH_BYTES])
+const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host,
+                         const struct attempt_key *key, char out[RUN_PATH_BYTES])
 {
     char name[512];
     snprintf (name, sizeof (name), "logs/%.*s/%.*s.%s.%u.log", TEXT_ARG (plan->hosts.items[host].name),
@@ -43,7 +43,8 @@ const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uin
 static int set_home (struct run_dir *dir, const char *home, struct err *err)
 {
     if (home[0] != '/' || strlen (home) >= sizeof (dir->home))
-        return err_set (err, ERR_USAGE, "home '%s': expected an absolute path of fewer than %zu bytes", home, sizeof (dir->home));
+        return err_set (err, ERR_USAGE, "home '%s': expected an absolute path of fewer than %zu bytes", home,
+                        sizeof (dir->home));
     snprintf (dir->home, sizeof (dir->home), "%s", home);
     return 0;
 }
@@ -107,7 +108,7 @@ static bool take_created (struct text text, uint64_t *ms)
     struct text first = text, again = text;
     if (text_find (text, TEXT_LIT (" "), &at)) {
         first.len = at;
-        again = (struct text) { text.ptr + at + 1, text.len - at - 1 };
+        again = (struct text){ text.ptr + at + 1, text.len - at - 1 };
     }
     return text_equal (first, again) && text_to_u64 (first, ms) && *ms < INT64_MAX;
 }
@@ -118,12 +119,16 @@ static uint64_t created_ms (const struct run_dir *dir)
     struct buf text;
     buf_init (&text, CREATED_MAX_BYTES);
     uint64_t ms = 0;
-    bool known = file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 && take_created (buf_as_text (&text), &ms);
+    bool known = file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 &&
+                 take_created (buf_as_text (&text), &ms);
     buf_release (&text);
     return known && ms ? ms : made_ms (dir);
 }
 
-struct listed { struct run_dir dir; uint64_t created_ms; };
+struct listed {
+    struct run_dir dir;
+    uint64_t created_ms;
+};
 
 static int newest_first (const void *a, const void *b)
 {
@@ -228,8 +233,8 @@ static int choose (const struct listed *runs, uint32_t n, const char *wanted, st
         if (!last && strncmp (runs[i].dir.id, wanted, strlen (wanted)) != 0)
             continue;
         if (found)
-            return err_set (err, ERR_USAGE, "run '%s' is ambiguous: %.8s... and %.8s... both fit; give more digits", wanted,
-                            found->dir.id, runs[i].dir.id);
+            return err_set (err, ERR_USAGE, "run '%s' is ambiguous: %.8s... and %.8s... both fit; give more digits",
+                            wanted, found->dir.id, runs[i].dir.id);
         found = &runs[i];
         if (last)
             break;
@@ -237,7 +242,8 @@ static int choose (const struct listed *runs, uint32_t n, const char *wanted, st
     if (found == NULL && n == 0)
         return err_set (err, ERR_USAGE, "there are no runs yet; start one with: sliceup run SLICE.yaml");
     if (found == NULL)
-        return err_set (err, ERR_USAGE, "no run '%s'; the newest is %.8s (sliceup runs lists them, 'last' means the newest)", wanted,
+        return err_set (err, ERR_USAGE,
+                        "no run '%s'; the newest is %.8s (sliceup runs lists them, 'last' means the newest)", wanted,
                         runs[0].dir.id);
     *dir = found->dir;
     return 0;
@@ -293,9 +299,9 @@ const char *run_hub_near (const struct run_hub *hub)
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    json_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach, "control_port",
-                                (int) hub->control_port, "bulk_port", (int) hub->bulk_port, "events_port",
-                                (int) hub->events_port, "public_key", hub->public_key);
+    json_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach,
+                                "control_port", (int) hub->control_port, "bulk_port", (int) hub->bulk_port,
+                                "events_port", (int) hub->events_port, "public_key", hub->public_key);
     char *text = json_dumps (object, JSON_COMPACT);
     json_decref (object);
     if (text == NULL)
@@ -332,14 +338,15 @@ int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *er
     if (file_read (run_dir_path (dir, "hub.json", path), &text, err) < 0)
         goto out;
     object = json_loadb ((const char *) text.ptr, text.len, 0, NULL);
-    if (object && take_port (object, "control_port", &hub->control_port) && take_port (object, "bulk_port", &hub->bulk_port) &&
-        take_port (object, "events_port", &hub->events_port) && take_string (object, "address", hub->address, sizeof (hub->address)) &&
+    if (object && take_port (object, "control_port", &hub->control_port) &&
+        take_port (object, "bulk_port", &hub->bulk_port) && take_port (object, "events_port", &hub->events_port) &&
+        take_string (object, "address", hub->address, sizeof (hub->address)) &&
         take_string (object, "public_key", hub->public_key, sizeof (hub->public_key)))
         rc = 0;
     else
         err_set (err, ERR_DAMAGE, "%s: not what a coordinator writes there", path);
     if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
-        run_hub_reach (hub, (struct text) { 0 }); /* written by a version that did not know it */
+        run_hub_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
 out:
     json_decref (object);
     buf_release (&text);

@@ -19,10 +19,13 @@
 
 enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
 
-struct run_dir { char home[1024]; char id[RUN_ID_HEX_BYTES]; };
+struct run_dir {
+    char home[1024];
+    char id[RUN_ID_HEX_BYTES];
+};
 
-/* Runs that somebody else could have put there are refused (home_folder.h): ERR_REFUSED, by all three that look for them.
- * A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
+/* Runs that somebody else could have put there are refused (home_folder.h): ERR_REFUSED, by all three that look for
+ * them. A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
  * run_begun_make. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 /* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
@@ -34,13 +37,13 @@ const char *run_dir_path (const struct run_dir *dir, const char *name, char out[
 /* "<home>/runs/<id>.unbegun". Returns `out`. */
 const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES]);
 /* "logs/<host>/<rung>.<pass>.<attempt>.log" below the run's folder. */
-const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host, const struct attempt_key *key,
-                         char out[RUN_PATH_BYTES]);
+const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host,
+                         const struct attempt_key *key, char out[RUN_PATH_BYTES]);
 
 /* hub.json: where a live run listens, and how it is reached from elsewhere. */
 struct run_hub {
-    char address[NAME_MAX_BYTES + 1];   /* bound */
-    char reach[NAME_MAX_BYTES + 1];     /* for other machines */
+    char address[NAME_MAX_BYTES + 1]; /* bound */
+    char reach[NAME_MAX_BYTES + 1];   /* for other machines */
     uint16_t control_port, bulk_port, events_port;
     char public_key[41];
 };
@@ -51,7 +54,8 @@ const char *run_hub_near (const struct run_hub *hub);
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
 int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
 
-/* Every run under `home`, newest first, also when the clock was set back in between; calls `fn` with its folder; -1 stops. */
+/* Every run under `home`, newest first, also when the clock was set back in between; calls `fn` with its folder; -1
+ * stops. */
 typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);
 int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err);
 

@@ -3,7 +3,12 @@
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_read.h"
 
-struct reading { const char *run_id; run_fact_fn *fn; void *owner; struct arena arena; };
+struct reading {
+    const char *run_id;
+    run_fact_fn *fn;
+    void *owner;
+    struct arena arena;
+};
 
 int run_facts_doubt (const char *run_id, struct text why, struct err *err)
 {

@@ -1,12 +1,5 @@
 #include "coordinator/journal/journal.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 #include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/database/database.h"
@@ -14,6 +7,13 @@
 #include "coordinator/journal/journal_marker.h"
 #include "coordinator/journal/journal_read.h"
 #include "coordinator/journal/journal_writer.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 /* Only a stranger with a write lock makes the writer wait; a reader never does (WAL). */
 enum { WRITE_BUSY_MS = 30 * 1000 };
@@ -143,8 +143,8 @@ static int make_files (struct journal *journal, const char *fresh, const char *r
     return journal->marker ? journal_marker_start (journal->marker, err) : -1;
 }
 
-/* Under a name of its own until it is whole: who is killed in between leaves no journal, rather than a part of one. The mark
- * goes first: alone, and naming no fact, it tells of nothing that is gone. */
+/* Under a name of its own until it is whole: who is killed in between leaves no journal, rather than a part of one. The
+ * mark goes first: alone, and naming no fact, it tells of nothing that is gone. */
 static int place_whole (struct journal *journal, const char *path, const char *run_id_hex, struct err *err)
 {
     char fresh[PATH_MAX];
@@ -181,7 +181,11 @@ out:
     return NULL;
 }
 
-struct end { uint64_t last; struct digest chain; char run[JOURNAL_RUN_ID_MAX_BYTES + 1]; };
+struct end {
+    uint64_t last;
+    struct digest chain;
+    char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
+};
 
 static int find_end (const char *path, struct end *end, struct err *err)
 {

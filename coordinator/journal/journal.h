@@ -15,21 +15,22 @@
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct journal;
 /* Must not exist; appears whole, and without facts. What one that was killed had begun under <path>.new is replaced. */
 struct journal *journal_create (const char *path, const char *run_id_hex, struct err *err);
 /* Opens to append; takes the lock (ERR_STATE and who holds it when another coordinator lives). */
 struct journal *journal_open (const char *path, struct err *err);
-void journal_close (struct journal *journal);                       /* waits until everything is durable */
+void journal_close (struct journal *journal); /* waits until everything is durable */
 /* `index` is the fact's: exactly one above the last. Copies the bytes. */
-void journal_append (struct journal *journal, uint64_t index, uint32_t kind, uint64_t at_ms, uint64_t wall_ms, struct text bytes);
-uint64_t journal_durable (const struct journal *journal);           /* highest durable index */
-int journal_fd (const struct journal *journal);                     /* eventfd; read it away with journal_woken */
+void journal_append (struct journal *journal, uint64_t index, uint32_t kind, uint64_t at_ms, uint64_t wall_ms,
+                     struct text bytes);
+uint64_t journal_durable (const struct journal *journal); /* highest durable index */
+int journal_fd (const struct journal *journal);           /* eventfd; read it away with journal_woken */
 void journal_woken (struct journal *journal);
 bool journal_problem (const struct journal *journal, struct err *err);
 
@@ -51,8 +52,8 @@ int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_f
 int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err);
 void journal_reader_close (struct journal_reader *reader);
 bool journal_was_made (const char *path); /* it is there, or a mark that names facts of it is */
-/* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: that cannot be told, which is no sign of
- * either. `pid` may be NULL. */
+/* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: that cannot be told, which is no sign
+ * of either. `pid` may be NULL. */
 int journal_is_locked (const char *path, int64_t *pid, struct err *err);
 
 #endif

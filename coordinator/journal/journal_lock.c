@@ -1,5 +1,10 @@
 #include "coordinator/journal/journal_lock.h"
 
+#include "common/io/clock.h"
+#include "common/io/plain_file.h"
+#include "common/io/safe_path.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_mark.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,11 +17,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "common/io/safe_path.h"
-#include "coordinator/journal/journal.h"
-#include "coordinator/journal/journal_mark.h"
-#include "common/io/plain_file.h"
 
 enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
 
@@ -55,7 +55,8 @@ static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
 
 int journal_place_check (const char *path, struct err *err)
 {
-    const struct safe_rule rule = { .what = "the journal's folder", .instead = "set SLICEUP_HOME or --home to another",
+    const struct safe_rule rule = { .what = "the journal's folder",
+                                    .instead = "set SLICEUP_HOME or --home to another",
                                     .own = true };
     char folder[PATH_MAX];
     struct stat st;

@@ -92,7 +92,7 @@ static int look (int fd, const char *run_id, struct journal_mark *out)
 {
     struct note newest = { 0 }, note;
     uint32_t valid_n = 0;
-    *out = (struct journal_mark) { .state = MARK_DAMAGED };
+    *out = (struct journal_mark){ .state = MARK_DAMAGED };
     for (uint32_t slot = 0; slot < MARK_SLOTS; slot++) {
         int there = read_note (fd, slot, &note);
         if (there < 0)
@@ -116,7 +116,7 @@ static int look (int fd, const char *run_id, struct journal_mark *out)
 int journal_mark_read (const char *journal_path, const char *run_id, struct journal_mark *out, struct err *err)
 {
     char path[PATH_MAX];
-    *out = (struct journal_mark) { .state = MARK_MISSING };
+    *out = (struct journal_mark){ .state = MARK_MISSING };
     struct err why = { 0 };
     int fd = plain_file_open (journal_mark_path (journal_path, path), O_RDONLY, &why);
     if (fd < 0 && errno == ENOENT)

@@ -9,25 +9,25 @@
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
 
-#include <limits.h>
 #include "common/base/digest.h"
 #include "common/base/err.h"
 #include "coordinator/journal/journal_read.h"
+#include <limits.h>
 
 enum { MARK_SLOTS = 3, MARK_SLOT_BYTES = 4096, MARK_NOTE_BYTES = 192, MARK_BOOT_BYTES = 36 };
 
 enum mark_state { MARK_MISSING = 0, MARK_DAMAGED, MARK_WHOLE };
 struct journal_mark {
     enum mark_state state;
-    uint64_t index;      /* WHOLE: every fact up to here was durable */
-    struct digest chain; /* of that one */
-    uint32_t slot;       /* that says so */
+    uint64_t index;                 /* WHOLE: every fact up to here was durable */
+    struct digest chain;            /* of that one */
+    uint32_t slot;                  /* that says so */
     char boot[MARK_BOOT_BYTES + 1]; /* in which it said so; empty: not known */
 };
 
 const char *journal_mark_path (const char *journal_path, char out[PATH_MAX]);
-/* `run_id`: slots of other runs are not valid; NULL: of any run. -1: the file is there and cannot be read (ERR_IO), or is no
- * regular file (ERR_STATE). */
+/* `run_id`: slots of other runs are not valid; NULL: of any run. -1: the file is there and cannot be read (ERR_IO), or
+ * is no regular file (ERR_STATE). */
 int journal_mark_read (const char *journal_path, const char *run_id, struct journal_mark *out, struct err *err);
 
 /* One slot's bytes. `boot`: as journal_mark_boot gave it. */

@@ -1,5 +1,9 @@
 #include "coordinator/journal/journal_marker.h"
 
+#include "common/base/mem.h"
+#include "common/io/plain_file.h"
+#include "coordinator/journal/journal_lock.h"
+#include "coordinator/journal/journal_mark.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +15,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/mem.h"
-#include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_mark.h"
-#include "common/io/plain_file.h"
 
 struct journal_marker {
     int fd;
@@ -125,7 +125,7 @@ static struct journal_marker *marker_make (const char *journal_path, const char 
     pthread_condattr_t monotonic;
     struct journal_marker *marker = mem_alloc (sizeof *marker);
     assert (strlen (run_id) < sizeof marker->run);
-    *marker = (struct journal_marker) { .fd = -1, .safe = 0, .written = 1 };
+    *marker = (struct journal_marker){ .fd = -1, .safe = 0, .written = 1 };
     journal_mark_path (journal_path, marker->path);
     memcpy (marker->run, run_id, strlen (run_id));
     journal_mark_boot (marker->boot);

@@ -7,9 +7,9 @@
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARKER_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARKER_H
 
-#include <stdint.h>
 #include "common/base/digest.h"
 #include "common/base/err.h"
+#include <stdint.h>
 
 enum { MARK_PACE_MS = 1000 };
 

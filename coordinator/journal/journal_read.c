@@ -1,5 +1,12 @@
 #include "coordinator/journal/journal_read.h"
 
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "common/io/plain_file.h"
+#include "common/wire/wire.h"
+#include "coordinator/database/database.h"
+#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_writer.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,13 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/base/mem.h"
-#include "common/wire/wire.h"
-#include "coordinator/database/database.h"
-#include "coordinator/journal/journal_mark.h"
-#include "coordinator/journal/journal_writer.h"
-#include "common/io/plain_file.h"
 
 /* A writer that opens or closes the journal keeps readers out for moments. */
 enum { READ_BUSY_MS = 5000 };
@@ -24,10 +24,10 @@ struct journal_reader {
     char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
     sqlite3 *db;
     sqlite3_stmt *facts, *last;
-    uint64_t index;      /* of the last fact verified */
-    struct digest chain; /* its */
-    struct buf link;     /* previous chain and bytes, side by side */
-    bool marked;         /* it says itself that it has a mark */
+    uint64_t index;           /* of the last fact verified */
+    struct digest chain;      /* its */
+    struct buf link;          /* previous chain and bytes, side by side */
+    bool marked;              /* it says itself that it has a mark */
     struct journal_mark mark; /* as it was before the snapshot that is read */
 };
 
@@ -85,10 +85,11 @@ static int read_failed (const struct journal_reader *reader, uint64_t index, str
     if (own.code == ERR_DAMAGE)
         return unreadable (reader, index, database_why (reader->db), err);
     if (own.code == ERR_IO && lacks_shared_memory (reader->path) && !database_may_write_beside (reader->path))
-        return err_set (err, ERR_IO,
-                        "cannot read the journal %s: that needs %s-shm, which is not there, and user %u cannot make it in "
-                        "this folder: copy the folder to where you may write, and read it there",
-                        reader->path, reader->path, (unsigned) geteuid ());
+        return err_set (
+            err, ERR_IO,
+            "cannot read the journal %s: that needs %s-shm, which is not there, and user %u cannot make it in "
+            "this folder: copy the folder to where you may write, and read it there",
+            reader->path, reader->path, (unsigned) geteuid ());
     return err_set (err, own.code, "%s", own.text);
 }
 
@@ -368,8 +369,10 @@ static int check_beside (const char *path, struct err *err)
         return -1;
     int there = sees_beside (path, "-journal", name, err);
     if (there > 0 && stat (name, &at) == 0 && at.st_size > 0) /* SQLite passes over an empty one */
-        return err_set (err, ERR_STATE, "%s is in the way: a journal has a write-ahead log instead, so something else than "
-                        "sliceup put it there; keep it, move it elsewhere, and try again", name);
+        return err_set (err, ERR_STATE,
+                        "%s is in the way: a journal has a write-ahead log instead, so something else than "
+                        "sliceup put it there; keep it, move it elsewhere, and try again",
+                        name);
     return there < 0 ? -1 : 0;
 }
 

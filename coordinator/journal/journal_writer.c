@@ -1,5 +1,8 @@
 #include "coordinator/journal/journal_writer.h"
 
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "coordinator/database/database.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -9,9 +12,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/base/mem.h"
-#include "coordinator/database/database.h"
 
 /* A queue that grew past this in a burst gives its memory back. */
 enum { QUEUE_KEEP_BYTES = 4 * 1024 * 1024 };
@@ -201,7 +201,7 @@ struct journal_writer *journal_writer_start (sqlite3 *db, struct journal_marker 
 {
     size_t max = (size_t) JOURNAL_QUEUE_MAX_BYTES + queued_bytes (JOURNAL_FACT_MAX_BYTES);
     struct journal_writer *writer = mem_alloc (sizeof *writer);
-    *writer = (struct journal_writer) { .db = db, .marker = marker, .chain = chain, .added = last };
+    *writer = (struct journal_writer){ .db = db, .marker = marker, .chain = chain, .added = last };
     atomic_init (&writer->durable, last);
     buf_init (&writer->incoming, max);
     buf_init (&writer->writing, max);

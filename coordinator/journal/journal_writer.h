@@ -8,13 +8,13 @@
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_WRITER_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_WRITER_H
 
-#include <sqlite3.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/digest.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include "coordinator/journal/journal_marker.h"
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { JOURNAL_FACT_MAX_BYTES = 16 * 1024 * 1024, JOURNAL_QUEUE_MAX_BYTES = 64 * 1024 * 1024 };
 

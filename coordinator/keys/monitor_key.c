@@ -25,8 +25,10 @@ static int file_path (const struct run_dir *dir, const char *before, const char 
 {
     char file[sizeof MONITORS_FOLDER + HOST_NAME_MAX_BYTES + 32];
     if (!host_name_valid (text_of (name)))
-        return err_set (err, ERR_USAGE, "a monitor's name has 1 to %d letters, digits, '.', '_' and '-', the first a "
-                        "letter or digit", HOST_NAME_MAX_BYTES);
+        return err_set (err, ERR_USAGE,
+                        "a monitor's name has 1 to %d letters, digits, '.', '_' and '-', the first a "
+                        "letter or digit",
+                        HOST_NAME_MAX_BYTES);
     snprintf (file, sizeof file, "%s/%s%s%s", MONITORS_FOLDER, before, name, after);
     run_dir_path (dir, file, path);
     return 0;
@@ -119,13 +121,13 @@ static bool take_all (const json_t *object, struct monitor_key *key)
 {
     json_int_t port = json_integer_value (json_object_get (object, "port"));
     key->port = (uint16_t) port;
-    return json_integer_value (json_object_get (object, "sliceup-monitor")) == 1 && port > 0 && port <= UINT16_MAX
-           && take_string (object, "run", key->run, sizeof key->run)
-           && strspn (key->run, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1
-           && take_string (object, "address", key->address, sizeof key->address)
-           && take_key (object, "coordinator_key", key->coordinator_key)
-           && take_key (object, "public_key", key->keys.public_key)
-           && take_key (object, "secret_key", key->keys.secret_key);
+    return json_integer_value (json_object_get (object, "sliceup-monitor")) == 1 && port > 0 && port <= UINT16_MAX &&
+           take_string (object, "run", key->run, sizeof key->run) &&
+           strspn (key->run, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1 &&
+           take_string (object, "address", key->address, sizeof key->address) &&
+           take_key (object, "coordinator_key", key->coordinator_key) &&
+           take_key (object, "public_key", key->keys.public_key) &&
+           take_key (object, "secret_key", key->keys.secret_key);
 }
 
 int monitor_key_load (struct monitor_key *key, const char *path, struct err *err)

@@ -12,7 +12,7 @@ bool public_key_file (const char *name)
     if (len <= suffix || strcmp (name + len - suffix, PUBLIC_KEY_SUFFIX) != 0)
         return false;
     /* The same grammar as a host's name, for the same reason: it is part of a path. */
-    return host_name_valid ((struct text) { name, (uint32_t) (len - suffix) });
+    return host_name_valid ((struct text){ name, (uint32_t) (len - suffix) });
 }
 
 int public_key_save (const char *path, const char *public_key, struct err *err)
@@ -27,8 +27,8 @@ int public_key_load (const char *path, char out[LINK_KEY_BYTES], struct err *err
     struct buf file;
     buf_init (&file, LINK_KEY_BYTES);
     int rc = file_read (path, &file, err);
-    if (rc == 0 && (file.len != LINK_KEY_BYTES || file.ptr[LINK_KEY_BYTES - 1] != '\n'
-                    || memchr (file.ptr, 0, file.len) != NULL))
+    if (rc == 0 &&
+        (file.len != LINK_KEY_BYTES || file.ptr[LINK_KEY_BYTES - 1] != '\n' || memchr (file.ptr, 0, file.len) != NULL))
         rc = err_set (err, ERR_DAMAGE, "%s holds no public key: %d characters and a newline are expected", path,
                       LINK_KEY_BYTES - 1);
     if (rc == 0) {

@@ -2,8 +2,8 @@
 #ifndef SLICEUP_COORDINATOR_KEYS_PUBLIC_KEY_H
 #define SLICEUP_COORDINATOR_KEYS_PUBLIC_KEY_H
 
-#include <stdbool.h>
 #include "common/io/link.h"
+#include <stdbool.h>
 
 #define PUBLIC_KEY_SUFFIX ".pub"
 

@@ -19,8 +19,10 @@ enum { PATH_BYTES = 2048 };
 static int slice_path (const struct plan *plan, const char *name, char out[PATH_BYTES], struct err *err)
 {
     if (!host_name_valid (plan->slice))
-        return err_set (err, ERR_CONFIG, "slice '%.*s' cannot have tickets: its name must begin with a letter or digit "
-                        "and hold only letters, digits, '.', '_' and '-'", TEXT_ARG (plan->slice));
+        return err_set (err, ERR_CONFIG,
+                        "slice '%.*s' cannot have tickets: its name must begin with a letter or digit "
+                        "and hold only letters, digits, '.', '_' and '-'",
+                        TEXT_ARG (plan->slice));
     int len = snprintf (out, PATH_BYTES, "%.*s/slices/%.*s/%s", TEXT_ARG (plan->home), TEXT_ARG (plan->slice), name);
     return len < PATH_BYTES ? 0 : err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
 }
@@ -58,9 +60,10 @@ static int refuse_taken (const struct ticket_order *order, struct err *err)
         if (host_path (order->plan, host, path, err) < 0)
             return -1;
         if (access (path, F_OK) == 0)
-            return err_set (err, ERR_STATE, "host %.*s of slice %.*s has a ticket already; --renew makes new ones, and "
-                            "those of before stop working with the next run", TEXT_ARG (host),
-                            TEXT_ARG (order->plan->slice));
+            return err_set (err, ERR_STATE,
+                            "host %.*s of slice %.*s has a ticket already; --renew makes new ones, and "
+                            "those of before stop working with the next run",
+                            TEXT_ARG (host), TEXT_ARG (order->plan->slice));
         if (ticket_path (order, host, path, err) < 0)
             return -1;
         if (access (path, F_OK) == 0)
@@ -73,8 +76,8 @@ static int refuse_taken (const struct ticket_order *order, struct err *err)
 static int slice_keys (const struct ticket_order *order, struct link_keys *keys, struct err *err)
 {
     char path[PATH_BYTES];
-    if (slice_path (order->plan, "hosts", path, err) < 0 || folder_make (path, 0700, err) < 0
-        || slice_path (order->plan, "coordinator.key", path, err) < 0)
+    if (slice_path (order->plan, "hosts", path, err) < 0 || folder_make (path, 0700, err) < 0 ||
+        slice_path (order->plan, "coordinator.key", path, err) < 0)
         return -1;
     if (!order->renew_slice && access (path, F_OK) == 0)
         return link_keys_load (keys, path, err);
@@ -90,12 +93,11 @@ static int write_ticket (const struct ticket_order *order, struct text host, con
     if (ticket_path (order, host, path, err) < 0)
         return -1;
     struct text slice = order->plan->slice, address = start->address;
-    json_t *object = json_pack ("{s:i, s:s%, s:s%, s:s%, s:i, s:i, s:s, s:s, s:s}", "sliceup-ticket", 1,
-                                "slice", slice.ptr, (size_t) slice.len, "host", host.ptr, (size_t) host.len,
-                                "address", address.ptr, (size_t) address.len,
-                                "control_port", (int) start->control_port, "bulk_port", (int) start->bulk_port,
-                                "coordinator_key", coordinator_key, "public_key", keys->public_key,
-                                "secret_key", keys->secret_key);
+    json_t *object = json_pack ("{s:i, s:s%, s:s%, s:s%, s:i, s:i, s:s, s:s, s:s}", "sliceup-ticket", 1, "slice",
+                                slice.ptr, (size_t) slice.len, "host", host.ptr, (size_t) host.len, "address",
+                                address.ptr, (size_t) address.len, "control_port", (int) start->control_port,
+                                "bulk_port", (int) start->bulk_port, "coordinator_key", coordinator_key, "public_key",
+                                keys->public_key, "secret_key", keys->secret_key);
     char *text = object ? json_dumps (object, JSON_INDENT (2)) : NULL;
     json_decref (object);
     if (!text)
@@ -126,14 +128,16 @@ int ticket_issue (const struct ticket_order *order, struct err *err)
     struct link_keys slice;
     const struct start_plan *start = &order->plan->start;
     if (order->plan->launcher != LAUNCHER_JOIN)
-        return err_set (err, ERR_CONFIG, "slice %.*s has launcher %s, whose workers need no tickets; tickets are for "
-                        "launcher: join", TEXT_ARG (order->plan->slice),
-                        names_of (&launcher_names, order->plan->launcher));
+        return err_set (err, ERR_CONFIG,
+                        "slice %.*s has launcher %s, whose workers need no tickets; tickets are for "
+                        "launcher: join",
+                        TEXT_ARG (order->plan->slice), names_of (&launcher_names, order->plan->launcher));
     if (!start->address.len || !start->control_port || !start->bulk_port)
-        return err_set (err, ERR_CONFIG, "a ticket says where the coordinator is: the slice file must give "
+        return err_set (err, ERR_CONFIG,
+                        "a ticket says where the coordinator is: the slice file must give "
                         "coordinator: {address: ..., control_port: ..., bulk_port: ...}");
-    if (check_place (order->plan, err) < 0 || refuse_taken (order, err) < 0 || folder_make (order->folder, 0700, err) < 0
-        || slice_keys (order, &slice, err) < 0)
+    if (check_place (order->plan, err) < 0 || refuse_taken (order, err) < 0 ||
+        folder_make (order->folder, 0700, err) < 0 || slice_keys (order, &slice, err) < 0)
         return -1;
     int rc = 0;
     for (uint32_t i = 0; i < order->hosts->n && rc == 0; i++)
@@ -146,9 +150,10 @@ int ticket_issue (const struct ticket_order *order, struct err *err)
 
 static int no_ticket (const struct plan *plan, struct text host, struct err *err)
 {
-    return err_set (err, ERR_STATE, "host %.*s of slice %.*s has no ticket, so its worker cannot come; make it and "
-                    "carry it there: sliceup ticket %.*s --out DIR --hosts %.*s", TEXT_ARG (host),
-                    TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path), TEXT_ARG (host));
+    return err_set (err, ERR_STATE,
+                    "host %.*s of slice %.*s has no ticket, so its worker cannot come; make it and "
+                    "carry it there: sliceup ticket %.*s --out DIR --hosts %.*s",
+                    TEXT_ARG (host), TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path), TEXT_ARG (host));
 }
 
 static int load_hosts (const struct plan *plan, struct ticket_keys *keys, struct err *err)
@@ -173,9 +178,10 @@ int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct 
     if (slice_path (plan, "coordinator.key", path, err) < 0 || check_place (plan, err) < 0)
         return -1;
     if (access (path, F_OK) != 0 && errno == ENOENT)
-        return err_set (err, ERR_STATE, "slice %.*s has no tickets yet, so no worker can come; make them and carry "
-                        "each to its host: sliceup ticket %.*s --out DIR", TEXT_ARG (plan->slice),
-                        TEXT_ARG (plan->source.path));
+        return err_set (err, ERR_STATE,
+                        "slice %.*s has no tickets yet, so no worker can come; make them and carry "
+                        "each to its host: sliceup ticket %.*s --out DIR",
+                        TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
     if (link_keys_load (&found.coordinator, path, err) < 0)
         return -1;
     found.hosts = mem_array (plan->hosts.n, sizeof *found.hosts);

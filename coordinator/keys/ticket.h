@@ -8,23 +8,23 @@
 #ifndef SLICEUP_COORDINATOR_KEYS_TICKET_H
 #define SLICEUP_COORDINATOR_KEYS_TICKET_H
 
-#include <stdbool.h>
 #include "common/io/link.h"
 #include "common/model/plan.h"
+#include <stdbool.h>
 
 struct ticket_order {
     const struct plan *plan;
-    const struct name_list *hosts;  /* of the plan */
-    const char *folder;             /* <folder>/<host>.ticket; made when missing */
-    bool renew;                     /* new keys in place of those that there are */
-    bool renew_slice;               /* the slice's own pair as well: no ticket of before is good any more */
+    const struct name_list *hosts; /* of the plan */
+    const char *folder;            /* <folder>/<host>.ticket; made when missing */
+    bool renew;                    /* new keys in place of those that there are */
+    bool renew_slice;              /* the slice's own pair as well: no ticket of before is good any more */
 };
 /* Refuses, before anything is written, what would replace keys without `renew`. */
 int ticket_issue (const struct ticket_order *order, struct err *err);
 
 struct ticket_keys {
     struct link_keys coordinator;
-    char (*hosts)[LINK_KEY_BYTES];  /* by rank */
+    char (*hosts)[LINK_KEY_BYTES]; /* by rank */
     uint32_t n;
 };
 /* ERR_STATE: a host has none; the error says how to make it. */

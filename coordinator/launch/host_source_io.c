@@ -27,8 +27,8 @@ static bool split_head (struct text answer, struct text *head, struct text *body
     uint32_t at;
     if (!text_find (answer, TEXT_LIT ("\r\n\r\n"), &at) || at > HEADER_MAX_BYTES)
         return false;
-    *head = (struct text) { answer.ptr, at + 2 };
-    *body = (struct text) { answer.ptr + at + 4, answer.len - at - 4 };
+    *head = (struct text){ answer.ptr, at + 2 };
+    *body = (struct text){ answer.ptr + at + 4, answer.len - at - 4 };
     return true;
 }
 
@@ -42,10 +42,10 @@ static bool find_header (struct text head, const char *name, struct text *value)
             uint32_t from = (uint32_t) name_len + 1;
             while (from < end && head.ptr[from] == ' ')
                 from++;
-            *value = (struct text) { head.ptr + from, end - from };
+            *value = (struct text){ head.ptr + from, end - from };
             return true;
         }
-        head = (struct text) { head.ptr + end + 2, head.len - end - 2 };
+        head = (struct text){ head.ptr + end + 2, head.len - end - 2 };
     }
     return false;
 }
@@ -56,7 +56,7 @@ static uint64_t status_of (struct text head)
     uint64_t status = 0;
     if (!text_starts (head, "HTTP/1.") || head.len < sizeof "HTTP/1.1 200" - 1)
         return 0;
-    return text_to_u64 ((struct text) { head.ptr + sizeof "HTTP/1.1 " - 1, 3 }, &status) ? status : 0;
+    return text_to_u64 ((struct text){ head.ptr + sizeof "HTTP/1.1 " - 1, 3 }, &status) ? status : 0;
 }
 
 static int check_length (const char *host, struct text head, struct text body, struct err *err)
@@ -157,8 +157,8 @@ static int ask (const char *host, struct buf *answer, struct err *err)
     if (fd < 0)
         return -1;
     snprintf (request, sizeof request,
-              "GET %s HTTP/1.0\r\nHost: %s\r\nMetadata-Flavor: Google\r\nConnection: close\r\n\r\n",
-              METADATA_PATH, host);
+              "GET %s HTTP/1.0\r\nHost: %s\r\nMetadata-Flavor: Google\r\nConnection: close\r\n\r\n", METADATA_PATH,
+              host);
     if (send_all (fd, request, strlen (request)) < 0 || read_all (fd, answer) < 0)
         err_errno (err, ERR_IO, "the metadata server at %s broke off", host);
     else if (answer->overflow)
@@ -171,7 +171,10 @@ static int ask (const char *host, struct buf *answer, struct err *err)
 }
 
 /* What the process says: this, then the answer. */
-struct reply { int rc; struct err err; };
+struct reply {
+    int rc;
+    struct err err;
+};
 
 static void ask_and_tell (const char *host, int to, pid_t parent)
 {

@@ -1,5 +1,7 @@
 #include "coordinator/launch/launch_private.h"
 
+#include "common/base/duration.h"
+#include "common/io/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +10,6 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/duration.h"
-#include "common/io/clock.h"
 
 struct launch *launch_open (struct loop *loop, const struct launch_options *options)
 {
@@ -56,8 +56,8 @@ static void drop_fd (struct loop *loop, int *fd)
 struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state)
 {
     struct start *start = mem_alloc (sizeof *start);
-    *start = (struct start) { .launch = launch, .next = launch->starts, .state = state, .rank = rank };
-    start->process = (struct launch_process) { .pidfd = -1, .input_fd = -1, .output_fd = -1 };
+    *start = (struct start){ .launch = launch, .next = launch->starts, .state = state, .rank = rank };
+    start->process = (struct launch_process){ .pidfd = -1, .input_fd = -1, .output_fd = -1 };
     launch->starts = start;
     launch->by_rank[rank] = start;
     return start;
@@ -139,8 +139,8 @@ static void say_end (const struct start *start, const struct buf *how, bool clea
 /* A courier that falls after GO takes only a tied worker with it; of another one its silence will tell. */
 static bool is_told (const struct start *start)
 {
-    bool stands =
-        start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH && !start->launch->start->tied;
+    bool stands = start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH &&
+                  !start->launch->start->tied;
     return stands || start->state == START_LEFT || start->state == START_GIVEN_UP;
 }
 

@@ -17,28 +17,28 @@
 #include "common/model/plan.h"
 
 typedef void launch_keyed_fn (void *owner, uint32_t rank, struct text public_key);
-typedef void launch_step_fn (void *owner, uint32_t rank, struct text step); /* what its courier does now */
+typedef void launch_step_fn (void *owner, uint32_t rank, struct text step);      /* what its courier does now */
 typedef void launch_found_fn (void *owner, uint32_t rank, struct text sentence); /* by its courier, on the host */
 /* It could not be started, or its worker ended; once per start. One that stands on its own is not heard of here. */
 typedef void launch_exited_fn (void *owner, uint32_t rank, struct text why);
 struct launch_options {
-    enum launcher launcher;         /* LOCAL, SSH or SLURM */
-    const struct start_plan *start; /* SSH, SLURM; outlives the launch */
-    const char *worker_path;        /* LOCAL: sliceup-worker */
+    enum launcher launcher;                 /* LOCAL, SSH or SLURM */
+    const struct start_plan *start;         /* SSH, SLURM; outlives the launch */
+    const char *worker_path;                /* LOCAL: sliceup-worker */
     const char *courier_path, *bundle_path; /* SSH, SLURM */
     const char *run_id_hex;
-    const char *hub_address;        /* empty: the courier finds it */
+    const char *hub_address; /* empty: the courier finds it */
     uint16_t control_port, bulk_port;
     const char *hub_public_key;
     launch_keyed_fn *keyed;
-    launch_step_fn *step;           /* may be NULL */
-    launch_found_fn *found;         /* may be NULL */
+    launch_step_fn *step;   /* may be NULL */
+    launch_found_fn *found; /* may be NULL */
     launch_exited_fn *exited;
     void *owner;
 };
 struct launch;
 struct launch *launch_open (struct loop *loop, const struct launch_options *options);
-void launch_close (struct launch *launch);          /* does not end the workers */
+void launch_close (struct launch *launch); /* does not end the workers */
 /* Starts `host`'s worker. `directory` is on this machine: a local worker's own, else just where its log is kept. */
 int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *host, const char *directory,
                   struct err *err);

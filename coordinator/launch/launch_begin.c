@@ -1,14 +1,14 @@
 /* launch_begin.c - what a worker or its courier is told, and its process. */
 #include "coordinator/launch/launch_private.h"
 
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
 
 enum { NONCE_BYTES = 16 };
 
@@ -40,8 +40,8 @@ static int read_head (struct launch *launch, struct err *err)
     const char *path = text_format (&arena, "%s.head", launch->bundle).ptr;
     buf_init (&line, 256);
     int rc = file_read (path, &line, err);
-    if (rc == 0 && (sscanf (buf_c (&line), "%64s %" SCNu64, hex, &launch->bundle_head_bytes) != 2
-                    || !digest_parse (text_of (hex), &digest) || launch->bundle_head_bytes == 0))
+    if (rc == 0 && (sscanf (buf_c (&line), "%64s %" SCNu64, hex, &launch->bundle_head_bytes) != 2 ||
+                    !digest_parse (text_of (hex), &digest) || launch->bundle_head_bytes == 0))
         rc = err_set (err, ERR_DAMAGE, "%s does not hold a sha256 and a length " BUILD_IT, path);
     else if (rc == 0)
         digest_hex (&digest, launch->bundle_sha256);
@@ -73,8 +73,13 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
     for (size_t i = 0; i < NONCE_BYTES; i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
     struct courier_order order = {
-        .launcher = launch->launcher, .host = host, .start = launch->start, .nonce = nonce, .bundle = launch->bundle,
-        .bundle_sha256 = launch->bundle_sha256, .bundle_bytes = launch->bundle_bytes,
+        .launcher = launch->launcher,
+        .host = host,
+        .start = launch->start,
+        .nonce = nonce,
+        .bundle = launch->bundle,
+        .bundle_sha256 = launch->bundle_sha256,
+        .bundle_bytes = launch->bundle_bytes,
         .bundle_head_bytes = launch->bundle_head_bytes,
     };
     return launch_protocol_courier (words, &order, err);

@@ -24,7 +24,7 @@ int launch_log_open (struct launch_log *log, const char *directory, struct err *
         (void) close (fd); /* nothing was written */
         return err_set (err, ERR_STATE, "%s is not a regular file: remove it", path);
     }
-    *log = (struct launch_log) { .path = mem_text (path), .begin = st.st_size };
+    *log = (struct launch_log){ .path = mem_text (path), .begin = st.st_size };
     return fd;
 }
 
@@ -58,5 +58,5 @@ void launch_log_last_words (const struct launch_log *log, struct buf *out)
     const char *newline = memrchr (bytes, '\n', n);
     size_t begin = newline ? (size_t) (newline + 1 - bytes) : 0;
     buf_puts (out, "; its last words: ");
-    buf_escaped (out, (struct text) { .ptr = bytes + begin, .len = (uint32_t) (n - begin) }, LAST_COLUMNS);
+    buf_escaped (out, (struct text){ .ptr = bytes + begin, .len = (uint32_t) (n - begin) }, LAST_COLUMNS);
 }

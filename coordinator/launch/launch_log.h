@@ -3,9 +3,9 @@
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_LOG_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_LOG_H
 
-#include <stdint.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include <stdint.h>
 
 struct launch_log {
     char *path;    /* owned; NULL: none */

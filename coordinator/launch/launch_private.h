@@ -19,8 +19,15 @@
 /* A courier keeps its own deadline and names the step that took too long, so it is given more than that. */
 enum { LAUNCH_TIMEOUT_MS = 30 * 1000, COURIER_GRACE_MS = 5 * 1000, LAUNCH_WHY_MAX_BYTES = 1536 };
 
-enum start_state { START_QUEUED = 1, START_AWAITED, START_KEYED, START_ADMITTED, START_LEFT, START_ADOPTED,
-                   START_GIVEN_UP };
+enum start_state {
+    START_QUEUED = 1,
+    START_AWAITED,
+    START_KEYED,
+    START_ADMITTED,
+    START_LEFT,
+    START_ADOPTED,
+    START_GIVEN_UP
+};
 
 struct start {
     struct launch *launch;
@@ -31,7 +38,7 @@ struct start {
     char *directory;               /* QUEUED: where its log will be */
     struct launch_process process; /* descriptors are -1 when closed */
     uint64_t deadline_ms;          /* AWAITED */
-    struct launch_parser *parser;        /* while it is listened to */
+    struct launch_parser *parser;  /* while it is listened to */
     struct launch_log log;         /* none: ADOPTED */
 };
 
@@ -66,8 +73,8 @@ static inline bool launch_is_remote (const struct launch *launch)
 struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state);
 void start_destroy (struct start *start);
 void start_set_state (struct start *start, enum start_state state);
-void start_detach (struct start *start);        /* its rank is free for another one */
-void start_drop_output (struct start *start);   /* it is listened to no more */
+void start_detach (struct start *start);      /* its rank is free for another one */
+void start_drop_output (struct start *start); /* it is listened to no more */
 int start_watch (struct start *start, struct err *err);
 /* Nothing more is wanted of it: killed and reported now, reaped when it is gone. */
 void start_give_up (struct start *start, const struct buf *why);

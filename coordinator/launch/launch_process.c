@@ -16,13 +16,30 @@
 /* What a worker needs to find its libraries, its home, a place for scratch and, to build environments, the package
  * index behind whatever proxy; the programs that it runs get what their profile says. The sanitizers' options are for
  * builds that have them. A trailing '_' stands for all names that begin so. */
-static const char *const kept[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
-                                    "UBSAN_OPTIONS", "LSAN_OPTIONS", "http_proxy", "https_proxy", "no_proxy",
-                                    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE",
-                                    "REQUESTS_CA_BUNDLE", "PIP_" };
+static const char *const kept[] = { "PATH",
+                                    "HOME",
+                                    "LANG",
+                                    "TZ",
+                                    "TMPDIR",
+                                    "LD_LIBRARY_PATH",
+                                    "ASAN_OPTIONS",
+                                    "UBSAN_OPTIONS",
+                                    "LSAN_OPTIONS",
+                                    "http_proxy",
+                                    "https_proxy",
+                                    "no_proxy",
+                                    "HTTP_PROXY",
+                                    "HTTPS_PROXY",
+                                    "NO_PROXY",
+                                    "SSL_CERT_FILE",
+                                    "REQUESTS_CA_BUNDLE",
+                                    "PIP_" };
 static const char *const kept_by_couriers[] = { "USER", "LOGNAME", "SSH_AUTH_SOCK", "SLURM_", "SLURMD_", "MUNGE_" };
-enum { KEPT = sizeof kept / sizeof kept[0], KEPT_BY_COURIERS = sizeof kept_by_couriers / sizeof kept_by_couriers[0],
-       VARIABLES_MAX = 256 };
+enum {
+    KEPT = sizeof kept / sizeof kept[0],
+    KEPT_BY_COURIERS = sizeof kept_by_couriers / sizeof kept_by_couriers[0],
+    VARIABLES_MAX = 256
+};
 
 static bool is_of (const char *variable, const char *name)
 {
@@ -74,7 +91,10 @@ static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, in
     return rc;
 }
 
-struct program { const char *path, *word; bool courier; };
+struct program {
+    const char *path, *word;
+    bool courier;
+};
 
 static int spawn (const struct program *program, int in, int out, int error, pid_t *pid, struct err *err)
 {
@@ -143,7 +163,7 @@ int launch_process_start (const char *path, const char *word, bool courier, int 
         undo (pid);
         goto out;
     }
-    *out = (struct launch_process) { .pid = pid, .pidfd = pidfd, .input_fd = input[0], .output_fd = output[0] };
+    *out = (struct launch_process){ .pid = pid, .pidfd = pidfd, .input_fd = input[0], .output_fd = output[0] };
     (void) close (input[1]); /* the worker's ends; it has its own copies */
     (void) close (output[1]);
     return 0;

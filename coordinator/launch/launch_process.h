@@ -5,11 +5,11 @@
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 
+#include "common/base/buf.h"
+#include "common/base/err.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "common/base/buf.h"
-#include "common/base/err.h"
 
 struct launch_process {
     pid_t pid;

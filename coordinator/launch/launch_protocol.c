@@ -31,8 +31,8 @@ int launch_protocol_join (struct buf *out, const struct launch_join *join, struc
     json_t *line = json_pack ("{s:i, s:s, s:s%, s:I, s:s, s:i, s:i, s:s, s:s}", "protocol", LAUNCH_PROTOCOL, "run",
                               join->run_id_hex, "host", join->host.ptr, (size_t) join->host.len, "rank",
                               (json_int_t) join->rank, "address", join->address, "control_port",
-                              (int) join->control_port, "bulk_port", (int) join->bulk_port, "key",
-                              join->hub_public_key, "directory", join->directory);
+                              (int) join->control_port, "bulk_port", (int) join->bulk_port, "key", join->hub_public_key,
+                              "directory", join->directory);
     if (line && join->tied)
         json_object_set_new (line, "tied", json_true ());
     return tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter directory", err);
@@ -142,7 +142,11 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
     else
         return err_set (err, ERR_PARSE, "its courier said what is no word of the protocol");
     snprintf (said->step, sizeof said->step, "%s", refused ? refused : step ? step : "");
-    snprintf (said->why, sizeof said->why, "%s", refused ? json_string_value (why) : ended ? ended : found ? found : "");
+    snprintf (said->why, sizeof said->why, "%s",
+              refused ? json_string_value (why)
+              : ended ? ended
+              : found ? found
+                      : "");
     return 1;
 }
 
@@ -159,7 +163,7 @@ static int receive_line (const struct launch_parser *parser, struct launch_said 
     if (parser->too_long || parser->line_len == 0 || parser->line[0] != '{')
         return 0;
     json_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
-    *said = (struct launch_said) { 0 };
+    *said = (struct launch_said){ 0 };
     if (!words && is_meant_for_us (parser))
         return err_set (err, ERR_PARSE, "its answer cannot be read: expected one line of JSON");
     if (words && json_object_get (words, "sliceup-worker"))
@@ -178,7 +182,8 @@ static void receive_byte (struct launch_parser *parser, char byte)
         parser->too_long = true;
 }
 
-int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said, struct err *err)
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said,
+                             struct err *err)
 {
     while (output->len > 0) {
         char byte = *output->ptr++;

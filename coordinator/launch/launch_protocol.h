@@ -5,14 +5,21 @@
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROTOCOL_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROTOCOL_H
 
-#include <stdint.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include "common/model/plan.h"
+#include <stdint.h>
 
-enum { LAUNCH_PROTOCOL = 1, LAUNCH_LINE_MAX_BYTES = 4096, LAUNCH_OUTPUT_MAX_BYTES = 64 * 1024, LAUNCH_KEY_BYTES = 41,
-       LAUNCH_STEP_BYTES = 32, LAUNCH_WHY_BYTES = 1024, COURIER_LINE_MAX_BYTES = 64 * 1024 };
+enum {
+    LAUNCH_PROTOCOL = 1,
+    LAUNCH_LINE_MAX_BYTES = 4096,
+    LAUNCH_OUTPUT_MAX_BYTES = 64 * 1024,
+    LAUNCH_KEY_BYTES = 41,
+    LAUNCH_STEP_BYTES = 32,
+    LAUNCH_WHY_BYTES = 1024,
+    COURIER_LINE_MAX_BYTES = 64 * 1024
+};
 
 struct launch_join { /* the launch line, for the worker */
     const char *run_id_hex;
@@ -23,7 +30,7 @@ struct launch_join { /* the launch line, for the worker */
     const char *hub_public_key, *directory;
     bool tied;
 };
-struct courier_order { /* the line before it, for a courier */
+struct courier_order {      /* the line before it, for a courier */
     enum launcher launcher; /* SSH or SLURM */
     const struct plan_host *host;
     const struct start_plan *start;
@@ -34,14 +41,14 @@ struct courier_order { /* the line before it, for a courier */
 enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND };
 struct launch_said {
     enum launch_word word;
-    char public_key[LAUNCH_KEY_BYTES];                      /* ANSWER: the worker's */
+    char public_key[LAUNCH_KEY_BYTES]; /* ANSWER: the worker's */
     int64_t pid, pid_start;
-    char step[LAUNCH_STEP_BYTES];                           /* STEP, REFUSED */
-    char why[LAUNCH_WHY_BYTES];                             /* REFUSED, ENDED, FOUND; cut when longer */
+    char step[LAUNCH_STEP_BYTES]; /* STEP, REFUSED */
+    char why[LAUNCH_WHY_BYTES];   /* REFUSED, ENDED, FOUND; cut when longer */
 };
 /* Output is fed as it comes, in pieces of any size. {0} is a fresh one. */
 struct launch_parser {
-    bool courier;                                           /* hears a courier's words too */
+    bool courier; /* hears a courier's words too */
     char line[LAUNCH_LINE_MAX_BYTES];
     uint32_t line_len;
     uint32_t received_bytes;
@@ -53,6 +60,7 @@ int launch_protocol_join (struct buf *out, const struct launch_join *join, struc
 int launch_protocol_courier (struct buf *out, const struct courier_order *order, struct err *err);
 /* 1: `said` is there, and `output` what follows it. 0: all of `output` was taken. -1: a word is broken, or too much was
  * said; `err` is a sentence on "it". */
-int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said, struct err *err);
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said,
+                             struct err *err);
 
 #endif

@@ -11,11 +11,11 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/monitor/query_queue.h"
 #include "common/io/workqueue.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/keys/monitor_key.h"
 #include "coordinator/keys/public_key.h"
+#include "coordinator/monitor/query_queue.h"
 #include "coordinator/monitor/snapshot.h"
 
 /* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
@@ -34,11 +34,11 @@ struct monitors {
     struct workqueue *workqueue;
     int inotify_fd;
     struct query_queue query_queue;
-    uint32_t making;            /* answers */
-    bool ended;                 /* everything is recorded */
-    uint64_t probe_ms;          /* when those who were not told the end are looked for next */
-    bool looking, look_again;   /* at the folder */
-    bool said_refused;          /* once is enough for what may be repeated without end */
+    uint32_t making;          /* answers */
+    bool ended;               /* everything is recorded */
+    uint64_t probe_ms;        /* when those who were not told the end are looked for next */
+    bool looking, look_again; /* at the folder */
+    bool said_refused;        /* once is enough for what may be repeated without end */
     char journal_path[RUN_PATH_BYTES];
     bool said_damaged;
     struct journal_reader *journal; /* on the task thread only */
@@ -50,11 +50,11 @@ struct answer {
     struct monitors *monitors;
     struct hub_client to;
     struct snapshot_place from;
-    uint64_t up_to;             /* what was durable when it was begun; SQLite shows more, for a moment */
-    bool told_all;              /* up to there */
+    uint64_t up_to; /* what was durable when it was begun; SQLite shows more, for a moment */
+    bool told_all;  /* up to there */
     struct buf frames[SNAPSHOT_FRAMES];
     uint32_t n;
-    bool after_end;             /* begun when everything was recorded */
+    bool after_end; /* begun when everything was recorded */
     struct err err;
 };
 
@@ -93,7 +93,7 @@ static int take_fact (void *owner, uint64_t index, struct text bytes, struct err
         return -1;
     if (index == answer->from.index)
         piece.offset = answer->from.offset < bytes.len ? answer->from.offset : 0;
-    piece.bytes = (struct text) { bytes.ptr + piece.offset, bytes.len - piece.offset };
+    piece.bytes = (struct text){ bytes.ptr + piece.offset, bytes.len - piece.offset };
     return add_fact (answer, piece) ? 0 : -1;
 }
 
@@ -165,8 +165,11 @@ static void answer_done (void *job)
 static bool make_answer (struct monitors *monitors, const struct hub_client *to, const struct snapshot_place *from)
 {
     struct answer *answer = mem_alloc (sizeof *answer);
-    *answer = (struct answer) { .monitors = monitors, .to = *to, .from = *from, .after_end = monitors->ended,
-                                .up_to = journal_durable (monitors->recorded) };
+    *answer = (struct answer){ .monitors = monitors,
+                               .to = *to,
+                               .from = *from,
+                               .after_end = monitors->ended,
+                               .up_to = journal_durable (monitors->recorded) };
     monitors->making++;
     if (workqueue_submit (monitors->workqueue, answer_work, answer_done, answer))
         return true;
@@ -319,7 +322,8 @@ static void take_change (void *owner, int fd, uint32_t events)
     char changes[4096];
     struct monitors *monitors = owner;
     (void) events;
-    if (read (fd, changes, sizeof changes) > 0) /* which ones does not matter: all are looked at; more are another event */
+    if (read (fd, changes, sizeof changes) >
+        0) /* which ones does not matter: all are looked at; more are another event */
         look (monitors);
 }
 
@@ -349,7 +353,8 @@ struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, st
                                 const struct journal *recorded, const struct log *log, struct err *err)
 {
     struct monitors *monitors = mem_alloc (sizeof *monitors);
-    *monitors = (struct monitors) { .loop = loop, .dir = dir, .hub = hub, .recorded = recorded, .log = log, .inotify_fd = -1 };
+    *monitors =
+        (struct monitors){ .loop = loop, .dir = dir, .hub = hub, .recorded = recorded, .log = log, .inotify_fd = -1 };
     run_dir_path (dir, "journal.db", monitors->journal_path);
     if ((monitors->workqueue = workqueue_open (loop, err)) == NULL || watch_folder (monitors, err) < 0)
         goto failed;

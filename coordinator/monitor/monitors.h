@@ -10,12 +10,12 @@
 #include "common/io/link.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/home/run_dir.h"
+#include "coordinator/journal/journal.h"
 
 struct monitors;
-/* `dir`, `hub`, `recorded` and `log` must outlive it. Nobody is told more than what `recorded`, the run's journal, has as
- * durable when his answer is begun. Makes the folder. */
+/* `dir`, `hub`, `recorded` and `log` must outlive it. Nobody is told more than what `recorded`, the run's journal, has
+ * as durable when his answer is begun. Makes the folder. */
 struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub,
                                 const struct journal *recorded, const struct log *log, struct err *err);
 /* Takes the questions that are there; at every pass, since the socket's descriptor is edge-triggered. Returns when it
@@ -25,6 +25,6 @@ uint64_t monitors_turn (struct monitors *monitors);
 void monitors_end (struct monitors *monitors);
 /* Since then: does everybody who asked for facts lately have all of them, or has left? Called some times a second. */
 bool monitors_told (struct monitors *monitors);
-void monitors_close (struct monitors *monitors);        /* before the hub's; NULL is fine */
+void monitors_close (struct monitors *monitors); /* before the hub's; NULL is fine */
 
 #endif

@@ -53,14 +53,14 @@ static uint64_t key_turn (const struct query_queue *query_queue, uint32_t key)
 }
 
 void query_queue_ask (struct query_queue *query_queue, const struct hub_client *who, const struct snapshot_place *from,
-                 uint64_t now_ms)
+                      uint64_t now_ms)
 {
     struct query *query = find (query_queue, who);
     if (!query) {
         uint64_t turn = key_turn (query_queue, who->key); /* a new connection is no new turn */
         if ((query = place_for (query_queue, who->key)) == NULL)
             return; /* all of its key are being served: it asks again */
-        *query = (struct query) { .who = *who, .turn = turn };
+        *query = (struct query){ .who = *who, .turn = turn };
     }
     query->from = *from;
     query->asked_ms = now_ms;
@@ -115,7 +115,7 @@ void query_queue_end (struct query_queue *query_queue)
 }
 
 bool query_queue_untold (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
-                    struct hub_client *who)
+                         struct hub_client *who)
 {
     for (; *at < query_queue->n; (*at)++) {
         const struct query *query = &query_queue->items[*at];

@@ -15,17 +15,22 @@ struct query {
     struct hub_client who;
     struct snapshot_place from;
     uint64_t asked_ms;
-    uint64_t turn;              /* of its last answer; 0: none yet */
-    bool waits;                 /* a question of it is not answered */
-    bool served;                /* an answer for it is being made */
-    bool told;                  /* since query_queue_end: it was given everything */
-    bool gone;                  /* nobody is at its connection any more */
+    uint64_t turn; /* of its last answer; 0: none yet */
+    bool waits;    /* a question of it is not answered */
+    bool served;   /* an answer for it is being made */
+    bool told;     /* since query_queue_end: it was given everything */
+    bool gone;     /* nobody is at its connection any more */
 };
-struct query_queue { struct query items[QUERY_QUEUE_MAX]; uint32_t n; uint64_t turn; };
+struct query_queue {
+    struct query items[QUERY_QUEUE_MAX];
+    uint32_t n;
+    uint64_t turn;
+};
 
 void query_queue_ask (struct query_queue *query_queue, const struct hub_client *who, const struct snapshot_place *from,
-                 uint64_t now_ms);
-/* Whose turn it is; its question is taken, and it is served until query_queue_done. False: nobody waits and is not served. */
+                      uint64_t now_ms);
+/* Whose turn it is; its question is taken, and it is served until query_queue_done. False: nobody waits and is not
+ * served. */
 bool query_queue_next (struct query_queue *query_queue, struct hub_client *who, struct snapshot_place *from);
 void query_queue_done (struct query_queue *query_queue, const struct hub_client *who, bool told);
 void query_queue_gone (struct query_queue *query_queue, const struct hub_client *who);
@@ -33,6 +38,6 @@ void query_queue_gone (struct query_queue *query_queue, const struct hub_client 
 void query_queue_end (struct query_queue *query_queue);
 /* One that asked within the last `lately_ms` and was not told yet, after `*at` (start at 0), which moves on. */
 bool query_queue_untold (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
-                    struct hub_client *who);
+                         struct hub_client *who);
 
 #endif

@@ -26,10 +26,10 @@ bool snapshot_asked (struct text asked, struct snapshot_place *place)
     if (!text_find (rest, TEXT_LIT (" "), &blank))
         return false;
     struct text first = { rest.ptr, blank }, second = { rest.ptr + blank + 1, rest.len - blank - 1 };
-    if (!text_to_u64 (first, &index) || !text_to_u64 (second, &offset) || index == 0 || index > INT64_MAX
-        || offset > UINT32_MAX)
+    if (!text_to_u64 (first, &index) || !text_to_u64 (second, &offset) || index == 0 || index > INT64_MAX ||
+        offset > UINT32_MAX)
         return false;
-    *place = (struct snapshot_place) { .index = index, .offset = (uint32_t) offset };
+    *place = (struct snapshot_place){ .index = index, .offset = (uint32_t) offset };
     return true;
 }
 
@@ -95,8 +95,10 @@ bool snapshot_next (struct text frame, uint32_t *at, struct snapshot_piece *piec
     uint32_t len = (uint32_t) get_number (head + 16, 4);
     if (len > frame.len - *at - SNAPSHOT_PIECE_BYTES || offset > size_bytes || len > size_bytes - offset)
         return false;
-    *piece = (struct snapshot_piece) { .index = get_number (head, 8), .size_bytes = size_bytes, .offset = offset,
-                                       .bytes = { head + SNAPSHOT_PIECE_BYTES, len } };
+    *piece = (struct snapshot_piece){ .index = get_number (head, 8),
+                                      .size_bytes = size_bytes,
+                                      .offset = offset,
+                                      .bytes = { head + SNAPSHOT_PIECE_BYTES, len } };
     *at += SNAPSHOT_PIECE_BYTES + len;
     return true;
 }

@@ -15,14 +15,21 @@
 enum { SNAPSHOT_FRAMES = 8, SNAPSHOT_MARK = 'S', SNAPSHOT_HEAD_BYTES = 2, SNAPSHOT_PIECE_BYTES = 20 };
 enum snapshot_flag { SNAPSHOT_LAST = 1, SNAPSHOT_END = 2 }; /* of this answer; of what was durable when it was begun */
 
-struct snapshot_place { uint64_t index; uint32_t offset; }; /* the next byte that is wanted */
-struct snapshot_piece { uint64_t index; uint32_t size_bytes, offset; struct text bytes; };
+struct snapshot_place {
+    uint64_t index;
+    uint32_t offset;
+}; /* the next byte that is wanted */
+struct snapshot_piece {
+    uint64_t index;
+    uint32_t size_bytes, offset;
+    struct text bytes;
+};
 
 /* Returns the length of the question in `out`. */
 size_t snapshot_ask (const struct snapshot_place *place, char out[QUESTION_MAX_BYTES + 1]);
 bool snapshot_asked (struct text question, struct snapshot_place *place); /* false: no question for facts */
 
-void snapshot_begin (struct buf *frame);                        /* its max: ANSWER_MAX_BYTES */
+void snapshot_begin (struct buf *frame); /* its max: ANSWER_MAX_BYTES */
 /* As much of the piece as fits; returns how many bytes of it. */
 uint32_t snapshot_put (struct buf *frame, const struct snapshot_piece *piece);
 void snapshot_flag (struct buf *frame, enum snapshot_flag flag);

@@ -48,7 +48,7 @@ typedef void take_fn (struct drift_table *table, enum drift_section section, uin
 
 static void each_value (struct drift_work *work, bool setup, take_fn *take)
 {
-    struct drift_values values = {.arena = work->arena, .query = work->query, .setup = setup};
+    struct drift_values values = { .arena = work->arena, .query = work->query, .setup = setup };
     for (uint32_t i = 0; i < work->hosts.n; i++)
         for (enum drift_section section = 0; section < SECTION_N; section++) {
             struct drift_vars vars = drift_values_section (&values, work->hosts.receipts[i], section);
@@ -99,7 +99,7 @@ static bool *find_silent (struct drift_work *work)
 /* A section that fewer than half tell is no duty of the others: compiling ahead of time runs on one host. */
 static void find_silences (struct drift_work *work, const bool *silent)
 {
-    static const char *const words[SECTION_N] = {"facts", "bundle", "policy", "backend"};
+    static const char *const words[SECTION_N] = { "facts", "bundle", "policy", "backend" };
     struct drift *out = work->out;
     uint32_t reporting = out->hosts_n - out->silent_n;
     out->silences = arena_array (work->arena, SECTION_N, sizeof (*out->silences));
@@ -108,8 +108,8 @@ static void find_silences (struct drift_work *work, const bool *silent)
         if (!words[s] || told == reporting || 2 * told < reporting || told == 0)
             continue;
         struct drift_silence *silence = &out->silences[out->silences_n++];
-        *silence =
-            (struct drift_silence){words[s], arena_array (work->arena, reporting - told, sizeof (uint32_t)), 0, told};
+        *silence = (struct drift_silence){ words[s], arena_array (work->arena, reporting - told, sizeof (uint32_t)), 0,
+                                           told };
         for (uint32_t i = 0; i < out->hosts_n; i++)
             if (!silent[i] && !work->table.tells[s][i])
                 silence->hosts[silence->hosts_n++] = i;
@@ -143,7 +143,7 @@ static void add_impossible (struct drift_work *work, const struct topology_findi
                             const uint32_t *index, uint32_t ranks_n)
 {
     struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
-    *group = (struct drift_group){.value = findings->what, .hosts = arena_array (work->arena, n, sizeof (uint32_t))};
+    *group = (struct drift_group){ .value = findings->what, .hosts = arena_array (work->arena, n, sizeof (uint32_t)) };
     for (uint32_t i = 0; i < n; i++)
         if (findings[i].host < ranks_n && index[findings[i].host] != DRIFT_NONE_AT)
             group->hosts[group->hosts_n++] = index[findings[i].host];
@@ -196,8 +196,8 @@ static void keep_worst (struct drift *out)
 void drift_find (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
                  struct drift *out)
 {
-    struct drift_work work = {.query = query, .arena = arena, .out = out};
-    *out = (struct drift){0};
+    struct drift_work work = { .query = query, .arena = arena, .out = out };
+    *out = (struct drift){ 0 };
     drift_hosts_of (receipt, arena, &work.hosts);
     out->names = work.hosts.names;
     out->hosts_n = work.hosts.n;

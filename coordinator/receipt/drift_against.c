@@ -38,14 +38,14 @@ struct named {
 
 static int by_name (const void *a, const void *b)
 {
-    return text_compare (((const struct named *)a)->name, ((const struct named *)b)->name);
+    return text_compare (((const struct named *) a)->name, ((const struct named *) b)->name);
 }
 
 static struct named *sorted_names (const struct drift_hosts *hosts, struct arena *arena)
 {
     struct named *names = arena_array (arena, hosts->n, sizeof (*names));
     for (uint32_t i = 0; i < hosts->n; i++)
-        names[i] = (struct named){hosts->names[i], i};
+        names[i] = (struct named){ hosts->names[i], i };
     if (hosts->n)
         qsort (names, hosts->n, sizeof (*names), by_name);
     return names;
@@ -62,12 +62,12 @@ static void pair_hosts (struct comparison *comparison)
     out->only_now = arena_array (arena, now->n, sizeof (uint32_t));
     out->only_before = arena_array (arena, before->n, sizeof (struct text));
     for (uint32_t i = 0; i < now->n; i++) {
-        struct named wanted = {now->names[i], 0}, *found = NULL;
+        struct named wanted = { now->names[i], 0 }, *found = NULL;
         if (before->n)
             found = bsearch (&wanted, names, before->n, sizeof (*names), by_name);
         if (found && !met[found->at]) {
             met[found->at] = true;
-            comparison->pairs[comparison->pairs_n++] = (struct pair){i, found->at};
+            comparison->pairs[comparison->pairs_n++] = (struct pair){ i, found->at };
         } else
             out->only_now[out->only_now_n++] = i;
     }
@@ -85,7 +85,7 @@ static void pair_references (struct comparison *comparison, const struct slice_r
     drift_find (before, comparison->work->query, comparison->work->arena, &of_before);
     if (of_now.reference_n == 0 || of_before.reference_n == 0)
         return;
-    comparison->pairs[comparison->pairs_n++] = (struct pair){of_now.reference[0], of_before.reference[0]};
+    comparison->pairs[comparison->pairs_n++] = (struct pair){ of_now.reference[0], of_before.reference[0] };
     out->by_group = true;
     out->reference = of_now.reference;
     out->reference_n = of_now.reference_n;
@@ -124,8 +124,8 @@ static void add_change (struct comparison *comparison, enum drift_section sectio
         .host = host,
         .before_absent = !before,
         .now_absent = !now,
-        .before = before ? before->value : (struct text){0},
-        .now = now ? now->value : (struct text){0},
+        .before = before ? before->value : (struct text){ 0 },
+        .now = now ? now->value : (struct text){ 0 },
     };
 }
 
@@ -151,8 +151,8 @@ static void note_silence (struct comparison *comparison, enum drift_section sect
             return;
         }
     struct drift_silence *silence = &out->silences[out->silences_n++];
-    *silence = (struct drift_silence){drift_section_words[section],
-                                      arena_array (comparison->work->arena, out->hosts_n, sizeof (uint32_t)), 0, 0};
+    *silence = (struct drift_silence){ drift_section_words[section],
+                                       arena_array (comparison->work->arena, out->hosts_n, sizeof (uint32_t)), 0, 0 };
     silence->hosts[silence->hosts_n++] = host;
 }
 
@@ -325,8 +325,8 @@ static void compare_measure (struct drift_work *work, const struct drift_measure
     };
     const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
     struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
-    *group = (struct drift_group){.number = median_of (now, now_n, scratch),
-                                  .before_number = median_of (before, before_n, scratch)};
+    *group = (struct drift_group){ .number = median_of (now, now_n, scratch),
+                                   .before_number = median_of (before, before_n, scratch) };
     work->out->compared++;
     if (rule->kind != DRIFT_TOLERANCE || !drift_number_matters (group->number, group->before_number, rule, false))
         return;
@@ -348,7 +348,7 @@ static void compare_measure (struct drift_work *work, const struct drift_measure
 static void compare_measures (struct comparison *comparison, const struct slice_receipt *now,
                               const struct slice_receipt *before, struct arena *scratch)
 {
-    struct drift_measures of_now = {0}, of_before = {0};
+    struct drift_measures of_now = { 0 }, of_before = { 0 };
     drift_measures_collect (comparison->work, now, &of_now);
     drift_measures_collect (comparison->before, before, &of_before);
     for (uint32_t n = 0, b = 0; n < of_now.n && b < of_before.n;) {
@@ -365,19 +365,19 @@ static void compare_measures (struct comparison *comparison, const struct slice_
 void drift_against (const struct slice_receipt *now, const struct slice_receipt *before,
                     const struct drift_query *query, struct arena *arena, struct drift *out)
 {
-    struct drift ignored = {0};
-    struct drift_work work = {.query = query, .arena = arena, .out = out};
-    struct drift_work work_before = {.query = query, .arena = arena, .out = &ignored};
-    struct comparison comparison = {.work = &work, .before = &work_before};
-    struct arena scratch = {0};
-    *out = (struct drift){0};
+    struct drift ignored = { 0 };
+    struct drift_work work = { .query = query, .arena = arena, .out = out };
+    struct drift_work work_before = { .query = query, .arena = arena, .out = &ignored };
+    struct comparison comparison = { .work = &work, .before = &work_before };
+    struct arena scratch = { 0 };
+    *out = (struct drift){ 0 };
     drift_hosts_of (now, arena, &work.hosts);
     drift_hosts_of (before, arena, &work_before.hosts);
     out->names = work.hosts.names;
     out->hosts_n = work.hosts.n;
     out->silent = arena_array (arena, out->hosts_n, sizeof (uint32_t));
     out->silences = arena_array (arena, SECTION_N, sizeof (*out->silences));
-    comparison.values = (struct drift_values){.arena = arena, .query = query, .setup = true};
+    comparison.values = (struct drift_values){ .arena = arena, .query = query, .setup = true };
     comparison.values_before = comparison.values;
     pair_hosts (&comparison);
     if (comparison.pairs_n == 0)

@@ -14,7 +14,7 @@ struct candidates {
 
 struct text drift_fact_text (const struct drift_table *table, const struct drift_fact *fact, struct arena *arena)
 {
-    (void)table;
+    (void) table;
     return text_format (arena, "%s %.*s", drift_section_words[fact->section], TEXT_ARG (fact->name));
 }
 
@@ -39,7 +39,7 @@ static void join_equal_sets (struct drift_work *work, struct drift_fact *fact)
     struct spelling *all = arena_array (work->arena, fact->values_n, sizeof (*all));
     uint32_t n = 0, distinct = 0;
     for (uint32_t v = fact->first; v != DRIFT_NONE_AT; v = values[v].next)
-        all[n++] = (struct spelling){flag_set (values[v].text, work->arena), v};
+        all[n++] = (struct spelling){ flag_set (values[v].text, work->arena), v };
     qsort (all, n, sizeof (*all), by_spelling);
     for (uint32_t i = 0, first = 0; i < n; i++) {
         if (i == 0 || !text_equal (all[i].canonical, all[first].canonical)) {
@@ -137,7 +137,7 @@ static void begin_groups (struct drift_work *work, const struct drift_fact *fact
                           struct drift_item *item)
 {
     struct drift_value *values = work->table.values;
-    item->groups = arena_array (work->arena, (size_t)fact->values_n + 1, sizeof (*item->groups));
+    item->groups = arena_array (work->arena, (size_t) fact->values_n + 1, sizeof (*item->groups));
     for (uint32_t v = fact->first; v != DRIFT_NONE_AT; v = values[v].next) {
         if (values[v].same_as != v)
             continue;
@@ -175,7 +175,7 @@ static void add_absent (struct drift_work *work, const struct drift_fact *fact, 
     if (n == 0)
         return;
     struct drift_group *group = &item->groups[item->groups_n++];
-    *group = (struct drift_group){.absent = true, .hosts = arena_array (work->arena, n, sizeof (uint32_t))};
+    *group = (struct drift_group){ .absent = true, .hosts = arena_array (work->arena, n, sizeof (uint32_t)) };
     for (uint32_t host = 0; host < table->hosts_n && group->hosts_n < n; host++)
         if (drift_table_lacks (table, fact, host))
             group->hosts[group->hosts_n++] = host;
@@ -231,7 +231,7 @@ static void add_finding (struct drift_work *work, const struct drift_candidate *
     struct drift_item *item = drift_add_item (work);
     bool absent;
     uint32_t value = reference_value (work, candidate, &absent);
-    struct text text = value == DRIFT_NONE_AT ? (struct text){0} : work->table.values[value].text;
+    struct text text = value == DRIFT_NONE_AT ? (struct text){ 0 } : work->table.values[value].text;
     *item = (struct drift_item){
         .fact = candidate->shown,
         .kind = candidate->rule->kind,
@@ -287,8 +287,9 @@ static bool judge_number (struct drift_work *work, const struct drift_fact *fact
     double *numbers = mem_array (work->table.hosts_n, sizeof (*numbers));
     bool all = fact->missing == DRIFT_NONE_AT && numbers_of (work, fact, numbers);
     if (all) {
-        struct drift_item item = {
-            .fact = drift_fact_text (&work->table, fact, work->arena), .kind = rule->kind, .why = rule->why};
+        struct drift_item item = { .fact = drift_fact_text (&work->table, fact, work->arena),
+                                   .kind = rule->kind,
+                                   .why = rule->why };
         item.severity = drift_severity_of (item.fact, &item.order);
         drift_numbers_judge (work, numbers, work->table.hosts_n, rule, false, &item);
     }
@@ -301,7 +302,7 @@ static struct text pin_of (const struct drift_work *work, const struct drift_fac
     for (uint32_t i = 0; fact->section == SECTION_BUNDLE && i < work->query->pins_n; i++)
         if (text_equal (work->query->pins[i].name, fact->name))
             return work->query->pins[i].value;
-    return (struct text){0};
+    return (struct text){ 0 };
 }
 
 static void add_candidate (struct drift_work *work, struct candidates *list, uint32_t at, const struct drift_rule *rule,
@@ -323,14 +324,15 @@ static void add_candidate (struct drift_work *work, struct candidates *list, uin
     };
     candidate->severity = drift_severity_of (shown, &candidate->order);
     /* What a few hosts do not say may only follow from what they say otherwise: a step that failed tells less. */
-    candidate->order +=
-        !pinned.len + (fact->values_n == 1 && absent && absent < largest && !pinned.len ? DRIFT_ORDER_ABSENT : 0);
+    candidate->order += !pinned.len +
+                        (fact->values_n == 1 && absent && absent < largest && !pinned.len ? DRIFT_ORDER_ABSENT : 0);
 }
 
 /* Most facts are the same everywhere: for these not even the rule is looked up, unless a pin has to hold as well. */
 static void sort_out (struct drift_work *work, uint32_t at, struct candidates *list)
 {
-    const struct drift_rule unheard = {.kind = DRIFT_EXPECTED, .why = TEXT_LIT ("not heard in time: nobody knows whether it differs")};
+    const struct drift_rule unheard = { .kind = DRIFT_EXPECTED,
+                                        .why = TEXT_LIT ("not heard in time: nobody knows whether it differs") };
     struct drift_fact *fact = &work->table.facts[at];
     bool equal = fact->values_n == 1 && fact->missing == DRIFT_NONE_AT;
     struct text pinned = pin_of (work, fact);
@@ -351,7 +353,7 @@ static void sort_out (struct drift_work *work, uint32_t at, struct candidates *l
         bool held = pinned.len && rule->kind == DRIFT_PINNED;
         bool as_pinned = held && text_equal (work->table.values[fact->first].text, pinned);
         if (fact->values_n > 1 || fact->missing != DRIFT_NONE_AT || (held && !as_pinned))
-            add_candidate (work, list, at, rule, held ? pinned : (struct text){0}, shown);
+            add_candidate (work, list, at, rule, held ? pinned : (struct text){ 0 }, shown);
     }
 }
 
@@ -369,7 +371,7 @@ static int worst_first (const void *a, const void *b)
 
 void drift_facts_judge (struct drift_work *work)
 {
-    struct candidates list = {arena_array (work->arena, work->table.facts_n, sizeof (struct drift_candidate)), 0};
+    struct candidates list = { arena_array (work->arena, work->table.facts_n, sizeof (struct drift_candidate)), 0 };
     for (uint32_t i = 0; i < work->table.facts_n; i++)
         sort_out (work, i, &list);
     drift_reference_choose (work, list.items, list.n);

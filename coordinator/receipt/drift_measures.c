@@ -57,7 +57,7 @@ static bool differs_by_nature (struct drift_work *work, const struct drift_measu
     if (known->key != key) {
         struct text fact = drift_measure_text (measure, work->arena);
         enum drift_kind kind = drift_rule_of (work->query, fact)->kind;
-        *known = (struct drift_known_phase){key, kind == DRIFT_EXPECTED || kind == DRIFT_IGNORED};
+        *known = (struct drift_known_phase){ key, kind == DRIFT_EXPECTED || kind == DRIFT_IGNORED };
     }
     return known->differs;
 }
@@ -66,26 +66,27 @@ static void add_attempt (struct drift_work *work, const struct rung_receipt *run
                          struct drift_measures *list)
 {
     struct drift_measure measure = {
-        .rung = rung->rung, .pass = rung->pass, .doing = doing (rung, writer), .host = host};
-    double whole = (double)rung->duration_ms;
+        .rung = rung->rung, .pass = rung->pass, .doing = doing (rung, writer), .host = host
+    };
+    double whole = (double) rung->duration_ms;
     for (uint32_t i = 0; i < rung->phases.n; i++) {
         measure.phase = rung->phases.items[i].name;
-        measure.number = (double)rung->phases.items[i].value;
+        measure.number = (double) rung->phases.items[i].value;
         if (measure.phase.len && differs_by_nature (work, &measure))
             whole -= measure.number;
         else if (measure.phase.len)
             add (list, &measure, work->arena);
     }
-    measure.phase = (struct text){0};
+    measure.phase = (struct text){ 0 };
     measure.number = whole > 0 ? whole : 0;
     if (rung->duration_ms)
         add (list, &measure, work->arena);
     measure.kind = MEASURE_MEMORY;
-    measure.number = (double)rung->memory.peak_bytes;
+    measure.number = (double) rung->memory.peak_bytes;
     if (rung->memory.peak_bytes)
         add (list, &measure, work->arena);
     measure.kind = MEASURE_DEVICE_MEMORY;
-    measure.number = (double)rung->memory.device_peak_bytes;
+    measure.number = (double) rung->memory.device_peak_bytes;
     if (rung->memory.device_peak_bytes)
         add (list, &measure, work->arena);
 }
@@ -118,7 +119,7 @@ static bool same_work (const struct drift_measure *a, const struct drift_measure
 
 struct text drift_measure_text (const struct drift_measure *measure, struct arena *arena)
 {
-    static const char *const words[] = {"duration", "memory", "memory device"};
+    static const char *const words[] = { "duration", "memory", "memory device" };
     const char *pass = measure->pass == PASS_ONCE ? "" : names_of (&pass_names, measure->pass);
     return text_format (arena, "%s %.*s%s%s%s%.*s", words[measure->kind], TEXT_ARG (measure->rung), pass[0] ? ":" : "",
                         pass, measure->phase.len ? "/" : "", TEXT_ARG (measure->phase));
@@ -135,10 +136,10 @@ static void drop_explained (double *numbers, const bool *explained, uint32_t n)
 static void judge (struct drift_work *work, const struct drift_measure *measures, uint32_t n, bool *slow)
 {
     uint32_t hosts = work->hosts.n, findings = work->out->findings;
-    struct drift_item item = {.fact = drift_measure_text (measures, work->arena),
-                              .rung = measures->rung,
-                              .phase = measures->phase,
-                              .pass = measures->pass};
+    struct drift_item item = { .fact = drift_measure_text (measures, work->arena),
+                               .rung = measures->rung,
+                               .phase = measures->phase,
+                               .pass = measures->pass };
     const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
     work->out->compared++;
     if (rule->kind != DRIFT_TOLERANCE || n < 2)
@@ -186,7 +187,7 @@ uint32_t drift_measures_alike (const struct drift_measures *list, uint32_t from)
 
 void drift_measures_judge (struct drift_work *work, const struct slice_receipt *receipt)
 {
-    struct drift_measures list = {0};
+    struct drift_measures list = { 0 };
     drift_measures_collect (work, receipt, &list);
     bool *slow = arena_array (work->arena, work->hosts.n, sizeof (*slow));
     for (uint32_t from = 0, n; from < list.n && work->out->findings < 2 * DRIFT_ITEMS_MAX; from += n) {

@@ -13,7 +13,7 @@ static const double consistency = 0.6745, score_limit = 3.5;
 
 static int by_size (const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    double x = *(const double *) a, y = *(const double *) b;
     return (x > y) - (x < y);
 }
 
@@ -45,7 +45,7 @@ struct outlier {
 static int farthest_first (const void *a, const void *b, void *median)
 {
     const struct outlier *x = a, *y = b;
-    double dx = fabs (x->number - *(double *)median), dy = fabs (y->number - *(double *)median);
+    double dx = fabs (x->number - *(double *) median), dy = fabs (y->number - *(double *) median);
     if (dx != dy)
         return dx < dy ? 1 : -1;
     return (x->host > y->host) - (x->host < y->host);
@@ -72,10 +72,10 @@ static void measure (const double *numbers, uint32_t n, struct drift_item *item)
 static void group_outliers (struct drift_work *work, const double *numbers, uint32_t n, struct outlier *outliers,
                             uint32_t outliers_n, struct drift_item *item)
 {
-    struct drift_group rest = {.reference = true, .number = item->median};
+    struct drift_group rest = { .reference = true, .number = item->median };
     bool *out = arena_array (work->arena, n, sizeof (*out));
     qsort_r (outliers, outliers_n, sizeof (*outliers), farthest_first, &item->median);
-    item->groups = arena_array (work->arena, (size_t)outliers_n + 1, sizeof (*item->groups));
+    item->groups = arena_array (work->arena, (size_t) outliers_n + 1, sizeof (*item->groups));
     rest.hosts = arena_array (work->arena, item->measured, sizeof (uint32_t));
     for (uint32_t i = 0; i < outliers_n; i++)
         out[outliers[i].host] = true;
@@ -87,9 +87,9 @@ static void group_outliers (struct drift_work *work, const double *numbers, uint
         item->groups[item->groups_n++] = rest;
     for (uint32_t i = 0; i < outliers_n; i++) {
         struct drift_group *group = &item->groups[item->groups_n++];
-        *group = (struct drift_group){.number = outliers[i].number,
-                                      .hosts_n = 1,
-                                      .value = text_format (work->arena, "%.15g", outliers[i].number)};
+        *group = (struct drift_group){ .number = outliers[i].number,
+                                       .hosts_n = 1,
+                                       .value = text_format (work->arena, "%.15g", outliers[i].number) };
         group->hosts = arena_copy (work->arena, &outliers[i].host, sizeof (uint32_t));
     }
     item->deviating = outliers_n;
@@ -111,8 +111,9 @@ static void count_too_few (struct drift_work *work, const double *numbers, uint3
     for (uint32_t i = 0; i < n; i++)
         if (!isnan (numbers[i])) {
             struct drift_group *group = &item->groups[item->groups_n++];
-            *group = (struct drift_group){
-                .number = numbers[i], .hosts_n = 1, .value = text_format (work->arena, "%.15g", numbers[i])};
+            *group = (struct drift_group){ .number = numbers[i],
+                                           .hosts_n = 1,
+                                           .value = text_format (work->arena, "%.15g", numbers[i]) };
             group->hosts = arena_copy (work->arena, &i, sizeof (i));
         }
     *drift_add_item (work) = *item;
@@ -130,7 +131,7 @@ void drift_numbers_judge (struct drift_work *work, const double *numbers, uint32
     struct outlier *outliers = mem_array (n, sizeof (*outliers));
     for (uint32_t i = 0; i < n; i++)
         if (!isnan (numbers[i]) && is_outlier (numbers[i], item, rule, above_only))
-            outliers[outliers_n++] = (struct outlier){numbers[i], i};
+            outliers[outliers_n++] = (struct outlier){ numbers[i], i };
     if (outliers_n) {
         group_outliers (work, numbers, n, outliers, outliers_n, item);
         item->verdict = DRIFT_OUTLIER;

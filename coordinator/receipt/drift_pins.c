@@ -11,9 +11,9 @@ static struct text normal_name (struct text name, struct arena *arena)
         bool joint = c == '-' || c == '_' || c == '.';
         if (joint && n && out[n - 1] == '-')
             continue;
-        out[n++] = joint ? '-' : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        out[n++] = joint ? '-' : c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
     }
-    return (struct text){out, n};
+    return (struct text){ out, n };
 }
 
 static bool ends_word (char c)
@@ -30,8 +30,8 @@ static bool read_line (struct text line, struct arena *arena, struct var *pin)
         return false;
     for (end = at + 2; end < line.len && !ends_word (line.ptr[end]);)
         end++;
-    pin->name = normal_name ((struct text){line.ptr, at}, arena);
-    pin->value = text_copy (arena, (struct text){line.ptr + at + 2, end - at - 2});
+    pin->name = normal_name ((struct text){ line.ptr, at }, arena);
+    pin->value = text_copy (arena, (struct text){ line.ptr + at + 2, end - at - 2 });
     return pin->name.len > 0 && pin->value.len > 0;
 }
 
@@ -44,8 +44,8 @@ void drift_pins_read (struct text requirements, struct arena *arena, var_list *p
     pins->n = 0;
     for (uint32_t from = 0; from < requirements.len;) {
         const char *end = memchr (requirements.ptr + from, '\n', requirements.len - from);
-        uint32_t len = end ? (uint32_t)(end - requirements.ptr) - from : requirements.len - from;
-        pins->n += read_line ((struct text){requirements.ptr + from, len}, arena, &pins->items[pins->n]);
+        uint32_t len = end ? (uint32_t) (end - requirements.ptr) - from : requirements.len - from;
+        pins->n += read_line ((struct text){ requirements.ptr + from, len }, arena, &pins->items[pins->n]);
         from += len + 1;
     }
 }

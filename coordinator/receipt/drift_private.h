@@ -53,9 +53,10 @@ struct drift_work {
 void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out);
 /* Did it speak of this section, if only to say that there is nothing? A program that told its backend told its policy.
  */
-bool drift_values_tells (const struct drift_values *values, const struct host_receipt *host, enum drift_section section);
+bool drift_values_tells (const struct drift_values *values, const struct host_receipt *host,
+                         enum drift_section section);
 struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,
-                                       enum drift_section section);
+                                        enum drift_section section);
 /* The attempts that count: the last of each rung and pass that was no isolation. NULL ends them. */
 const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, const struct drift_query *query,
                                                uint32_t *at, bool each_pass);

@@ -47,7 +47,7 @@ struct crowd {
 
 static struct crowd *crowd_of (struct crowd *crowds, uint32_t mask, uint64_t signature)
 {
-    uint32_t at = (uint32_t)drift_mix (signature) & mask;
+    uint32_t at = (uint32_t) drift_mix (signature) & mask;
     while (crowds[at].hosts_n && crowds[at].signature != signature)
         at = (at + 1) & mask;
     return &crowds[at];
@@ -73,7 +73,7 @@ void drift_reference_choose (struct drift_work *work, const struct drift_candida
             continue;
         struct crowd *crowd = crowd_of (crowds, size - 1, of[i]);
         if (crowd->hosts_n++ == 0)
-            *crowd = (struct crowd){of[i], 1, i};
+            *crowd = (struct crowd){ of[i], 1, i };
     }
     for (uint32_t i = 0; i < size; i++) {
         struct crowd *crowd = &crowds[i];

@@ -1,18 +1,18 @@
 #include "coordinator/receipt/drift_rules.h"
 
-static const char *const severities[] = {"breaks", "slows", "other"};
-const struct names drift_severity_names = {severities, sizeof (severities) / sizeof (severities[0])};
-static const char *const verdicts[] = {"none",       "differs", "not-as-pinned", "outlier",
-                                       "impossible", "changed", "too-few",       "expected"};
-const struct names drift_verdict_names = {verdicts, sizeof (verdicts) / sizeof (verdicts[0])};
+static const char *const severities[] = { "breaks", "slows", "other" };
+const struct names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
+static const char *const verdicts[] = { "none",       "differs", "not-as-pinned", "outlier",
+                                        "impossible", "changed", "too-few",       "expected" };
+const struct names drift_verdict_names = { verdicts, sizeof (verdicts) / sizeof (verdicts[0]) };
 
 #define RULE(FACT, KIND)                                                                                               \
     {                                                                                                                  \
-        .fact = {FACT, sizeof (FACT) - 1}, .kind = KIND                                                                \
+        .fact = { FACT, sizeof (FACT) - 1 }, .kind = KIND                                                              \
     }
 #define NUMBER(FACT, TOLERANCE, LEAST)                                                                                 \
     {                                                                                                                  \
-        .fact = {FACT, sizeof (FACT) - 1}, .kind = DRIFT_TOLERANCE, .tolerance = TOLERANCE, .least = LEAST             \
+        .fact = { FACT, sizeof (FACT) - 1 }, .kind = DRIFT_TOLERANCE, .tolerance = TOLERANCE, .least = LEAST           \
     }
 /* For journals that were written before plans held rules: what names the host itself, and what changes by itself. */
 static const struct drift_rule built_in[] = {
@@ -73,42 +73,42 @@ static const struct {
     enum drift_severity severity;
     bool derived;
 } order_of_worry[] = {
-    {"topology *", DRIFT_BREAKS, false},
-    {"bundle fingerprint", DRIFT_BREAKS, true},
-    {"bundle identity", DRIFT_BREAKS, true},
-    {"bundle pins_sha256", DRIFT_BREAKS, true},
-    {"fact bundle.identity", DRIFT_BREAKS, true},
-    {"policy *", DRIFT_BREAKS, false},
-    {"launched *", DRIFT_BREAKS, false},
-    {"fact env.*", DRIFT_BREAKS, false},
-    {"bundle *", DRIFT_BREAKS, false},
-    {"setup *", DRIFT_BREAKS, false},
-    {"fact package.*", DRIFT_BREAKS, false},
-    {"fact library.*", DRIFT_BREAKS, false},
-    {"fact libtpu.*", DRIFT_BREAKS, false},
-    {"fact environment.*", DRIFT_BREAKS, false},
-    {"fact *pci*", DRIFT_BREAKS, false},
-    {"fact *device*", DRIFT_BREAKS, false},
-    {"fact *accel*", DRIFT_BREAKS, false},
-    {"fact *vfio*", DRIFT_BREAKS, false},
-    {"fact tpu.*", DRIFT_BREAKS, false},
-    {"fact metadata.*", DRIFT_BREAKS, false},
-    {"backend *", DRIFT_BREAKS, false},
-    {"program *", DRIFT_BREAKS, false},
-    {"fact mount.*", DRIFT_BREAKS, false},
-    {"duration *", DRIFT_SLOWS, false},
-    {"fact hugepages.*", DRIFT_SLOWS, false},
-    {"fact rlimit.*", DRIFT_SLOWS, false},
-    {"fact memory.*", DRIFT_SLOWS, false},
-    {"fact swap.*", DRIFT_SLOWS, false},
-    {"fact shm.*", DRIFT_SLOWS, false},
-    {"fact cpu.*", DRIFT_SLOWS, false},
-    {"fact numa.*", DRIFT_SLOWS, false},
-    {"fact cgroup.*", DRIFT_SLOWS, false},
-    {"fact pids.*", DRIFT_SLOWS, false},
-    {"fact disk.*", DRIFT_SLOWS, false},
-    {"fact time.*", DRIFT_SLOWS, false},
-    {"memory *", DRIFT_SLOWS, false},
+    { "topology *", DRIFT_BREAKS, false },
+    { "bundle fingerprint", DRIFT_BREAKS, true },
+    { "bundle identity", DRIFT_BREAKS, true },
+    { "bundle pins_sha256", DRIFT_BREAKS, true },
+    { "fact bundle.identity", DRIFT_BREAKS, true },
+    { "policy *", DRIFT_BREAKS, false },
+    { "launched *", DRIFT_BREAKS, false },
+    { "fact env.*", DRIFT_BREAKS, false },
+    { "bundle *", DRIFT_BREAKS, false },
+    { "setup *", DRIFT_BREAKS, false },
+    { "fact package.*", DRIFT_BREAKS, false },
+    { "fact library.*", DRIFT_BREAKS, false },
+    { "fact libtpu.*", DRIFT_BREAKS, false },
+    { "fact environment.*", DRIFT_BREAKS, false },
+    { "fact *pci*", DRIFT_BREAKS, false },
+    { "fact *device*", DRIFT_BREAKS, false },
+    { "fact *accel*", DRIFT_BREAKS, false },
+    { "fact *vfio*", DRIFT_BREAKS, false },
+    { "fact tpu.*", DRIFT_BREAKS, false },
+    { "fact metadata.*", DRIFT_BREAKS, false },
+    { "backend *", DRIFT_BREAKS, false },
+    { "program *", DRIFT_BREAKS, false },
+    { "fact mount.*", DRIFT_BREAKS, false },
+    { "duration *", DRIFT_SLOWS, false },
+    { "fact hugepages.*", DRIFT_SLOWS, false },
+    { "fact rlimit.*", DRIFT_SLOWS, false },
+    { "fact memory.*", DRIFT_SLOWS, false },
+    { "fact swap.*", DRIFT_SLOWS, false },
+    { "fact shm.*", DRIFT_SLOWS, false },
+    { "fact cpu.*", DRIFT_SLOWS, false },
+    { "fact numa.*", DRIFT_SLOWS, false },
+    { "fact cgroup.*", DRIFT_SLOWS, false },
+    { "fact pids.*", DRIFT_SLOWS, false },
+    { "fact disk.*", DRIFT_SLOWS, false },
+    { "fact time.*", DRIFT_SLOWS, false },
+    { "memory *", DRIFT_SLOWS, false },
 };
 
 enum drift_severity drift_severity_of (struct text fact, uint32_t *order)

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-const char *const drift_section_words[SECTION_N] = {"fact",  "bundle",   "policy", "backend",
-                                                    "setup", "launched", "program"};
+const char *const drift_section_words[SECTION_N] = { "fact",  "bundle",   "policy", "backend",
+                                                     "setup", "launched", "program" };
 
 /* Bitmaps of who does not say a fact: past this many nobody could read them any more. */
 enum { MISSING_MAX = 4096, FIRST_SLOTS = 256 };
@@ -48,7 +48,7 @@ static void *grown (struct arena *arena, const void *old, uint32_t n, uint32_t *
 
 static void slots_put (struct drift_numbers *slots, uint64_t hash, uint32_t index)
 {
-    uint32_t mask = slots->capacity - 1, at = (uint32_t)hash & mask;
+    uint32_t mask = slots->capacity - 1, at = (uint32_t) hash & mask;
     while (slots->items[at])
         at = (at + 1) & mask;
     slots->items[at] = index + 1;
@@ -69,8 +69,8 @@ static bool slots_need_room (struct drift_numbers *slots, struct arena *arena)
 static uint32_t add_fact (struct drift_table *table, enum drift_section section, struct text name, uint64_t hash)
 {
     if (table->facts_n == table->facts_capacity)
-        table->facts =
-            grown (table->arena, table->facts, table->facts_n, &table->facts_capacity, sizeof (*table->facts));
+        table->facts = grown (table->arena, table->facts, table->facts_n, &table->facts_capacity,
+                              sizeof (*table->facts));
     if (slots_need_room (&table->fact_slots, table->arena))
         for (uint32_t i = 0; i < table->facts_n; i++)
             slots_put (&table->fact_slots, table->facts[i].hash, i);
@@ -91,7 +91,7 @@ static uint32_t add_fact (struct drift_table *table, enum drift_section section,
 static uint32_t find_fact (const struct drift_table *table, enum drift_section section, struct text name, uint64_t hash)
 {
     uint32_t mask = table->fact_slots.capacity - 1;
-    for (uint32_t at = (uint32_t)hash & mask; table->fact_slots.n && table->fact_slots.items[at];
+    for (uint32_t at = (uint32_t) hash & mask; table->fact_slots.n && table->fact_slots.items[at];
          at = (at + 1) & mask) {
         const struct drift_fact *fact = &table->facts[table->fact_slots.items[at] - 1];
         if (fact->hash == hash && fact->section == section && text_equal (fact->name, name))
@@ -127,13 +127,13 @@ static inline uint32_t fact_at (struct drift_table *table, enum drift_section se
 static uint32_t add_value (struct drift_table *table, uint32_t fact, struct text text, uint64_t hash, uint32_t host)
 {
     if (table->values_n == table->values_capacity)
-        table->values =
-            grown (table->arena, table->values, table->values_n, &table->values_capacity, sizeof (*table->values));
+        table->values = grown (table->arena, table->values, table->values_n, &table->values_capacity,
+                               sizeof (*table->values));
     if (slots_need_room (&table->value_slots, table->arena))
         for (uint32_t i = 0; i < table->values_n; i++)
             slots_put (&table->value_slots, table->values[i].hash, i);
     uint32_t index = table->values_n++;
-    table->values[index] = (struct drift_value){text, hash, fact, DRIFT_NONE_AT, 0, host, index, 0};
+    table->values[index] = (struct drift_value){ text, hash, fact, DRIFT_NONE_AT, 0, host, index, 0 };
     slots_put (&table->value_slots, hash, index);
     table->value_slots.n++;
     struct drift_fact *of = &table->facts[fact];
@@ -148,9 +148,9 @@ static uint32_t add_value (struct drift_table *table, uint32_t fact, struct text
 
 static uint32_t value_of (struct drift_table *table, uint32_t fact, struct text text, uint32_t host)
 {
-    uint64_t hash = drift_hash (text, (uint64_t)fact + SECTION_N);
+    uint64_t hash = drift_hash (text, (uint64_t) fact + SECTION_N);
     uint32_t mask = table->value_slots.capacity - 1;
-    for (uint32_t at = (uint32_t)hash & mask; table->value_slots.n && table->value_slots.items[at];
+    for (uint32_t at = (uint32_t) hash & mask; table->value_slots.n && table->value_slots.items[at];
          at = (at + 1) & mask) {
         const struct drift_value *value = &table->values[table->value_slots.items[at] - 1];
         if (value->hash == hash && value->fact == fact && text_equal (value->text, text))
@@ -163,14 +163,14 @@ static void keep_sighting (struct drift_table *table, uint32_t value, uint32_t h
 {
     if (table->seen_n == table->seen_capacity)
         table->seen = grown (table->arena, table->seen, table->seen_n, &table->seen_capacity, sizeof (*table->seen));
-    table->seen[table->seen_n++] = (struct drift_seen){value, host};
+    table->seen[table->seen_n++] = (struct drift_seen){ value, host };
 }
 
 /* ---- the passes ---- */
 
 void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *arena)
 {
-    *table = (struct drift_table){.arena = arena, .hosts_n = hosts};
+    *table = (struct drift_table){ .arena = arena, .hosts_n = hosts };
     for (int i = 0; i < SECTION_N; i++)
         table->tells[i] = arena_array (arena, hosts, sizeof (bool));
 }
@@ -242,7 +242,7 @@ void drift_table_mark (struct drift_table *table, enum drift_section section, ui
     for (uint32_t i = 0; i < n; i++) {
         const struct drift_fact *fact = &table->facts[fact_at (table, section, i, vars[i].name, false)];
         if (fact->missing != DRIFT_NONE_AT)
-            table->missing[fact->missing * bitmap_bytes + host / 8] |= (uint8_t)(1u << host % 8);
+            table->missing[fact->missing * bitmap_bytes + host / 8] |= (uint8_t) (1u << host % 8);
     }
 }
 
@@ -250,6 +250,6 @@ bool drift_table_lacks (const struct drift_table *table, const struct drift_fact
 {
     if (fact->missing == DRIFT_NONE_AT)
         return false;
-    const uint8_t *bitmap = table->missing + (size_t)fact->missing * ((table->hosts_n + 7) / 8);
+    const uint8_t *bitmap = table->missing + (size_t) fact->missing * ((table->hosts_n + 7) / 8);
     return table->tells[fact->section][host] && !(bitmap[host / 8] >> host % 8 & 1);
 }

@@ -20,7 +20,7 @@ static int by_rank (const void *a, const void *b)
 
 static int by_name (const void *a, const void *b)
 {
-    return text_compare (((const struct subject *)a)->name, ((const struct subject *)b)->name);
+    return text_compare (((const struct subject *) a)->name, ((const struct subject *) b)->name);
 }
 
 /* Hosts that a header names and that have no receipt; `known` is sorted by name. */
@@ -28,7 +28,7 @@ static uint32_t add_unheard (const struct header *header, struct subject *known,
 {
     uint32_t added = 0;
     for (uint32_t i = 0; i < header->hosts.n; i++) {
-        struct subject wanted = {header->hosts.items[i], i, NULL};
+        struct subject wanted = { header->hosts.items[i], i, NULL };
         if (n == 0 || !bsearch (&wanted, known, n, sizeof (*known), by_name))
             out[added++] = wanted;
     }
@@ -38,11 +38,12 @@ static uint32_t add_unheard (const struct header *header, struct subject *known,
 void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out)
 {
     uint32_t n = receipt->hosts.n, unheard = 0;
-    uint32_t named =
-        receipt->headers.n == 1 ? receipt->headers.items[0].hosts.n : 0; /* of several runs nobody knows which */
-    struct subject *all = arena_array (arena, (size_t)n + named, sizeof (*all));
+    uint32_t named = receipt->headers.n == 1 ? receipt->headers.items[0].hosts.n
+                                             : 0; /* of several runs nobody knows which */
+    struct subject *all = arena_array (arena, (size_t) n + named, sizeof (*all));
     for (uint32_t i = 0; i < n; i++)
-        all[i] = (struct subject){receipt->hosts.items[i].host, receipt->hosts.items[i].rank, &receipt->hosts.items[i]};
+        all[i] = (struct subject){ receipt->hosts.items[i].host, receipt->hosts.items[i].rank,
+                                   &receipt->hosts.items[i] };
     if (n)
         qsort (all, n, sizeof (*all), by_name);
     if (named)
@@ -50,8 +51,8 @@ void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, s
     n += unheard;
     if (n)
         qsort (all, n, sizeof (*all), by_rank);
-    *out =
-        (struct drift_hosts){arena_array (arena, n, sizeof (struct text)), arena_array (arena, n, sizeof (void *)), n};
+    *out = (struct drift_hosts){ arena_array (arena, n, sizeof (struct text)), arena_array (arena, n, sizeof (void *)),
+                                 n };
     for (uint32_t i = 0; i < n; i++) {
         out->names[i] = all[i].name;
         out->receipts[i] = all[i].receipt;
@@ -77,8 +78,8 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
         /* Attempts stand in order, so what supersedes this one is among the next few. */
         for (uint32_t i = *at; i < host->rungs.n && text_equal (host->rungs.items[i].rung, rung->rung) && !superseded;
              i++)
-            superseded =
-                counts (&host->rungs.items[i], query) && (!each_pass || host->rungs.items[i].pass == rung->pass);
+            superseded = counts (&host->rungs.items[i], query) &&
+                         (!each_pass || host->rungs.items[i].pass == rung->pass);
         if (!superseded)
             return rung;
     }
@@ -103,35 +104,35 @@ static struct text number_text (struct drift_values *values, uint32_t number)
 static struct drift_vars backend_vars (struct drift_values *values, const struct backend *backend)
 {
     if (backend->platform.len == 0)
-        return (struct drift_vars){0};
+        return (struct drift_vars){ 0 };
     if (values->backends_n == 0 || !same_backend (backend, &values->backend)) {
         struct var vars[] = {
-            {TEXT_LIT ("platform"), backend->platform},
-            {TEXT_LIT ("platform_version"), backend->platform_version},
-            {TEXT_LIT ("device_kind"), backend->device_kind},
-            {TEXT_LIT ("kernel_path"), backend->kernel_path},
-            {TEXT_LIT ("devices"), number_text (values, backend->devices)},
-            {TEXT_LIT ("local_devices"), number_text (values, backend->local_devices)},
-            {TEXT_LIT ("processes"), number_text (values, backend->process_count)},
+            { TEXT_LIT ("platform"), backend->platform },
+            { TEXT_LIT ("platform_version"), backend->platform_version },
+            { TEXT_LIT ("device_kind"), backend->device_kind },
+            { TEXT_LIT ("kernel_path"), backend->kernel_path },
+            { TEXT_LIT ("devices"), number_text (values, backend->devices) },
+            { TEXT_LIT ("local_devices"), number_text (values, backend->local_devices) },
+            { TEXT_LIT ("processes"), number_text (values, backend->process_count) },
         };
         _Static_assert(sizeof (vars) <= sizeof (values->backends), "room for a backend");
         memcpy (values->backends, vars, sizeof (vars));
         values->backends_n = sizeof (vars) / sizeof (vars[0]);
         values->backend = *backend;
     }
-    return (struct drift_vars){values->backends, values->backends_n};
+    return (struct drift_vars){ values->backends, values->backends_n };
 }
 
 static struct drift_vars setup_vars (struct drift_values *values, const struct host_receipt *host)
 {
     struct var vars[] = {
-        {TEXT_LIT ("profile"), host->policy.profile},
-        {TEXT_LIT ("pins_sha256"), host->setup.pins_sha256},
-        {TEXT_LIT ("script_sha256"), host->setup.script_sha256},
-        {TEXT_LIT ("backend"), host->backend.requested},
+        { TEXT_LIT ("profile"), host->policy.profile },
+        { TEXT_LIT ("pins_sha256"), host->setup.pins_sha256 },
+        { TEXT_LIT ("script_sha256"), host->setup.script_sha256 },
+        { TEXT_LIT ("backend"), host->backend.requested },
     };
     memcpy (values->setups, vars, sizeof (vars));
-    return (struct drift_vars){values->setups, sizeof (vars) / sizeof (vars[0])};
+    return (struct drift_vars){ values->setups, sizeof (vars) / sizeof (vars[0]) };
 }
 
 static struct text program_name (struct drift_values *values, uint32_t place, struct text rung, struct text program)
@@ -173,10 +174,11 @@ static struct drift_vars program_vars (struct drift_values *values, const struct
             if (!program->fingerprint.len)
                 continue;
             room_for_programs (values, n + 1);
-            values->programs[n] = (struct var){program_name (values, n, rung->rung, program->name), program->fingerprint};
+            values->programs[n] = (struct var){ program_name (values, n, rung->rung, program->name),
+                                                program->fingerprint };
             n++;
         }
-    return (struct drift_vars){values->programs, n};
+    return (struct drift_vars){ values->programs, n };
 }
 
 bool drift_values_tells (const struct drift_values *values, const struct host_receipt *host, enum drift_section section)
@@ -185,28 +187,21 @@ bool drift_values_tells (const struct drift_values *values, const struct host_re
 }
 
 struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,
-                                       enum drift_section section)
+                                        enum drift_section section)
 {
     if (host == NULL || (values->query->rung.len && section != SECTION_PROGRAM))
-        return (struct drift_vars){0};
+        return (struct drift_vars){ 0 };
     switch (section) {
-    case SECTION_FACT:
-        return (struct drift_vars){host->facts.items, host->facts.n};
-    case SECTION_BUNDLE:
-        return (struct drift_vars){host->bundle.items, host->bundle.n};
-    case SECTION_POLICY:
-        return (struct drift_vars){host->policy.observed.items, host->policy.observed.n};
-    case SECTION_BACKEND:
-        return backend_vars (values, &host->backend.observed);
-    case SECTION_SETUP:
-        return values->setup ? setup_vars (values, host) : (struct drift_vars){0};
+    case SECTION_FACT: return (struct drift_vars){ host->facts.items, host->facts.n };
+    case SECTION_BUNDLE: return (struct drift_vars){ host->bundle.items, host->bundle.n };
+    case SECTION_POLICY: return (struct drift_vars){ host->policy.observed.items, host->policy.observed.n };
+    case SECTION_BACKEND: return backend_vars (values, &host->backend.observed);
+    case SECTION_SETUP: return values->setup ? setup_vars (values, host) : (struct drift_vars){ 0 };
     case SECTION_LAUNCHED:
-        return values->setup ? (struct drift_vars){host->policy.launched.items, host->policy.launched.n}
-                            : (struct drift_vars){0};
-    case SECTION_PROGRAM:
-        return program_vars (values, host);
-    case SECTION_N:
-        break;
+        return values->setup ? (struct drift_vars){ host->policy.launched.items, host->policy.launched.n }
+                             : (struct drift_vars){ 0 };
+    case SECTION_PROGRAM: return program_vars (values, host);
+    case SECTION_N: break;
     }
-    return (struct drift_vars){0};
+    return (struct drift_vars){ 0 };
 }

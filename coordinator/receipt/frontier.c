@@ -16,7 +16,8 @@ const struct rung_receipt *frontier_latest (const struct host_receipt *host, str
 enum outcome frontier_rung (const struct host_receipt *host, struct text rung)
 {
     enum outcome worst = OUTCOME_NONE;
-    bool warmed = frontier_latest (host, rung, PASS_RESTORED) != NULL; /* then a cold pass had passed, if not by this host */
+    bool warmed = frontier_latest (host, rung, PASS_RESTORED) !=
+                  NULL; /* then a cold pass had passed, if not by this host */
     for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
         const struct rung_receipt *latest = frontier_latest (host, rung, pass);
         if (latest && !(warmed && pass == PASS_COLD))

@@ -26,12 +26,12 @@ static const struct var *find (const struct var *vars, uint32_t n, struct text n
 static struct text value_of (const struct var *vars, uint32_t n, struct text name)
 {
     const struct var *var = find (vars, n, name);
-    return var ? var->value : (struct text) { 0 };
+    return var ? var->value : (struct text){ 0 };
 }
 
 static void add (struct comparison *of, struct text what, struct text here, struct text there, struct text text)
 {
-    of->out->items[of->out->n++] = (struct key_cause) { what, here, there, text };
+    of->out->items[of->out->n++] = (struct key_cause){ what, here, there, text };
 }
 
 static struct text shown (struct text value, struct arena *arena)
@@ -47,8 +47,8 @@ static void add_values (struct comparison *of, struct text what, struct text her
     if (text_equal (here, there))
         return;
     struct text mine = shown (here, of->arena), theirs = shown (there, of->arena);
-    add (of, what, here, there, text_format (of->arena, "%.*s: %.*s here, %.*s there", TEXT_ARG (what), TEXT_ARG (mine),
-                                             TEXT_ARG (theirs)));
+    add (of, what, here, there,
+         text_format (of->arena, "%.*s: %.*s here, %.*s there", TEXT_ARG (what), TEXT_ARG (mine), TEXT_ARG (theirs)));
 }
 
 /* ---- texts that are sets of tokens ---- */
@@ -58,9 +58,9 @@ static bool next_token (struct text *rest, struct text *token)
     uint32_t end = 0;
     while (end < rest->len && rest->ptr[end] != ' ')
         end++;
-    *token = (struct text) { rest->ptr, end };
+    *token = (struct text){ rest->ptr, end };
     uint32_t past = end < rest->len ? end + 1 : end;
-    *rest = (struct text) { rest->ptr + past, rest->len - past };
+    *rest = (struct text){ rest->ptr + past, rest->len - past };
     return end > 0;
 }
 
@@ -148,12 +148,12 @@ static void compare (struct comparison *of, const struct var *here, uint32_t her
         add_one (of, here[i].name, here[i].value, value_of (there, there_n, here[i].name));
     for (uint32_t i = 0; i < there_n; i++)
         if (!find (here, here_n, there[i].name))
-            add_one (of, there[i].name, (struct text) { 0 }, there[i].value);
+            add_one (of, there[i].name, (struct text){ 0 }, there[i].value);
 }
 
 static struct text count_text (uint32_t count, struct arena *arena)
 {
-    return count ? text_format (arena, "%u", count) : (struct text) { 0 };
+    return count ? text_format (arena, "%u", count) : (struct text){ 0 };
 }
 
 static void compare_backends (struct comparison *of)
@@ -162,7 +162,10 @@ static void compare_backends (struct comparison *of)
     add_values (of, TEXT_LIT ("backend"), here->platform, there->platform);
     add_values (of, TEXT_LIT ("backend version"), here->platform_version, there->platform_version);
     add_values (of, TEXT_LIT ("device kind"), here->device_kind, there->device_kind);
-    const struct { const char *what; uint32_t here, there; } counts[] = {
+    const struct {
+        const char *what;
+        uint32_t here, there;
+    } counts[] = {
         { "devices", here->devices, there->devices },
         { "devices of one host", here->local_devices, there->local_devices },
         { "processes", here->process_count, there->process_count },
@@ -195,7 +198,7 @@ void key_causes (const struct result *here, const struct result *there, struct a
     /* docs/spec/canary.md: arguments that are flags; no variable shows them */
     struct text arguments = TEXT_LIT ("xla.arguments");
     size_t lists = (size_t) here->bundle.n + there->bundle.n + here->policy.n + there->policy.n + here->programs.n;
-    *out = (struct key_cause_list) { arena_array (arena, lists + BACKEND_CAUSES + 1, sizeof (struct key_cause)), 0 };
+    *out = (struct key_cause_list){ arena_array (arena, lists + BACKEND_CAUSES + 1, sizeof (struct key_cause)), 0 };
     struct comparison of = { here, there, arena, out };
     add_tokens (&of, TEXT_LIT ("argument list"), value_of (here->facts.items, here->facts.n, arguments),
                 value_of (there->facts.items, there->facts.n, arguments));

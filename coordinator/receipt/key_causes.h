@@ -10,11 +10,14 @@
 #include "common/model/result.h"
 
 struct key_cause {
-    struct text what;           /* "jaxlib", "XLA_FLAGS", "device kind", ... */
-    struct text here, there;    /* the values; of flags and arguments only the tokens that the other side has not */
-    struct text text;           /* for people: "XLA_FLAGS has --xla_x=1 here only" */
+    struct text what;        /* "jaxlib", "XLA_FLAGS", "device kind", ... */
+    struct text here, there; /* the values; of flags and arguments only the tokens that the other side has not */
+    struct text text;        /* for people: "XLA_FLAGS has --xla_x=1 here only" */
 };
-struct key_cause_list { struct key_cause *items; uint32_t n; };
+struct key_cause_list {
+    struct key_cause *items;
+    uint32_t n;
+};
 
 void key_causes (const struct result *here, const struct result *there, struct arena *arena,
                  struct key_cause_list *out);

@@ -49,7 +49,7 @@ static void add_launch (struct identity *identity, const struct plan *plan, cons
 struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena)
 {
     if (rung->kind != PROGRAM_CANARY)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     struct identity shape = identity_begin (arena);
     add_launch (&shape, plan, rung);
     return identity_end (&shape);
@@ -58,7 +58,7 @@ struct text launch_shape (const struct plan *plan, const struct rung *rung, stru
 struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, struct arena *arena)
 {
     if (rung->kind != PROGRAM_CANARY)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     struct identity signature = identity_begin (arena);
     add_launch (&signature, plan, rung);
     identity_add (&signature, "pins", plan->pins.file.sha256);

@@ -10,14 +10,17 @@ struct measure {
     enum pass pass;
     enum outcome outcome;
     enum layer layer;
-    struct text failure;                /* id of the failure's signature; empty: none, or not recognised */
-    struct text cause;                  /* one sentence; empty when it passed */
-    bool bad;                           /* the same launch would fail in the same way */
+    struct text failure; /* id of the failure's signature; empty: none, or not recognised */
+    struct text cause;   /* one sentence; empty when it passed */
+    bool bad;            /* the same launch would fail in the same way */
     uint32_t hosts;
     uint64_t predicted_bytes, device_peak_bytes, host_peak_bytes; /* of the host that needed most; 0: nobody said */
-    uint64_t start_ms, duration_ms;     /* until the program ran first; all: of the slowest host */
-    uint64_t wall_ms;                   /* when it ended */
+    uint64_t start_ms, duration_ms; /* until the program ran first; all: of the slowest host */
+    uint64_t wall_ms;               /* when it ended */
 };
-struct measure_list { struct measure *items; uint32_t n; };
+struct measure_list {
+    struct measure *items;
+    uint32_t n;
+};
 
 #endif

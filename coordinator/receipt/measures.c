@@ -10,8 +10,8 @@ struct measures {
     struct arena arena;
     struct plan plan;
     struct text run;
-    bool isolating;         /* the running pass is no launch of the ladder */
-    struct measure now;     /* of the running pass */
+    bool isolating;     /* the running pass is no launch of the ladder */
+    struct measure now; /* of the running pass */
     struct measure *items;
     uint32_t n;
 };
@@ -19,7 +19,7 @@ struct measures {
 struct measures *measures_create (void)
 {
     struct measures *measures = mem_alloc (sizeof (*measures));
-    *measures = (struct measures) { .n = 0 };
+    *measures = (struct measures){ .n = 0 };
     return measures;
 }
 
@@ -31,7 +31,7 @@ void measures_destroy (struct measures *measures)
 
 struct measure_list measures_take (const struct measures *measures)
 {
-    return (struct measure_list) { measures->items, measures->n };
+    return (struct measure_list){ measures->items, measures->n };
 }
 
 static void raise (uint64_t *most, uint64_t value)
@@ -45,13 +45,18 @@ static void begin (struct measures *measures, const struct fact_pass_began *bega
     const struct plan *plan = &measures->plan;
     struct arena *arena = &measures->arena;
     measures->isolating = began->purpose == PURPOSE_ISOLATION;
-    measures->now = (struct measure) { 0 };
+    measures->now = (struct measure){ 0 };
     if (began->key.rung >= plan->rungs.n)
         return;
     const struct rung *rung = &plan->rungs.items[began->key.rung];
-    measures->now = (struct measure) {
-        .signature = launch_fingerprint (plan, rung, arena), .shape = launch_shape (plan, rung, arena), .rung = rung->id,
-        .slice = plan->slice, .run = measures->run, .pass = began->key.pass, .hosts = began->hosts.n,
+    measures->now = (struct measure){
+        .signature = launch_fingerprint (plan, rung, arena),
+        .shape = launch_shape (plan, rung, arena),
+        .rung = rung->id,
+        .slice = plan->slice,
+        .run = measures->run,
+        .pass = began->key.pass,
+        .hosts = began->hosts.n,
     };
     struct text sha256 = text_clip (plan->pins.file.sha256, PINS_SHOWN_BYTES);
     if (plan->pins.name.len)
@@ -84,15 +89,16 @@ static const struct signature *signature_of (const struct plan *plan, struct tex
     return NULL;
 }
 
-/* What will fail again: recognised, neither of a kind that passes by itself nor printed by working programs too, and owned
- * by what the signature is made of. */
+/* What will fail again: recognised, neither of a kind that passes by itself nor printed by working programs too, and
+ * owned by what the signature is made of. */
 static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
 {
     const struct signature *known = signature_of (plan, verdict->signature);
-    if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer || known->noise)
+    if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer ||
+        known->noise)
         return false;
-    return known->memory || verdict->layer == LAYER_COMPILER || verdict->layer == LAYER_PROGRAM || verdict->layer == LAYER_BUNDLE ||
-           verdict->layer == LAYER_POLICY;
+    return known->memory || verdict->layer == LAYER_COMPILER || verdict->layer == LAYER_PROGRAM ||
+           verdict->layer == LAYER_BUNDLE || verdict->layer == LAYER_POLICY;
 }
 
 /* "exit status 1" tells nobody what to change: then the line that decided it stands behind it. */

@@ -1,5 +1,5 @@
-/* measures.h - the run's facts -> what its launches really took: memory, time and outcome, one measure for each launch and pass
- * that ended. A fold like every view. docs/spec/calibration.md. */
+/* measures.h - the run's facts -> what its launches really took: memory, time and outcome, one measure for each launch
+ * and pass that ended. A fold like every view. docs/spec/calibration.md. */
 #ifndef SLICEUP_COORDINATOR_RECEIPT_MEASURES_H
 #define SLICEUP_COORDINATOR_RECEIPT_MEASURES_H
 

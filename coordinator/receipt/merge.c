@@ -17,7 +17,8 @@ static void set_normalise (const struct record *record, struct any_list *set)
     char *items = set->items;
     uint32_t kept = 1;
     for (uint32_t i = 1; i < set->n; i++)
-        if (record_compare (record, items + (size_t) (kept - 1) * record->bytes, items + (size_t) i * record->bytes) != 0)
+        if (record_compare (record, items + (size_t) (kept - 1) * record->bytes, items + (size_t) i * record->bytes) !=
+            0)
             memmove (items + (size_t) kept++ * record->bytes, items + (size_t) i * record->bytes, record->bytes);
     set->n = kept;
 }
@@ -35,8 +36,8 @@ void merge_normalise (struct slice_receipt *receipt)
     }
 }
 
-static void set_join (const struct field *field, const struct any_list *a, const struct any_list *b, struct arena *arena,
-                      struct any_list *out)
+static void set_join (const struct field *field, const struct any_list *a, const struct any_list *b,
+                      struct arena *arena, struct any_list *out)
 {
     size_t item = field->of->bytes;
     out->n = a->n + b->n;
@@ -47,7 +48,8 @@ static void set_join (const struct field *field, const struct any_list *a, const
         memcpy ((char *) out->items + a->n * item, b->items, b->n * item);
 }
 
-void merge_receipts (const struct slice_receipt *a, const struct slice_receipt *b, struct arena *arena, struct slice_receipt *out)
+void merge_receipts (const struct slice_receipt *a, const struct slice_receipt *b, struct arena *arena,
+                     struct slice_receipt *out)
 {
     struct slice_receipt joined = { 0 };
     for (uint32_t i = 0; i < slice_receipt_record.fields_n; i++) {

@@ -1,6 +1,6 @@
+#include "coordinator/receipt/receipt_fold_private.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/bundle_rules.h"
-#include "coordinator/receipt/receipt_fold_private.h"
 
 #include <string.h>
 
@@ -27,8 +27,8 @@ void receipt_fold_destroy (struct receipt_fold *fold)
         return;
     for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
-    struct growing *lists[] = { &fold->times, &fold->reductions, &fold->generations, &fold->recoveries, &fold->violations,
-                                &fold->retries, &fold->judged };
+    struct growing *lists[] = { &fold->times,      &fold->reductions, &fold->generations, &fold->recoveries,
+                                &fold->violations, &fold->retries,    &fold->judged };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
     arena_release (&fold->arena);
@@ -60,7 +60,8 @@ static void keep_var (struct receipt_fold *fold, struct growing *list, const str
             vars[i].value = receipt_keep (fold, var->value);
             return;
         }
-    *(struct var *) receipt_grow (list, sizeof (struct var)) = (struct var) { receipt_keep (fold, var->name), receipt_keep (fold, var->value) };
+    *(struct var *) receipt_grow (list, sizeof (struct var)) = (struct var){ receipt_keep (fold, var->name),
+                                                                             receipt_keep (fold, var->value) };
 }
 
 /* ---- one kind of fact each ---- */
@@ -72,10 +73,16 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     const struct plan *plan = &fold->plan;
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
     struct header *header = &fold->header;
-    *header = (struct header) {
-        .run = receipt_keep (fold, opened->run), .slice = plan->slice, .ladder = plan->ladder, .version = receipt_keep (fold, opened->version),
-        .mesh = plan->mesh, .cache_mode = text_of (names_of (&cache_mode_names, plan->cache.mode)),
-        .cache_writer = plan->cache.writer, .began_wall_ms = fact->wall_ms, .cache_trust = plan->cache.trust,
+    *header = (struct header){
+        .run = receipt_keep (fold, opened->run),
+        .slice = plan->slice,
+        .ladder = plan->ladder,
+        .version = receipt_keep (fold, opened->version),
+        .mesh = plan->mesh,
+        .cache_mode = text_of (names_of (&cache_mode_names, plan->cache.mode)),
+        .cache_writer = plan->cache.writer,
+        .began_wall_ms = fact->wall_ms,
+        .cache_trust = plan->cache.trust,
     };
     header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
     header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));
@@ -87,34 +94,35 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
 
 struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
 {
-    return host < fold->plan.hosts.n ? fold->plan.hosts.items[host].name : (struct text) { 0 };
+    return host < fold->plan.hosts.n ? fold->plan.hosts.items[host].name : (struct text){ 0 };
 }
 
 struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
 {
-    return rung < fold->plan.rungs.n ? fold->plan.rungs.items[rung].id : (struct text) { 0 };
+    return rung < fold->plan.rungs.n ? fold->plan.rungs.items[rung].id : (struct text){ 0 };
 }
 
 void receipt_recover (struct receipt_fold *fold, struct text what)
 {
     struct recovery *recovery = receipt_grow (&fold->recoveries, sizeof (*recovery));
-    *recovery = (struct recovery) { fold->header.run, what };
+    *recovery = (struct recovery){ fold->header.run, what };
 }
 
 static void fold_joined (struct receipt_fold *fold, const struct fact_host_joined *joined)
 {
     struct host_fold *host = &fold->hosts[joined->host];
     if (host->joined)
-        receipt_recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)", TEXT_ARG (fold->plan.hosts.items[joined->host].name),
-                                    (unsigned long long) joined->session));
+        receipt_recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)",
+                                            TEXT_ARG (fold->plan.hosts.items[joined->host].name),
+                                            (unsigned long long) joined->session));
     host->joined = true;
     host->lost = false;
 }
 
 static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
 {
-    receipt_recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s", TEXT_ARG (fold->plan.hosts.items[lost->host].name),
-                                TEXT_ARG (lost->why)));
+    receipt_recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s",
+                                        TEXT_ARG (fold->plan.hosts.items[lost->host].name), TEXT_ARG (lost->why)));
     fold->hosts[lost->host].lost = true;
     fold->hosts[lost->host].lost_why = receipt_keep (fold, lost->why);
 }
@@ -124,7 +132,7 @@ static struct text restore_method (const struct result *result)
     for (uint32_t i = 0; i < result->notes.n; i++)
         if (text_is (result->notes.items[i].source, "environment"))
             return result->notes.items[i].text;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static struct text bundle_value (const struct result *result, const char *name)
@@ -132,7 +140,7 @@ static struct text bundle_value (const struct result *result, const char *name)
     for (uint32_t i = 0; i < result->bundle.n; i++)
         if (text_is (result->bundle.items[i].name, name))
             return result->bundle.items[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
@@ -148,9 +156,12 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
     const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
     if (!text_is (rung->builtin, "restore"))
         return;
-    host->setup = (struct setup) {
-        .pins = pins->name, .pins_sha256 = pins->file.sha256, .script_sha256 = pins->setup.sha256,
-        .restore_method = receipt_keep (fold, restore_method (result)), .python = receipt_keep (fold, bundle_value (result, "python")),
+    host->setup = (struct setup){
+        .pins = pins->name,
+        .pins_sha256 = pins->file.sha256,
+        .script_sha256 = pins->setup.sha256,
+        .restore_method = receipt_keep (fold, restore_method (result)),
+        .python = receipt_keep (fold, bundle_value (result, "python")),
         .environment = receipt_keep (fold, bundle_value (result, "fingerprint")),
     };
     note_bundle (fold, host, result);
@@ -166,7 +177,8 @@ static void fold_evidence (struct receipt_fold *fold, struct host_fold *host, co
     for (uint32_t i = 0; i < result->facts.n; i++)
         keep_var (fold, &host->facts, &result->facts.items[i]);
     for (uint32_t i = 0; i < result->notes.n; i++)
-        record_copy (&note_record, receipt_grow (&host->notes, sizeof (struct note)), &result->notes.items[i], &fold->arena);
+        record_copy (&note_record, receipt_grow (&host->notes, sizeof (struct note)), &result->notes.items[i],
+                     &fold->arena);
     if (result->backend.platform.len)
         record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
     fold_setup (fold, host, result);
@@ -196,11 +208,17 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     const struct result *result = &ended->result;
     struct host_fold *host = &fold->hosts[ended->host];
     struct rung_receipt *rung = add_rung (host, &result->key);
-    *rung = (struct rung_receipt) {
-        .rung = fold->plan.rungs.items[result->key.rung].id, .pass = result->key.pass, .attempt = result->key.attempt,
-        .duration_ms = result->duration_ms, .phase = receipt_keep (fold, result->phase),
-        .output_bytes = result->output_bytes, .dropped_bytes = result->dropped_bytes, .strays = result->strays,
-        .bad_lines = result->bad_lines, .cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
+    *rung = (struct rung_receipt){
+        .rung = fold->plan.rungs.items[result->key.rung].id,
+        .pass = result->key.pass,
+        .attempt = result->key.attempt,
+        .duration_ms = result->duration_ms,
+        .phase = receipt_keep (fold, result->phase),
+        .output_bytes = result->output_bytes,
+        .dropped_bytes = result->dropped_bytes,
+        .strays = result->strays,
+        .bad_lines = result->bad_lines,
+        .cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
     };
     RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
@@ -227,8 +245,10 @@ struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, 
 static void pass_rung (struct rung_receipt *rung)
 {
     rung->outcome = OUTCOME_PASSED;
-    rung->cause = (struct cause) { 0 };
-    rung->cache = rung->pass == PASS_COLD ? TEXT_LIT ("cold") : rung->pass == PASS_RESTORED ? TEXT_LIT ("restored") : (struct text) { 0 };
+    rung->cause = (struct cause){ 0 };
+    rung->cache = rung->pass == PASS_COLD       ? TEXT_LIT ("cold")
+                  : rung->pass == PASS_RESTORED ? TEXT_LIT ("restored")
+                                                : (struct text){ 0 };
 }
 
 static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
@@ -256,22 +276,26 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
     struct rung_time *time = receipt_grow (&fold->times, sizeof (*time));
-    *time = (struct rung_time) { fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass, ended->key.attempt,
-                                 ended->duration_ms };
+    *time = (struct rung_time){ fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass,
+                                ended->key.attempt, ended->duration_ms };
     if (ended->outcome == OUTCOME_PASSED && receipt_fold_purpose (fold, &ended->key) != PURPOSE_ISOLATION)
         fold->next_rung = ended->key.rung + (ended->key.pass != PASS_COLD);
 }
 
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
 {
-    receipt_recover (fold, text_format (&fold->arena, "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
-                                TEXT_ARG (fold->plan.hosts.items[seen->host].name),
-                                TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id), names_of (&pass_names, seen->key.pass),
-                                seen->key.attempt, receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
+    receipt_recover (
+        fold,
+        text_format (&fold->arena,
+                     "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
+                     TEXT_ARG (fold->plan.hosts.items[seen->host].name),
+                     TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id), names_of (&pass_names, seen->key.pass),
+                     seen->key.attempt, receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
 }
 
 /* Who has no attempt at the rung that the run ends for stands there as the run does, with the reason. */
-static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome, const struct cause *cause)
+static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome,
+                          const struct cause *cause)
 {
     struct attempt_key key = { fold->next_rung, PASS_ONCE, 0 };
     struct text id = fold->plan.rungs.items[key.rung].id;
@@ -279,16 +303,20 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
     for (uint32_t i = 0; i < host->rungs.n; i++)
         if (text_equal (tried[i].rung, id))
             return;
-    *add_rung (host, &key) = (struct rung_receipt) { .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
+    *add_rung (host, &key) = (struct rung_receipt){ .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
 }
 
 /* Hosts that were lost before the rung began, or a launch that is known bad: why the run ends, and nothing ran. */
 static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, bool cancelled)
 {
-    struct text known_bad = cancelled ? (struct text) { 0 } : fold->plan.rungs.items[fold->next_rung].known_bad;
-    struct cause launch = { .layer = LAYER_PROGRAM, .text = known_bad, .next = TEXT_LIT ("change what failed there, or run with --again") };
+    struct text known_bad = cancelled ? (struct text){ 0 } : fold->plan.rungs.items[fold->next_rung].known_bad;
+    struct cause launch = { .layer = LAYER_PROGRAM,
+                            .text = known_bad,
+                            .next = TEXT_LIT ("change what failed there, or run with --again") };
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
-        struct cause lost = { .layer = LAYER_HOST, .text = fold->hosts[i].lost_why, .next = blame_next_of_lost (fold->plan.launcher) };
+        struct cause lost = { .layer = LAYER_HOST,
+                              .text = fold->hosts[i].lost_why,
+                              .next = blame_next_of_lost (fold->plan.launcher) };
         if (fold->hosts[i].lost)
             fold_untried (fold, &fold->hosts[i], outcome, &lost);
         else if (known_bad.len)
@@ -316,7 +344,7 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_EPOCH_BEGAN:
         if (fact->of.epoch_began.epoch > 1)
             receipt_recover (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
-                                        (unsigned long long) fact->of.epoch_began.epoch));
+                                                (unsigned long long) fact->of.epoch_began.epoch));
         break;
     case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
     case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
@@ -348,7 +376,9 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
 {
     const struct host_fold *host = &fold->hosts[i];
     const struct profile *profile = &fold->plan.profile;
-    *out = (struct host_receipt) { .run = fold->header.run, .host = fold->plan.hosts.items[i].name, .rank = i, .setup = host->setup };
+    *out = (struct host_receipt){
+        .run = fold->header.run, .host = fold->plan.hosts.items[i].name, .rank = i, .setup = host->setup
+    };
     out->bundle.items = host->bundle.items;
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
@@ -367,7 +397,8 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
 
 static void *copy_items (const struct growing *list, size_t item_bytes, struct arena *arena)
 {
-    return arena_copy (arena, list->items, list->n * item_bytes); /* sorted by the taker: the fold keeps its own order */
+    return arena_copy (arena, list->items,
+                       list->n * item_bytes); /* sorted by the taker: the fold keeps its own order */
 }
 
 static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct arena *arena, struct slice_receipt *out)
@@ -380,14 +411,17 @@ static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct ar
         out->recoveries.n--;
         n++;
     }
-    all[out->recoveries.n++] = (struct recovery) {
-        fold->header.run, text_format (arena, "%llu more entries are left out of this receipt, whose lists are full: the run's journal has them",
-                                       (unsigned long long) n) };
+    all[out->recoveries.n++] = (struct recovery){
+        fold->header.run,
+        text_format (arena,
+                     "%llu more entries are left out of this receipt, whose lists are full: the run's journal has them",
+                     (unsigned long long) n)
+    };
 }
 
 void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out)
 {
-    *out = (struct slice_receipt) { 0 };
+    *out = (struct slice_receipt){ 0 };
     if (fold->hosts == NULL)
         return;
     out->headers.items = arena_copy (arena, &fold->header, sizeof (fold->header));

@@ -8,11 +8,16 @@ void receipt_fold_generation (struct receipt_fold *fold, const struct fact_gener
     if (generation->token == 0)
         return;
     struct generation_receipt *kept = receipt_grow (&fold->generations, sizeof (*kept));
-    *kept = (struct generation_receipt) {
-        .run = fold->header.run, .adopted = adopted, .token = generation->token,
-        .sha256 = receipt_keep (fold, generation->sha256), .bundle = receipt_keep (fold, generation->bundle),
-        .from_run = receipt_keep (fold, generation->from_run), .entries = generation->entries,
-        .bytes = generation->bytes, .compile_ms = generation->compile_ms,
+    *kept = (struct generation_receipt){
+        .run = fold->header.run,
+        .adopted = adopted,
+        .token = generation->token,
+        .sha256 = receipt_keep (fold, generation->sha256),
+        .bundle = receipt_keep (fold, generation->bundle),
+        .from_run = receipt_keep (fold, generation->from_run),
+        .entries = generation->entries,
+        .bytes = generation->bytes,
+        .compile_ms = generation->compile_ms,
     };
     if (!adopted)
         kept->writer = receipt_host_name (fold, generation->writer);
@@ -37,21 +42,26 @@ void receipt_fold_dropped (struct receipt_fold *fold, const struct fact_generati
 
 void receipt_fold_lease_lost (struct receipt_fold *fold, const struct fact_lease_lost *lost)
 {
-    receipt_recover (fold, text_format (&fold->arena, "%.*s lost the lease of generation %" PRIu64 ": %.*s",
-                                        TEXT_ARG (receipt_host_name (fold, lost->host)), lost->token,
-                                        TEXT_ARG (lost->why)));
+    receipt_recover (fold,
+                     text_format (&fold->arena, "%.*s lost the lease of generation %" PRIu64 ": %.*s",
+                                  TEXT_ARG (receipt_host_name (fold, lost->host)), lost->token, TEXT_ARG (lost->why)));
 }
 
 void receipt_fold_violated (struct receipt_fold *fold, const struct fact *fact)
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
     struct violation_receipt *kept = receipt_grow (&fold->violations, sizeof (*kept));
-    *kept = (struct violation_receipt) {
-        .run = fold->header.run, .rung = receipt_rung_name (fold, violated->rung),
-        .host = receipt_host_name (fold, violated->host), .kind = violated->finding.kind,
-        .token = violated->finding.token, .path = receipt_keep (fold, violated->finding.path),
-        .detail = receipt_keep (fold, violated->finding.detail), .from_run = receipt_keep (fold, violated->from_run),
-        .since = violated->since, .index = fact->index,
+    *kept = (struct violation_receipt){
+        .run = fold->header.run,
+        .rung = receipt_rung_name (fold, violated->rung),
+        .host = receipt_host_name (fold, violated->host),
+        .kind = violated->finding.kind,
+        .token = violated->finding.token,
+        .path = receipt_keep (fold, violated->finding.path),
+        .detail = receipt_keep (fold, violated->finding.detail),
+        .from_run = receipt_keep (fold, violated->from_run),
+        .since = violated->since,
+        .index = fact->index,
     };
 }
 

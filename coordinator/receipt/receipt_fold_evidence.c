@@ -27,7 +27,7 @@ static void keep_waiting (struct rung_receipt *rung, const struct result *result
 
 void receipt_fold_measured (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result)
 {
-    rung->memory = (struct memory) { result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
+    rung->memory = (struct memory){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->plan.rungs.items[result->key.rung].launch;
     rung->bad_line = receipt_keep (fold, result->bad_line);
     RECEIPT_KEEP_LIST (rung->left_out, result->left_out, &number_record, &fold->arena);

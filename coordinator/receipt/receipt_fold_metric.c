@@ -15,7 +15,8 @@ static uint32_t keep_hosts (const struct receipt_fold *fold, const uint32_t *hos
     return kept;
 }
 
-static void keep_contradicted (struct receipt_fold *fold, const struct fact_metric_judged *judged, struct reduction_receipt *kept)
+static void keep_contradicted (struct receipt_fold *fold, const struct fact_metric_judged *judged,
+                               struct reduction_receipt *kept)
 {
     uint32_t n = judged->contradicted.n;
     kept->contradicted.items = arena_array (&fold->arena, n, sizeof (*kept->contradicted.items));
@@ -23,7 +24,7 @@ static void keep_contradicted (struct receipt_fold *fold, const struct fact_metr
         const struct contradicted *of = &judged->contradicted.items[i];
         if (is_known (fold, of->host))
             kept->contradicted.items[kept->contradicted.n++] =
-                (struct contradicted_receipt) { receipt_host_name (fold, of->host), of->count };
+                (struct contradicted_receipt){ receipt_host_name (fold, of->host), of->count };
     }
 }
 
@@ -32,9 +33,13 @@ void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_ju
     struct arena *arena = &fold->arena;
     *(struct attempt_key *) receipt_grow (&fold->judged, sizeof (judged->key)) = judged->key;
     struct reduction_receipt *kept = receipt_grow (&fold->reductions, sizeof (*kept));
-    *kept = (struct reduction_receipt) {
-        .run = fold->header.run, .rung = receipt_rung_name (fold, judged->key.rung), .metric = receipt_keep (fold, judged->metric),
-        .value = judged->value, .proof = judged->proof, .why = receipt_keep (fold, judged->why),
+    *kept = (struct reduction_receipt){
+        .run = fold->header.run,
+        .rung = receipt_rung_name (fold, judged->key.rung),
+        .metric = receipt_keep (fold, judged->metric),
+        .value = judged->value,
+        .proof = judged->proof,
+        .why = receipt_keep (fold, judged->why),
     };
     kept->axes.items = arena_array (arena, judged->axes.n, sizeof (struct text));
     while (kept->axes.n < judged->axes.n) {

@@ -7,14 +7,17 @@
 #include "coordinator/receipt/receipt_fold.h"
 
 /* Lists that grow while the fold goes on. */
-struct growing { void *items; uint32_t n, capacity; };
+struct growing {
+    void *items;
+    uint32_t n, capacity;
+};
 
 struct host_fold {
     struct setup setup;
-    struct growing bundle, observed, facts, notes;  /* var, var, var, note */
+    struct growing bundle, observed, facts, notes; /* var, var, var, note */
     struct backend backend;
-    struct growing rungs;                           /* rung_receipt */
-    struct growing open;                            /* attempt_key of each rung_receipt */
+    struct growing rungs; /* rung_receipt */
+    struct growing open;  /* attempt_key of each rung_receipt */
     bool joined, lost;
     struct text lost_why;
 };
@@ -24,33 +27,37 @@ struct receipt_fold {
     struct plan plan;
     struct header header;
     struct host_fold *hosts;
-    uint32_t next_rung;             /* the first that has not passed */
-    struct attempt_key key;         /* of the pass that was begun last */
-    enum purpose purpose;           /* of it */
-    struct growing retries;         /* retry_fold */
+    uint32_t next_rung;     /* the first that has not passed */
+    struct attempt_key key; /* of the pass that was begun last */
+    enum purpose purpose;   /* of it */
+    struct growing retries; /* retry_fold */
     struct growing times, reductions, generations, recoveries, violations;
-    struct growing judged;          /* attempt_key of each reduction */
+    struct growing judged; /* attempt_key of each reduction */
 };
 
-void *receipt_grow (struct growing *list, size_t item_bytes);    /* one more item, all zero */
+void *receipt_grow (struct growing *list, size_t item_bytes); /* one more item, all zero */
 struct text receipt_keep (struct receipt_fold *fold, struct text text);
 void receipt_recover (struct receipt_fold *fold, struct text what);
 /* Empty: the plan has no such one. */
 struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host);
 struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung);
 
-#define RECEIPT_KEEP_LIST(to, from, record, arena)                                                                       \
-    do {                                                                                                                 \
-        (to).items = arena_array (arena, (from).n, sizeof (*(to).items));                                                \
-        (to).n = (from).n;                                                                                               \
-        for (uint32_t at = 0; at < (from).n; at++)                                                                       \
-            record_copy (record, &(to).items[at], &(from).items[at], arena);                                             \
+#define RECEIPT_KEEP_LIST(to, from, record, arena)                                                                     \
+    do {                                                                                                               \
+        (to).items = arena_array (arena, (from).n, sizeof (*(to).items));                                              \
+        (to).n = (from).n;                                                                                             \
+        for (uint32_t at = 0; at < (from).n; at++)                                                                     \
+            record_copy (record, &(to).items[at], &(from).items[at], arena);                                           \
     } while (0)
 
 /* A pass that was run again, and what for. */
-struct retry_fold { struct attempt_key key; struct text what; };
+struct retry_fold {
+    struct attempt_key key;
+    struct text what;
+};
 
-struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key); /* NULL: none */
+struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host,
+                                      const struct attempt_key *key); /* NULL: none */
 /* receipt_fold_retry.c */
 void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began *began);
 enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key);
@@ -61,7 +68,8 @@ void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspect
 void receipt_fold_measured (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result);
 /* receipt_fold_metric.c */
 void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
-void receipt_fold_forget_metrics (struct receipt_fold *fold, const struct attempt_key *key); /* another attempt begins */
+void receipt_fold_forget_metrics (struct receipt_fold *fold,
+                                  const struct attempt_key *key); /* another attempt begins */
 /* receipt_fold_cache.c */
 void receipt_fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted);
 void receipt_fold_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped);

@@ -24,7 +24,7 @@ static struct text retried (const struct receipt_fold *fold, const struct rung_r
         if (retries[i].key.pass == before->pass && retries[i].key.attempt == before->attempt &&
             text_equal (receipt_rung_name (fold, retries[i].key.rung), before->rung))
             return retries[i].what;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 /* The attempts of this rung on this host that did not pass, and what followed each. */
@@ -35,10 +35,10 @@ void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *ho
     for (uint32_t i = 0; i + 1 < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++)
         if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED) {
             struct text what = retried (fold, &before[i]);
-            rung->recovered.items[rung->recovered.n++] =
-                text_format (&fold->arena, "%s attempt %u %s: %.*s%s%.*s", names_of (&pass_names, before[i].pass), before[i].attempt,
-                             names_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text), what.len ? "; " : "",
-                             TEXT_ARG (what));
+            rung->recovered.items[rung->recovered.n++] = text_format (
+                &fold->arena, "%s attempt %u %s: %.*s%s%.*s", names_of (&pass_names, before[i].pass), before[i].attempt,
+                names_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text), what.len ? "; " : "",
+                TEXT_ARG (what));
         }
 }
 
@@ -48,16 +48,24 @@ void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact)
     char span[DURATION_TEXT_BYTES];
     duration_print (planned->due_ms > fact->at_ms ? planned->due_ms - fact->at_ms : 0, span);
     struct retry_fold *retry = receipt_grow (&fold->retries, sizeof (*retry));
-    *retry = (struct retry_fold) { planned->key, text_format (&fold->arena, "run again after %s: %.*s", span, TEXT_ARG (planned->why)) };
-    receipt_recover (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s", TEXT_ARG (receipt_rung_name (fold, planned->key.rung)),
-                                        names_of (&pass_names, planned->key.pass), planned->key.attempt, TEXT_ARG (retry->what)));
+    *retry = (struct retry_fold){ planned->key, text_format (&fold->arena, "run again after %s: %.*s", span,
+                                                             TEXT_ARG (planned->why)) };
+    receipt_recover (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s",
+                                        TEXT_ARG (receipt_rung_name (fold, planned->key.rung)),
+                                        names_of (&pass_names, planned->key.pass), planned->key.attempt,
+                                        TEXT_ARG (retry->what)));
 }
 
-static void name_host (struct receipt_fold *fold, const struct isolate_ruling *ruling, uint32_t host, struct rung_receipt *rung)
+static void name_host (struct receipt_fold *fold, const struct isolate_ruling *ruling, uint32_t host,
+                       struct rung_receipt *rung)
 {
     struct verdict after, before = {
-        .host = host, .outcome = rung->outcome, .layer = rung->cause.layer, .signature = rung->cause.signature,
-        .cause = rung->cause.text, .next = rung->cause.next,
+        .host = host,
+        .outcome = rung->outcome,
+        .layer = rung->cause.layer,
+        .signature = rung->cause.signature,
+        .cause = rung->cause.text,
+        .next = rung->cause.next,
     };
     isolate_verdict (ruling, &before, &fold->arena, &after);
     rung->outcome = after.outcome;

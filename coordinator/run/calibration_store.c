@@ -9,16 +9,19 @@
 
 enum { BUSY_MS = 10000, FORMAT = 1 };
 
-#define COLUMN_NAMES \
-    "signature, shape, rung, slice, run, pins, pass, outcome, layer, failure, cause, bad, hosts, predicted_bytes, " \
+#define COLUMN_NAMES                                                                                                   \
+    "signature, shape, rung, slice, run, pins, pass, outcome, layer, failure, cause, bad, hosts, predicted_bytes, "    \
     "device_peak_bytes, host_peak_bytes, start_ms, duration_ms, wall_ms"
 
 static const char schema[] =
     "BEGIN IMMEDIATE;"
-    "CREATE TABLE IF NOT EXISTS measure (signature TEXT NOT NULL, shape TEXT NOT NULL, rung TEXT NOT NULL, slice TEXT NOT NULL,"
-    " run TEXT NOT NULL, pins TEXT NOT NULL, pass TEXT NOT NULL, outcome TEXT NOT NULL, layer TEXT NOT NULL, failure TEXT NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS measure (signature TEXT NOT NULL, shape TEXT NOT NULL, rung TEXT NOT NULL, slice TEXT "
+    "NOT NULL,"
+    " run TEXT NOT NULL, pins TEXT NOT NULL, pass TEXT NOT NULL, outcome TEXT NOT NULL, layer TEXT NOT NULL, failure "
+    "TEXT NOT NULL,"
     " cause TEXT NOT NULL, bad INTEGER NOT NULL, hosts INTEGER NOT NULL, predicted_bytes INTEGER NOT NULL,"
-    " device_peak_bytes INTEGER NOT NULL, host_peak_bytes INTEGER NOT NULL, start_ms INTEGER NOT NULL, duration_ms INTEGER NOT NULL,"
+    " device_peak_bytes INTEGER NOT NULL, host_peak_bytes INTEGER NOT NULL, start_ms INTEGER NOT NULL, duration_ms "
+    "INTEGER NOT NULL,"
     " wall_ms INTEGER NOT NULL, PRIMARY KEY (run, rung, pass, wall_ms)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX IF NOT EXISTS measure_by_signature ON measure (signature, wall_ms);"
     "PRAGMA user_version = 1;"
@@ -51,7 +54,8 @@ static int prepare (sqlite3 *db, enum database_use use, const char *path, bool *
     if (format == 0 && use == DATABASE_WRITE)
         return database_run (db, schema, "make the tables", err);
     if (format != FORMAT && format != 0)
-        return err_set (err, ERR_STATE, "%s has format %d, expected %d: it is another version's; move it away to begin anew", path,
+        return err_set (err, ERR_STATE,
+                        "%s has format %d, expected %d: it is another version's; move it away to begin anew", path,
                         format, FORMAT);
     return 0;
 }
@@ -74,7 +78,8 @@ static sqlite3 *open_it (const char *home, enum database_use use, bool *empty, s
 
 static void bind_text (sqlite3_stmt *row, int at, struct text text)
 {
-    (void) sqlite3_bind_text (row, at, text.len ? text.ptr : "", (int) text.len, SQLITE_STATIC); /* a failure shows at the step */
+    (void) sqlite3_bind_text (row, at, text.len ? text.ptr : "", (int) text.len,
+                              SQLITE_STATIC); /* a failure shows at the step */
 }
 
 static void bind_number (sqlite3_stmt *row, int at, uint64_t number)
@@ -85,13 +90,27 @@ static void bind_number (sqlite3_stmt *row, int at, uint64_t number)
 static int add_one (sqlite3 *db, sqlite3_stmt *row, const struct measure *measure, struct err *err)
 {
     const struct text texts[] = {
-        measure->signature, measure->shape, measure->rung, measure->slice, measure->run, measure->pins,
-        text_of (names_of (&pass_names, measure->pass)), text_of (names_of (&outcome_names, measure->outcome)),
-        text_of (names_of (&layer_names, measure->layer)), measure->failure, measure->cause,
+        measure->signature,
+        measure->shape,
+        measure->rung,
+        measure->slice,
+        measure->run,
+        measure->pins,
+        text_of (names_of (&pass_names, measure->pass)),
+        text_of (names_of (&outcome_names, measure->outcome)),
+        text_of (names_of (&layer_names, measure->layer)),
+        measure->failure,
+        measure->cause,
     };
     const uint64_t numbers[] = {
-        measure->bad, measure->hosts, measure->predicted_bytes, measure->device_peak_bytes, measure->host_peak_bytes, measure->start_ms,
-        measure->duration_ms, measure->wall_ms,
+        measure->bad,
+        measure->hosts,
+        measure->predicted_bytes,
+        measure->device_peak_bytes,
+        measure->host_peak_bytes,
+        measure->start_ms,
+        measure->duration_ms,
+        measure->wall_ms,
     };
     int at = 1;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -105,8 +124,11 @@ static int add_one (sqlite3 *db, sqlite3_stmt *row, const struct measure *measur
 
 static int forget_old (sqlite3 *db, struct text signature, struct err *err)
 {
-    sqlite3_stmt *row = database_prepare (db, "DELETE FROM measure WHERE signature = ?1 AND wall_ms < (SELECT wall_ms FROM measure"
-                                              " WHERE signature = ?1 ORDER BY wall_ms DESC LIMIT 1 OFFSET ?2)", err);
+    sqlite3_stmt *row = database_prepare (
+        db,
+        "DELETE FROM measure WHERE signature = ?1 AND wall_ms < (SELECT wall_ms FROM measure"
+        " WHERE signature = ?1 ORDER BY wall_ms DESC LIMIT 1 OFFSET ?2)",
+        err);
     if (!row)
         return -1;
     bind_text (row, 1, signature);
@@ -118,8 +140,10 @@ static int forget_old (sqlite3 *db, struct text signature, struct err *err)
 
 static int add_all (sqlite3 *db, const struct measure_list *measures, struct err *err)
 {
-    sqlite3_stmt *row = database_prepare (db, "INSERT OR IGNORE INTO measure (" COLUMN_NAMES ") VALUES"
-                                              " (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)", err);
+    sqlite3_stmt *row = database_prepare (db,
+                                          "INSERT OR IGNORE INTO measure (" COLUMN_NAMES ") VALUES"
+                                          " (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)",
+                                          err);
     int rc = row ? 0 : -1;
     for (uint32_t i = 0; i < measures->n && rc == 0; i++)
         rc = add_one (db, row, &measures->items[i], err);
@@ -166,21 +190,35 @@ static uint64_t read_number (sqlite3_stmt *row, int at)
 
 static void read_one (sqlite3_stmt *row, struct arena *arena, struct measure *out)
 {
-    *out = (struct measure) {
-        .signature = read_text (row, 0, arena), .shape = read_text (row, 1, arena), .rung = read_text (row, 2, arena),
-        .slice = read_text (row, 3, arena), .run = read_text (row, 4, arena), .pins = read_text (row, 5, arena),
-        .pass = (enum pass) read_word (row, 6, &pass_names, arena), .outcome = (enum outcome) read_word (row, 7, &outcome_names, arena),
-        .layer = (enum layer) read_word (row, 8, &layer_names, arena), .failure = read_text (row, 9, arena),
-        .cause = read_text (row, 10, arena), .bad = read_number (row, 11) != 0, .hosts = (uint32_t) read_number (row, 12),
-        .predicted_bytes = read_number (row, 13), .device_peak_bytes = read_number (row, 14), .host_peak_bytes = read_number (row, 15),
-        .start_ms = read_number (row, 16), .duration_ms = read_number (row, 17), .wall_ms = read_number (row, 18),
+    *out = (struct measure){
+        .signature = read_text (row, 0, arena),
+        .shape = read_text (row, 1, arena),
+        .rung = read_text (row, 2, arena),
+        .slice = read_text (row, 3, arena),
+        .run = read_text (row, 4, arena),
+        .pins = read_text (row, 5, arena),
+        .pass = (enum pass) read_word (row, 6, &pass_names, arena),
+        .outcome = (enum outcome) read_word (row, 7, &outcome_names, arena),
+        .layer = (enum layer) read_word (row, 8, &layer_names, arena),
+        .failure = read_text (row, 9, arena),
+        .cause = read_text (row, 10, arena),
+        .bad = read_number (row, 11) != 0,
+        .hosts = (uint32_t) read_number (row, 12),
+        .predicted_bytes = read_number (row, 13),
+        .device_peak_bytes = read_number (row, 14),
+        .host_peak_bytes = read_number (row, 15),
+        .start_ms = read_number (row, 16),
+        .duration_ms = read_number (row, 17),
+        .wall_ms = read_number (row, 18),
     };
 }
 
 static int read_all (sqlite3 *db, struct text signature, struct arena *arena, struct measure_list *out, struct err *err)
 {
-    sqlite3_stmt *row = database_prepare (db, "SELECT " COLUMN_NAMES " FROM measure WHERE ?1 = '' OR signature = ?1"
-                                              " ORDER BY wall_ms DESC, rung, pass LIMIT ?2", err);
+    sqlite3_stmt *row = database_prepare (db,
+                                          "SELECT " COLUMN_NAMES " FROM measure WHERE ?1 = '' OR signature = ?1"
+                                          " ORDER BY wall_ms DESC, rung, pass LIMIT ?2",
+                                          err);
     int rc = SQLITE_DONE;
     uint32_t room = 0;
     if (!row)
@@ -207,9 +245,10 @@ static bool was_never_made (const char *home)
     return access (path_in (home, path), F_OK) != 0 && errno == ENOENT;
 }
 
-int calibration_read (const char *home, struct text signature, struct arena *arena, struct measure_list *out, struct err *err)
+int calibration_read (const char *home, struct text signature, struct arena *arena, struct measure_list *out,
+                      struct err *err)
 {
-    *out = (struct measure_list) { 0 };
+    *out = (struct measure_list){ 0 };
     if (was_never_made (home))
         return 0;
     bool empty;

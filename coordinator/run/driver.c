@@ -206,7 +206,10 @@ failed:
     return NULL;
 }
 
-struct replay { struct driver *driver; struct arena arena; };
+struct replay {
+    struct driver *driver;
+    struct arena arena;
+};
 
 static int replay_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
 {
@@ -248,8 +251,9 @@ static void adopt_workers (struct driver *driver)
             driver->alive[i] = true;
             continue;
         }
-        struct input in = {
-            .kind = IN_WORKER_EXITED, .host = i, .text = TEXT_LIT ("its worker ended while no coordinator was there")};
+        struct input in = { .kind = IN_WORKER_EXITED,
+                            .host = i,
+                            .text = TEXT_LIT ("its worker ended while no coordinator was there") };
         driver_step (driver, &in);
     }
 }

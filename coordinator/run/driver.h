@@ -1,5 +1,5 @@
-/* driver.h - the shell around the coordinator's core: messages, ends of workers, time and signals become inputs; facts go
- * to the journal; effects are performed, in order, each only when the facts before it are durable.
+/* driver.h - the shell around the coordinator's core: messages, ends of workers, time and signals become inputs; facts
+ * go to the journal; effects are performed, in order, each only when the facts before it are durable.
  *
  * One `now` a pass of the loop. Everything here runs on the loop's thread. */
 #ifndef SLICEUP_COORDINATOR_RUN_DRIVER_H
@@ -17,18 +17,19 @@ struct driver_options {
     const struct run_dir *dir;
     const struct log *log;
     const char *version;
-    const char *worker_path;        /* for launcher local */
+    const char *worker_path;                /* for launcher local */
     const char *courier_path, *bundle_path; /* for launchers ssh and slurm */
-    const char *address;            /* to bind when the plan names none; NULL: its launcher's default */
-    driver_fact_fn *watch;          /* the live view; may be NULL */
+    const char *address;                    /* to bind when the plan names none; NULL: its launcher's default */
+    driver_fact_fn *watch;                  /* the live view; may be NULL */
     void *owner;
 };
 
 struct driver;
 /* A new run of `plan`. */
-struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan, struct err *err);
-/* Takes over a run whose coordinator is gone: replays its journal, binds the same ports with the same keys. ERR_STATE: another
- * coordinator still holds it; ERR_DAMAGE: the journal is not what was written. */
+struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan,
+                            struct err *err);
+/* Takes over a run whose coordinator is gone: replays its journal, binds the same ports with the same keys. ERR_STATE:
+ * another coordinator still holds it; ERR_DAMAGE: the journal is not what was written. */
 struct driver *driver_resume (struct loop *loop, const struct driver_options *options, struct err *err);
 void driver_close (struct driver *driver);
 /* The user wants it to stop: level 1 politely, 2 at once; 3 leaves without waiting for anybody. */

@@ -17,16 +17,16 @@ struct asked {
     struct catalogue **catalogue;
     enum effect_kind what;
     char root[PATH_MAX_BYTES + 1];
-    struct text bundle, run, why, storage;  /* in `arena` */
-    uid_list trust;             /* of the plan */
+    struct text bundle, run, why, storage; /* in `arena` */
+    uid_list trust;                        /* of the plan */
     struct catalogue_user user;
     struct lease_owner over, lease_owner;
     struct fact_generation generation;
-    text_list covers;           /* in `arena` */
+    text_list covers; /* in `arena` */
     uint64_t token;
     bool abandoned, taken, over_all;
-    struct err refused;         /* what was found, for its owner */
-    int looked;                 /* TOKEN: what look_over came to */
+    struct err refused; /* what was found, for its owner */
+    int looked;         /* TOKEN: what look_over came to */
     struct root_finding *findings;
     uint32_t findings_n;
     struct arena arena;
@@ -52,14 +52,14 @@ static int find (struct asked *asked)
         if (rc < 0 || !asked->generation.token)
             return rc;
         if (check_owners (asked, asked->generation.token) < 0) {
-            asked->generation = (struct fact_generation) { 0 };
+            asked->generation = (struct fact_generation){ 0 };
             return -1;
         }
         rc = catalogue_use (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err);
         if (rc == 0 || asked->err.code != ERR_STATE)
             return rc;
     }
-    asked->generation = (struct fact_generation) { 0 };
+    asked->generation = (struct fact_generation){ 0 };
     return rc;
 }
 
@@ -84,8 +84,10 @@ static int look_over (struct asked *asked)
         return -1;
     }
     if (asked->storage.len && !text_is (asked->storage, id))
-        return err_set (&asked->err, ERR_STATE, "this machine sees another storage than the hosts under %s", asked->root);
-    return catalogue_audit (*asked->catalogue, asked->bundle, &asked->arena, &asked->findings, &asked->findings_n, &asked->err);
+        return err_set (&asked->err, ERR_STATE, "this machine sees another storage than the hosts under %s",
+                        asked->root);
+    return catalogue_audit (*asked->catalogue, asked->bundle, &asked->arena, &asked->findings, &asked->findings_n,
+                            &asked->err);
 }
 
 /* Before anything is written beside it, or begun as a copy of it. */
@@ -107,8 +109,9 @@ static int transfer_out (struct asked *asked)
         uint64_t above = asked->token;
         if (check_newest (asked) < 0)
             return -1;
-        int rc = catalogue_acquire (catalogue, asked->bundle, asked->run, above, asked->over.token ? &asked->over : NULL,
-                                    &asked->token, &asked->lease_owner, &asked->arena, &asked->err);
+        int rc = catalogue_acquire (catalogue, asked->bundle, asked->run, above,
+                                    asked->over.token ? &asked->over : NULL, &asked->token, &asked->lease_owner,
+                                    &asked->arena, &asked->err);
         /* What is abandoned now is looked at now: whatever changes in it from here on is a late write. */
         asked->looked = rc == 0 && asked->token ? look_over (asked) : 0;
         return rc;
@@ -138,7 +141,9 @@ static void catalogue_work (void *job)
 
 static void answer_audit (struct driver *driver, struct asked *asked)
 {
-    struct input in = { .kind = IN_CACHE_AUDITED, .findings = asked->findings, .findings_n = asked->findings_n,
+    struct input in = { .kind = IN_CACHE_AUDITED,
+                        .findings = asked->findings,
+                        .findings_n = asked->findings_n,
                         .text = text_of (asked->err.text) };
     if (asked->rc < 0)
         log_say (driver->options.log, "the cache root was not looked over: %s", asked->err.text);
@@ -180,7 +185,8 @@ static void answer_find (struct driver *driver, struct asked *asked)
 static void answer_beat (struct driver *driver, struct asked *asked)
 {
     if (asked->rc < 0)
-        log_say (driver->options.log, "other runs could not be told that this one writes the cache: %s", asked->err.text);
+        log_say (driver->options.log, "other runs could not be told that this one writes the cache: %s",
+                 asked->err.text);
     struct input in = { .kind = IN_LEASE_TAKEN, .token = asked->token };
     if (asked->rc == 0 && asked->taken)
         driver_step (driver, &in);
@@ -230,8 +236,9 @@ static struct asked *begin (struct driver *driver, enum effect_kind what)
     asked->trust = coord_plan (driver->coord)->cache.trust; /* the plan outlives every task */
     if (gethostname (machine, NAME_MAX_BYTES) < 0)
         snprintf (machine, sizeof (machine), "unknown");
-    asked->user = (struct catalogue_user) { .run = asked->run, .home = text_copy (&asked->arena, coord_plan (driver->coord)->home),
-                                            .machine = text_copy (&asked->arena, text_of (machine)) };
+    asked->user = (struct catalogue_user){ .run = asked->run,
+                                           .home = text_copy (&asked->arena, coord_plan (driver->coord)->home),
+                                           .machine = text_copy (&asked->arena, text_of (machine)) };
     return asked;
 }
 

@@ -8,7 +8,8 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
-/* Of each channel at a pass: then the other one, timers, signals and logs get their turn, and the next pass comes at once. */
+/* Of each channel at a pass: then the other one, timers, signals and logs get their turn, and the next pass comes at
+ * once. */
 enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
 /* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
 enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
@@ -139,8 +140,8 @@ static bool may_speak (struct driver *driver, enum link_channel channel, uint32_
         return true;
     struct text name = coord_plan (driver->coord)->hosts.items[host].name;
     if (!writer->too_much) /* once is enough for what may go on without end */
-        log_say (driver->options.log, "%.*s says more than %u messages a second; what is more is not heard", TEXT_ARG (name),
-                 a_second[channel]);
+        log_say (driver->options.log, "%.*s says more than %u messages a second; what is more is not heard",
+                 TEXT_ARG (name), a_second[channel]);
     writer->too_much = true;
     return false;
 }

@@ -8,7 +8,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_writer.h"
 
-_Static_assert ((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "what can be written can be recorded");
+_Static_assert((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "what can be written can be recorded");
 /* Effects at a pass, as many as messages may lead to; a slow disk lets many wait, and then go at once. */
 enum { EFFECTS_A_PASS = 8192, EFFECTS_MS = 10 };
 enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_MAX = 1 << 16 };
@@ -19,7 +19,7 @@ static void fail_stop (struct driver *driver, const struct fact *fact)
 {
     err_set (&driver->problem, ERR_LIMIT,
              "fact %llu, %s, is out of its own bounds and cannot be recorded; the run stops here",
-             (unsigned long long)fact->index, fact_name (fact->kind));
+             (unsigned long long) fact->index, fact_name (fact->kind));
     driver->input_closed = true;
     driver_end (driver, 3);
 }
@@ -50,7 +50,7 @@ void driver_address (struct driver *driver, uint32_t host, uint64_t session, str
 {
     msg->major = PROTOCOL_MAJOR;
     msg->minor = PROTOCOL_MINOR;
-    msg->run_id = (struct text) { driver->run_raw, RUN_ID_BYTES };
+    msg->run_id = (struct text){ driver->run_raw, RUN_ID_BYTES };
     msg->epoch = coord_epoch (driver->coord);
     msg->session = session;
     msg->seq = ++driver->own_seq[host];
@@ -176,8 +176,10 @@ static void perform_send (struct driver *driver, const struct held *held)
         hub_send (driver->hub, LINK_CONTROL, held->host, held->bytes.ptr, held->bytes.len);
     } else if (held->unsaid) {
         struct input in = { .kind = IN_ORDER_UNSAID, .host = held->host, .key = held->key };
-        in.text = text_format (&driver->arena, "its order is larger than the %d bytes of one message: shorten the arguments "
-                               "of the rung and the profile's variables, or give it fewer files", MSG_MAX_BYTES);
+        in.text = text_format (&driver->arena,
+                               "its order is larger than the %d bytes of one message: shorten the arguments "
+                               "of the rung and the profile's variables, or give it fewer files",
+                               MSG_MAX_BYTES);
         driver_step (driver, &in);
     }
 }
@@ -312,7 +314,7 @@ void driver_release_held (struct driver *driver)
         if (!is_begun (driver) || !may_perform (driver))
             break;
         struct held taken = *held;
-        *held = (struct held) { 0 };
+        *held = (struct held){ 0 };
         held_done (&driver->held);
         if (taken.kind == HELD_PUBLISH)
             driver_publish (driver, &taken);

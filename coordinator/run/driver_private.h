@@ -7,22 +7,25 @@
 #define SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
 
 #include "common/io/share.h"
+#include "common/io/workqueue.h"
 #include "common/model/fact.h"
 #include "coordinator/catalogue/catalogue.h"
-#include "coordinator/run/driver.h"
-#include "common/io/workqueue.h"
-#include "coordinator/run/held_effects.h"
-#include "coordinator/journal/journal.h"
-#include "coordinator/run/kit_store.h"
-#include "coordinator/launch/launch.h"
-#include "coordinator/run/log_store.h"
-#include "coordinator/monitor/monitors.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal.h"
 #include "coordinator/keys/ticket.h"
+#include "coordinator/launch/launch.h"
+#include "coordinator/monitor/monitors.h"
+#include "coordinator/run/driver.h"
+#include "coordinator/run/held_effects.h"
+#include "coordinator/run/kit_store.h"
+#include "coordinator/run/log_store.h"
 
 /* What a host may say over time, and whether it was told that it said more. */
-struct protocol_writer { struct allowance may[LINK_CHANNELS]; bool too_much; };
+struct protocol_writer {
+    struct allowance may[LINK_CHANNELS];
+    bool too_much;
+};
 
 struct driver {
     struct driver_options options;
@@ -34,31 +37,31 @@ struct driver {
     struct journal *journal;
     struct hub *hub;
     struct launch *launch;
-    struct ticket_keys tickets;     /* launcher join: who may come */
+    struct ticket_keys tickets; /* launcher join: who may come */
     struct monitors *monitors;
-    struct workqueue *workqueue, *log_workqueue;  /* apart: logs must not delay a token */
-    uint64_t lease_owner_token;           /* another run's generation whose writing was last told to be waited for */
-    struct err not_ours;            /* why what was found in the cache is not used: who may change it */
-    struct catalogue *catalogue;    /* used on the task thread only, once it is open */
+    struct workqueue *workqueue, *log_workqueue; /* apart: logs must not delay a token */
+    uint64_t lease_owner_token;  /* another run's generation whose writing was last told to be waited for */
+    struct err not_ours;         /* why what was found in the cache is not used: who may change it */
+    struct catalogue *catalogue; /* used on the task thread only, once it is open */
     struct log_store *logs;
     struct kit_store *kits;
-    uint64_t *own_seq;              /* per host: of the last frame written to it */
-    struct arena arena;             /* of the message being taken */
-    struct buf frame;               /* of the message or fact being written */
+    uint64_t *own_seq;  /* per host: of the last frame written to it */
+    struct arena arena; /* of the message being taken */
+    struct buf frame;   /* of the message or fact being written */
     char run_raw[RUN_ID_BYTES];
-    uint64_t recorded_index;        /* the last fact given to the journal */
-    uint64_t now_ms;                /* of this pass */
-    uint64_t *refused;              /* per host: frames that could not be read */
-    struct protocol_writer *protocol_writers;       /* per host */
-    bool *alive;                    /* per host: a worker process of ours runs */
-    uint64_t leave_by_ms;           /* once ended: how long its workers may take to go */
-    uint64_t farewell_by_ms;        /* and its monitors to hear of it */
-    bool begun;                     /* what says that it was not is gone */
+    uint64_t recorded_index;                  /* the last fact given to the journal */
+    uint64_t now_ms;                          /* of this pass */
+    uint64_t *refused;                        /* per host: frames that could not be read */
+    struct protocol_writer *protocol_writers; /* per host */
+    bool *alive;                              /* per host: a worker process of ours runs */
+    uint64_t leave_by_ms;                     /* once ended: how long its workers may take to go */
+    uint64_t farewell_by_ms;                  /* and its monitors to hear of it */
+    bool begun;                               /* what says that it was not is gone */
     bool releasing;
-    bool more;                      /* something was left for the next pass */
-    struct share effects;           /* of this pass, once `performing` */
+    bool more;            /* something was left for the next pass */
+    struct share effects; /* of this pass, once `performing` */
     bool performing;
-    bool input_closed;                      /* level 3, or the journal failed: nothing more is taken or said */
+    bool input_closed; /* level 3, or the journal failed: nothing more is taken or said */
     bool ended;
     uint32_t exit_status;
     struct err problem;

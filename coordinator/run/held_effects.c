@@ -11,7 +11,7 @@ static void held_clear (struct held *held)
 {
     mem_free ((void *) held->bytes.ptr);
     arena_release (&held->arena);
-    *held = (struct held) { 0 };
+    *held = (struct held){ 0 };
 }
 
 void held_release (struct held_queue *queue)
@@ -19,7 +19,7 @@ void held_release (struct held_queue *queue)
     for (uint32_t i = 0; i < queue->n; i++)
         held_clear (held_at (queue, i));
     mem_free (queue->items);
-    *queue = (struct held_queue) { 0 };
+    *queue = (struct held_queue){ 0 };
 }
 
 static void held_grow (struct held_queue *queue)
@@ -29,7 +29,7 @@ static void held_grow (struct held_queue *queue)
     for (uint32_t i = 0; i < queue->n; i++)
         items[i] = *held_at (queue, i);
     mem_free (queue->items);
-    *queue = (struct held_queue) { items, 0, queue->n, capacity };
+    *queue = (struct held_queue){ items, 0, queue->n, capacity };
 }
 
 struct held *held_add (struct held_queue *queue, uint64_t after_index)
@@ -37,7 +37,7 @@ struct held *held_add (struct held_queue *queue, uint64_t after_index)
     if (queue->n == queue->capacity)
         held_grow (queue);
     struct held *held = held_at (queue, queue->n++);
-    *held = (struct held) { .after_index = after_index };
+    *held = (struct held){ .after_index = after_index };
     return held;
 }
 
@@ -46,7 +46,7 @@ void held_own (struct held *held, struct text bytes)
     char *copy = mem_alloc (bytes.len + 1);
     if (bytes.len)
         memcpy (copy, bytes.ptr, bytes.len);
-    held->bytes = (struct text) { copy, bytes.len };
+    held->bytes = (struct text){ copy, bytes.len };
 }
 
 struct held *held_ready (struct held_queue *queue, uint64_t durable_index)

@@ -1,4 +1,5 @@
-/* held_effects.h - effects that wait for the facts before them to be durable. A queue: what goes in first comes out first. */
+/* held_effects.h - effects that wait for the facts before them to be durable. A queue: what goes in first comes out
+ * first. */
 #ifndef SLICEUP_COORDINATOR_RUN_HELD_EFFECTS_H
 #define SLICEUP_COORDINATOR_RUN_HELD_EFFECTS_H
 
@@ -7,23 +8,26 @@
 enum held_kind { HELD_EFFECT, HELD_PUBLISH };
 struct held {
     enum held_kind kind;
-    uint64_t after_index;       /* the last durable fact before it */
+    uint64_t after_index; /* the last durable fact before it */
     enum effect_kind effect;
-    enum fact_kind fact;        /* PUBLISH */
+    enum fact_kind fact; /* PUBLISH */
     uint32_t host;
     uint32_t exit_status;
-    struct text bytes;          /* SEND, PUBLISH: the frame; ADMIT, FIND, TOKEN: the text. Owned */
-    bool unsaid;                /* SEND: of the order `key`, which is larger than a frame */
+    struct text bytes; /* SEND, PUBLISH: the frame; ADMIT, FIND, TOKEN: the text. Owned */
+    bool unsaid;       /* SEND: of the order `key`, which is larger than a frame */
     struct attempt_key key;
-    struct fact_generation generation;  /* CACHE_PUBLISH; in `arena` */
-    uint64_t token;                     /* of the cache's effects, as their flag, rival and storage */
+    struct fact_generation generation; /* CACHE_PUBLISH; in `arena` */
+    uint64_t token;                    /* of the cache's effects, as their flag, rival and storage */
     bool flag;
-    struct lease_owner lease_owner;           /* in `arena` */
-    struct text storage;                /* in `arena` */
-    text_list covers;                   /* in `arena` */
+    struct lease_owner lease_owner; /* in `arena` */
+    struct text storage;            /* in `arena` */
+    text_list covers;               /* in `arena` */
     struct arena arena;
 };
-struct held_queue { struct held *items; uint32_t first, n, capacity; };
+struct held_queue {
+    struct held *items;
+    uint32_t first, n, capacity;
+};
 
 void held_release (struct held_queue *queue);
 /* A place at the end, zeroed; fill it before the next call. */

@@ -15,19 +15,23 @@
 enum { KEPT_MAX_BYTES = 64 << 20 };
 
 struct blob {
-    struct file_ref file;       /* the plan's */
-    struct buf bytes;           /* empty and not kept: on disk only */
+    struct file_ref file; /* the plan's */
+    struct buf bytes;     /* empty and not kept: on disk only */
     bool kept, reading;
-    bool is_wheel;              /* too large to be kept: read piece by piece */
-    uint64_t used;              /* when, as a count of questions */
+    bool is_wheel; /* too large to be kept: read piece by piece */
+    uint64_t used; /* when, as a count of questions */
 };
 
-struct question { struct blob *blob; uint64_t offset; bool reading; /* a piece of a wheel */ };
+struct question {
+    struct blob *blob;
+    uint64_t offset;
+    bool reading; /* a piece of a wheel */
+};
 
 struct kit_store {
-    struct blob *blobs;         /* sorted by sha256, each once */
+    struct blob *blobs; /* sorted by sha256, each once */
     uint32_t n, hosts;
-    struct question *waiting;   /* per host; no blob: none */
+    struct question *waiting; /* per host; no blob: none */
     struct workqueue *workqueue;
     uint64_t questions, kept_bytes;
     bool closing;
@@ -40,7 +44,7 @@ struct kit_store {
 static void name_file (struct kit_store *store, const struct file_ref *file, bool is_wheel)
 {
     if (file->path.len && file->sha256.len)
-        store->blobs[store->n++] = (struct blob) { .file = *file, .is_wheel = is_wheel };
+        store->blobs[store->n++] = (struct blob){ .file = *file, .is_wheel = is_wheel };
 }
 
 static int by_sha256 (const void *a, const void *b)
@@ -99,8 +103,8 @@ static void hand_out (struct kit_store *store, uint32_t host, struct blob *blob,
     uint64_t left = offset < blob->bytes.len ? blob->bytes.len - offset : 0;
     struct msg_chunk chunk = { .sha256 = blob->file.sha256, .offset = offset, .size_bytes = blob->bytes.len };
     if (left)
-        chunk.bytes = (struct text) { (const char *) blob->bytes.ptr + offset,
-                                      (uint32_t) (left < FILE_CHUNK_MAX_BYTES ? left : FILE_CHUNK_MAX_BYTES) };
+        chunk.bytes = (struct text){ (const char *) blob->bytes.ptr + offset,
+                                     (uint32_t) (left < FILE_CHUNK_MAX_BYTES ? left : FILE_CHUNK_MAX_BYTES) };
     blob->used = ++store->questions;
     store->answer (store->owner, host, &chunk);
 }
@@ -146,8 +150,9 @@ static void read_work (void *owner)
         return;
     is = digest_of (job->bytes.ptr, job->bytes.len);
     if (!digest_equal (&is, &planned))
-        job->rc = err_set (&job->err, ERR_DAMAGE, "it was changed since the plan was made; restore it, or start "
-                              "a new run with what it is now");
+        job->rc = err_set (&job->err, ERR_DAMAGE,
+                           "it was changed since the plan was made; restore it, or start "
+                           "a new run with what it is now");
 }
 
 /* The least used first, until another blob of `bytes` fits. */
@@ -186,7 +191,7 @@ static void read_done (void *owner)
     if (job->rc == 0)
         keep (store, job->blob, &job->bytes);
     if (!store->closing)
-        answer_waiting (store, job->blob, job->rc == 0 ? (struct text) { 0 } : text_of (job->err.text));
+        answer_waiting (store, job->blob, job->rc == 0 ? (struct text){ 0 } : text_of (job->err.text));
     buf_release (&job->bytes);
     mem_free (job);
 }
@@ -243,7 +248,8 @@ static void piece_work (void *owner)
     struct piece *piece = owner;
     char path[PATH_MAX_BYTES + 1];
     int fd = text_to_c (piece->file.path, path, sizeof (path))
-                 ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+                 ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                 : -1;
     if (fd < 0)
         err_errno (&piece->err, ERR_IO, "it cannot be opened any more");
     else
@@ -254,7 +260,9 @@ static void piece_done (void *owner)
 {
     struct piece *piece = owner;
     struct kit_store *store = piece->store;
-    struct msg_chunk chunk = { .sha256 = piece->file.sha256, .offset = piece->offset, .size_bytes = piece->size_bytes,
+    struct msg_chunk chunk = { .sha256 = piece->file.sha256,
+                               .offset = piece->offset,
+                               .size_bytes = piece->size_bytes,
                                .bytes = { piece->bytes, piece->len } };
     store->waiting[piece->host].reading = false;
     if (!store->closing && piece->err.code)
@@ -271,7 +279,7 @@ static void begin_piece (struct kit_store *store, uint32_t host, const struct bl
     if (store->waiting[host].reading)
         return;
     struct piece *piece = mem_alloc (sizeof (*piece));
-    *piece = (struct piece) { .store = store, .host = host, .file = blob->file, .offset = offset };
+    *piece = (struct piece){ .store = store, .host = host, .file = blob->file, .offset = offset };
     store->waiting[host].reading = workqueue_submit (store->workqueue, piece_work, piece_done, piece);
     if (!store->waiting[host].reading)
         mem_free (piece);

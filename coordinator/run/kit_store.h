@@ -2,9 +2,9 @@
  *
  * Only what the plan names by its sha256 is served, and only bytes that have that sha256: a file is read whole, on a
  * thread of its own, checked, and kept in memory from then on (64 MiB at most for all; the least used go). So a file
- * that changes while hosts fetch it is either served as planned or refused. Wheels are too large for that: a piece of one
- * is read when it is asked for, and the host finds by the sha256 of the whole what changed meanwhile. One request a host waits at a time, so no
- * host can fill anything. Knows hosts by rank and no sockets. Main thread only. */
+ * that changes while hosts fetch it is either served as planned or refused. Wheels are too large for that: a piece of
+ * one is read when it is asked for, and the host finds by the sha256 of the whole what changed meanwhile. One request a
+ * host waits at a time, so no host can fill anything. Knows hosts by rank and no sockets. Main thread only. */
 #ifndef SLICEUP_COORDINATOR_RUN_KIT_STORE_H
 #define SLICEUP_COORDINATOR_RUN_KIT_STORE_H
 
@@ -18,7 +18,7 @@ struct kit_store;
 /* `plan` stays the caller's and outlives the store. */
 struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer, void *owner,
                                   struct err *err);
-void kit_store_close (struct kit_store *store);         /* NULL is fine; nobody is answered any more */
+void kit_store_close (struct kit_store *store); /* NULL is fine; nobody is answered any more */
 void kit_store_ask (struct kit_store *store, uint32_t host, const struct msg_fetch *ask);
 
 #endif

@@ -28,7 +28,7 @@ struct chunk {
 struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue)
 {
     struct log_store *store = mem_alloc (sizeof (*store));
-    *store = (struct log_store) { .dir = dir, .plan = plan, .workqueue = workqueue };
+    *store = (struct log_store){ .dir = dir, .plan = plan, .workqueue = workqueue };
     return store;
 }
 
@@ -72,7 +72,8 @@ static void chunk_write (void *job)
 
 static bool acceptable (const struct log_store *store, const struct msg_log *log)
 {
-    return log->key.rung < store->plan->rungs.n && log->key.attempt <= ATTEMPTS_KEPT && log->bytes.len <= LOG_CHUNK_MAX_BYTES &&
+    return log->key.rung < store->plan->rungs.n && log->key.attempt <= ATTEMPTS_KEPT &&
+           log->bytes.len <= LOG_CHUNK_MAX_BYTES &&
            log->offset + log->bytes.len <= store->plan->limits.log_bytes + LOG_CHUNK_MAX_BYTES;
 }
 

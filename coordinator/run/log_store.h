@@ -8,7 +8,7 @@
 
 struct log_store;
 struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue);
-void log_store_close (struct log_store *store);     /* before workqueue_close */
+void log_store_close (struct log_store *store); /* before workqueue_close */
 void log_store_add (struct log_store *store, uint32_t host, const struct msg_log *chunk);
 uint64_t log_store_dropped (const struct log_store *store);
 

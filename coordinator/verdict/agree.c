@@ -10,7 +10,7 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
     for (uint32_t i = 0; i < n; i++)
         if (text_is (items[i].name, name))
             return items[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum layer layer,
@@ -25,8 +25,10 @@ static void fail_minority (const struct agree_case *of, const struct text *value
         verdicts[i].outcome = OUTCOME_FAILED;
         verdicts[i].layer = layer;
         struct text mine = text_clip (values[i], 512), theirs = text_clip (values[agreed], 512);
-        verdicts[i].cause = majority ? text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs))
-                                     : text_format (arena, "%s is '%.*s' here, and no value is that of most hosts", what, TEXT_ARG (mine));
+        verdicts[i].cause =
+            majority
+                ? text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs))
+                : text_format (arena, "%s is '%.*s' here, and no value is that of most hosts", what, TEXT_ARG (mine));
         verdicts[i].next = TEXT_LIT ("make this host like the others, or name the difference in the slice file");
     }
 }
@@ -73,11 +75,10 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
         verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
         verdicts[i].layer = LAYER_CACHE;
         struct text mine = storage_text (of->results[i], arena);
-        struct text others = majority ? storage_text (of->results[agreed], arena) : (struct text) { 0 };
-        verdicts[i].cause = text_format (arena, "the storage under %.*s is %.*s, %s%.*s", TEXT_ARG (of->plan->cache.root),
-                                         TEXT_ARG (mine),
-                                         majority ? "that of most hosts is " : "and no storage is that of most hosts",
-                                         TEXT_ARG (others));
+        struct text others = majority ? storage_text (of->results[agreed], arena) : (struct text){ 0 };
+        verdicts[i].cause = text_format (
+            arena, "the storage under %.*s is %.*s, %s%.*s", TEXT_ARG (of->plan->cache.root), TEXT_ARG (mine),
+            majority ? "that of most hosts is " : "and no storage is that of most hosts", TEXT_ARG (others));
         verdicts[i].next = TEXT_LIT ("mount one storage there on all hosts, or use cache mode per-host");
     }
 }
@@ -94,7 +95,7 @@ static void fail_by_topology (const struct agree_case *of, struct verdict *verdi
 {
     struct topology_host *hosts = arena_array (arena, of->plan->hosts.n, sizeof (*hosts));
     for (uint32_t i = 0; i < of->n; i++)
-        hosts[of->hosts[i]] = (struct topology_host) { of->results[i]->facts.items, of->results[i]->facts.n };
+        hosts[of->hosts[i]] = (struct topology_host){ of->results[i]->facts.items, of->results[i]->facts.n };
     struct topology_findings found;
     topology_judge (of->plan, hosts, arena, &found);
     for (uint32_t i = 0; i < found.n; i++) {

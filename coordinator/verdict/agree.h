@@ -1,17 +1,17 @@
-/* agree.h - what must be the same on all hosts of a pass although each host passed by itself: the restored environment's
- * fingerprint, and for slice-wide programs the flags as seen after import, compared as sets of tokens. The minority is at
- * fault. */
+/* agree.h - what must be the same on all hosts of a pass although each host passed by itself: the restored
+ * environment's fingerprint, and for slice-wide programs the flags as seen after import, compared as sets of tokens.
+ * The minority is at fault. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_AGREE_H
 #define SLICEUP_COORDINATOR_VERDICT_AGREE_H
 
-#include "common/model/plan.h"
 #include "common/model/fact.h"
+#include "common/model/plan.h"
 
 /* What the hosts of a pass reported, one a part. Borrowed. `alone`: parts do not depend on one another. */
 struct agree_case {
     const struct plan *plan;
     const struct result *const *results;
-    const uint32_t *hosts;      /* index in the plan of each part's host */
+    const uint32_t *hosts; /* index in the plan of each part's host */
     uint32_t n;
     bool alone;
 };
@@ -19,7 +19,8 @@ struct agree_case {
 void agree_parts (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 /* A survey of the cache: all hosts have to see one and the same storage. */
 void agree_storage (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
-/* The facts rung: the arithmetic of the slice (topology.h), and whether each host has room for what the profile sets aside. */
+/* The facts rung: the arithmetic of the slice (topology.h), and whether each host has room for what the profile sets
+ * aside. */
 void agree_machines (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
 #endif

@@ -155,8 +155,8 @@ static void accuse (const struct plan *plan, struct blame_host *host, const char
     if (follows (plan, host) || host->complains || host->awaited)
         verdict->layer = LAYER_UNKNOWN;
     if (says_peer_failed (plan, verdict->signature)) {
-        verdict->signature = (struct text) { 0 };
-        verdict->next = (struct text) { 0 };
+        verdict->signature = (struct text){ 0 };
+        verdict->next = (struct text){ 0 };
     }
     verdict->transient = false;
     verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
@@ -164,7 +164,8 @@ static void accuse (const struct plan *plan, struct blame_host *host, const char
         verdict->next = TEXT_LIT ("see what it did last: its log, its phase, and whether the host was reachable");
 }
 
-static bool keeps_its_cause (const struct plan *plan, const struct blame_host *host, const struct blame_host *cause, bool named)
+static bool keeps_its_cause (const struct plan *plan, const struct blame_host *host, const struct blame_host *cause,
+                             bool named)
 {
     if (host == cause || host->awaited)
         return true;
@@ -195,9 +196,13 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
         struct verdict *verdict = hosts[i].verdict;
         if (!failed (&hosts[i]) || keeps_its_cause (plan, &hosts[i], &hosts[first], named))
             continue;
-        *verdict = (struct verdict) { .host = verdict->host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE,
-                                      .signature = verdict->signature, .cause = cause, .phase = verdict->phase,
-                                      .evidence = verdict->evidence };
+        *verdict = (struct verdict){ .host = verdict->host,
+                                     .outcome = OUTCOME_CASCADE,
+                                     .layer = LAYER_COLLECTIVE,
+                                     .signature = verdict->signature,
+                                     .cause = cause,
+                                     .phase = verdict->phase,
+                                     .evidence = verdict->evidence };
     }
 }
 
@@ -205,13 +210,13 @@ struct text blame_next_of_lost (enum launcher launcher)
 {
     switch (launcher) {
     case LAUNCHER_SSH:
-        return TEXT_LIT ("docs/guide/ssh.md explains each step; what the host said is in hosts/HOST/worker.log of the run, "
-                         "what its worker said in runs/RUN/HOST/worker.log below start.directory there");
+        return TEXT_LIT (
+            "docs/guide/ssh.md explains each step; what the host said is in hosts/HOST/worker.log of the run, "
+            "what its worker said in runs/RUN/HOST/worker.log below start.directory there");
     case LAUNCHER_SLURM:
         return TEXT_LIT ("docs/guide/slurm.md; what srun and the host said is in hosts/HOST/worker.log of the run");
     case LAUNCHER_JOIN:
         return TEXT_LIT ("the worker's own log on that host (journalctl, kubectl logs); docs/guide/join.md");
-    default:
-        return TEXT_LIT ("see worker.log of that host");
+    default: return TEXT_LIT ("see worker.log of that host");
     }
 }

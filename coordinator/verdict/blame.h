@@ -2,26 +2,26 @@
  *
  * For a slice-wide program one failing host takes its peers down, and they say so first and loudest. Rules, in order:
  * where time ran out at a gate and nobody has a cause of its own, those for whom the others waited there are the cause,
- * whatever they printed as they were stopped; a host that the coordinator stopped, that waited at a gate, or whose text says "a peer failed" is a cascade as soon as
- * anybody else has a cause of its own; a host that says in words of its own that the collective failed complains of the
- * others, so it is a cascade as soon as one fell that does not; among causes, one that nobody recognises and that came after
- * a recognised one is a cascade too; if nobody has a recognised cause of its own, the host that most of the others name in their
- * texts, two at least, is the cause; else the earliest of those that fell for a reason of their own that nobody knows; else the
- * first to report. Programs that run alone on their host are
- * never a cascade. */
+ * whatever they printed as they were stopped; a host that the coordinator stopped, that waited at a gate, or whose text
+ * says "a peer failed" is a cascade as soon as anybody else has a cause of its own; a host that says in words of its
+ * own that the collective failed complains of the others, so it is a cascade as soon as one fell that does not; among
+ * causes, one that nobody recognises and that came after a recognised one is a cascade too; if nobody has a recognised
+ * cause of its own, the host that most of the others name in their texts, two at least, is the cause; else the earliest
+ * of those that fell for a reason of their own that nobody knows; else the first to report. Programs that run alone on
+ * their host are never a cascade. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_BLAME_H
 #define SLICEUP_COORDINATOR_VERDICT_BLAME_H
 
 #include "common/model/fact.h"
 
 struct blame_host {
-    struct verdict *verdict;        /* as judged; changed to a cascade here */
+    struct verdict *verdict; /* as judged; changed to a cascade here */
     enum ending ending;
-    uint32_t order;                 /* in which the results came, from 0 */
-    bool at_gate;                   /* waited at a gate when it was stopped or timed out */
-    bool complains;                 /* ended badly and says, in no known text, that the collective failed */
-    struct text peers;              /* what it printed of other hosts: struct reading */
-    bool awaited;                   /* found here: the others waited for it at a gate */
+    uint32_t order;    /* in which the results came, from 0 */
+    bool at_gate;      /* waited at a gate when it was stopped or timed out */
+    bool complains;    /* ended badly and says, in no known text, that the collective failed */
+    struct text peers; /* what it printed of other hosts: struct reading */
+    bool awaited;      /* found here: the others waited for it at a gate */
 };
 /* hosts[i] had rank i in the pass: texts name ranks. */
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena);

@@ -11,7 +11,7 @@ static struct text version_of (const var_list *bundle, struct text name)
     for (uint32_t i = 0; i < bundle->n; i++)
         if (text_equal (bundle->items[i].name, name))
             return bundle->items[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static bool is_for (const struct bundle_rule *rule, struct text backend)
@@ -88,7 +88,7 @@ bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct 
 {
     struct text backend = plan->profile.backend;
     const struct bundle_rule *good = bundle_rules_match (plan, bundle, backend, BUNDLE_GOOD);
-    *out = (struct note) { .source = TEXT_LIT ("bundles"), .durability = DURABILITY_RERUN };
+    *out = (struct note){ .source = TEXT_LIT ("bundles"), .durability = DURABILITY_RERUN };
     if (bundle_rules_match (plan, bundle, backend, BUNDLE_BAD))
         return false;
     if (good) {

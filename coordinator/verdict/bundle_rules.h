@@ -1,5 +1,6 @@
-/* bundle_rules.h - is what is installed a tuple of versions that is known to work together, or not to? The rules are data
- * of the plan (configs/bundles, docs/spec/bundles.md); what is compared is what hosts observed, never the pins. Pure. */
+/* bundle_rules.h - is what is installed a tuple of versions that is known to work together, or not to? The rules are
+ * data of the plan (configs/bundles, docs/spec/bundles.md); what is compared is what hosts observed, never the pins.
+ * Pure. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_BUNDLE_RULES_H
 #define SLICEUP_COORDINATOR_VERDICT_BUNDLE_RULES_H
 

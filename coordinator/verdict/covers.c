@@ -1,6 +1,6 @@
 #include "coordinator/verdict/covers.h"
 
-_Static_assert (COVERS_KEPT >= 4 * RUNGS_MAX, "what a ladder uses comes last, and is never among those let go");
+_Static_assert(COVERS_KEPT >= 4 * RUNGS_MAX, "what a ladder uses comes last, and is never among those let go");
 
 bool covers_have (const text_list *covers, struct text cover)
 {
@@ -24,5 +24,5 @@ text_list covers_next (const text_list *base, const text_list *ladder, struct te
     add_where (&next, base, ladder, true, made);
     next.items[next.n++] = made;
     uint32_t let_go = next.n > COVERS_KEPT ? next.n - COVERS_KEPT : 0;
-    return (text_list) { .items = next.items + let_go, .n = next.n - let_go };
+    return (text_list){ .items = next.items + let_go, .n = next.n - let_go };
 }

@@ -1,9 +1,10 @@
-/* covers.h - what a generation is known to hold: a text for each rung and what its program is made of (bundle_cover), the
- * longest unused first.
+/* covers.h - what a generation is known to hold: a text for each rung and what its program is made of (bundle_cover),
+ * the longest unused first.
  *
- * Whoever builds upon a generation takes its covers over, so they would grow for as long as a cache root lives. Those that
- * no ladder has used for longest are let go, far below what a record holds. Whoever has a use for one of these runs a cold
- * pass again and nothing worse: whether something was restored is told by the program's counters, never by a cover. Pure. */
+ * Whoever builds upon a generation takes its covers over, so they would grow for as long as a cache root lives. Those
+ * that no ladder has used for longest are let go, far below what a record holds. Whoever has a use for one of these
+ * runs a cold pass again and nothing worse: whether something was restored is told by the program's counters, never by
+ * a cover. Pure. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_COVERS_H
 #define SLICEUP_COORDINATOR_VERDICT_COVERS_H
 

@@ -10,7 +10,8 @@ enum { EXACT_SUM = 1 << 24, SLOTS_MAX = 1 << 16 }; /* float32 counts exactly to 
 
 static uint64_t permutation_sum (uint64_t hosts, uint64_t devices_per_host)
 {
-    return devices_per_host * devices_per_host * (hosts * (hosts + 1) / 2) + hosts * (devices_per_host * (devices_per_host - 1) / 2);
+    return devices_per_host * devices_per_host * (hosts * (hosts + 1) / 2) +
+           hosts * (devices_per_host * (devices_per_host - 1) / 2);
 }
 
 /* How many distinct secrets there are: slots 1 .. n. */

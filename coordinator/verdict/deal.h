@@ -1,8 +1,8 @@
 /* deal.h - secret integers for the reduction proof, one per host and attempt.
  *
- * Device i of a host contributes `secret + i` to the collective that reduces the metric. Rules that make the proof exact:
- * secrets are distinct multiples of devices_per_host, none is 0, and the sum over all devices stays below 2^24, so that a
- * float32 sum is exact in any order. A pure function of the seed: replay deals the same. */
+ * Device i of a host contributes `secret + i` to the collective that reduces the metric. Rules that make the proof
+ * exact: secrets are distinct multiples of devices_per_host, none is 0, and the sum over all devices stays below 2^24,
+ * so that a float32 sum is exact in any order. A pure function of the seed: replay deals the same. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_DEAL_H
 #define SLICEUP_COORDINATOR_VERDICT_DEAL_H
 

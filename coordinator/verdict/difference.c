@@ -5,7 +5,7 @@
 enum { SAID_BYTES = 2048, WORD_SHOWN_BYTES = 200, FINGERPRINT_SHOWN_BYTES = 12 };
 
 struct comparison {
-    struct arena *arena;    /* of words, for as long as it is told: thousands of hosts may differ */
+    struct arena *arena; /* of words, for as long as it is told: thousands of hosts may differ */
     struct buf said;
     uint32_t n;
 };
@@ -35,7 +35,7 @@ static struct text next_word (struct text *rest)
         len++;
     struct text word = { rest->ptr, len };
     uint32_t skip = len < rest->len ? len + 1 : len;
-    *rest = (struct text) { rest->ptr + skip, rest->len - skip };
+    *rest = (struct text){ rest->ptr + skip, rest->len - skip };
     return word;
 }
 
@@ -47,13 +47,14 @@ static bool has_word (struct text words, struct text word)
     return false;
 }
 
-static void tell_extra (struct comparison *comparison, struct text name, struct text has, struct text lacks, bool is_mine)
+static void tell_extra (struct comparison *comparison, struct text name, struct text has, struct text lacks,
+                        bool is_mine)
 {
     while (has.len) {
         struct text word = next_word (&has), shown = text_clip (word, WORD_SHOWN_BYTES);
         if (!has_word (lacks, word) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks", TEXT_ARG (shown),
-                        is_mine ? "the others have not" : "which the others have");
+            buf_printf (&comparison->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks",
+                        TEXT_ARG (shown), is_mine ? "the others have not" : "which the others have");
     }
 }
 
@@ -70,8 +71,11 @@ static void tell_words (struct comparison *comparison, struct text name, struct 
 /* Differ by their nature: places and numbers of the host itself. */
 static bool is_of_host (struct text name)
 {
-    static const char *const names[] = { "JAX_COMPILATION_CACHE_DIR", "XLA_PERSISTENT_CACHE_PATH", "TPU_WORKER_ID", "CLOUD_TPU_TASK_ID",
-                                         "TPU_PROCESS_PORT", "TPU_VISIBLE_CHIPS", "JAX_COORDINATOR_BIND_ADDRESS" };
+    static const char *const names[] = {
+        "JAX_COMPILATION_CACHE_DIR",   "XLA_PERSISTENT_CACHE_PATH", "TPU_WORKER_ID",
+        "CLOUD_TPU_TASK_ID",           "TPU_PROCESS_PORT",          "TPU_VISIBLE_CHIPS",
+        "JAX_COORDINATOR_BIND_ADDRESS"
+    };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (text_is (name, names[i]))
             return true;
@@ -86,11 +90,12 @@ static void tell_policy (struct comparison *comparison, const var_list *mine, co
     for (uint32_t i = 0; i < mine->n; i++) {
         const struct var *other = find (theirs, mine->items[i].name);
         if (!is_of_host (mine->items[i].name))
-            tell_words (comparison, mine->items[i].name, mine->items[i].value, other ? other->value : (struct text) { 0 });
+            tell_words (comparison, mine->items[i].name, mine->items[i].value,
+                        other ? other->value : (struct text){ 0 });
     }
     for (uint32_t i = 0; i < theirs->n; i++)
         if (!find (mine, theirs->items[i].name) && !is_of_host (theirs->items[i].name))
-            tell_words (comparison, theirs->items[i].name, (struct text) { 0 }, theirs->items[i].value);
+            tell_words (comparison, theirs->items[i].name, (struct text){ 0 }, theirs->items[i].value);
 }
 
 static void tell_bundle (struct comparison *comparison, const var_list *mine, const var_list *theirs)
@@ -98,7 +103,8 @@ static void tell_bundle (struct comparison *comparison, const var_list *mine, co
     for (uint32_t i = 0; i < mine->n; i++) {
         const struct var *here = &mine->items[i], *other = find (theirs, here->name);
         if (other && !text_equal (other->value, here->value) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (here->value), TEXT_ARG (other->value));
+            buf_printf (&comparison->said, "%.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (here->value),
+                        TEXT_ARG (other->value));
         if (!other && theirs->n && next_thing (comparison))
             buf_printf (&comparison->said, "%.*s %.*s is here only", TEXT_ARG (here->name), TEXT_ARG (here->value));
     }
@@ -114,8 +120,10 @@ static void tell_programs (struct comparison *comparison, const struct result *m
             const struct program *here = &mine->programs.items[i], *there = &theirs->programs.items[k];
             struct text own = text_clip (here->fingerprint, FINGERPRINT_SHOWN_BYTES);
             struct text other = text_clip (there->fingerprint, FINGERPRINT_SHOWN_BYTES);
-            if (text_equal (here->name, there->name) && !text_equal (here->fingerprint, there->fingerprint) && next_thing (comparison))
-                buf_printf (&comparison->said, "program %.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (own), TEXT_ARG (other));
+            if (text_equal (here->name, there->name) && !text_equal (here->fingerprint, there->fingerprint) &&
+                next_thing (comparison))
+                buf_printf (&comparison->said, "program %.*s is %.*s, theirs %.*s", TEXT_ARG (here->name),
+                            TEXT_ARG (own), TEXT_ARG (other));
         }
 }
 

@@ -6,8 +6,8 @@
 
 #include "common/model/result.h"
 
-/* "XLA_FLAGS has --xla_a, the others have not; jaxlib is 0.10.1, theirs 0.10.2". Empty: nothing that was reported differs.
- * At most DIFFERENCE_SHOWN things, then how many more. */
+/* "XLA_FLAGS has --xla_a, the others have not; jaxlib is 0.10.1, theirs 0.10.2". Empty: nothing that was reported
+ * differs. At most DIFFERENCE_SHOWN things, then how many more. */
 enum { DIFFERENCE_SHOWN = 4 };
 struct text difference_between (const struct result *mine, const struct result *theirs, struct arena *arena);
 

@@ -41,10 +41,12 @@ bool failure_is_a_kill (const struct result *result)
 static bool knows_itself (const struct judge_case *of)
 {
     enum layer layer = of->result->layer;
-    return of->rung->kind == PROGRAM_BUILTIN && layer && layer != LAYER_UNKNOWN && !text_is (of->rung->builtin, "probe");
+    return of->rung->kind == PROGRAM_BUILTIN && layer && layer != LAYER_UNKNOWN &&
+           !text_is (of->rung->builtin, "probe");
 }
 
-/* Who says itself what failed is not overruled by its complaints about others, nor by what working programs print too. */
+/* Who says itself what failed is not overruled by its complaints about others, nor by what working programs print too.
+ */
 static bool overrules (const struct reading *reading, enum layer said)
 {
     if (said == LAYER_NONE || said == LAYER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
@@ -73,7 +75,8 @@ void failure_of (const struct judge_case *of, struct arena *arena, struct text h
     enum layer layer = known ? known->layer : result->layer ? result->layer : LAYER_UNKNOWN;
     struct text cause = result->failure.len
                             ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
-                            : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how), TEXT_ARG (failure_phase (result)));
+                            : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how),
+                                           TEXT_ARG (failure_phase (result)));
     out->outcome = OUTCOME_FAILED;
     out->layer = layer;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);

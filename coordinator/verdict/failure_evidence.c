@@ -4,17 +4,23 @@
 
 #include "common/signature/line.h"
 
-/* A verdict quotes a few lines; the receipt has all of them. The journal holds one verdict per host that fell. PEERS: of all
- * that can be sighted; it is read once and not kept. */
-enum { READ_MAX = 2 * SIGHTINGS_MAX, LINES_MAX = 2 * SHOWN_MAX, EVIDENCE_MAX_BYTES = 1024,
-       PEERS_MAX_BYTES = READ_MAX * (SHOWN_LINE_BYTES + 1) };
+/* A verdict quotes a few lines; the receipt has all of them. The journal holds one verdict per host that fell. PEERS:
+ * of all that can be sighted; it is read once and not kept. */
+enum {
+    READ_MAX = 2 * SIGHTINGS_MAX,
+    LINES_MAX = 2 * SHOWN_MAX,
+    EVIDENCE_MAX_BYTES = 1024,
+    PEERS_MAX_BYTES = READ_MAX * (SHOWN_LINE_BYTES + 1)
+};
 
 /* The worker read the whole log; when it could not, or is too old to, there is the end of it. */
 static void read_output (const struct signature_set *set, const struct result *result, struct arena *arena,
                          struct signature_seen *out)
 {
-    *out = (struct signature_seen) { .sightings = result->sightings.items, .sightings_n = result->sightings.n,
-                                     .shown = result->shown.items, .shown_n = result->shown.n };
+    *out = (struct signature_seen){ .sightings = result->sightings.items,
+                                    .sightings_n = result->sightings.n,
+                                    .shown = result->shown.items,
+                                    .shown_n = result->shown.n };
     if (out->sightings_n + out->shown_n == 0)
         signature_scan_text (set, result->tail, arena, out);
 }
@@ -33,8 +39,8 @@ static uint32_t keep_fatal (struct text *lines, uint32_t n)
 static void join (const struct signature_seen *failure, const struct signature_seen *output, struct arena *arena,
                   struct signature_seen *out)
 {
-    *out = (struct signature_seen) { .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
-                                     .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
+    *out = (struct signature_seen){ .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
+                                    .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
     for (uint32_t i = 0; i < failure->sightings_n && i < SIGHTINGS_MAX; i++)
         out->sightings[out->sightings_n++] = failure->sightings[i];
     for (uint32_t i = 0; i < output->sightings_n && i < SIGHTINGS_MAX; i++) {
@@ -61,7 +67,8 @@ static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t 
 }
 
 /* Of what working programs print, too, nobody can be sure: what else there was is quoted as well. */
-static struct text evidence_of (const struct signature_decision *of, const struct signature_seen *all, struct arena *arena)
+static struct text evidence_of (const struct signature_decision *of, const struct signature_seen *all,
+                                struct arena *arena)
 {
     if (of->weight > SIGNATURE_NOISE)
         return of->line;
@@ -107,10 +114,10 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
     out->peers = peers_of (plan, &all, arena);
 }
 
-void failure_evidence_of (const struct plan *plan, const struct signature_set *set, const struct result *result, struct arena *arena,
-                 struct reading *out)
+void failure_evidence_of (const struct plan *plan, const struct signature_set *set, const struct result *result,
+                          struct arena *arena, struct reading *out)
 {
-    *out = (struct reading) { 0 };
+    *out = (struct reading){ 0 };
     struct signature_set *own = set ? NULL : signature_set_build (plan->signatures.items, plan->signatures.n);
     if (set || own)
         read_with (plan, set ? set : own, result, arena, out);

@@ -18,7 +18,7 @@ static uint32_t split (struct text flags, struct text tokens[])
         if (i < flags.len && flags.ptr[i] != ' ' && flags.ptr[i] != '\n')
             continue;
         if (i > from && n < TOKENS_MAX)
-            tokens[n++] = (struct text) { flags.ptr + from, i - from };
+            tokens[n++] = (struct text){ flags.ptr + from, i - from };
         from = i + 1;
     }
     return n;

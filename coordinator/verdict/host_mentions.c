@@ -5,10 +5,13 @@
 
 enum { NOBODY = UINT32_MAX, TASK_DIGITS_MAX = 6 };
 
-struct known_as { struct text text; uint32_t rank; };
+struct known_as {
+    struct text text;
+    uint32_t rank;
+};
 
 struct host_mentions {
-    struct known_as *items;     /* sorted by text; rank NOBODY: shared by several */
+    struct known_as *items; /* sorted by text; rank NOBODY: shared by several */
     uint32_t n, ranks;
 };
 
@@ -31,16 +34,17 @@ static void fold_shared (struct host_mentions *host_mentions)
     host_mentions->n = kept;
 }
 
-struct host_mentions *host_mentions_make (const struct plan *plan, const uint32_t *hosts, uint32_t n, struct arena *arena)
+struct host_mentions *host_mentions_make (const struct plan *plan, const uint32_t *hosts, uint32_t n,
+                                          struct arena *arena)
 {
     struct host_mentions *host_mentions = arena_alloc (arena, sizeof *host_mentions);
     host_mentions->ranks = n;
     host_mentions->items = arena_array (arena, 2 * (size_t) n, sizeof *host_mentions->items);
     for (uint32_t i = 0; i < n; i++) {
         const struct plan_host *host = &plan->hosts.items[hosts[i]];
-        host_mentions->items[host_mentions->n++] = (struct known_as) { host->name, i };
+        host_mentions->items[host_mentions->n++] = (struct known_as){ host->name, i };
         if (host->address.len)
-            host_mentions->items[host_mentions->n++] = (struct known_as) { host->address, i };
+            host_mentions->items[host_mentions->n++] = (struct known_as){ host->address, i };
     }
     qsort (host_mentions->items, host_mentions->n, sizeof *host_mentions->items, by_text);
     fold_shared (host_mentions);
@@ -50,7 +54,9 @@ struct host_mentions *host_mentions_make (const struct plan *plan, const uint32_
 static void name_text (const struct host_mentions *host_mentions, struct text word, bool *named)
 {
     struct known_as key = { .text = word };
-    const struct known_as *found = host_mentions->n ? bsearch (&key, host_mentions->items, host_mentions->n, sizeof key, by_text) : NULL;
+    const struct known_as *found = host_mentions->n
+                                       ? bsearch (&key, host_mentions->items, host_mentions->n, sizeof key, by_text)
+                                       : NULL;
     if (found && found->rank != NOBODY)
         named[found->rank] = true;
 }
@@ -80,7 +86,8 @@ static void name_task (const struct host_mentions *host_mentions, struct text wo
     if (!text_find (word, TEXT_LIT ("/task:"), &at))
         return;
     struct text digits = { .ptr = word.ptr + at + 6, .len = 0 };
-    while (digits.ptr + digits.len < word.ptr + word.len && is_digit (digits.ptr[digits.len]) && digits.len <= TASK_DIGITS_MAX)
+    while (digits.ptr + digits.len < word.ptr + word.len && is_digit (digits.ptr[digits.len]) &&
+           digits.len <= TASK_DIGITS_MAX)
         digits.len++;
     if (text_to_u64 (digits, &rank) && rank < host_mentions->ranks)
         named[rank] = true;
@@ -109,7 +116,8 @@ static bool is_praised (struct text text, uint32_t at)
     return at >= len && memcmp (text.ptr + at - len, praise, len) == 0;
 }
 
-/* At the barrier of a shutdown the one who came too early is at fault, and those who were still working are missed there. */
+/* At the barrier of a shutdown the one who came too early is at fault, and those who were still working are missed
+ * there. */
 static bool lists_late (struct text text)
 {
     static const char barrier[] = "Barrier timed out. Id: ";
@@ -117,7 +125,7 @@ static bool lists_late (struct text text)
     if (!text_find (text, text_of (barrier), &at))
         return true;
     at += sizeof barrier - 1;
-    return !text_starts ((struct text) { .ptr = text.ptr + at, .len = text.len - at }, "Shutdown");
+    return !text_starts ((struct text){ .ptr = text.ptr + at, .len = text.len - at }, "Shutdown");
 }
 
 /* "Some timed out task names: 0 2", "unhealthy (stopped sending heartbeats): 1": names to the end of the line. */

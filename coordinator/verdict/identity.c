@@ -7,7 +7,7 @@
 
 struct identity identity_begin (struct arena *arena)
 {
-    return (struct identity) { digest_begin (), arena };
+    return (struct identity){ digest_begin (), arena };
 }
 
 void identity_add (struct identity *identity, const char *name, struct text value)

@@ -16,11 +16,11 @@ struct walk {
     const struct isolate_case *of;
     struct arena *arena;
     struct isolate_step *out;
-    bool *works;                /* per host: it took part in something that works, as far as this walk has come */
-    bool *suspect, *linked;     /* per host */
-    struct isolate_set together;/* fails, and each half of it works */
-    bool apart;                 /* so does the slice */
-    bool any_works;             /* of all trials, as the next two */
+    bool *works;                 /* per host: it took part in something that works, as far as this walk has come */
+    bool *suspect, *linked;      /* per host */
+    struct isolate_set together; /* fails, and each half of it works */
+    bool apart;                  /* so does the slice */
+    bool any_works;              /* of all trials, as the next two */
     uint32_t failed_n, voids_n;
     struct isolate_set queue[QUEUE_MAX]; /* sets that fail */
     uint32_t head, tail;
@@ -46,7 +46,7 @@ static bool same (const struct isolate_set *a, const struct isolate_set *b)
 
 static struct isolate_set slice_of (const struct isolate_set *set, uint32_t from, uint32_t n)
 {
-    return (struct isolate_set) { set->items + from, n };
+    return (struct isolate_set){ set->items + from, n };
 }
 
 static struct isolate_set join (const struct isolate_set *a, const struct isolate_set *b, struct arena *arena)
@@ -63,7 +63,8 @@ static uint32_t round_up (uint32_t n, uint32_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Hosts that worked elsewhere stand in for those that are missing in a group; none of `within`, which is in question. */
+/* Hosts that worked elsewhere stand in for those that are missing in a group; none of `within`, which is in question.
+ */
 static bool fill_up (const struct walk *walk, const struct isolate_set *what, const struct isolate_set *within,
                      struct isolate_set *run)
 {
@@ -109,7 +110,7 @@ static enum answer ask (struct walk *walk, const struct isolate_set *what, const
         return trial->answer == ISOLATE_WORKS ? ANSWER_WORKS : ANSWER_FAILED;
     if (walk->of->trials_n >= isolate_trials_max (walk->of->hosts) || walk->voids_n >= VOIDS_MAX)
         return ANSWER_CANNOT;
-    *walk->out = (struct isolate_step) { ISOLATE_RUN, run };
+    *walk->out = (struct isolate_step){ ISOLATE_RUN, run };
     return ANSWER_AWAITED;
 }
 
@@ -128,7 +129,8 @@ static void mark (bool *marks, const struct isolate_set *set)
 }
 
 /* The least part of `set` that fails beside `fixed`, given that all of it does. False: a trial is awaited. */
-static bool narrow (struct walk *walk, struct isolate_set *set, const struct isolate_set *fixed, const struct isolate_set *within)
+static bool narrow (struct walk *walk, struct isolate_set *set, const struct isolate_set *fixed,
+                    const struct isolate_set *within)
 {
     while (set->n > 1) {
         struct isolate_set a, b;
@@ -241,13 +243,13 @@ static void conclude (const struct walk *walk, struct isolate_step *out)
 {
     struct isolate_set none = { NULL, 0 }, hosts = marked (walk, walk->suspect, walk->suspect);
     if (!walk->any_works)
-        *out = (struct isolate_step) { walk->failed_n ? ISOLATE_EVERYWHERE : ISOLATE_UNTOLD, none };
+        *out = (struct isolate_step){ walk->failed_n ? ISOLATE_EVERYWHERE : ISOLATE_UNTOLD, none };
     else if (hosts.n)
-        *out = (struct isolate_step) { ISOLATE_HOSTS, marked (walk, walk->suspect, walk->linked) };
+        *out = (struct isolate_step){ ISOLATE_HOSTS, marked (walk, walk->suspect, walk->linked) };
     else if ((hosts = marked (walk, walk->linked, walk->linked)).n)
-        *out = (struct isolate_step) { ISOLATE_LINK, hosts };
+        *out = (struct isolate_step){ ISOLATE_LINK, hosts };
     else
-        *out = (struct isolate_step) { ISOLATE_TOGETHER, walk->together };
+        *out = (struct isolate_step){ ISOLATE_TOGETHER, walk->together };
 }
 
 static bool all_over (const struct walk *walk)
@@ -257,7 +259,10 @@ static bool all_over (const struct walk *walk)
 
 void isolate_next (const struct isolate_case *of, struct arena *arena, struct isolate_step *out)
 {
-    struct walk walk = { .of = of, .arena = arena, .out = out, .works = arena_array (arena, of->hosts, sizeof (bool)),
+    struct walk walk = { .of = of,
+                         .arena = arena,
+                         .out = out,
+                         .works = arena_array (arena, of->hosts, sizeof (bool)),
                          .suspect = arena_array (arena, of->hosts, sizeof (bool)),
                          .linked = arena_array (arena, of->hosts, sizeof (bool)) };
     struct isolate_set all = { arena_array (arena, of->hosts, sizeof (uint32_t)), of->hosts };
@@ -321,7 +326,8 @@ uint32_t isolate_unit (const struct mesh *whole, uint32_t devices_per_host)
     return rest && devices_per_host ? rest / common_divisor (rest, devices_per_host) : 0;
 }
 
-bool isolate_mesh (const struct mesh *whole, uint32_t devices_per_host, uint32_t hosts, struct arena *arena, struct mesh *out)
+bool isolate_mesh (const struct mesh *whole, uint32_t devices_per_host, uint32_t hosts, struct arena *arena,
+                   struct mesh *out)
 {
     uint32_t unit = isolate_unit (whole, devices_per_host);
     if (unit == 0 || hosts == 0 || hosts % unit != 0)

@@ -1,9 +1,10 @@
 /* isolate.h - finding by halves which hosts of a slice make a program fail that nobody confesses to. Pure.
  *
- * A failure is unconfessed when nobody's words or ending point at its own host: all complain of others, are silent, or say
- * what nobody recognises. Then parts of the slice are run by themselves, and what each showed decides the next. Knows no
- * clock, no message and no fact beside those it gets; the same trials always give the same next step, so that a coordinator
- * that takes over goes on where the last one stood. docs/spec/retries.md. Lists live in the arena given. */
+ * A failure is unconfessed when nobody's words or ending point at its own host: all complain of others, are silent, or
+ * say what nobody recognises. Then parts of the slice are run by themselves, and what each showed decides the next.
+ * Knows no clock, no message and no fact beside those it gets; the same trials always give the same next step, so that
+ * a coordinator that takes over goes on where the last one stood. docs/spec/retries.md. Lists live in the arena given.
+ */
 #ifndef SLICEUP_COORDINATOR_VERDICT_ISOLATE_H
 #define SLICEUP_COORDINATOR_VERDICT_ISOLATE_H
 
@@ -15,13 +16,13 @@ enum { ISOLATE_TRIALS_MAX = 28 };
 /* ---- is it called for? ---- */
 
 struct isolate_host {
-    const struct verdict *verdict;  /* NULL: it passed */
+    const struct verdict *verdict; /* NULL: it passed */
     enum ending ending;
     uint32_t code;
-    bool at_gate;                   /* waited at a gate when it ended */
+    bool at_gate; /* waited at a gate when it ended */
 };
-/* False also when one host passed, or waited at a gate: then those that did not are named already. `met`: a gate was opened,
- * so that whoever fell may have done so for what another did. */
+/* False also when one host passed, or waited at a gate: then those that did not are named already. `met`: a gate was
+ * opened, so that whoever fell may have done so for what another did. */
 bool isolate_without_cause (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met);
 /* The cause of a pass, and nothing but that peers failed or did not come. */
 bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict);
@@ -31,28 +32,39 @@ bool isolate_complains_only (const struct plan *plan, const struct verdict *verd
 /* How many hosts, or a multiple of them, form a mesh whose first axis alone is shorter; 0: the mesh is none. */
 uint32_t isolate_unit (const struct mesh *whole, uint32_t devices_per_host);
 /* False: `hosts` of them form none. */
-bool isolate_mesh (const struct mesh *whole, uint32_t devices_per_host, uint32_t hosts, struct arena *arena, struct mesh *out);
+bool isolate_mesh (const struct mesh *whole, uint32_t devices_per_host, uint32_t hosts, struct arena *arena,
+                   struct mesh *out);
 
 /* ---- what to run next, or what was found ---- */
 
-struct isolate_set { uint32_t *items; uint32_t n; };   /* hosts by rank, ascending */
+struct isolate_set {
+    uint32_t *items;
+    uint32_t n;
+}; /* hosts by rank, ascending */
 /* VOID: it was not about the hosts (could not run there, fell for a transient reason): counted, and no evidence. */
 enum isolate_answer { ISOLATE_WORKS = 0, ISOLATE_FAILED, ISOLATE_VOID };
-struct isolate_trial { struct isolate_set hosts; enum isolate_answer answer; uint64_t duration_ms; };
+struct isolate_trial {
+    struct isolate_set hosts;
+    enum isolate_answer answer;
+    uint64_t duration_ms;
+};
 struct isolate_case {
     uint32_t hosts, unit;
     const struct isolate_trial *trials;
     uint32_t trials_n;
 };
 enum isolate_kind {
-    ISOLATE_RUN = 0,        /* run `hosts` by themselves */
-    ISOLATE_HOSTS,          /* `hosts` fail also without the others */
-    ISOLATE_LINK,           /* `hosts` fail together, and each works with others */
-    ISOLATE_TOGETHER,       /* each half of `hosts` works alone; empty: of the slice */
-    ISOLATE_EVERYWHERE,     /* no part works */
-    ISOLATE_UNTOLD,         /* no trial was evidence */
+    ISOLATE_RUN = 0,    /* run `hosts` by themselves */
+    ISOLATE_HOSTS,      /* `hosts` fail also without the others */
+    ISOLATE_LINK,       /* `hosts` fail together, and each works with others */
+    ISOLATE_TOGETHER,   /* each half of `hosts` works alone; empty: of the slice */
+    ISOLATE_EVERYWHERE, /* no part works */
+    ISOLATE_UNTOLD,     /* no trial was evidence */
 };
-struct isolate_step { enum isolate_kind kind; struct isolate_set hosts; };
+struct isolate_step {
+    enum isolate_kind kind;
+    struct isolate_set hosts;
+};
 void isolate_next (const struct isolate_case *of, struct arena *arena, struct isolate_step *out);
 uint32_t isolate_trials_max (uint32_t hosts);
 /* How long a part may take: no longer than the rung, nor, once one works, much longer than that took. */
@@ -62,10 +74,16 @@ uint64_t isolate_timeout_ms (uint64_t rung_timeout_ms, const struct isolate_tria
 
 struct text isolate_why (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
                          struct arena *arena);
-/* What becomes of a pass of this outcome once the suspects are named: they keep the failure, all others fell with them. */
-struct isolate_ruling { const struct fact_suspects_named *named; enum outcome outcome; struct text who; };
-void isolate_rule (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome, struct arena *arena,
-                   struct isolate_ruling *out);
-void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena, struct verdict *after);
+/* What becomes of a pass of this outcome once the suspects are named: they keep the failure, all others fell with them.
+ */
+struct isolate_ruling {
+    const struct fact_suspects_named *named;
+    enum outcome outcome;
+    struct text who;
+};
+void isolate_rule (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
+                   struct arena *arena, struct isolate_ruling *out);
+void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
+                      struct verdict *after);
 
 #endif

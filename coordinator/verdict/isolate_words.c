@@ -1,4 +1,5 @@
-/* isolate_words.c - who has confessed, and what isolation says in words: the part of isolate.h that reads and makes verdicts. */
+/* isolate_words.c - who has confessed, and what isolation says in words: the part of isolate.h that reads and makes
+ * verdicts. */
 #include "coordinator/verdict/isolate.h"
 
 #include <stdio.h>
@@ -49,8 +50,8 @@ static bool was_silent (const struct isolate_host *host)
 /* Went down in words of its own that nobody recognises, and complains of nobody. */
 static bool failed_for_no_reason (const struct isolate_host *host)
 {
-    return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE && host->verdict->layer == LAYER_UNKNOWN &&
-           !host->verdict->signature.len;
+    return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE &&
+           host->verdict->layer == LAYER_UNKNOWN && !host->verdict->signature.len;
 }
 
 /* It may not have passed for what was not proved: it points at the others none the less. */
@@ -68,7 +69,8 @@ bool isolate_without_cause (const struct plan *plan, const struct isolate_host *
         failed_n += failed_for_no_reason (&hosts[i]);
         silent_n += was_silent (&hosts[i]);
     }
-    bool the_one = failed_n == 1 && (silent_n == 0 || !met); /* it went down, and all others noticed or had nothing to do with it */
+    bool the_one = failed_n == 1 &&
+                   (silent_n == 0 || !met); /* it went down, and all others noticed or had nothing to do with it */
     return n > 1 && !the_one;
 }
 
@@ -103,26 +105,33 @@ static struct text halves (const struct plan *plan, const struct isolate_case *o
                         TEXT_ARG (fold (plan, b->items, b->n, arena)));
 }
 
-struct text isolate_why (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found, struct arena *arena)
+struct text isolate_why (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
+                         struct arena *arena)
 {
     char passes[32];
     snprintf (passes, sizeof (passes), "%u pass%s", of->trials_n, of->trials_n == 1 ? "" : "es");
     switch (found->kind) {
-    case ISOLATE_HOSTS:
-        return text_format (arena, "fails also without the others (isolated in %s)", passes);
+    case ISOLATE_HOSTS: return text_format (arena, "fails also without the others (isolated in %s)", passes);
     case ISOLATE_LINK:
-        return text_format (arena, "fails with %.*s together, which both work with others (isolated in %s): a link between them, or "
-                            "a setting that differs", TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
+        return text_format (
+            arena,
+            "fails with %.*s together, which both work with others (isolated in %s): a link between them, or "
+            "a setting that differs",
+            TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
     case ISOLATE_TOGETHER:
         if (found->hosts.n)
-            return text_format (arena, "fails with all of %.*s, and each half of them works (isolated in %s): a link between them, or "
-                                "the size", TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
-        return text_format (arena, "%.*s work alone (%s): the fault needs hosts of both: a link between them, or the size",
+            return text_format (
+                arena,
+                "fails with all of %.*s, and each half of them works (isolated in %s): a link between them, or "
+                "the size",
+                TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
+        return text_format (arena,
+                            "%.*s work alone (%s): the fault needs hosts of both: a link between them, or the size",
                             TEXT_ARG (halves (plan, of, arena)), passes);
     case ISOLATE_EVERYWHERE:
-        return text_format (arena, "every part of the slice that was run by itself fails too (%s): no host stands out", passes);
-    default:
-        return text_format (arena, "parts of the slice could not be run by themselves (%s tried)", passes);
+        return text_format (arena, "every part of the slice that was run by itself fails too (%s): no host stands out",
+                            passes);
+    default: return text_format (arena, "parts of the slice could not be run by themselves (%s tried)", passes);
     }
 }
 
@@ -139,27 +148,34 @@ static struct text add_clause (struct text cause, struct text why, struct arena 
     uint32_t room = SENTENCE_MAX_BYTES - 2 > why.len ? SENTENCE_MAX_BYTES - 2 - why.len : 0;
     if (!cause.len)
         return text_clip (why, SENTENCE_MAX_BYTES);
-    return text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (text_clip (cause, room)), TEXT_ARG (why)), SENTENCE_MAX_BYTES);
+    return text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (text_clip (cause, room)), TEXT_ARG (why)),
+                      SENTENCE_MAX_BYTES);
 }
 
-static void accuse (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena, struct verdict *after)
+static void accuse (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
+                    struct verdict *after)
 {
     *after = *before;
     if (before->outcome == OUTCOME_CASCADE) {
-        *after = (struct verdict) { .host = before->host, .outcome = ruling->outcome, .layer = LAYER_UNKNOWN, .phase = before->phase };
-        after->next = TEXT_LIT ("compare this host with the others: sliceup drift; and see what it printed: sliceup logs");
+        *after = (struct verdict){
+            .host = before->host, .outcome = ruling->outcome, .layer = LAYER_UNKNOWN, .phase = before->phase
+        };
+        after->next = TEXT_LIT (
+            "compare this host with the others: sliceup drift; and see what it printed: sliceup logs");
     }
-    after->transient = before->transient && ruling->named->suspects.n == 0; /* it did not pass without the others either */
+    after->transient = before->transient &&
+                       ruling->named->suspects.n == 0; /* it did not pass without the others either */
     after->cause = add_clause (after->cause, ruling->named->why, arena);
 }
 
-void isolate_rule (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome, struct arena *arena,
-                   struct isolate_ruling *out)
+void isolate_rule (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
+                   struct arena *arena, struct isolate_ruling *out)
 {
-    *out = (struct isolate_ruling) { named, outcome, fold (plan, named->suspects.items, named->suspects.n, arena) };
+    *out = (struct isolate_ruling){ named, outcome, fold (plan, named->suspects.items, named->suspects.n, arena) };
 }
 
-void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena, struct verdict *after)
+void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
+                      struct verdict *after)
 {
     const struct fact_suspects_named *named = ruling->named;
     *after = *before;
@@ -171,8 +187,11 @@ void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict 
     }
     if (named->suspects.n == 0)
         return;
-    *after = (struct verdict) {
-        .host = before->host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .signature = before->signature,
+    *after = (struct verdict){
+        .host = before->host,
+        .outcome = OUTCOME_CASCADE,
+        .layer = LAYER_COLLECTIVE,
+        .signature = before->signature,
         .cause = text_clip (text_format (arena, "fell because %.*s did", TEXT_ARG (ruling->who)), SENTENCE_MAX_BYTES),
         .phase = before->phase,
     };

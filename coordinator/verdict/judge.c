@@ -12,7 +12,8 @@
 
 enum { SPOILING_MAX = 8 };
 
-static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer layer, struct text cause, const char *next)
+static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer layer, struct text cause,
+                         const char *next)
 {
     out->outcome = outcome;
     out->layer = layer;
@@ -39,7 +40,8 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
     if (result->ending != ENDING_NOT_STARTED)
         return true;
     enum layer layer = result->layer ? result->layer : LAYER_SLICEUP;
-    return verdict_set (out, OUTCOME_COULD_NOT_RUN, layer, result->problem, "mend what the sentence names, then run again");
+    return verdict_set (out, OUTCOME_COULD_NOT_RUN, layer, result->problem,
+                        "mend what the sentence names, then run again");
 }
 
 static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -48,9 +50,10 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     char limit[DURATION_TEXT_BYTES];
     duration_print (of->rung->timeout_ms, limit);
     if (result->ending == ENDING_TIMEOUT) {
-        verdict_set (out, OUTCOME_NO_REPORT, result->layer ? result->layer : LAYER_UNKNOWN,
-                     text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
-                     "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
+        verdict_set (
+            out, OUTCOME_NO_REPORT, result->layer ? result->layer : LAYER_UNKNOWN,
+            text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
+            "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
         failure_of_hang (of, arena, out);
         return false;
     }
@@ -59,9 +62,10 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
                             TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
                             "check the network between the hosts and the coordinator");
     if (result->ending == ENDING_LEASE_LOST)
-        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_CACHE,
-                            result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
-                            "see whether the host was stopped or its network cut; what it wrote later is read by nobody");
+        return verdict_set (
+            out, OUTCOME_NO_REPORT, LAYER_CACHE,
+            result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
+            "see whether the host was stopped or its network cut; what it wrote later is read by nobody");
     if (result->ending == ENDING_CANCELLED)
         return verdict_set (out, OUTCOME_NO_REPORT, LAYER_SLICEUP,
                             result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
@@ -98,9 +102,9 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     const struct result *result = of->result;
     if (result->ending == ENDING_EXITED && result->code == 0)
         return true;
-    struct text how = result->ending == ENDING_SIGNALLED
-                          ? text_format (arena, "killed by signal %u (%s)", result->code, strsignal ((int) result->code))
-                          : text_format (arena, "exit status %u", result->code);
+    struct text how = result->ending == ENDING_SIGNALLED ? text_format (arena, "killed by signal %u (%s)", result->code,
+                                                                        strsignal ((int) result->code))
+                                                         : text_format (arena, "exit status %u", result->code);
     failure_of (of, arena, how, out);
     if (out->layer == LAYER_UNKNOWN && result->bad_lines) /* nobody knows more of it */
         broke_protocol (of, arena, how, out);
@@ -130,7 +134,8 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
     const struct result *result = of->result;
     if (of->rung->kind == PROGRAM_COMMAND || result->done)
         return true;
-    struct text said = result->problem.len ? text_format (arena, ": %.*s", TEXT_ARG (result->problem)) : (struct text) { 0 };
+    struct text said = result->problem.len ? text_format (arena, ": %.*s", TEXT_ARG (result->problem))
+                                           : (struct text){ 0 };
     return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
                         text_format (arena, "ended with status 0 but never said that it was done%.*s", TEXT_ARG (said)),
                         "a canary says done with its attempt's nonce: docs/spec/canary.md");
@@ -139,7 +144,7 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
 /* Also beside good evidence: who breaks the protocol once may have meant something else with the rest. */
 static bool kept_to_protocol (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    return of->result->bad_lines == 0 || broke_protocol (of, arena, (struct text) { 0 }, out);
+    return of->result->bad_lines == 0 || broke_protocol (of, arena, (struct text){ 0 }, out);
 }
 
 /* Compiled for devices that need not be there. */
@@ -156,17 +161,20 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
         return true;
     const char *next = "see which plugin was loaded, and the launch policy in the receipt";
     if (seen->platform.len == 0)
-        return verdict_set (out, OUTCOME_FAILED, LAYER_BACKEND,
-                            text_format (arena, "asked for backend %.*s, and it did not say which one ran", TEXT_ARG (asked)), next);
+        return verdict_set (
+            out, OUTCOME_FAILED, LAYER_BACKEND,
+            text_format (arena, "asked for backend %.*s, and it did not say which one ran", TEXT_ARG (asked)), next);
     if (!text_equal (seen->platform, asked))
         return verdict_set (out, OUTCOME_FAILED, LAYER_BACKEND,
                             text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
-                                         TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)), next);
+                                         TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
+                            next);
     uint32_t per_host = of->plan->profile.devices_per_host;
     if (seen->local_devices != per_host)
-        return verdict_set (out, OUTCOME_FAILED, LAYER_DEVICE,
-                            text_format (arena, "sees %u devices of its own, the profile says %u", seen->local_devices, per_host),
-                            "see which devices the process may open, and who else holds them");
+        return verdict_set (
+            out, OUTCOME_FAILED, LAYER_DEVICE,
+            text_format (arena, "sees %u devices of its own, the profile says %u", seen->local_devices, per_host),
+            "see which devices the process may open, and who else holds them");
     uint32_t world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
     if (seen->process_count != world || seen->devices != world * per_host)
         return verdict_set (out, OUTCOME_FAILED, LAYER_COLLECTIVE,
@@ -205,15 +213,19 @@ static bool values_right (const struct judge_case *of, struct arena *arena, stru
         const struct check *check = &of->result->checks.items[i];
         if (fabs (check->observed - check->expected) <= check->tolerance)
             continue; /* written so that a NaN does not pass */
-        return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
-                            text_format (arena, "%.*s: expected %.9g, got %.9g", TEXT_ARG (check->name), check->expected,
-                                         check->observed),
-                            "a wrong value on one host only points at its device; on all, at the program or the bundle");
+        return verdict_set (
+            out, OUTCOME_FAILED, LAYER_PROGRAM,
+            text_format (arena, "%.*s: expected %.9g, got %.9g", TEXT_ARG (check->name), check->expected,
+                         check->observed),
+            "a wrong value on one host only points at its device; on all, at the program or the bundle");
     }
     return true;
 }
 
-struct cache_counts { uint64_t requests, hits, executions; bool complete; };
+struct cache_counts {
+    uint64_t requests, hits, executions;
+    bool complete;
+};
 
 static struct cache_counts cache_counts (const struct judge_case *of)
 {
@@ -226,7 +238,8 @@ static struct cache_counts cache_counts (const struct judge_case *of)
     return counts;
 }
 
-/* Compiling ahead is for devices that others hold: an execution is one too many, and nothing compiled proves nothing. */
+/* Compiling ahead is for devices that others hold: an execution is one too many, and nothing compiled proves nothing.
+ */
 static bool only_compiled (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     if (!compiles_only (of))
@@ -235,8 +248,10 @@ static bool only_compiled (const struct judge_case *of, struct arena *arena, str
     if (counts.executions == 0 && counts.requests > 0)
         return true;
     return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
-                        text_format (arena, "a pass that only compiles asked for %" PRIu64 " programs and executed %" PRIu64
-                                     ", expected some and none", counts.requests, counts.executions),
+                        text_format (arena,
+                                     "a pass that only compiles asked for %" PRIu64 " programs and executed %" PRIu64
+                                     ", expected some and none",
+                                     counts.requests, counts.executions),
                         "with warm: aot a canary compiles its programs and executes none: docs/spec/canary.md");
 }
 
@@ -281,12 +296,13 @@ static bool same_storage (const struct judge_case *of, struct arena *arena, stru
     struct text seen = of->result->cache.storage;
     if (!of->storage.len || text_equal (seen, of->storage) || (!seen.len && !of->result->findings.n))
         return true;
-    if (!is_generation (of) || of->rung->kind == PROGRAM_BUILTIN) /* a survey is compared with all others: agree_storage */
+    if (!is_generation (of) ||
+        of->rung->kind == PROGRAM_BUILTIN) /* a survey is compared with all others: agree_storage */
         return true;
     return verdict_set (out, OUTCOME_COULD_NOT_RUN, LAYER_CACHE,
                         text_format (arena, "the storage under %.*s is %.*s, that of the other hosts is %.*s",
-                                     TEXT_ARG (of->plan->cache.root), TEXT_ARG (seen.len ? seen : TEXT_LIT ("not to be seen")),
-                                     TEXT_ARG (of->storage)),
+                                     TEXT_ARG (of->plan->cache.root),
+                                     TEXT_ARG (seen.len ? seen : TEXT_LIT ("not to be seen")), TEXT_ARG (of->storage)),
                         "mount one storage there on all hosts, or use cache mode per-host");
 }
 
@@ -299,9 +315,9 @@ static bool untouched (const struct judge_case *of, struct arena *arena, struct 
         if (!finding_counts (finding->kind))
             continue; /* what its program tried, and how well it was kept from it, changes nothing that was sealed */
         verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
-                     text_format (arena, "generation %" PRIu64 " is not as it was sealed: %s %.*s: %.*s", finding->token,
-                                  names_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
-                                  TEXT_ARG (finding->detail)),
+                     text_format (arena, "generation %" PRIu64 " is not as it was sealed: %s %.*s: %.*s",
+                                  finding->token, names_of (&finding_kind_names, finding->kind),
+                                  TEXT_ARG (finding->path), TEXT_ARG (finding->detail)),
                      "see who else can write the cache: the receipt says between which entries it happened");
         out->cache = TEXT_LIT ("torn");
         return false;
@@ -329,7 +345,8 @@ static bool bundle_serves (const struct judge_case *of, struct arena *arena, str
                                                   (const var_list *) &of->result->bundle, arena);
     if (!problem)
         return true;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE, text_of (problem), "change the pins; the receipt has the bundle per host");
+    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE, text_of (problem),
+                        "change the pins; the receipt has the bundle per host");
 }
 
 /* What was restored is as pinned; that the pins go together is not said by that. */
@@ -363,11 +380,13 @@ static bool restored (const struct judge_case *of, struct arena *arena, struct v
         return compiled_again (of, arena, out);
     if (spoiled)
         return cache_failed (out, text_format (arena, "its counter %s says that something was not restored", spoiled));
-    bool checked = of->result->checks.n > 0 || of->result->metrics.n > 0; /* metrics are recomputed from what devices put in */
+    bool checked = of->result->checks.n > 0 ||
+                   of->result->metrics.n > 0; /* metrics are recomputed from what devices put in */
     if (counts.executions == 0 || !checked)
         return cache_failed (out, TEXT_LIT ("loaded from the cache but executed or checked nothing"));
     if (is_generation (of) && !text_is (of->result->cache_state, "verified"))
-        return cache_failed (out, text_format (arena, "the generation was not verified: %.*s", TEXT_ARG (of->result->cache_state)));
+        return cache_failed (
+            out, text_format (arena, "the generation was not verified: %.*s", TEXT_ARG (of->result->cache_state)));
     out->cache = TEXT_LIT ("restored");
     return true;
 }
@@ -381,20 +400,22 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
         return true;
     if (of->result->seal.token == of->token && of->result->seal.sha256.len)
         return true;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
-                        text_format (arena, "the cache generation was not sealed: %.*s", TEXT_ARG (of->result->problem)),
-                        "see free space and permissions under the cache root");
+    return verdict_set (
+        out, OUTCOME_FAILED, LAYER_CACHE,
+        text_format (arena, "the cache generation was not sealed: %.*s", TEXT_ARG (of->result->problem)),
+        "see free space and permissions under the cache root");
 }
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_received, same_storage, untouched, could_start, was_let_run, ended_well, said_no_failure, kept_to_protocol, gave_evidence,
-    ran_where_asked, only_compiled, probe_showed, values_right, protected_enough, not_known_bad, bundle_serves, sealed, restored,
+    was_received,    same_storage,     untouched,     could_start,     was_let_run,   ended_well,
+    said_no_failure, kept_to_protocol, gave_evidence, ran_where_asked, only_compiled, probe_showed,
+    values_right,    protected_enough, not_known_bad, bundle_serves,   sealed,        restored,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    *out = (struct verdict) { .host = of->host, .outcome = OUTCOME_PASSED, .phase = of->result->phase };
+    *out = (struct verdict){ .host = of->host, .outcome = OUTCOME_PASSED, .phase = of->result->phase };
     for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]); i++)
         if (!steps[i](of, arena, out))
             return;

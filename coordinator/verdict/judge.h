@@ -1,7 +1,8 @@
 /* judge.h - one host's result against what the rung asked for: evidence in, verdict out.
  *
- * Knows one host at a time; who pulled whom down is blame's affair. Absence is never evidence: what the contract asks for
- * and the result does not hold fails it. Texts of a verdict live in the arena given, or in the plan or the result. */
+ * Knows one host at a time; who pulled whom down is blame's affair. Absence is never evidence: what the contract asks
+ * for and the result does not hold fails it. Texts of a verdict live in the arena given, or in the plan or the result.
+ */
 #ifndef SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 #define SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 
@@ -12,11 +13,11 @@ struct judge_case {
     const struct plan *plan;
     const struct rung *rung;
     struct attempt_key key;
-    uint32_t host, world;           /* world: hosts that took part */
-    bool writer;                    /* this host held the write token */
+    uint32_t host, world; /* world: hosts that took part */
+    bool writer;          /* this host held the write token */
     uint64_t token;
-    const struct fact_generation *sealed;   /* what the pass could restore from; its token 0: nothing */
-    struct text storage;            /* id of the one that the slice's cache lies on; empty: not known */
+    const struct fact_generation *sealed; /* what the pass could restore from; its token 0: nothing */
+    struct text storage;                  /* id of the one that the slice's cache lies on; empty: not known */
     const struct result *result;
     const struct signature_set *signatures; /* of the plan; NULL: built when they are needed */
 };

@@ -19,7 +19,8 @@ static bool memory_of (const struct var *facts, uint32_t n, uint64_t *bytes)
     return true;
 }
 
-bool premapped_fits (const struct profile *profile, const struct var *facts, uint32_t facts_n, struct arena *arena, struct text *why)
+bool premapped_fits (const struct profile *profile, const struct var *facts, uint32_t facts_n, struct arena *arena,
+                     struct text *why)
 {
     uint64_t asked, has;
     if (!number_of (profile->env.items, profile->env.n, PREMAPPED_VAR, &asked) || !memory_of (facts, facts_n, &has))
@@ -27,8 +28,11 @@ bool premapped_fits (const struct profile *profile, const struct var *facts, uin
     uint64_t left = has / 4 > PREMAPPED_LEAST_LEFT_BYTES ? has / 4 : PREMAPPED_LEAST_LEFT_BYTES;
     if (asked <= has && has - asked >= left)
         return true;
-    *why = text_format (arena, "a premapped buffer of %.1f GiB would leave %.1f of its %.1f GiB of memory, at least %.1f must stay for "
-                        "loaders and the system", (double) asked / 0x1p30, asked <= has ? (double) (has - asked) / 0x1p30 : 0.0,
-                        (double) has / 0x1p30, (double) left / 0x1p30);
+    *why = text_format (
+        arena,
+        "a premapped buffer of %.1f GiB would leave %.1f of its %.1f GiB of memory, at least %.1f must stay for "
+        "loaders and the system",
+        (double) asked / 0x1p30, asked <= has ? (double) (has - asked) / 0x1p30 : 0.0, (double) has / 0x1p30,
+        (double) left / 0x1p30);
     return false;
 }

@@ -6,7 +6,10 @@
 enum { WHY_SHOWN_BYTES = 300, NOWHERE = UINT32_MAX };
 
 /* What the writers of a generation told. */
-struct sealed { const struct cache_key *items; uint32_t n; };
+struct sealed {
+    const struct cache_key *items;
+    uint32_t n;
+};
 
 /* ---- keys held against each other ---- */
 
@@ -28,7 +31,7 @@ static struct text part_of (const struct cache_key *key, struct text name)
     for (uint32_t i = 0; i < key->parts.n; i++)
         if (text_equal (key->parts.items[i].name, name))
             return key->parts.items[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static bool is_left (enum key_state state)
@@ -68,7 +71,7 @@ static uint32_t nearest (const struct cache_key *key, const struct cache_key *ke
 
 static struct text joined (const struct text *names, uint32_t n, struct arena *arena)
 {
-    struct text list = n ? names[0] : (struct text) { 0 };
+    struct text list = n ? names[0] : (struct text){ 0 };
     for (uint32_t i = 1; i < n; i++)
         list = text_format (arena, "%.*s%s%.*s", TEXT_ARG (list), i + 1 < n ? ", " : " and ", TEXT_ARG (names[i]));
     return list;
@@ -76,7 +79,10 @@ static struct text joined (const struct text *names, uint32_t n, struct arena *a
 
 /* ---- why one program was compiled ---- */
 
-struct explanation { enum recompile_reason reason; struct text text; };
+struct explanation {
+    enum recompile_reason reason;
+    struct text text;
+};
 
 /* ": <why>", or nothing where the frontend gave no reason. */
 static struct text because (struct text why, struct arena *arena)
@@ -90,7 +96,7 @@ static struct explanation explain_unreadable (const struct cache_key *key, struc
     struct text why = because (key->why, arena);
     struct text text = text_format (arena, "%.*s was found and could not be loaded%.*s", TEXT_ARG (key->program),
                                     TEXT_ARG (why));
-    return (struct explanation) { RECOMPILE_UNREADABLE, text };
+    return (struct explanation){ RECOMPILE_UNREADABLE, text };
 }
 
 static struct explanation explain_unasked (const struct cache_key *key, struct arena *arena)
@@ -98,7 +104,7 @@ static struct explanation explain_unasked (const struct cache_key *key, struct a
     struct text why = because (key->why, arena);
     struct text text = text_format (arena, "the cache was never consulted for %.*s%.*s", TEXT_ARG (key->program),
                                     TEXT_ARG (why));
-    return (struct explanation) { RECOMPILE_NEVER_CONSULTED, text };
+    return (struct explanation){ RECOMPILE_NEVER_CONSULTED, text };
 }
 
 /* The writer has this very key. */
@@ -109,10 +115,10 @@ static struct explanation explain_missing (const struct cache_key *sealed, struc
     static const char left[] = "entry missing: the writer has left %.*s's, and it was not found here";
     static const char unwritten[] = "entry missing: the writer compiled %.*s and did not put it in%.*s";
     if (sealed->state == KEY_BELOW_THRESHOLD)
-        return (struct explanation) { RECOMPILE_BELOW_THRESHOLD, text_format (arena, below, TEXT_ARG (program)) };
+        return (struct explanation){ RECOMPILE_BELOW_THRESHOLD, text_format (arena, below, TEXT_ARG (program)) };
     struct text text = is_left (sealed->state) ? text_format (arena, left, TEXT_ARG (program))
                                                : text_format (arena, unwritten, TEXT_ARG (program), TEXT_ARG (why));
-    return (struct explanation) { RECOMPILE_ENTRY_MISSING, text };
+    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text };
 }
 
 static struct explanation explain_difference (const struct cache_key *key, const struct cache_key *sealed,
@@ -123,7 +129,7 @@ static struct explanation explain_difference (const struct cache_key *key, const
     struct text parts = n ? joined (names, n, arena) : TEXT_LIT ("something that was not told");
     struct text text = text_format (arena, "%.*s's key differs from the writer's in %.*s", TEXT_ARG (key->program),
                                     TEXT_ARG (parts));
-    return (struct explanation) { RECOMPILE_KEY_DIFFERS, text };
+    return (struct explanation){ RECOMPILE_KEY_DIFFERS, text };
 }
 
 /* The writer has no such program. */
@@ -134,8 +140,8 @@ static struct explanation explain_stranger (const struct cache_key *key, struct 
     const char *missing = sealed.n < RESULT_KEYS_MAX ? "entry missing: no writer compiled %.*s"
                                                      : "entry missing: no writer told of %.*s";
     if (sealed.n == 0)
-        return (struct explanation) { RECOMPILE_UNKNOWN, text_format (arena, untold, TEXT_ARG (key->program)) };
-    return (struct explanation) { RECOMPILE_ENTRY_MISSING, text_format (arena, missing, TEXT_ARG (key->program)) };
+        return (struct explanation){ RECOMPILE_UNKNOWN, text_format (arena, untold, TEXT_ARG (key->program)) };
+    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text_format (arena, missing, TEXT_ARG (key->program)) };
 }
 
 static const struct cache_key *sealed_as (const struct cache_key *key, struct sealed sealed)
@@ -185,7 +191,10 @@ static uint32_t first_compiled (const struct result *reader, uint32_t *compiled_
     return unreadable != NOWHERE ? unreadable : first;
 }
 
-struct counts { bool told, asked_told; uint64_t requests, hits, asked; };
+struct counts {
+    bool told, asked_told;
+    uint64_t requests, hits, asked;
+};
 
 static struct counts counts_of (const struct result *reader)
 {
@@ -222,7 +231,7 @@ static struct text explain_counts (const struct result *reader, const struct cou
         return never_consulted (reader, arena);
     }
     if (counts->hits >= counts->requests)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     *reason = RECOMPILE_UNKNOWN;
     return text_format (arena, "compiled %" PRIu64 " of %" PRIu64 " programs again; which ones, and why, was not told",
                         counts->requests - counts->hits, counts->requests);
@@ -235,7 +244,7 @@ struct text recompiled_why (const struct result *reader, const struct cache_key 
     uint32_t compiled_n, first = first_compiled (reader, &compiled_n);
     if (first == NOWHERE)
         return explain_counts (reader, &counts, arena, reason);
-    struct explanation why = explain_key (&reader->keys.items[first], (struct sealed) { sealed_keys, sealed_n }, arena);
+    struct explanation why = explain_key (&reader->keys.items[first], (struct sealed){ sealed_keys, sealed_n }, arena);
     *reason = why.reason;
     struct text text = why.text;
     if (compiled_n > 1)
@@ -263,7 +272,7 @@ bool recompiled_torn (const struct result *reader, const struct cache_key *seale
 static void add_difference (struct key_difference_list *out, struct text program, struct text part, struct text here,
                             struct text there)
 {
-    out->items[out->n++] = (struct key_difference) { program, part, here, there };
+    out->items[out->n++] = (struct key_difference){ program, part, here, there };
 }
 
 static void add_pair (const struct cache_key *here, const struct cache_key *there, struct key_difference_list *out)
@@ -281,7 +290,7 @@ void key_differences (const struct cache_key *here, uint32_t here_n, const struc
 {
     bool *taken = arena_array (arena, (size_t) there_n + 1, sizeof (*taken));
     size_t most = ((size_t) here_n + there_n) * KEY_PARTS_MAX;
-    *out = (struct key_difference_list) { arena_array (arena, most + 1, sizeof (struct key_difference)), 0 };
+    *out = (struct key_difference_list){ arena_array (arena, most + 1, sizeof (struct key_difference)), 0 };
     for (uint32_t i = 0; i < there_n; i++)
         taken[i] = has_key (here, here_n, &there[i]);
     for (uint32_t i = 0; i < here_n; i++) {
@@ -292,9 +301,9 @@ void key_differences (const struct cache_key *here, uint32_t here_n, const struc
             taken[near] = true;
             add_pair (&here[i], &there[near], out);
         } else
-            add_difference (out, here[i].program, TEXT_LIT ("program"), here[i].key, (struct text) { 0 });
+            add_difference (out, here[i].program, TEXT_LIT ("program"), here[i].key, (struct text){ 0 });
     }
     for (uint32_t i = 0; i < there_n; i++)
         if (!taken[i])
-            add_difference (out, there[i].program, TEXT_LIT ("program"), (struct text) { 0 }, there[i].key);
+            add_difference (out, there[i].program, TEXT_LIT ("program"), (struct text){ 0 }, there[i].key);
 }

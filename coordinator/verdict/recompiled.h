@@ -9,13 +9,13 @@
 #include "common/model/result.h"
 
 enum recompile_reason {
-    RECOMPILE_NONE = 0,         /* every program that was asked for was found */
-    RECOMPILE_KEY_DIFFERS,      /* the writer has the program under another key */
-    RECOMPILE_ENTRY_MISSING,    /* the writer has no such program, or did not put this one in */
-    RECOMPILE_UNREADABLE,       /* found, and could not be loaded */
-    RECOMPILE_BELOW_THRESHOLD,  /* the writer compiled it, and it was too quick or too small to be kept */
+    RECOMPILE_NONE = 0,        /* every program that was asked for was found */
+    RECOMPILE_KEY_DIFFERS,     /* the writer has the program under another key */
+    RECOMPILE_ENTRY_MISSING,   /* the writer has no such program, or did not put this one in */
+    RECOMPILE_UNREADABLE,      /* found, and could not be loaded */
+    RECOMPILE_BELOW_THRESHOLD, /* the writer compiled it, and it was too quick or too small to be kept */
     RECOMPILE_NEVER_CONSULTED,
-    RECOMPILE_UNKNOWN,          /* the frontend did not tell */
+    RECOMPILE_UNKNOWN, /* the frontend did not tell */
 };
 
 /* One sentence without a host name, so that equal causes fold together; empty for RECOMPILE_NONE. Of several programs
@@ -28,8 +28,13 @@ bool recompiled_torn (const struct result *reader, const struct cache_key *seale
 
 /* `part` is a part of the key ("flags", "computation", ...) with its digests; "key" with the keys where their parts
  * were not told or are equal; "program" where only one side asked for it: the side that did not has an empty text. */
-struct key_difference { struct text program, part, here, there; };
-struct key_difference_list { struct key_difference *items; uint32_t n; };
+struct key_difference {
+    struct text program, part, here, there;
+};
+struct key_difference_list {
+    struct key_difference *items;
+    uint32_t n;
+};
 /* Keys that both sides have are equal; of the others those of one program are held against each other. */
 void key_differences (const struct cache_key *here, uint32_t here_n, const struct cache_key *there, uint32_t there_n,
                       struct arena *arena, struct key_difference_list *out);

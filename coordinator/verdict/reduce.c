@@ -27,7 +27,7 @@ static bool claims_agree (const struct metric *a, const struct metric *b)
 
 static void accuse (struct reduce_verdict *out, uint32_t host, enum proof proof, const char *why)
 {
-    out->culprits[out->culprits_n++] = (struct reduce_culprit) { host, proof, why };
+    out->culprits[out->culprits_n++] = (struct reduce_culprit){ host, proof, why };
 }
 
 /* ---- what must hold before sums can be read; who breaks it alone is named ---- */
@@ -79,7 +79,8 @@ static bool all_are_sound (const struct reduce_input *in, struct reduce_verdict 
     return out->culprits_n == 0;
 }
 
-static bool axes_known (const struct reduce_input *in, const struct metric *first, struct reduce_verdict *out, uint32_t *axes)
+static bool axes_known (const struct reduce_input *in, const struct metric *first, struct reduce_verdict *out,
+                        uint32_t *axes)
 {
     *axes = 0;
     for (uint32_t host = 1; host < in->hosts; host++)
@@ -88,10 +89,13 @@ static bool axes_known (const struct reduce_input *in, const struct metric *firs
     for (uint32_t i = 0; i < first->axes.n; i++) {
         int axis = mesh_axis (in->mesh, first->axes.items[i]);
         if (axis < 0)
-            return snprintf (out->why, sizeof (out->why), "the mesh has no axis '%.*s'", TEXT_ARG (first->axes.items[i])), false;
+            return snprintf (out->why, sizeof (out->why), "the mesh has no axis '%.*s'",
+                             TEXT_ARG (first->axes.items[i])),
+                   false;
         if (*axes & 1u << axis)
             return snprintf (out->why, sizeof (out->why), "it claims the axis '%.*s' twice",
-                             TEXT_ARG (first->axes.items[i])), false;
+                             TEXT_ARG (first->axes.items[i])),
+                   false;
         *axes |= 1u << axis;
     }
     if (*axes == 0)
@@ -130,7 +134,10 @@ static const char *const reasons[] = {
 /* ---- devices, and what each host's come to ---- */
 
 /* Of one host: its first device that is not right speaks for it. `sums`: they are right on all of them. */
-struct report { enum proof proof; bool sums; };
+struct report {
+    enum proof proof;
+    bool sums;
+};
 
 static void read_devices (const struct reduce_input *in, const struct groups *groups, uint32_t axes, enum proof *proofs,
                           struct reduce_verdict *out)
@@ -170,10 +177,10 @@ static struct report read_host (const struct reduce_input *in, uint32_t host, co
 
 /* How the reduction of one group went, as the reports of its devices show. */
 struct course {
-    bool right;         /* it took place: who reported something else did so alone */
-    bool local, other;  /* reports of the own contribution only, and others */
-    bool unlike;        /* some other sum is not that of a reduction without those with a local value */
-    double lacking;     /* what these were dealt */
+    bool right;        /* it took place: who reported something else did so alone */
+    bool local, other; /* reports of the own contribution only, and others */
+    bool unlike;       /* some other sum is not that of a reduction without those with a local value */
+    double lacking;    /* what these were dealt */
 };
 
 /* Just those with a local value took no part. */
@@ -292,7 +299,8 @@ static void add_counts (const struct reduce_input *in, struct reduce_verdict *ou
     }
     size_t len = strlen (out->why);
     if (out->proof == PROOF_DISAGREE && least < most)
-        snprintf (out->why + len, sizeof (out->why) - len, "; hosts said it %" PRIu64 " to %" PRIu64 " times", least, most);
+        snprintf (out->why + len, sizeof (out->why) - len, "; hosts said it %" PRIu64 " to %" PRIu64 " times", least,
+                  most);
 }
 
 /* The report that most of those at fault share speaks for all. */

@@ -3,7 +3,10 @@
 #include <float.h>
 #include <math.h>
 
-enum { DETAILED_MAX = 4, PAIRS_MAX_HOSTS = 32 }; /* devices whose wrong sum is explained one by one; the rest are counted with them */
+enum {
+    DETAILED_MAX = 4,
+    PAIRS_MAX_HOSTS = 32
+}; /* devices whose wrong sum is explained one by one; the rest are counted with them */
 
 double reduce_number (const struct reduce_input *in, uint32_t device)
 {
@@ -162,7 +165,8 @@ static bool left_out (const struct reduce_input *in, uint32_t device, double pro
             return true;
         }
     }
-    for (uint32_t a = 0; a < in->hosts && in->hosts <= PAIRS_MAX_HOSTS && gap > 0; a++) /* pairs: quadratic, so bounded */
+    for (uint32_t a = 0; a < in->hosts && in->hosts <= PAIRS_MAX_HOSTS && gap > 0;
+         a++) /* pairs: quadratic, so bounded */
         for (uint32_t b = a + 1; b < in->hosts; b++)
             if (host_part (in, device, a, axes) + host_part (in, device, b, axes) == gap) {
                 missing[0] = (int) a;
@@ -216,7 +220,8 @@ bool reduce_rounding_hides (const struct reduce_input *in, uint32_t device, cons
            fabs (reduce_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
 }
 
-static enum proof explain_value (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes)
+static enum proof explain_value (const struct reduce_input *in, uint32_t device, const struct group *group,
+                                 uint32_t axes)
 {
     const struct shard *shard = reduce_shard (in, device);
     if (is_mean (in, device) && (close_to (shard->value, group->mean_sum / group->n, group) ||
@@ -226,16 +231,16 @@ static enum proof explain_value (const struct reduce_input *in, uint32_t device,
 }
 
 struct reading reduce_read (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes,
-                                   struct explained explained[2])
+                            struct explained explained[2])
 {
     bool counted = counted_right (in, device, group);
     if (reduce_is_right (in, device, group))
-        return (struct reading) { PROOF_PROVED, { -1, -1 } };
+        return (struct reading){ PROOF_PROVED, { -1, -1 } };
     if (!counted && own_host_only (in, device, reduce_shard (in, device)->proof))
-        return (struct reading) { PROOF_LOCAL, { -1, -1 } };
+        return (struct reading){ PROOF_LOCAL, { -1, -1 } };
     struct explained *kind = &explained[counted];
     if (kind->n++ < DETAILED_MAX)
-        kind->last = counted ? (struct reading) { explain_value (in, device, group, axes), { -1, -1 } }
-                                   : explain_proof (in, device, group->numbers, axes);
+        kind->last = counted ? (struct reading){ explain_value (in, device, group, axes), { -1, -1 } }
+                             : explain_proof (in, device, group->numbers, axes);
     return kind->last;
 }

@@ -12,15 +12,21 @@ struct reading {
 /* The devices that meet in one reduction, and what they put in. Computed once: sums are asked for every device. */
 struct group {
     double numbers, sum, weight, mean_sum;
-    double magnitude;   /* of all that was added, whatever its sign */
+    double magnitude; /* of all that was added, whatever its sign */
     uint32_t n;
-    bool right;         /* somebody holds the right sums and the right value */
+    bool right; /* somebody holds the right sums and the right value */
 };
-struct groups { uint32_t *of_device; struct group *items; };
+struct groups {
+    uint32_t *of_device;
+    struct group *items;
+};
 
 /* Explanations cost much: what was found for the last one explained stands for the rest. */
-struct explained { uint32_t n; struct reading last; };
-enum { EXPLAINED_KINDS = 2 };   /* sums, and values under right sums */
+struct explained {
+    uint32_t n;
+    struct reading last;
+};
+enum { EXPLAINED_KINDS = 2 }; /* sums, and values under right sums */
 
 /* The number that was dealt to a device. */
 double reduce_number (const struct reduce_input *in, uint32_t device);

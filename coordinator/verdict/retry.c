@@ -26,7 +26,7 @@ bool retry_all_transient (const struct verdict *verdicts, uint32_t n)
 struct text retry_signature (const struct verdict *verdicts, uint32_t n)
 {
     const struct verdict *first = first_cause (verdicts, n);
-    return first ? first->signature : (struct text) { 0 };
+    return first ? first->signature : (struct text){ 0 };
 }
 
 static struct text what_of (const struct verdict *verdict)
@@ -38,7 +38,7 @@ struct text retry_why (const struct plan *plan, const struct verdict *verdicts, 
 {
     const struct verdict *first = first_cause (verdicts, n);
     if (first == NULL)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     struct text *names = arena_array (arena, n, sizeof (*names));
     uint32_t named = 0;
     for (uint32_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
-/* retry.h - is a pass that fell run again? Only when each cause is of a class known to pass by itself, and while the pass
- * has budget: one for all hosts, so that an initiator with seven that fell with it touches it once. Pure.
+/* retry.h - is a pass that fell run again? Only when each cause is of a class known to pass by itself, and while the
+ * pass has budget: one for all hosts, so that an initiator with seven that fell with it touches it once. Pure.
  * docs/spec/retries.md. Texts live in the arena given. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_RETRY_H
 #define SLICEUP_COORDINATOR_VERDICT_RETRY_H

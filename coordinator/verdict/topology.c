@@ -26,10 +26,10 @@ static struct text said (const struct topology_host *host, const char *fact)
             continue;
         for (size_t k = 0; k < sizeof unsaid / sizeof unsaid[0]; k++)
             if (text_starts (host->facts[i].value, unsaid[k]))
-                return (struct text) { 0 };
+                return (struct text){ 0 };
         return host->facts[i].value;
     }
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static struct text said_here (const struct asked *asked, const char *fact)
@@ -39,8 +39,8 @@ static struct text said_here (const struct asked *asked, const char *fact)
 
 static bool find (const struct asked *asked, enum layer layer, const char *fact, struct text what, const char *next)
 {
-    *asked->finding = (struct topology_finding) { asked->rank, layer, text_of (fact), text_clip (what, SENTENCE_MAX_BYTES),
-                                                  text_of (next) };
+    *asked->finding = (struct topology_finding){ asked->rank, layer, text_of (fact),
+                                                 text_clip (what, SENTENCE_MAX_BYTES), text_of (next) };
     return true;
 }
 
@@ -74,8 +74,8 @@ static bool chips_wrong (const struct asked *asked)
     uint32_t chips, wanted = asked->plan->profile.devices_per_host;
     if (!kinds.len || !count_kinds (kinds, &chips) || chips == wanted)
         return false;
-    return find (asked, LAYER_HOST, "pci.google", text_format (asked->arena, "shows %u TPU chips on its PCI bus, the profile says %u",
-                                                               chips, wanted),
+    return find (asked, LAYER_HOST, "pci.google",
+                 text_format (asked->arena, "shows %u TPU chips on its PCI bus, the profile says %u", chips, wanted),
                  "a chip that the host does not list is the platform's to repair; a container may hide /sys");
 }
 
@@ -84,9 +84,10 @@ static bool stated_wrong (const struct asked *asked, const char *fact, struct te
     struct text seen = said_here (asked, fact), shown = text_clip (seen, 128);
     if (!stated.len || !seen.len || text_equal (seen, stated))
         return false;
-    return find (asked, LAYER_PLATFORM, fact, text_format (asked->arena, "its %s is %.*s, the profile says %.*s", fact,
-                                                           TEXT_ARG (shown), TEXT_ARG (stated)),
-                 "this host belongs to another slice, or the profile was written for another one");
+    return find (
+        asked, LAYER_PLATFORM, fact,
+        text_format (asked->arena, "its %s is %.*s, the profile says %.*s", fact, TEXT_ARG (shown), TEXT_ARG (stated)),
+        "this host belongs to another slice, or the profile was written for another one");
 }
 
 static bool accelerator_wrong (const struct asked *asked)
@@ -106,8 +107,8 @@ static bool product_wrong (const struct asked *asked)
     if (!grid.len || !grid_product (grid, &chips) || chips == wanted)
         return false;
     return find (asked, LAYER_PLATFORM, "tpu.topology",
-                 text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts of %u", TEXT_ARG (grid), chips,
-                              asked->plan->hosts.n, asked->plan->profile.devices_per_host),
+                 text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts of %u",
+                              TEXT_ARG (grid), chips, asked->plan->hosts.n, asked->plan->profile.devices_per_host),
                  "list every host of the slice, in the order of its workers; see docs/guide/tpu-vm.md");
 }
 
@@ -118,9 +119,10 @@ static bool chip_bounds_wrong (const struct asked *asked)
     if (!bounds.len || !grid_product (bounds, &chips) || chips == wanted)
         return false;
     return find (asked, LAYER_POLICY, "tpu.chips_per_host_bounds",
-                 text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u", TEXT_ARG (bounds), chips,
-                              wanted),
-                 "a variable left over from another job, or another machine type: see TPU_CHIPS_PER_HOST_BOUNDS and its successors");
+                 text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u",
+                              TEXT_ARG (bounds), chips, wanted),
+                 "a variable left over from another job, or another machine type: see TPU_CHIPS_PER_HOST_BOUNDS and "
+                 "its successors");
 }
 
 static bool host_bounds_wrong (const struct asked *asked)
@@ -130,8 +132,8 @@ static bool host_bounds_wrong (const struct asked *asked)
     if (!bounds.len || !grid_product (bounds, &hosts) || hosts == asked->plan->hosts.n)
         return false;
     return find (asked, LAYER_POLICY, "tpu.host_bounds",
-                 text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u", TEXT_ARG (bounds), hosts,
-                              asked->plan->hosts.n),
+                 text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u",
+                              TEXT_ARG (bounds), hosts, asked->plan->hosts.n),
                  "a variable left over from another job, or hosts missing in the slice file");
 }
 
@@ -145,14 +147,16 @@ static bool worker_number_wrong (const struct asked *asked)
         return false;
     for (uint32_t i = 0; i < asked->plan->hosts.n; i++)
         if (i != asked->rank && text_equal (asked->numbers[i], asked->numbers[asked->rank]))
-            return find (asked, LAYER_PLATFORM, "tpu.worker_id",
-                         text_format (asked->arena, "is worker %.*s of its slice, and so is another host", TEXT_ARG (mine)),
-                         "ranks must be unique: hosts of two slices, or a TPU_WORKER_ID set by hand");
+            return find (
+                asked, LAYER_PLATFORM, "tpu.worker_id",
+                text_format (asked->arena, "is worker %.*s of its slice, and so is another host", TEXT_ARG (mine)),
+                "ranks must be unique: hosts of two slices, or a TPU_WORKER_ID set by hand");
     if (text_to_u64 (mine, &number) && number == asked->rank)
         return false;
-    return find (asked, LAYER_POLICY, "tpu.worker_id",
-                 text_format (asked->arena, "is worker %.*s of its slice, but rank %u here", TEXT_ARG (mine), asked->rank),
-                 "list the hosts in the order of their worker numbers, or take them `from: tpu`");
+    return find (
+        asked, LAYER_POLICY, "tpu.worker_id",
+        text_format (asked->arena, "is worker %.*s of its slice, but rank %u here", TEXT_ARG (mine), asked->rank),
+        "list the hosts in the order of their worker numbers, or take them `from: tpu`");
 }
 
 static uint32_t names_in (struct text list)
@@ -163,8 +167,8 @@ static uint32_t names_in (struct text list)
     return n;
 }
 
-/* What more than half of those say that say anything; empty: there is none. Boyer and Moore's vote: such lists are long, and
- * each host has one. */
+/* What more than half of those say that say anything; empty: there is none. Boyer and Moore's vote: such lists are
+ * long, and each host has one. */
 static struct text usual_of (const struct text *values, uint32_t n)
 {
     struct text usual = { 0 };
@@ -180,7 +184,7 @@ static struct text usual_of (const struct text *values, uint32_t n)
         protocol_writers += values[i].len > 0;
         same += values[i].len > 0 && text_equal (values[i], usual);
     }
-    return same * 2 > protocol_writers ? usual : (struct text) { 0 };
+    return same * 2 > protocol_writers ? usual : (struct text){ 0 };
 }
 
 static bool worker_list_wrong (const struct asked *asked)
@@ -191,20 +195,22 @@ static bool worker_list_wrong (const struct asked *asked)
         return false;
     if (n != asked->plan->hosts.n)
         return find (asked, LAYER_POLICY, "tpu.worker_hostnames",
-                     text_format (asked->arena, "its list of workers has %u names, the slice file has %u hosts", n, asked->plan->hosts.n),
+                     text_format (asked->arena, "its list of workers has %u names, the slice file has %u hosts", n,
+                                  asked->plan->hosts.n),
                      "a stale TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES, or hosts missing in the slice file");
     if (text_equal (list, asked->usual_list))
         return false;
     return find (asked, LAYER_POLICY, "tpu.worker_hostnames",
-                 text_format (asked->arena, "its list of workers is not that of most hosts, or not in their order: %.*s",
+                 text_format (asked->arena,
+                              "its list of workers is not that of most hosts, or not in their order: %.*s",
                               TEXT_ARG (shown)),
                  "the list must be the same on all hosts, in the same order");
 }
 
 typedef bool topology_fn (const struct asked *asked);
 static topology_fn *const rules[] = {
-    chips_wrong, accelerator_wrong, topology_differs, product_wrong, chip_bounds_wrong, host_bounds_wrong, worker_number_wrong,
-    worker_list_wrong,
+    chips_wrong,       accelerator_wrong, topology_differs,    product_wrong,
+    chip_bounds_wrong, host_bounds_wrong, worker_number_wrong, worker_list_wrong,
 };
 
 static struct text *column (const struct topology_host *hosts, uint32_t n, const char *fact, struct arena *arena)
@@ -218,7 +224,7 @@ static struct text *column (const struct topology_host *hosts, uint32_t n, const
 void topology_judge (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
                      struct topology_findings *out)
 {
-    *out = (struct topology_findings) { arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
+    *out = (struct topology_findings){ arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
     if (!text_is (plan->profile.backend, "tpu"))
         return;
     const struct text *numbers = column (hosts, plan->hosts.n, "tpu.worker_id", arena);

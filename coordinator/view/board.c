@@ -115,7 +115,7 @@ static void hold (struct board_host *host, const struct holding *held, uint64_t 
     host->state = held->state;
     kept_set (&host->phase, held->phase, WORD_MAX_BYTES);
     host->phase_since_ms = at_ms > held->phase_ms ? at_ms - held->phase_ms : 0;
-    kept_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text) { 0 }, WORD_MAX_BYTES);
+    kept_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 }, WORD_MAX_BYTES);
 }
 
 static void apply_received (struct board *board, const struct fact *fact)

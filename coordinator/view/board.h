@@ -17,22 +17,22 @@ extern const struct names board_life_names; /* of life + 1: expected keyed joine
 
 struct board_host {
     enum board_life life;
-    uint64_t epoch;             /* of the coordinator that it last joined, or was lost to */
+    uint64_t epoch; /* of the coordinator that it last joined, or was lost to */
     uint32_t joins;
-    bool returned;              /* its last joining was a return from a loss, or a new process; not to a new coordinator */
-    struct text why;            /* lost: the reason */
-    bool in_pass;               /* takes part in the running pass */
-    bool ended;                 /* and its part has ended */
-    uint32_t rungs_passed;      /* how many rungs, from the first, it has passed */
-    enum outcome outcome;       /* in the last pass that ended with it */
+    bool returned;         /* its last joining was a return from a loss, or a new process; not to a new coordinator */
+    struct text why;       /* lost: the reason */
+    bool in_pass;          /* takes part in the running pass */
+    bool ended;            /* and its part has ended */
+    uint32_t rungs_passed; /* how many rungs, from the first, it has passed */
+    enum outcome outcome;  /* in the last pass that ended with it */
     /* soft */
     bool suspected;
-    struct text step;           /* not joined: where its launch is */
-    uint64_t received_ms;          /* run clock */
-    enum attempt_state state;   /* of the running pass's attempt */
+    struct text step;         /* not joined: where its launch is */
+    uint64_t received_ms;     /* run clock */
+    enum attempt_state state; /* of the running pass's attempt */
     struct text phase;
-    uint64_t phase_since_ms;    /* run clock */
-    struct text gate;           /* AT_GATE: its name */
+    uint64_t phase_since_ms; /* run clock */
+    struct text gate;        /* AT_GATE: its name */
 };
 
 /* Hosts whose verdicts say the same. */
@@ -45,24 +45,24 @@ struct board_group {
 
 /* The last attempt of one pass of one rung. */
 struct board_pass {
-    uint32_t attempt;           /* 0: none was begun */
+    uint32_t attempt; /* 0: none was begun */
     bool skipped;
     bool running;
-    enum outcome outcome;       /* NONE: not ended */
+    enum outcome outcome; /* NONE: not ended */
     uint64_t began_ms, duration_ms;
     uint32_t hosts_n, ended_n;
-    uint32_t failed_n;            /* ended with anything but exit status 0; what that means is not judged yet */
-    uint32_t counts[OUTCOME_N]; /* once it has ended */
+    uint32_t failed_n;                   /* ended with anything but exit status 0; what that means is not judged yet */
+    uint32_t counts[OUTCOME_N];          /* once it has ended */
     LIST_OF (struct board_group) groups; /* what did not pass, at most BOARD_GROUPS_MAX */
-    uint32_t ungrouped_n;       /* verdicts that found no place in `groups` */
-    struct arena arena;         /* of the groups */
+    uint32_t ungrouped_n;                /* verdicts that found no place in `groups` */
+    struct arena arena;                  /* of the groups */
 };
 
 struct board_rung {
     struct board_pass passes[BOARD_PASSES];
-    struct board_pass part;     /* of the slice by itself, the last one: it does not change how the rung stands; duration_ms:
-                                   of all of them that have ended */
-    enum pass last;             /* the pass that was begun, skipped or ended last; NONE: not reached */
+    struct board_pass part; /* of the slice by itself, the last one: it does not change how the rung stands;
+                               duration_ms: of all of them that have ended */
+    enum pass last;         /* the pass that was begun, skipped or ended last; NONE: not reached */
 };
 
 struct board_metric {
@@ -71,24 +71,24 @@ struct board_metric {
     double value;
     enum proof proof;
     uint32_t missing_n;
-    struct text culprits;       /* folded; empty: it is proved, or nobody stands out */
-    uint64_t contradicted;      /* earlier values of all hosts that their own proofs contradict */
+    struct text culprits;  /* folded; empty: it is proved, or nobody stands out */
+    uint64_t contradicted; /* earlier values of all hosts that their own proofs contradict */
 };
 
 /* A pass that fell for a transient reason and is run again. */
 struct board_retry {
-    struct attempt_key key;     /* of the attempt that fell; attempt 0: none is awaited */
+    struct attempt_key key;      /* of the attempt that fell; attempt 0: none is awaited */
     uint64_t planned_ms, due_ms; /* run clock */
-    uint32_t nth;               /* of plan.limits.retries, from 1 */
+    uint32_t nth;                /* of plan.limits.retries, from 1 */
     struct text why;
 };
 
 /* What running parts of the slice by themselves has come to. */
 struct board_isolation {
     uint32_t rung;
-    uint32_t passes_n;          /* begun; 0: there is none */
+    uint32_t passes_n; /* begun; 0: there is none */
     bool over;
-    struct text suspects, why;  /* once it is over; suspects folded, may be empty */
+    struct text suspects, why; /* once it is over; suspects folded, may be empty */
 };
 
 struct board_generation {
@@ -98,32 +98,32 @@ struct board_generation {
     uint32_t entries;
     uint64_t bytes;
     uint32_t writer;
-    bool dropped;               /* found violated: not used any more */
+    bool dropped; /* found violated: not used any more */
 };
 
 struct board {
-    struct arena arena;         /* of the plan and the tables */
-    bool opened;                /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */
+    struct arena arena; /* of the plan and the tables */
+    bool opened;        /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */
     struct text run, version;
     struct plan plan;
     struct board_host *hosts;
     struct board_rung *rungs;
-    uint64_t index;             /* of the last durable fact */
+    uint64_t index; /* of the last durable fact */
     uint64_t opened_wall_ms;
     uint64_t clock_ms, clock_wall_ms; /* run clock and wall clock of the newest fact */
-    uint64_t epoch, epoch_ms;   /* the coordinator's, and when it took over */
+    uint64_t epoch, epoch_ms;         /* the coordinator's, and when it took over */
     uint32_t joined_n;
-    bool gathered;              /* every host was joined at once, at some time */
-    bool running;               /* a pass: `key` */
+    bool gathered; /* every host was joined at once, at some time */
+    bool running;  /* a pass: `key` */
     struct attempt_key key;
-    enum purpose purpose;       /* of it */
+    enum purpose purpose; /* of it */
     struct board_retry retry;
     struct board_isolation isolation;
-    uint32_t retries_n;         /* of the whole run */
-    uint64_t opened_gates;      /* of the running pass */
+    uint32_t retries_n;                 /* of the whole run */
+    uint64_t opened_gates;              /* of the running pass */
     struct board_generation generation; /* token 0: none */
     uint32_t violations_n, leases_lost_n;
-    struct text awaited;        /* what the climb waits for that no host has to do; empty: nothing */
+    struct text awaited; /* what the climb waits for that no host has to do; empty: nothing */
     uint64_t awaited_since_ms;
     LIST_OF (struct board_metric) metrics;
     uint32_t conflicts_n;

@@ -6,7 +6,7 @@
 void result_store_forget (struct text *kept)
 {
     mem_free ((void *) kept->ptr);
-    *kept = (struct text) { 0 };
+    *kept = (struct text){ 0 };
 }
 
 /* Where `text` may be cut without halving a character; anything that is no UTF-8 is cut anywhere. */
@@ -29,7 +29,7 @@ void kept_set (struct text *kept, struct text from, uint32_t max_bytes)
     if (cut.len)
         memcpy (copy, cut.ptr, cut.len);
     result_store_forget (kept);
-    *kept = (struct text) { copy, cut.len };
+    *kept = (struct text){ copy, cut.len };
 }
 
 struct board_host *board_host_of (struct board *board, uint32_t host)

@@ -20,7 +20,7 @@ static void pass_clear (struct board_pass *pass)
 {
     struct arena arena = pass->arena;
     arena_reset (&arena);
-    *pass = (struct board_pass) { .arena = arena };
+    *pass = (struct board_pass){ .arena = arena };
 }
 
 void board_pass_began (struct board *board, const struct fact *fact)
@@ -94,13 +94,13 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
 static bool belongs (const struct board_group *group, const struct verdict *verdict)
 {
     struct text cause = { verdict->cause.ptr, kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
-    return group->outcome == verdict->outcome && group->layer == verdict->layer && text_equal (group->signature, verdict->signature) &&
-           text_equal (group->cause, cause);
+    return group->outcome == verdict->outcome && group->layer == verdict->layer &&
+           text_equal (group->signature, verdict->signature) && text_equal (group->cause, cause);
 }
 
 static struct text keep_in (struct arena *arena, struct text from)
 {
-    return text_copy (arena, (struct text) { from.ptr, kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
+    return text_copy (arena, (struct text){ from.ptr, kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
 }
 
 struct board_group *board_group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
@@ -111,9 +111,12 @@ struct board_group *board_group_for (struct board_pass *pass, const struct verdi
     if (pass->groups.n == BOARD_GROUPS_MAX)
         return NULL;
     struct board_group *group = &pass->groups.items[pass->groups.n++];
-    *group = (struct board_group) {
-        .outcome = verdict->outcome, .layer = verdict->layer, .signature = keep_in (&pass->arena, verdict->signature),
-        .cause = keep_in (&pass->arena, verdict->cause), .next = keep_in (&pass->arena, verdict->next),
+    *group = (struct board_group){
+        .outcome = verdict->outcome,
+        .layer = verdict->layer,
+        .signature = keep_in (&pass->arena, verdict->signature),
+        .cause = keep_in (&pass->arena, verdict->cause),
+        .next = keep_in (&pass->arena, verdict->next),
         .phase = keep_in (&pass->arena, verdict->phase),
     };
     group->hosts.items = arena_array (&pass->arena, capacity, sizeof (uint32_t));

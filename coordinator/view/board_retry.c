@@ -32,8 +32,13 @@ static void regroup (struct board *board, struct board_pass *pass, const struct 
                      const struct board_group *from, struct arena *arena)
 {
     for (uint32_t i = 0; i < from->hosts.n; i++) {
-        struct verdict before = { .host = from->hosts.items[i], .outcome = from->outcome, .layer = from->layer,
-                                  .signature = from->signature, .cause = from->cause, .next = from->next, .phase = from->phase };
+        struct verdict before = { .host = from->hosts.items[i],
+                                  .outcome = from->outcome,
+                                  .layer = from->layer,
+                                  .signature = from->signature,
+                                  .cause = from->cause,
+                                  .next = from->next,
+                                  .phase = from->phase };
         struct verdict after;
         isolate_verdict (ruling, &before, arena, &after);
         count_again (pass, before.outcome, after.outcome);
@@ -66,7 +71,8 @@ void board_suspects_named (struct board *board, const struct fact_suspects_named
 {
     struct board_isolation *isolation = &board->isolation;
     struct buf folded;
-    if (named->key.rung >= board->plan.rungs.n || named->key.pass <= PASS_NONE || named->key.pass > PASS_RESTORED || isolation->over)
+    if (named->key.rung >= board->plan.rungs.n || named->key.pass <= PASS_NONE || named->key.pass > PASS_RESTORED ||
+        isolation->over)
         return;
     isolation->rung = named->key.rung;
     isolation->passes_n = named->passes;

@@ -46,7 +46,7 @@ static struct host_receipt kept_host (const struct host_receipt *host, struct ar
 
 static struct slice_receipt kept_receipt (const struct slice_receipt *receipt, struct arena *arena)
 {
-    struct slice_receipt kept = {0};
+    struct slice_receipt kept = { 0 };
     kept.headers.items = receipt->headers.items;
     kept.headers.n = receipt->headers.n;
     kept.generations.items = receipt->generations.items;
@@ -72,7 +72,7 @@ static bool digest_of_json (const json_t *json, char hex[DIGEST_HEX_BYTES])
 
 void drift_baseline (const struct slice_receipt *receipt, struct buf *out)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     char hex[DIGEST_HEX_BYTES] = "";
     struct slice_receipt kept = kept_receipt (receipt, &arena);
     json_t *body = record_to_json (&slice_receipt_record, &kept);

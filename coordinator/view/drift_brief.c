@@ -17,13 +17,14 @@ static struct text sentence_of (const struct drift *drift, const struct drift_it
     return copy;
 }
 
-void drift_brief_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, uint32_t most,
-                       struct arena *arena, struct drift_brief *out)
+void drift_brief_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                       uint32_t most, struct arena *arena, struct drift_brief *out)
 {
     const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
     struct drift drift;
     drift_find (receipt, &query, arena, &drift);
-    *out = (struct drift_brief) { .sentences = arena_array (arena, most, sizeof (*out->sentences)), .expected = drift.expected };
+    *out = (struct drift_brief){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
+                                 .expected = drift.expected };
     for (; out->n < drift.findings && out->n < most; out->n++)
         out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;

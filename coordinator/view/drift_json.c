@@ -7,7 +7,7 @@
 
 enum { FOLDED_BYTES_MAX = 1 << 20 };
 static const char schema[] = "sliceup.drift/1";
-static const struct drift_manner whole = {0};
+static const struct drift_manner whole = { 0 };
 
 static json_t *text_json (struct text text)
 {
@@ -36,7 +36,7 @@ static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uin
 
 static json_t *group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     json_t *json = folded (drift_group_hosts (drift, item, group, &arena), group->hosts_n);
     arena_release (&arena);
     return json;
@@ -44,9 +44,9 @@ static json_t *group_hosts (const struct drift *drift, const struct drift_item *
 
 static json_t *group_json (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
 {
-    json_t *json =
-        json_pack ("{s:o, s:o, s:i, s:b}", "value", group->absent ? json_null () : text_json (group->value), "hosts",
-                   group_hosts (drift, item, group), "count", (int)group->hosts_n, "reference", group->reference);
+    json_t *json = json_pack ("{s:o, s:o, s:i, s:b}", "value", group->absent ? json_null () : text_json (group->value),
+                              "hosts", group_hosts (drift, item, group), "count", (int) group->hosts_n, "reference",
+                              group->reference);
     if (item->verdict == DRIFT_CHANGED)
         json_object_set_new (json, "before", group->before_absent ? json_null () : text_json (group->before));
     return json;
@@ -125,9 +125,10 @@ static json_t *first_sentence (const struct drift *drift)
 
 static json_t *counts_json (const struct drift *drift)
 {
-    return json_pack ("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "hosts", (int)drift->hosts_n, "compared",
-                      (int)drift->compared, "findings", (int)drift->findings, "left_out", (int)drift->left_out,
-                      "expected", (int)drift->expected, "ignored", (int)drift->ignored, "too_few", (int)drift->too_few);
+    return json_pack ("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "hosts", (int) drift->hosts_n, "compared",
+                      (int) drift->compared, "findings", (int) drift->findings, "left_out", (int) drift->left_out,
+                      "expected", (int) drift->expected, "ignored", (int) drift->ignored, "too_few",
+                      (int) drift->too_few);
 }
 
 void drift_json (const struct drift *drift, const struct drift_subject *subject, struct buf *out)
@@ -153,8 +154,8 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
 
 json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n)
 {
-    struct drift_query query = {.rules = rules, .rules_n = rules_n, .all = true, .said_only = true};
-    struct arena arena = {0};
+    struct drift_query query = { .rules = rules, .rules_n = rules_n, .all = true, .said_only = true };
+    struct arena arena = { 0 };
     struct drift drift;
     json_t *array = json_array ();
     drift_find (receipt, &query, &arena, &drift);

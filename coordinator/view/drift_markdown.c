@@ -5,7 +5,7 @@
 #include "coordinator/view/drift_text.h"
 
 enum { CELL_BYTES_MAX = 1 << 20 };
-static const struct drift_manner manner = {.value_bytes = 120, .hosts_bytes = 200};
+static const struct drift_manner manner = { .value_bytes = 120, .hosts_bytes = 200 };
 
 /* What has a meaning in Markdown or HTML is written as a character reference, so that no value can leave its cell. */
 static void add_cell (struct buf *out, struct text text)

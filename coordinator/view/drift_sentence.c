@@ -56,7 +56,7 @@ void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uin
 static void add_group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                              const struct drift_manner *manner, struct buf *out)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     if (group->hosts_n)
         add_hosts (drift_group_hosts (drift, item, group, &arena), group->hosts_n, manner, out);
     arena_release (&arena);
@@ -66,7 +66,7 @@ static void add_group_hosts (const struct drift *drift, const struct drift_item 
 static void add_others (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                         const char *many, const char *one, struct buf *out)
 {
-    static const struct drift_manner whole = {0};
+    static const struct drift_manner whole = { 0 };
     if (group->hosts_n == 1) {
         add_group_hosts (drift, item, group, &whole, out);
         buf_printf (out, " %s", one);
@@ -94,9 +94,9 @@ static void add_value (struct text value, struct text beside, const struct drift
     }
     uint32_t from = common_bytes (value, beside);
     from = from + LEAD_BYTES < manner->value_bytes ? 0 : from - LEAD_BYTES;
-    while (from > 0 && ((unsigned char)value.ptr[from] & 0xC0) == 0x80) /* not into the middle of a character */
+    while (from > 0 && ((unsigned char) value.ptr[from] & 0xC0) == 0x80) /* not into the middle of a character */
         from--;
-    struct text shown = text_clip ((struct text){value.ptr + from, value.len - from}, manner->value_bytes);
+    struct text shown = text_clip ((struct text){ value.ptr + from, value.len - from }, manner->value_bytes);
     buf_printf (out, "%s%.*s%s", from ? "..." : "", TEXT_ARG (shown), from + shown.len < value.len ? "..." : "");
 }
 
@@ -104,8 +104,8 @@ void drift_sentence_number (const struct drift_item *item, double number, struct
 {
     char time[DURATION_TEXT_BYTES], size[SIZE_TEXT_BYTES];
     if (item->rung.len && number >= 0 && number < 9e18)
-        buf_puts (out, text_starts (item->fact, "duration ") ? duration_print ((uint64_t)number, time)
-                                                             : size_print ((uint64_t)number, size));
+        buf_puts (out, text_starts (item->fact, "duration ") ? duration_print ((uint64_t) number, time)
+                                                             : size_print ((uint64_t) number, size));
     else
         buf_printf (out, "%.15g", number);
 }
@@ -135,7 +135,7 @@ static void split (struct text text, struct words *words)
         if (i < text.len && text.ptr[i] != ' ' && text.ptr[i] != '\n')
             continue;
         if (i > from && words->n < WORDS_MAX)
-            words->items[words->n++] = (struct text){text.ptr + from, i - from};
+            words->items[words->n++] = (struct text){ text.ptr + from, i - from };
         from = i + 1;
     }
 }
@@ -154,7 +154,7 @@ static uint32_t add_words_without (struct text text, struct text without, const 
         if (there)
             continue;
         buf_puts (out, n++ ? " " : lead);
-        add_value (words.items[i], (struct text){0}, manner, out);
+        add_value (words.items[i], (struct text){ 0 }, manner, out);
     }
     return n;
 }
@@ -174,7 +174,7 @@ static void say_difference (const struct drift *drift, const struct drift_item *
                             const struct drift_manner *manner, struct buf *out)
 {
     const struct drift_group *reference = drift_reference_group (item);
-    struct text beside = reference ? reference->value : (struct text){0};
+    struct text beside = reference ? reference->value : (struct text){ 0 };
     if (group->absent)
         buf_printf (out, ": no %.*s", TEXT_ARG (item->fact));
     else {
@@ -270,21 +270,14 @@ void drift_sentence (const struct drift *drift, const struct drift_item *item, c
 {
     add_group_hosts (drift, item, group, manner, out);
     switch (item->verdict) {
-    case DRIFT_NOT_PINNED:
-        say_not_pinned (drift, item, group, manner, out);
-        break;
-    case DRIFT_OUTLIER:
-        say_outlier (item, group, out);
-        break;
-    case DRIFT_CHANGED:
-        say_changed (item, group, manner, out);
-        break;
+    case DRIFT_NOT_PINNED: say_not_pinned (drift, item, group, manner, out); break;
+    case DRIFT_OUTLIER: say_outlier (item, group, out); break;
+    case DRIFT_CHANGED: say_changed (item, group, manner, out); break;
     case DRIFT_IMPOSSIBLE:
         buf_puts (out, ": ");
         buf_text (out, group->value);
         break;
-    default:
-        say_difference (drift, item, group, manner, out);
+    default: say_difference (drift, item, group, manner, out);
     }
 }
 
@@ -303,7 +296,7 @@ void drift_sentence_listed (const struct drift *drift, const struct drift_item *
         else if (group->absent)
             buf_puts (out, "none");
         else
-            add_value (group->value, (struct text){0}, manner, out);
+            add_value (group->value, (struct text){ 0 }, manner, out);
     }
     if (item->groups_n > SHOWN)
         buf_printf (out, " | %u more", item->groups_n - SHOWN);

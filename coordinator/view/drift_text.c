@@ -3,7 +3,7 @@
 #include "coordinator/view/drift_sentence.h"
 
 enum { SENTENCE_BYTES_MAX = 1 << 20 };
-static const struct drift_manner manner = {.value_bytes = 40, .hosts_bytes = 40};
+static const struct drift_manner manner = { .value_bytes = 40, .hosts_bytes = 40 };
 
 struct page {
     const struct drift *drift;
@@ -170,7 +170,7 @@ static void put_rest (struct page *page, const struct drift_subject *subject)
 void drift_text (const struct drift *drift, const struct drift_subject *subject, bool all, const struct style *style,
                  struct buf *out)
 {
-    struct page page = {.drift = drift, .style = *style, .out = out, .all = all};
+    struct page page = { .drift = drift, .style = *style, .out = out, .all = all };
     if (page.style.columns == 0 || page.style.columns > DRIFT_TEXT_COLUMNS)
         page.style.columns = DRIFT_TEXT_COLUMNS;
     put_findings (&page);

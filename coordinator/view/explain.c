@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "coordinator/verdict/flag_set.h"
 #include "coordinator/receipt/frontier.h"
+#include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/drift_brief.h"
 
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
@@ -18,7 +18,7 @@ enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4 };
 struct asked {
     const struct slice_receipt *receipt;
     const struct header *header;
-    struct text rung;           /* where it ended */
+    struct text rung; /* where it ended */
     struct arena *arena;
 };
 typedef enum explain_mark answer_fn (const struct asked *asked, const struct host_receipt *host, struct text *answer);
@@ -28,7 +28,7 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
     for (uint32_t i = 0; i < n; i++)
         if (text_is (items[i].name, name))
             return items[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static struct text fact_of (const struct host_receipt *host, const char *name)
@@ -37,18 +37,21 @@ static struct text fact_of (const struct host_receipt *host, const char *name)
 }
 
 /* 1. Which frontend owned the path? */
-static enum explain_mark answer_frontend (const struct asked *asked, const struct host_receipt *host, struct text *answer)
+static enum explain_mark answer_frontend (const struct asked *asked, const struct host_receipt *host,
+                                          struct text *answer)
 {
     static const char *const frontends[] = { "jax", "torch_xla", "torch-xla", "torch_tpu", "torch-tpu" };
     struct text said = { 0 };
     for (size_t i = 0; i < sizeof frontends / sizeof frontends[0]; i++) {
         struct text version = value_of (host->bundle.items, host->bundle.n, frontends[i]);
         if (version.len)
-            said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", frontends[i], TEXT_ARG (version));
+            said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", frontends[i],
+                                TEXT_ARG (version));
     }
-    struct text jaxlib = value_of (host->bundle.items, host->bundle.n, "jaxlib"), libtpu = value_of (host->bundle.items, host->bundle.n, "libtpu");
-    *answer = said.len ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "", TEXT_ARG (jaxlib),
-                                      libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
+    struct text jaxlib = value_of (host->bundle.items, host->bundle.n, "jaxlib"),
+                libtpu = value_of (host->bundle.items, host->bundle.n, "libtpu");
+    *answer = said.len ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "",
+                                      TEXT_ARG (jaxlib), libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
                        : TEXT_LIT ("said no version of any frontend: it never came past its imports, or needs none");
     return said.len ? EXPLAIN_CLEAR : EXPLAIN_UNKNOWN;
 }
@@ -61,8 +64,9 @@ static enum explain_mark answer_device (const struct asked *asked, const struct 
         *answer = text_format (asked->arena, "libtpu's lock file: %.*s", TEXT_ARG (lock));
         return EXPLAIN_SUSPECT;
     }
-    *answer = !holders.len ? TEXT_LIT ("nobody looked: no facts rung ran there")
-              : text_starts (holders, "none") ? text_format (asked->arena, "held by %.*s", TEXT_ARG (holders)) : holders;
+    *answer = !holders.len                    ? TEXT_LIT ("nobody looked: no facts rung ran there")
+              : text_starts (holders, "none") ? text_format (asked->arena, "held by %.*s", TEXT_ARG (holders))
+                                              : holders;
     if (!holders.len || text_starts (holders, "none seen"))
         return EXPLAIN_UNKNOWN;
     return text_is (holders, "none") ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
@@ -79,11 +83,12 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
         bool reported = false;
         for (uint32_t k = 0; k < host->policy.observed.n; k++)
             reported |= text_equal (host->policy.observed.items[k].name, launched->name);
-        if (!reported || text_equal (flag_set (launched->value, asked->arena), flag_set (seen, asked->arena)) || ++n > VARS_SHOWN)
+        if (!reported || text_equal (flag_set (launched->value, asked->arena), flag_set (seen, asked->arena)) ||
+            ++n > VARS_SHOWN)
             continue;
         struct text is = text_clip (seen, CLIPPED_BYTES), was = text_clip (launched->value, CLIPPED_BYTES);
-        said = text_format (asked->arena, "%.*s%s%.*s is '%.*s' after the imports, launched as '%.*s'", TEXT_ARG (said), said.len ? "; " : "",
-                            TEXT_ARG (launched->name), TEXT_ARG (is), TEXT_ARG (was));
+        said = text_format (asked->arena, "%.*s%s%.*s is '%.*s' after the imports, launched as '%.*s'", TEXT_ARG (said),
+                            said.len ? "; " : "", TEXT_ARG (launched->name), TEXT_ARG (is), TEXT_ARG (was));
     }
     return said;
 }
@@ -92,19 +97,22 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
 static enum explain_mark answer_policy (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
     if (!host->policy.observed.n) {
-        *answer = text_format (asked->arena, "profile %.*s, %u variables launched; it never said what it saw after its imports",
+        *answer = text_format (asked->arena,
+                               "profile %.*s, %u variables launched; it never said what it saw after its imports",
                                TEXT_ARG (host->policy.profile), host->policy.launched.n);
         return EXPLAIN_UNKNOWN;
     }
     struct text edited = edited_vars (asked, host);
-    *answer = edited.len ? text_format (asked->arena, "profile %.*s; %.*s", TEXT_ARG (host->policy.profile), TEXT_ARG (edited))
-                         : text_format (asked->arena, "profile %.*s, all %u variables after the imports as they were launched",
-                                        TEXT_ARG (host->policy.profile), host->policy.launched.n);
+    *answer = edited.len
+                  ? text_format (asked->arena, "profile %.*s; %.*s", TEXT_ARG (host->policy.profile), TEXT_ARG (edited))
+                  : text_format (asked->arena, "profile %.*s, all %u variables after the imports as they were launched",
+                                 TEXT_ARG (host->policy.profile), host->policy.launched.n);
     return EXPLAIN_CLEAR;
 }
 
 /* 4. Which backend really ran? */
-static enum explain_mark answer_backend (const struct asked *asked, const struct host_receipt *host, struct text *answer)
+static enum explain_mark answer_backend (const struct asked *asked, const struct host_receipt *host,
+                                         struct text *answer)
 {
     const struct backend *seen = &host->backend.observed;
     struct text asked_for = host->backend.requested;
@@ -112,9 +120,10 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
         *answer = text_format (asked->arena, "asked for %.*s, and never said which one it got", TEXT_ARG (asked_for));
         return EXPLAIN_UNKNOWN;
     }
-    *answer = text_format (asked->arena, "asked for %.*s, ran on %.*s: %u of %u devices are its own (%.*s), kernel path %.*s", TEXT_ARG (asked_for),
-                           TEXT_ARG (seen->platform), seen->local_devices, seen->devices, TEXT_ARG (seen->device_kind),
-                           TEXT_ARG (seen->kernel_path));
+    *answer = text_format (asked->arena,
+                           "asked for %.*s, ran on %.*s: %u of %u devices are its own (%.*s), kernel path %.*s",
+                           TEXT_ARG (asked_for), TEXT_ARG (seen->platform), seen->local_devices, seen->devices,
+                           TEXT_ARG (seen->device_kind), TEXT_ARG (seen->kernel_path));
     return text_equal (asked_for, seen->platform) ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
 }
 
@@ -140,14 +149,19 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
     }
     const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : names_of (&pass_names, last->pass);
     struct text phase = last->phase.len ? last->phase : TEXT_LIT ("start");
-    *answer = text_format (asked->arena, "rung %.*s%s%s: %s, last in phase %.*s", TEXT_ARG (last->rung), *pass ? " " : "", pass,
-                           names_of (&outcome_names, last->outcome), TEXT_ARG (phase));
+    *answer = text_format (asked->arena, "rung %.*s%s%s: %s, last in phase %.*s", TEXT_ARG (last->rung),
+                           *pass ? " " : "", pass, names_of (&outcome_names, last->outcome), TEXT_ARG (phase));
     if (last->outcome == OUTCOME_PASSED)
         return EXPLAIN_CLEAR;
     return last->outcome == OUTCOME_CASCADE ? EXPLAIN_UNKNOWN : EXPLAIN_SUSPECT;
 }
 
-static const struct { const char *id, *question; answer_fn *answer; bool alike; enum layer layers[2]; } questions[EXPLAIN_STEPS] = {
+static const struct {
+    const char *id, *question;
+    answer_fn *answer;
+    bool alike;
+    enum layer layers[2];
+} questions[EXPLAIN_STEPS] = {
     { "frontend", "which frontend owned the path?", answer_frontend, true, { LAYER_FRONTEND, LAYER_BUNDLE } },
     { "device", "is the device held by another process?", answer_device, false, { LAYER_DEVICE } },
     { "policy", "which launch policy was set before the imports?", answer_policy, true, { LAYER_POLICY } },
@@ -156,16 +170,18 @@ static const struct { const char *id, *question; answer_fn *answer; bool alike; 
 };
 
 /* Facts were taken before the failure: a failure of the layer that the question asks about says more than they do. */
-static enum explain_mark answer_with_cause (const struct asked *asked, const struct host_receipt *host, size_t at, struct text *answer)
+static enum explain_mark answer_with_cause (const struct asked *asked, const struct host_receipt *host, size_t at,
+                                            struct text *answer)
 {
     enum explain_mark mark = questions[at].answer (asked, host, answer);
     const struct rung_receipt *last = asked->rung.len ? last_at (asked, host) : NULL;
-    enum layer layer = last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE ? last->cause.layer : LAYER_NONE;
+    enum layer layer = last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE ? last->cause.layer
+                                                                                                   : LAYER_NONE;
     if (layer == LAYER_NONE || (layer != questions[at].layers[0] && layer != questions[at].layers[1]))
         return mark;
     struct text known = last->cause.signature.len ? last->cause.signature : text_clip (last->cause.text, CLIPPED_BYTES);
-    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s is of this layer: %.*s", TEXT_ARG (*answer), TEXT_ARG (last->rung),
-                           TEXT_ARG (known));
+    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s is of this layer: %.*s",
+                           TEXT_ARG (*answer), TEXT_ARG (last->rung), TEXT_ARG (known));
     return EXPLAIN_SUSPECT;
 }
 
@@ -188,7 +204,7 @@ static struct explain_answer *answer_for (struct explain_step *step, enum explai
     for (uint32_t i = 0; i < step->answers_n; i++)
         if (step->answers[i].mark == mark && text_equal (step->answers[i].text, text))
             return &step->answers[i];
-    step->answers[step->answers_n] = (struct explain_answer) { .mark = mark, .text = text };
+    step->answers[step->answers_n] = (struct explain_answer){ .mark = mark, .text = text };
     return &step->answers[step->answers_n++];
 }
 
@@ -219,7 +235,7 @@ static void suspect_minority (struct explain_step *step)
 static void ask (const struct asked *asked, size_t at, struct explain_step *step)
 {
     const struct slice_receipt *receipt = asked->receipt;
-    *step = (struct explain_step) { .id = questions[at].id, .question = questions[at].question };
+    *step = (struct explain_step){ .id = questions[at].id, .question = questions[at].question };
     step->answers = arena_array (asked->arena, receipt->hosts.n, sizeof (*step->answers));
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         struct text text = { 0 };
@@ -239,8 +255,8 @@ static void ask (const struct asked *asked, size_t at, struct explain_step *step
 
 static bool same_cause (const struct explain_cause *a, const struct rung_receipt *b)
 {
-    return a->outcome == b->outcome && a->cause.layer == b->cause.layer && text_equal (a->cause.signature, b->cause.signature) &&
-           text_equal (a->cause.text, b->cause.text);
+    return a->outcome == b->outcome && a->cause.layer == b->cause.layer &&
+           text_equal (a->cause.signature, b->cause.signature) && text_equal (a->cause.text, b->cause.text);
 }
 
 static struct explain_cause *cause_for (struct explanation *out, const struct rung_receipt *rung)
@@ -248,15 +264,20 @@ static struct explain_cause *cause_for (struct explanation *out, const struct ru
     for (uint32_t i = 0; i < out->causes_n; i++)
         if (same_cause (&out->causes[i], rung))
             return &out->causes[i];
-    out->causes[out->causes_n] = (struct explain_cause) {
-        .outcome = rung->outcome, .pass = rung->pass, .cause = rung->cause,
-        .recognised = rung->cause.signature.len > 0 || (rung->cause.layer != LAYER_UNKNOWN && rung->cause.layer != LAYER_NONE),
+    out->causes[out->causes_n] = (struct explain_cause){
+        .outcome = rung->outcome,
+        .pass = rung->pass,
+        .cause = rung->cause,
+        .recognised = rung->cause.signature.len > 0 ||
+                      (rung->cause.layer != LAYER_UNKNOWN && rung->cause.layer != LAYER_NONE),
     };
     return &out->causes[out->causes_n++];
 }
 
-/* The deciding line may name a pid or a time, so it does not part causes: but no host's words are given as another's. */
-static void add_printed (const struct asked *asked, struct explain_cause *cause, const struct host_receipt *host, struct text evidence)
+/* The deciding line may name a pid or a time, so it does not part causes: but no host's words are given as another's.
+ */
+static void add_printed (const struct asked *asked, struct explain_cause *cause, const struct host_receipt *host,
+                         struct text evidence)
 {
     uint32_t i = 0;
     while (i < cause->printed_n && !text_equal (cause->printed[i].text, evidence))
@@ -272,7 +293,8 @@ static void add_printed (const struct asked *asked, struct explain_cause *cause,
     add_host (&cause->printed[i].hosts, host->host, asked->receipt->hosts.n, asked->arena);
 }
 
-static void add_fallen (const struct asked *asked, struct explanation *out, const struct host_receipt *host, const struct rung_receipt *rung)
+static void add_fallen (const struct asked *asked, struct explanation *out, const struct host_receipt *host,
+                        const struct rung_receipt *rung)
 {
     struct explain_cause *cause = cause_for (out, rung);
     add_host (&cause->hosts, host->host, asked->receipt->hosts.n, asked->arena);
@@ -299,7 +321,8 @@ static void find_causes (const struct asked *asked, struct explanation *out)
         if (!rung || rung->outcome == OUTCOME_NONE || rung->outcome == OUTCOME_NOT_REACHED)
             continue;
         if (rung->outcome == OUTCOME_PASSED || rung->outcome == OUTCOME_CASCADE)
-            add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host, receipt->hosts.n, asked->arena);
+            add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host, receipt->hosts.n,
+                      asked->arena);
         else
             add_fallen (asked, out, host, rung);
     }
@@ -327,10 +350,10 @@ static void take_history (const struct asked *asked, struct explanation *out)
             out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
 }
 
-void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct arena *arena,
-                   struct explanation *out)
+void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct arena *arena, struct explanation *out)
 {
-    *out = (struct explanation) { 0 };
+    *out = (struct explanation){ 0 };
     if (receipt->headers.n == 0)
         return;
     out->header = &receipt->headers.items[0];

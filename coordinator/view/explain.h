@@ -1,53 +1,67 @@
-/* explain.h - why a run ended as it did: the causes, who fell with them, and the five questions in the order in which one debugs
- * (which frontend owned the path; is the device held by another process; which policy was set before import; which backend
- * really ran; where did it end), each answered with this run's evidence.
+/* explain.h - why a run ended as it did: the causes, who fell with them, and the five questions in the order in which
+ * one debugs (which frontend owned the path; is the device held by another process; which policy was set before import;
+ * which backend really ran; where did it end), each answered with this run's evidence.
  *
- * An answer that nobody gave is `unknown`, never `clear`: absence is no evidence. Pure; everything lives in the arena or is
- * borrowed from the receipt. docs/spec/explain.md. */
+ * An answer that nobody gave is `unknown`, never `clear`: absence is no evidence. Pure; everything lives in the arena
+ * or is borrowed from the receipt. docs/spec/explain.md. */
 #ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
 #include "coordinator/view/drift_brief.h"
 
-enum explain_mark { EXPLAIN_NONE = 0, EXPLAIN_CLEAR, EXPLAIN_UNKNOWN, EXPLAIN_SUSPECT };   /* the worst of the answers is the step's */
+enum explain_mark {
+    EXPLAIN_NONE = 0,
+    EXPLAIN_CLEAR,
+    EXPLAIN_UNKNOWN,
+    EXPLAIN_SUSPECT
+}; /* the worst of the answers is the step's */
 extern const struct names explain_mark_names;
 
-struct explain_hosts { struct text *items; uint32_t n; };       /* in rank order */
-struct explain_answer { enum explain_mark mark; struct text text; struct explain_hosts hosts; };
+struct explain_hosts {
+    struct text *items;
+    uint32_t n;
+}; /* in rank order */
+struct explain_answer {
+    enum explain_mark mark;
+    struct text text;
+    struct explain_hosts hosts;
+};
 enum { EXPLAIN_PRINTED_MAX = 3 };
 struct explain_cause {
     struct explain_hosts hosts;
-    struct explain_answer printed[EXPLAIN_PRINTED_MAX]; /* different evidence of the same cause, in rank order; no mark */
-    uint32_t printed_n, printed_more;   /* hosts whose evidence is none of these */
+    struct explain_answer
+        printed[EXPLAIN_PRINTED_MAX]; /* different evidence of the same cause, in rank order; no mark */
+    uint32_t printed_n, printed_more; /* hosts whose evidence is none of these */
     enum outcome outcome;
     enum pass pass;
-    struct cause cause;         /* layer, signature, sentence, evidence, next */
-    struct text bad_line;       /* of the first of them that broke the canary protocol besides: the rule and the line */
-    bool recognised;            /* its text is known, or it was told by something that knows */
+    struct cause cause;   /* layer, signature, sentence, evidence, next */
+    struct text bad_line; /* of the first of them that broke the canary protocol besides: the rule and the line */
+    bool recognised;      /* its text is known, or it was told by something that knows */
 };
 struct explain_step {
     const char *id, *question;
     enum explain_mark mark;
-    struct explain_answer *answers;     /* suspects first; equal answers folded */
+    struct explain_answer *answers; /* suspects first; equal answers folded */
     uint32_t answers_n;
 };
 enum { EXPLAIN_STEPS = 5, EXPLAIN_HISTORY_MAX = 64, EXPLAIN_DIFFERENCES_MAX = 5 };
 struct explanation {
     const struct header *header;
-    struct text rung;           /* where it ended; empty: the top was reached, or nothing was climbed */
-    struct explain_cause *causes;       /* the largest group first */
+    struct text rung;             /* where it ended; empty: the top was reached, or nothing was climbed */
+    struct explain_cause *causes; /* the largest group first */
     uint32_t causes_n;
     struct explain_hosts cascades, passed; /* at that rung */
-    const struct reduction_receipt **metrics; /* that are not proved there, or have earlier values that are contradicted */
+    const struct reduction_receipt *
+        *metrics; /* that are not proved there, or have earlier values that are contradicted */
     uint32_t metrics_n;
     struct explain_step steps[EXPLAIN_STEPS];
-    struct drift_brief differences;     /* of the hosts, by what they said */
-    struct text *history;       /* recoveries: what went before */
+    struct drift_brief differences; /* of the hosts, by what they said */
+    struct text *history;           /* recoveries: what went before */
     uint32_t history_n;
 };
 
 /* Of the first run in the receipt. `rules`: how hosts are compared. */
-void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct arena *arena,
-                   struct explanation *out);
+void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct arena *arena, struct explanation *out);
 
 #endif

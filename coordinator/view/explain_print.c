@@ -35,7 +35,8 @@ static void add_evidence (const char *label, struct text evidence, struct buf *o
     for (uint32_t i = 0; i <= evidence.len; i++) {
         if (i < evidence.len && evidence.ptr[i] != '\n')
             continue;
-        add_line (from == 0 ? label : "             ", (struct text) { evidence.ptr + from, i - from }, EVIDENCE_COLUMNS, out);
+        add_line (from == 0 ? label : "             ", (struct text){ evidence.ptr + from, i - from }, EVIDENCE_COLUMNS,
+                  out);
         from = i + 1;
     }
 }
@@ -58,8 +59,11 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
 {
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
-    buf_printf (out, "  %s, owner: %s%s%.*s\n", names_of (&outcome_names, cause->outcome), names_of (&layer_names, cause->cause.layer),
-                cause->cause.signature.len ? ", recognised as " : cause->recognised ? "" : " (no known text: nobody is blamed by guessing)",
+    buf_printf (out, "  %s, owner: %s%s%.*s\n", names_of (&outcome_names, cause->outcome),
+                names_of (&layer_names, cause->cause.layer),
+                cause->cause.signature.len ? ", recognised as "
+                : cause->recognised        ? ""
+                                           : " (no known text: nobody is blamed by guessing)",
                 TEXT_ARG (cause->cause.signature));
     add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
     add_printed (cause, out);
@@ -122,8 +126,10 @@ void explain_text (const struct explanation *explanation, struct buf *out)
     }
     struct text run = text_clip (header->run, 8);
     buf_printf (out, "run %.*s: ", TEXT_ARG (run));
-    buf_escaped (out, header->sentence.len ? header->sentence
-                                           : TEXT_LIT ("not ended; this is as far as it has come (what is waited for: sliceup status)"),
+    buf_escaped (out,
+                 header->sentence.len
+                     ? header->sentence
+                     : TEXT_LIT ("not ended; this is as far as it has come (what is waited for: sliceup status)"),
                  SENTENCE_COLUMNS);
     buf_byte (out, '\n');
     add_causes (explanation, out);
@@ -136,7 +142,8 @@ void explain_text (const struct explanation *explanation, struct buf *out)
         add_line ("  ", explanation->differences.sentences[i], SENTENCE_COLUMNS, out);
     }
     if (explanation->differences.more)
-        buf_printf (out, "  ... and in %u other ways: sliceup drift %.*s\n", explanation->differences.more, TEXT_ARG (run));
+        buf_printf (out, "  ... and in %u other ways: sliceup drift %.*s\n", explanation->differences.more,
+                    TEXT_ARG (run));
     for (uint32_t i = 0; i < explanation->history_n; i++) {
         if (i == 0)
             buf_puts (out, "\nwhat went before\n");
@@ -174,12 +181,13 @@ static json_t *json_causes (const struct explanation *explanation)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
-        json_array_append_new (list, json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
-                                                names_of (&outcome_names, cause->outcome), "layer",
-                                                names_of (&layer_names, cause->cause.layer), "signature", json_text (cause->cause.signature),
-                                                "recognised", (int) cause->recognised, "text", json_text (cause->cause.text), "printed",
-                                                json_printed (cause), "bad_line", json_text (cause->bad_line), "next",
-                                                json_text (cause->cause.next)));
+        json_array_append_new (
+            list,
+            json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
+                       names_of (&outcome_names, cause->outcome), "layer", names_of (&layer_names, cause->cause.layer),
+                       "signature", json_text (cause->cause.signature), "recognised", (int) cause->recognised, "text",
+                       json_text (cause->cause.text), "printed", json_printed (cause), "bad_line",
+                       json_text (cause->bad_line), "next", json_text (cause->cause.next)));
     }
     return list;
 }
@@ -191,10 +199,13 @@ static json_t *json_steps (const struct explanation *explanation)
         const struct explain_step *step = &explanation->steps[i];
         json_t *answers = json_array ();
         for (uint32_t k = 0; k < step->answers_n; k++)
-            json_array_append_new (answers, json_pack ("{s:s, s:o, s:o}", "mark", names_of (&explain_mark_names, step->answers[k].mark), "text",
-                                                       json_text (step->answers[k].text), "hosts", json_hosts (&step->answers[k].hosts)));
-        json_array_append_new (list, json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question, "mark",
-                                                names_of (&explain_mark_names, step->mark), "answers", answers));
+            json_array_append_new (answers, json_pack ("{s:s, s:o, s:o}", "mark",
+                                                       names_of (&explain_mark_names, step->answers[k].mark), "text",
+                                                       json_text (step->answers[k].text), "hosts",
+                                                       json_hosts (&step->answers[k].hosts)));
+        json_array_append_new (list,
+                               json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question, "mark",
+                                          names_of (&explain_mark_names, step->mark), "answers", answers));
     }
     return list;
 }
@@ -224,11 +235,11 @@ void explain_json (const struct explanation *explanation, struct buf *out)
 {
     static const struct header nobody;
     const struct header *header = explanation->header ? explanation->header : &nobody;
-    json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "sliceup.explain/1", "run", json_text (header->run),
-                             "slice", json_text (header->slice), "sentence", json_text (header->sentence), "rung",
-                             json_text (explanation->rung), "causes", json_causes (explanation), "cascades",
-                             json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "metrics",
-                             json_metrics (explanation), "steps",
+    json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                             "sliceup.explain/1", "run", json_text (header->run), "slice", json_text (header->slice),
+                             "sentence", json_text (header->sentence), "rung", json_text (explanation->rung), "causes",
+                             json_causes (explanation), "cascades", json_hosts (&explanation->cascades), "passed",
+                             json_hosts (&explanation->passed), "metrics", json_metrics (explanation), "steps",
                              header == &nobody ? json_array () : json_steps (explanation), "differences",
                              json_texts (explanation->differences.sentences, explanation->differences.n), "history",
                              json_texts (explanation->history, explanation->history_n));

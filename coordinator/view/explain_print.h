@@ -1,4 +1,5 @@
-/* explain_print.h - an explanation as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
+/* explain_print.h - an explanation as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped.
+ */
 #ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_PRINT_H
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_PRINT_H
 

@@ -9,7 +9,9 @@
 enum { WAITING_BYTES = 1 << 20, NOTABLE_LINES = 6, RUNGS_LEAST = 3, BESIDE_RUNGS = 4, WORDS_COLUMNS = 48 };
 
 /* How many lines each part gets. Rungs first, but never so many that nothing of the waiting shows. */
-struct layout { uint32_t hosts, rungs, violations, waiting, notable; };
+struct layout {
+    uint32_t hosts, rungs, violations, waiting, notable;
+};
 
 static uint32_t least (uint32_t a, uint32_t b)
 {
@@ -63,7 +65,7 @@ static void draw_header (const struct board *board, uint64_t now_ms, const struc
     line_printf (&line, "  %u/%u rungs  %s  %u/%u hosts", rungs_passed (board), board->plan.rungs.n,
                  duration_print (now_ms, span), board->joined_n, board->plan.hosts.n);
     line_puts (&line, "  run ");
-    line_text (&line, (struct text) { board->run.ptr, least (board->run.len, 8) });
+    line_text (&line, (struct text){ board->run.ptr, least (board->run.len, 8) });
     if (board->cancel_level && !board->ended)
         line_puts (&line, "  stopping");
     line_end (&line);
@@ -182,7 +184,7 @@ static void draw_waiting (const struct style *style, const struct buf *lines, ui
             continue;
         struct line line = line_begin (out, style);
         line_paint (&line, PAINT_WARN);
-        line_text (&line, (struct text) { (const char *) lines->ptr + from, (uint32_t) (at - from) });
+        line_text (&line, (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
         line_end (&line);
         from = at + 1;
         most--;
@@ -207,8 +209,10 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
     if (!board->opened || style->rows == 1)
         return;
     buf_init (&waiting, WAITING_BYTES);
-    struct layout layout = { .rungs = board->plan.rungs.n, .hosts = hosts_wanted (board),
-                             .violations = board->violations_n > 0, .notable = notable_n };
+    struct layout layout = { .rungs = board->plan.rungs.n,
+                             .hosts = hosts_wanted (board),
+                             .violations = board->violations_n > 0,
+                             .notable = notable_n };
     layout.waiting = waiting_lines (board, now_ms, WAITING_LINES, set_columns (style), &waiting);
     layout = lay_out (style, layout);
     draw_header (board, now_ms, style, out);

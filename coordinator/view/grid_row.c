@@ -3,8 +3,17 @@
 #include "common/base/duration.h"
 #include "coordinator/view/plain.h"
 
-enum { MARK_COLUMNS = 2, PASS_COLUMNS = 10, TIME_COLUMNS = 11, BAR_LEAST = 6, BAR_MOST = 24, COUNT_COLUMNS = 22,
-       NARROW = 32, MIDDLING = 56, ROW_BYTES = 4096 };
+enum {
+    MARK_COLUMNS = 2,
+    PASS_COLUMNS = 10,
+    TIME_COLUMNS = 11,
+    BAR_LEAST = 6,
+    BAR_MOST = 24,
+    COUNT_COLUMNS = 22,
+    NARROW = 32,
+    MIDDLING = 56,
+    ROW_BYTES = 4096
+};
 
 const char *grid_mark (enum outcome outcome, bool running, bool unicode)
 {
@@ -14,7 +23,7 @@ const char *grid_mark (enum outcome outcome, bool running, bool unicode)
         [OUTCOME_FAILED] = "\xE2\x9C\x97",
     };
     static const char *const ascii[] = {
-        [OUTCOME_NONE] = ".", [OUTCOME_PASSED] = "+", [OUTCOME_NOT_REACHED] = ".", [OUTCOME_CASCADE] = "~",
+        [OUTCOME_NONE] = ".",          [OUTCOME_PASSED] = "+",    [OUTCOME_NOT_REACHED] = ".", [OUTCOME_CASCADE] = "~",
         [OUTCOME_COULD_NOT_RUN] = "!", [OUTCOME_NO_REPORT] = "?", [OUTCOME_FAILED] = "x",
     };
     if (running)

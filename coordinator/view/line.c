@@ -23,7 +23,7 @@ static uint32_t limit (const struct style *style)
 
 struct line line_begin (struct buf *out, const struct style *style)
 {
-    return (struct line) { .out = out, .style = style, .cut_bytes = out->len };
+    return (struct line){ .out = out, .style = style, .cut_bytes = out->len };
 }
 
 uint32_t line_room (const struct line *line)
@@ -95,8 +95,8 @@ void line_printf (struct line *line, const char *format, ...)
 void line_paint (struct line *line, enum paint paint)
 {
     static const char *const codes[] = {
-        [PAINT_NONE] = "\x1b[0m", [PAINT_GOOD] = "\x1b[32m", [PAINT_BAD] = "\x1b[1;31m", [PAINT_WARN] = "\x1b[33m",
-        [PAINT_FAINT] = "\x1b[2m", [PAINT_STRONG] = "\x1b[1m",
+        [PAINT_NONE] = "\x1b[0m",  [PAINT_GOOD] = "\x1b[32m", [PAINT_BAD] = "\x1b[1;31m",
+        [PAINT_WARN] = "\x1b[33m", [PAINT_FAINT] = "\x1b[2m", [PAINT_STRONG] = "\x1b[1m",
     };
     if (!line->style->color || line->full)
         return;

@@ -20,9 +20,9 @@ enum paint { PAINT_NONE = 0, PAINT_GOOD, PAINT_BAD, PAINT_WARN, PAINT_FAINT, PAI
 struct line {
     struct buf *out;
     const struct style *style;
-    uint32_t columns;   /* so far */
-    size_t cut_bytes;   /* length of `out` up to which an ellipsis still fits */
-    bool full;          /* it was cut: nothing more is added */
+    uint32_t columns; /* so far */
+    size_t cut_bytes; /* length of `out` up to which an ellipsis still fits */
+    bool full;        /* it was cut: nothing more is added */
     bool painted;
 };
 
@@ -35,7 +35,7 @@ void line_paint (struct line *line, enum paint paint);
 void line_pad (struct line *line, uint32_t column);
 /* Columns left before the cut; UINT32_MAX when lines are never cut. */
 uint32_t line_room (const struct line *line);
-void line_end (struct line *line);  /* colours off, and a newline */
+void line_end (struct line *line); /* colours off, and a newline */
 
 /* `text`, escaped already or not, as it may be printed with this style, uncut. */
 void style_text (const struct style *style, struct text text, struct buf *out);

@@ -24,17 +24,17 @@ struct live {
     struct live_options options;
     struct style style;
     struct board *board;
-    struct buf lines;               /* being made */
-    struct buf screen, shown;       /* the grid being drawn, and the one that is on the screen */
+    struct buf lines;                  /* being made */
+    struct buf screen, shown;          /* the grid being drawn, and the one that is on the screen */
     struct text notable[NOTABLE_KEPT]; /* the newest last; owned */
     uint32_t notable_n;
-    uint64_t now_ms;                /* boot clock, as last told; 0: it was not */
-    uint64_t received_ms, lag_ms;      /* of the newest fact: when it was heard, and how old it was then */
-    uint64_t frozen_ms;             /* run clock; UINT64_MAX: it runs */
-    uint64_t sent_ms;               /* plain: when the last line was */
-    bool remarked;                  /* plain: what is waited for was said since */
+    uint64_t now_ms;              /* boot clock, as last told; 0: it was not */
+    uint64_t received_ms, lag_ms; /* of the newest fact: when it was heard, and how old it was then */
+    uint64_t frozen_ms;           /* run clock; UINT64_MAX: it runs */
+    uint64_t sent_ms;             /* plain: when the last line was */
+    bool remarked;                /* plain: what is waited for was said since */
     bool drawn;
-    uint64_t drawn_ms;              /* when it was redrawn last */
+    uint64_t drawn_ms; /* when it was redrawn last */
 };
 
 /* A stream that is gone has nobody to tell. */
@@ -56,7 +56,7 @@ struct live *live_open (const struct live_options *options)
 {
     struct live *live = mem_alloc (sizeof (*live));
     live->options = *options;
-    live->style = (struct style) {
+    live->style = (struct style){
         .color = options->color && !options->plain,
         .unicode = style_speaks_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG")),
     };
@@ -100,7 +100,7 @@ static void keep_notable (struct live *live, struct text line)
     }
     char *copy = mem_alloc (line.len + 1);
     memcpy (copy, line.ptr, line.len);
-    live->notable[live->notable_n++] = (struct text) { copy, line.len };
+    live->notable[live->notable_n++] = (struct text){ copy, line.len };
 }
 
 static void keep_lines (struct live *live)
@@ -109,7 +109,7 @@ static void keep_lines (struct live *live)
     for (size_t from = 0, at = 0; at < lines->len; at++) {
         if (lines->ptr[at] != '\n')
             continue;
-        keep_notable (live, (struct text) { (const char *) lines->ptr + from, (uint32_t) (at - from) });
+        keep_notable (live, (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
         from = at + 1;
     }
 }

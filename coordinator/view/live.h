@@ -14,13 +14,15 @@
 #include "coordinator/view/board.h"
 
 struct live_options {
-    bool plain;     /* lines only */
+    bool plain; /* lines only */
     bool color;
     FILE *out;
     const char *heading; /* a line above everything else; lives until live_open returns; NULL: none */
 };
 
-struct live_now { uint64_t boot_ms, wall_ms; };
+struct live_now {
+    uint64_t boot_ms, wall_ms;
+};
 
 struct live;
 struct live *live_open (const struct live_options *options);

@@ -130,7 +130,8 @@ static void tell_violated (struct teller *teller, const struct fact *fact)
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
     const struct finding *finding = &violated->finding;
-    buf_printf (&teller->words, "%s: %s", finding_counts (finding->kind) ? "cache violated" : "cache", names_of (&finding_kind_names, finding->kind));
+    buf_printf (&teller->words, "%s: %s", finding_counts (finding->kind) ? "cache violated" : "cache",
+                names_of (&finding_kind_names, finding->kind));
     if (finding->token)
         buf_printf (&teller->words, " in generation %" PRIu64, finding->token);
     if (violated->host < teller->board->plan.hosts.n) {
@@ -165,7 +166,8 @@ static void tell_began (struct teller *teller, const struct fact *fact)
         plain_part_began (teller, fact);
     } else {
         plain_add_key (teller, &began->key);
-        buf_printf (&teller->words, " %sattempt %u began on ", began->purpose == PURPOSE_RETRY ? "again, " : "", began->key.attempt);
+        buf_printf (&teller->words, " %sattempt %u began on ", began->purpose == PURPOSE_RETRY ? "again, " : "",
+                    began->key.attempt);
     }
     board_fold (teller->board, began->hosts.items, began->hosts.n, &teller->words);
     buf_printf (&teller->words, " (%u host%s)", began->hosts.n, plural (began->hosts.n));
@@ -331,23 +333,27 @@ static void tell_run_ended (struct teller *teller, const struct fact *fact)
 
 typedef void tell_fn (struct teller *teller, const struct fact *fact);
 static tell_fn *const tellers[] = {
-    [FACT_RUN_OPENED] = tell_opened, [FACT_EPOCH_BEGAN] = tell_epoch, [FACT_HOST_JOINED] = tell_joined,
-    [FACT_HOST_LOST] = tell_lost, [FACT_GENERATION_ADOPTED] = tell_adopted, [FACT_WRITER_GRANTED] = tell_granted,
-    [FACT_PASS_BEGAN] = tell_began, [FACT_PASS_SKIPPED] = tell_skipped, [FACT_ATTEMPT_ENDED] = tell_fallen,
-    [FACT_GENERATION_PUBLISHED] = tell_published, [FACT_METRIC_JUDGED] = plain_metric, [FACT_PASS_ENDED] = tell_ended,
-    [FACT_CANCEL_ASKED] = tell_cancel, [FACT_CONFLICT_SEEN] = tell_conflict, [FACT_RUN_ENDED] = tell_run_ended,
-    [FACT_PASS_STOPPED] = tell_stopped, [FACT_HOST_SUSPECTED] = tell_suspected,
-    [FACT_LEASE_LOST] = tell_lease_lost, [FACT_CACHE_VIOLATED] = tell_violated,
-    [FACT_GENERATION_DROPPED] = tell_dropped, [FACT_RETRY_PLANNED] = plain_retry, [FACT_SUSPECTS_NAMED] = plain_suspects,
+    [FACT_RUN_OPENED] = tell_opened,          [FACT_EPOCH_BEGAN] = tell_epoch,
+    [FACT_HOST_JOINED] = tell_joined,         [FACT_HOST_LOST] = tell_lost,
+    [FACT_GENERATION_ADOPTED] = tell_adopted, [FACT_WRITER_GRANTED] = tell_granted,
+    [FACT_PASS_BEGAN] = tell_began,           [FACT_PASS_SKIPPED] = tell_skipped,
+    [FACT_ATTEMPT_ENDED] = tell_fallen,       [FACT_GENERATION_PUBLISHED] = tell_published,
+    [FACT_METRIC_JUDGED] = plain_metric,      [FACT_PASS_ENDED] = tell_ended,
+    [FACT_CANCEL_ASKED] = tell_cancel,        [FACT_CONFLICT_SEEN] = tell_conflict,
+    [FACT_RUN_ENDED] = tell_run_ended,        [FACT_PASS_STOPPED] = tell_stopped,
+    [FACT_HOST_SUSPECTED] = tell_suspected,   [FACT_LEASE_LOST] = tell_lease_lost,
+    [FACT_CACHE_VIOLATED] = tell_violated,    [FACT_GENERATION_DROPPED] = tell_dropped,
+    [FACT_RETRY_PLANNED] = plain_retry,       [FACT_SUSPECTS_NAMED] = plain_suspects,
 };
 
 void plain_fact (const struct board *board, const struct fact *fact, const struct style *style, struct buf *out)
 {
     struct teller teller = { .board = board, .style = style, .out = out };
-    if ((uint32_t) fact->kind >= sizeof (tellers) / sizeof (tellers[0]) || tellers[fact->kind] == NULL || !board->opened)
+    if ((uint32_t) fact->kind >= sizeof (tellers) / sizeof (tellers[0]) || tellers[fact->kind] == NULL ||
+        !board->opened)
         return;
     buf_init (&teller.words, SENTENCE_BYTES);
-    tellers[fact->kind] (&teller, fact);
+    tellers[fact->kind](&teller, fact);
     buf_release (&teller.words);
 }
 

@@ -42,6 +42,7 @@ void plain_metric (struct teller *teller, const struct fact *fact)
     for (uint32_t i = 0; i < judged->contradicted.n; i++)
         contradicted += judged->contradicted.items[i].count;
     if (contradicted)
-        buf_printf (&teller->words, "; their own proofs contradict %" PRIu64 " earlier value%s", contradicted, contradicted == 1 ? "" : "s");
+        buf_printf (&teller->words, "; their own proofs contradict %" PRIu64 " earlier value%s", contradicted,
+                    contradicted == 1 ? "" : "s");
     plain_say (teller, fact->at_ms);
 }

@@ -8,7 +8,7 @@ struct teller {
     const struct board *board;
     const struct style *style;
     struct buf *out;
-    struct buf words;   /* of the line being made */
+    struct buf words; /* of the line being made */
 };
 
 void plain_say (struct teller *teller, uint64_t at_ms); /* the words, as a line */

@@ -7,8 +7,8 @@ const struct generation_receipt *receipt_generation (const struct slice_receipt 
     const struct generation_receipt *newest = NULL;
     for (uint32_t i = 0; i < receipt->generations.n; i++) {
         const struct generation_receipt *generation = &receipt->generations.items[i];
-        if (text_equal (generation->run, run) && generation->dropped.len == 0
-            && (!newest || generation->token >= newest->token))
+        if (text_equal (generation->run, run) && generation->dropped.len == 0 &&
+            (!newest || generation->token >= newest->token))
             newest = generation;
     }
     return newest;
@@ -55,7 +55,7 @@ static bool told (const struct buf *ways, struct text way)
         struct text rest = { text.ptr + from, text.len - from };
         if (!text_find (rest, TEXT_LIT (", "), &comma))
             comma = rest.len;
-        if (text_equal ((struct text) { rest.ptr, comma }, way))
+        if (text_equal ((struct text){ rest.ptr, comma }, way))
             return true;
     }
     return false;

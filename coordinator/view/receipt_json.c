@@ -36,10 +36,12 @@ static json_t *host_frontier (const struct header *header, const struct host_rec
 {
     struct frontier frontier = frontier_of_host (header, host);
     return json_pack ("{s:o, s:o, s:o}", "first_passing", rung_name (header, frontier.first_passing), "highest_passing",
-                      rung_name (header, frontier.highest_passing), "next_failing", rung_name (header, frontier.next_failing));
+                      rung_name (header, frontier.highest_passing), "next_failing",
+                      rung_name (header, frontier.next_failing));
 }
 
-/* Which hosts make the slice stand there: those that passed it, or those that did not (without the cascades, if others did). */
+/* Which hosts make the slice stand there: those that passed it, or those that did not (without the cascades, if others
+ * did). */
 static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung, bool passed)
 {
     struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
@@ -120,9 +122,10 @@ static json_t *ladder_json (const struct slice_receipt *receipt, const struct he
                 duration_ms += receipt->times.items[k].duration_ms;
                 attempts++;
             }
-        json_array_append_new (ladder, json_pack ("{s:o, s:s, s:o, s:i, s:I}", "rung", text_json (header->rungs.items[i]), "outcome",
-                                                  names_of (&outcome_names, worst), "hosts_by_outcome", by_outcome, "attempts",
-                                                  (int) attempts, "duration_ms", (json_int_t) duration_ms));
+        json_array_append_new (ladder,
+                               json_pack ("{s:o, s:s, s:o, s:i, s:I}", "rung", text_json (header->rungs.items[i]),
+                                          "outcome", names_of (&outcome_names, worst), "hosts_by_outcome", by_outcome,
+                                          "attempts", (int) attempts, "duration_ms", (json_int_t) duration_ms));
     }
     return ladder;
 }
@@ -165,8 +168,9 @@ static json_t *cache_json (const struct slice_receipt *receipt, const struct hea
     return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_json (header->cache_mode), "generation",
                       generation ? text_json (generation->bundle) : json_null (), "token",
                       generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
-                      generation ? text_json (generation->writer.len ? generation->writer : header->cache_writer) : json_null (), "digest",
-                      generation ? text_json (generation->sha256) : json_null (), "enforcement",
+                      generation ? text_json (generation->writer.len ? generation->writer : header->cache_writer)
+                                 : json_null (),
+                      "digest", generation ? text_json (generation->sha256) : json_null (), "enforcement",
                       enforcement_json (receipt, header->run), "trust", trust_json (header), "violations",
                       violations_json (receipt, header->run));
 }
@@ -177,20 +181,22 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (merge_conflict (receipt, i) && (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host)))
-            json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "run", text_json (receipt->hosts.items[i].run), "host",
-                                                     text_json (receipt->hosts.items[i].host), "what",
+        if (merge_conflict (receipt, i) &&
+            (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host)))
+            json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "run", text_json (receipt->hosts.items[i].run),
+                                                     "host", text_json (receipt->hosts.items[i].host), "what",
                                                      "receipts of one host in one run differ; all are kept"));
     return array;
 }
 
 /* ---- hosts ---- */
 
-/* How long each part of a host's receipt may be believed: until code changes, until model or runtime change, never unchecked. */
+/* How long each part of a host's receipt may be believed: until code changes, until model or runtime change, never
+ * unchecked. */
 static json_t *durability_json (void)
 {
-    return json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable", "policy", "stable", "backend", "rerun",
-                      "rungs", "rerun", "facts", "recheck", "notes", "each says its own");
+    return json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable", "policy", "stable",
+                      "backend", "rerun", "rungs", "rerun", "facts", "recheck", "notes", "each says its own");
 }
 
 static const struct header *header_of (const struct slice_receipt *receipt, struct text run)
@@ -236,15 +242,16 @@ void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, stru
     dump (host_json (receipt, host), out);
 }
 
-static const char *const stored[] = { "headers", "hosts", "times", "reductions", "generations", "recoveries",
-                                     "violations" };
+static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
+                                      "generations", "recoveries", "violations" };
 
 void receipt_json (const struct slice_receipt *receipt, struct buf *out)
 {
     receipt_json_by (receipt, NULL, 0, out);
 }
 
-void receipt_json_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out)
+void receipt_json_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                      struct buf *out)
 {
     static const struct header none;
     const struct header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
@@ -271,15 +278,17 @@ static void drop_derived (json_t *receipt)
     static const char *const derived[] = { "outcome", "frontier", "durability", "conflict" };
     size_t i;
     json_t *host;
-    json_array_foreach (json_object_get (receipt, "hosts"), i, host)
-        for (size_t k = 0; k < sizeof (derived) / sizeof (derived[0]); k++)
-            json_object_del (host, derived[k]);
+    json_array_foreach (json_object_get (receipt, "hosts"), i,
+                        host) for (size_t k = 0; k < sizeof (derived) / sizeof (derived[0]); k++)
+        json_object_del (host, derived[k]);
 }
 
 int receipt_from_json (struct text text, struct slice_receipt *out, struct arena *arena, struct err *err)
 {
     json_error_t where;
-    json_t *json = text.len <= RECEIPT_JSON_MAX_BYTES ? json_loadb (text.len ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &where) : NULL;
+    json_t *json = text.len <= RECEIPT_JSON_MAX_BYTES
+                       ? json_loadb (text.len ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &where)
+                       : NULL;
     if (json == NULL)
         return err_set (err, ERR_PARSE, "line %d, column %d: %s", where.line, where.column, where.text);
     const char *found = json_string_value (json_object_get (json, "schema"));

@@ -1,4 +1,5 @@
-/* receipt_json.h - a slice receipt as JSON, and back. Schema: docs/spec/receipt.schema.json. Same receipt, same bytes. */
+/* receipt_json.h - a slice receipt as JSON, and back. Schema: docs/spec/receipt.schema.json. Same receipt, same bytes.
+ */
 #ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_JSON_H
 #define SLICEUP_COORDINATOR_VIEW_RECEIPT_JSON_H
 
@@ -8,7 +9,8 @@
 /* Appends the JSON text, indented, with a newline at the end. */
 void receipt_json (const struct slice_receipt *receipt, struct buf *out);
 /* The same with the rules by which the run compares its hosts. */
-void receipt_json_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out);
+void receipt_json_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                      struct buf *out);
 /* One host's element of `hosts`. */
 void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, struct buf *out);
 /* Reads what receipt_json wrote (for merging): the stored sets; derived members are skipped. */

@@ -25,7 +25,8 @@ static void add_header (const struct header *header, struct buf *out)
 {
     buf_puts (out, "slice    ");
     buf_escaped (out, header->slice, COLUMNS);
-    buf_printf (out, "   run %.8s   sliceup %.*s   ", header->run.len ? header->run.ptr : "?", TEXT_ARG (header->version));
+    buf_printf (out, "   run %.8s   sliceup %.*s   ", header->run.len ? header->run.ptr : "?",
+                TEXT_ARG (header->version));
     add_time (out, "began", header->began_wall_ms);
     buf_puts (out, "\nresult   ");
     if (header->sentence.len)
@@ -57,7 +58,11 @@ static void add_frontier (const struct slice_receipt *receipt, const struct head
 
 /* ---- folding hosts with the same outcome and cause ---- */
 
-struct line { const struct rung_receipt *rung; struct text *hosts; uint32_t hosts_n; };
+struct line {
+    const struct rung_receipt *rung;
+    struct text *hosts;
+    uint32_t hosts_n;
+};
 
 static bool is_part (const struct rung_receipt *rung)
 {
@@ -69,20 +74,23 @@ static bool same_line (const struct rung_receipt *a, const struct rung_receipt *
 {
     if (is_part (a) || is_part (b))
         return is_part (a) && is_part (b) && a->attempt == b->attempt;
-    return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt && text_equal (a->cache, b->cache) &&
-           a->cause.layer == b->cause.layer && text_equal (a->cause.text, b->cause.text);
+    return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
+           text_equal (a->cache, b->cache) && a->cause.layer == b->cause.layer &&
+           text_equal (a->cause.text, b->cause.text);
 }
 
-static struct line *line_for (struct line *lines, uint32_t *n, const struct rung_receipt *rung, uint32_t hosts, struct arena *arena)
+static struct line *line_for (struct line *lines, uint32_t *n, const struct rung_receipt *rung, uint32_t hosts,
+                              struct arena *arena)
 {
     for (uint32_t i = 0; i < *n; i++)
         if (same_line (lines[i].rung, rung))
             return &lines[i];
-    lines[*n] = (struct line) { rung, arena_array (arena, hosts, sizeof (struct text)), 0 };
+    lines[*n] = (struct line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0 };
     return &lines[(*n)++];
 }
 
-static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text rung, struct line **lines, struct arena *arena)
+static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text rung, struct line **lines,
+                               struct arena *arena)
 {
     uint32_t n = 0, most = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
@@ -132,7 +140,8 @@ static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
 {
     if (rung->bad_lines == 0 || text_find (rung->cause.text, rung->bad_line, NULL))
         return;
-    buf_printf (out, "\n             %u line%s broke the canary protocol: ", rung->bad_lines, rung->bad_lines == 1 ? "" : "s");
+    buf_printf (out, "\n             %u line%s broke the canary protocol: ", rung->bad_lines,
+                rung->bad_lines == 1 ? "" : "s");
     buf_escaped (out, rung->bad_line, CAUSE_COLUMNS);
 }
 
@@ -207,7 +216,8 @@ static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
     }
 }
 
-static void add_drift (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out)
+static void add_drift (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                       struct buf *out)
 {
     struct arena arena = { 0 };
     struct drift_brief brief;
@@ -244,8 +254,8 @@ static void add_setup (const struct slice_receipt *receipt, struct buf *out)
         for (uint32_t k = i; k < receipt->hosts.n; k++)
             if (same_setup (setup, &receipt->hosts.items[k].setup))
                 hosts[n++] = receipt->hosts.items[k].host;
-        buf_printf (out, "%spins %.*s (sha256 %.12s), python %.*s on ", first ? "setup    " : "         ", TEXT_ARG (setup->pins),
-                    setup->pins_sha256.ptr, TEXT_ARG (setup->python));
+        buf_printf (out, "%spins %.*s (sha256 %.12s), python %.*s on ", first ? "setup    " : "         ",
+                    TEXT_ARG (setup->pins), setup->pins_sha256.ptr, TEXT_ARG (setup->python));
         hostset_fold (hosts, n, out);
         buf_puts (out, ": ");
         buf_escaped (out, setup->restore_method, CAUSE_COLUMNS);
@@ -257,7 +267,8 @@ static void add_setup (const struct slice_receipt *receipt, struct buf *out)
 
 static bool same_backend (const struct backends *a, const struct backends *b)
 {
-    return text_equal (a->observed.platform, b->observed.platform) && text_equal (a->observed.device_kind, b->observed.device_kind) &&
+    return text_equal (a->observed.platform, b->observed.platform) &&
+           text_equal (a->observed.device_kind, b->observed.device_kind) &&
            text_equal (a->observed.kernel_path, b->observed.kernel_path);
 }
 
@@ -307,7 +318,8 @@ static bool note_told (const struct slice_receipt *receipt, uint32_t host, uint3
 {
     for (uint32_t i = 0; i <= host; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n && (i < host || k < note); k++)
-            if (text_equal (receipt->hosts.items[i].notes.items[k].text, receipt->hosts.items[host].notes.items[note].text))
+            if (text_equal (receipt->hosts.items[i].notes.items[k].text,
+                            receipt->hosts.items[host].notes.items[note].text))
                 return true;
     return false;
 }
@@ -333,7 +345,8 @@ void receipt_text (const struct slice_receipt *receipt, struct buf *out)
     receipt_text_by (receipt, NULL, 0, out);
 }
 
-void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out)
+void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                      struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct header *header = &receipt->headers.items[i];

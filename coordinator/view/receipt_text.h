@@ -1,4 +1,5 @@
-/* receipt_text.h - the receipt as one would paste it into a ticket: at most about 100 columns, nothing a host said unescaped. */
+/* receipt_text.h - the receipt as one would paste it into a ticket: at most about 100 columns, nothing a host said
+ * unescaped. */
 #ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
 #define SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
 
@@ -6,6 +7,7 @@
 
 void receipt_text (const struct slice_receipt *receipt, struct buf *out);
 /* The same with the rules by which the run compares its hosts. */
-void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n, struct buf *out);
+void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                      struct buf *out);
 
 #endif

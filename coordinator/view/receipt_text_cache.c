@@ -14,7 +14,10 @@ static uint64_t counter (const struct rung_receipt *rung, const char *name)
     return 0;
 }
 
-struct saving { uint64_t programs, retrieval_ms; uint32_t restored_hosts; };
+struct saving {
+    uint64_t programs, retrieval_ms;
+    uint32_t restored_hosts;
+};
 
 static struct saving savings (const struct slice_receipt *receipt)
 {
@@ -49,10 +52,12 @@ static void add_generation (const struct slice_receipt *receipt, const struct he
     struct saving sum = savings (receipt);
     char saved[DURATION_TEXT_BYTES], spent[DURATION_TEXT_BYTES];
     struct text writer = newest->writer.len ? newest->writer : header->cache_writer;
-    buf_printf (out, "cache    %.*s, generation %" PRIu64 " of %.*s, %u files, sha256 %.12s, writer %.*s\n", TEXT_ARG (header->cache_mode),
-                newest->token, TEXT_ARG (newest->bundle), newest->entries, newest->sha256.len ? newest->sha256.ptr : "-",
-                TEXT_ARG (writer.len ? writer : TEXT_LIT ("-")));
-    buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " programs loaded instead of compiled, compile time saved %s",
+    buf_printf (out, "cache    %.*s, generation %" PRIu64 " of %.*s, %u files, sha256 %.12s, writer %.*s\n",
+                TEXT_ARG (header->cache_mode), newest->token, TEXT_ARG (newest->bundle), newest->entries,
+                newest->sha256.len ? newest->sha256.ptr : "-", TEXT_ARG (writer.len ? writer : TEXT_LIT ("-")));
+    buf_printf (out,
+                "         restored on %u of %u hosts: %" PRIu64
+                " programs loaded instead of compiled, compile time saved %s",
                 sum.restored_hosts, receipt->hosts.n, sum.programs, duration_print (saved_ms (&sum, newest), saved));
     buf_printf (out, " (compiling it took its writer %s)\n", duration_print (newest->compile_ms, spent));
 }
@@ -68,7 +73,8 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
         if (n == 0)
             continue;
         buf_printf (out, "%s%s on ", first ? "         programs are kept from writing it by " : "; ",
-                    level == ENFORCEMENT_COOPERATIVE ? "nothing but manners (cooperative)" : names_of (&enforcement_names, level));
+                    level == ENFORCEMENT_COOPERATIVE ? "nothing but manners (cooperative)"
+                                                     : names_of (&enforcement_names, level));
         hostset_fold (names, n, out);
         first = false;
     }
@@ -105,7 +111,8 @@ static void add_dropped (const struct slice_receipt *receipt, const struct heade
 
 static void add_violation (const struct violation_receipt *violation, struct buf *out)
 {
-    buf_printf (out, "%s %s", finding_counts (violation->kind) ? "violated" : "noted   ", names_of (&finding_kind_names, violation->kind));
+    buf_printf (out, "%s %s", finding_counts (violation->kind) ? "violated" : "noted   ",
+                names_of (&finding_kind_names, violation->kind));
     if (violation->token)
         buf_printf (out, " in generation %" PRIu64, violation->token);
     if (violation->path.len) {
@@ -121,7 +128,8 @@ static void add_violation (const struct violation_receipt *violation, struct buf
         buf_printf (out, "on %.*s ", TEXT_ARG (violation->host));
     buf_printf (out, "at rung %.*s; it happened ", TEXT_ARG (violation->rung.len ? violation->rung : TEXT_LIT ("-")));
     if (violation->since)
-        buf_printf (out, "between entries %" PRIu64 " and %" PRIu64 " of the journal", violation->since, violation->index);
+        buf_printf (out, "between entries %" PRIu64 " and %" PRIu64 " of the journal", violation->since,
+                    violation->index);
     else
         buf_printf (out, "before entry %" PRIu64 " of the journal", violation->index);
     if (violation->from_run.len)

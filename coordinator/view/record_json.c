@@ -44,7 +44,8 @@ static json_t *vars_json (const struct any_list *list)
     json_t *object = json_object ();
     const struct var *vars = list->items;
     for (uint32_t i = 0; i < list->n; i++)
-        json_object_setn_new (object, vars[i].name.len ? vars[i].name.ptr : "", vars[i].name.len, text_json (vars[i].value));
+        json_object_setn_new (object, vars[i].name.len ? vars[i].name.ptr : "", vars[i].name.len,
+                              text_json (vars[i].value));
     return object;
 }
 
@@ -94,7 +95,7 @@ static json_t *field_json (const struct field *field, const void *at)
     switch (field->kind) {
     case FIELD_BOOL: return json_boolean (*(const bool *) at);
     case FIELD_U32: return json_integer (*(const uint32_t *) at);
-    case FIELD_U64: return json_integer ((json_int_t) *(const uint64_t *) at);
+    case FIELD_U64: return json_integer ((json_int_t) * (const uint64_t *) at);
     case FIELD_I64: return json_integer (*(const int64_t *) at);
     case FIELD_F64: return double_json (*(const double *) at);
     case FIELD_ENUM: return enum_json (field->names, *(const uint32_t *) at);
@@ -126,7 +127,7 @@ static int take_text (const json_t *json, uint64_t max, struct text *out, struct
 {
     if (!json_is_string (json) || json_string_length (json) > max)
         return err_set (err, ERR_PARSE, "expected a string of at most %" PRIu64 " bytes", max);
-    *out = text_copy (arena, (struct text) { json_string_value (json), (uint32_t) json_string_length (json) });
+    *out = text_copy (arena, (struct text){ json_string_value (json), (uint32_t) json_string_length (json) });
     return 0;
 }
 
@@ -154,7 +155,8 @@ static int take_enum (const struct names *names, const json_t *json, uint32_t *o
     return err_set (err, ERR_PARSE, "expected null or one of %s ...", names_of (names, 1));
 }
 
-static int take_vars (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena, struct err *err)
+static int take_vars (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena,
+                      struct err *err)
 {
     if (!json_is_object (json) || json_object_size (json) > field->max)
         return wrong (err, "an object");
@@ -162,12 +164,14 @@ static int take_vars (const json_t *json, const struct field *field, struct any_
     out->items = arena_array (arena, json_object_size (json), field->of->bytes);
     const char *name;
     json_t *member;
-    json_object_foreach ((json_t *) (uintptr_t) json, name, member) {
+    json_object_foreach ((json_t *) (uintptr_t) json, name, member)
+    {
         struct var *var = (struct var *) out->items + out->n;
         struct number *number = (struct number *) out->items + out->n;
         struct text *at = numbers ? &number->name : &var->name;
         *at = text_copy (arena, text_of (name));
-        if (numbers ? take_integer (member, INT64_MAX, &number->value, err) : take_text (member, TEXT_MAX_BYTES, &var->value, arena, err))
+        if (numbers ? take_integer (member, INT64_MAX, &number->value, err)
+                    : take_text (member, TEXT_MAX_BYTES, &var->value, arena, err))
             return err_prefix (err, "%s", name);
         out->n++;
     }
@@ -189,7 +193,8 @@ static int take_item (const json_t *json, const struct field *field, void *at, s
     }
 }
 
-static int take_list (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena, struct err *err)
+static int take_list (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena,
+                      struct err *err)
 {
     if (is_object_list (field))
         return take_vars (json, field, out, arena, err);
@@ -241,7 +246,8 @@ int record_from_json (const struct record *record, const json_t *json, void *out
     memset (out, 0, record->bytes);
     if (!json_is_object (json))
         return err_set (err, ERR_PARSE, "expected an object (%s)", record->name);
-    json_object_foreach ((json_t *) (uintptr_t) json, name, member) {
+    json_object_foreach ((json_t *) (uintptr_t) json, name, member)
+    {
         const struct field *field = field_named (record, name);
         if (field == NULL)
             return err_set (err, ERR_PARSE, "%s: unknown member of %s", name, record->name);

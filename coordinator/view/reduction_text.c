@@ -48,7 +48,8 @@ static void add_contradicted (const struct reduction_receipt *metric, struct buf
         }
         if (known)
             continue;
-        buf_printf (out, "%s%" PRIu64 " of ", told++ ? ", " : "; earlier values that their own proofs contradict: ", items[i].count);
+        buf_printf (out, "%s%" PRIu64 " of ",
+                    told++ ? ", " : "; earlier values that their own proofs contradict: ", items[i].count);
         hostset_fold (hosts, alike, out);
     }
     mem_free (hosts);

@@ -140,8 +140,8 @@ static void set_counts (const struct board_pass *pass, json_t *object)
 static json_t *pass_value (const struct status *status, const struct board_pass *pass, uint32_t which)
 {
     json_t *object = json_object (), *failures = json_array ();
-    uint64_t spent_ms =
-        pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms : pass->duration_ms;
+    uint64_t spent_ms = pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms
+                                                                         : pass->duration_ms;
     set (object, "pass", json_string (names_of (&pass_names, which)));
     set (object, "attempt", number (pass->attempt));
     set (object, "state", json_string (pass->skipped ? "skipped" : pass->running ? "running" : "ended"));
@@ -188,7 +188,7 @@ static json_t *waiting_value (const struct status *status)
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;
-        push (list, text_value ((struct text) { (const char *) lines.ptr + from, (uint32_t) (at - from) }));
+        push (list, text_value ((struct text){ (const char *) lines.ptr + from, (uint32_t) (at - from) }));
         from = at + 1;
     }
     buf_release (&lines);
@@ -302,7 +302,7 @@ void status_json (const struct status *status, struct buf *out)
     char *text = json_dumps (object, JSON_INDENT (2) | JSON_ENSURE_ASCII);
     json_decref (object);
     if (text == NULL)
-        abort (); /* out of memory */
+        abort ();                          /* out of memory */
     for (const char *at = text; *at; at++) /* jansson leaves DEL as it is; it can stand in a string only */
         if (*at == 0x7f)
             buf_puts (out, "\\u007f");

@@ -14,10 +14,10 @@
  *               "failures_left_out"}]}]
  *   waiting     [line, ...], as in the live view
  *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
- *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why", "culprits", "contradicted"}]
- *   conflicts   how many contradicting results were seen
- * Members may be added; none changes its meaning within version 1. Texts are what hosts said: the JSON is pure
- * printable ASCII; the text form is escaped for terminals. Pure. */
+ *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why", "culprits",
+ * "contradicted"}] conflicts   how many contradicting results were seen Members may be added; none changes its meaning
+ * within version 1. Texts are what hosts said: the JSON is pure printable ASCII; the text form is escaped for
+ * terminals. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_STATUS_H
 #define SLICEUP_COORDINATOR_VIEW_STATUS_H
 
@@ -26,8 +26,8 @@
 
 struct status {
     const struct board *board;
-    uint64_t now_ms;        /* run clock */
-    int64_t pid;            /* of the coordinator that holds it; 0: none does */
+    uint64_t now_ms; /* run clock */
+    int64_t pid;     /* of the coordinator that holds it; 0: none does */
 };
 
 const char *status_word (const struct status *status); /* running, interrupted, ended */

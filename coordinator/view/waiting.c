@@ -6,11 +6,22 @@
 
 #include "common/base/duration.h"
 
-enum wait { WAIT_CACHE, WAIT_JOIN, WAIT_RETURN, WAIT_SILENT, WAIT_GATE, WAIT_STOP, WAIT_START, WAIT_PHASE, WAIT_RESULT, WAIT_RETRY };
+enum wait {
+    WAIT_CACHE,
+    WAIT_JOIN,
+    WAIT_RETURN,
+    WAIT_SILENT,
+    WAIT_GATE,
+    WAIT_STOP,
+    WAIT_START,
+    WAIT_PHASE,
+    WAIT_RESULT,
+    WAIT_RETRY
+};
 
 struct wait_group {
     enum wait wait;
-    struct text word;       /* PHASE, GATE: its name. JOIN, RETURN: the step of its launch. CACHE, without hosts: what */
+    struct text word; /* PHASE, GATE: its name. JOIN, RETURN: the step of its launch. CACHE, without hosts: what */
     uint64_t since_ms;
     uint32_t *hosts;
     uint32_t n, capacity;
@@ -18,7 +29,10 @@ struct wait_group {
 
 /* Phases are words of the programs: more different ones than this are told as one wait without a name. */
 enum { DIFFERENT_MAX = 128 };
-struct wait_table { struct wait_group *items; uint32_t n, capacity; };
+struct wait_table {
+    struct wait_group *items;
+    uint32_t n, capacity;
+};
 
 static uint64_t earliest (uint64_t a, uint64_t b)
 {
@@ -31,12 +45,12 @@ static struct wait_group *group_for (struct wait_table *table, enum wait wait, s
         if (table->items[i].wait == wait && text_equal (table->items[i].word, word))
             return &table->items[i];
     if (table->n >= DIFFERENT_MAX && word.len)
-        return group_for (table, WAIT_PHASE, (struct text) { 0 });
+        return group_for (table, WAIT_PHASE, (struct text){ 0 });
     if (table->n == table->capacity) {
         table->capacity = table->capacity ? 2 * table->capacity : 8;
         table->items = mem_grow (table->items, table->capacity, sizeof (*table->items));
     }
-    table->items[table->n] = (struct wait_group) { .wait = wait, .word = word, .since_ms = UINT64_MAX };
+    table->items[table->n] = (struct wait_group){ .wait = wait, .word = word, .since_ms = UINT64_MAX };
     return &table->items[table->n++];
 }
 
@@ -93,7 +107,12 @@ static int longest_first (const void *a, const void *b)
 
 enum { SET_BYTES = 1 << 20, NAMED_COLUMNS = 30 };
 
-struct teller { const struct board *board; uint64_t now_ms; uint32_t set_columns; struct buf *out; };
+struct teller {
+    const struct board *board;
+    uint64_t now_ms;
+    uint32_t set_columns;
+    struct buf *out;
+};
 
 static void add_set (const struct teller *teller, const uint32_t *hosts, uint32_t n)
 {
@@ -156,9 +175,13 @@ static void add_gate (const struct teller *teller, const struct wait_group *grou
 /* What a worker does with the cache around its program; every other phase is a word of the program. */
 static const char *cache_phase (struct text phase)
 {
-    static const struct { const char *phase, *does; } known[] = {
-        { "lease", " to be granted the cache" }, { "cache", " to prepare the cache" },
-        { "confine", " to try what its sandbox refuses" }, { "audit", " to look over the cache" },
+    static const struct {
+        const char *phase, *does;
+    } known[] = {
+        { "lease", " to be granted the cache" },
+        { "cache", " to prepare the cache" },
+        { "confine", " to try what its sandbox refuses" },
+        { "audit", " to look over the cache" },
         { "seal", " to seal the cache" },
     };
     for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)
@@ -176,7 +199,7 @@ static void add_phase (const struct teller *teller, const struct wait_group *gro
         buf_puts (teller->out, does);
     else if (group->word.len)
         buf_puts (teller->out, " in phase ");
-    buf_escaped (teller->out, does ? (struct text) { 0 } : group->word, 0);
+    buf_escaped (teller->out, does ? (struct text){ 0 } : group->word, 0);
     add_attempt_span (teller);
 }
 
@@ -200,8 +223,8 @@ static void add_retry (const struct teller *teller)
     const struct board *board = teller->board;
     char span[DURATION_TEXT_BYTES];
     uint64_t left_ms = board->retry.due_ms > teller->now_ms ? board->retry.due_ms - teller->now_ms : 0;
-    buf_printf (teller->out, "waiting %s before retry %u of %u of rung ", duration_print (left_ms, span), board->retry.nth,
-                board->plan.limits.retries);
+    buf_printf (teller->out, "waiting %s before retry %u of %u of rung ", duration_print (left_ms, span),
+                board->retry.nth, board->plan.limits.retries);
     buf_escaped (teller->out, board_rung_id (board, board->retry.key.rung), 0);
     buf_puts (teller->out, ": ");
     buf_escaped (teller->out, board->retry.why, 0);
@@ -217,11 +240,11 @@ static void add_step (const struct teller *teller, const struct wait_group *grou
 
 static void add_line (const struct teller *teller, const struct wait_group *group)
 {
-    static const char *const what[] = {[WAIT_JOIN] = " to join",
-                                       [WAIT_RETURN] = " to come back",
-                                       [WAIT_STOP] = " to stop",
-                                       [WAIT_START] = " to start",
-                                       [WAIT_RESULT] = " to send its result"};
+    static const char *const what[] = { [WAIT_JOIN] = " to join",
+                                        [WAIT_RETURN] = " to come back",
+                                        [WAIT_STOP] = " to stop",
+                                        [WAIT_START] = " to start",
+                                        [WAIT_RESULT] = " to send its result" };
     switch (group->wait) {
     case WAIT_GATE: add_gate (teller, group); break;
     case WAIT_PHASE: add_phase (teller, group); break;
@@ -253,7 +276,7 @@ uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lin
     if (board->awaited.len)
         group_for (&table, WAIT_CACHE, board->awaited)->since_ms = board->awaited_since_ms;
     if (board->retry.key.attempt && now_ms < board->retry.due_ms)
-        group_for (&table, WAIT_RETRY, (struct text) { 0 })->since_ms = board->retry.planned_ms;
+        group_for (&table, WAIT_RETRY, (struct text){ 0 })->since_ms = board->retry.planned_ms;
     if (table.n)
         qsort (table.items, table.n, sizeof (*table.items), longest_first);
     uint32_t shown = earliest (table.n, lines);

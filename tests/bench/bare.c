@@ -17,7 +17,7 @@ struct bare {
     struct bench_figures *figures;
     struct crowd crowd;
     void *context, *router;
-    uint8_t (*keys)[KEY_BYTES];     /* sorted; the ZAP thread reads them */
+    uint8_t (*keys)[KEY_BYTES]; /* sorted; the ZAP thread reads them */
     char (*routes)[ROUTING_ID_BYTES];
     zmq_msg_t id, body;
 };

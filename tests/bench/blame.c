@@ -29,7 +29,9 @@ static void load (struct arena *arena, struct plan *plan)
     struct conf_report report;
     struct err err = { 0 };
     struct conf_options options = { .slice_path = SLICEUP_SOURCE_DIR "/configs/slices/local-jax.yaml",
-                                    .share_dir = SLICEUP_SOURCE_DIR, .home = "/h", .user_home = "/u" };
+                                    .share_dir = SLICEUP_SOURCE_DIR,
+                                    .home = "/h",
+                                    .user_home = "/u" };
     if (conf_load (&options, arena, plan, &report, &err) != 0) {
         fprintf (stderr, "bench_blame: %s\n", err.text);
         exit (1);
@@ -38,15 +40,19 @@ static void load (struct arena *arena, struct plan *plan)
 
 static const char *const ordinary[] = {
     "I1121 15:16:20.000001   26001 pjrt_client.cc:1331] Transferring literal to device 0, 4194304 bytes",
-    "Finished tracing sum for jit in 0.002056837 sec", "Finished XLA compilation of jit(train_step) in 12.053350449 sec",
-    "INFO:2026-01-01 10:00:00,000:trainer:77: checkpoint queued for step 1200, 118 arrays", "  warnings.warn(",
+    "Finished tracing sum for jit in 0.002056837 sec",
+    "Finished XLA compilation of jit(train_step) in 12.053350449 sec",
+    "INFO:2026-01-01 10:00:00,000:trainer:77: checkpoint queued for step 1200, 118 arrays",
+    "  warnings.warn(",
     "step 118 loss 2.3051 grad_norm 0.812 tokens/s 48211 mfu 0.41 mem 21.2G of 31.2G",
-    "Compiling jit(sum) with global shapes and types (ShapedArray(float32[12@d]),). Argument mapping: (NamedSharding(mesh=...),).",
+    "Compiling jit(sum) with global shapes and types (ShapedArray(float32[12@d]),). Argument mapping: "
+    "(NamedSharding(mesh=...),).",
     "W0604 12:45:24.926233   62136 gcs_client.cc:88] retrying in 2 s after status code 503",
 };
 static const char failure[] =
     "Traceback (most recent call last):\n  File \"train.py\", line 88, in <module>\n    main()\n"
-    "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Error loading program 'jit_train_step': Attempting to reserve 29.49G "
+    "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Error loading program 'jit_train_step': Attempting to "
+    "reserve 29.49G "
     "at the bottom of memory. That was not possible. There are 147.64M free, 0B reserved, and 147.64M reservable.\n";
 
 static void make_log (const char *path, uint64_t bytes, uint64_t seed)
@@ -94,7 +100,7 @@ static void write_texts (const char *path)
 }
 
 struct reader {
-    struct signature_set *set;  /* NULL: lines are counted */
+    struct signature_set *set; /* NULL: lines are counted */
     struct plan plan;
     uint64_t bytes, lines, recognised;
     char *piece;
@@ -121,7 +127,7 @@ static void read_log (struct reader *reader, const char *path)
     while ((got = read (fd, reader->piece, PIECE_BYTES)) > 0) {
         reader->bytes += (uint64_t) got;
         if (scan)
-            signature_scan_bytes (scan, (struct text) { .ptr = reader->piece, .len = (uint32_t) got });
+            signature_scan_bytes (scan, (struct text){ .ptr = reader->piece, .len = (uint32_t) got });
         else
             reader->lines += count_lines (reader->piece, (size_t) got);
     }

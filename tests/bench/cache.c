@@ -42,7 +42,12 @@ static double ms_since (uint64_t began_ns)
 
 /* ---- bare ---- */
 
-struct bare { EVP_MD *md; EVP_MD_CTX *state; uint64_t files, bytes; unsigned char sum; };
+struct bare {
+    EVP_MD *md;
+    EVP_MD_CTX *state;
+    uint64_t files, bytes;
+    unsigned char sum;
+};
 
 static void bare_file (struct bare *bare, int folder, const char *name)
 {
@@ -62,7 +67,7 @@ static void bare_file (struct bare *bare, int folder, const char *name)
 
 static void bare_folder (struct bare *bare, int fd, int depth)
 {
-    _Alignas (struct dirent64) char names[32 * 1024];
+    _Alignas(struct dirent64) char names[32 * 1024];
     ssize_t got;
     assert (depth < DEPTH_MAX);
     while ((got = getdents64 (fd, names, sizeof names)) > 0)
@@ -151,7 +156,7 @@ static int audit_main (char **argv)
 
 static struct cache_access order_of (const char *root, uint64_t token)
 {
-    return (struct cache_access) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (root), .token = token };
+    return (struct cache_access){ .role = CACHE_ROLE_WRITER, .frontend_root = text_of (root), .token = token };
 }
 
 static void fill_file (int folder, const char *name, uint64_t bytes, struct rng *rng)

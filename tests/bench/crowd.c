@@ -63,7 +63,7 @@ static void start_helper (struct crowd *crowd, int helper)
 
 void crowd_start (struct crowd *crowd, uint32_t hosts)
 {
-    *crowd = (struct crowd) { .hosts = hosts };
+    *crowd = (struct crowd){ .hosts = hosts };
     for (int i = 0; i < CROWD_HELPERS; i++)
         start_helper (crowd, i);
     crowd->public_keys = mem_array (hosts, sizeof crowd->public_keys[0]);
@@ -89,7 +89,7 @@ void crowd_release (struct crowd *crowd)
 
 void crowd_finish (struct crowd *crowd, struct crowd_report *sum)
 {
-    *sum = (struct crowd_report) { 0 };
+    *sum = (struct crowd_report){ 0 };
     for (int i = 0; i < CROWD_HELPERS; i++) {
         struct crowd_report one;
         crowd_read (crowd->fds[i], &one, sizeof one);

@@ -28,16 +28,16 @@ struct slice {
 
 static double ms_since (uint64_t began_ns)
 {
-    return (double)(clock_boot_ns () - began_ns) / 1e6;
+    return (double) (clock_boot_ns () - began_ns) / 1e6;
 }
 
 /* Each host's texts are its own, as they are when they come from a journal or a file. */
 static void make_host (struct slice *slice, uint32_t i, uint32_t facts, struct rng *rng)
 {
     struct host_receipt *host = &slice->receipt.hosts.items[i];
-    *host = (struct host_receipt){.run = text_copy (&slice->arena, TEXT_LIT ("0cf485849361065668d7a8c0536851b3")),
-                                  .host = text_format (&slice->arena, "host-%u", i),
-                                  .rank = i};
+    *host = (struct host_receipt){ .run = text_copy (&slice->arena, TEXT_LIT ("0cf485849361065668d7a8c0536851b3")),
+                                   .host = text_format (&slice->arena, "host-%u", i),
+                                   .rank = i };
     host->facts.items = arena_array (&slice->arena, facts, sizeof (struct var));
     host->facts.n = facts;
     for (uint32_t f = 0; f < facts; f++) {
@@ -86,20 +86,20 @@ static double bare (const struct slice *slice, uint64_t *sum)
     while (size < 2 * facts * (2 + receipt->hosts.n / VARIED))
         size *= 2;
     struct group *groups = mem_array (size, sizeof (*groups));
-    uint32_t *of = mem_array ((size_t)receipt->hosts.n * facts, sizeof (*of));
+    uint32_t *of = mem_array ((size_t) receipt->hosts.n * facts, sizeof (*of));
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t f = 0; f < facts; f++) {
             struct text value = receipt->hosts.items[i].facts.items[f].value;
             uint64_t hash = hash_of (value, f);
-            uint32_t at = (uint32_t)(hash ^ hash >> 29) & (size - 1);
+            uint32_t at = (uint32_t) (hash ^ hash >> 29) & (size - 1);
             while (groups[at].hosts_n &&
                    !(groups[at].hash == hash && groups[at].place == f && text_equal (groups[at].value, value)))
                 at = (at + 1) & (size - 1);
             if (groups[at].hosts_n++ == 0)
-                groups[at] = (struct group){value, hash, f, 1};
-            of[(size_t)i * facts + f] = at;
+                groups[at] = (struct group){ value, hash, f, 1 };
+            of[(size_t) i * facts + f] = at;
         }
-    *sum += of[(size_t)receipt->hosts.n * facts - 1];
+    *sum += of[(size_t) receipt->hosts.n * facts - 1];
     mem_free (groups);
     mem_free (of);
     return ms_since (began_ns);
@@ -116,10 +116,10 @@ static struct slice_receipt shuffled (const struct slice *slice, struct arena *a
 {
     struct rng rng = rng_seed (2);
     struct slice_receipt receipt = slice->receipt;
-    receipt.hosts.items =
-        arena_copy (arena, slice->receipt.hosts.items, receipt.hosts.n * sizeof (*receipt.hosts.items));
+    receipt.hosts.items = arena_copy (arena, slice->receipt.hosts.items,
+                                      receipt.hosts.n * sizeof (*receipt.hosts.items));
     for (uint32_t i = receipt.hosts.n; i > 1; i--) {
-        uint32_t k = (uint32_t)rng_below (&rng, i);
+        uint32_t k = (uint32_t) rng_below (&rng, i);
         struct host_receipt kept = receipt.hosts.items[i - 1];
         receipt.hosts.items[i - 1] = receipt.hosts.items[k];
         receipt.hosts.items[k] = kept;
@@ -130,13 +130,13 @@ static struct slice_receipt shuffled (const struct slice *slice, struct arena *a
 static struct times project (const struct slice *slice, uint64_t *sum)
 {
     const struct drift_rule rules[] = {
-        {.fact = TEXT_LIT ("fact some.fact.*9"), .kind = DRIFT_EXPECTED},
-        {.fact = TEXT_LIT ("bundle *"), .kind = DRIFT_PINNED},
+        { .fact = TEXT_LIT ("fact some.fact.*9"), .kind = DRIFT_EXPECTED },
+        { .fact = TEXT_LIT ("bundle *"), .kind = DRIFT_PINNED },
     };
-    const struct drift_query query = {.rules = rules, .rules_n = 2};
-    const struct drift_subject subject = {.policy = "bench"};
-    const struct style style = {.columns = 120};
-    struct arena arena = {0};
+    const struct drift_query query = { .rules = rules, .rules_n = 2 };
+    const struct drift_subject subject = { .policy = "bench" };
+    const struct style style = { .columns = 120 };
+    struct arena arena = { 0 };
     struct drift drift;
     struct times times;
     struct buf out;
@@ -162,7 +162,7 @@ static uint32_t number (const char *text, uint32_t most)
         fprintf (stderr, "bench_drift: %s: expected a number from 1 to %u\n", text, most);
         exit (2);
     }
-    return (uint32_t)value;
+    return (uint32_t) value;
 }
 
 static void print (const char *name, const double *values, uint32_t n, const char *end)
@@ -176,7 +176,7 @@ static void print (const char *name, const double *values, uint32_t n, const cha
 int main (int argc, char **argv)
 {
     double bares[TRIALS_MAX], merges[TRIALS_MAX], compares[TRIALS_MAX], shows[TRIALS_MAX];
-    struct slice slice = {0};
+    struct slice slice = { 0 };
     struct rusage usage;
     uint64_t sum = 0;
     if (argc != 4) {

@@ -1,5 +1,6 @@
 /* floor.c - what N programs cost without anybody around them: posix_spawn of `true`, output captured, all at once.
  * Prints one line of JSON: {"wall_ms": [...], "cpu_ms": [...]}, one figure a round. */
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -8,13 +9,14 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #include "usage.h"
 
 enum { PROGRAMS_MAX = 480, ROUNDS_MAX = 100 }; /* two descriptors a program, below the usual limit of 1024 */
 
-struct round { double wall_ms, cpu_ms; };
+struct round {
+    double wall_ms, cpu_ms;
+};
 
 static _Noreturn void give_up (const char *why)
 {
@@ -27,8 +29,8 @@ static double cpu_ms (int who)
     struct rusage used;
     if (getrusage (who, &used) != 0)
         give_up ("no figures");
-    return (double) (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3
-           + (double) (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
+    return (double) (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 +
+           (double) (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
 }
 
 static double cpu_of_all_ms (void)
@@ -41,10 +43,10 @@ static int start_one (pid_t *pid)
     char *argv[] = { (char *) "true", NULL }, *envp[] = { NULL };
     int output[2];
     posix_spawn_file_actions_t actions;
-    if (pipe2 (output, O_CLOEXEC) < 0 || posix_spawn_file_actions_init (&actions) != 0
-        || posix_spawn_file_actions_adddup2 (&actions, output[1], 1) != 0
-        || posix_spawn_file_actions_adddup2 (&actions, output[1], 2) != 0
-        || posix_spawn (pid, "/usr/bin/true", &actions, NULL, argv, envp) != 0)
+    if (pipe2 (output, O_CLOEXEC) < 0 || posix_spawn_file_actions_init (&actions) != 0 ||
+        posix_spawn_file_actions_adddup2 (&actions, output[1], 1) != 0 ||
+        posix_spawn_file_actions_adddup2 (&actions, output[1], 2) != 0 ||
+        posix_spawn (pid, "/usr/bin/true", &actions, NULL, argv, envp) != 0)
         give_up ("/usr/bin/true cannot be started");
     posix_spawn_file_actions_destroy (&actions);
     close (output[1]);
@@ -75,14 +77,14 @@ static struct round take_round (int programs)
     double cpu_before_ms = cpu_of_all_ms ();
     uint64_t began_ns = usage_now_ns ();
     for (int i = 0; i < programs; i++)
-        outputs[i] = (struct pollfd) { .fd = start_one (&pids[i]), .events = POLLIN };
+        outputs[i] = (struct pollfd){ .fd = start_one (&pids[i]), .events = POLLIN };
     read_until_end (outputs, (nfds_t) programs);
     for (int i = 0; i < programs; i++) {
         int status;
         if (waitpid (pids[i], &status, 0) != pids[i] || status != 0)
             give_up ("a program failed");
     }
-    return (struct round) { (double) (usage_now_ns () - began_ns) / 1e6, cpu_of_all_ms () - cpu_before_ms };
+    return (struct round){ (double) (usage_now_ns () - began_ns) / 1e6, cpu_of_all_ms () - cpu_before_ms };
 }
 
 int main (int argc, char **argv)

@@ -49,7 +49,10 @@ static bool parse (int argc, char **argv, struct bench_options *out)
         case 'h': out->hosts = (uint32_t) atoi (optarg); break;
         case 'r': out->rounds = (uint32_t) atoi (optarg); break;
         case 'o': out->home = optarg; break;
-        case 'f': if (!parse_frames (optarg, &out->frames)) return false; break;
+        case 'f':
+            if (!parse_frames (optarg, &out->frames))
+                return false;
+            break;
         case 'b': out->bulk = true; break;
         default: return false;
         }
@@ -63,20 +66,17 @@ static void print (const char *side, const struct bench_options *options, const 
     double messages = 3.0 * options->hosts * options->rounds; /* RUN, RESULT, RESULT-ACK */
     printf ("{\"side\": \"%s\", \"hosts\": %u, \"rounds\": %u, \"bulk\": %s, \"join_ms\": %.3f, \"welcomed_ms\": %.3f, "
             "\"join_cpu_ms\": %.3f, \"cpu_us_per_message\": %.4f, \"loop_cpu_us_per_message\": %.4f, "
-            "\"rss_kib\": %" PRIu64 ", \"rss_peak_kib\": %" PRIu64
-            ", \"workers_cpu_ms\": %.3f, \"round_ms\": [",
+            "\"rss_kib\": %" PRIu64 ", \"rss_peak_kib\": %" PRIu64 ", \"workers_cpu_ms\": %.3f, \"round_ms\": [",
             side, options->hosts, options->rounds, options->bulk ? "true" : "false",
             (double) (figures->joined_ns - figures->released_ns) / 1e6,
             (double) (figures->crowd.welcomed_ns - figures->released_ns) / 1e6, (double) figures->join_cpu_ns / 1e6,
-            (double) figures->rounds_cpu_ns / 1e3 / messages,
-            (double) figures->loop_cpu_ns / 1e3 / messages,
-            figures->rss_kib, figures->rss_peak_kib,
-            (double) figures->crowd.cpu_ns / 1e6);
+            (double) figures->rounds_cpu_ns / 1e3 / messages, (double) figures->loop_cpu_ns / 1e3 / messages,
+            figures->rss_kib, figures->rss_peak_kib, (double) figures->crowd.cpu_ns / 1e6);
     for (uint32_t i = 0; i < figures->rounds_n; i++)
         printf ("%s%.4f", i ? ", " : "", (double) figures->rounds_ns[i] / 1e6);
     printf ("], \"runs\": %" PRIu64 ", \"acks\": %" PRIu64 ", \"frames\": [%u, %u, %u, %u, %u, %u]}\n",
-            figures->crowd.runs, figures->crowd.acks,
-            frames->hello, frames->heartbeat, frames->result, frames->welcome, frames->run, frames->ack);
+            figures->crowd.runs, figures->crowd.acks, frames->hello, frames->heartbeat, frames->result, frames->welcome,
+            frames->run, frames->ack);
 }
 
 static bool is_side (const char *word)

@@ -12,26 +12,35 @@
 enum { BEAT_MS = 1000, RESEND_MS = 500 };
 
 /* What a plain command leaves behind: about 600 bytes with its envelope. */
-static const char result_tail[] =
-    "loading the profile of this host: 4 devices, 2 processes, 1 link up\n"
-    "device 0: 16106127360 bytes, temperature 41 C, no errors since boot\n"
-    "device 1: 16106127360 bytes, temperature 43 C, no errors since boot\n"
-    "device 2: 16106127360 bytes, temperature 40 C, no errors since boot\n";
+static const char result_tail[] = "loading the profile of this host: 4 devices, 2 processes, 1 link up\n"
+                                  "device 0: 16106127360 bytes, temperature 41 C, no errors since boot\n"
+                                  "device 1: 16106127360 bytes, temperature 43 C, no errors since boot\n"
+                                  "device 2: 16106127360 bytes, temperature 40 C, no errors since boot\n";
 static struct var result_facts[] = {
-    { { "kernel", 6 }, { "6.1.0-28-cloud-amd64", 20 } }, { { "machine", 7 }, { "ct6e-standard-4t", 16 } },
-    { { "boot", 4 }, { "8f2f6c1e-1d6c-4a8e-b3a4-0c1d4f2e9a77", 36 } }, { { "hugepages", 9 }, { "always", 6 } },
+    { { "kernel", 6 }, { "6.1.0-28-cloud-amd64", 20 } },
+    { { "machine", 7 }, { "ct6e-standard-4t", 16 } },
+    { { "boot", 4 }, { "8f2f6c1e-1d6c-4a8e-b3a4-0c1d4f2e9a77", 36 } },
+    { { "hugepages", 9 }, { "always", 6 } },
 };
 static struct number result_counters[] = {
-    { { "compile_requests", 16 }, 3 }, { { "cache_hits", 10 }, 3 }, { { "executions", 10 }, 128 },
+    { { "compile_requests", 16 }, 3 },
+    { { "cache_hits", 10 }, 3 },
+    { { "executions", 10 }, 128 },
 };
 static struct check result_checks[] = {
-    { { "sum", 3 }, 285.5, 285.5, 0.001 }, { { "norm", 4 }, 16.89, 16.8900001, 0.001 },
+    { { "sum", 3 }, 285.5, 285.5, 0.001 },
+    { { "norm", 4 }, 16.89, 16.8900001, 0.001 },
 };
 
 static struct result result_of (const struct attempt_key *key)
 {
-    struct result result = { .key = *key, .ending = ENDING_EXITED, .done = true, .spoke = true, .duration_ms = 1234,
-                             .phase = TEXT_LIT ("run"), .tail = { result_tail, sizeof result_tail - 1 },
+    struct result result = { .key = *key,
+                             .ending = ENDING_EXITED,
+                             .done = true,
+                             .spoke = true,
+                             .duration_ms = 1234,
+                             .phase = TEXT_LIT ("run"),
+                             .tail = { result_tail, sizeof result_tail - 1 },
                              .output_bytes = sizeof result_tail,
                              .peak_bytes = 734003200 };
     result.facts.items = result_facts;
@@ -56,7 +65,7 @@ static uint32_t send_msg (struct peer_world *world, struct peer *peer, struct ms
 {
     msg->major = PROTOCOL_MAJOR;
     msg->minor = PROTOCOL_MINOR;
-    msg->run_id = (struct text) { world->order.run_id, RUN_ID_BYTES };
+    msg->run_id = (struct text){ world->order.run_id, RUN_ID_BYTES };
     msg->epoch = peer->epoch;
     msg->session = peer->session;
     msg->seq = ++peer->seq;
@@ -78,9 +87,11 @@ static void say_hello (struct peer_world *world, struct peer *peer)
     char name[32];
     snprintf (name, sizeof name, BENCH_HOST_FORMAT, peer->rank);
     struct msg msg = { .kind = MSG_HELLO };
-    msg.of.hello = (struct msg_hello) { .host = text_of (name), .version = TEXT_LIT (BENCH_VERSION),
-                                        .pid = 4000 + peer->rank, .pid_start = 123456,
-                                        .boot_id = TEXT_LIT ("8f2f6c1e-1d6c-4a8e-b3a4-0c1d4f2e9a77") };
+    msg.of.hello = (struct msg_hello){ .host = text_of (name),
+                                       .version = TEXT_LIT (BENCH_VERSION),
+                                       .pid = 4000 + peer->rank,
+                                       .pid_start = 123456,
+                                       .boot_id = TEXT_LIT ("8f2f6c1e-1d6c-4a8e-b3a4-0c1d4f2e9a77") };
     world->report.frames.hello = world->order.bare ? send_bare (peer, MSG_HELLO, world->order.frames.hello)
                                                    : send_msg (world, peer, &msg);
 }

@@ -9,10 +9,10 @@ struct peer {
     uint32_t rank;
     struct link_keys keys;
     void *socket, *bulk;
-    int fd;                     /* ZMQ_FD: edge-triggered */
+    int fd; /* ZMQ_FD: edge-triggered */
     uint64_t session, epoch, seq, seen_seq;
     bool welcomed, stopped;
-    bool holds;                 /* an ended attempt that is not acknowledged */
+    bool holds; /* an ended attempt that is not acknowledged */
     struct attempt_key key;
     uint64_t beat_at_ms, sent_ms;
 };
@@ -27,7 +27,7 @@ struct peer_world {
 };
 
 void peer_make_socket (struct peer_world *world, struct peer *peer);
-void peer_connect (struct peer_world *world, struct peer *peer);        /* and says hello */
+void peer_connect (struct peer_world *world, struct peer *peer); /* and says hello */
 /* Takes everything that is there; `now_ms` for its heartbeat. Call it after every event and every send. */
 void peer_pump (struct peer_world *world, struct peer *peer, uint64_t now_ms);
 void peer_beat (struct peer_world *world, struct peer *peer, uint64_t now_ms);

@@ -19,12 +19,27 @@
 #include <time.h>
 
 /* Every argument of the interface begins with these two. */
-#define PJRT_HEAD size_t struct_size; void *extension_start
-#define PJRT_ARGS(type) { .struct_size = sizeof (type) }
+#define PJRT_HEAD                                                                                                      \
+    size_t struct_size;                                                                                                \
+    void *extension_start
+#define PJRT_ARGS(type)                                                                                                \
+    {                                                                                                                  \
+        .struct_size = sizeof (type)                                                                                   \
+    }
 
-struct pjrt_error_destroy { PJRT_HEAD; void *error; };
-struct pjrt_error_message { PJRT_HEAD; const void *error; const char *message; size_t message_size; };
-struct pjrt_plugin_initialize { PJRT_HEAD; };
+struct pjrt_error_destroy {
+    PJRT_HEAD;
+    void *error;
+};
+struct pjrt_error_message {
+    PJRT_HEAD;
+    const void *error;
+    const char *message;
+    size_t message_size;
+};
+struct pjrt_plugin_initialize {
+    PJRT_HEAD;
+};
 struct pjrt_topology_create {
     PJRT_HEAD;
     const char *name;
@@ -33,11 +48,35 @@ struct pjrt_topology_create {
     size_t options_n;
     void *topology;
 };
-struct pjrt_topology_destroy { PJRT_HEAD; void *topology; };
-struct pjrt_topology_text { PJRT_HEAD; void *topology; const char *text; size_t text_size; };
-struct pjrt_topology_devices { PJRT_HEAD; void *topology; void *const *devices; size_t devices_n; };
-struct pjrt_device_text { PJRT_HEAD; void *device; const char *text; size_t text_size; };
-struct pjrt_program { PJRT_HEAD; char *code; size_t code_size; const char *format; size_t format_size; };
+struct pjrt_topology_destroy {
+    PJRT_HEAD;
+    void *topology;
+};
+struct pjrt_topology_text {
+    PJRT_HEAD;
+    void *topology;
+    const char *text;
+    size_t text_size;
+};
+struct pjrt_topology_devices {
+    PJRT_HEAD;
+    void *topology;
+    void *const *devices;
+    size_t devices_n;
+};
+struct pjrt_device_text {
+    PJRT_HEAD;
+    void *device;
+    const char *text;
+    size_t text_size;
+};
+struct pjrt_program {
+    PJRT_HEAD;
+    char *code;
+    size_t code_size;
+    const char *format;
+    size_t format_size;
+};
 struct pjrt_compile {
     PJRT_HEAD;
     const void *topology;
@@ -55,24 +94,43 @@ struct pjrt_serialize {
     void *owner;
     void (*release) (void *owner);
 };
-struct pjrt_executable_destroy { PJRT_HEAD; void *executable; };
+struct pjrt_executable_destroy {
+    PJRT_HEAD;
+    void *executable;
+};
 
 static_assert (sizeof (struct pjrt_topology_create) == 56, "PJRT_TopologyDescription_Create_Args");
 static_assert (sizeof (struct pjrt_program) == 48, "PJRT_Program");
 static_assert (sizeof (struct pjrt_compile) == 64, "PJRT_Compile_Args");
 static_assert (sizeof (struct pjrt_serialize) == 56, "PJRT_Executable_Serialize_Args");
 
-struct pjrt_version { PJRT_HEAD; int major, minor; };
+struct pjrt_version {
+    PJRT_HEAD;
+    int major, minor;
+};
 
 /* Offsets of the calls in PJRT_Api: the same in minors 54 to 114, but for 56, which moved those after 600. */
 enum {
-    PJRT_ERROR_DESTROY = 40, PJRT_ERROR_MESSAGE = 48, PJRT_PLUGIN_INITIALIZE = 64, PJRT_DEVICE_DEBUG_STRING = 256,
-    PJRT_EXECUTABLE_DESTROY = 360, PJRT_EXECUTABLE_SERIALIZE = 432, PJRT_TOPOLOGY_CREATE = 696,
-    PJRT_TOPOLOGY_DESTROY = 704, PJRT_TOPOLOGY_PLATFORM_VERSION = 720, PJRT_TOPOLOGY_DEVICES = 728, PJRT_COMPILE = 752, PJRT_API_LEAST = 760,
-    PJRT_MINOR_LEAST = 54, PJRT_MINOR_MOVED = 56,
+    PJRT_ERROR_DESTROY = 40,
+    PJRT_ERROR_MESSAGE = 48,
+    PJRT_PLUGIN_INITIALIZE = 64,
+    PJRT_DEVICE_DEBUG_STRING = 256,
+    PJRT_EXECUTABLE_DESTROY = 360,
+    PJRT_EXECUTABLE_SERIALIZE = 432,
+    PJRT_TOPOLOGY_CREATE = 696,
+    PJRT_TOPOLOGY_DESTROY = 704,
+    PJRT_TOPOLOGY_PLATFORM_VERSION = 720,
+    PJRT_TOPOLOGY_DEVICES = 728,
+    PJRT_COMPILE = 752,
+    PJRT_API_LEAST = 760,
+    PJRT_MINOR_LEAST = 54,
+    PJRT_MINOR_MOVED = 56,
 };
 
-struct pjrt_api { PJRT_HEAD; struct pjrt_version version; };
+struct pjrt_api {
+    PJRT_HEAD;
+    struct pjrt_version version;
+};
 static_assert (sizeof (struct pjrt_api) == PJRT_ERROR_DESTROY, "PJRT_Api begins with its size and version");
 
 /* The sum of squares of ten numbers, in StableHLO. */

@@ -9,6 +9,10 @@
  * opens it. With `held` somebody (a watcher) has the journal open all the time, so that SQLite recovers nothing and
  * believes the shared memory; then nothing is opened to write, and the shared memory is not cut (its users would die by
  * SIGBUS). Prints one line of JSON, and what passed silently on standard error; exit status 1: something did. */
+#include "common/base/buf.h"
+#include "common/io/atomic_file.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_mark.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,10 +21,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/io/atomic_file.h"
-#include "coordinator/journal/journal.h"
-#include "coordinator/journal/journal_mark.h"
 
 enum { FILE_MAX_BYTES = 64 << 20, OPENED = 64, TOLD_MAX = 20 };
 
@@ -86,7 +86,7 @@ static int take (void *owner, uint64_t index, struct text bytes, struct err *err
 static int read_facts (const struct sweep *sweep, uint64_t *last, struct digest *facts, struct err *err)
 {
     struct reading reading = { .state = digest_begin () };
-    *err = (struct err) { 0 };
+    *err = (struct err){ 0 };
     int rc = journal_read (sweep->journal, 0, take, &reading, err);
     *last = reading.last;
     *facts = digest_end (reading.state);
@@ -108,7 +108,7 @@ static enum said judge (const struct sweep *sweep, struct err *err)
 static enum said judge_opening (struct sweep *sweep, enum said read, struct err *err)
 {
     sweep->opened++;
-    *err = (struct err) { 0 };
+    *err = (struct err){ 0 };
     struct journal *journal = journal_open (sweep->journal, err);
     uint64_t last = journal ? journal_durable (journal) : 0;
     bool agrees = journal

@@ -67,9 +67,9 @@ static void load (struct conf_options options)
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
 {
     write_file (input_path, bytes, len);
-    load ((struct conf_options) { .slice_path = input_path });
-    load ((struct conf_options) { .slice_path = "local-plain", .profile = input_path });
-    load ((struct conf_options) { .slice_path = "local-plain", .ladder = input_path });
-    load ((struct conf_options) { .slice_path = slice_path });
+    load ((struct conf_options){ .slice_path = input_path });
+    load ((struct conf_options){ .slice_path = "local-plain", .profile = input_path });
+    load ((struct conf_options){ .slice_path = "local-plain", .ladder = input_path });
+    load ((struct conf_options){ .slice_path = slice_path });
     return 0;
 }

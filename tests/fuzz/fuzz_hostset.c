@@ -21,7 +21,7 @@ static bool find_group (const void *owner, struct text name, struct text *expres
     if (text_is (name, "b"))
         *expression = TEXT_LIT ("@a,@b");
     else if (text_is (name, "a") && text_find (*input, TEXT_LIT ("\n"), &at))
-        *expression = (struct text) { input->ptr + at + 1, input->len - at - 1 };
+        *expression = (struct text){ input->ptr + at + 1, input->len - at - 1 };
     else
         return false;
     return true;

@@ -5,7 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -43,9 +46,9 @@ static const struct file good_files[] = {
     { "worker/canaries/jax/tiny.py", "print ()\n" },
 };
 enum { GOOD_FILES = sizeof (good_files) / sizeof (good_files[0]) };
-static const char *const folders[] = { "configs",       "configs/profiles",   "configs/ladders",
-                                       "configs/pins",  "configs/signatures", "configs/drift",
-                                       "worker",        "worker/canaries",    "worker/canaries/jax" };
+static const char *const folders[] = { "configs",      "configs/profiles",   "configs/ladders",
+                                       "configs/pins", "configs/signatures", "configs/drift",
+                                       "worker",       "worker/canaries",    "worker/canaries/jax" };
 enum { FOLDERS = sizeof (folders) / sizeof (folders[0]) };
 
 struct share {
@@ -138,7 +141,7 @@ static inline int share_load_with (struct share *share, struct conf_options opti
 
 static inline int share_load (struct share *share)
 {
-    return share_load_with (share, (struct conf_options) { 0 });
+    return share_load_with (share, (struct conf_options){ 0 });
 }
 
 /* "slice.yaml:3:1: ..." without the folder of this case. */

@@ -53,8 +53,11 @@ void grantor_turn (struct world *world)
         grant (world, now_ms);
     if (grantor->received || now_ms < grantor->run_ms || lease_state (&grantor->lease, now_ms) != LEASE_HELD)
         return;
-    world_post (world, (struct letter) { .kind = LETTER_RUN, .from = GRANTOR, .to = grantor->journal.host,
-                                         .token = grantor->journal.token, .term_ms = TERM_MS });
+    world_post (world, (struct letter){ .kind = LETTER_RUN,
+                                        .from = GRANTOR,
+                                        .to = grantor->journal.host,
+                                        .token = grantor->journal.token,
+                                        .term_ms = TERM_MS });
     grantor->run_ms = now_ms + AGAIN_MS;
 }
 
@@ -81,9 +84,12 @@ static void receive_ask (struct world *world, const struct letter *letter)
     if (renewed)
         spoil (world, now_ms, false);
     grantor->received |= letter->token == grantor->journal.token;
-    world_post (world, (struct letter) { .kind = LETTER_LEASE, .from = GRANTOR, .to = letter->from,
-                                         .token = letter->token, .ask = letter->ask,
-                                         .term_ms = renewed ? TERM_MS : 0 });
+    world_post (world, (struct letter){ .kind = LETTER_LEASE,
+                                        .from = GRANTOR,
+                                        .to = letter->from,
+                                        .token = letter->token,
+                                        .ask = letter->ask,
+                                        .term_ms = renewed ? TERM_MS : 0 });
 }
 
 static void receive_result (struct world *world, const struct letter *letter)
@@ -94,8 +100,8 @@ static void receive_result (struct world *world, const struct letter *letter)
         world->report->seals += letter->sealed;
     }
     lease_release (&grantor->lease, letter->token);
-    world_post (world, (struct letter) { .kind = LETTER_ACK, .from = GRANTOR, .to = letter->from,
-                                         .token = letter->token });
+    world_post (world,
+                (struct letter){ .kind = LETTER_ACK, .from = GRANTOR, .to = letter->from, .token = letter->token });
 }
 
 void grantor_receive (struct world *world, const struct letter *letter)

@@ -100,8 +100,8 @@ static void ask (struct world *world, uint32_t at)
     struct host *host = &world->hosts[at];
     uint64_t number = lease_client_ask (&host->lease_client, world_own_ms (world, at));
     if (number)
-        world_post (world, (struct letter) { .kind = LETTER_ASK, .from = at, .to = GRANTOR, .token = host->token,
-                                             .ask = number });
+        world_post (world, (struct letter){
+                               .kind = LETTER_ASK, .from = at, .to = GRANTOR, .token = host->token, .ask = number });
 }
 
 static void start_or_not (struct world *world, uint32_t at)
@@ -143,8 +143,10 @@ void host_turn (struct world *world, uint32_t at)
     if (host->stage != IDLE && host->stage != REPORTING)
         ask (world, at);
     if (host->stage == REPORTING && world_own_ms (world, at) >= host->report_ms) {
-        world_post (world, (struct letter) { .kind = LETTER_RESULT, .from = at, .to = GRANTOR, .token = host->token,
-                                             .sealed = host->sealed });
+        world_post (
+            world,
+            (struct letter){
+                .kind = LETTER_RESULT, .from = at, .to = GRANTOR, .token = host->token, .sealed = host->sealed });
         host->report_ms = world_own_ms (world, at) + AGAIN_MS;
     }
 }

@@ -5,8 +5,16 @@
 #include <string.h>
 
 const char *const lease_rule_names[RULES] = {
-    "the rule", "the naive rule", "counting from receipt", "no lock-delay", "no lock-delay after a restart",
-    "no wait after a restart", "no margins", "no time to kill", "any token is renewed", "answers fit any question",
+    "the rule",
+    "the naive rule",
+    "counting from receipt",
+    "no lock-delay",
+    "no lock-delay after a restart",
+    "no wait after a restart",
+    "no margins",
+    "no time to kill",
+    "any token is renewed",
+    "answers fit any question",
 };
 
 bool world_chance (struct world *world, uint32_t percent)
@@ -81,7 +89,7 @@ static void restart_worker (struct world *world, uint32_t at)
 {
     struct host *host = &world->hosts[at];
     uint64_t cut_until_us = host->cut_until_us;
-    *host = (struct host) { .life = host->life + 1, .cut_until_us = cut_until_us };
+    *host = (struct host){ .life = host->life + 1, .cut_until_us = cut_until_us };
 }
 
 static void happen (struct world *world)
@@ -141,7 +149,7 @@ static uint64_t some_ppm (struct world *world)
 static void make (struct world *world, uint64_t seed, enum lease_rule rule, struct lease_report *report)
 {
     static const uint64_t usual_us[] = { 2 * MS, 50 * MS, SECOND };
-    *report = (struct lease_report) { 0 };
+    *report = (struct lease_report){ 0 };
     memset (world, 0, offsetof (struct world, letters));
     world->letters_n = 0;
     world->report = report;
@@ -151,7 +159,7 @@ static void make (struct world *world, uint64_t seed, enum lease_rule rule, stru
     world->delay_usual_us = usual_us[rng_below (&world->rng, 3)];
     world->slow_percent = world_chance (world, 50) ? 0 : 30;
     for (uint32_t i = 0; i < NODES; i++)
-        world->nodes[i] = (struct node) { .ppm = some_ppm (world), .origin_us = world_upto (world, 1000000 * SECOND) };
+        world->nodes[i] = (struct node){ .ppm = some_ppm (world), .origin_us = world_upto (world, 1000000 * SECOND) };
     world->fault_us = world_upto (world, 20 * SECOND);
     world->grantor.down_until_us = NEVER;
     lease_init (&world->grantor.lease, TERM_MS);

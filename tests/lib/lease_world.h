@@ -19,9 +19,9 @@
 /* The rule, and what is wrong with it. */
 enum lease_rule {
     RULE_REAL = 0,
-    RULE_NAIVE,                 /* both count the term from receipt, and there is no lock-delay */
-    RULE_FROM_RECEIPT,          /* the holder counts from the answer */
-    RULE_NO_DELAY,              /* no lock-delay at all */
+    RULE_NAIVE,        /* both count the term from receipt, and there is no lock-delay */
+    RULE_FROM_RECEIPT, /* the holder counts from the answer */
+    RULE_NO_DELAY,     /* no lock-delay at all */
     RULE_NO_DELAY_AFTER_RESTART,
     RULE_NO_WAIT_AFTER_RESTART, /* what the journal granted is forgotten */
     RULE_NO_MARGINS,            /* both count the term exactly */
@@ -33,10 +33,10 @@ enum lease_rule {
 extern const char *const lease_rule_names[RULES];
 
 struct lease_report {
-    const char *broken;         /* the promise that was broken first; NULL: all were kept */
+    const char *broken; /* the promise that was broken first; NULL: all were kept */
     uint64_t broken_at_ms;
     uint32_t messages, grants, starts, seals, kills, restarts, pauses;
-    uint32_t overslept;         /* two programs lived at once, one of a worker paused for longer than the lock-delay */
+    uint32_t overslept; /* two programs lived at once, one of a worker paused for longer than the lock-delay */
 };
 
 /* Five simulated minutes. */

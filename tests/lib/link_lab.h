@@ -2,17 +2,20 @@
 #ifndef SLICEUP_TESTS_LIB_LINK_LAB_H
 #define SLICEUP_TESTS_LIB_LINK_LAB_H
 
-#include <poll.h>
-#include <string.h>
 #include "common/io/clock.h"
 #include "common/io/link.h"
+#include <poll.h>
+#include <string.h>
 
 enum { LAB_HOSTS = 4, LAB_WAIT_MS = 30000, LAB_STEP_MS = 10, LAB_CONTROL_BYTES = 1024, LAB_BULK_BYTES = 4096 };
 
 static inline struct hub_options lab_options (const struct link_keys *keys)
 {
-    return (struct hub_options) { .address = "127.0.0.1", .keys = keys, .hosts = LAB_HOSTS,
-                                  .control_bytes_max = LAB_CONTROL_BYTES, .bulk_bytes_max = LAB_BULK_BYTES };
+    return (struct hub_options){ .address = "127.0.0.1",
+                                 .keys = keys,
+                                 .hosts = LAB_HOSTS,
+                                 .control_bytes_max = LAB_CONTROL_BYTES,
+                                 .bulk_bytes_max = LAB_BULK_BYTES };
 }
 
 static inline struct hub *lab_hub (const struct link_keys *keys)
@@ -36,9 +39,13 @@ static inline struct spoke *lab_spoke_at (uint16_t control, uint16_t bulk, const
                                           const struct link_keys *keys)
 {
     struct err err = { 0 };
-    struct spoke_options options = { .address = "127.0.0.1", .control_port = control, .bulk_port = bulk,
-                                     .hub_public_key = hub_keys->public_key, .keys = keys,
-                                     .control_bytes_max = LAB_CONTROL_BYTES, .bulk_bytes_max = LAB_BULK_BYTES };
+    struct spoke_options options = { .address = "127.0.0.1",
+                                     .control_port = control,
+                                     .bulk_port = bulk,
+                                     .hub_public_key = hub_keys->public_key,
+                                     .keys = keys,
+                                     .control_bytes_max = LAB_CONTROL_BYTES,
+                                     .bulk_bytes_max = LAB_BULK_BYTES };
     struct spoke *spoke = spoke_open (&options, &err);
     if (!spoke)
         fail_msg ("spoke_open: %s", err.text);

@@ -4,8 +4,8 @@
 
 #include "common/model/fact.h"
 
-/* host0.. with two devices each, mesh data x model, three rungs: `facts` (host, once), `tiny` (host, solo cold, restored),
- * `all` (slice, gang cold, restored, metric loss). Frontend jax. */
+/* host0.. with two devices each, mesh data x model, three rungs: `facts` (host, once), `tiny` (host, solo cold,
+ * restored), `all` (slice, gang cold, restored, metric loss). Frontend jax. */
 void sample_plan (struct plan *plan, uint32_t hosts, struct arena *arena);
 /* What a good worker would answer to this order. Metrics are proved with the secrets dealt: `secrets` of all ranks. */
 void sample_result (const struct msg_run *run, const uint64_t *secrets, struct result *result, struct arena *arena);

@@ -5,7 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,9 +26,12 @@ static inline void signature_lists_load (struct arena *arena, struct plan *plan)
     FILE *file = fdopen (fd, "w");
     assert_non_null (file);
     assert_true (fputs ("slice: s\nhosts: h[0-7]\nprofile: plain\nladder: plain\n"
-                        "signatures: [xla, jax, torch_xla, system]\n", file) >= 0);
+                        "signatures: [xla, jax, torch_xla, system]\n",
+                        file) >= 0);
     assert_int_equal (fclose (file), 0);
-    struct conf_options options = { .slice_path = slice, .share_dir = SLICEUP_SOURCE_DIR, .home = "/h", .user_home = "/u" };
+    struct conf_options options = {
+        .slice_path = slice, .share_dir = SLICEUP_SOURCE_DIR, .home = "/h", .user_home = "/u"
+    };
     int result = conf_load (&options, arena, plan, &report, &err);
     assert_int_equal (unlink (slice), 0);
     if (result != 0)

@@ -16,17 +16,28 @@
 
 enum { FACTS_MAX = 20000, HOSTS_SIMULATED_MAX = 64, EVENTS_MAX = 1 << 16, FRAME_MAX = 1 << 20 };
 
-enum event_kind { EV_TO_COORD, EV_TO_HOST, EV_FLUSH, EV_PROGRAM, EV_KILL_COORD, EV_RESUME, EV_KILL_WORKER, EV_RELAUNCH, EV_KEYED, EV_ASKED };
+enum event_kind {
+    EV_TO_COORD,
+    EV_TO_HOST,
+    EV_FLUSH,
+    EV_PROGRAM,
+    EV_KILL_COORD,
+    EV_RESUME,
+    EV_KILL_WORKER,
+    EV_RELAUNCH,
+    EV_KEYED,
+    EV_ASKED
+};
 struct event {
     uint64_t at_ms, order;
     enum event_kind kind;
-    uint32_t host, life;        /* life: of the process it was meant for */
-    struct text frame;          /* owned */
-    uint64_t number, token;     /* FLUSH: durable index; PROGRAM: step; ASKED: question, and whom it takes over from */
+    uint32_t host, life;    /* life: of the process it was meant for */
+    struct text frame;      /* owned */
+    uint64_t number, token; /* FLUSH: durable index; PROGRAM: step; ASKED: question, and whom it takes over from */
 };
 
 struct sim_host {
-    struct member *member;      /* NULL: dead */
+    struct member *member; /* NULL: dead */
     uint32_t life;
     uint64_t own_seq;
     /* what it runs */
@@ -39,34 +50,43 @@ struct sim_host {
     bool hung;
 };
 
-struct started { uint32_t host; struct attempt_key key; uint32_t life; };
+struct started {
+    uint32_t host;
+    struct attempt_key key;
+    uint32_t life;
+};
 
 struct world {
     struct world_options options;
     struct world_report *report;
     struct rng rng;
     uint64_t now_ms, order, next_token;
-    struct event *events;       /* a heap by (at_ms, order) */
+    struct event *events; /* a heap by (at_ms, order) */
     uint32_t events_n;
     struct plan plan;
     struct arena arena;
-    struct coord *coord;        /* NULL: dead */
+    struct coord *coord; /* NULL: dead */
     uint32_t coord_life;
     struct outbox outbox;
     uint64_t own_seq[HOSTS_SIMULATED_MAX];
-    struct sim_fact facts[FACTS_MAX];   /* index - 1 */
+    struct sim_fact facts[FACTS_MAX]; /* index - 1 */
     uint64_t recorded, durable;
-    struct { uint64_t after; struct effect effect; struct text frame; uint32_t life; } held[8192];
+    struct {
+        uint64_t after;
+        struct effect effect;
+        struct text frame;
+        uint32_t life;
+    } held[8192];
     uint32_t held_n;
     struct sim_host hosts[HOSTS_SIMULATED_MAX];
     struct started *started;
     uint32_t started_n;
-    struct fact_generation published;   /* the catalogue */
+    struct fact_generation published; /* the catalogue */
     uint64_t seed_of_pass;
-    struct fact_pass_began pass;        /* the last one recorded; its hosts in pass_hosts */
+    struct fact_pass_began pass; /* the last one recorded; its hosts in pass_hosts */
     uint32_t pass_hosts[HOSTS_SIMULATED_MAX];
-    uint32_t culprits[2], culprits_n;   /* silent: when all of them are in one group, it hangs */
-    bool shy, noticed;                  /* not when alone; the others end by themselves with words that nobody knows */
+    uint32_t culprits[2], culprits_n; /* silent: when all of them are in one group, it hangs */
+    bool shy, noticed;                /* not when alone; the others end by themselves with words that nobody knows */
     uint64_t lease_owner_until_ms, lease_owner_beats_until_ms; /* another run has the lease, and shows that it lives */
     bool tampered;
     bool put_back;                      /* the journal is an older copy now */
@@ -114,7 +134,7 @@ static struct text own (struct text from)
 {
     char *copy = mem_alloc (from.len + 1);
     memcpy (copy, from.ptr, from.len);
-    return (struct text) { copy, from.len };
+    return (struct text){ copy, from.len };
 }
 
 static bool chance (struct world *world, uint32_t percent)
@@ -169,7 +189,8 @@ static void record_fact (struct world *world, const struct fact *fact)
     struct buf buf;
     buf_init (&buf, FRAME_MAX);
     wire_put_fact (&buf, fact);
-    PROMISE (world, fact->index == world->recorded + 1, "fact %" PRIu64 " follows %" PRIu64, fact->index, world->recorded);
+    PROMISE (world, fact->index == world->recorded + 1, "fact %" PRIu64 " follows %" PRIu64, fact->index,
+             world->recorded);
     PROMISE (world, world->recorded < FACTS_MAX, "too many facts");
     world->facts[world->recorded].bytes = own (buf_as_text (&buf));
     world->recorded = fact->index;
@@ -181,12 +202,11 @@ static void record_fact (struct world *world, const struct fact *fact)
     event_add (world, rng_below (&world->rng, 20), EV_FLUSH)->number = fact->index;
 }
 
-
 static void send_frame (struct world *world, const struct effect *effect, struct text *frame)
 {
     struct msg msg = *effect->msg;
     msg.major = PROTOCOL_MAJOR;
-    msg.run_id = (struct text) { run_id, RUN_ID_BYTES };
+    msg.run_id = (struct text){ run_id, RUN_ID_BYTES };
     msg.epoch = coord_epoch (world->coord);
     msg.session = effect->session;
     msg.seq = ++world->own_seq[effect->host];
@@ -209,11 +229,13 @@ static void take_outbox (struct world *world)
         world->held[world->held_n].after = world->recorded;
         world->held[world->held_n].effect = item->effect;
         world->held[world->held_n].life = world->coord_life;
-        world->held[world->held_n].frame = (struct text) { 0 };
+        world->held[world->held_n].frame = (struct text){ 0 };
         if (item->effect.kind == FX_SEND)
             send_frame (world, &item->effect, &world->held[world->held_n].frame);
-        if (item->effect.kind == FX_CACHE_PUBLISH) /* the catalogue keeps the newest; its texts live with the coordinator */
-            record_copy (fact_body (FACT_GENERATION_PUBLISHED), &world->published, item->effect.generation, &world->arena);
+        if (item->effect.kind ==
+            FX_CACHE_PUBLISH) /* the catalogue keeps the newest; its texts live with the coordinator */
+            record_copy (fact_body (FACT_GENERATION_PUBLISHED), &world->published, item->effect.generation,
+                         &world->arena);
         world->held_n++;
     }
     outbox_clear (&world->outbox);
@@ -232,7 +254,7 @@ static void perform (struct world *world, const struct effect *effect, struct te
     case FX_CACHE_PUBLISH: break;
     case FX_CACHE_DROP:
         if (world->published.token == effect->token)
-            world->published = (struct fact_generation) { 0 };
+            world->published = (struct fact_generation){ 0 };
         break;
     case FX_CACHE_AUDIT:
     case FX_CACHE_FIND:
@@ -305,7 +327,8 @@ static void note_last_pass (struct world *world)
     for (uint64_t i = 0; i < world->recorded; i++) {
         struct fact fact;
         struct err err = { 0 };
-        PROMISE (world, wire_get_fact (world->facts[i].bytes, &fact, &arena, &err) == 0, "fact does not decode: %s", err.text);
+        PROMISE (world, wire_get_fact (world->facts[i].bytes, &fact, &arena, &err) == 0, "fact does not decode: %s",
+                 err.text);
         if (fact.kind == FACT_PASS_BEGAN)
             note_pass (world, &fact.of.pass_began);
         arena_reset (&arena);
@@ -349,8 +372,8 @@ static void resume_coord (struct world *world)
     world->coord = coord_create ();
     memset (world->own_seq, 0, sizeof (world->own_seq));
     if (world->recorded == 0)
-        coord_open (world->coord, text_of ("30313233343536373839616263646566"), &world->plan, world->options.seed, text_of ("sim"), 1,
-                    world->now_ms, &world->outbox);
+        coord_open (world->coord, text_of ("30313233343536373839616263646566"), &world->plan, world->options.seed,
+                    text_of ("sim"), 1, world->now_ms, &world->outbox);
     else {
         replay (world, world->coord, world->recorded);
         coord_attach (world->coord, 1, world->now_ms, &world->outbox);
@@ -374,8 +397,8 @@ static void launch (struct world *world, uint32_t at)
     event->life = ++host->life;
     char name[16];
     snprintf (name, sizeof (name), "host%u", at);
-    host->member = member_create (text_of (name), (struct text) { run_id, RUN_ID_BYTES }, text_of ("sim"), 1000 + at, host->life,
-                                  text_of ("boot"));
+    host->member = member_create (text_of (name), (struct text){ run_id, RUN_ID_BYTES }, text_of ("sim"), 1000 + at,
+                                  host->life, text_of ("boot"));
     host->own_seq = 0;
     world->told[at] = 0;
 }
@@ -391,7 +414,8 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
     struct sim_host *host = &world->hosts[at];
     for (uint32_t i = 0; i < world->started_n; i++) {
         struct started *before = &world->started[i];
-        PROMISE (world, !(before->host == at && before->life == host->life && attempt_key_equal (&before->key, &run->key)),
+        PROMISE (world,
+                 !(before->host == at && before->life == host->life && attempt_key_equal (&before->key, &run->key)),
                  "host%u started attempt %u of rung %u twice in one life", at, run->key.attempt, run->key.rung);
         PROMISE (world,
                  world->put_back || run->cache.role != CACHE_ROLE_WRITER || before->host == at ||
@@ -402,14 +426,17 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
     }
     if (attempt_key_equal (&run->key, &world->pass.key) && world->pass.purpose == PURPOSE_ISOLATION) {
         PROMISE (world, run->cache.role == CACHE_ROLE_NONE, "a part of the slice was given the cache");
-        PROMISE (world, run->world == world->pass.hosts.n && world->pass_hosts[run->rank] == at && mesh_devices (&run->mesh) == 2 * run->world,
-                 "host%u has rank %u of %u and a mesh of %u devices", at, run->rank, run->world, mesh_devices (&run->mesh));
+        PROMISE (world,
+                 run->world == world->pass.hosts.n && world->pass_hosts[run->rank] == at &&
+                     mesh_devices (&run->mesh) == 2 * run->world,
+                 "host%u has rank %u of %u and a mesh of %u devices", at, run->rank, run->world,
+                 mesh_devices (&run->mesh));
     }
     for (uint32_t i = 0; i < world->options.hosts && run->cache.role == CACHE_ROLE_WRITER; i++)
         PROMISE (world, i == at || !world->hosts[i].running || world->hosts[i].run.cache.role != CACHE_ROLE_WRITER,
                  "host%u began to write the cache while host%u did", at, i);
     world->started = mem_grow (world->started, world->started_n + 1, sizeof (*world->started));
-    world->started[world->started_n++] = (struct started) { at, run->key, host->life };
+    world->started[world->started_n++] = (struct started){ at, run->key, host->life };
     world->report->programs_started++;
     world->report->started_again += world->put_back;
     stop_program (host);
@@ -452,10 +479,12 @@ static bool falls_this_once (const struct world *world, const struct msg_run *ru
 
 static bool hangs (const struct world *world, const struct msg_run *run)
 {
-    bool now = world->options.silent && run->rung.scope == SCOPE_SLICE && attempt_key_equal (&run->key, &world->pass.key);
+    bool now = world->options.silent && run->rung.scope == SCOPE_SLICE &&
+               attempt_key_equal (&run->key, &world->pass.key);
     if (!now || (world->shy && run->world == 1))
         return false;
-    return world_culprits_in (world->culprits, world->culprits_n, world->pass_hosts, world->pass.hosts.n) == world->culprits_n;
+    return world_culprits_in (world->culprits, world->culprits_n, world->pass_hosts, world->pass.hosts.n) ==
+           world->culprits_n;
 }
 
 /* In a collective that never ends: until its time is over, or until it notices that. */
@@ -463,7 +492,8 @@ static void hang (struct world *world, uint32_t at)
 {
     struct sim_host *host = &world->hosts[at];
     bool notices = world->noticed && world_culprits_in (world->culprits, world->culprits_n, &at, 1) == 0;
-    struct event *event = event_add (world, notices ? 4000 + rng_below (&world->rng, 3000) : host->run.rung.timeout_ms, EV_PROGRAM);
+    struct event *event = event_add (world, notices ? 4000 + rng_below (&world->rng, 3000) : host->run.rung.timeout_ms,
+                                     EV_PROGRAM);
     event->host = at;
     event->life = host->life;
     host->hung = true;
@@ -500,7 +530,9 @@ static void program_step (struct world *world, uint32_t at)
     if (slice && !host->passed_gate) {
         if (!host->waiting_gate) {
             host->waiting_gate = true;
-            struct member_input in = { .kind = MEMBER_GATE, .text = TEXT_LIT ("rendezvous"), .gate_mode = GATE_SHARE,
+            struct member_input in = { .kind = MEMBER_GATE,
+                                       .text = TEXT_LIT ("rendezvous"),
+                                       .gate_mode = GATE_SHARE,
                                        .gate_value = host->run.rank == 0 ? TEXT_LIT ("127.0.0.1:1") : TEXT_LIT ("") };
             host_step (world, at, &in);
         }
@@ -531,7 +563,7 @@ static void member_effect (struct world *world, uint32_t at, const struct member
     case MEMBER_SEND: {
         struct msg msg = *effect->msg;
         msg.major = PROTOCOL_MAJOR;
-        msg.run_id = (struct text) { run_id, RUN_ID_BYTES };
+        msg.run_id = (struct text){ run_id, RUN_ID_BYTES };
         msg.epoch = member_epoch (host->member);
         msg.session = member_session (host->member);
         msg.seq = ++host->own_seq;
@@ -644,11 +676,15 @@ static void answer_token (struct world *world, uint64_t over)
 {
     struct input in = { .kind = IN_TOKEN };
     if (world->now_ms < world->lease_owner_until_ms && !over) {
-        uint64_t beats_ms = world->now_ms < world->lease_owner_beats_until_ms ? world->now_ms : world->lease_owner_beats_until_ms;
-        in.lease_owner = (struct lease_owner) { TEXT_LIT ("00ff00ff00ff00ff00ff00ff00ff00ff"), 1, 1 + beats_ms / 5000 };
+        uint64_t beats_ms = world->now_ms < world->lease_owner_beats_until_ms ? world->now_ms
+                                                                              : world->lease_owner_beats_until_ms;
+        in.lease_owner = (struct lease_owner){ TEXT_LIT ("00ff00ff00ff00ff00ff00ff00ff00ff"), 1, 1 + beats_ms / 5000 };
     } else {
-        PROMISE (world, !over || world->now_ms >= world->lease_owner_beats_until_ms + 30000 || world->now_ms >= world->lease_owner_until_ms,
-                 "the lease of a run was taken over %" PRIu64 " ms after its last beat", world->now_ms - world->lease_owner_beats_until_ms);
+        PROMISE (world,
+                 !over || world->now_ms >= world->lease_owner_beats_until_ms + 30000 ||
+                     world->now_ms >= world->lease_owner_until_ms,
+                 "the lease of a run was taken over %" PRIu64 " ms after its last beat",
+                 world->now_ms - world->lease_owner_beats_until_ms);
         world->lease_owner_until_ms = 0;
         in.token = ++world->next_token;
     }
@@ -657,8 +693,10 @@ static void answer_token (struct world *world, uint64_t over)
 
 static void answer_audit (struct world *world)
 {
-    struct root_finding found = { .finding = { .kind = FINDING_CHANGED, .token = world->published.token,
-                                               .path = TEXT_LIT ("jit_tiny-cache"), .detail = TEXT_LIT ("other bytes") } };
+    struct root_finding found = { .finding = { .kind = FINDING_CHANGED,
+                                               .token = world->published.token,
+                                               .path = TEXT_LIT ("jit_tiny-cache"),
+                                               .detail = TEXT_LIT ("other bytes") } };
     struct input in = { .kind = IN_CACHE_AUDITED, .findings = &found };
     if (world->options.tampered && !world->tampered && world->published.token) {
         world->tampered = true;
@@ -676,7 +714,7 @@ static void answer (struct world *world, const struct event *event)
     else if (event->number == FX_CACHE_AUDIT)
         answer_audit (world);
     else
-        coord_input (world, &(struct input) { .kind = IN_CACHE_FOUND });
+        coord_input (world, &(struct input){ .kind = IN_CACHE_FOUND });
 }
 
 static void happen (struct world *world, const struct event *event)
@@ -700,7 +738,9 @@ static void happen (struct world *world, const struct event *event)
     case EV_KILL_WORKER: kill_worker (world, event->host); break;
     case EV_RELAUNCH: break;
     case EV_KEYED: {
-        struct input in = { .kind = IN_WORKER_KEYED, .host = event->host, .text = TEXT_LIT ("0123456789012345678901234567890123456789") };
+        struct input in = { .kind = IN_WORKER_KEYED,
+                            .host = event->host,
+                            .text = TEXT_LIT ("0123456789012345678901234567890123456789") };
         coord_input (world, &in);
         break;
     }
@@ -741,9 +781,12 @@ static bool serve_deadlines (struct world *world, uint64_t until)
 static void plan_faults (struct world *world)
 {
     for (uint32_t i = 0; i < world->options.coordinator_kills; i++)
-        event_add (world, rng_below (&world->rng, world->options.kills_until_ms ? world->options.kills_until_ms : 60000), EV_KILL_COORD);
+        event_add (world,
+                   rng_below (&world->rng, world->options.kills_until_ms ? world->options.kills_until_ms : 60000),
+                   EV_KILL_COORD);
     for (uint32_t i = 0; i < world->options.worker_kills; i++) {
-        uint64_t after_ms = 500 + rng_below (&world->rng, world->options.kills_until_ms ? world->options.kills_until_ms : 30000);
+        uint64_t after_ms = 500 + rng_below (&world->rng,
+                                             world->options.kills_until_ms ? world->options.kills_until_ms : 30000);
         event_add (world, after_ms, EV_KILL_WORKER)->host = (uint32_t) rng_below (&world->rng, world->options.hosts);
     }
 }
@@ -783,7 +826,7 @@ static void world_release (struct world *world)
 void world_run (const struct world_options *options, struct world_report *report)
 {
     struct world *world = mem_alloc (sizeof (*world));
-    *report = (struct world_report) { 0 };
+    *report = (struct world_report){ 0 };
     world->options = *options;
     world->report = report;
     world->rng = rng_seed (options->seed);
@@ -818,9 +861,14 @@ void world_run (const struct world_options *options, struct world_report *report
             world->now_ms = event.at_ms;
         happen (world, &event);
     }
-    world_record_check (&(struct world_record) { .options = *options, .now_ms = world->now_ms, .plan = &world->plan,
-                                                 .facts = world->facts, .n = world->recorded, .culprits = world->culprits,
-                                                 .culprits_n = world->culprits_n }, report);
+    world_record_check (&(struct world_record){ .options = *options,
+                                                .now_ms = world->now_ms,
+                                                .plan = &world->plan,
+                                                .facts = world->facts,
+                                                .n = world->recorded,
+                                                .culprits = world->culprits,
+                                                .culprits_n = world->culprits_n },
+                        report);
     report->ended_ms = world->now_ms;
     report->facts = (uint32_t) world->recorded;
     world_release (world);

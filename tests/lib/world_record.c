@@ -2,7 +2,10 @@
 
 #include "common/wire/wire.h"
 
-struct ended { uint32_t host; struct attempt_key key; };
+struct ended {
+    uint32_t host;
+    struct attempt_key key;
+};
 struct promises {
     const struct world_record *record;
     struct world_report *report;
@@ -40,10 +43,11 @@ static void check_granted (struct promises *check, const struct fact_writer_gran
 static void check_attempt (struct promises *check, const struct fact_attempt_ended *of)
 {
     for (uint32_t k = 0; k < check->ended_n; k++)
-        PROMISE (check->record, !(check->ended[k].host == of->host && attempt_key_equal (&check->ended[k].key, &of->result.key)),
+        PROMISE (check->record,
+                 !(check->ended[k].host == of->host && attempt_key_equal (&check->ended[k].key, &of->result.key)),
                  "host%u ended attempt %u of rung %u twice", of->host, of->result.key.attempt, of->result.key.rung);
     check->ended = mem_grow (check->ended, check->ended_n + 1, sizeof (*check->ended));
-    check->ended[check->ended_n++] = (struct ended) { of->host, of->result.key };
+    check->ended[check->ended_n++] = (struct ended){ of->host, of->result.key };
 }
 
 static void check_end (struct promises *check, const struct fact_run_ended *ended, uint64_t i)
@@ -61,11 +65,12 @@ static void check_passed (const struct promises *check, const struct fact_pass_e
     uint32_t required = check->record->plan->rungs.items[ended->key.rung].metrics.n;
     uint32_t passed = check->hosts_n - ended->verdicts.n;
     PROMISE (check->record, !check->counts || passed == 0 || check->proved_n >= required,
-             "%u of %u hosts passed rung %u, %u of %u metrics are proved", passed, check->hosts_n, ended->key.rung, check->proved_n,
-             required);
+             "%u of %u hosts passed rung %u, %u of %u metrics are proved", passed, check->hosts_n, ended->key.rung,
+             check->proved_n, required);
 }
 
-/* ---- what was run again: never more than the budget, nor before its time; and parts of the slice within theirs ---- */
+/* ---- what was run again: never more than the budget, nor before its time; and parts of the slice within theirs ----
+ */
 
 static void check_began (struct promises *check, const struct fact *fact)
 {
@@ -75,12 +80,15 @@ static void check_began (struct promises *check, const struct fact *fact)
     check->hosts_n = began->hosts.n;
     check->proved_n = 0;
     if (began->purpose == PURPOSE_RETRY) {
-        PROMISE (record, check->awaited && check->due.rung == began->key.rung && check->due.pass == began->key.pass &&
-                             check->due.attempt < began->key.attempt, "rung %u is run again and nobody planned it", began->key.rung);
+        PROMISE (record,
+                 check->awaited && check->due.rung == began->key.rung && check->due.pass == began->key.pass &&
+                     check->due.attempt < began->key.attempt,
+                 "rung %u is run again and nobody planned it", began->key.rung);
         PROMISE (record, fact->at_ms >= check->due_ms, "rung %u is run again %" PRIu64 " ms too soon", began->key.rung,
                  check->due_ms - fact->at_ms);
     }
-    PROMISE (record, began->purpose == PURPOSE_RETRY || !check->awaited, "a retry was planned and something else begun");
+    PROMISE (record, began->purpose == PURPOSE_RETRY || !check->awaited,
+             "a retry was planned and something else begun");
     check->awaited = false;
     if (began->purpose != PURPOSE_ISOLATION)
         return;
@@ -92,7 +100,8 @@ static void check_planned (struct promises *check, const struct fact_retry_plann
 {
     const struct world_options *options = &check->record->options;
     uint32_t n = ++check->planned[planned->key.rung][planned->key.pass];
-    PROMISE (check->record, n <= options->retries, "retry %u of rung %u, of %u", n, planned->key.rung, options->retries);
+    PROMISE (check->record, n <= options->retries, "retry %u of rung %u, of %u", n, planned->key.rung,
+             options->retries);
     PROMISE (check->record, planned->left == options->retries - n, "%u retries left after %u of %u", planned->left, n,
              options->retries);
     check->due = planned->key;
@@ -109,8 +118,8 @@ static void check_named (struct promises *check, const struct fact_suspects_name
     PROMISE (record, named->passes == report->parts, "%u parts were run, %u are told of", report->parts, named->passes);
     report->suspects_named = true;
     report->suspects_n = named->suspects.n;
-    report->culprits_suspected =
-        world_culprits_in (record->culprits, record->culprits_n, named->suspects.items, named->suspects.n) == record->culprits_n;
+    report->culprits_suspected = world_culprits_in (record->culprits, record->culprits_n, named->suspects.items,
+                                                    named->suspects.n) == record->culprits_n;
 }
 
 /* ---- all of them ---- */

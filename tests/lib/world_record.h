@@ -2,31 +2,33 @@
 #ifndef SLICEUP_TESTS_LIB_WORLD_RECORD_H
 #define SLICEUP_TESTS_LIB_WORLD_RECORD_H
 
+#include "world.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "world.h"
 
 /* `world`: what has options and now_ms. */
-#define PROMISE(world, what, ...)                                                                                        \
-    do {                                                                                                                 \
-        if (!(what)) {                                                                                                   \
-            fprintf (stderr, "broken promise at %" PRIu64 " ms, seed %" PRIu64 ", %u hosts: ", (world)->now_ms,          \
-                     (world)->options.seed, (world)->options.hosts);                                                     \
-            fprintf (stderr, __VA_ARGS__);                                                                               \
-            fputc ('\n', stderr);                                                                                        \
-            abort ();                                                                                                    \
-        }                                                                                                                \
+#define PROMISE(world, what, ...)                                                                                      \
+    do {                                                                                                               \
+        if (!(what)) {                                                                                                 \
+            fprintf (stderr, "broken promise at %" PRIu64 " ms, seed %" PRIu64 ", %u hosts: ", (world)->now_ms,        \
+                     (world)->options.seed, (world)->options.hosts);                                                   \
+            fprintf (stderr, __VA_ARGS__);                                                                             \
+            fputc ('\n', stderr);                                                                                      \
+            abort ();                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
-struct sim_fact { struct text bytes; };
+struct sim_fact {
+    struct text bytes;
+};
 struct world_record {
     struct world_options options;
-    uint64_t now_ms;                    /* its end */
+    uint64_t now_ms; /* its end */
     const struct plan *plan;
-    const struct sim_fact *facts;       /* encoded, n of them, index - 1 */
+    const struct sim_fact *facts; /* encoded, n of them, index - 1 */
     uint64_t n;
-    const uint32_t *culprits;           /* hosts that were planted to hang */
+    const uint32_t *culprits; /* hosts that were planted to hang */
     uint32_t culprits_n;
 };
 

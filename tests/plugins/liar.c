@@ -3,17 +3,19 @@
  * hang-SLOT, crash-SLOT and others, none-SLOT: what a call of that slot does, or that it is not there;
  * says-WORD: the error with which the client is refused; the other names are in the functions below and in mischief.c.
  * It is linked under many names; the test builds it once. */
+#include "tests/plugins/mischief.h"
+#include "worker/probe/pjrt.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "tests/plugins/mischief.h"
-#include "worker/probe/pjrt.h"
 
 enum { VALUES = 4, DEVICES = 2, PAGE = 4096 };
 
 static char api[2048] __attribute__ ((aligned (8)));
 
-struct buffer { float values[VALUES]; };
+struct buffer {
+    float values[VALUES];
+};
 static struct buffer buffers[64];
 static uint32_t buffers_n, executions;
 static int objects[8]; /* handles point here */
@@ -69,7 +71,10 @@ static void *attributes (void *raw)
 {
     static const int64_t current[] = { 1, 13, 3 };
     static const struct pjrt_named_value both[] = {
-        { .name = "stablehlo_current_version", .name_size = 25, .type = PJRT_INT64_LIST, .value.int64_list = current,
+        { .name = "stablehlo_current_version",
+          .name_size = 25,
+          .type = PJRT_INT64_LIST,
+          .value.int64_list = current,
           .value_size = 3 },
         { .name = "stablehlo_current_version", .name_size = 25, .type = 77, .value_size = 1 },
     };
@@ -301,8 +306,8 @@ static void *device_memory (void *raw)
     if (lies ("memory_lacks"))
         return error_of (PJRT_UNIMPLEMENTED, "nobody counts here");
     args->in_use = lies ("memory_negative") ? -5 : 64;
-    args->limit = (struct pjrt_said) { 1 << 20, true };
-    args->peak = (struct pjrt_said) { 128, true };
+    args->limit = (struct pjrt_said){ 1 << 20, true };
+    args->peak = (struct pjrt_said){ 128, true };
     return NULL;
 }
 
@@ -327,17 +332,26 @@ static void *nothing (void *raw)
     return NULL;
 }
 
-static const struct { size_t slot; void *(*function) (void *); const char *name; } slots[] = {
-    { PJRT_ERROR_DESTROY, error_destroy, "error_destroy" }, { PJRT_ERROR_MESSAGE, error_text, "error_message" },
-    { PJRT_ERROR_GET_CODE, error_get_code, "error_get_code" }, { PJRT_PLUGIN_INITIALIZE, initialize, "initialize" },
-    { PJRT_PLUGIN_ATTRIBUTES, attributes, "attributes" }, { PJRT_EVENT_DESTROY, nothing, "event_destroy" },
-    { PJRT_EVENT_AWAIT, event_await, "event_await" }, { PJRT_CLIENT_CREATE, client_create, "client_create" },
+static const struct {
+    size_t slot;
+    void *(*function) (void *);
+    const char *name;
+} slots[] = {
+    { PJRT_ERROR_DESTROY, error_destroy, "error_destroy" },
+    { PJRT_ERROR_MESSAGE, error_text, "error_message" },
+    { PJRT_ERROR_GET_CODE, error_get_code, "error_get_code" },
+    { PJRT_PLUGIN_INITIALIZE, initialize, "initialize" },
+    { PJRT_PLUGIN_ATTRIBUTES, attributes, "attributes" },
+    { PJRT_EVENT_DESTROY, nothing, "event_destroy" },
+    { PJRT_EVENT_AWAIT, event_await, "event_await" },
+    { PJRT_CLIENT_CREATE, client_create, "client_create" },
     { PJRT_CLIENT_DESTROY, client_destroy, "client_destroy" },
     { PJRT_CLIENT_PLATFORM_NAME, platform_name, "platform_name" },
     { PJRT_CLIENT_PROCESS_INDEX, process_index, "process_index" },
     { PJRT_CLIENT_PLATFORM_VERSION, platform_name, "platform_version" },
     { PJRT_CLIENT_DEVICES, list_devices, "devices" },
-    { PJRT_CLIENT_ADDRESSABLE_DEVICES, list_here, "addressable_devices" }, { PJRT_CLIENT_COMPILE, compile, "compile" },
+    { PJRT_CLIENT_ADDRESSABLE_DEVICES, list_here, "addressable_devices" },
+    { PJRT_CLIENT_COMPILE, compile, "compile" },
     { PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER, from_host, "from_host" },
     { PJRT_DESCRIPTION_ID, description_number, "description_id" },
     { PJRT_DESCRIPTION_PROCESS_INDEX, description_number, "description_process" },
@@ -345,27 +359,38 @@ static const struct { size_t slot; void *(*function) (void *); const char *name;
     { PJRT_DEVICE_GET_DESCRIPTION, description, "description" },
     { PJRT_DEVICE_MEMORY_STATS, device_memory, "device_memory" },
     { PJRT_EXECUTABLE_DESTROY, nothing, "executable_destroy" },
-    { PJRT_EXECUTABLE_NUM_OUTPUTS, count_outputs, "outputs" }, { PJRT_EXECUTABLE_SERIALIZE, serialize, "serialize" },
+    { PJRT_EXECUTABLE_NUM_OUTPUTS, count_outputs, "outputs" },
+    { PJRT_EXECUTABLE_SERIALIZE, serialize, "serialize" },
     { PJRT_LOADED_DESTROY, nothing, "loaded_destroy" },
     { PJRT_LOADED_GET_EXECUTABLE, get_executable, "get_executable" },
-    { PJRT_LOADED_ADDRESSABLE_DEVICES, list_loaded, "loaded_devices" }, { PJRT_LOADED_EXECUTE, execute, "execute" },
-    { PJRT_DESERIALIZE_AND_LOAD, load, "load" }, { PJRT_BUFFER_DESTROY, nothing, "buffer_destroy" },
+    { PJRT_LOADED_ADDRESSABLE_DEVICES, list_loaded, "loaded_devices" },
+    { PJRT_LOADED_EXECUTE, execute, "execute" },
+    { PJRT_DESERIALIZE_AND_LOAD, load, "load" },
+    { PJRT_BUFFER_DESTROY, nothing, "buffer_destroy" },
     { PJRT_BUFFER_TO_HOST_BUFFER, to_host, "to_host" },
     { PJRT_EXECUTABLE_MEMORY_STATS, program_memory, "program_memory" },
 };
 
 static size_t api_bytes (void)
 {
-    return lies ("size_small") ? 400 : lies ("size_tiny") ? 8 : lies ("size_huge") ? (size_t) 1 << 40
-           : lies ("size_negative") ? (size_t) -8 : lies ("size_odd") ? 1143 : lies ("size_early") ? 800 : 1144;
+    return lies ("size_small")      ? 400
+           : lies ("size_tiny")     ? 8
+           : lies ("size_huge")     ? (size_t) 1 << 40
+           : lies ("size_negative") ? (size_t) -8
+           : lies ("size_odd")      ? 1143
+           : lies ("size_early")    ? 800
+                                    : 1144;
 }
 
 static struct pjrt_version version (void)
 {
     struct pjrt_version is = { .struct_size = 24, .major = 0, .minor = 114 };
     is.major = lies ("major_1") ? 1 : lies ("major_negative") ? -1 : 0;
-    is.minor = lies ("minor_28") ? 28 : lies ("minor_56") ? 56 : lies ("minor_negative") ? -114
-               : lies ("minor_later") ? 900 : 114;
+    is.minor = lies ("minor_28")         ? 28
+               : lies ("minor_56")       ? 56
+               : lies ("minor_negative") ? -114
+               : lies ("minor_later")    ? 900
+                                         : 114;
     return is;
 }
 

@@ -66,9 +66,12 @@ static void kill_itself (void)
     (void) raise (SIGKILL);
 }
 
-static const struct { const char *word; void (*act) (void); } acts[] = {
-    { "hang-", hang }, { "crash-", touch_nowhere }, { "abort-", abort_aloud }, { "kill-", kill_itself },
-    { "exit-", leave }, { "done-", say_done_and_crash },
+static const struct {
+    const char *word;
+    void (*act) (void);
+} acts[] = {
+    { "hang-", hang },        { "crash-", touch_nowhere }, { "abort-", abort_aloud },
+    { "kill-", kill_itself }, { "exit-", leave },          { "done-", say_done_and_crash },
 };
 
 void act (const char *slot)
@@ -219,12 +222,24 @@ static void change_group (void)
     stay ();
 }
 
-static const struct { const char *name; void (*act) (void); } others[] = {
-    { "babble", babble }, { "babble_call", babble_call }, { "double", double_step }, { "done", say_done },
-    { "flood", flood }, { "flood_voice", flood_reporter }, { "flood_calls", flood_calls },
-    { "endless_line", endless_line }, { "close", close_all },
-    { "tell_place", tell_place }, { "leave_child", leave_child }, { "leave_daemon", leave_daemon },
-    { "daemon_and_hang", daemon_and_hang }, { "change_group", change_group },
+static const struct {
+    const char *name;
+    void (*act) (void);
+} others[] = {
+    { "babble", babble },
+    { "babble_call", babble_call },
+    { "double", double_step },
+    { "done", say_done },
+    { "flood", flood },
+    { "flood_voice", flood_reporter },
+    { "flood_calls", flood_calls },
+    { "endless_line", endless_line },
+    { "close", close_all },
+    { "tell_place", tell_place },
+    { "leave_child", leave_child },
+    { "leave_daemon", leave_daemon },
+    { "daemon_and_hang", daemon_and_hang },
+    { "change_group", change_group },
 };
 
 void misbehave (void)

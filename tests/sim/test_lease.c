@@ -5,16 +5,20 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "lease_world.h"
 
 enum { SEEDS = 20000, WRONG_SEEDS = 3000 };
 
-struct sum { uint64_t messages, grants, starts, seals, kills, restarts, pauses, overslept; };
+struct sum {
+    uint64_t messages, grants, starts, seals, kills, restarts, pauses, overslept;
+};
 
 static uint64_t number_from (const char *name, uint64_t otherwise)
 {
@@ -52,8 +56,9 @@ static uint64_t first_broken (enum lease_rule rule, uint64_t first, uint64_t n, 
 static void tell (uint64_t n, const struct sum *sum)
 {
     printf ("  %llu schedules: %llu grants, %llu starts, %llu seals, %llu kills, %llu messages, %llu pauses, "
-            "%llu grantor lives lost, %llu times overslept\n", U (n), U (sum->grants), U (sum->starts), U (sum->seals),
-            U (sum->kills), U (sum->messages), U (sum->pauses), U (sum->restarts), U (sum->overslept));
+            "%llu grantor lives lost, %llu times overslept\n",
+            U (n), U (sum->grants), U (sum->starts), U (sum->seals), U (sum->kills), U (sum->messages), U (sum->pauses),
+            U (sum->restarts), U (sum->overslept));
 }
 
 static void tell_broken (uint64_t seed, const struct lease_report *report)

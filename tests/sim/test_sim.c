@@ -1,14 +1,16 @@
 /* links: simulated */
-/* The coordinator and N workers under faults. SLICEUP_SIM_SEEDS: how many seeds a case (default 300); a failing seed prints
- * itself and is run alone by SLICEUP_SIM_FIRST=<seed> SLICEUP_SIM_SEEDS=1. */
+/* The coordinator and N workers under faults. SLICEUP_SIM_SEEDS: how many seeds a case (default 300); a failing seed
+ * prints itself and is run alone by SLICEUP_SIM_FIRST=<seed> SLICEUP_SIM_SEEDS=1. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "world.h"
 
@@ -18,7 +20,8 @@ static uint64_t number_from (const char *name, uint64_t otherwise)
     return text ? strtoull (text, NULL, 10) : otherwise;
 }
 
-static void every_seed (struct world_options options, uint64_t share, void (*expect) (const struct world_options *, const struct world_report *))
+static void every_seed (struct world_options options, uint64_t share,
+                        void (*expect) (const struct world_options *, const struct world_report *))
 {
     uint64_t first = number_from ("SLICEUP_SIM_FIRST", 1), n = number_from ("SLICEUP_SIM_SEEDS", 300) * share / 100;
     static const uint32_t sizes[] = { 1, 2, 3, 5, 8 };
@@ -54,14 +57,18 @@ static void a_calm_slice_reaches_the_top (void **state)
 static void loss_repeats_and_delay_change_nothing (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 15, .repeat_percent = 10, .delay_max_ms = 1500, .bound_ms = 900000 };
+    struct world_options options = {
+        .loss_percent = 15, .repeat_percent = 10, .delay_max_ms = 1500, .bound_ms = 900000
+    };
     every_seed (options, 100, top_reached);
 }
 
 static void a_killed_coordinator_is_resumed_and_nothing_is_lost (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .coordinator_kills = 4, .bound_ms = 900000 };
+    struct world_options options = {
+        .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .coordinator_kills = 4, .bound_ms = 900000
+    };
     every_seed (options, 100, top_reached);
 }
 
@@ -82,7 +89,9 @@ static void ended_somehow (const struct world_options *options, const struct wor
 static void a_killed_worker_ends_the_climb_in_bounded_time (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .worker_kills = 1, .coordinator_kills = 1, .bound_ms = 900000 };
+    struct world_options options = {
+        .loss_percent = 5, .delay_max_ms = 300, .worker_kills = 1, .coordinator_kills = 1, .bound_ms = 900000
+    };
     every_seed (options, 100, ended_somehow);
 }
 
@@ -99,42 +108,56 @@ static void one_failed (const struct world_options *options, const struct world_
 static void one_failing_host_is_the_cause_and_its_peers_are_not (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .fall = true, .retries = 2, .bound_ms = 900000 };
+    struct world_options options = {
+        .loss_percent = 5, .delay_max_ms = 300, .fall = true, .retries = 2, .bound_ms = 900000
+    };
     every_seed (options, 60, one_failed);
 }
 
 static void another_run_s_lease_is_waited_for_and_taken_over_in_time (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .lease_owner = true, .coordinator_kills = 1, .bound_ms = 1200000 };
+    struct world_options options = {
+        .loss_percent = 5, .delay_max_ms = 300, .lease_owner = true, .coordinator_kills = 1, .bound_ms = 1200000
+    };
     every_seed (options, 60, top_reached);
 }
 
 static void violated (const struct world_options *options, const struct world_report *report)
 {
     if (report->outcome != OUTCOME_PASSED || report->exit_status != 4)
-        fail_msg ("seed %llu, %u hosts: %u, %s", (unsigned long long) options->seed, options->hosts, report->exit_status, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %u, %s", (unsigned long long) options->seed, options->hosts,
+                  report->exit_status, report->sentence);
 }
 
 static void a_changed_generation_is_dropped_warmed_anew_and_ends_with_4 (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .tampered = true, .coordinator_kills = 1, .bound_ms = 900000 };
+    struct world_options options = {
+        .loss_percent = 5, .delay_max_ms = 300, .tampered = true, .coordinator_kills = 1, .bound_ms = 900000
+    };
     every_seed (options, 60, violated);
 }
 
 static void recovered (const struct world_options *options, const struct world_report *report)
 {
     top_reached (options, report);
-    if (report->retries == 0 || strstr (report->sentence, "passed after ") == NULL || strstr (report->sentence, "(metadata on host") == NULL)
+    if (report->retries == 0 || strstr (report->sentence, "passed after ") == NULL ||
+        strstr (report->sentence, "(metadata on host") == NULL)
         fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
 }
 
 static void what_is_transient_is_run_again_and_told (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .retries = 2, .transients = 2,
-                                     .coordinator_kills = 3, .kills_until_ms = 90000, .bound_ms = 900000 };
+    struct world_options options = { .loss_percent = 5,
+                                     .repeat_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .retries = 2,
+                                     .transients = 2,
+                                     .coordinator_kills = 3,
+                                     .kills_until_ms = 90000,
+                                     .bound_ms = 900000 };
     every_seed (options, 60, recovered);
 }
 
@@ -147,22 +170,34 @@ static void recovered_and_violated (const struct world_options *options, const s
 static void retries_and_violations_have_rules_of_their_own (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .tampered = true, .retries = 1, .transients = 1,
-                                     .coordinator_kills = 2, .kills_until_ms = 90000, .bound_ms = 900000 };
+    struct world_options options = { .loss_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .tampered = true,
+                                     .retries = 1,
+                                     .transients = 1,
+                                     .coordinator_kills = 2,
+                                     .kills_until_ms = 90000,
+                                     .bound_ms = 900000 };
     every_seed (options, 60, recovered_and_violated);
 }
 
 static void a_retry_takes_its_turn_behind_another_run_s_lease (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .lease_owner = true, .retries = 1, .transients = 1,
-                                     .coordinator_kills = 2, .bound_ms = 1500000 };
+    struct world_options options = { .loss_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .lease_owner = true,
+                                     .retries = 1,
+                                     .transients = 1,
+                                     .coordinator_kills = 2,
+                                     .bound_ms = 1500000 };
     every_seed (options, 60, recovered);
 }
 
 static void exhausted (const struct world_options *options, const struct world_report *report)
 {
-    if (report->outcome != OUTCOME_FAILED || report->retries != 2 || strstr (report->sentence, "after 2 retries (metadata on host") == NULL)
+    if (report->outcome != OUTCOME_FAILED || report->retries != 2 ||
+        strstr (report->sentence, "after 2 retries (metadata on host") == NULL)
         fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
     assert_int_equal (report->exit_status, 1);
     assert_int_equal (report->parts, 0);
@@ -171,8 +206,14 @@ static void exhausted (const struct world_options *options, const struct world_r
 static void a_budget_that_is_spent_ends_the_climb (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .retries = 2, .transients = 1000,
-                                     .coordinator_kills = 3, .kills_until_ms = 30000, .bound_ms = 900000 };
+    struct world_options options = { .loss_percent = 5,
+                                     .repeat_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .retries = 2,
+                                     .transients = 1000,
+                                     .coordinator_kills = 3,
+                                     .kills_until_ms = 30000,
+                                     .bound_ms = 900000 };
     every_seed (options, 60, exhausted);
 }
 
@@ -180,10 +221,11 @@ static void isolated (const struct world_options *options, const struct world_re
 {
     bool alone = options->hosts == 1; /* nothing hangs that has no company, or it fails by itself */
     if (alone ? report->parts != 0 : !report->suspects_named || report->outcome == OUTCOME_PASSED)
-        fail_msg ("seed %llu, %u hosts: %u parts, %s", (unsigned long long) options->seed, options->hosts, report->parts, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %u parts, %s", (unsigned long long) options->seed, options->hosts,
+                  report->parts, report->sentence);
     if (!alone && !(report->culprits_suspected && report->suspects_n <= 2))
-        fail_msg ("seed %llu, %u hosts: %u suspects after %u parts, %s", (unsigned long long) options->seed, options->hosts,
-                  report->suspects_n, report->parts, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %u suspects after %u parts, %s", (unsigned long long) options->seed,
+                  options->hosts, report->suspects_n, report->parts, report->sentence);
 }
 
 static void a_silent_host_or_pair_is_among_the_suspects (void **state)
@@ -196,8 +238,15 @@ static void a_silent_host_or_pair_is_among_the_suspects (void **state)
 static void isolation_lives_through_the_deaths_of_coordinators (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .silent = true, .retries = 1,
-                                     .transients = 1, .coordinator_kills = 5, .kills_until_ms = 400000, .bound_ms = 3000000 };
+    struct world_options options = { .loss_percent = 5,
+                                     .repeat_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .silent = true,
+                                     .retries = 1,
+                                     .transients = 1,
+                                     .coordinator_kills = 5,
+                                     .kills_until_ms = 400000,
+                                     .bound_ms = 3000000 };
     every_seed (options, 60, isolated);
 }
 
@@ -210,8 +259,13 @@ static void bounded (const struct world_options *options, const struct world_rep
 static void isolation_ends_when_a_worker_dies (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 300, .silent = true, .worker_kills = 2, .coordinator_kills = 2,
-                                     .kills_until_ms = 300000, .bound_ms = 3000000 };
+    struct world_options options = { .loss_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .silent = true,
+                                     .worker_kills = 2,
+                                     .coordinator_kills = 2,
+                                     .kills_until_ms = 300000,
+                                     .bound_ms = 3000000 };
     every_seed (options, 60, bounded);
 }
 
@@ -232,8 +286,12 @@ static void doubted (const struct world_options *options, const struct world_rep
 static void an_older_copy_of_the_journal_is_not_climbed_from (void **state)
 {
     (void) state;
-    struct world_options options = { .loss_percent = 10, .repeat_percent = 5, .delay_max_ms = 300,
-                                     .coordinator_kills = 4, .put_back = true, .bound_ms = 900000 };
+    struct world_options options = { .loss_percent = 10,
+                                     .repeat_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .coordinator_kills = 4,
+                                     .put_back = true,
+                                     .bound_ms = 900000 };
     put_backs = doubts = 0;
     every_seed (options, 100, doubted);
     print_message ("  %u older copies that a worker knew better, %u runs stopped for it\n", put_backs, doubts);

@@ -1,16 +1,16 @@
-/* attempt_fixture.h - one worker's folder, one attempt in it, a coordinator that hands out files, and everything that became
- * of it. Include after cmocka.h. */
+/* attempt_fixture.h - one worker's folder, one attempt in it, a coordinator that hands out files, and everything that
+ * became of it. Include after cmocka.h. */
 #ifndef SLICEUP_TESTS_UNIT_ATTEMPT_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_ATTEMPT_FIXTURE_H
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/attempt/attempt.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 enum { TIMEOUT_MS = 30000 };
@@ -31,15 +31,15 @@ struct bench {
     struct buf chunks;
     uint64_t unsent_bytes;
     uint32_t chunks_n, lasts;
-    bool input_closed;                  /* the coordinator takes no chunks */
+    bool input_closed; /* the coordinator takes no chunks */
     bool stop_hard;
     const char *stop_on_phase;
-    enum ending stop_ending;    /* cancelled, when none is given */
-    bool stop_when_asked;       /* the loop, once a file was asked for */
+    enum ending stop_ending; /* cancelled, when none is given */
+    bool stop_when_asked;    /* the loop, once a file was asked for */
     struct kit_file files[2];
-    struct text held[2];        /* what the coordinator has of them */
+    struct text held[2]; /* what the coordinator has of them */
     struct msg_fetch ask;
-    bool asked, silent;         /* silent: it never answers */
+    bool asked, silent; /* silent: it never answers */
     uint32_t asks;
     struct text refusal;
 };
@@ -59,7 +59,7 @@ static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
 static inline bool take_ask (void *owner, const struct msg_fetch *ask)
 {
     struct bench *bench = owner;
-    bench->ask = (struct msg_fetch) { text_copy (&bench->arena, ask->sha256), ask->offset };
+    bench->ask = (struct msg_fetch){ text_copy (&bench->arena, ask->sha256), ask->offset };
     bench->asked = true;
     bench->asks++;
     return true;
@@ -75,7 +75,7 @@ static inline void answer_ask (struct bench *bench)
         if (!text_equal (bench->files[i].file.sha256, chunk.sha256) || !held.len)
             continue;
         uint32_t left = held.len - (uint32_t) chunk.offset;
-        chunk.bytes = (struct text) { held.ptr + chunk.offset, left < 100 ? left : 100 };
+        chunk.bytes = (struct text){ held.ptr + chunk.offset, left < 100 ? left : 100 };
         chunk.size_bytes = held.len;
     }
     attempt_chunk (bench->attempt, &chunk, clock_boot_ms ());
@@ -129,14 +129,21 @@ static inline int setup (void **state)
     assert_non_null (bench->loop);
     assert_int_equal (loop_signals (bench->loop, signals, on_signal, bench, NULL), 0);
     loop_each_pass (bench->loop, pass, bench);
-    bench->place = (struct attempt_place) { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .owner = bench,
-                                            .directory = bench->directory, .output = take_chunk, .fetch = take_ask,
-                                            .stop_ms = 300, .log_bytes = 1 << 20 };
-    bench->run = (struct msg_run) { .key = { 2, PASS_ONCE, 1 }, .nonce = TEXT_LIT (NONCE), .world = 1,
-                                    .address = TEXT_LIT ("127.0.0.1"), .secret = 77 };
-    bench->run.rung = (struct rung) { .id = TEXT_LIT ("tiny"), .scope = SCOPE_HOST, .timeout_ms = TIMEOUT_MS };
-    bench->run.profile = (struct profile) { .name = TEXT_LIT ("p"), .backend = TEXT_LIT ("cpu"),
-                                             .devices_per_host = 2 };
+    bench->place = (struct attempt_place){ .host = TEXT_LIT ("h0"),
+                                           .run_hex = TEXT_LIT ("ab"),
+                                           .owner = bench,
+                                           .directory = bench->directory,
+                                           .output = take_chunk,
+                                           .fetch = take_ask,
+                                           .stop_ms = 300,
+                                           .log_bytes = 1 << 20 };
+    bench->run = (struct msg_run){ .key = { 2, PASS_ONCE, 1 },
+                                   .nonce = TEXT_LIT (NONCE),
+                                   .world = 1,
+                                   .address = TEXT_LIT ("127.0.0.1"),
+                                   .secret = 77 };
+    bench->run.rung = (struct rung){ .id = TEXT_LIT ("tiny"), .scope = SCOPE_HOST, .timeout_ms = TIMEOUT_MS };
+    bench->run.profile = (struct profile){ .name = TEXT_LIT ("p"), .backend = TEXT_LIT ("cpu"), .devices_per_host = 2 };
     buf_init (&bench->chunks, 64 << 20);
     bench->stop_ending = ENDING_CANCELLED;
     *state = bench;

@@ -6,6 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+#include "common/cache/cache.h"
+#include "common/io/atomic_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,13 +20,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "common/base/buf.h"
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "common/cache/cache.h"
 
-struct lot {                        /* one file of the generation that the tests seal */
+struct lot { /* one file of the generation that the tests seal */
     const char *path;
     const char *content;
 };
@@ -35,10 +37,10 @@ static const char *const lot_folders[] = { "xla", "xla/autotune" };
 enum { LOT_FOLDERS = sizeof lot_folders / sizeof *lot_folders };
 
 struct fixture {
-    char base[64];                  /* the temporary folder */
-    char root[96];                  /* the frontend's root in it */
+    char base[64]; /* the temporary folder */
+    char root[96]; /* the frontend's root in it */
     char private_dir[96];
-    char dir[1100];                 /* as the last call prepared it */
+    char dir[1100]; /* as the last call prepared it */
     struct arena arena;
     struct seal seal;
     struct err err;
@@ -109,12 +111,14 @@ static inline void fill (const char *folder)
 
 static inline struct cache_access writer_order (const struct fixture *fixture, uint64_t token)
 {
-    return (struct cache_access) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (fixture->root), .token = token };
+    return (struct cache_access){ .role = CACHE_ROLE_WRITER, .frontend_root = text_of (fixture->root), .token = token };
 }
 
 static inline struct cache_access reader_order (const struct fixture *fixture, uint64_t token)
 {
-    return (struct cache_access) { .role = CACHE_ROLE_READER, .frontend_root = text_of (fixture->root), .token = token,
+    return (struct cache_access){ .role = CACHE_ROLE_READER,
+                                  .frontend_root = text_of (fixture->root),
+                                  .token = token,
                                   .sha256 = fixture->seal.sha256 };
 }
 
@@ -126,7 +130,8 @@ static inline int prepare_writer (struct fixture *fixture, const struct cache_ac
 static inline int prepare_reader (struct fixture *fixture, uint64_t token)
 {
     struct cache_access access = reader_order (fixture, token);
-    return cache_prepare_reader (&access, AUDIT_FULL, 0, fixture->private_dir, fixture->dir, sizeof fixture->dir, &fixture->err);
+    return cache_prepare_reader (&access, AUDIT_FULL, 0, fixture->private_dir, fixture->dir, sizeof fixture->dir,
+                                 &fixture->err);
 }
 
 /* Generation `token`, prepared, filled and sealed. */

@@ -6,14 +6,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/catalogue/catalogue.h"
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "coordinator/catalogue/catalogue.h"
 
 #define RUN TEXT_LIT ("0123456789abcdef0123456789abcdef")
 #define OTHER_RUN TEXT_LIT ("fedcba9876543210fedcba9876543210")
@@ -30,7 +32,7 @@ struct scene {
 static inline int scene_open (void **state)
 {
     static struct scene scene;
-    scene = (struct scene) { .root = "/tmp/catalogue-test-XXXXXX" };
+    scene = (struct scene){ .root = "/tmp/catalogue-test-XXXXXX" };
     if (!mkdtemp (scene.root))
         return -1;
     scene.catalogue = catalogue_open (scene.root, &scene.err);
@@ -52,10 +54,12 @@ static inline void well (const struct scene *scene, int rc)
         fail_msg ("%s", scene->err.text);
 }
 
-static inline uint64_t acquire (struct scene *scene, struct text run, const struct lease_owner *over, struct lease_owner *lease_owner)
+static inline uint64_t acquire (struct scene *scene, struct text run, const struct lease_owner *over,
+                                struct lease_owner *lease_owner)
 {
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, run, 0, over, &token, lease_owner, &scene->arena, &scene->err));
+    well (scene,
+          catalogue_acquire (scene->catalogue, BUNDLE, run, 0, over, &token, lease_owner, &scene->arena, &scene->err));
     return token;
 }
 
@@ -71,8 +75,14 @@ static inline uint64_t granted (struct scene *scene, struct text run)
 static inline struct fact_generation generation_of (uint64_t token)
 {
     static struct text covers[] = { { .ptr = "tiny:1", .len = 6 }, { .ptr = "dense:2", .len = 7 } };
-    return (struct fact_generation) { .token = token, .sha256 = TEXT_LIT (SHA256), .bundle = BUNDLE, .rung = 3, .entries = 17,
-                                      .bytes = 123456789012ULL, .writer = 5, .covers = { .items = covers, .n = 2 } };
+    return (struct fact_generation){ .token = token,
+                                     .sha256 = TEXT_LIT (SHA256),
+                                     .bundle = BUNDLE,
+                                     .rung = 3,
+                                     .entries = 17,
+                                     .bytes = 123456789012ULL,
+                                     .writer = 5,
+                                     .covers = { .items = covers, .n = 2 } };
 }
 
 static inline void publish (struct scene *scene, struct text run, uint64_t token)

@@ -7,7 +7,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+#include "coordinator/core/state.h"
+#include "coordinator/monitor/snapshot.h"
+#include "coordinator/run/driver_private.h"
+#include "sample.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,13 +27,6 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "common/wire/wire.h"
-#include "coordinator/core/state.h"
-#include "coordinator/run/driver_private.h"
-#include "coordinator/monitor/snapshot.h"
-#include "sample.h"
 
 enum { STAGE_HOSTS = 6, STAGE_WAIT_MS = 20000, STAGE_STEP_MS = 10, STAGE_KINDS = 128, RECEIVED_MAX = 64 };
 #define STAGE_VERSION "0.0.test"
@@ -37,14 +39,14 @@ static _Atomic bool mark_stalls; /* what is in the journal's log by then is comm
 ssize_t pwrite (int fd, const void *bytes, size_t len, off_t offset)
 {
     while (mark_stalls)
-        nanosleep (&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+        nanosleep (&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     return syscall (SYS_pwrite64, fd, bytes, len, offset);
 }
 
 int fdatasync (int fd)
 {
     while (disk_stalls)
-        nanosleep (&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+        nanosleep (&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     if (!disk_fails)
         return (int) syscall (SYS_fdatasync, fd);
     errno = EIO;
@@ -54,8 +56,8 @@ int fdatasync (int fd)
 struct actor {
     struct link_keys keys;
     struct spoke *spoke;
-    uint64_t seq, epoch, session, told;     /* `told`: the index in its last WELCOME */
-    enum msg_kind received[RECEIVED_MAX];     /* what was said to it, in order */
+    uint64_t seq, epoch, session, told;   /* `told`: the index in its last WELCOME */
+    enum msg_kind received[RECEIVED_MAX]; /* what was said to it, in order */
     uint32_t received_n;
 };
 struct stage {
@@ -68,7 +70,7 @@ struct stage {
     FILE *log_file;
     struct log log;
     char log_text[8192];
-    uint32_t facts[STAGE_KINDS];        /* how many of each kind are durable */
+    uint32_t facts[STAGE_KINDS]; /* how many of each kind are durable */
     struct actor actors[STAGE_HOSTS];
     bool rang;
 };
@@ -82,8 +84,9 @@ static inline void stage_watch (void *owner, enum fact_kind kind, struct text by
 
 static inline struct driver_options stage_options (struct stage *stage)
 {
-    return (struct driver_options) { .dir = &stage->dir, .log = &stage->log, .version = STAGE_VERSION,
-                                     .watch = stage_watch, .owner = stage };
+    return (struct driver_options){
+        .dir = &stage->dir, .log = &stage->log, .version = STAGE_VERSION, .watch = stage_watch, .owner = stage
+    };
 }
 
 /* One rung, on each host by itself; no host is ever silent for too long. */
@@ -103,12 +106,12 @@ static inline int stage_make (void **state)
     struct stage *stage = &made;
     struct err err = { 0 };
     *state = stage;
-    *stage = (struct stage) { .home = "/tmp/driver-test-XXXXXX" };
+    *stage = (struct stage){ .home = "/tmp/driver-test-XXXXXX" };
     disk_stalls = disk_fails = mark_stalls = false;
     if (!mkdtemp (stage->home) || !(stage->log_file = fmemopen (stage->log_text, sizeof stage->log_text, "w")))
         return -1;
     setvbuf (stage->log_file, NULL, _IONBF, 0);
-    stage->log = (struct log) { stage->log_file, "test", 0 };
+    stage->log = (struct log){ stage->log_file, "test", 0 };
     stage_plan (stage, 2);
     stage->loop = loop_open (&err);
     return stage->loop && run_dir_create (&stage->dir, stage->home, &err) == 0 ? 0 : -1;
@@ -190,7 +193,7 @@ static inline void stage_leave (struct stage *stage)
 static inline void stage_linger (struct stage *stage, uint64_t ms)
 {
     for (uint64_t end = clock_boot_ms () + ms; clock_boot_ms () < end; (void) stage_run (stage, STAGE_STEP_MS))
-        nanosleep (&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+        nanosleep (&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
 /* Until so many facts of a kind are durable; whatever is asked of it takes no longer than STAGE_WAIT_MS. */
@@ -206,8 +209,7 @@ static inline void stage_settle (struct stage *stage)
 {
     const struct driver *driver = stage->driver;
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS;
-         journal_durable (driver->journal) < driver->recorded_index || driver->held.n;
-         stage_run (stage, STAGE_STEP_MS))
+         journal_durable (driver->journal) < driver->recorded_index || driver->held.n; stage_run (stage, STAGE_STEP_MS))
         if (clock_boot_ms () > end)
             fail_msg ("%u effects still wait", driver->held.n);
 }
@@ -260,7 +262,7 @@ static inline bool stage_offer (struct stage *stage, uint32_t host, struct msg *
     buf_init (&frame, MSG_MAX_BYTES);
     msg->major = msg->major ? msg->major : PROTOCOL_MAJOR;
     if (!msg->run_id.ptr)
-        msg->run_id = (struct text) { stage->driver->run_raw, RUN_ID_BYTES };
+        msg->run_id = (struct text){ stage->driver->run_raw, RUN_ID_BYTES };
     msg->epoch = actor->epoch;
     msg->session = actor->session;
     msg->seq = ++actor->seq;
@@ -281,8 +283,11 @@ static inline void stage_says (struct stage *stage, uint32_t host, struct msg ms
 static inline struct msg stage_hello (const struct stage *stage, uint32_t host)
 {
     struct msg msg = { .kind = MSG_HELLO };
-    msg.of.hello = (struct msg_hello) { .host = stage->plan.hosts.items[host].name, .version = TEXT_LIT (STAGE_VERSION),
-                                        .pid = 100 + host, .pid_start = 1000, .boot_id = TEXT_LIT ("boot") };
+    msg.of.hello = (struct msg_hello){ .host = stage->plan.hosts.items[host].name,
+                                       .version = TEXT_LIT (STAGE_VERSION),
+                                       .pid = 100 + host,
+                                       .pid_start = 1000,
+                                       .boot_id = TEXT_LIT ("boot") };
     return msg;
 }
 
@@ -298,9 +303,13 @@ static inline void stage_key (struct stage *stage, uint32_t host)
     assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
     static char hub_key[LINK_KEY_BYTES];
     memcpy (hub_key, at.public_key, sizeof hub_key);
-    struct spoke_options options = { .address = "127.0.0.1", .control_port = at.control_port, .bulk_port = at.bulk_port,
-                                     .hub_public_key = hub_key, .keys = &actor->keys,
-                                     .control_bytes_max = MSG_MAX_BYTES, .bulk_bytes_max = MSG_MAX_BYTES };
+    struct spoke_options options = { .address = "127.0.0.1",
+                                     .control_port = at.control_port,
+                                     .bulk_port = at.bulk_port,
+                                     .hub_public_key = hub_key,
+                                     .keys = &actor->keys,
+                                     .control_bytes_max = MSG_MAX_BYTES,
+                                     .bulk_bytes_max = MSG_MAX_BYTES };
     actor->spoke = spoke_open (&options, &err);
     if (!actor->spoke)
         fail_msg ("%s", err.text);
@@ -336,7 +345,7 @@ static inline struct listener *stage_listen (const struct stage *stage)
 static inline void stage_ask (struct stage *stage, struct listener *listener)
 {
     char question[QUESTION_MAX_BYTES + 1];
-    size_t len = snapshot_ask (&(struct snapshot_place) { .index = 1 }, question);
+    size_t len = snapshot_ask (&(struct snapshot_place){ .index = 1 }, question);
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !listener_ask (listener, question, len);
          stage_run (stage, STAGE_STEP_MS))
         assert_true (clock_boot_ms () < end);
@@ -344,7 +353,10 @@ static inline void stage_ask (struct stage *stage, struct listener *listener)
 
 /* ---- what is on the disk ---- */
 
-struct recorded { uint32_t of[STAGE_KINDS]; enum fact_kind last; };
+struct recorded {
+    uint32_t of[STAGE_KINDS];
+    enum fact_kind last;
+};
 
 static inline int stage_count_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
 {

@@ -7,7 +7,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/journal/journal.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -18,8 +22,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "coordinator/journal/journal.h"
 
 #define RUN_ID "0123456789abcdef0123456789abcdef"
 enum { WAIT_MS = 20 * 1000, FACT_BYTES = 700 };
@@ -52,7 +54,7 @@ static inline struct text fact_bytes (uint64_t index, char out[FACT_BYTES])
     memset (out, 'a' + (int) (index % 26), FACT_BYTES);
     int len = snprintf (out, FACT_BYTES, "fact %" PRIu64, index);
     out[len] = ' ';
-    return (struct text) { .ptr = out, .len = FACT_BYTES };
+    return (struct text){ .ptr = out, .len = FACT_BYTES };
 }
 
 /* For tests that come between the journal and its disk: the mark has syncs of its own. */

@@ -6,14 +6,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "worker/facts/fact_list.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "common/io/atomic_file.h"
-#include "worker/facts/fact_list.h"
 
 struct machine {
     char base[64], proc[80], sys[80], dev[80], etc[80], tmp[80], root[80];
@@ -32,8 +34,8 @@ static inline int machine_setup (void **state)
     snprintf (machine->etc, sizeof machine->etc, "%s/etc", machine->base);
     snprintf (machine->tmp, sizeof machine->tmp, "%s/tmp", machine->base);
     snprintf (machine->root, sizeof machine->root, "%s/root", machine->base);
-    machine->roots = (struct fact_roots) { machine->proc, machine->sys, machine->dev, machine->etc, machine->tmp,
-                                           machine->root };
+    machine->roots = (struct fact_roots){ machine->proc, machine->sys, machine->dev,
+                                          machine->etc,  machine->tmp, machine->root };
     fact_list_init (&machine->list, &machine->roots);
     *state = machine;
     return 0;

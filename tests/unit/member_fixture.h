@@ -2,8 +2,8 @@
 #ifndef SLICEUP_TESTS_UNIT_MEMBER_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_MEMBER_FIXTURE_H
 
-#include <string.h>
 #include "worker/core/member.h"
+#include <string.h>
 
 static const struct text run_id = { "0123456789abcdef", RUN_ID_BYTES };
 
@@ -15,7 +15,7 @@ struct bench {
 
 static inline void bench_open (struct bench *bench)
 {
-    *bench = (struct bench) { .now_ms = 5000, .epoch = 1, .session = 7 };
+    *bench = (struct bench){ .now_ms = 5000, .epoch = 1, .session = 7 };
     member_outbox_init (&bench->out);
     bench->member = member_create (TEXT_LIT ("h0"), run_id, TEXT_LIT ("0.1.0"), 42, 99, TEXT_LIT ("boot"));
 }
@@ -35,18 +35,22 @@ static inline void step (struct bench *bench, const struct member_input *in)
 static inline void tick (struct bench *bench, uint64_t ms)
 {
     bench->now_ms += ms;
-    step (bench, &(struct member_input) { .kind = MEMBER_TICK });
+    step (bench, &(struct member_input){ .kind = MEMBER_TICK });
 }
 
 static inline struct msg said (struct bench *bench, enum msg_kind kind)
 {
-    return (struct msg) { .kind = kind, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = bench->epoch,
-                          .session = bench->session, .seq = ++bench->seq };
+    return (struct msg){ .kind = kind,
+                         .major = PROTOCOL_MAJOR,
+                         .run_id = run_id,
+                         .epoch = bench->epoch,
+                         .session = bench->session,
+                         .seq = ++bench->seq };
 }
 
 static inline void receive (struct bench *bench, const struct msg *msg)
 {
-    step (bench, &(struct member_input) { .kind = MEMBER_MSG, .msg = msg });
+    step (bench, &(struct member_input){ .kind = MEMBER_MSG, .msg = msg });
 }
 
 static inline const struct member_effect *effect_of (const struct bench *bench, enum member_effect_kind kind,
@@ -73,13 +77,13 @@ static inline void receive_welcome (struct bench *bench)
 {
     struct msg msg = said (bench, MSG_WELCOME);
     msg.of.welcome.heartbeat_ms = 1000;
-    msg.of.welcome.limits = (struct limits) { .orphan_ms = 20000, .exit_ms = 60000, .stop_ms = 1000 };
+    msg.of.welcome.limits = (struct limits){ .orphan_ms = 20000, .exit_ms = 60000, .stop_ms = 1000 };
     receive (bench, &msg);
 }
 
 static inline struct attempt_key key_of (uint32_t attempt)
 {
-    return (struct attempt_key) { .rung = 3, .pass = PASS_ONCE, .attempt = attempt };
+    return (struct attempt_key){ .rung = 3, .pass = PASS_ONCE, .attempt = attempt };
 }
 
 static inline void receive_run (struct bench *bench, uint32_t attempt)
@@ -117,13 +121,14 @@ static inline void receive_go (struct bench *bench, const char *gate)
 static inline void end (struct bench *bench, uint32_t attempt, enum ending ending)
 {
     struct result result = { .key = key_of (attempt), .ending = ending, .phase = TEXT_LIT ("run") };
-    step (bench, &(struct member_input) { .kind = MEMBER_ENDED, .result = &result });
+    step (bench, &(struct member_input){ .kind = MEMBER_ENDED, .result = &result });
 }
 
 static inline void reach_gate (struct bench *bench, const char *gate)
 {
-    step (bench, &(struct member_input) { .kind = MEMBER_GATE, .text = text_of (gate), .gate_mode = GATE_SHARE,
-                                          .gate_value = TEXT_LIT ("mine") });
+    step (bench,
+          &(struct member_input){
+              .kind = MEMBER_GATE, .text = text_of (gate), .gate_mode = GATE_SHARE, .gate_value = TEXT_LIT ("mine") });
 }
 
 static inline void join (struct bench *bench)

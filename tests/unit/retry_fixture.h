@@ -1,5 +1,5 @@
-/* retry_fixture.h - a coordinator's core with one slice-wide rung on four hosts, its durable facts, and deaths of it. Include
- * after cmocka.h. */
+/* retry_fixture.h - a coordinator's core with one slice-wide rung on four hosts, its durable facts, and deaths of it.
+ * Include after cmocka.h. */
 #ifndef SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
 
@@ -17,10 +17,10 @@ struct bench {
     struct plan plan;
     struct coord *coord;
     struct outbox out;
-    struct fact facts[FACTS_MAX];   /* durable ones, copied */
+    struct fact facts[FACTS_MAX]; /* durable ones, copied */
     uint32_t facts_n;
-    uint32_t said[MSG_LEASE + 1];   /* by kind */
-    struct msg_run runs[HOSTS];     /* the last one said to each host */
+    uint32_t said[MSG_LEASE + 1]; /* by kind */
+    struct msg_run runs[HOSTS];   /* the last one said to each host */
     uint64_t now_ms, seq;
 };
 
@@ -63,7 +63,8 @@ static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
 static inline void all_join (struct bench *bench)
 {
     for (uint32_t host = 0; host < HOSTS; host++) {
-        struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
+        struct msg msg = { .kind = MSG_HELLO,
+                           .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
         tell (bench, host, &msg);
     }
 }
@@ -71,7 +72,7 @@ static inline void all_join (struct bench *bench)
 /* A run of one slice-wide rung, which has begun on all hosts; `with` mends the plan. */
 static inline void bench_open_with (struct bench *bench, void (*with) (struct plan *plan))
 {
-    *bench = (struct bench) { .now_ms = 1000 };
+    *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
     bench->plan.rungs.items += 2;
     bench->plan.rungs.n = 1;
@@ -83,7 +84,8 @@ static inline void bench_open_with (struct bench *bench, void (*with) (struct pl
         with (&bench->plan);
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1, bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
+                bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
 }
@@ -128,7 +130,8 @@ static inline void replay (struct bench *bench)
     }
 }
 
-/* The coordinator dies with everything after the last fact of this kind; another one replays the rest, and hears nobody yet. */
+/* The coordinator dies with everything after the last fact of this kind; another one replays the rest, and hears nobody
+ * yet. */
 static inline void die_unheard (struct bench *bench, enum fact_kind kind)
 {
     while (bench->facts_n > 0 && bench->facts[bench->facts_n - 1].kind != kind)
@@ -161,8 +164,9 @@ static inline void cancel (struct bench *bench)
 
 static inline void end (struct bench *bench, uint32_t host, enum ending ending, uint32_t code, const char *tail)
 {
-    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench->runs[host].key, .ending = ending, .code = code,
-                                                          .tail = text_of (tail) } };
+    struct msg msg = { .kind = MSG_RESULT,
+                       .of.result = {
+                           .key = bench->runs[host].key, .ending = ending, .code = code, .tail = text_of (tail) } };
     tell (bench, host, &msg);
 }
 

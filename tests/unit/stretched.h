@@ -1,5 +1,5 @@
-/* stretched.h - values of records as large as their tables allow: each number at its end, each text as long as it may be,
- * each list full. By table, so that a field that is added is stretched too. Include after cmocka.h. */
+/* stretched.h - values of records as large as their tables allow: each number at its end, each text as long as it may
+ * be, each list full. By table, so that a field that is added is stretched too. Include after cmocka.h. */
 #ifndef SLICEUP_TESTS_UNIT_STRETCHED_H
 #define SLICEUP_TESTS_UNIT_STRETCHED_H
 
@@ -18,14 +18,15 @@ static inline struct text stretched_text (uint32_t reporter, uint64_t max)
     bool wide = reporter == STRETCHED_VOICES - 1;
     for (uint32_t i = 0; i < TEXT_MAX_BYTES; i++)
         bytes[reporter][i] = wide ? "\xc3\xa9"[i % 2] : (char) ('a' + reporter);
-    return (struct text) { bytes[reporter], wide ? len / 2 * 2 : len };
+    return (struct text){ bytes[reporter], wide ? len / 2 * 2 : len };
 }
 
 static inline void stretch (const struct record *record, void *value, uint32_t reporter, struct arena *arena);
 static inline void stretch_field (const struct field *field, void *at, uint32_t reporter, struct arena *arena);
 
 /* Items of a list are all the same: made once. */
-static inline void stretch_list (const struct field *field, struct any_list *list, uint32_t reporter, struct arena *arena)
+static inline void stretch_list (const struct field *field, struct any_list *list, uint32_t reporter,
+                                 struct arena *arena)
 {
     size_t bytes = field_item_bytes (field);
     struct field item = field_item (field);

@@ -2,6 +2,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +17,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/log.h"
@@ -147,9 +150,14 @@ static void a_file_is_written_where_the_process_stands (void **state)
 static void reading_refuses_what_is_no_plain_file_or_too_large (void **state)
 {
     (void) state;
-    static const struct { const char *name; size_t max; enum err_code code; } cases[] = {
-        { "missing", 100, ERR_IO }, { "link", 100, ERR_REFUSED },  { "fifo", 100, ERR_REFUSED },
-        { "folder", 100, ERR_REFUSED }, { "file", 9, ERR_LIMIT }, { "file", 10, ERR_NONE }, { "empty", 0, ERR_NONE },
+    static const struct {
+        const char *name;
+        size_t max;
+        enum err_code code;
+    } cases[] = {
+        { "missing", 100, ERR_IO },     { "link", 100, ERR_REFUSED }, { "fifo", 100, ERR_REFUSED },
+        { "folder", 100, ERR_REFUSED }, { "file", 9, ERR_LIMIT },     { "file", 10, ERR_NONE },
+        { "empty", 0, ERR_NONE },
     };
     write_text ("file", "0123456789");
     write_text ("empty", "");

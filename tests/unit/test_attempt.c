@@ -2,7 +2,19 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "attempt_fixture.h"
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/attempt/attempt.h"
+#include "worker/attempt/task.h"
+#include "worker/facts/facts.h"
+#include "worker/process/exec.h"
+#include "worker/sandbox/confine.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,15 +25,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/attempt/attempt.h"
-#include "worker/sandbox/confine.h"
-#include "worker/attempt/task.h"
-#include "worker/process/exec.h"
-#include "worker/facts/facts.h"
-#include "attempt_fixture.h"
 
 /* ---- commands ---- */
 
@@ -128,7 +131,9 @@ static void invalid_output_becomes_a_valid_tail (void **state)
     struct bench *b = *state;
     use_command (b, "printf 'a\\377b\\000c'");
     const struct result *r = run (b);
-    assert_true (text_is (r->tail, "a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c"));
+    assert_true (text_is (r->tail, "a\xEF\xBF\xBD"
+                                   "b\xEF\xBF\xBD"
+                                   "c"));
     assert_int_equal (log_of (b).len, 5);
 }
 
@@ -224,7 +229,7 @@ static void a_slice_canary_hears_its_place_in_the_slice (void **state)
                    "say(type='fact', name='place', value=json.dumps(place))\n"
                    "done()\n");
     assert_true (text_is (run (b)->facts.items[0].value, "[\"slice\", 3, 4, [{\"axis\": \"data\", \"size\": 4}, "
-                          "{\"axis\": \"model\", \"size\": 2}]]"));
+                                                         "{\"axis\": \"model\", \"size\": 2}]]"));
 }
 
 static void a_gate_is_passed_when_it_is_opened (void **state)
@@ -307,8 +312,8 @@ static void use_tree (struct bench *bench, const char *body)
     bench->held[0] = text_copy (&bench->arena, buf_as_text (&bytes));
     bench->held[1] = text_of (helper);
     buf_release (&bytes);
-    bench->files[0] = (struct kit_file) { TEXT_LIT ("plain/canary.py"), bench->run.rung.program };
-    bench->files[1] = (struct kit_file) { TEXT_LIT ("sliceup_canary.py"), above };
+    bench->files[0] = (struct kit_file){ TEXT_LIT ("plain/canary.py"), bench->run.rung.program };
+    bench->files[1] = (struct kit_file){ TEXT_LIT ("sliceup_canary.py"), above };
     bench->run.rung.files.items = bench->files;
     bench->run.rung.files.n = 2;
 }
@@ -479,7 +484,10 @@ static void what_the_writer_sealed_is_what_a_reader_gets (void **state)
     assert_int_equal (r->seal.token, 0);
 }
 
-struct spoiler { struct text ran, mark, go; bool done; };
+struct spoiler {
+    struct text ran, mark, go;
+    bool done;
+};
 
 /* Once the program says that it runs: spoils the storage's mark, and lets the program go on. */
 static void *spoil_while_it_runs (void *owner)
@@ -575,7 +583,7 @@ static void a_confined_program_has_no_descriptor_of_ours (void **state)
     assert_true (text_is (run (b)->tail, "0 1 2 3 ")); /* 3: ls reads the folder */
     use_cache (b, CACHE_ROLE_NONE, 0);
     assert_true (text_is (run_again (b)->tail, "0 1 2 3 "));
-    b->run.cache.frontend_root = (struct text) { 0 };
+    b->run.cache.frontend_root = (struct text){ 0 };
     assert_true (text_is (run_again (b)->tail, "0 1 2 3 "));
 }
 

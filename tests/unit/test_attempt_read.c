@@ -2,18 +2,21 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "attempt_fixture.h"
+#include "common/signature/signature.h"
+#include "common/wire/wire.h"
+#include "worker/attempt/task.h"
+#include "worker/facts/facts.h"
+#include "worker/process/exec.h"
+#include "worker/protocol/evidence.h"
+#include "worker/sandbox/confine.h"
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
-#include "common/signature/signature.h"
-#include "common/wire/wire.h"
-#include "worker/sandbox/confine.h"
-#include "worker/attempt/task.h"
-#include "worker/protocol/evidence.h"
-#include "worker/process/exec.h"
-#include "worker/facts/facts.h"
-#include "attempt_fixture.h"
 
 static struct signature signatures[] = {
     { .id = TEXT_LIT ("hbm-full"), .text = TEXT_LIT ("Ran out of memory in memory space hbm"), .layer = LAYER_PROGRAM },
@@ -336,8 +339,9 @@ static void whatever_is_seen_fits_the_result (void **state)
     struct bench *b = *state;
     struct signature many[SIGHTINGS_MAX];
     for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
-        many[i] = (struct signature) { .id = text_format (&b->arena, "%060u", i), .layer = LAYER_HOST,
-                                       .text = text_format (&b->arena, "failure of kind %02u", i) };
+        many[i] = (struct signature){ .id = text_format (&b->arena, "%060u", i),
+                                      .layer = LAYER_HOST,
+                                      .text = text_format (&b->arena, "failure of kind %02u", i) };
     make_table_of (b, many, SIGHTINGS_MAX);
     put_table (b, b->held[0]);
     use_command (b, "for i in 00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15; do "
@@ -463,7 +467,7 @@ static struct text filled (struct bench *bench, uint32_t bytes)
 {
     char *text = arena_alloc (&bench->arena, bytes + 1);
     memset (text, 'x', bytes);
-    return (struct text) { text, bytes };
+    return (struct text){ text, bytes };
 }
 
 static const struct result *worst (struct bench *bench, struct evidence *evidence)
@@ -474,8 +478,10 @@ static const struct result *worst (struct bench *bench, struct evidence *evidenc
     do { /* until nothing more is taken */
         left_bytes = evidence->left_bytes;
         uint32_t size = left_bytes > 2300 ? 2000 : 8;
-        evidence_take (evidence, text_format (&bench->arena, "{\"type\":\"fact\",\"name\":\"f%zu\",\"value\":\"%.*s\"}",
-                                              left_bytes, (int) size, filled (bench, size).ptr), &saying);
+        evidence_take (evidence,
+                       text_format (&bench->arena, "{\"type\":\"fact\",\"name\":\"f%zu\",\"value\":\"%.*s\"}",
+                                    left_bytes, (int) size, filled (bench, size).ptr),
+                       &saying);
     } while (evidence->left_bytes < left_bytes);
     return &evidence->result;
 }
@@ -490,7 +496,7 @@ static void add_own_words (struct bench *b, struct result *r)
     r->code = 65535;
     r->strays = r->bad_lines = UINT32_MAX;
     r->bad_line = filled (b, BAD_LINE_MAX_BYTES);
-    r->seal = (struct seal) { INT64_MAX, filled (b, SHA256_HEX_BYTES), UINT32_MAX, INT64_MAX };
+    r->seal = (struct seal){ INT64_MAX, filled (b, SHA256_HEX_BYTES), UINT32_MAX, INT64_MAX };
     r->cache.storage = filled (b, ID_MAX_BYTES);
     r->cache.mount = filled (b, NAME_MAX_BYTES);
     r->cache.open_ways.items = arena_array (&b->arena, OPEN_WAYS_MAX, sizeof (struct text));
@@ -498,8 +504,8 @@ static void add_own_words (struct bench *b, struct result *r)
         r->cache.open_ways.items[r->cache.open_ways.n] = filled (b, ID_MAX_BYTES);
 }
 
-/* As attempt_cache.c and attempt_close.c bound them: 5.5 KiB of findings, five notes of 512 bytes, 6 KiB of what was seen,
- * and phases of the worker's own. */
+/* As attempt_cache.c and attempt_close.c bound them: 5.5 KiB of findings, five notes of 512 bytes, 6 KiB of what was
+ * seen, and phases of the worker's own. */
 static void add_own_lists (struct bench *b, struct result *r)
 {
     static struct finding findings[FINDINGS_MAX];
@@ -509,15 +515,15 @@ static void add_own_lists (struct bench *b, struct result *r)
     static struct text shown[SHOWN_MAX];
     static struct number left_out[LEFT_OUT_MAX];
     for (uint32_t i = 0; i < LEFT_OUT_MAX; i++)
-        left_out[i] = (struct number) { filled (b, 8), INT64_MAX };
+        left_out[i] = (struct number){ filled (b, 8), INT64_MAX };
     for (uint32_t i = 0; i < FINDINGS_MAX; i++)
-        findings[i] = (struct finding) { FINDING_CHANGED, INT64_MAX, filled (b, 72), filled (b, 72) };
+        findings[i] = (struct finding){ FINDING_CHANGED, INT64_MAX, filled (b, 72), filled (b, 72) };
     for (uint32_t i = 0; i < 5; i++)
-        notes[i] = (struct note) { filled (b, 512), filled (b, 8), DURABILITY_RECHECK };
+        notes[i] = (struct note){ filled (b, 512), filled (b, 8), DURABILITY_RECHECK };
     for (uint32_t i = 0; i < 9; i++)
-        phases[i] = (struct number) { filled (b, 12), INT64_MAX };
+        phases[i] = (struct number){ filled (b, 12), INT64_MAX };
     for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
-        sightings[i] = (struct sighting) { filled (b, ID_MAX_BYTES), UINT32_MAX, INT64_MAX, filled (b, 150) };
+        sightings[i] = (struct sighting){ filled (b, ID_MAX_BYTES), UINT32_MAX, INT64_MAX, filled (b, 150) };
     for (uint32_t i = 0; i < SHOWN_MAX; i++)
         shown[i] = filled (b, 150);
     r->findings.items = findings, r->findings.n = FINDINGS_MAX;
@@ -532,8 +538,13 @@ static void the_worst_result_fits_one_message (void **state)
 {
     struct bench *b = *state;
     struct evidence evidence;
-    struct msg msg = { .kind = MSG_RESULT, .major = PROTOCOL_MAJOR, .run_id = filled (b, RUN_ID_BYTES),
-                       .epoch = UINT64_MAX, .session = UINT64_MAX, .seq = UINT64_MAX, .ack = UINT64_MAX };
+    struct msg msg = { .kind = MSG_RESULT,
+                       .major = PROTOCOL_MAJOR,
+                       .run_id = filled (b, RUN_ID_BYTES),
+                       .epoch = UINT64_MAX,
+                       .session = UINT64_MAX,
+                       .seq = UINT64_MAX,
+                       .ack = UINT64_MAX };
     struct buf bytes;
     msg.of.result = *worst (b, &evidence);
     assert_true (evidence.left_bytes < 64);

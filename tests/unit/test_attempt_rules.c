@@ -3,13 +3,16 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "attempt_fixture.h"
+#include "worker/attempt/task.h"
+#include "worker/process/exec.h"
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "worker/attempt/task.h"
-#include "worker/process/exec.h"
-#include "attempt_fixture.h"
 
 static void a_gate_that_was_opened_is_not_opened_again (void **state)
 {
@@ -71,12 +74,15 @@ static void a_descriptor_that_outlives_the_program_is_seen (void **state)
     struct bench *b = *state;
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int held = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    assert_true ((size_t) snprintf (address.sun_path, sizeof address.sun_path, "%s/held", b->directory) < sizeof address.sun_path);
+    assert_true ((size_t) snprintf (address.sun_path, sizeof address.sun_path, "%s/held", b->directory) <
+                 sizeof address.sun_path);
     assert_int_equal (bind (held, (struct sockaddr *) &address, sizeof address), 0);
-    struct text body = text_format (&b->arena, "outside = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
-                                               "outside.connect('%s')\n"
-                                               "socket.send_fds(outside, [b'x'], [channel.fileno()])\n"
-                                               "done()\n", address.sun_path);
+    struct text body = text_format (&b->arena,
+                                    "outside = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+                                    "outside.connect('%s')\n"
+                                    "socket.send_fds(outside, [b'x'], [channel.fileno()])\n"
+                                    "done()\n",
+                                    address.sun_path);
     use_canary (b, body.ptr);
     const struct result *r = run (b);
     close (held);

@@ -2,16 +2,17 @@
 /* Audits: how deep they look, what they list, and what lies in a bundle's folder whoever put it there. */
 #include "cache_fixture.h"
 
+#include "common/cache/manifest.h"
 #include <poll.h>
 #include <time.h>
-#include "common/cache/manifest.h"
 
 enum { LARGE_BYTES = 1024 * 1024, LARGE = 24 };
 
 static struct finding_list audit (struct fixture *fixture, uint64_t token, enum audit_depth depth, uint64_t seed)
 {
     struct finding_list list = { 0 };
-    if (audit_generation (text_of (fixture->root), token, fixture->seal.sha256, depth, seed, &fixture->arena, &list, &fixture->err))
+    if (audit_generation (text_of (fixture->root), token, fixture->seal.sha256, depth, seed, &fixture->arena, &list,
+                          &fixture->err))
         fail_msg ("%s", fixture->err.text);
     return list;
 }
@@ -182,12 +183,14 @@ static void that_it_cannot_be_looked_at_is_an_error (void **state)
 {
     struct fixture *fixture = *state;
     struct finding_list list = { .n = 77 };
-    assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena, &list,
-                                        &fixture->err), -1);
+    assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena,
+                                        &list, &fixture->err),
+                      -1);
     says (fixture, "does this host see the shared cache?");
     seal_lots (fixture, 3);
-    assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena, &list,
-                                        &fixture->err), -1);
+    assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena,
+                                        &list, &fixture->err),
+                      -1);
     says (fixture, "holds no sha256");
     assert_int_equal (list.n, 77);
 }
@@ -236,8 +239,8 @@ static void no_folder_has_no_generations (void **state)
 static void every_generation_that_lies_there_is_listed_by_token (void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const others[] = { "gen-", "gen-0", "gen-07", "gen-x", "gen-99999999999999999999", "Gen-5",
-                                          "host-a" };
+    static const char *const others[] = { "gen-",  "gen-0", "gen-07", "gen-x", "gen-99999999999999999999",
+                                          "Gen-5", "host-a" };
     struct cache_access access = writer_order (fixture, 9);
     char path[200];
     uint32_t n;
@@ -274,7 +277,8 @@ static void touch (struct fixture *fixture)
     assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
 }
 
-/* What an owner, a backup and a link do to every file: the ctime moves, once the clock of the file system has moved on. */
+/* What an owner, a backup and a link do to every file: the ctime moves, once the clock of the file system has moved on.
+ */
 static void hand_over (struct fixture *fixture)
 {
     char path[1200], name[1200];
@@ -341,8 +345,8 @@ static void take_half (struct fixture *fixture)
 
 static void a_listing_changes_with_whatever_is_written (void **state)
 {
-    static void (*const writes[]) (struct fixture *) = { touch, write_mode, write_more, write_other,
-                                                    plant_link, take_half };
+    static void (*const writes[]) (struct fixture *) = { touch,       write_mode, write_more,
+                                                         write_other, plant_link, take_half };
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 9);
     assert_int_equal (prepare_writer (fixture, &access), 0);
@@ -353,7 +357,7 @@ static void a_listing_changes_with_whatever_is_written (void **state)
         assert_false (digest_equal (&before, &after));
         assert_true (digest_equal (&after, &again));
         before = after;
-        writes[i] (fixture);
+        writes[i](fixture);
         after = listing_of (fixture);
         assert_false (digest_equal (&before, &after));
     }

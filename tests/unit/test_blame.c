@@ -6,13 +6,18 @@
 #include <string.h>
 
 #include "coordinator/verdict/blame.h"
-#include "coordinator/verdict/judge.h"
-#include "coordinator/verdict/host_mentions.h"
 #include "coordinator/verdict/failure_evidence.h"
+#include "coordinator/verdict/host_mentions.h"
+#include "coordinator/verdict/judge.h"
 
 enum { HOSTS = 8 };
 
-struct part { enum ending ending; uint32_t code; uint32_t order; const char *log; };
+struct part {
+    enum ending ending;
+    uint32_t code;
+    uint32_t order;
+    const char *log;
+};
 struct slice {
     struct arena arena;
     struct plan plan;
@@ -21,11 +26,15 @@ struct slice {
     struct verdict verdicts[HOSTS];
 };
 
-#define DIED "F1121 15:16:28.7 1 client.h:80] Terminating process because the JAX distributed service detected fatal errors.\n"
-#define HEARTBEAT(N) DIED "INTERNAL: Barrier failed because: task is set to ERROR: UNAVAILABLE: Task " #N " heartbeat timeout. " \
-                     "This indicates that the remote task has failed, got preempted, or crashed unexpectedly.\n"
-#define BARRIER(ID, FIRST, NAMES) "DEADLINE_EXCEEDED: Barrier timed out. Id: " ID ". This usually happens.\n" \
-    "# of tasks that reached the barrier: 7/8.\nThe first task at the barrier: " FIRST ". Some timed out task names:\n" NAMES "\n"
+#define DIED                                                                                                           \
+    "F1121 15:16:28.7 1 client.h:80] Terminating process because the JAX distributed service detected fatal errors.\n"
+#define HEARTBEAT(N)                                                                                                   \
+    DIED "INTERNAL: Barrier failed because: task is set to ERROR: UNAVAILABLE: Task " #N " heartbeat timeout. "        \
+         "This indicates that the remote task has failed, got preempted, or crashed unexpectedly.\n"
+#define BARRIER(ID, FIRST, NAMES)                                                                                      \
+    "DEADLINE_EXCEEDED: Barrier timed out. Id: " ID ". This usually happens.\n"                                        \
+    "# of tasks that reached the barrier: 7/8.\nThe first task at the barrier: " FIRST                                 \
+    ". Some timed out task names:\n" NAMES "\n"
 #define DISK "OSError: [Errno 28] No space left on device\n"
 
 /* All parts say `log` and came in the order of their rank. */
@@ -35,7 +44,7 @@ static void slice_open (struct slice *slice, const char *log)
     signature_lists_load (&slice->arena, &slice->plan);
     for (uint32_t i = 0; i < HOSTS; i++) {
         slice->plan.hosts.items[i].address = text_format (&slice->arena, "10.0.0.%u", i + 1);
-        slice->parts[i] = (struct part) { ENDING_SIGNALLED, SIGABRT, i, log };
+        slice->parts[i] = (struct part){ ENDING_SIGNALLED, SIGABRT, i, log };
     }
     slice->set = signature_set_build (slice->plan.signatures.items, slice->plan.signatures.n);
 }
@@ -53,14 +62,23 @@ static void read_part (struct slice *slice, uint32_t i, struct blame_host *host)
     struct reading reading;
     struct result *result = arena_alloc (&slice->arena, sizeof *result);
     signature_scan_text (slice->set, text_of (part->log), &slice->arena, &seen);
-    *result = (struct result) { .ending = part->ending, .code = part->code, .done = true, .phase = TEXT_LIT ("run"),
-                                .sightings = { seen.sightings, seen.sightings_n }, .shown = { seen.shown, seen.shown_n } };
-    struct judge_case of = { .plan = &slice->plan, .rung = &slice->plan.rungs.items[0], .host = i, .world = HOSTS,
-                             .result = result, .signatures = slice->set };
+    *result = (struct result){ .ending = part->ending,
+                               .code = part->code,
+                               .done = true,
+                               .phase = TEXT_LIT ("run"),
+                               .sightings = { seen.sightings, seen.sightings_n },
+                               .shown = { seen.shown, seen.shown_n } };
+    struct judge_case of = { .plan = &slice->plan,
+                             .rung = &slice->plan.rungs.items[0],
+                             .host = i,
+                             .world = HOSTS,
+                             .result = result,
+                             .signatures = slice->set };
     judge_result (&of, &slice->arena, &slice->verdicts[i]);
     failure_evidence_of (&slice->plan, slice->set, result, &slice->arena, &reading);
-    *host = (struct blame_host) { .verdict = &slice->verdicts[i], .ending = part->ending, .order = part->order,
-                                  .peers = reading.peers };
+    *host = (struct blame_host){
+        .verdict = &slice->verdicts[i], .ending = part->ending, .order = part->order, .peers = reading.peers
+    };
 }
 
 static void blame (struct slice *slice)
@@ -76,8 +94,9 @@ static void expect_only (struct slice *slice, uint32_t initiator)
     blame (slice);
     for (uint32_t i = 0; i < HOSTS; i++)
         if ((slice->verdicts[i].outcome == OUTCOME_CASCADE) == (i == initiator))
-            fail_msg ("rank %u: %s (%.*s), the initiator is %u", i, names_of (&outcome_names, slice->verdicts[i].outcome),
-                      TEXT_ARG (slice->verdicts[i].cause), initiator);
+            fail_msg ("rank %u: %s (%.*s), the initiator is %u", i,
+                      names_of (&outcome_names, slice->verdicts[i].outcome), TEXT_ARG (slice->verdicts[i].cause),
+                      initiator);
     uint32_t other = initiator == 0;
     char sentence[64];
     snprintf (sentence, sizeof sentence, "fell because h%u did", initiator);
@@ -90,7 +109,7 @@ static void one_aborts_and_seven_follow (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, HEARTBEAT (3));
-    slice.parts[3] = (struct part) { ENDING_EXITED, 1, 0, DISK DIED };
+    slice.parts[3] = (struct part){ ENDING_EXITED, 1, 0, DISK DIED };
     slice.parts[0].order = 3;
     expect_only (&slice, 3);
     assert_true (text_is (slice.verdicts[3].signature, "disk-full"));
@@ -104,7 +123,7 @@ static void the_last_to_report_is_the_cause_when_it_alone_confesses (void **stat
     struct slice slice;
     (void) state;
     slice_open (&slice, DIED);
-    slice.parts[5] = (struct part) { ENDING_EXITED, 1, 9, DIED DISK };
+    slice.parts[5] = (struct part){ ENDING_EXITED, 1, 9, DIED DISK };
     expect_only (&slice, 5);
     slice_close (&slice);
 }
@@ -114,7 +133,7 @@ static void an_unknown_failure_that_the_others_name_is_the_cause (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, HEARTBEAT (6));
-    slice.parts[6] = (struct part) { ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED };
+    slice.parts[6] = (struct part){ ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED };
     expect_only (&slice, 6);
     assert_int_equal (slice.verdicts[6].layer, LAYER_UNKNOWN);
     assert_true (text_find (slice.verdicts[6].evidence, TEXT_LIT ("ZeroDivisionError"), NULL));
@@ -126,7 +145,7 @@ static void one_that_was_stopped_and_is_named_by_several_is_the_cause (void **st
     struct slice slice;
     (void) state;
     slice_open (&slice, BARRIER ("step_12::0", "0", "2"));
-    slice.parts[2] = (struct part) { ENDING_CANCELLED, 0, 9, "step 11\n" };
+    slice.parts[2] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     expect_only (&slice, 2);
     assert_int_equal (slice.verdicts[2].layer, LAYER_UNKNOWN);
     assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the others name it"), NULL));
@@ -138,9 +157,11 @@ static void addresses_name_hosts_too (void **state)
 {
     struct slice slice;
     (void) state;
-    slice_open (&slice, "ValueError: UNKNOWN: Gloo all-reduce failed: [gloo/transport/tcp/pair.cc:547] Connection closed by peer "
-                        "[10.0.0.5]:11178\n");
-    slice.parts[4] = (struct part) { ENDING_SIGNALLED, SIGSEGV, 9, "" };
+    slice_open (
+        &slice,
+        "ValueError: UNKNOWN: Gloo all-reduce failed: [gloo/transport/tcp/pair.cc:547] Connection closed by peer "
+        "[10.0.0.5]:11178\n");
+    slice.parts[4] = (struct part){ ENDING_SIGNALLED, SIGSEGV, 9, "" };
     expect_only (&slice, 4);
     slice_close (&slice);
 }
@@ -150,7 +171,7 @@ static void who_confesses_is_not_outvoted (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, HEARTBEAT (6));
-    slice.parts[1] = (struct part) { ENDING_EXITED, 1, 9, DISK };
+    slice.parts[1] = (struct part){ ENDING_EXITED, 1, 9, DISK };
     expect_only (&slice, 1);
     slice_close (&slice);
 }
@@ -167,14 +188,15 @@ static void one_reporter_is_not_enough (void **state)
     slice_close (&slice);
 }
 
-/* Everywhere the metadata server was slow; one host fell, in words that nobody knows; the others are silent about it. */
+/* Everywhere the metadata server was slow; one host fell, in words that nobody knows; the others are silent about it.
+ */
 static void what_working_programs_print_is_no_confession (void **state)
 {
     struct slice slice;
     (void) state;
     slice_open (&slice, "Failed to get TPU metadata (tpu-env): INTERNAL: Couldn't connect to server\n");
     slice.parts[0].order = 6;
-    slice.parts[6] = (struct part) { ENDING_EXITED, 1, 0, "ZeroDivisionError: division by zero\n" };
+    slice.parts[6] = (struct part){ ENDING_EXITED, 1, 0, "ZeroDivisionError: division by zero\n" };
     expect_only (&slice, 6);
     assert_int_equal (slice.verdicts[6].layer, LAYER_UNKNOWN);
     slice_close (&slice);
@@ -185,8 +207,8 @@ static void a_voice_for_itself_does_not_count (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, DIED);
-    slice.parts[0] = (struct part) { ENDING_SIGNALLED, SIGABRT, 5, HEARTBEAT (6) };
-    slice.parts[6] = (struct part) { ENDING_SIGNALLED, SIGABRT, 7, HEARTBEAT (6) };
+    slice.parts[0] = (struct part){ ENDING_SIGNALLED, SIGABRT, 5, HEARTBEAT (6) };
+    slice.parts[6] = (struct part){ ENDING_SIGNALLED, SIGABRT, 7, HEARTBEAT (6) };
     slice.parts[4].order = 0;
     expect_only (&slice, 4);
     slice_close (&slice);
@@ -198,7 +220,7 @@ static void who_passed_is_not_accused_by_the_others (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, HEARTBEAT (6));
-    slice.parts[6] = (struct part) { ENDING_EXITED, 0, 0, "" };
+    slice.parts[6] = (struct part){ ENDING_EXITED, 0, 0, "" };
     blame (&slice);
     assert_int_equal (slice.verdicts[6].outcome, OUTCOME_PASSED);
     assert_int_equal (slice.verdicts[6].cause.len, 0);
@@ -223,7 +245,7 @@ static void of_two_the_one_that_is_left_is_believed (void **state)
     struct blame_host hosts[2];
     (void) state;
     slice_open (&slice, HEARTBEAT (1));
-    slice.parts[1] = (struct part) { ENDING_CANCELLED, 0, 9, "step 11\n" };
+    slice.parts[1] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     read_part (&slice, 0, &hosts[0]);
     read_part (&slice, 1, &hosts[1]);
     blame_slice (&slice.plan, hosts, 2, &slice.arena);
@@ -238,8 +260,9 @@ static void who_is_late_for_a_shutdown_is_not_to_blame (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, DIED BARRIER ("Shutdown::113::0", "1", "2"));
-    slice.parts[1] = (struct part) { ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED
-                                     BARRIER ("Shutdown::113::0", "1", "2") };
+    slice.parts[1] = (struct part){
+        ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED BARRIER ("Shutdown::113::0", "1", "2")
+    };
     expect_only (&slice, 1);
     slice_close (&slice);
 }
@@ -276,11 +299,16 @@ static void texts_name_tasks_addresses_and_hosts (void **state)
     (void) state;
     slice_open (&slice, "");
     expect_named (&slice, "/job:jax_worker/replica:0/task:3 heartbeat timeout.", "3");
-    expect_named (&slice, "Timed out task names: /job:jax_worker/replica:0/task:1 /job:jax_worker/replica:0/task:7", "17");
-    expect_named (&slice, "The first task at the barrier: /job:jax_worker/replica:0/task:0. Some timed out task names: "
-                          "/job:jax_worker/replica:0/task:6", "6");
+    expect_named (&slice, "Timed out task names: /job:jax_worker/replica:0/task:1 /job:jax_worker/replica:0/task:7",
+                  "17");
+    expect_named (&slice,
+                  "The first task at the barrier: /job:jax_worker/replica:0/task:0. Some timed out task names: "
+                  "/job:jax_worker/replica:0/task:6",
+                  "6");
     expect_named (&slice, "unhealthy (stopped sending heartbeats): 1 2\n3 is not in the list", "12");
-    expect_named (&slice, "Barrier timed out. Id: Shutdown::1::0. Some timed out task names: /job:jax_worker/replica:0/task:2 3", "");
+    expect_named (
+        &slice, "Barrier timed out. Id: Shutdown::1::0. Some timed out task names: /job:jax_worker/replica:0/task:2 3",
+        "");
     expect_named (&slice, "Task 5 heartbeat timeout; Task 6 is fine; 7", "5");
     expect_named (&slice, "/task:8 /task:99999999999999999999 /task: /task:x", "");
     expect_named (&slice, "closed by peer [10.0.0.2]:8476, and 10.0.0.3:99, and 10.0.0.4.", "123");
@@ -294,18 +322,22 @@ static void texts_name_tasks_addresses_and_hosts (void **state)
 
 /* ---- what a result says of itself ---- */
 
-static void expect_reading (struct slice *slice, enum layer layer, const char *failure, const char *tail, const char *id,
-                            enum layer owner, bool transient)
+static void expect_reading (struct slice *slice, enum layer layer, const char *failure, const char *tail,
+                            const char *id, enum layer owner, bool transient)
 {
-    struct result result = { .ending = ENDING_EXITED, .code = 1, .layer = layer, .failure = text_of (failure),
-                             .tail = text_of (tail), .phase = TEXT_LIT ("run") };
+    struct result result = { .ending = ENDING_EXITED,
+                             .code = 1,
+                             .layer = layer,
+                             .failure = text_of (failure),
+                             .tail = text_of (tail),
+                             .phase = TEXT_LIT ("run") };
     struct judge_case of = { .plan = &slice->plan, .rung = &slice->plan.rungs.items[0], .result = &result, .world = 1 };
     struct verdict verdict;
-    of.rung = &(struct rung) { .id = TEXT_LIT ("x"), .kind = PROGRAM_CANARY, .timeout_ms = 1000 };
+    of.rung = &(struct rung){ .id = TEXT_LIT ("x"), .kind = PROGRAM_CANARY, .timeout_ms = 1000 };
     judge_result (&of, &slice->arena, &verdict);
     if (!text_is (verdict.signature, id) || verdict.layer != owner || verdict.transient != transient)
-        fail_msg ("'%s', '%s': %.*s, %s%s", failure, tail, TEXT_ARG (verdict.signature), names_of (&layer_names, verdict.layer),
-                  verdict.transient ? ", passes" : "");
+        fail_msg ("'%s', '%s': %.*s, %s%s", failure, tail, TEXT_ARG (verdict.signature),
+                  names_of (&layer_names, verdict.layer), verdict.transient ? ", passes" : "");
 }
 
 static void known_text_goes_before_what_the_program_says_of_its_layer (void **state)
@@ -332,7 +364,9 @@ static bool passes (struct slice *slice, const struct result *result)
 {
     struct verdict verdict;
     struct rung rung = { .id = TEXT_LIT ("x"), .kind = PROGRAM_CANARY, .timeout_ms = 1000 };
-    struct judge_case of = { .plan = &slice->plan, .rung = &rung, .result = result, .world = 1, .signatures = slice->set };
+    struct judge_case of = {
+        .plan = &slice->plan, .rung = &rung, .result = result, .world = 1, .signatures = slice->set
+    };
     judge_result (&of, &slice->arena, &verdict);
     return verdict.transient;
 }
@@ -340,7 +374,9 @@ static bool passes (struct slice *slice, const struct result *result)
 static void nothing_is_transient_once_a_program_computed (void **state)
 {
     struct slice slice;
-    struct result result = { .ending = ENDING_EXITED, .code = 1, .failure = TEXT_LIT ("open(/dev/vfio/0): Device or resource busy") };
+    struct result result = { .ending = ENDING_EXITED,
+                             .code = 1,
+                             .failure = TEXT_LIT ("open(/dev/vfio/0): Device or resource busy") };
     struct number executions = { .name = TEXT_LIT ("executions"), .value = 0 };
     struct check check = { .name = TEXT_LIT ("sum") };
     struct metric metric = { .name = TEXT_LIT ("devices") };
@@ -383,7 +419,8 @@ static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
     memset (line, 'x', SHOWN_LINE_BYTES);
     line[SHOWN_LINE_BYTES] = '\0';
     for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
-        sightings[i] = (struct sighting) { .signature = TEXT_LIT ("peer-died"), .line = i, .offset = i, .text = text_of (line) };
+        sightings[i] =
+            (struct sighting){ .signature = TEXT_LIT ("peer-died"), .line = i, .offset = i, .text = text_of (line) };
     sightings[SIGHTINGS_MAX - 1].text = TEXT_LIT ("Task 3 heartbeat timeout.");
     result.sightings.items = sightings;
     result.sightings.n = SIGHTINGS_MAX;
@@ -405,14 +442,14 @@ static void a_hang_keeps_what_it_printed (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, DIED);
-    slice.parts[4] = (struct part) { ENDING_TIMEOUT, 0, 9, "open(/dev/vfio/0): Device or resource busy\n" };
+    slice.parts[4] = (struct part){ ENDING_TIMEOUT, 0, 9, "open(/dev/vfio/0): Device or resource busy\n" };
     expect_only (&slice, 4);
     assert_int_equal (slice.verdicts[4].outcome, OUTCOME_NO_REPORT);
     assert_true (text_is (slice.verdicts[4].signature, "vfio-busy"));
     assert_false (slice.verdicts[4].transient);
     slice_close (&slice);
     slice_open (&slice, DIED);
-    slice.parts[4] = (struct part) { ENDING_TIMEOUT, 0, 9, "Failed to get TPU metadata\n" };
+    slice.parts[4] = (struct part){ ENDING_TIMEOUT, 0, 9, "Failed to get TPU metadata\n" };
     expect_only (&slice, 4);
     assert_int_equal (slice.verdicts[4].signature.len, 0);
     assert_int_equal (slice.verdicts[4].layer, LAYER_UNKNOWN);
@@ -425,10 +462,14 @@ static void our_own_programs_are_believed (void **state)
     struct slice slice;
     struct verdict verdict;
     struct result result = { .ending = ENDING_EXITED, .code = 1, .layer = LAYER_CACHE, .failure = TEXT_LIT (DISK) };
-    struct rung rung = { .id = TEXT_LIT ("x"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("cache"), .timeout_ms = 1000 };
+    struct rung rung = {
+        .id = TEXT_LIT ("x"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("cache"), .timeout_ms = 1000
+    };
     (void) state;
     slice_open (&slice, "");
-    struct judge_case of = { .plan = &slice.plan, .rung = &rung, .result = &result, .world = 1, .signatures = slice.set };
+    struct judge_case of = {
+        .plan = &slice.plan, .rung = &rung, .result = &result, .world = 1, .signatures = slice.set
+    };
     judge_result (&of, &slice.arena, &verdict);
     assert_true (verdict.layer == LAYER_CACHE && verdict.signature.len == 0);
     rung.builtin = TEXT_LIT ("probe");
@@ -456,7 +497,7 @@ static void unknown_quotes_the_lines_that_look_like_errors (void **state)
     struct slice slice;
     (void) state;
     slice_open (&slice, HEARTBEAT (1));
-    slice.parts[1] = (struct part) { ENDING_EXITED, 1, 0, "step 1\nValueError: of a new kind\n" };
+    slice.parts[1] = (struct part){ ENDING_EXITED, 1, 0, "step 1\nValueError: of a new kind\n" };
     expect_only (&slice, 1);
     assert_true (text_is (slice.verdicts[1].evidence, "ValueError: of a new kind"));
     assert_int_equal (slice.verdicts[1].signature.len, 0);

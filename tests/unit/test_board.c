@@ -59,7 +59,7 @@ static void more_different_causes_than_places_are_counted (void **state)
     show_gathered (&show, 20);
     for (uint32_t i = 0; i < 20; i++) {
         snprintf (causes[i], sizeof (causes[i]), "cause %u", i);
-        verdicts[i] = (struct verdict) { .host = i, .outcome = OUTCOME_FAILED, .cause = text_of (causes[i]) };
+        verdicts[i] = (struct verdict){ .host = i, .outcome = OUTCOME_FAILED, .cause = text_of (causes[i]) };
     }
     show_began (&show, FACTS, PASS_ONCE, 1, 20);
     show_pass_ended (&show, OUTCOME_FAILED, 1, verdicts, 20);
@@ -95,7 +95,8 @@ static void a_second_attempt_starts_from_nothing (void **state)
     (void) state;
     struct show show;
     struct verdict stale = {
-        .host = 0, .outcome = OUTCOME_FAILED, .layer = LAYER_CACHE, .cause = TEXT_LIT ("compiled again")};
+        .host = 0, .outcome = OUTCOME_FAILED, .layer = LAYER_CACHE, .cause = TEXT_LIT ("compiled again")
+    };
     show_gathered (&show, 2);
     show_began (&show, TINY, PASS_RESTORED, 1, 2);
     show_pass_ended (&show, OUTCOME_FAILED, 100, &stale, 1);
@@ -113,8 +114,9 @@ static void a_heartbeat_about_another_attempt_says_nothing_of_this_one (void **s
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, FACTS, PASS_ONCE, 2, 2);
-    show_received (&show, 0,
-                (struct holding){.key = {FACTS, PASS_ONCE, 1}, .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("old")});
+    show_received (
+        &show, 0,
+        (struct holding){ .key = { FACTS, PASS_ONCE, 1 }, .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("old") });
     assert_int_equal (show.board->hosts[0].state, ATTEMPT_NONE);
     show.at_ms = 5000;
     show_phase (&show, 0, "new", 1200);
@@ -167,7 +169,8 @@ static void a_metric_is_kept_once_per_rung (void **state)
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     show_gathered (&show, 1);
     fact.of.metric_judged = (struct fact_metric_judged){
-        .key = {ALL, PASS_COLD, 1}, .metric = TEXT_LIT ("loss"), .value = 1, .proof = PROOF_LOCAL};
+        .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"), .value = 1, .proof = PROOF_LOCAL
+    };
     fact.of.metric_judged.axes.items = axes;
     fact.of.metric_judged.axes.n = 2;
     show_fact (&show, fact);
@@ -183,7 +186,8 @@ static void a_metric_is_kept_once_per_rung (void **state)
     fact.of.metric_judged.contradicted.items = &earlier;
     fact.of.metric_judged.culprits.n = fact.of.metric_judged.contradicted.n = 1;
     show_fact (&show, fact);
-    assert_true (text_is (show.board->metrics.items[0].culprits, "host0") && show.board->metrics.items[0].contradicted == 4);
+    assert_true (text_is (show.board->metrics.items[0].culprits, "host0") &&
+                 show.board->metrics.items[0].contradicted == 4);
     fact.of.metric_judged.key.rung = TINY;
     show_fact (&show, fact);
     assert_int_equal (show.board->metrics.n, 2);
@@ -198,7 +202,7 @@ static void texts_are_bounded_at_a_character (void **state)
     for (size_t i = 0; i + 3 <= sizeof (long_why); i += 3)
         memcpy (long_why + i, "\xe2\x82\xac", 3);
     show_gathered (&show, 1);
-    show_lost (&show, 0, (struct text) { long_why, sizeof (long_why) });
+    show_lost (&show, 0, (struct text){ long_why, sizeof (long_why) });
     assert_in_range (show.board->hosts[0].why.len, BOARD_CAUSE_MAX_BYTES - 3, BOARD_CAUSE_MAX_BYTES);
     assert_true (text_is_utf8 (show.board->hosts[0].why));
     show_release (&show);
@@ -212,7 +216,7 @@ static void facts_before_the_run_was_opened_are_ignored (void **state)
     board_apply (board, &fact);
     assert_false (board->opened);
     assert_int_equal (board->index, 1);
-    fact = (struct fact) { .kind = FACT_EPOCH_BEGAN, .index = 2, .of.epoch_began = { 3, 4 } };
+    fact = (struct fact){ .kind = FACT_EPOCH_BEGAN, .index = 2, .of.epoch_began = { 3, 4 } };
     board_apply (board, &fact);
     assert_int_equal (board->epoch, 0);
     board_destroy (board);

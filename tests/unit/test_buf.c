@@ -3,12 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
+
 #include "common/base/buf.h"
 #include "common/base/rng.h"
 #include "common/base/utf8.h"
+#include <stdio.h>
+#include <string.h>
 
 static void bytes_are_appended_in_order (void **state)
 {
@@ -132,7 +134,7 @@ static void every_lone_byte_is_printable_ascii_or_escaped (void **state)
             snprintf (expected, sizeof expected, "%c", byte);
         else
             snprintf (expected, sizeof expected, "\\x%02x", byte);
-        expect_escaped ((struct text) { &raw, 1 }, 0, expected);
+        expect_escaped ((struct text){ &raw, 1 }, 0, expected);
     }
 }
 
@@ -151,20 +153,20 @@ static void expect_character_escaped (uint32_t character)
     char bytes[4], expected[16];
     uint32_t len = encode (character, bytes);
     snprintf (expected, sizeof expected, character < 0x80 ? "\\x%02x" : "\\u{%x}", character);
-    expect_escaped ((struct text) { bytes, len }, 0, expected);
+    expect_escaped ((struct text){ bytes, len }, 0, expected);
 }
 
 static void no_character_that_acts_on_a_terminal_or_hides_gets_through (void **state)
 {
     (void) state;
     static const uint32_t ranges[][2] = {
-        { 0x00, 0x1F }, { 0x7F, 0x9F },                                   /* C0, DEL, C1 as UTF-8 */
-        { 0x200E, 0x200F }, { 0x202A, 0x202E }, { 0x2066, 0x2069 }, { 0x61C, 0x61C }, /* bidi */
-        { 0x200B, 0x200D }, { 0xFEFF, 0xFEFF }, { 0x2060, 0x2064 },       /* zero width */
-        { 0x2028, 0x2029 },                                               /* line and paragraph ends */
-        { 0xAD, 0xAD }, { 0x300, 0x36F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F }, { 0x3164, 0x3164 },
-        { 0xE000, 0xE0FF }, { 0xFDD0, 0xFDEF }, { 0xFFFE, 0xFFFF }, { 0x1FFFE, 0x1FFFF },
-        { 0xE0000, 0xE01EF }, { 0x10FFFE, 0x10FFFF },
+        { 0x00, 0x1F },       { 0x7F, 0x9F },                                                 /* C0, DEL, C1 as UTF-8 */
+        { 0x200E, 0x200F },   { 0x202A, 0x202E },   { 0x2066, 0x2069 },     { 0x61C, 0x61C }, /* bidi */
+        { 0x200B, 0x200D },   { 0xFEFF, 0xFEFF },   { 0x2060, 0x2064 },                       /* zero width */
+        { 0x2028, 0x2029 }, /* line and paragraph ends */
+        { 0xAD, 0xAD },       { 0x300, 0x36F },     { 0x20D0, 0x20FF },     { 0xFE00, 0xFE0F },
+        { 0x3164, 0x3164 },   { 0xE000, 0xE0FF },   { 0xFDD0, 0xFDEF },     { 0xFFFE, 0xFFFF },
+        { 0x1FFFE, 0x1FFFF }, { 0xE0000, 0xE01EF }, { 0x10FFFE, 0x10FFFF },
     };
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
         for (uint32_t character = ranges[i][0]; character <= ranges[i][1]; character++)
@@ -174,13 +176,20 @@ static void no_character_that_acts_on_a_terminal_or_hides_gets_through (void **s
 static void invalid_sequences_are_shown_byte_by_byte (void **state)
 {
     (void) state;
-    static const struct { const char *bytes, *expected; } cases[] = {
-        { "\xC0\x9B[0m", "\\xc0\\x9b[0m" },               /* overlong ESC */
-        { "\xE0\x80\x9B", "\\xe0\\x80\\x9b" }, { "\xF0\x80\x80\x9B", "\\xf0\\x80\\x80\\x9b" },
-        { "\xED\xA0\x80", "\\xed\\xa0\\x80" },            /* a surrogate */
-        { "\xF4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" },   /* above U+10FFFF */
-        { "\xE2\x82", "\\xe2\\x82" }, { "\xE2\x82" "a", "\\xe2\\x82a" }, { "a\xFF", "a\\xff" },
-        { "\xC3\xC3\xA9", "\\xc3\xC3\xA9" },              /* a good one behind a bad one stays */
+    static const struct {
+        const char *bytes, *expected;
+    } cases[] = {
+        { "\xC0\x9B[0m", "\\xc0\\x9b[0m" }, /* overlong ESC */
+        { "\xE0\x80\x9B", "\\xe0\\x80\\x9b" },
+        { "\xF0\x80\x80\x9B", "\\xf0\\x80\\x80\\x9b" },
+        { "\xED\xA0\x80", "\\xed\\xa0\\x80" },          /* a surrogate */
+        { "\xF4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" }, /* above U+10FFFF */
+        { "\xE2\x82", "\\xe2\\x82" },
+        { "\xE2\x82"
+          "a",
+          "\\xe2\\x82a" },
+        { "a\xFF", "a\\xff" },
+        { "\xC3\xC3\xA9", "\\xc3\xC3\xA9" }, /* a good one behind a bad one stays */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_escaped (text_of (cases[i].bytes), 0, cases[i].expected);
@@ -192,8 +201,12 @@ static void known_attacks_are_harmless (void **state)
     expect_escaped (text_of ("\x1b]52;c;Zm9v\x07"), 0, "\\x1b]52;c;Zm9v\\x07");
     expect_escaped (text_of ("\x1b]8;;http://a\x1b\\b"), 0, "\\x1b]8;;http://a\\x1b\\b");
     expect_escaped (text_of ("\x1bP$q\x1b\\"), 0, "\\x1bP$q\\x1b\\");
-    expect_escaped (text_of ("\x9b" "31m"), 0, "\\x9b31m");
-    expect_escaped (text_of ("\xC2\x9B" "31m"), 0, "\\u{9b}31m");
+    expect_escaped (text_of ("\x9b"
+                             "31m"),
+                    0, "\\x9b31m");
+    expect_escaped (text_of ("\xC2\x9B"
+                             "31m"),
+                    0, "\\u{9b}31m");
     expect_escaped (text_of ("ok\r\x1b[2Kfailed\n"), 0, "ok\\x0d\\x1b[2Kfailed\\x0a");
 }
 
@@ -210,7 +223,7 @@ static void random_bytes_come_out_printable_and_within_the_columns (void **state
             bytes[i] = (char) (rng_below (&rng, 3) ? 0x80 + rng_below (&rng, 128) : rng_below (&rng, 128));
         struct buf buf;
         buf_init (&buf, 4096);
-        buf_escaped (&buf, (struct text) { bytes, len }, columns);
+        buf_escaped (&buf, (struct text){ bytes, len }, columns);
         struct text out = buf_as_text (&buf);
         assert_true (text_is_utf8 (out));
         assert_true (columns == 0 || text_columns (out) <= columns);
@@ -225,8 +238,9 @@ static void random_bytes_come_out_printable_and_within_the_columns (void **state
 static void printable_text_of_any_script_stays (void **state)
 {
     (void) state;
-    static const char *const texts[] = { "plain ~!\\", "h\xC3\xA9llo", "\xE6\x97\xA5\xE6\x9C\xAC", "\xF0\x9F\x8D\x8E",
-                                         "\xD0\xBF\xD1\x80", "\xE2\x80\xA6\xE2\x94\x82", "\xC2\xA0\xC2\xA9" };
+    static const char *const texts[] = { "plain ~!\\",       "h\xC3\xA9llo",     "\xE6\x97\xA5\xE6\x9C\xAC",
+                                         "\xF0\x9F\x8D\x8E", "\xD0\xBF\xD1\x80", "\xE2\x80\xA6\xE2\x94\x82",
+                                         "\xC2\xA0\xC2\xA9" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         expect_escaped (text_of (texts[i]), 0, texts[i]);
 }
@@ -234,10 +248,22 @@ static void printable_text_of_any_script_stays (void **state)
 static void columns_count_wide_characters_twice (void **state)
 {
     (void) state;
-    static const struct { const char *text; uint32_t columns; } cases[] = {
-        { "", 0 }, { "abc", 3 }, { "h\xC3\xA9", 2 }, { "\xE6\x97\xA5\xE6\x9C\xAC", 4 }, { "\xF0\x9F\x8D\x8E", 2 },
-        { "\xED\x95\x9C", 2 }, { "\xEF\xBC\xA1", 2 }, { "\xEF\xBD\xB1", 1 } /* halfwidth */, { "\xE2\x80\xA6", 1 },
-        { "\xF0\xA0\x80\x80", 2 }, { "\xE1\x84\x80", 2 }, { "\xFF", 1 },
+    static const struct {
+        const char *text;
+        uint32_t columns;
+    } cases[] = {
+        { "", 0 },
+        { "abc", 3 },
+        { "h\xC3\xA9", 2 },
+        { "\xE6\x97\xA5\xE6\x9C\xAC", 4 },
+        { "\xF0\x9F\x8D\x8E", 2 },
+        { "\xED\x95\x9C", 2 },
+        { "\xEF\xBC\xA1", 2 },
+        { "\xEF\xBD\xB1", 1 } /* halfwidth */,
+        { "\xE2\x80\xA6", 1 },
+        { "\xF0\xA0\x80\x80", 2 },
+        { "\xE1\x84\x80", 2 },
+        { "\xFF", 1 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal (text_columns (text_of (cases[i].text)), cases[i].columns);
@@ -247,13 +273,24 @@ static void columns_count_wide_characters_twice (void **state)
 static void a_text_is_cut_only_when_it_must_be (void **state)
 {
     (void) state;
-    static const struct { const char *text; uint32_t columns; const char *expected; } cases[] = {
-        { "abcd", 4, "abcd" }, { "abcde", 4, "abc" ELLIPSIS }, { "abcde", 1, ELLIPSIS }, { "a", 1, "a" }, { "", 1, "" },
-        { "a\nb", 3, "a" ELLIPSIS },                                      /* never inside an escape */
-        { "a\nb", 6, "a\\x0ab" }, { "a\nbc", 6, "a\\x0a" ELLIPSIS }, { "\n\n", 7, "\\x0a" ELLIPSIS },
+    static const struct {
+        const char *text;
+        uint32_t columns;
+        const char *expected;
+    } cases[] = {
+        { "abcd", 4, "abcd" },
+        { "abcde", 4, "abc" ELLIPSIS },
+        { "abcde", 1, ELLIPSIS },
+        { "a", 1, "a" },
+        { "", 1, "" },
+        { "a\nb", 3, "a" ELLIPSIS }, /* never inside an escape */
+        { "a\nb", 6, "a\\x0ab" },
+        { "a\nbc", 6, "a\\x0a" ELLIPSIS },
+        { "\n\n", 7, "\\x0a" ELLIPSIS },
         { "\xE6\x97\xA5\xE6\x9C\xAC", 4, "\xE6\x97\xA5\xE6\x9C\xAC" },
         { "\xE6\x97\xA5\xE6\x9C\xAC", 3, "\xE6\x97\xA5" ELLIPSIS },
-        { "\xE6\x97\xA5\xE6\x9C\xAC", 2, ELLIPSIS }, { "\xE6\x97\xA5\xE6\x9C\xAC", 1, ELLIPSIS },
+        { "\xE6\x97\xA5\xE6\x9C\xAC", 2, ELLIPSIS },
+        { "\xE6\x97\xA5\xE6\x9C\xAC", 1, ELLIPSIS },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_escaped (text_of (cases[i].text), cases[i].columns, cases[i].expected);

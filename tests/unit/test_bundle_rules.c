@@ -2,6 +2,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
 
 #include "common/model/version.h"
@@ -9,13 +11,22 @@
 #include "coordinator/verdict/judge.h"
 
 static struct var jax_parts[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.4.32") }, { TEXT_LIT ("libtpu"), TEXT_LIT ("*") } };
-static struct var good_parts[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.7.1") }, { TEXT_LIT ("libtpu"), TEXT_LIT ("0.0.20.*") } };
-static struct var alone_parts[] = { { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.9.0") }, { TEXT_LIT ("jax"), TEXT_LIT ("absent") } };
+static struct var good_parts[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.7.1") },
+                                   { TEXT_LIT ("libtpu"), TEXT_LIT ("0.0.20.*") } };
+static struct var alone_parts[] = { { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.9.0") },
+                                    { TEXT_LIT ("jax"), TEXT_LIT ("absent") } };
 static struct text tpu_only[] = { TEXT_LIT ("tpu") };
 static struct bundle_rule rules[] = {
-    { .id = TEXT_LIT ("bad-jax"), .word = BUNDLE_BAD, .backends = { tpu_only, 1 }, .parts = { jax_parts, 2 },
-      .why = TEXT_LIT ("it corrupts data"), .source = TEXT_LIT ("the change log") },
-    { .id = TEXT_LIT ("good-jax"), .word = BUNDLE_GOOD, .backends = { tpu_only, 1 }, .parts = { good_parts, 2 },
+    { .id = TEXT_LIT ("bad-jax"),
+      .word = BUNDLE_BAD,
+      .backends = { tpu_only, 1 },
+      .parts = { jax_parts, 2 },
+      .why = TEXT_LIT ("it corrupts data"),
+      .source = TEXT_LIT ("the change log") },
+    { .id = TEXT_LIT ("good-jax"),
+      .word = BUNDLE_GOOD,
+      .backends = { tpu_only, 1 },
+      .parts = { good_parts, 2 },
       .source = TEXT_LIT ("its setup.py") },
     { .id = TEXT_LIT ("alone"), .word = BUNDLE_GOOD, .parts = { alone_parts, 2 }, .source = TEXT_LIT ("s") },
 };
@@ -23,8 +34,10 @@ static struct plan plan = { .bundles = { rules, 3 }, .profile.backend = TEXT_LIT
 
 static void versions_are_ordered_as_their_packages_are (void **state)
 {
-    static const char *const rising[] = { "0.0.2",   "0.0.6.dev1", "0.0.6a1", "0.0.6b2", "0.0.6rc1", "0.0.6", "0.0.6.post1",
-                                          "0.0.10",  "0.0.24.dev20250929+nightly", "0.0.24", "1",    "2.15.0" };
+    static const char *const rising[] = { "0.0.2",       "0.0.6.dev1", "0.0.6a1",
+                                          "0.0.6b2",     "0.0.6rc1",   "0.0.6",
+                                          "0.0.6.post1", "0.0.10",     "0.0.24.dev20250929+nightly",
+                                          "0.0.24",      "1",          "2.15.0" };
     (void) state;
     for (size_t i = 0; i < sizeof rising / sizeof rising[0]; i++)
         for (size_t k = 0; k < sizeof rising / sizeof rising[0]; k++) {
@@ -37,15 +50,34 @@ static void versions_are_ordered_as_their_packages_are (void **state)
 
 static void a_pattern_fits_what_it_says (void **state)
 {
-    static const struct { const char *pattern, *version; bool fits; } cases[] = {
-        { "0.4.32", "0.4.32", true },      { "0.4.32", "0.4.33", false },     { "0.4.32", "0.4.3", false },
-        { "2.8.0", "2.8", true },          { "2.8.0", "2.8.0+cpu", true },    { "2.8.0+cpu", "2.8.0", false },
-        { "2.8.0+cpu", "2.8.0+cpu", true },{ "0.0.20.*", "0.0.20", true },    { "0.0.20.*", "0.0.20.1", true },
-        { "0.0.20.*", "0.0.2", false },    { "0.0.20.*", "0.0.201", false },  { "<0.0.6", "0.0.5.9", true },
-        { "<0.0.6", "0.0.6", false },      { "<0.0.6", "0.0.6.1", false },    { "<0.0.6", "0.0.10", false },
-        { "<=0.0.6", "0.0.6", true },      { ">0.0.6", "0.0.6", false },      { ">=0.0.23", "0.0.23", true },
-        { ">=0.0.23", "0.0.3", false },    { "*", "0.1.dev20241010", true },  { "*", "", false },
-        { "absent", "", true },            { "absent", "1.0", false },        { "<0.0.6", "", false },
+    static const struct {
+        const char *pattern, *version;
+        bool fits;
+    } cases[] = {
+        { "0.4.32", "0.4.32", true },
+        { "0.4.32", "0.4.33", false },
+        { "0.4.32", "0.4.3", false },
+        { "2.8.0", "2.8", true },
+        { "2.8.0", "2.8.0+cpu", true },
+        { "2.8.0+cpu", "2.8.0", false },
+        { "2.8.0+cpu", "2.8.0+cpu", true },
+        { "0.0.20.*", "0.0.20", true },
+        { "0.0.20.*", "0.0.20.1", true },
+        { "0.0.20.*", "0.0.2", false },
+        { "0.0.20.*", "0.0.201", false },
+        { "<0.0.6", "0.0.5.9", true },
+        { "<0.0.6", "0.0.6", false },
+        { "<0.0.6", "0.0.6.1", false },
+        { "<0.0.6", "0.0.10", false },
+        { "<=0.0.6", "0.0.6", true },
+        { ">0.0.6", "0.0.6", false },
+        { ">=0.0.23", "0.0.23", true },
+        { ">=0.0.23", "0.0.3", false },
+        { "*", "0.1.dev20241010", true },
+        { "*", "", false },
+        { "absent", "", true },
+        { "absent", "1.0", false },
+        { "<0.0.6", "", false },
     };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -69,9 +101,12 @@ static const char *match (var_list bundle, const char *backend, enum bundle_word
     const struct bundle_rule *rule = bundle_rules_match (&plan, &bundle, text_of (backend), word);
     return rule ? rule->id.ptr : "none";
 }
-#define VARS(...) ((struct var[]) { __VA_ARGS__ })
-#define BUNDLE(...) ((var_list) { VARS (__VA_ARGS__), sizeof VARS (__VA_ARGS__) / sizeof (struct var) })
-#define V(n, v) { TEXT_LIT (n), TEXT_LIT (v) }
+#define VARS(...) ((struct var[]){ __VA_ARGS__ })
+#define BUNDLE(...) ((var_list){ VARS (__VA_ARGS__), sizeof VARS (__VA_ARGS__) / sizeof (struct var) })
+#define V(n, v)                                                                                                        \
+    {                                                                                                                  \
+        TEXT_LIT (n), TEXT_LIT (v)                                                                                     \
+    }
 
 static void a_rule_is_met_when_all_its_parts_are_there (void **state)
 {
@@ -125,9 +160,11 @@ static void an_environment_that_is_known_bad_fails_and_says_why (void **state)
     (void) state;
     assert_int_equal (verdict.outcome, OUTCOME_FAILED);
     assert_int_equal (verdict.layer, LAYER_BUNDLE);
-    assert_string_equal (verdict.cause.ptr, "jax 0.4.32 with libtpu 0.0.2 is known bad: it corrupts data (the change log)");
+    assert_string_equal (verdict.cause.ptr,
+                         "jax 0.4.32 with libtpu 0.0.2 is known bad: it corrupts data (the change log)");
     assert_int_equal (judge (&facts, bad, &arena).outcome, OUTCOME_PASSED);
-    assert_int_equal (judge (&restore, BUNDLE (V ("jax", "0.9.9"), V ("libtpu", "0.0.2")), &arena).outcome, OUTCOME_PASSED);
+    assert_int_equal (judge (&restore, BUNDLE (V ("jax", "0.9.9"), V ("libtpu", "0.0.2")), &arena).outcome,
+                      OUTCOME_PASSED);
     arena_release (&arena);
 }
 

@@ -145,7 +145,7 @@ static void orders_that_make_no_sense_are_refused (void **state)
     assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), -1);
     static const char *const roots[] = { "", "cache", "/tmp/../etc", "/tmp/..", "/../tmp" };
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
-        access = (struct cache_access) { .role = CACHE_ROLE_WRITER, .frontend_root = text_of (roots[i]), .token = 1 };
+        access = (struct cache_access){ .role = CACHE_ROLE_WRITER, .frontend_root = text_of (roots[i]), .token = 1 };
         assert_int_equal (prepare_writer (fixture, &access), -1);
         assert_int_equal (fixture->err.code, ERR_REFUSED);
     }
@@ -234,7 +234,10 @@ static void plant_depth (char *dir)
     }
 }
 
-struct planting { void (*plant) (char *dir); const char *says; };
+struct planting {
+    void (*plant) (char *dir);
+    const char *says;
+};
 
 static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
 {
@@ -340,7 +343,7 @@ static void what_has_no_place_in_a_cache_of_its_own_is_refused (void **state)
         char dir[1200];
         assert_int_equal (prepare_own (fixture, "h"), 0);
         memcpy (dir, fixture->dir, sizeof fixture->dir);
-        plants[i] (dir);
+        plants[i](dir);
         assert_int_equal (prepare_own (fixture, "h"), -1);
         says (fixture, "host-h in ");
         says (fixture, "\"x\" ");
@@ -446,8 +449,8 @@ static int fill_a_small_disk (struct fixture *fixture)
     access.token = 3;
     access.base = 2;
     access.base_sha256 = fixture->seal.sha256;
-    if (prepare_writer (fixture, &access) != -1 || !strstr (fixture->err.text, "No space left on device")
-        || !strstr (fixture->err.text, "cannot seed gen-3 from gen-2") || !strstr (fixture->err.text, "it takes 40 KiB; "))
+    if (prepare_writer (fixture, &access) != -1 || !strstr (fixture->err.text, "No space left on device") ||
+        !strstr (fixture->err.text, "cannot seed gen-3 from gen-2") || !strstr (fixture->err.text, "it takes 40 KiB; "))
         return 3;
     if (exists (fixture->root, "gen-3"))
         return 4;
@@ -481,10 +484,11 @@ static int seal_on_a_disk_that_fills (struct fixture *fixture)
         if (rc == 0)
             break;
         failures++;
-        if (!strstr (fixture->err.text, "No space left on device") || !strstr (fixture->err.text, "gen-2")
-            || !strstr (fixture->err.text, "; 0 KiB are free there"))
+        if (!strstr (fixture->err.text, "No space left on device") || !strstr (fixture->err.text, "gen-2") ||
+            !strstr (fixture->err.text, "; 0 KiB are free there"))
             return 2;
-        if (exists (fixture->dir, "MANIFEST") || exists (fixture->dir, "MANIFEST.part") || exists (fixture->dir, "WITNESS"))
+        if (exists (fixture->dir, "MANIFEST") || exists (fixture->dir, "MANIFEST.part") ||
+            exists (fixture->dir, "WITNESS"))
             return 3;
         if (!exists (fixture->dir, "entry"))
             return 4;
@@ -537,7 +541,10 @@ static void a_root_that_is_a_file_is_said_in_words (void **state)
 static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
 {
     static const char nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    static const struct { const char *format; const char *says; } lies[] = {
+    static const struct {
+        const char *format;
+        const char *says;
+    } lies[] = {
         { "%.64s 0 0444 empty\n", NULL },
         { "%.64s 1 0444 empty\n", "\"empty\" has 0 bytes, 1 were sealed" },
         { "%.63s4 0 0444 empty\n", "\"empty\" holds other bytes" },
@@ -586,8 +593,10 @@ static int prepare_as_nobody (struct fixture *fixture)
         return CANNOT_MOUNT;
     if (prepare_writer (fixture, &access) != -1)
         return 1;
-    return strstr (fixture->err.text, "user 65534 may not write there") && strstr (fixture->err.text, "Permission denied") ? 0
-                                                                                                               : 2;
+    return strstr (fixture->err.text, "user 65534 may not write there") &&
+                   strstr (fixture->err.text, "Permission denied")
+               ? 0
+               : 2;
 }
 
 static void a_root_one_may_not_write_is_said_in_words (void **state)

@@ -3,9 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "stretched.h"
 #include "write_lease_fixture.h"
@@ -15,7 +17,8 @@ enum { BASE = 3000, NEXT, ROOT_FINDINGS = 1024 };
 static struct fact_generation longest (struct arena *arena)
 {
     struct fact_generation generation = { 0 };
-    stretch (fact_body (FACT_GENERATION_ADOPTED), &generation, 1, arena); /* host 0, which writes, speaks in another voice */
+    stretch (fact_body (FACT_GENERATION_ADOPTED), &generation, 1,
+             arena); /* host 0, which writes, speaks in another voice */
     generation.token = BASE;
     generation.entries = 1;
     return generation;
@@ -27,18 +30,18 @@ static void say_at_length (struct bench *bench, uint32_t host, bool finds)
     struct arena arena = { 0 };
     struct msg msg = { .kind = MSG_RESULT };
     struct result good, *said = &msg.of.result;
-    sample_result (&bench->runs[host], (uint64_t[HOSTS]) { 0 }, &good, &arena);
+    sample_result (&bench->runs[host], (uint64_t[HOSTS]){ 0 }, &good, &arena);
     stretch (&result_record, said, host, &arena);
     said->key = good.key;
     said->ending = good.ending;
     said->code = said->bad_lines = 0;
-    said->failure = (struct text) { 0 };
+    said->failure = (struct text){ 0 };
     said->backend = good.backend;
     said->cache = good.cache;
     said->cache_state = good.cache_state;
     said->seal.token = good.seal.token;
     memcpy (said->counters.items, good.counters.items, good.counters.n * sizeof (struct number));
-    said->counters.items[good.counters.n] = (struct number) { TEXT_LIT ("compile_ms"), INT64_MAX };
+    said->counters.items[good.counters.n] = (struct number){ TEXT_LIT ("compile_ms"), INT64_MAX };
     said->checks.n = 0;
     if (!finds)
         said->findings.n = 0;

@@ -7,18 +7,21 @@
 
 enum { MUTATIONS = 1000, TOKEN = 3 };
 
-struct wanted { enum finding_kind kind; char path[256]; };
+struct wanted {
+    enum finding_kind kind;
+    char path[256];
+};
 
-struct siege {                      /* the generation under change */
+struct siege { /* the generation under change */
     struct fixture *fixture;
     struct rng rng;
     char gen[160];
-    char target[1400];              /* absolute path of what is changed */
-    struct wanted wanted[3];        /* what has to be found; a refusal names one of them */
+    char target[1400];       /* absolute path of what is changed */
+    struct wanted wanted[3]; /* what has to be found; a refusal names one of them */
     int wanted_n;
-    char late[200];                 /* what gets `late_mode` when all folders are closed again */
+    char late[200]; /* what gets `late_mode` when all folders are closed again */
     mode_t late_mode;
-    struct buf manifest, witness;   /* as sealed */
+    struct buf manifest, witness; /* as sealed */
 };
 
 static void want (struct siege *siege, enum finding_kind kind, const char *path)
@@ -205,18 +208,13 @@ static void change_manifest (struct siege *siege)
     buf_init (&bytes, 2 * siege->manifest.len);
     buf_add (&bytes, siege->manifest.ptr, siege->manifest.len);
     switch (rng_below (&siege->rng, 4)) {
-    case 0:
-        bytes.ptr[at] ^= (uint8_t) (1 << rng_below (&siege->rng, 8));
-        break;
-    case 1:
-        bytes.len = at;
-        break;
+    case 0: bytes.ptr[at] ^= (uint8_t) (1 << rng_below (&siege->rng, 8)); break;
+    case 1: bytes.len = at; break;
     case 2:
-        buf_add (&bytes, siege->manifest.ptr, (size_t) (strchr ((char *) siege->manifest.ptr, '\n') + 1
-                                                        - (char *) siege->manifest.ptr));
+        buf_add (&bytes, siege->manifest.ptr,
+                 (size_t) (strchr ((char *) siege->manifest.ptr, '\n') + 1 - (char *) siege->manifest.ptr));
         break;
-    default:
-        buf_add (&bytes, siege->manifest.ptr, len < siege->manifest.len ? len : siege->manifest.len);
+    default: buf_add (&bytes, siege->manifest.ptr, len < siege->manifest.len ? len : siege->manifest.len);
     }
     snprintf (siege->target, sizeof siege->target, "%s/MANIFEST", siege->gen);
     rewrite (siege->target, (const char *) bytes.ptr, bytes.len);
@@ -253,9 +251,27 @@ static void link_witness (struct siege *siege)
 
 typedef void mutate_fn (struct siege *siege);
 static mutate_fn *const mutations[] = {
-    flip_a_bit, flip_a_bit, cut, append, take_away, put_symlink, put_pipe, put_folder, second_name, change_mode,
-    change_folder_mode, swap_two, give_another_name, put_symlink_for_folder, two_at_once, add_file, add_folder,
-    change_manifest, take_manifest, link_manifest, link_witness,
+    flip_a_bit,
+    flip_a_bit,
+    cut,
+    append,
+    take_away,
+    put_symlink,
+    put_pipe,
+    put_folder,
+    second_name,
+    change_mode,
+    change_folder_mode,
+    swap_two,
+    give_another_name,
+    put_symlink_for_folder,
+    two_at_once,
+    add_file,
+    add_folder,
+    change_manifest,
+    take_manifest,
+    link_manifest,
+    link_witness,
 };
 
 /* The generation as it was sealed; what cannot change the digests (times, inodes) may differ. Folders are open. */
@@ -322,7 +338,8 @@ static void expect_findings (struct siege *siege, int i)
     struct arena arena = { 0 };
     struct finding_list list = { 0 };
     struct fixture *fixture = siege->fixture;
-    if (audit_generation (text_of (fixture->root), TOKEN, fixture->seal.sha256, AUDIT_FULL, 0, &arena, &list, &fixture->err))
+    if (audit_generation (text_of (fixture->root), TOKEN, fixture->seal.sha256, AUDIT_FULL, 0, &arena, &list,
+                          &fixture->err))
         fail_msg ("mutation %d of %s: %s", i, siege->wanted[0].path, fixture->err.text);
     for (int w = 0; w < siege->wanted_n; w++)
         if (!is_listed (&list, &siege->wanted[w]))
@@ -358,7 +375,7 @@ static void begin_siege (struct siege *siege, struct fixture *fixture)
 {
     const char *asked = getenv ("SLICEUP_SEED");
     uint64_t seed = asked ? strtoull (asked, NULL, 10) : 20260117;
-    *siege = (struct siege) { .fixture = fixture, .rng = rng_seed (seed) };
+    *siege = (struct siege){ .fixture = fixture, .rng = rng_seed (seed) };
     print_message ("SLICEUP_SEED=%llu\n", (unsigned long long) seed);
     seal_lots (fixture, TOKEN);
     fixture_generation (fixture, TOKEN, siege->gen);
@@ -381,7 +398,7 @@ static void every_one_of_1000_mutations_is_refused_and_found_by_name (void **sta
     begin_siege (&siege, *state);
     for (int i = 0; i < MUTATIONS; i++) {
         put_back (&siege);
-        mutations[rng_below (&siege.rng, sizeof mutations / sizeof *mutations)] (&siege);
+        mutations[rng_below (&siege.rng, sizeof mutations / sizeof *mutations)](&siege);
         close_folders (&siege);
         expect_refusal (&siege, i);
         expect_findings (&siege, i);

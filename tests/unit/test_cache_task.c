@@ -7,7 +7,12 @@
 
 enum { LARGE_BYTES = 1024 * 1024, LARGE = 12 };
 
-struct place { struct fixture *fixture; struct task_place at; char directory[96]; struct task_answer answer; };
+struct place {
+    struct fixture *fixture;
+    struct task_place at;
+    char directory[96];
+    struct task_answer answer;
+};
 
 static struct place place_of (struct fixture *fixture)
 {
@@ -20,8 +25,8 @@ static struct place place_of (struct fixture *fixture)
 
 static int prepare_order (struct place *place, const struct cache_access *access)
 {
-    place->at = (struct task_place) { .directory = place->directory, .host = TEXT_LIT ("h1") };
-    place->answer = (struct task_answer) { 0 };
+    place->at = (struct task_place){ .directory = place->directory, .host = TEXT_LIT ("h1") };
+    place->answer = (struct task_answer){ 0 };
     return cache_task_prepare (&place->at, access, &place->fixture->arena, &place->answer);
 }
 
@@ -67,7 +72,7 @@ static void every_role_finds_its_cache_under_one_path (void **state)
     expect_link (&place, fixture_generation (fixture, 3, gen));
     assert_true (text_is (place.answer.cache_state, "verified"));
     assert_true (text_equal (place.answer.cache.storage, storage));
-    access = (struct cache_access) { .role = CACHE_ROLE_OWN, .frontend_root = text_of (fixture->root) };
+    access = (struct cache_access){ .role = CACHE_ROLE_OWN, .frontend_root = text_of (fixture->root) };
     assert_int_equal (prepare_order (&place, &access), 0);
     snprintf (own, sizeof own, "%s/host-h1", fixture->root);
     expect_link (&place, own);
@@ -192,7 +197,7 @@ static void a_base_that_was_changed_is_answered_with_all_that_is_wrong (void **s
     access.token = 4;
     access.base = 3;
     access.base_sha256 = given.sha256;
-    access.sha256 = (struct text) { 0 };
+    access.sha256 = (struct text){ 0 };
     assert_int_equal (prepare_order (&place, &access), -1);
     assert_int_equal (place.answer.findings.n, 1);
     assert_int_equal (place.answer.findings.items[0].token, 3);
@@ -213,12 +218,12 @@ static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void *
         snprintf (name, sizeof name, "late-%02d", i);
         write_file (fixture->dir, name, "x", 1);
     }
-    answer = (struct task_answer) { 0 };
+    answer = (struct task_answer){ 0 };
     cache_task_audit (&access, &fixture->arena, &answer);
     assert_true (answer.done && answer.findings.n == FINDINGS_MAX);
     struct text last = answer.findings.items[FINDINGS_MAX - 1].detail;
     assert_true (text_find (last, TEXT_LIT ("and 11 more differences"), NULL));
-    answer = (struct task_answer) { 0 };
+    answer = (struct task_answer){ 0 };
     access.frontend_root = TEXT_LIT ("/no/such/root");
     cache_task_audit (&access, &fixture->arena, &answer);
     assert_true (!answer.done && answer.layer == LAYER_CACHE && answer.problem.len);
@@ -283,7 +288,7 @@ static void what_somebody_else_owns_is_neither_read_nor_built_upon (void **state
     cache_task_audit (&reader, &fixture->arena, &audit);
     assert_false (audit.done);
     assert_non_null (strstr (audit.problem.ptr, "uid 61002"));
-    reader.trust = writer.trust = (uid_list) { &mallory, 1 };
+    reader.trust = writer.trust = (uid_list){ &mallory, 1 };
     assert_int_equal (prepare_order (&place, &reader), 0);
     give (gen, 0);
     assert_int_equal (chown (fixture->root, MALLORY, MALLORY), 0);

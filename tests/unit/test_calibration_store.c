@@ -1,9 +1,14 @@
 /* links: coordinator_run */
-#include "coordinator/run/calibration_store.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "coordinator/run/calibration_store.h"
+
+#include "common/io/atomic_file.h"
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -11,14 +16,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
 
-struct place { char home[64], path[96]; struct arena arena; struct err err; };
+struct place {
+    char home[64], path[96];
+    struct arena arena;
+    struct err err;
+};
 
 static int set_up (void **state)
 {
     static struct place place;
-    place = (struct place) { .home = "/tmp/calibration-test-XXXXXX" };
+    place = (struct place){ .home = "/tmp/calibration-test-XXXXXX" };
     if (!mkdtemp (place.home))
         return -1;
     snprintf (place.path, sizeof place.path, "%s/calibration.db", place.home);
@@ -30,18 +38,32 @@ static int tear_down (void **state)
 {
     struct place *place = *state;
     arena_release (&place->arena);
-    place->arena = (struct arena) { 0 };
+    place->arena = (struct arena){ 0 };
     return folder_remove (place->home, NULL);
 }
 
 static struct measure sample (uint64_t wall_ms)
 {
-    return (struct measure) {
-        .signature = TEXT_LIT ("0123456789abcdef"), .shape = TEXT_LIT ("fedcba9876543210"), .rung = TEXT_LIT ("dense"),
-        .slice = TEXT_LIT ("v6e"), .run = TEXT_LIT ("11112222333344445555666677778888"), .pins = TEXT_LIT ("jax-tpu 0011"),
-        .pass = PASS_COLD, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .failure = TEXT_LIT ("hbm-compile"),
-        .cause = TEXT_LIT ("Ran out of memory"), .bad = true, .hosts = 4, .predicted_bytes = UINT64_C (49) << 30,
-        .device_peak_bytes = 7, .host_peak_bytes = 8, .start_ms = 9, .duration_ms = 10, .wall_ms = wall_ms,
+    return (struct measure){
+        .signature = TEXT_LIT ("0123456789abcdef"),
+        .shape = TEXT_LIT ("fedcba9876543210"),
+        .rung = TEXT_LIT ("dense"),
+        .slice = TEXT_LIT ("v6e"),
+        .run = TEXT_LIT ("11112222333344445555666677778888"),
+        .pins = TEXT_LIT ("jax-tpu 0011"),
+        .pass = PASS_COLD,
+        .outcome = OUTCOME_FAILED,
+        .layer = LAYER_PROGRAM,
+        .failure = TEXT_LIT ("hbm-compile"),
+        .cause = TEXT_LIT ("Ran out of memory"),
+        .bad = true,
+        .hosts = 4,
+        .predicted_bytes = UINT64_C (49) << 30,
+        .device_peak_bytes = 7,
+        .host_peak_bytes = 8,
+        .start_ms = 9,
+        .duration_ms = 10,
+        .wall_ms = wall_ms,
     };
 }
 
@@ -76,15 +98,18 @@ static void what_was_added_is_read_as_it_was (void **state)
     struct measure_list found = all (*state, "0123456789abcdef");
     assert_int_equal (found.n, 1);
     const struct measure *m = &found.items[0];
-    assert_true (text_equal (m->signature, wanted.signature) && text_equal (m->shape, wanted.shape) && text_equal (m->rung, wanted.rung));
-    assert_true (text_equal (m->slice, wanted.slice) && text_equal (m->run, wanted.run) && text_equal (m->pins, wanted.pins));
+    assert_true (text_equal (m->signature, wanted.signature) && text_equal (m->shape, wanted.shape) &&
+                 text_equal (m->rung, wanted.rung));
+    assert_true (text_equal (m->slice, wanted.slice) && text_equal (m->run, wanted.run) &&
+                 text_equal (m->pins, wanted.pins));
     assert_true (text_equal (m->failure, wanted.failure) && text_equal (m->cause, wanted.cause) && m->bad);
     assert_int_equal (m->pass, PASS_COLD);
     assert_int_equal (m->outcome, OUTCOME_FAILED);
     assert_int_equal (m->layer, LAYER_PROGRAM);
     assert_int_equal (m->hosts, 4);
     assert_int_equal (m->predicted_bytes, UINT64_C (49) << 30);
-    assert_true (m->device_peak_bytes == 7 && m->host_peak_bytes == 8 && m->start_ms == 9 && m->duration_ms == 10 && m->wall_ms == 1000);
+    assert_true (m->device_peak_bytes == 7 && m->host_peak_bytes == 8 && m->start_ms == 9 && m->duration_ms == 10 &&
+                 m->wall_ms == 1000);
     assert_int_equal (all (*state, "another").n, 0);
     struct stat st;
     assert_int_equal (stat (((struct place *) *state)->path, &st), 0);
@@ -172,7 +197,8 @@ static void words_of_a_stranger_are_no_words_of_ours (void **state)
 {
     struct place *place = *state;
     add (place, sample (1));
-    run_sql (place->path, "UPDATE measure SET pass = 'nonsense', outcome = '', cause = CAST (x'ff' AS TEXT), hosts = -3");
+    run_sql (place->path,
+             "UPDATE measure SET pass = 'nonsense', outcome = '', cause = CAST (x'ff' AS TEXT), hosts = -3");
     struct measure_list found = all (place, "");
     assert_int_equal (found.items[0].pass, PASS_NONE);
     assert_int_equal (found.items[0].outcome, OUTCOME_NONE);
@@ -184,9 +210,15 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (nothing_was_measured_yet), T (what_was_added_is_read_as_it_was), T (a_resumed_run_adds_nothing_twice),
-        T (the_newest_stands_first_and_the_oldest_goes), T (a_launch_can_be_forgotten), T (another_versions_file_is_left_alone),
-        T (an_empty_file_is_no_measure_and_is_finished_later), T (a_damaged_file_is_said), T (words_of_a_stranger_are_no_words_of_ours),
+        T (nothing_was_measured_yet),
+        T (what_was_added_is_read_as_it_was),
+        T (a_resumed_run_adds_nothing_twice),
+        T (the_newest_stands_first_and_the_oldest_goes),
+        T (a_launch_can_be_forgotten),
+        T (another_versions_file_is_left_alone),
+        T (an_empty_file_is_no_measure_and_is_finished_later),
+        T (a_damaged_file_is_said),
+        T (words_of_a_stranger_are_no_words_of_ours),
 #undef T
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,16 +1,19 @@
 /* links: protocol */
-/* Every rule of docs/spec/canary.md for what a canary says: who keeps it is not complained of, and who breaks it is, in the
- * words that the page has for it. */
+/* Every rule of docs/spec/canary.md for what a canary says: who keeps it is not complained of, and who breaks it is, in
+ * the words that the page has for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "worker/protocol/channel.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "worker/protocol/channel.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define BACKEND "{\"type\":\"backend\",\"platform\":\"cpu\",\"devices\":2}\n"
@@ -19,23 +22,31 @@
 #define RAN "{\"type\":\"counters\",\"values\":{\"compile_requests\":1,\"executions\":1}}\n"
 #define NOTE(text) "{\"type\":\"note\",\"text\":\"" text "\",\"source\":\"s\",\"durability\":\"rerun\"}\n"
 #define CHECK(numbers) "{\"type\":\"check\",\"name\":\"c\"," numbers "}\n"
-#define METRIC "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"sum\",\"axes\":[\"data\"],\"scope\":\"global\"," \
-               "\"value\":1,\"shards\":[{\"value\":1,\"proof\":7,\"local\":1,\"weight\":1}]}\n"
+#define METRIC                                                                                                         \
+    "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"sum\",\"axes\":[\"data\"],\"scope\":\"global\","           \
+    "\"value\":1,\"shards\":[{\"value\":1,\"proof\":7,\"local\":1,\"weight\":1}]}\n"
 #define GATE(name, mode) "{\"type\":\"gate\",\"name\":\"" name "\",\"mode\":\"" mode "\",\"value\":\"\"}\n"
 
-/* ALONE: a rung that asks for no backend; SLICE: one of four hosts, asked for cpu; AHEAD: it compiles and executes nothing. */
+/* ALONE: a rung that asks for no backend; SLICE: one of four hosts, asked for cpu; AHEAD: it compiles and executes
+ * nothing. */
 enum asked { ALONE, SLICE, AHEAD };
 
 /* `words`: what is said of the one line that breaks a rule; NULL: none does. */
-struct row { const char *rule; enum asked asked; const char *lines, *words; };
+struct row {
+    const char *rule;
+    enum asked asked;
+    const char *lines, *words;
+};
 
 static const struct row rows[] = {
     { "a true program", ALONE, BACKEND METRIC RAN CHECK ("\"expected\":1,\"observed\":1") NOTE ("text") DONE, NULL },
-    { "a true program of the slice", SLICE, GATE ("rendezvous", "share") BACKEND GATE ("program", "agree") METRIC RAN DONE, NULL },
+    { "a true program of the slice", SLICE,
+      GATE ("rendezvous", "share") BACKEND GATE ("program", "agree") METRIC RAN DONE, NULL },
     { "a true program that compiles ahead", AHEAD,
       BACKEND "{\"type\":\"counters\",\"values\":{\"compile_requests\":1,\"executions\":0}}\n" DONE, NULL },
     { "one that fails truly", ALONE, BACKEND FAILURE NOTE ("and this was lost"), NULL },
-    { "blanks and members that nobody knows", ALONE, " {\"type\" : \"phase\", \"name\": \"run\", \"colour\": [1, {}]} \r\n" DONE, NULL },
+    { "blanks and members that nobody knows", ALONE,
+      " {\"type\" : \"phase\", \"name\": \"run\", \"colour\": [1, {}]} \r\n" DONE, NULL },
     { "characters of every length", ALONE, NOTE ("a\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x9a\x80\\ud83d\\ude80") DONE, NULL },
 
     /* a line is one JSON object of RFC 8259 */
@@ -44,7 +55,8 @@ static const struct row rows[] = {
     { "two objects", ALONE, "{\"type\":\"phase\",\"name\":\"a\"}{}\n" DONE, "not a JSON line" },
     { "no object", ALONE, "[1,2]\n" DONE, "expected an object with a type" },
     { "a member twice", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"name\":\"b\"}\n" DONE, "duplicate object key" },
-    { "a member twice, further in", ALONE, "{\"type\":\"bundle\",\"items\":{\"jax\":\"1\",\"jax\":\"2\"}}\n" DONE, "duplicate object key" },
+    { "a member twice, further in", ALONE, "{\"type\":\"bundle\",\"items\":{\"jax\":\"1\",\"jax\":\"2\"}}\n" DONE,
+      "duplicate object key" },
     { "no type", ALONE, "{\"name\":\"x\"}\n" DONE, "expected an object with a type" },
     { "a type that is no text", ALONE, "{\"type\":7}\n" DONE, "expected an object with a type" },
     { "a type that nobody knows", ALONE, "{\"type\":\"verdict\",\"passed\":true}\n" DONE, "unknown type" },
@@ -56,41 +68,56 @@ static const struct row rows[] = {
     { "an overlong NUL", ALONE, NOTE ("\xc0\x80") DONE, "not UTF-8" },
     { "half of a surrogate pair", ALONE, NOTE ("\xed\xa0\x80") DONE, "not UTF-8" },
     { "above the last character", ALONE, NOTE ("\xf4\x90\x80\x80") DONE, "not UTF-8" },
-    { "in a member that nobody knows", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"more\":\"\xff\"}\n" DONE, "not UTF-8" },
+    { "in a member that nobody knows", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"more\":\"\xff\"}\n" DONE,
+      "not UTF-8" },
     { "half of an escaped pair", ALONE, NOTE ("\\ud800") DONE, "not a JSON line" },
 
     /* no NUL in a text */
     { "NUL in a text", ALONE, NOTE ("a\\u0000b") DONE, "a text with a NUL character" },
-    { "NUL in a type", ALONE, "{\"type\":\"done\\u0000\",\"nonce\":\"" NONCE "\"}\n" DONE, "a text with a NUL character" },
-    { "NUL behind a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\\u0000\",\"text\":\"\"}\n", "a text with a NUL character" },
-    { "NUL in a value by name", ALONE, "{\"type\":\"bundle\",\"items\":{\"jax\":\"1\\u0000\"}}\n" DONE, "a text with a NUL character" },
+    { "NUL in a type", ALONE, "{\"type\":\"done\\u0000\",\"nonce\":\"" NONCE "\"}\n" DONE,
+      "a text with a NUL character" },
+    { "NUL behind a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\\u0000\",\"text\":\"\"}\n",
+      "a text with a NUL character" },
+    { "NUL in a value by name", ALONE, "{\"type\":\"bundle\",\"items\":{\"jax\":\"1\\u0000\"}}\n" DONE,
+      "a text with a NUL character" },
     { "NUL in a name", ALONE, "{\"type\":\"bundle\",\"items\":{\"j\\u0000ax\":\"1\"}}\n" DONE, "not a JSON line" },
-    { "NUL in a list", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"more\":[{\"x\":[\"\\u0000\"]}]}\n" DONE, "a text with a NUL character" },
-    { "NUL in the nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"" NONCE "\\u0000\"}\n", "a text with a NUL character" },
+    { "NUL in a list", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"more\":[{\"x\":[\"\\u0000\"]}]}\n" DONE,
+      "a text with a NUL character" },
+    { "NUL in the nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"" NONCE "\\u0000\"}\n",
+      "a text with a NUL character" },
 
     /* finite numbers, counters from 0 */
     { "a number past all", ALONE, CHECK ("\"expected\":1e999,\"observed\":1") DONE, "not a JSON line" },
     { "no number", ALONE, CHECK ("\"expected\":NaN,\"observed\":1") DONE, "not a JSON line" },
     { "a number as text", ALONE, CHECK ("\"expected\":\"1\",\"observed\":1") DONE, "expected a finite number" },
-    { "a tolerance below 0", ALONE,
-      CHECK ("\"expected\":1,\"observed\":1,\"tolerance\":-1e-9") DONE, "tolerance: expected a number from 0" },
+    { "a tolerance below 0", ALONE, CHECK ("\"expected\":1,\"observed\":1,\"tolerance\":-1e-9") DONE,
+      "tolerance: expected a number from 0" },
     { "a tolerance of nothing", ALONE, CHECK ("\"expected\":1,\"observed\":1,\"tolerance\":-0.0") DONE, NULL },
-    { "a counter below 0", ALONE, "{\"type\":\"counters\",\"values\":{\"a\":-1}}\n" DONE, "expected a whole number from 0" },
-    { "half a counter", ALONE, "{\"type\":\"counters\",\"values\":{\"a\":1.5}}\n" DONE, "expected a whole number from 0" },
+    { "a counter below 0", ALONE, "{\"type\":\"counters\",\"values\":{\"a\":-1}}\n" DONE,
+      "expected a whole number from 0" },
+    { "half a counter", ALONE, "{\"type\":\"counters\",\"values\":{\"a\":1.5}}\n" DONE,
+      "expected a whole number from 0" },
     { "a size below 0", ALONE, "{\"type\":\"memory\",\"peak_bytes\":-1}\n" DONE, "expected a whole number from 0" },
 
     /* words of a table, texts where texts belong */
-    { "another mode", ALONE, "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"force\",\"value\":\"1\"}\n" DONE, "expected share or agree" },
-    { "another scope", ALONE, "{\"type\":\"metric\",\"name\":\"m\",\"scope\":\"all\"}\n" DONE, "expected global or local" },
-    { "another layer", ALONE, "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}\n", "not one of the words that are known" },
-    { "another durability", ALONE, "{\"type\":\"note\",\"text\":\"\",\"durability\":\"long\"}\n" DONE, "not one of the words that are known" },
-    { "a version that is no text", ALONE, "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"jax\":1}}\n" DONE, "expected a text" },
+    { "another mode", ALONE, "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"force\",\"value\":\"1\"}\n" DONE,
+      "expected share or agree" },
+    { "another scope", ALONE, "{\"type\":\"metric\",\"name\":\"m\",\"scope\":\"all\"}\n" DONE,
+      "expected global or local" },
+    { "another layer", ALONE, "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}\n",
+      "not one of the words that are known" },
+    { "another durability", ALONE, "{\"type\":\"note\",\"text\":\"\",\"durability\":\"long\"}\n" DONE,
+      "not one of the words that are known" },
+    { "a version that is no text", ALONE, "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"jax\":1}}\n" DONE,
+      "expected a text" },
 
     /* done: the nonce of the attempt, not after failure, and the last line */
-    { "another nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"ffffffffffffffffffffffffffffffff\"}\n", "nonce: not that of this attempt" },
+    { "another nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"ffffffffffffffffffffffffffffffff\"}\n",
+      "nonce: not that of this attempt" },
     { "no nonce", ALONE, "{\"type\":\"done\"}\n", "expected a text" },
     { "done after failure", ALONE, BACKEND FAILURE DONE, "said after failure" },
-    { "done after a failure without a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\",\"text\":\"\"}\n" DONE, "said after failure" },
+    { "done after a failure without a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\",\"text\":\"\"}\n" DONE,
+      "said after failure" },
     { "done twice", ALONE, DONE DONE, "said after done" },
     { "failure after done", ALONE, DONE FAILURE, "said after done" },
     { "a note after done", ALONE, DONE NOTE ("late"), "said after done" },
@@ -103,19 +130,23 @@ static const struct row rows[] = {
 
     /* a metric said again */
     { "the same claim", ALONE, METRIC METRIC METRIC DONE, NULL },
-    { "another claim", ALONE, METRIC "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],"
-      "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE, "said before with another reduction, scope or axes" },
+    { "another claim", ALONE,
+      METRIC "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],"
+             "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE,
+      "said before with another reduction, scope or axes" },
 
     { "an axis twice", ALONE,
       "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"sum\",\"axes\":[\"data\",\"model\",\"data\"],"
-      "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE, "an axis stands twice" },
+      "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE,
+      "an axis stands twice" },
 
     /* gates */
     { "a program of the slice that passes no gate", SLICE, BACKEND RAN DONE, "did not pass the gate program" },
-    { "a program of the slice that shares its gate", SLICE, GATE ("program", "share") BACKEND RAN DONE, "did not pass the gate program" },
+    { "a program of the slice that shares its gate", SLICE, GATE ("program", "share") BACKEND RAN DONE,
+      "did not pass the gate program" },
     { "a gate where nothing is executed", AHEAD, BACKEND GATE ("program", "agree") DONE, "passes no gate" },
-    { "a value of a gate that is no text", ALONE, "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"agree\",\"value\":1}\n" DONE,
-      "expected a text" },
+    { "a value of a gate that is no text", ALONE,
+      "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"agree\",\"value\":1}\n" DONE, "expected a text" },
 };
 
 /* ---- an attempt's channel ---- */
@@ -136,10 +167,12 @@ static void note_saying (void *owner, const struct saying *saying)
 
 static void bench_open (struct bench *bench, enum asked asked)
 {
-    *bench = (struct bench) { .run = { .key = { 0, asked == AHEAD ? PASS_COLD : PASS_ONCE, 1 }, .world = asked == SLICE ? 4 : 1 } };
-    bench->run.rung = (struct rung) { .id = TEXT_LIT ("r"), .scope = asked == SLICE ? SCOPE_SLICE : SCOPE_HOST,
-                                      .warm = asked == AHEAD ? WARM_AOT : WARM_NONE,
-                                      .backend = asked == ALONE ? (struct text) { 0 } : TEXT_LIT ("cpu") };
+    *bench = (struct bench){ .run = { .key = { 0, asked == AHEAD ? PASS_COLD : PASS_ONCE, 1 },
+                                      .world = asked == SLICE ? 4 : 1 } };
+    bench->run.rung = (struct rung){ .id = TEXT_LIT ("r"),
+                                     .scope = asked == SLICE ? SCOPE_SLICE : SCOPE_HOST,
+                                     .warm = asked == AHEAD ? WARM_AOT : WARM_NONE,
+                                     .backend = asked == ALONE ? (struct text){ 0 } : TEXT_LIT ("cpu") };
     evidence_init (&bench->evidence, TEXT_LIT (NONCE));
     evidence_ask (&bench->evidence, &bench->run);
     bench->channel = channel_open (&bench->evidence, note_saying, bench, NULL);
@@ -181,8 +214,8 @@ static bool kept (const struct row *row)
     uint32_t broken = bench.evidence.result.bad_lines;
     bool right = row->words ? broken == 1 && says (&bench, row->words) : broken == 0;
     if (!right)
-        print_message ("  %s: %u lines refused, expected '%s': %.*s\n", row->rule, broken, row->words ? row->words : "none",
-                       TEXT_ARG (bench.evidence.complaint));
+        print_message ("  %s: %u lines refused, expected '%s': %.*s\n", row->rule, broken,
+                       row->words ? row->words : "none", TEXT_ARG (bench.evidence.complaint));
     bench_close (&bench);
     return right;
 }
@@ -229,7 +262,8 @@ static void a_line_that_breaks_a_rule_counts_for_nothing (void **state)
     say_bytes (&bench, lines, strlen (lines));
     const struct result *r = &bench.evidence.result;
     assert_int_equal (r->bad_lines, 7);
-    assert_int_equal (r->bundle.n + r->counters.n + r->policy.n + r->facts.n + r->metrics.n + r->phase.len + r->layer, 0);
+    assert_int_equal (r->bundle.n + r->counters.n + r->policy.n + r->facts.n + r->metrics.n + r->phase.len + r->layer,
+                      0);
     bench_close (&bench);
 }
 
@@ -294,7 +328,8 @@ static void the_first_broken_rule_is_in_the_result_with_its_line (void **state)
     bench_open (&bench, ALONE);
     say_bytes (&bench, FAILURE DONE "no JSON\n", strlen (FAILURE DONE "no JSON\n"));
     assert_int_equal (bench.evidence.result.bad_lines, 2);
-    assert_true (text_is (bench.evidence.result.bad_line, "done: said after failure: {\"type\":\"done\",\"nonce\":\"" NONCE "\"}"));
+    assert_true (text_is (bench.evidence.result.bad_line,
+                          "done: said after failure: {\"type\":\"done\",\"nonce\":\"" NONCE "\"}"));
     bench_close (&bench);
 }
 

@@ -4,7 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/mem.h"
+#include "common/io/capacity.h"
+#include "common/io/exhausted.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,11 +23,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/mem.h"
-#include "common/io/capacity.h"
-#include "common/io/exhausted.h"
 
-struct said { int status; char text[1024]; };
+struct said {
+    int status;
+    char text[1024];
+};
 
 /* The system's table of open files: the linker takes this before libc's. */
 static bool table_is_full;
@@ -89,20 +94,20 @@ static void expect (const struct said *said, int status, const char *words)
 static void ask_for_200_files_of_300 (void)
 {
     limit (RLIMIT_NOFILE, 32, 300);
-    check (&(struct capacity) { .descriptors = 200 });
+    check (&(struct capacity){ .descriptors = 200 });
 }
 
 static void ask_for_200_files_of_100 (void)
 {
     limit (RLIMIT_NOFILE, 32, 100);
-    check (&(struct capacity) { .descriptors = 200 });
+    check (&(struct capacity){ .descriptors = 200 });
 }
 
 static void ask_for_files_of_a_full_table (void)
 {
     table_is_full = true;
     limit (RLIMIT_NOFILE, 32, 100);
-    check (&(struct capacity) { .descriptors = 20 });
+    check (&(struct capacity){ .descriptors = 20 });
 }
 
 static void ask_for_much_memory (void)
@@ -114,12 +119,12 @@ static void ask_for_much_memory (void)
     fclose (sizes);
     rlim_t bytes = (rlim_t) pages * (rlim_t) sysconf (_SC_PAGESIZE) + (64 << 20);
     limit (RLIMIT_AS, bytes, bytes);
-    check (&(struct capacity) { .bytes = 1 << 30 });
+    check (&(struct capacity){ .bytes = 1 << 30 });
 }
 
 static void ask_for_what_is_there (void)
 {
-    check (&(struct capacity) { .descriptors = 64, .threads = 4, .bytes = 64 << 20 });
+    check (&(struct capacity){ .descriptors = 64, .threads = 4, .bytes = 64 << 20 });
 }
 
 static void what_is_there_is_given (void **state)
@@ -135,10 +140,13 @@ static void what_is_not_there_is_said_with_its_limit (void **state)
 {
     (void) state;
     struct said said = child (ask_for_200_files_of_100);
-    expect (&said, 3, "this test needs 200 more open files, this process may have 100 in all; raise its limit (ulimit -n");
+    expect (&said, 3,
+            "this test needs 200 more open files, this process may have 100 in all; raise its limit (ulimit -n");
     said = child (ask_for_files_of_a_full_table); /* no limit of this process is at fault, and none is raised */
-    expect (&said, 3, "this test needs 20 more open files, and the table of the whole system is full: end what holds many of them, or "
-                      "raise fs.file-max");
+    expect (&said, 3,
+            "this test needs 20 more open files, and the table of the whole system is full: end what holds many of "
+            "them, or "
+            "raise fs.file-max");
     said = child (ask_for_much_memory);
     expect (&said, 3, "this test needs 1024 MiB more of memory than this process gets (address space: ");
 }
@@ -192,8 +200,9 @@ static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (
     struct said said = child (abort_without_files);
     expect (&said, 3, "prog: this process may not have more open files (ulimit -n, LimitNOFILE=): raise its limit");
     said = child (abort_with_a_full_table);
-    expect (&said, 3, "prog: this process may not have more open files, for the table of the whole system is full: end what "
-                      "holds many of them, or raise fs.file-max, then go on");
+    expect (&said, 3,
+            "prog: this process may not have more open files, for the table of the whole system is full: end what "
+            "holds many of them, or raise fs.file-max, then go on");
 }
 
 static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (void **state)

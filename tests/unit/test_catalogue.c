@@ -3,7 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/model/plan.h"
+#include "coordinator/catalogue/catalogue.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -15,9 +20,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/model/plan.h"
-#include "coordinator/catalogue/catalogue.h"
 
 #define RUN TEXT_LIT ("0123456789abcdef0123456789abcdef")
 #define OTHER_RUN TEXT_LIT ("fedcba9876543210fedcba9876543210")
@@ -34,7 +36,7 @@ static int scene_open (void **state)
 {
     static struct scene scene;
     struct err err = { 0 };
-    scene = (struct scene) { .root = "/tmp/catalogue-test-XXXXXX" };
+    scene = (struct scene){ .root = "/tmp/catalogue-test-XXXXXX" };
     if (!mkdtemp (scene.root))
         return -1;
     scene.catalogue = catalogue_open (scene.root, &err);
@@ -72,7 +74,7 @@ static struct text covers[] = { { .ptr = "tiny", .len = 4 }, { .ptr = "dense", .
 
 static struct fact_generation generation_of (uint64_t number, struct text bundle)
 {
-    return (struct fact_generation) { .token = number,
+    return (struct fact_generation){ .token = number,
                                      .sha256 = TEXT_LIT (SHA256),
                                      .bundle = bundle,
                                      .rung = 3,
@@ -267,8 +269,9 @@ static void a_bundle_that_leads_out_of_the_root_is_refused (void **state)
         struct err err = { 0 };
         struct lease_owner lease_owner;
         uint64_t value = 77;
-        if (catalogue_acquire (scene->catalogue, bad[i], RUN, 0, NULL, &value, &lease_owner, &scene->arena, &err) != -1 || err.code != ERR_REFUSED ||
-            value != 77)
+        if (catalogue_acquire (scene->catalogue, bad[i], RUN, 0, NULL, &value, &lease_owner, &scene->arena, &err) !=
+                -1 ||
+            err.code != ERR_REFUSED || value != 77)
             fail_msg ("bundle %d: token %d, code %d", (int) i, (int) value, err.code);
     }
     assert_int_equal (token (scene, TEXT_LIT ("jax/..x")), 1);

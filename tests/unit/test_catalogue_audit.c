@@ -1,12 +1,12 @@
 /* links: catalogue */
 #include "catalogue_fixture.h"
-#include <inttypes.h>
-#include <sys/stat.h>
 #include "common/cache/audit.h"
 #include "common/cache/cache.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/catalogue/collect.h"
 #include "coordinator/catalogue/catalogue_private.h"
+#include "coordinator/catalogue/collect.h"
+#include <inttypes.h>
+#include <sys/stat.h>
 
 /* ---- real generations ---- */
 
@@ -17,7 +17,8 @@ static struct text bundle_root (struct scene *scene)
 
 static const char *place (struct scene *scene, uint64_t token, const char *name)
 {
-    return text_format (&scene->arena, "%s/jax/5f2a/gen-%" PRIu64 "%s%s", scene->root, token, name[0] ? "/" : "", name).ptr;
+    return text_format (&scene->arena, "%s/jax/5f2a/gen-%" PRIu64 "%s%s", scene->root, token, name[0] ? "/" : "", name)
+        .ptr;
 }
 
 static void put (struct scene *scene, uint64_t token, const char *name, const char *content)
@@ -73,7 +74,8 @@ static uint32_t look (struct scene *scene)
 static void finds_one (struct scene *scene, enum finding_kind kind, uint64_t token, const char *path)
 {
     uint32_t n = look (scene);
-    if (n == 1 && items[0].finding.kind == kind && items[0].finding.token == token && text_is (items[0].finding.path, path))
+    if (n == 1 && items[0].finding.kind == kind && items[0].finding.token == token &&
+        text_is (items[0].finding.path, path))
         return;
     fail_msg ("%u findings, not one of kind %s; the first is %s", n, names_of (&finding_kind_names, kind),
               n ? names_of (&finding_kind_names, items[0].finding.kind) : "none");
@@ -104,7 +106,8 @@ static void a_token_of_another_bundle_is_foreign_here (void **state)
     struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), RUN, 0, NULL, &token, &lease_owner,
+                                    &scene->arena, &scene->err));
     put (scene, token, "x", "in the wrong bundle");
     finds_one (scene, FINDING_FOREIGN_TOKEN, token, "gen-1");
 }
@@ -133,7 +136,8 @@ static void remember_old (struct scene *scene)
     well (scene, audit_inventory (bundle_root (scene), &scene->arena, &stored, &n, &scene->err));
     assert_int_equal (n, 1);
     struct text listing = { (const char *) &stored[0].old_listing, sizeof stored[0].old_listing };
-    well (scene, catalogue_change (scene->catalogue, "remember", NULL, &scene->err, "UPDATE seen SET listing = ?1", "b", listing));
+    well (scene, catalogue_change (scene->catalogue, "remember", NULL, &scene->err, "UPDATE seen SET listing = ?1", "b",
+                                   listing));
 }
 
 static void what_an_earlier_sliceup_remembered_still_holds (void **state)
@@ -218,8 +222,12 @@ static const uid_list nobody;
 static struct cache_looked verify (struct scene *scene, bool every_byte, const uint64_t *tokens, uint32_t n)
 {
     struct cache_looked looked;
-    struct cache_audit audit = { .catalogue = scene->catalogue, .root = scene->root, .trust = &nobody,
-                                 .every_byte = every_byte, .tokens = tokens, .tokens_n = n };
+    struct cache_audit audit = { .catalogue = scene->catalogue,
+                                 .root = scene->root,
+                                 .trust = &nobody,
+                                 .every_byte = every_byte,
+                                 .tokens = tokens,
+                                 .tokens_n = n };
     well (scene, cache_audit (&audit, &scene->arena, &looked, &scene->err));
     assert_int_equal (looked.problems.n, 0);
     return looked;
@@ -270,7 +278,8 @@ static void collected_means_gone_from_the_catalogue_and_from_the_folder (void **
     assert_true (freed.bytes > 0);
     assert_null (entry_of (scene, old));
     assert_int_equal (access (place (scene, old, ""), F_OK), -1);
-    assert_int_equal (collect_generation (scene->catalogue, scene->root, BUNDLE, newest, NULL, 0, &freed, &scene->err), -1);
+    assert_int_equal (collect_generation (scene->catalogue, scene->root, BUNDLE, newest, NULL, 0, &freed, &scene->err),
+                      -1);
     assert_int_equal (access (place (scene, newest, "MANIFEST"), F_OK), 0);
     assert_int_equal (look (scene), 0);
 }
@@ -306,7 +315,9 @@ static void a_user_is_over_only_when_its_journal_says_so (void **state)
     struct scene *scene = *state;
     char why[STANDS_BYTES], host[256] = "";
     assert_int_equal (gethostname (host, sizeof host - 1), 0);
-    struct catalogue_user user = { .run = RUN, .home = text_of (scene->root), .machine = TEXT_LIT ("elsewhere.invalid") };
+    struct catalogue_user user = { .run = RUN,
+                                   .home = text_of (scene->root),
+                                   .machine = TEXT_LIT ("elsewhere.invalid") };
     assert_false (collect_user_over (&user, why));
     assert_non_null (strstr (why, "another machine"));
     user.machine = text_of (host);

@@ -4,7 +4,8 @@
 #include "coordinator/verdict/covers.h"
 
 static const struct catalogue_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
-                                            .home = { .ptr = "/home/x", .len = 7 }, .machine = { .ptr = "v6e-0", .len = 5 } };
+                                            .home = { .ptr = "/home/x", .len = 7 },
+                                            .machine = { .ptr = "v6e-0", .len = 5 } };
 
 /* "a b c" */
 static text_list list_of (struct scene *scene, const char *words)
@@ -12,7 +13,7 @@ static text_list list_of (struct scene *scene, const char *words)
     text_list list = { .items = arena_array (&scene->arena, strlen (words) + 1, sizeof (struct text)) };
     for (const char *at = words; *at; at += strspn (at, " ")) {
         uint32_t len = (uint32_t) strcspn (at, " ");
-        list.items[list.n++] = text_copy (&scene->arena, (struct text) { at, len });
+        list.items[list.n++] = text_copy (&scene->arena, (struct text){ at, len });
         at += len;
     }
     return list;

@@ -1,12 +1,12 @@
 /* links: catalogue */
 #include "catalogue_fixture.h"
+#include "common/base/rng.h"
+#include "common/io/clock.h"
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include "common/base/rng.h"
-#include "common/io/clock.h"
 
 static void one_run_has_the_lease_and_the_other_learns_who (void **state)
 {
@@ -74,11 +74,14 @@ static void a_token_is_above_what_the_run_has_journaled (void **state)
     struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, RUN, 1000, NULL, &token, &lease_owner, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, RUN, 1000, NULL, &token, &lease_owner, &scene->arena,
+                                    &scene->err));
     assert_int_equal (token, 1001);
     end (scene, token, RUN, true);
     assert_int_equal (granted (scene, OTHER_RUN), 1002);
-    assert_int_equal (catalogue_acquire (scene->catalogue, BUNDLE, OTHER_RUN, UINT64_MAX, NULL, &token, &lease_owner, &scene->arena, &scene->err), -1);
+    assert_int_equal (catalogue_acquire (scene->catalogue, BUNDLE, OTHER_RUN, UINT64_MAX, NULL, &token, &lease_owner,
+                                         &scene->arena, &scene->err),
+                      -1);
     assert_int_equal (scene->err.code, ERR_LIMIT);
 }
 
@@ -114,7 +117,8 @@ static void leases_of_two_bundles_have_nothing_to_do_with_each_other (void **sta
     struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN), other = 0;
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), OTHER_RUN, 0, NULL, &other, &lease_owner, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), OTHER_RUN, 0, NULL, &other, &lease_owner,
+                                    &scene->arena, &scene->err));
     assert_true (other > token);
     assert_false (taken (scene, token, RUN));
 }
@@ -140,7 +144,7 @@ enum { PROCESSES = 4, ROUNDS = 25, WAIT_MS = 240 * 1000 };
 
 struct shared {
     atomic_int inside;
-    atomic_ulong newest;    /* the highest token that anybody knows to be granted */
+    atomic_ulong newest; /* the highest token that anybody knows to be granted */
     atomic_ulong wrongs, takeovers;
 };
 
@@ -197,8 +201,8 @@ static int polite (const char *root, int process, struct shared *shared)
     return rc == 0 && clock_boot_ms () < until_ms ? 0 : 1;
 }
 
-/* Takes over from whoever has not beaten between two looks: as wrong as a clock can make anybody. A beat that is accepted
- * although a higher token was granted before it was sent would be two holders. */
+/* Takes over from whoever has not beaten between two looks: as wrong as a clock can make anybody. A beat that is
+ * accepted although a higher token was granted before it was sent would be two holders. */
 static int rude (const char *root, int process, struct shared *shared)
 {
     struct err err = { 0 };
@@ -233,7 +237,8 @@ static int rude (const char *root, int process, struct shared *shared)
     return rc == 0 && clock_boot_ms () < until_ms ? 0 : 1;
 }
 
-static pid_t begin (int (*work) (const char *, int, struct shared *), const char *root, int process, struct shared *shared)
+static pid_t begin (int (*work) (const char *, int, struct shared *), const char *root, int process,
+                    struct shared *shared)
 {
     pid_t pid = fork ();
     assert_true (pid >= 0);
@@ -337,7 +342,8 @@ static void a_process_killed_at_any_moment_leaves_it_consistent (void **state)
     for (int round = 0; round < 30; round++) {
         unsigned long before = atomic_load (&shared->newest);
         pid_t pids[2] = { begin (restless, scene->root, 0, shared), begin (restless, scene->root, 1, shared) };
-        for (uint64_t until_ms = clock_boot_ms () + 20000; atomic_load (&shared->newest) == before && clock_boot_ms () < until_ms;)
+        for (uint64_t until_ms = clock_boot_ms () + 20000;
+             atomic_load (&shared->newest) == before && clock_boot_ms () < until_ms;)
             usleep (1000);
         usleep ((useconds_t) rng_below (&rng, 30000)); /* in the midst of it, anywhere */
         for (int i = 0; i < 2; i++) {

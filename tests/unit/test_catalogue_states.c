@@ -1,8 +1,8 @@
 /* links: catalogue */
 #include "catalogue_fixture.h"
+#include "common/wire/wire.h"
 #include <inttypes.h>
 #include <sys/stat.h>
-#include "common/wire/wire.h"
 
 /* ---- quarantine, use, collecting ---- */
 
@@ -13,7 +13,7 @@ static const struct catalogue_user user = { .run = { .ptr = "0123456789abcdef012
 static int use_as (struct scene *scene, uint64_t token, const struct catalogue_user *as)
 {
     struct fact_generation generation = generation_of (token);
-    return catalogue_use (scene->catalogue, &generation, &(text_list) { 0 }, as, &scene->err);
+    return catalogue_use (scene->catalogue, &generation, &(text_list){ 0 }, as, &scene->err);
 }
 
 static void use (struct scene *scene, uint64_t token)
@@ -23,7 +23,7 @@ static void use (struct scene *scene, uint64_t token)
 
 static int retire (struct scene *scene, uint64_t token, const struct text *over, uint32_t n)
 {
-    scene->err = (struct err) { 0 };
+    scene->err = (struct err){ 0 };
     return catalogue_retire (scene->catalogue, token, over, n, &scene->err);
 }
 
@@ -154,7 +154,8 @@ static void everything_is_listed_by_bundle_and_token (void **state)
     struct lease_owner lease_owner;
     struct catalogue_list list;
     uint64_t a = published (scene, RUN), other = 0, b = granted (scene, RUN);
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("a/b"), RUN, 0, NULL, &other, &lease_owner, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("a/b"), RUN, 0, NULL, &other, &lease_owner,
+                                    &scene->arena, &scene->err));
     well (scene, catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err));
     assert_int_equal (list.n, 3);
     assert_int_equal (list.items[0].token, other);
@@ -173,20 +174,27 @@ static void damaged_rows_are_not_believed (void **state)
 {
     struct scene *scene = *state;
     static const char *const changes[] = {
-        "UPDATE token SET state = 77",          "UPDATE token SET state = 2", "UPDATE token SET state = 0", "UPDATE token SET bundle = '../x'",
-        "UPDATE token SET why = x'ff'",         "UPDATE token SET run = hex (zeroblob (17))",
+        "UPDATE token SET state = 77",
+        "UPDATE token SET state = 2",
+        "UPDATE token SET state = 0",
+        "UPDATE token SET bundle = '../x'",
+        "UPDATE token SET why = x'ff'",
+        "UPDATE token SET run = hex (zeroblob (17))",
         "UPDATE token SET run = x'610062'",
-        "UPDATE user SET home = x'ff'",         "UPDATE user SET machine = hex (zeroblob (300))",
+        "UPDATE user SET home = x'ff'",
+        "UPDATE user SET machine = hex (zeroblob (300))",
         "UPDATE generation SET record = x'c1'",
     };
     struct catalogue_list list;
     use (scene, published (scene, RUN));
-    change (scene->root, "CREATE TABLE saved_token AS SELECT * FROM token; CREATE TABLE saved_user AS SELECT * FROM user;"
-                         "CREATE TABLE saved_generation AS SELECT * FROM generation");
+    change (scene->root,
+            "CREATE TABLE saved_token AS SELECT * FROM token; CREATE TABLE saved_user AS SELECT * FROM user;"
+            "CREATE TABLE saved_generation AS SELECT * FROM generation");
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         change (scene->root, changes[i]);
-        scene->err = (struct err) { 0 };
-        if (catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err) != -1 || scene->err.code != ERR_DAMAGE)
+        scene->err = (struct err){ 0 };
+        if (catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err) != -1 ||
+            scene->err.code != ERR_DAMAGE)
             fail_msg ("%s: code %d: %s", changes[i], scene->err.code, scene->err.text);
         change (scene->root, "REPLACE INTO token SELECT * FROM saved_token; REPLACE INTO user SELECT * FROM saved_user;"
                              "REPLACE INTO generation SELECT * FROM saved_generation");
@@ -217,7 +225,8 @@ static void looking_makes_and_changes_nothing (void **state)
     struct fact_generation there = { 0 };
     assert_int_equal (catalogue_find (looking, BUNDLE, &there, &scene->arena, &scene->err), 0);
     assert_int_equal (there.token, token);
-    assert_int_equal (catalogue_acquire (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err), -1);
+    assert_int_equal (
+        catalogue_acquire (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err), -1);
     catalogue_close (looking);
     snprintf (path, sizeof path, "%s/nothing", scene->root);
     assert_null (catalogue_look (path, &scene->err));
@@ -249,7 +258,8 @@ static void write_format_1 (const char *root)
     change (root, format_1);
     buf_init (&record, 8192);
     wire_put_record (&record, fact_body (FACT_GENERATION_PUBLISHED), &generation);
-    int len = snprintf (insert, sizeof insert, "INSERT INTO generation VALUES (1, 'jax/5f2a', '0123456789abcdef0123456789abcdef', x'");
+    int len = snprintf (insert, sizeof insert,
+                        "INSERT INTO generation VALUES (1, 'jax/5f2a', '0123456789abcdef0123456789abcdef', x'");
     for (size_t i = 0; i < record.len; i++)
         len += snprintf (insert + len, sizeof insert - (size_t) len, "%02x", record.ptr[i]);
     snprintf (insert + len, sizeof insert - (size_t) len, "')");

@@ -2,17 +2,20 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "common/base/rng.h"
+#include "common/wire/wire.h"
+#include "worker/protocol/channel.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/base/rng.h"
-#include "common/wire/wire.h"
-#include "worker/protocol/channel.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 
@@ -90,7 +93,7 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
         if (text_is (items[i].name, name))
             return items[i].value;
     }
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 /* ---- every type of line ---- */
@@ -203,7 +206,9 @@ static void repeating_itself_costs_nothing (void **state)
 
 /* ---- what is refused ---- */
 
-static const struct { const char *line, *complaint; } bad_rows[] = {
+static const struct {
+    const char *line, *complaint;
+} bad_rows[] = {
     { "", "not a JSON line" },
     { "nonsense", "not a JSON line" },
     { "[1,2]", "expected an object with a type" },
@@ -230,14 +235,18 @@ static const struct { const char *line, *complaint; } bad_rows[] = {
       "\"shards\":[]}",
       "reduction" },
     { "{\"type\":\"metric\",\"name\":\"m\",\"reduction\":\"sum\",\"axes\":[],\"scope\":\"all\",\"value\":1,"
-      "\"shards\":[]}", "scope" },
+      "\"shards\":[]}",
+      "scope" },
     { "{\"type\":\"metric\",\"name\":\"m\",\"reduction\":\"sum\",\"axes\":[],\"scope\":\"local\",\"value\":1,"
-      "\"shards\":[{\"value\":1}]}", "proof: expected a finite number" },
+      "\"shards\":[{\"value\":1}]}",
+      "proof: expected a finite number" },
     { "{\"type\":\"metric\",\"name\":\"m\",\"reduction\":\"sum\",\"axes\":[\"a\",\"b\",\"c\",\"d\",\"e\","
       "\"f\",\"g\"],\"scope\":\"local\","
-      "\"value\":1,\"shards\":[]}", "axes: 7 items" },
+      "\"value\":1,\"shards\":[]}",
+      "axes: 7 items" },
     { "{\"type\":\"metric\",\"name\":\"m\",\"reduction\":\"sum\",\"axes\":[7],\"scope\":\"local\",\"value\":1,"
-      "\"shards\":[]}", "axes" },
+      "\"shards\":[]}",
+      "axes" },
     { "{\"type\":\"backend\",\"devices\":-1}", "devices: expected a whole number" },
     { "{\"type\":\"backend\",\"devices\":4294967296}", "devices: expected at most" },
     { "{\"type\":\"backend\",\"platform\":[]}", "platform: expected a string" },
@@ -263,8 +272,9 @@ static void bad_lines_are_counted_and_the_first_described (void **state)
         say (b, "not even this");
         if (r->bad_lines != 2 || !text_find (b->evidence.complaint, text_of (bad_rows[i].complaint), NULL))
             fail_msg ("row %zu: %u, '%.*s'", i, r->bad_lines, TEXT_ARG (b->evidence.complaint));
-        assert_int_equal (r->counters.n + r->checks.n + r->metrics.n + r->bundle.n + r->facts.n + r->notes.n
-                          + r->programs.n + b->phases + b->gates + r->backend.devices + r->peak_bytes, 0);
+        assert_int_equal (r->counters.n + r->checks.n + r->metrics.n + r->bundle.n + r->facts.n + r->notes.n +
+                              r->programs.n + b->phases + b->gates + r->backend.devices + r->peak_bytes,
+                          0);
         teardown (&one);
     }
 }
@@ -312,13 +322,17 @@ static void a_line_that_is_too_long_is_skipped_whole (void **state)
 static void a_line_with_invalid_characters_can_still_be_shown (void **state)
 {
     struct bench *b = *state;
-    say (b, "{\"type\":\"note\",\"text\":\"a\xff" "b\xc0\xaf\xed\xa0\x80z\",\"source\":\"s\","
+    say (b, "{\"type\":\"note\",\"text\":\"a\xff"
+            "b\xc0\xaf\xed\xa0\x80z\",\"source\":\"s\","
             "\"durability\":\"stable\"}");
     assert_int_equal (b->evidence.result.bad_lines, 1);
     assert_int_equal (b->evidence.result.notes.n, 0);
     struct text text = b->evidence.result.bad_line;
     assert_true (text_is_utf8 (text));
-    assert_true (text_find (text, TEXT_LIT ("a\xEF\xBF\xBD" "b\xEF\xBF\xBD"), NULL));
+    assert_true (text_find (text,
+                            TEXT_LIT ("a\xEF\xBF\xBD"
+                                      "b\xEF\xBF\xBD"),
+                            NULL));
 }
 
 static void long_text_is_cut_between_characters (void **state)
@@ -343,7 +357,8 @@ static void more_items_than_the_table_allows_are_dropped_and_counted (void **sta
     const struct result *r = &b->evidence.result;
     assert_int_equal (r->checks.n, RESULT_CHECKS_MAX);
     assert_int_equal (r->bad_lines, 0);
-    assert_true (r->left_out.n == 1 && text_is (r->left_out.items[0].name, "checks") && r->left_out.items[0].value == 3);
+    assert_true (r->left_out.n == 1 && text_is (r->left_out.items[0].name, "checks") &&
+                 r->left_out.items[0].value == 3);
 }
 
 /* However much a program says, its result is one message, within every bound, and memory stays small. */
@@ -396,13 +411,16 @@ static void a_single_kind_of_evidence_is_bounded_as_well (void **state)
     char line[SENTENCE_MAX_BYTES + 128], filler[SENTENCE_MAX_BYTES + 1];
     memset (filler, 'f', sizeof filler);
     filler[SENTENCE_MAX_BYTES] = 0;
-    snprintf (line, sizeof line, "{\"type\":\"note\",\"source\":\"s\",\"durability\":\"stable\","
-                                 "\"text\":\"%s\"}", filler);
+    snprintf (line, sizeof line,
+              "{\"type\":\"note\",\"source\":\"s\",\"durability\":\"stable\","
+              "\"text\":\"%s\"}",
+              filler);
     for (uint32_t i = 0; i < RESULT_NOTES_MAX; i++)
         say (b, line);
     const struct result *r = &b->evidence.result;
     assert_in_range (r->notes.n, 15, EVIDENCE_MAX_BYTES / SENTENCE_MAX_BYTES);
-    assert_true (r->bad_lines == 0 && r->left_out.n == 1 && r->left_out.items[0].value == RESULT_NOTES_MAX - r->notes.n);
+    assert_true (r->bad_lines == 0 && r->left_out.n == 1 &&
+                 r->left_out.items[0].value == RESULT_NOTES_MAX - r->notes.n);
 }
 
 static void random_bytes_are_survived (void **state)
@@ -462,7 +480,7 @@ static void a_program_that_does_not_read_is_not_waited_for (void **state)
     char chunk[1000];
     memset (chunk, 'c', sizeof chunk);
     uint32_t taken = 0;
-    while (channel_send (b->channel, (struct text) { chunk, sizeof chunk }))
+    while (channel_send (b->channel, (struct text){ chunk, sizeof chunk }))
         assert_true (++taken < 5000);
     assert_true (channel_wants_write (b->channel));
     size_t got_bytes = 0;

@@ -1,12 +1,15 @@
 /* links: simulated */
-/* What the climb asks the catalogue about a cache, what it does with the answers, and for how long it waits for what. */
+/* What the climb asks the catalogue about a cache, what it does with the answers, and for how long it waits for what.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "write_lease_fixture.h"
 
@@ -139,7 +142,8 @@ static void a_writer_that_ends_without_a_seal_gives_the_lease_back_and_one_that_
     bench_close (&bench);
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
-    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench.runs[0].key, .ending = ENDING_EXITED, .code = 1 } };
+    struct msg msg = { .kind = MSG_RESULT,
+                       .of.result = { .key = bench.runs[0].key, .ending = ENDING_EXITED, .code = 1 } };
     tell (&bench, 0, &msg);
     assert_true (last_effect (&bench, FX_LEASE_END)->flag);
     assert_int_equal (last_effect (&bench, FX_LEASE_END)->token, 1);

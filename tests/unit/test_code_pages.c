@@ -3,12 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "worker/sandbox/code_pages.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "common/base/digest.h"
-#include "worker/sandbox/code_pages.h"
 
 /* The loader writes the addresses, into pages that are constant afterwards. */
 static const char *const relocated[] = { "one", "two", "three" };

@@ -37,8 +37,8 @@ static void profile_and_limits_follow_the_files_and_defaults (void **state)
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     const struct profile *profile = &share.plan.profile;
-    assert_true (text_is (profile->name, "p") && text_is (profile->frontend, "jax")
-                 && text_is (profile->backend, "cpu"));
+    assert_true (text_is (profile->name, "p") && text_is (profile->frontend, "jax") &&
+                 text_is (profile->backend, "cpu"));
     assert_int_equal (profile->devices_per_host, 2);
     assert_int_equal (profile->env.n, 2);
     assert_true (text_is (profile->env.items[0].name, "A") && text_is (profile->env.items[0].value, "1"));
@@ -226,7 +226,7 @@ static void the_command_line_overrides_the_slice (void **state)
     assert_int_equal (share.report.n, 1);
     assert_non_null (strstr (line_of (&share, 0), "--profile:1:1: profile 'zz' does not exist"));
     write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: zz\npins: zz\nladder: zz\n");
-    options = (struct conf_options) { .profile = "p", .ladder = "l", .pins = "q" };
+    options = (struct conf_options){ .profile = "p", .ladder = "l", .pins = "q" };
     assert_int_equal (share_load_with (&share, options), 0);
     assert_true (text_is (share.plan.pins.name, "q") && text_is (share.plan.ladder, "l"));
     share_close (&share);

@@ -128,8 +128,9 @@ static const struct bound bounds[] = {
     { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n", "- {id: s%d, text: some, layer: host, next: x}\n", 256,
       "", "configs/signatures/system.yaml:3:5: more than 256 signatures in all lists" },
     { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n",
-      "- {id: s%d, text: " HUNDRED HUNDRED ", also: [a" HUNDRED HUNDRED ", b" HUNDRED HUNDRED "], unless: [c" HUNDRED HUNDRED
-      ", d" HUNDRED HUNDRED "], layer: host, next: x}\n", 66, "", "more than 65536 bytes of text in all lists" },
+      "- {id: s%d, text: " HUNDRED HUNDRED ", also: [a" HUNDRED HUNDRED ", b" HUNDRED HUNDRED
+      "], unless: [c" HUNDRED HUNDRED ", d" HUNDRED HUNDRED "], layer: host, next: x}\n",
+      66, "", "more than 65536 bytes of text in all lists" },
 };
 
 static void repeat (const struct bound *bound, struct buf *text)

@@ -25,9 +25,10 @@ static void a_list_of_bundles_is_read_as_it_is_written (void **state)
     struct share share;
     (void) state;
     share_open (&share);
-    put (&share, "b.yaml", "bundles: b\nlist:\n"
-                           "  - {id: one, word: bad, backends: [tpu], parts: {jax: '0.4.32', Torch_XLA: '<0.0.6'}, why: w, source: s}\n"
-                           "  - {id: two, word: good, parts: {libtpu: '0.0.20.*', jax: absent}, source: t}\n");
+    put (&share, "b.yaml",
+         "bundles: b\nlist:\n"
+         "  - {id: one, word: bad, backends: [tpu], parts: {jax: '0.4.32', Torch_XLA: '<0.0.6'}, why: w, source: s}\n"
+         "  - {id: two, word: good, parts: {libtpu: '0.0.20.*', jax: absent}, source: t}\n");
     write_text (&share, "slice.yaml", SLICE "bundles: [./b.yaml]\n");
     if (share_load (&share))
         dump (&share);
@@ -51,7 +52,8 @@ static void the_frontends_own_list_is_the_default_and_may_be_missing (void **sta
     assert_int_equal (share_load (&share), 0);
     assert_int_equal (share.plan.bundles.n, 0);
     assert_int_equal (mkdir (place (&share, "configs/bundles"), 0700), 0);
-    put (&share, "configs/bundles/jax.yaml", "bundles: jax\nlist:\n  - {id: a, word: good, parts: {jax: '*'}, source: s}\n");
+    put (&share, "configs/bundles/jax.yaml",
+         "bundles: jax\nlist:\n  - {id: a, word: good, parts: {jax: '*'}, source: s}\n");
     assert_int_equal (share_load (&share), 0);
     assert_int_equal (share.plan.bundles.n, 1);
     write_text (&share, "slice.yaml", SLICE "bundles: []\n");
@@ -63,7 +65,9 @@ static void the_frontends_own_list_is_the_default_and_may_be_missing (void **sta
 
 static void a_rule_that_cannot_be_one_is_refused (void **state)
 {
-    static const struct { const char *rule, *expected; } cases[] = {
+    static const struct {
+        const char *rule, *expected;
+    } cases[] = {
         { "{id: a, word: none, parts: {jax: '1'}, source: s}", "word is 'none', expected one of good, bad" },
         { "{id: a, word: worse, parts: {jax: '1'}, source: s}", "worse" },
         { "{id: a, word: bad, parts: {jax: '1'}, source: s}", "expected what is wrong with it" },
@@ -96,15 +100,20 @@ static void a_rule_that_cannot_be_one_is_refused (void **state)
 /* ---- wheels ---- */
 
 static const char *const wheel_files[] = {
-    "wheels/six-1.17.0-py3-none-any.whl", "wheels/My_Tool-2.0-cp311-cp311-linux_x86_64.whl",
-    "wheels/My_Tool-2.0-cp312-cp312-linux_x86_64.whl", "wheels/my_tool-2.1-py3-none-any.whl", "wheels/other-1-py3-none-any.whl",
-    "wheels/notes.txt", "wheels",
+    "wheels/six-1.17.0-py3-none-any.whl",
+    "wheels/My_Tool-2.0-cp311-cp311-linux_x86_64.whl",
+    "wheels/My_Tool-2.0-cp312-cp312-linux_x86_64.whl",
+    "wheels/my_tool-2.1-py3-none-any.whl",
+    "wheels/other-1-py3-none-any.whl",
+    "wheels/notes.txt",
+    "wheels",
 };
 
 /* Four files whose names fit pins; of the second pin, the wheel of one Python is another than the pinned one. */
 static void open_with_wheels (struct share *share)
 {
-    static const char *const contents[] = { "six", "tool 311", "tool 312 that nobody pinned", "newer", "foreign", "notes" };
+    static const char *const contents[] = { "six",   "tool 311", "tool 312 that nobody pinned",
+                                            "newer", "foreign",  "notes" };
     char pins[1024], hex[3][DIGEST_HEX_BYTES];
     static const char *const pinned[] = { "six", "tool 311", "tool 312" };
     share_open (share);
@@ -115,7 +124,8 @@ static void open_with_wheels (struct share *share)
         struct digest digest = digest_of (pinned[i], strlen (pinned[i]));
         digest_hex (&digest, hex[i]);
     }
-    snprintf (pins, sizeof pins, "six==1.17.0 --hash=sha256:%s\nmy-tool==2.0 \\\n  --hash=sha256:%s \\\n  --hash=sha256:%s\n", hex[0],
+    snprintf (pins, sizeof pins,
+              "six==1.17.0 --hash=sha256:%s\nmy-tool==2.0 \\\n  --hash=sha256:%s \\\n  --hash=sha256:%s\n", hex[0],
               hex[1], hex[2]);
     write_text (share, "configs/pins/q.txt", pins);
 }
@@ -133,7 +143,7 @@ static void the_wheels_that_are_pinned_travel_and_no_others (void **state)
     (void) state;
     open_with_wheels (&share);
     snprintf (folder, sizeof folder, "%s", place (&share, "wheels"));
-    if (share_load_with (&share, (struct conf_options) { .wheels = folder }))
+    if (share_load_with (&share, (struct conf_options){ .wheels = folder }))
         dump (&share);
     assert_int_equal (share.result, 0);
     assert_int_equal (share.plan.pins.wheels.n, 2);
@@ -163,7 +173,7 @@ static void the_pin_set_may_name_the_folder (void **state)
 
 static void one_problem (struct share *share, const char *wheels, const char *expected)
 {
-    assert_int_equal (share_load_with (share, (struct conf_options) { .wheels = wheels }), -1);
+    assert_int_equal (share_load_with (share, (struct conf_options){ .wheels = wheels }), -1);
     if (share->report.n != 1 || !strstr (line_of (share, 0), expected)) {
         dump (share);
         fail_msg ("expected %s", expected);

@@ -26,8 +26,8 @@ static void candidates_stand_in_the_order_as_written (void **state)
     const struct cache_plan *cache = &share.plan.cache;
     assert_true (text_is (cache->writer, "h3"));
     assert_int_equal (cache->writers.n, 3);
-    assert_true (text_is (cache->writers.items[0], "h3") && text_is (cache->writers.items[1], "h1")
-                 && text_is (cache->writers.items[2], "h2"));
+    assert_true (text_is (cache->writers.items[0], "h3") && text_is (cache->writers.items[1], "h1") &&
+                 text_is (cache->writers.items[2], "h2"));
     share_close (&share);
 }
 
@@ -49,9 +49,12 @@ static void what_is_asked_for_in_words_is_planned (void **state)
 {
     struct share share;
     (void) state;
-    open_with (&share, HEAD "cache: {enforcement: cooperative, overlay: true, root: /mnt/cache, writable: [/mnt/out, /mnt/cache2], "
-                            "trust: [65534, 0, 4294967294]}\n"
-                            "limits: {lease: 1s}\n", SOLO);
+    open_with (&share,
+               HEAD
+               "cache: {enforcement: cooperative, overlay: true, root: /mnt/cache, writable: [/mnt/out, /mnt/cache2], "
+               "trust: [65534, 0, 4294967294]}\n"
+               "limits: {lease: 1s}\n",
+               SOLO);
     assert_int_equal (share.result, 0);
     const struct cache_plan *cache = &share.plan.cache;
     assert_int_equal (cache->least, ENFORCEMENT_COOPERATIVE);
@@ -67,13 +70,13 @@ static void per_host_and_read_only_have_a_root_and_no_writer (void **state)
     (void) state;
     open_with (&share, HEAD "cache: {mode: per-host}\n", SOLO);
     assert_int_equal (share.result, 0);
-    assert_true (share.plan.cache.mode == CACHE_PER_HOST && share.plan.cache.writers.n == 0
-                 && share.plan.cache.writer.len == 0 && text_is (share.plan.cache.root, "/h/cache"));
+    assert_true (share.plan.cache.mode == CACHE_PER_HOST && share.plan.cache.writers.n == 0 &&
+                 share.plan.cache.writer.len == 0 && text_is (share.plan.cache.root, "/h/cache"));
     share_close (&share);
     open_with (&share, HEAD "cache: {mode: read-only, root: /c}\n", SOLO);
     assert_int_equal (share.result, 0);
-    assert_true (share.plan.cache.mode == CACHE_READ_ONLY && share.plan.cache.writers.n == 0
-                 && text_is (share.plan.cache.root, "/c"));
+    assert_true (share.plan.cache.mode == CACHE_READ_ONLY && share.plan.cache.writers.n == 0 &&
+                 text_is (share.plan.cache.root, "/c"));
     assert_int_equal (share.plan.rungs.items[1].warm, WARM_SOLO);
     share_close (&share);
 }
@@ -82,7 +85,8 @@ static void caches_of_each_host_need_no_shared_storage (void **state)
 {
     struct share share;
     (void) state;
-    open_with (&share, "slice: s\nlauncher: slurm\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\ncache: {mode: per-host}\n",
+    open_with (&share,
+               "slice: s\nlauncher: slurm\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\ncache: {mode: per-host}\n",
                SOLO);
     assert_int_equal (share.result, 0);
     assert_true (text_is (share.plan.cache.root, "/var/tmp/sliceup/cache"));
@@ -151,8 +155,8 @@ static void output_of_a_command_can_be_read (void **state)
     (void) state;
     open_with (&share, HEAD, "- {id: a, command: [x], parse: torch_xla-metrics}\n- {id: b, command: [x]}\n");
     assert_int_equal (share.result, 0);
-    assert_true (text_is (share.plan.rungs.items[0].parse, "torch_xla-metrics")
-                 && share.plan.rungs.items[1].parse.len == 0);
+    assert_true (text_is (share.plan.rungs.items[0].parse, "torch_xla-metrics") &&
+                 share.plan.rungs.items[1].parse.len == 0);
     share_close (&share);
 }
 
@@ -161,25 +165,27 @@ static void a_gang_with_a_cache_for_each_host_is_warned_about (void **state)
 {
     struct share share;
     (void) state;
-    open_with (&share, HEAD "cache: {mode: per-host}\n", "- {id: a, canary: jax/tiny.py, warm: gang, scope: slice}\n" SOLO);
+    open_with (&share, HEAD "cache: {mode: per-host}\n",
+               "- {id: a, canary: jax/tiny.py, warm: gang, scope: slice}\n" SOLO);
     assert_int_equal (share.result, 0);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:38: warm: gang with mode: per-host: under jax only rank 0"));
+    assert_non_null (
+        strstr (line_of (&share, 0), "l.yaml:3:38: warm: gang with mode: per-host: under jax only rank 0"));
     assert_true (share.report.items[0].warning);
     share_close (&share);
 }
 
 static void off_stands_alone (void **state)
 {
-    static const char *const others[] = { "writer: h0", "root: /c", "enforcement: landlock", "overlay: false",
-                                          "writable: [/x]", "trust: [1]" };
+    static const char *const others[] = { "writer: h0",     "root: /c",       "enforcement: landlock",
+                                          "overlay: false", "writable: [/x]", "trust: [1]" };
     (void) state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct share share;
         char slice[256], expected[64];
         snprintf (slice, sizeof slice, HEAD "cache: {mode: off, %s}\n", others[i]);
-        snprintf (expected, sizeof expected, ": %.*s with mode: off, expected mode alone", (int) strcspn (others[i], ":"),
-                  others[i]);
+        snprintf (expected, sizeof expected, ": %.*s with mode: off, expected mode alone",
+                  (int) strcspn (others[i], ":"), others[i]);
         share_open (&share);
         write_text (&share, "slice.yaml", slice);
         write_text (&share, "configs/ladders/l.yaml", "ladder: l\nrungs: [{id: a, builtin: facts}]\n");
@@ -197,8 +203,9 @@ static void with_a_cache_for_each_host_nobody_is_the_writer (void **state)
     open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
     assert_int_equal (share.result, -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:33: writer with mode: per-host, expected none: every host "
-                                                  "writes a cache of its own"));
+    assert_non_null (strstr (line_of (&share, 0),
+                             "slice.yaml:6:33: writer with mode: per-host, expected none: every host "
+                             "writes a cache of its own"));
     share_close (&share);
 }
 
@@ -210,10 +217,10 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {writer: [h0]}\n"), "slice.yaml:6:17: writer is a list, expected a host set" },
     { SLICE ("cache: {writer: '@nope'}\n"), "slice.yaml:6:17: " },
     { SLICE ("cache: {writer: 'h0,h9'}\n"), "slice.yaml:6:17: the writer 'h9' is no host of this slice" },
-    { SLICE ("cache: {writer: 'h[0-1]'}\n"),
-      "configs/ladders/l.yaml:5:53: warm: gang with several writers, first h0, expected the writer h0 alone: under jax" },
-    { SLICE ("cache: {enforcement: polite}\n"),
-      "enforcement is 'polite', expected one of cooperative, other-uid, landlock, namespace, namespace+landlock, storage" },
+    { SLICE ("cache: {writer: 'h[0-1]'}\n"), "configs/ladders/l.yaml:5:53: warm: gang with several writers, first h0, "
+                                             "expected the writer h0 alone: under jax" },
+    { SLICE ("cache: {enforcement: polite}\n"), "enforcement is 'polite', expected one of cooperative, other-uid, "
+                                                "landlock, namespace, namespace+landlock, storage" },
     { SLICE ("cache: {enforcement: none}\n"), "slice.yaml:6:22: enforcement is 'none', expected one of cooperative" },
     { SLICE ("cache: {overlay: 1}\n"), "slice.yaml:6:18: overlay is '1', expected true or false" },
     { SLICE ("cache: {writable: /x}\n"), "slice.yaml:6:19: writable is '/x', expected a list" },
@@ -224,20 +231,24 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {writable: [/a/]}\n"), "the path '/a/', expected an absolute one" },
     { SLICE ("cache: {writable: [/]}\n"), "the path '/', expected an absolute one" },
     { SLICE ("cache: {writable: [[/a]]}\n"), "slice.yaml:6:20: a list, expected an absolute path" },
-    { SLICE ("cache: {root: /c/r, writable: [/c]}\n"), "slice.yaml:6:32: '/c' is writable and holds the cache root /c/r" },
+    { SLICE ("cache: {root: /c/r, writable: [/c]}\n"),
+      "slice.yaml:6:32: '/c' is writable and holds the cache root /c/r" },
     { SLICE ("cache: {root: /c/r/, writable: [/c/r/w]}\n"), "'/c/r/w' is writable and lies in the cache root /c/r" },
     { SLICE ("cache: {root: /c/./r, writable: [/c/r/w]}\n"), "'/c/r/w' is writable and lies in the cache root /c/r" },
     { SLICE ("cache: {root: //c//r/., writable: [/c/r/w]}\n"), "'/c/r/w' is writable and lies in the cache root /c/r" },
-    { SLICE ("cache: {root: cache/, writable: [/h/cache/w]}\n"), "'/h/cache/w' is writable and lies in the cache root /h/cache" },
+    { SLICE ("cache: {root: cache/, writable: [/h/cache/w]}\n"),
+      "'/h/cache/w' is writable and lies in the cache root /h/cache" },
     { SLICE ("cache: {root: /}\n"), "slice.yaml:6:15: the cache root '/', expected a folder below /" },
     { SLICE ("cache: {root: //.}\n"), "the cache root '//.', expected a folder below /" },
     { SLICE ("cache: {root: /c, writable: [/c]}\n"), "'/c' is writable and lies in the cache root /c" },
-    { SLICE ("cache: {root: /c, writable: [/h/out]}\n"), "cache.writable /h/out lies in /h, which sliceup itself uses" },
+    { SLICE ("cache: {root: /c, writable: [/h/out]}\n"),
+      "cache.writable /h/out lies in /h, which sliceup itself uses" },
     { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "'/h/cache/jax' is writable and lies in the cache root /h/cache" },
     { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
       "slice.yaml:6:19: 17 writable paths, expected at most 16" },
     { SLICE ("cache: {trust: 1000}\n"), "slice.yaml:6:16: trust is '1000', expected a list" },
-    { SLICE ("cache: {trust: [alice]}\n"), "slice.yaml:6:17: 'alice', expected the number of a user (uid), 0 to 4294967294" },
+    { SLICE ("cache: {trust: [alice]}\n"),
+      "slice.yaml:6:17: 'alice', expected the number of a user (uid), 0 to 4294967294" },
     { SLICE ("cache: {trust: ['1000']}\n"), "slice.yaml:6:17: '1000', expected the number of a user (uid)" },
     { SLICE ("cache: {trust: [-1]}\n"), "'-1', expected the number of a user (uid)" },
     { SLICE ("cache: {trust: [010]}\n"), "'010', expected the number of a user (uid)" },
@@ -253,8 +264,10 @@ static const struct bad bad_cases[] = {
     /* ladder */
     { LADDER (SOLO "- {id: late, builtin: cache}\n"),
       "configs/ladders/l.yaml:4:3: the rung with builtin: cache comes after one with a cold pass, in line 3" },
-    { LADDER ("- {id: cache, builtin: facts}\n" SOLO), "configs/ladders/l.yaml:3:8: a rung called cache, expected another" },
-    { LADDER (SOLO "- {id: cache, command: [x]}\n"), "configs/ladders/l.yaml:4:8: a rung called cache, expected another" },
+    { LADDER ("- {id: cache, builtin: facts}\n" SOLO),
+      "configs/ladders/l.yaml:3:8: a rung called cache, expected another" },
+    { LADDER (SOLO "- {id: cache, command: [x]}\n"),
+      "configs/ladders/l.yaml:4:8: a rung called cache, expected another" },
     { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot without a canary, expected none" },
     { LADDER ("- {id: a, canary: jax/tiny.py, warm: oat}\n"), "warm is 'oat', expected one of none, solo, gang, aot" },
     { LADDER ("- {id: a, canary: jax/tiny.py, parse: torch_xla-metrics}\n"),

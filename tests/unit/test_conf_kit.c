@@ -63,7 +63,7 @@ static void are (const struct rung *rung, uint32_t n, const char *const names[])
     assert_int_equal (rung->files.n, n);
     assert_true (text_is (rung->files.items[0].name, names[0]));
 }
-#define NAMES(...) ((const char *[]) { __VA_ARGS__ })
+#define NAMES(...) ((const char *[]){ __VA_ARGS__ })
 #define ARE(rung, ...) are (rung, sizeof NAMES (__VA_ARGS__) / sizeof (char *), NAMES (__VA_ARGS__))
 
 static void a_canary_takes_its_module_and_the_helper_above_it (void **state)
@@ -116,15 +116,32 @@ static void without_a_helper_it_goes_alone (void **state)
 static void imports_are_found_by_their_lines (void **state)
 {
     static const char *const lines[] = {
-        "import mod\n", "import  mod as m\n", "\timport mod\n", "import os, mod\n",
+        "import mod\n",
+        "import  mod as m\n",
+        "\timport mod\n",
+        "import os, mod\n",
         "import os as o , mod.sub as s, sys\n",
-        "from mod import x\n", "from mod.sub import (\n", "x = 1\nimport mod", "import mod\r\n",
+        "from mod import x\n",
+        "from mod.sub import (\n",
+        "x = 1\nimport mod",
+        "import mod\r\n",
         "import mod;import os\n",
     };
     static const char *const others[] = {
-        "# import mod\n", "imports mod\n", "import modern\n", "x = 'import mod'\n", "from . import mod\n",
+        "# import mod\n",
+        "imports mod\n",
+        "import modern\n",
+        "x = 'import mod'\n",
+        "from . import mod\n",
         "import .mod\n",
-        "from os import mod\n", "importmod\n", "import\n", "from\n", "import ,,\n", "", "\n\n", "import Mod\n",
+        "from os import mod\n",
+        "importmod\n",
+        "import\n",
+        "from\n",
+        "import ,,\n",
+        "",
+        "\n\n",
+        "import Mod\n",
         "from mo d import x\n",
     };
     struct share *share = *state;

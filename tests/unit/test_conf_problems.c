@@ -116,11 +116,13 @@ static const struct bad bad_cases[] = {
     { PROFILE ("env: {A: }\n"), "A holds nothing, expected a single value" },
     { PROFILE ("env: {A: [x]}\n"), "configs/profiles/p.yaml:5:10: A holds a list, expected a single value" },
     { PROFILE ("env: {SLICEUP_FD: 3}\n"), "configs/profiles/p.yaml:5:7: SLICEUP_FD is set by the worker" },
-    { PROFILE ("env: {HOME: /h}\n"), "configs/profiles/p.yaml:5:7: HOME is set by the worker, to the attempt's own folder" },
+    { PROFILE ("env: {HOME: /h}\n"),
+      "configs/profiles/p.yaml:5:7: HOME is set by the worker, to the attempt's own folder" },
     { PROFILE ("env: {JAX_COMPILATION_CACHE_DIR: /x}\n"), "JAX_COMPILATION_CACHE_DIR is set from the slice's cache" },
     { PROFILE ("env: {TPU_PREMAPPED_BUFFER_SIZE: 4096}\n"), "expected the key premapped_buffer_bytes instead" },
     { PROFILE ("topology: 4y4\n"), "slice.yaml:3:10: the profile's topology is 4y4, expected sizes such as 4x4" },
-    { PROFILE ("topology: 4x4\n"), "the profile's topology 4x4 has 16 chips, expected 4: hosts times devices_per_host" },
+    { PROFILE ("topology: 4x4\n"),
+      "the profile's topology 4x4 has 16 chips, expected 4: hosts times devices_per_host" },
     { PROFILE ("accelerator: v6e-16\n"), "the profile's accelerator v6e-16 has 16 chips, expected 4" },
     { PROFILE ("splits: maybe\n"), "splits is 'maybe', expected" },
     { PROFILE ("premapped_buffer_bytes: 8192\n"),
@@ -180,7 +182,8 @@ static const struct bad bad_cases[] = {
     { SIGNATURES ("- {id: b, text: abcd, layer: device, next: x}\n"),
       "configs/signatures/system.yaml:3:10: the signature 'b' is given twice" },
     { SIGNATURES ("- {id: a, text: abcd, layer: device, next: x, also: [ok, [b]]}\n"), "a list, expected a text" },
-    { SIGNATURES ("- {id: a, text: abcd, layer: device, next: x, unless: [b]}\n"), "'b', expected one line of 2 to 255 bytes" },
+    { SIGNATURES ("- {id: a, text: abcd, layer: device, next: x, unless: [b]}\n"),
+      "'b', expected one line of 2 to 255 bytes" },
     { SIGNATURES ("- {id: a, text: abcd, layer: device, next: x, unless: [ok, ~]}\n"), "nothing, expected a text" },
     { SIGNATURES ("- {id: a, text: abcd, layer: device, next: x, also: [aa, bb, cc, dd, ee]}\n"),
       "configs/signatures/jax.yaml:3:53: 5 texts, expected at most 4" },
@@ -250,7 +253,7 @@ static void a_slice_that_does_not_exist_is_named (void **state)
     struct share share;
     (void) state;
     share_open (&share);
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .slice_path = "/nowhere/s.yaml" }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .slice_path = "/nowhere/s.yaml" }), -1);
     assert_non_null (
         strstr (share.err.text, "slice '/nowhere/s.yaml' does not exist, expected the file /nowhere/s.yaml"));
     share_close (&share);
@@ -264,9 +267,9 @@ static void what_is_no_name_cannot_name_a_pin_set (void **state)
     share_open (&share);
     write_text (&share, "q q.txt", "six==1.17.0\n");
     snprintf (path, sizeof path, "%s/q q.txt", share.root);
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .pins = path }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = path }), -1);
     assert_non_null (strstr (line_of (&share, 0), "a pin set called 'q q', expected a file name of letters"));
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .pins = "" }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = "" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "--pins:1:1: an empty name, expected the name or path of a pin set"));
     assert_int_equal (unlink (path), 0);
     share_close (&share);

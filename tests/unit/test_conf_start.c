@@ -28,7 +28,7 @@ static void nothing_of_it_is_planned_for_local_workers (void **state)
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     assert_memory_equal (&share.plan.start, &nothing, sizeof nothing);
-    assert_memory_equal (&share.plan.hosts.items[0].ssh, &(struct ssh_way) { 0 }, sizeof (struct ssh_way));
+    assert_memory_equal (&share.plan.hosts.items[0].ssh, &(struct ssh_way){ 0 }, sizeof (struct ssh_way));
     share_close (&share);
 }
 
@@ -81,8 +81,8 @@ static void a_host_answers_for_itself_before_the_slice_does (void **state)
     assert_true (text_is (hosts[1].env_dir, "/data/s_1/own"));
     assert_true (text_is (hosts[2].ssh.jump, "bastion-2") && text_is (hosts[2].ssh.user, "root"));
     const struct start_plan *start = &share.plan.start;
-    assert_true (text_is (start->directory, "/data/s_1") && text_is (start->address, "::1")
-                 && text_is (start->listen, "::"));
+    assert_true (text_is (start->directory, "/data/s_1") && text_is (start->address, "::1") &&
+                 text_is (start->listen, "::"));
     assert_true (start->control_port == 7001 && start->bulk_port == 7002 && start->events_port == 7003);
     assert_true (start->deadline_ms == 5000 && start->at_once == 2 && start->tied && !start->ssh.agent);
     assert_int_equal (share.plan.limits.join_ms, 30000 + 2 * 5000);
@@ -201,7 +201,7 @@ static void groups_are_handed_out (void **state)
     (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-1]\ngroups: {a: h0, b: '@a,x[1-2]'}\n" REST);
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .groups = &groups }), 0);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .groups = &groups }), 0);
     assert_int_equal (groups.n, 2);
     assert_true (text_is (groups.items[1].name, "b") && text_is (groups.items[1].value, "@a,x[1-2]"));
     share_close (&share);
@@ -212,16 +212,16 @@ static void strangers_are_named (void **state)
     struct share share;
     (void) state;
     share_open (&share);
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .hosts = "h[0-3]" }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "h[0-3]" }), -1);
     assert_int_equal (share.report.n, 1);
     assert_string_equal (line_of (&share, 0), "--hosts:1:1: 'h[2-3]': not in this slice, expected some of 'h[0-1]'");
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .exclude = "h[0-1]" }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .exclude = "h[0-1]" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: no hosts are left, expected at least one"));
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .hosts = "" }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "--hosts:1:1: "));
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .hosts = "@spare" }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "@spare" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "--hosts:1:1: "));
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .exclude = "h[1-2]" }), 0);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .exclude = "h[1-2]" }), 0);
     has_warning (&share, "--exclude:1:1: 'h2': not in this slice, so not taken out of it");
     assert_int_equal (share.plan.hosts.n, 1);
     share_close (&share);
@@ -241,14 +241,14 @@ static void hosts_come_from_the_allocation (void **state)
     (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", "slice: s\nhosts: {from: slurm}\n" REST);
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .host_source = answer }), 0);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .host_source = answer }), 0);
     assert_int_equal (share.plan.hosts.n, 3);
     assert_true (text_is (share.plan.hosts.items[2].name, "n03"));
     write_text (&share, "slice.yaml", "slice: s\nhosts: [x, {from: slurm}]\n" REST);
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .host_source = answer }), 0);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .host_source = answer }), 0);
     assert_int_equal (share.plan.hosts.n, 4);
     write_text (&share, "slice.yaml", "slice: s\nhosts: {from: tpu}\n" REST);
-    assert_int_equal (share_load_with (&share, (struct conf_options) { .host_source = answer }), -1);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .host_source = answer }), -1);
     assert_int_equal (share.report.n, 1);
     assert_string_equal (line_of (&share, 0), "slice.yaml:2:15: from: tpu: TPU_WORKER_HOSTNAMES is not set");
     share_close (&share);

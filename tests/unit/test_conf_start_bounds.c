@@ -46,8 +46,8 @@ static void words_for_machines_are_strict (void **state)
         if (!address_is_good (text_of (good[i])))
             fail_msg ("'%s' was refused", good[i]);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        if (address_is_good (text_of (bad[i]))
-            || (strcmp (bad[i], "a@b") && strcmp (bad[i], "a:22") && jump_is_good (text_of (bad[i]))))
+        if (address_is_good (text_of (bad[i])) ||
+            (strcmp (bad[i], "a@b") && strcmp (bad[i], "a:22") && jump_is_good (text_of (bad[i]))))
             fail_msg ("'%s' passed", bad[i]);
     for (size_t i = 0; i < sizeof good_jumps / sizeof good_jumps[0]; i++)
         if (!jump_is_good (text_of (good_jumps[i])))
@@ -120,7 +120,7 @@ static void spoilt_files_are_refused_or_fit (void **state)
     for (int round = 0; round < 3000; round++) {
         spoil (whole[round % 3], &rng, &text);
         write_file (&share, "slice.yaml", text.ptr, text.len);
-        if (share_load_with (&share, (struct conf_options) { .host_source = answer }) == 0) {
+        if (share_load_with (&share, (struct conf_options){ .host_source = answer }) == 0) {
             check_accepted (&share.plan);
             accepted++;
         } else {

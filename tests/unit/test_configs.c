@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +60,7 @@ static void load_slice (const char *path)
 {
     struct arena arena = { 0 };
     struct plan plan;
-    uint32_t warnings = load ((struct conf_options) { .slice_path = path }, &arena, &plan), elsewhere = 0;
+    uint32_t warnings = load ((struct conf_options){ .slice_path = path }, &arena, &plan), elsewhere = 0;
     /* The one warning shipped files may have: local hosts that are not this machine. */
     for (uint32_t i = 0; i < plan.hosts.n && plan.launcher == LAUNCHER_LOCAL; i++)
         elsewhere += !text_is (plan.hosts.items[i].address, "127.0.0.1");
@@ -175,7 +178,8 @@ static void every_pin_set_can_be_named (void **state)
 
 static void configs_holds_nothing_else (void **state)
 {
-    static const char *const known[] = { ".", "..", "slices", "profiles", "ladders", "signatures", "bundles", "drift", "pins" };
+    static const char *const known[] = { ".",          "..",      "slices", "profiles", "ladders",
+                                         "signatures", "bundles", "drift",  "pins" };
     DIR *folder = opendir (SLICEUP_SOURCE_DIR "/configs");
     struct dirent *entry;
     (void) state;
@@ -195,7 +199,7 @@ static void the_local_slice_is_what_it_says (void **state)
     struct arena arena = { 0 };
     struct plan plan;
     (void) state;
-    load ((struct conf_options) { .slice_path = "local-jax" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "local-jax" }, &arena, &plan);
     assert_int_equal (plan.hosts.n, 4);
     assert_int_equal (mesh_devices (&plan.mesh), 8);
     assert_true (text_is (plan.cache.writer, "local0"));
@@ -213,13 +217,13 @@ static void the_slices_of_real_hosts_are_what_they_say (void **state)
     struct arena arena = { 0 };
     struct plan plan;
     (void) state;
-    load ((struct conf_options) { .slice_path = "tpu-v6e-16" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "tpu-v6e-16" }, &arena, &plan);
     assert_int_equal (plan.launcher, LAUNCHER_SSH);
     assert_int_equal (plan.hosts.n, 4);
     assert_int_equal (mesh_devices (&plan.mesh), 16);
     assert_true (text_is (plan.hosts.items[3].address, "10.0.0.4") && text_is (plan.hosts.items[3].ssh.user, "tpu"));
     assert_true (text_starts (plan.pins.env_dir, "/var/tmp/sliceup/envs/"));
-    load ((struct conf_options) { .slice_path = "ssh-example" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "ssh-example" }, &arena, &plan);
     assert_true (plan.launcher == LAUNCHER_SSH && text_is (plan.hosts.items[3].address, "node-3"));
     assert_true (text_is (plan.start.ssh.known_hosts, "/home/somebody/.ssh/known_hosts"));
     arena_release (&arena);
@@ -231,7 +235,7 @@ static void texts_of_peers_are_marked (void **state)
     struct arena arena = { 0 };
     struct plan plan;
     (void) state;
-    load ((struct conf_options) { .slice_path = "local-jax" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "local-jax" }, &arena, &plan);
     for (size_t p = 0; p < sizeof peers / sizeof peers[0]; p++) {
         bool marked = false;
         for (uint32_t i = 0; i < plan.signatures.n; i++)

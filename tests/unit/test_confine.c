@@ -2,7 +2,18 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "worker/command/confine_command.h"
+#include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_plan.h"
+#include "worker/sandbox/confine_report.h"
+#include "worker/sandbox/confine_sandbox.h"
+#include "worker/sandbox/landlock.h"
+#include "worker/sandbox/write_probe.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -12,25 +23,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "worker/sandbox/confine_caps.h"
-#include "worker/command/confine_command.h"
-#include "worker/sandbox/confine_plan.h"
-#include "worker/sandbox/confine_report.h"
-#include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/write_probe.h"
-#include "worker/sandbox/landlock.h"
 
 #define RIGHT(name) LANDLOCK_ACCESS_FS_##name
 #define RIGHT_TRUNCATE (UINT64_C (1) << 14)
-#define MODES (PROBE_BIT (PROBE_CHMOD) | PROBE_BIT (PROBE_UTIMES) | PROBE_BIT (PROBE_SETXATTR) | PROBE_BIT (PROBE_SETFLAGS))
+#define MODES                                                                                                          \
+    (PROBE_BIT (PROBE_CHMOD) | PROBE_BIT (PROBE_UTIMES) | PROBE_BIT (PROBE_SETXATTR) | PROBE_BIT (PROBE_SETFLAGS))
 
 /* A cache of one generation, and a child in a sandbox around it. */
-struct fixture { char top[64], root[96], bundle[128], generation[160], scratch[96]; struct arena arena; };
+struct fixture {
+    char top[64], root[96], bundle[128], generation[160], scratch[96];
+    struct arena arena;
+};
 
 static int setup (void **state)
 {
@@ -58,28 +65,38 @@ static int teardown (void **state)
 
 static struct confine_plan plan_of (const struct fixture *fixture, enum enforcement most)
 {
-    return (struct confine_plan) { .root = fixture->root, .bundle = fixture->bundle, .generation = fixture->generation,
-                                   .scratch = fixture->scratch, .role = CACHE_ROLE_READER, .most = most,
-                                   .least = ENFORCEMENT_COOPERATIVE, .landlock_abi = 99, .report_fd = -1 };
+    return (struct confine_plan){ .root = fixture->root,
+                                  .bundle = fixture->bundle,
+                                  .generation = fixture->generation,
+                                  .scratch = fixture->scratch,
+                                  .role = CACHE_ROLE_READER,
+                                  .most = most,
+                                  .least = ENFORCEMENT_COOPERATIVE,
+                                  .landlock_abi = 99,
+                                  .report_fd = -1 };
 }
 
-struct found { uint32_t open_ways, levels; };
+struct found {
+    uint32_t open_ways, levels;
+};
 
-static uid_t find_as;          /* 0: as whoever runs the test */
+static uid_t find_as; /* 0: as whoever runs the test */
 
-static void look (struct fixture *fixture, const struct confine_plan *plan, const struct confine_measures *measures, int fd)
+static void look (struct fixture *fixture, const struct confine_plan *plan, const struct confine_measures *measures,
+                  int fd)
 {
     struct confine_site site;
     struct confine_sandbox sandbox;
     struct found found = { UINT32_MAX, 0 };
-    if (find_as && (setresgid (find_as, find_as, find_as) < 0 || setresuid (find_as, find_as, find_as) < 0
-                    || prctl (PR_SET_DUMPABLE, 1) < 0))
+    if (find_as && (setresgid (find_as, find_as, find_as) < 0 || setresuid (find_as, find_as, find_as) < 0 ||
+                    prctl (PR_SET_DUMPABLE, 1) < 0))
         _exit (1);
     if (confine_site_find (plan, &fixture->arena, &site, NULL) == 0) {
         confine_sandbox_enter (plan, &site, measures, &fixture->arena, &sandbox);
-        struct write_probe_target target = { .folder = site.generation, .witness = true, .mounts = { site.root },
-                                      .own_mounts = sandbox.own_mounts };
-        found = (struct found) { write_probe_try (&target), sandbox.levels };
+        struct write_probe_target target = {
+            .folder = site.generation, .witness = true, .mounts = { site.root }, .own_mounts = sandbox.own_mounts
+        };
+        found = (struct found){ write_probe_try (&target), sandbox.levels };
     }
     _exit (write (fd, &found, sizeof found) == sizeof found ? 0 : 1);
 }
@@ -115,12 +132,17 @@ static struct confine_measures measures_of (const struct fixture *fixture, enum 
 
 static void without_one_right_a_probe_is_open (void **state)
 {
-    static const struct { uint64_t right; enum probe probe; int abi; } rows[] = {
+    static const struct {
+        uint64_t right;
+        enum probe probe;
+        int abi;
+    } rows[] = {
         { RIGHT (WRITE_FILE), PROBE_OVERWRITE, 1 }, { RIGHT (WRITE_FILE), PROBE_APPEND, 1 },
-        { RIGHT (REMOVE_FILE), PROBE_UNLINK, 1 }, { RIGHT (REMOVE_DIR), PROBE_UNLINK, 1 },
-        { RIGHT (MAKE_REG), PROBE_CREATE, 1 },
-        { RIGHT (MAKE_DIR), PROBE_MKDIR, 1 }, { RIGHT (MAKE_SYM), PROBE_SYMLINK, 1 }, { RIGHT (MAKE_FIFO), PROBE_MKFIFO, 1 },
-        { RIGHT (MAKE_SOCK), PROBE_MKFIFO, 1 }, { RIGHT (MAKE_CHAR), PROBE_MKFIFO, 1 }, { RIGHT_TRUNCATE, PROBE_TRUNCATE, 3 },
+        { RIGHT (REMOVE_FILE), PROBE_UNLINK, 1 },   { RIGHT (REMOVE_DIR), PROBE_UNLINK, 1 },
+        { RIGHT (MAKE_REG), PROBE_CREATE, 1 },      { RIGHT (MAKE_DIR), PROBE_MKDIR, 1 },
+        { RIGHT (MAKE_SYM), PROBE_SYMLINK, 1 },     { RIGHT (MAKE_FIFO), PROBE_MKFIFO, 1 },
+        { RIGHT (MAKE_SOCK), PROBE_MKFIFO, 1 },     { RIGHT (MAKE_CHAR), PROBE_MKFIFO, 1 },
+        { RIGHT_TRUNCATE, PROBE_TRUNCATE, 3 },
     };
     struct fixture *fixture = *state;
     if (landlock_abi () < 1)
@@ -134,7 +156,8 @@ static void without_one_right_a_probe_is_open (void **state)
         holed.landlock_rights &= ~rows[i].right;
         uint32_t open_ways = find (fixture, ENFORCEMENT_LANDLOCK, &holed).open_ways;
         if (!(open_ways & PROBE_BIT (rows[i].probe)))
-            fail_msg ("without right %#jx %s is still closed", (uintmax_t) rows[i].right, write_probe_name (rows[i].probe));
+            fail_msg ("without right %#jx %s is still closed", (uintmax_t) rows[i].right,
+                      write_probe_name (rows[i].probe));
     }
 }
 
@@ -152,7 +175,10 @@ static void before_abi_3_truncation_needs_seccomp (void **state)
 
 static void with_one_capability_more_a_mount_is_undone (void **state)
 {
-    static const struct { int capability; uint32_t probes; } rows[] = {
+    static const struct {
+        int capability;
+        uint32_t probes;
+    } rows[] = {
         { CAP_SYS_ADMIN, PROBE_BIT (PROBE_REMOUNT) | PROBE_BIT (PROBE_UMOUNT) },
         { CAP_SYS_PTRACE, PROBE_BIT (PROBE_WORKER_ROOT) },
     };
@@ -192,9 +218,13 @@ static void in_the_second_user_namespace_mounts_are_locked (void **state)
 static void what_is_kept_undoes_nothing (void **state)
 {
     static const int gone[] = {
-        CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_DAC_READ_SEARCH, CAP_MKNOD, CAP_SYS_RAWIO, CAP_SYS_MODULE,
-        CAP_BPF, CAP_PERFMON, CAP_SYS_BOOT, CAP_SETPCAP, CAP_SETFCAP, CAP_MAC_ADMIN, CAP_MAC_OVERRIDE,
-        CAP_CHECKPOINT_RESTORE, CAP_NET_ADMIN, CAP_NET_RAW, CAP_NET_BIND_SERVICE, CAP_LINUX_IMMUTABLE, CAP_SYS_TIME,
+        CAP_SYS_ADMIN,       CAP_SYS_PTRACE,   CAP_SYS_CHROOT,
+        CAP_DAC_READ_SEARCH, CAP_MKNOD,        CAP_SYS_RAWIO,
+        CAP_SYS_MODULE,      CAP_BPF,          CAP_PERFMON,
+        CAP_SYS_BOOT,        CAP_SETPCAP,      CAP_SETFCAP,
+        CAP_MAC_ADMIN,       CAP_MAC_OVERRIDE, CAP_CHECKPOINT_RESTORE,
+        CAP_NET_ADMIN,       CAP_NET_RAW,      CAP_NET_BIND_SERVICE,
+        CAP_LINUX_IMMUTABLE, CAP_SYS_TIME,
     };
     (void) state;
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
@@ -226,7 +256,8 @@ static void an_open_probe_takes_the_level_down_to_what_does_not_promise_it (void
     assert_int_equal (write_probe_level (both | 1u << ENFORCEMENT_STORAGE, 0), ENFORCEMENT_STORAGE);
     assert_int_equal (write_probe_level (both, PROBE_BIT (PROBE_CHMOD)), ENFORCEMENT_LANDLOCK);
     assert_int_equal (write_probe_level (both, PROBE_BIT (PROBE_CREATE)), ENFORCEMENT_COOPERATIVE);
-    assert_int_equal (write_probe_level (SET (COOPERATIVE, NAMESPACE), PROBE_BIT (PROBE_CHMOD)), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (write_probe_level (SET (COOPERATIVE, NAMESPACE), PROBE_BIT (PROBE_CHMOD)),
+                      ENFORCEMENT_COOPERATIVE);
     assert_int_equal (write_probe_level (SET (COOPERATIVE, LANDLOCK), MODES), ENFORCEMENT_LANDLOCK);
     assert_int_equal (write_probe_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
 }
@@ -244,7 +275,8 @@ static void every_probe_has_a_name_of_its_own (void **state)
 
 /* ---- orders ---- */
 
-static int write_plan (struct fixture *fixture, struct msg_run *run, char *const *envp, struct command *out, struct err *err)
+static int write_plan (struct fixture *fixture, struct msg_run *run, char *const *envp, struct command *out,
+                       struct err *err)
 {
     static char *argv[] = { (char *) "prog", (char *) "--role", NULL };
     struct command command = { .program = "/bin/prog", .argv = argv, .envp = (char **) envp };
@@ -265,8 +297,11 @@ static void an_order_comes_out_as_it_went_in (void **state)
 {
     struct fixture *fixture = *state;
     struct text writable[] = { TEXT_LIT ("/more"), TEXT_LIT ("/most") }, protected[] = { TEXT_LIT ("/ours") };
-    struct msg_run run = { .cache = { .role = CACHE_ROLE_WRITER, .frontend_root = TEXT_LIT ("/c/jax/f00d"), .base = 7,
-                                      .least = ENFORCEMENT_LANDLOCK, .overlay = true } };
+    struct msg_run run = { .cache = { .role = CACHE_ROLE_WRITER,
+                                      .frontend_root = TEXT_LIT ("/c/jax/f00d"),
+                                      .base = 7,
+                                      .least = ENFORCEMENT_LANDLOCK,
+                                      .overlay = true } };
     char *envp[] = { (char *) "LD_PRELOAD=/p.so", (char *) "HOME=/h", NULL };
     struct command out;
     struct confine_plan plan;

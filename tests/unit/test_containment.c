@@ -2,7 +2,16 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "common/base/mem.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "leftovers.h"
+#include "worker/process/exec.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -20,12 +29,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/base/mem.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "leftovers.h"
-#include "worker/process/exec.h"
 
 /* Somebody is no user of any system, and not the one that unmapped ids show as. */
 enum { TIMEOUT_MS = 20000, NOT_HERE = 77, SOMEBODY = 47110 };
@@ -105,8 +108,12 @@ static struct exec *start (const struct bench *bench, const char *script, int ou
 {
     char *argv[] = { (char *) "sh", (char *) "-c", (char *) script, NULL };
     char *envp[] = { (char *) "PATH=/usr/bin:/bin", NULL };
-    struct spawn_request request = { .program = "/bin/sh", .argv = argv, .envp = envp, .directory = bench->directory,
-                                 .output_fd = output_fd, .channel_fd = -1 };
+    struct spawn_request request = { .program = "/bin/sh",
+                                     .argv = argv,
+                                     .envp = envp,
+                                     .directory = bench->directory,
+                                     .output_fd = output_fd,
+                                     .channel_fd = -1 };
     struct err err = { 0 };
     struct exec *exec = outside ? exec_start_outside (&request, &err) : exec_start (&request, &err);
     if (!exec)
@@ -233,8 +240,8 @@ static void elsewhere (struct bench *bench, void (*body) (struct bench *bench))
 static void choose_without_rights (struct bench *bench)
 {
     drop_rights ();
-    bool good = choose (bench, CONTAINMENT_PID_NAMESPACE) < CONTAINMENT_PID_NAMESPACE
-                && strstr (bench->said, "programs cannot have a pid namespace: making it: Operation not permitted");
+    bool good = choose (bench, CONTAINMENT_PID_NAMESPACE) < CONTAINMENT_PID_NAMESPACE &&
+                strstr (bench->said, "programs cannot have a pid namespace: making it: Operation not permitted");
     if (!good) {
         fprintf (stderr, "%s", bench->said);
         _exit (1);
@@ -258,8 +265,7 @@ static void be_somebody (struct bench *bench)
     if (choose (bench, CONTAINMENT_PID_NAMESPACE) == CONTAINMENT_PID_NAMESPACE)
         return;
     fprintf (stderr, "%s", bench->said);
-    bool refused = strstr (bench->said, "in a user namespace of our own")
-                   || strstr (bench->said, "mounting a /proc");
+    bool refused = strstr (bench->said, "in a user namespace of our own") || strstr (bench->said, "mounting a /proc");
     _exit (refused ? NOT_HERE : 2);
 }
 
@@ -267,8 +273,8 @@ static void run_as_somebody (struct bench *bench)
 {
     be_somebody (bench);
     run (bench, "id -u; id -g; grep CapEff /proc/self/status; touch made; (setsid sleep 1000 &); exit 5", false);
-    if (WEXITSTATUS (bench->end.status) != 5 || bench->end.strays != 1
-        || !strstr (bench->said, "47110\n47110\nCapEff:\t0000000000000000\n"))
+    if (WEXITSTATUS (bench->end.status) != 5 || bench->end.strays != 1 ||
+        !strstr (bench->said, "47110\n47110\nCapEff:\t0000000000000000\n"))
         _exit (3);
     if (prctl (PR_GET_DUMPABLE) != 1) /* nothing that a program's process did to our memory's rights lasts */
         _exit (5);
@@ -322,8 +328,8 @@ static void change_root (struct bench *bench)
     snprintf (own, sizeof own, "%s%s", root, bench->directory);
     if (unshare (CLONE_NEWNS) || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
         _exit (NOT_HERE);
-    if (mkdir (root, 0755) || mount ("/", root, NULL, MS_BIND | MS_REC, NULL)
-        || mount ("tmpfs", own, "tmpfs", 0, NULL) || chroot (root) || chdir (bench->directory))
+    if (mkdir (root, 0755) || mount ("/", root, NULL, MS_BIND | MS_REC, NULL) ||
+        mount ("tmpfs", own, "tmpfs", 0, NULL) || chroot (root) || chdir (bench->directory))
         _exit (1);
     int fd = open ("inside", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || close (fd))
@@ -353,9 +359,10 @@ static void programs_of_a_worker_in_a_chroot_run_in_it (void **state)
 
 /* ---- what it is for ---- */
 
-#define ESCAPES "exec 9>>held; flock -s 9; " \
-                "(setsid sh -c 'trap \"\" INT TERM HUP; (setsid sleep 1000 &); sleep 1000' &); " \
-                "echo ready > ready.new; mv ready.new ready; sleep 1000"
+#define ESCAPES                                                                                                        \
+    "exec 9>>held; flock -s 9; "                                                                                       \
+    "(setsid sh -c 'trap \"\" INT TERM HUP; (setsid sleep 1000 &); sleep 1000' &); "                                   \
+    "echo ready > ready.new; mv ready.new ready; sleep 1000"
 
 /* An owner that starts a program with escapees, and is killed. */
 static void kill_an_owner (struct bench *bench, enum containment_level level)
@@ -404,7 +411,7 @@ static void in_a_cgroup_the_next_owner_ends_what_is_left (void **state)
     b->containment = NULL;
     kill_an_owner (b, CONTAINMENT_CGROUP);
     poll (NULL, 0, 100);
-    assert_true (held (b)); /* or this test would show nothing */
+    assert_true (held (b));                /* or this test would show nothing */
     choose (b, CONTAINMENT_PID_NAMESPACE); /* whatever its own way is */
     says (b, "ended what an earlier worker of this directory had left in its cgroup");
     wait_until_let_go (b);
@@ -446,8 +453,10 @@ static void programs_find_themselves_in_proc (void **state)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
-    run (b, "test $(readlink /proc/self) != '' && test \"$(ps -o args= -p $$ | cut -c1-5)\" = 'sh -c' && echo found;"
-            "test -d /proc/1 && ls -d /proc/[0-9]* | wc -l", false);
+    run (b,
+         "test $(readlink /proc/self) != '' && test \"$(ps -o args= -p $$ | cut -c1-5)\" = 'sh -c' && echo found;"
+         "test -d /proc/1 && ls -d /proc/[0-9]* | wc -l",
+         false);
     long seen = strncmp (b->said, "found\n", 6) == 0 ? atol (b->said + 6) : 0;
     if (seen < 2 || seen > 6) /* the first process, the shell, ls, wc */
         fail_msg ("said: %s", b->said);

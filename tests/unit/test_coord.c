@@ -3,10 +3,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "common/base/digest.h"
 #include "coordinator/core/coord.h"
@@ -19,10 +21,10 @@ struct bench {
     struct plan plan;
     struct coord *coord;
     struct outbox out;
-    struct fact facts[FACTS_MAX];   /* durable ones, copied */
+    struct fact facts[FACTS_MAX]; /* durable ones, copied */
     uint32_t facts_n;
-    uint32_t said[MSG_SHUTDOWN + 1];/* by kind, since the last bench_forget */
-    uint64_t heartbeat_ms;          /* of the last WELCOME */
+    uint32_t said[MSG_SHUTDOWN + 1]; /* by kind, since the last bench_forget */
+    uint64_t heartbeat_ms;           /* of the last WELCOME */
     uint64_t now_ms, seq;
 };
 
@@ -49,7 +51,7 @@ static void bench_forget (struct bench *bench)
 /* A run that waits for its hosts, and begins with the rung `first`; with these limits, or the sample's. */
 static void bench_open_limited (struct bench *bench, uint32_t first, const struct limits *limits)
 {
-    *bench = (struct bench) { .now_ms = 1000 };
+    *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
     if (limits)
         bench->plan.limits = *limits;
@@ -58,7 +60,8 @@ static void bench_open_limited (struct bench *bench, uint32_t first, const struc
     bench->plan.rungs.items[0].warm = WARM_NONE;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1, bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
+                bench->now_ms, &bench->out);
     collect (bench);
 }
 
@@ -90,7 +93,8 @@ static void tell (struct bench *bench, uint32_t host, struct msg *msg)
 
 static void hello (struct bench *bench, uint32_t host)
 {
-    struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
+    struct msg msg = { .kind = MSG_HELLO,
+                       .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
     tell (bench, host, &msg);
 }
 
@@ -112,7 +116,10 @@ static void beat (struct bench *bench, uint32_t host, struct holding *held)
 
 static void at_gate (struct bench *bench, uint32_t host, enum gate_mode mode, const char *value)
 {
-    struct holding held = { .key = running, .state = ATTEMPT_AT_GATE, .gate = TEXT_LIT ("program"), .gate_mode = mode,
+    struct holding held = { .key = running,
+                            .state = ATTEMPT_AT_GATE,
+                            .gate = TEXT_LIT ("program"),
+                            .gate_mode = mode,
                             .gate_value = text_of (value) };
     beat (bench, host, &held);
 }
@@ -120,7 +127,8 @@ static void at_gate (struct bench *bench, uint32_t host, enum gate_mode mode, co
 static void end_with (struct bench *bench, uint32_t host, enum ending ending, uint32_t code)
 {
     bool done = ending == ENDING_EXITED && code == 0;
-    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = running, .ending = ending, .code = code, .done = done } };
+    struct msg msg = { .kind = MSG_RESULT,
+                       .of.result = { .key = running, .ending = ending, .code = code, .done = done } };
     tell (bench, host, &msg);
 }
 
@@ -223,7 +231,8 @@ static void nothing_is_recorded_after_the_end (void **state)
         end (&bench, host, ENDING_EXITED);
     assert_true (coord_ended (bench.coord, NULL));
     uint32_t facts = bench.facts_n;
-    static const enum input_kind kinds[] = { IN_TICK, IN_WORKER_KEYED, IN_WORKER_EXITED, IN_CACHE_FOUND, IN_TOKEN, IN_CANCEL };
+    static const enum input_kind kinds[] = { IN_TICK,        IN_WORKER_KEYED, IN_WORKER_EXITED,
+                                             IN_CACHE_FOUND, IN_TOKEN,        IN_CANCEL };
     for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
         struct input in = { .kind = kinds[i], .token = 1, .level = 1, .text = TEXT_LIT ("x") };
         step (&bench, &in);
@@ -274,7 +283,9 @@ static void a_host_that_passes_a_gate_by_is_named (void **state)
 /* It takes its time to die: its worker says so before it has a result. */
 static void stopping_at_gate (struct bench *bench, uint32_t host)
 {
-    struct holding held = { .key = running, .state = ATTEMPT_STOPPING, .gate = TEXT_LIT ("program"), .gate_mode = GATE_SHARE };
+    struct holding held = {
+        .key = running, .state = ATTEMPT_STOPPING, .gate = TEXT_LIT ("program"), .gate_mode = GATE_SHARE
+    };
     beat (bench, host, &held);
 }
 
@@ -347,7 +358,8 @@ static void a_host_that_keeps_announcing_new_workers_is_given_up (void **state)
     bench_open (&bench, 0);
     all_join (&bench);
     for (uint32_t i = 0; i < 100; i++) {
-        struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 1000 + i, .pid_start = 1 } };
+        struct msg msg = { .kind = MSG_HELLO,
+                           .of.hello = { .version = TEXT_LIT ("t"), .pid = 1000 + i, .pid_start = 1 } };
         tell (&bench, 1, &msg);
     }
     assert_in_range (count_facts (&bench, FACT_HOST_JOINED), HOSTS + 1, HOSTS + 16);
@@ -365,7 +377,10 @@ static void come_back (struct bench *bench, uint32_t pid, const char *boot_id)
 static void a_restarted_worker_and_a_rebooted_host_are_told_apart (void **state)
 {
     (void) state;
-    static const struct { const char *before, *after, *why; bool by_another_coordinator; } rows[] = {
+    static const struct {
+        const char *before, *after, *why;
+        bool by_another_coordinator;
+    } rows[] = {
         { "boot-1", "boot-1", "its worker was restarted while it ran", false },
         { "boot-1", "boot-2", "the host was rebooted while it ran", false },
         { "boot-1", "boot-1", "its worker was restarted while it ran", true },
@@ -469,8 +484,13 @@ static void a_worker_is_told_often_enough_not_to_think_itself_alone (void **stat
 static void a_beat_that_comes_in_time_is_no_silence (void **state)
 {
     (void) state;
-    static const struct { uint64_t suspect_ms, beat_ms; } rows[] = {
-        { 1000, 500 }, { 1500, 750 }, { 2000, 1000 }, { 5000, 1000 },
+    static const struct {
+        uint64_t suspect_ms, beat_ms;
+    } rows[] = {
+        { 1000, 500 },
+        { 1500, 750 },
+        { 2000, 1000 },
+        { 5000, 1000 },
     };
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         struct bench bench;
@@ -538,7 +558,7 @@ static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
     bad.of.pass_ended.key.rung = 63;
     coord_apply (bench.coord, &bad);
     coord_digest (bench.coord, &before);
-    bad = (struct fact) { .kind = FACT_PASS_BEGAN, .index = bench.facts_n + 1, .of.pass_began = { .key = running } };
+    bad = (struct fact){ .kind = FACT_PASS_BEGAN, .index = bench.facts_n + 1, .of.pass_began = { .key = running } };
     bad.of.pass_began.hosts.items = &host;
     bad.of.pass_began.hosts.n = 1;
     coord_apply (bench.coord, &bad);

@@ -3,7 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "coordinator/courier/bootstrap.h"
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -12,22 +17,24 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "coordinator/courier/bootstrap.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define SAID "sliceup-bootstrap " NONCE " "
 
 /* Shells that may be a host's /bin/sh; those that are here are tried. */
-static const struct { const char *path, *argv[4]; } shells[] = {
+static const struct {
+    const char *path, *argv[4];
+} shells[] = {
     { "/bin/dash", { "sh", "-c" } },
     { "/bin/bash", { "sh", "-c" } },
     { "/bin/busybox", { "busybox", "sh", "-c" } },
 };
 enum { SHELLS = sizeof shells / sizeof shells[0] };
 
-struct scene { char folder[64], input[96], output[96], worker[96], bundle[96], directory[96]; struct buf said; };
+struct scene {
+    char folder[64], input[96], output[96], worker[96], bundle[96], directory[96];
+    struct buf said;
+};
 
 static void run_words (const char *const argv[], const char *in, const char *out)
 {
@@ -54,7 +61,8 @@ static void run_shell (const struct scene *scene, size_t shell)
     argv[n] = bootstrap_script;
     assert_int_equal (posix_spawn_file_actions_init (&actions), 0);
     assert_int_equal (posix_spawn_file_actions_addopen (&actions, 0, scene->input, O_RDONLY, 0), 0);
-    assert_int_equal (posix_spawn_file_actions_addopen (&actions, 1, scene->output, O_WRONLY | O_CREAT | O_TRUNC, 0600), 0);
+    assert_int_equal (posix_spawn_file_actions_addopen (&actions, 1, scene->output, O_WRONLY | O_CREAT | O_TRUNC, 0600),
+                      0);
     assert_int_equal (posix_spawn (&pid, shells[shell].path, &actions, NULL, (char *const *) argv, environ), 0);
     posix_spawn_file_actions_destroy (&actions);
     assert_int_equal (waitpid (pid, &status, 0), pid);
@@ -74,7 +82,7 @@ static int setup (void **state)
     static const char worker[] = "#!/bin/sh\ncase $1 in preflight) exit 0;; join) echo \"joined $(umask)\";; esac\n";
     snprintf (scene->worker, sizeof scene->worker, "%s/worker", scene->folder);
     assert_int_equal (atomic_file_write (scene->worker, worker, sizeof worker - 1, 0755, &err), 0);
-    run_words ((const char *const[]) { "gzip", "-nc", scene->worker, NULL }, "/dev/null", scene->bundle);
+    run_words ((const char *const[]){ "gzip", "-nc", scene->worker, NULL }, "/dev/null", scene->bundle);
     *state = scene;
     return 0;
 }
@@ -106,8 +114,8 @@ static const char *session (struct scene *scene, size_t shell, const char *sha25
     assert_int_equal (file_read (scene->bundle, &bundle, &err), 0);
     char hex[DIGEST_HEX_BYTES];
     struct stat worker;
-    buf_printf (&input, "%s %s %d %zu %s\n", NONCE, sha256 ? sha256 : name_of (scene, hex), stat (scene->worker, &worker) == 0 ? (int) worker.st_size : 0,
-                bundle.len, scene->directory);
+    buf_printf (&input, "%s %s %d %zu %s\n", NONCE, sha256 ? sha256 : name_of (scene, hex),
+                stat (scene->worker, &worker) == 0 ? (int) worker.st_size : 0, bundle.len, scene->directory);
     buf_add (&input, bundle.ptr, bundle.len - (size_t) cut_bytes);
     assert_int_equal (atomic_file_write (scene->input, input.ptr, input.len, 0600, &err), 0);
     run_shell (scene, shell);

@@ -3,18 +3,25 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
+
 #include "common/base/rng.h"
 #include "coordinator/courier/bootstrap_protocol.h"
+#include <stdio.h>
+#include <string.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define OURS "sliceup-bootstrap " NONCE " "
 #define ANSWER "{\"sliceup-worker\":1,\"key\":\"k\"}"
 
-static const struct bootstrap_terms terms = { .nonce = NONCE, .bundle_sha256 = "abc", .directory = "/d", .machine = "x86_64",
-                                             .launch_line = "{launch}", .bundle_head_bytes = 33, .bundle_bytes = 77 };
+static const struct bootstrap_terms terms = { .nonce = NONCE,
+                                              .bundle_sha256 = "abc",
+                                              .directory = "/d",
+                                              .machine = "x86_64",
+                                              .launch_line = "{launch}",
+                                              .bundle_head_bytes = 33,
+                                              .bundle_bytes = 77 };
 
 struct scene {
     struct bootstrap_protocol bootstrap_protocol;
@@ -26,7 +33,7 @@ struct scene {
 
 static void begin (struct scene *scene)
 {
-    *scene = (struct scene) { .n = 0 };
+    *scene = (struct scene){ .n = 0 };
     buf_init (&scene->sent, 8192);
     bootstrap_protocol_begin (&scene->bootstrap_protocol, &terms, &scene->sent);
 }
@@ -39,7 +46,8 @@ static void receive (struct scene *scene, const char *bytes, size_t len, struct 
         piece = piece < len - at ? piece : len - at;
         struct text received = { bytes + at, (uint32_t) piece };
         while (received.len > 0) {
-            enum bootstrap_event event = bootstrap_protocol_receive (&scene->bootstrap_protocol, &received, &scene->sent, &scene->err);
+            enum bootstrap_event event = bootstrap_protocol_receive (&scene->bootstrap_protocol, &received,
+                                                                     &scene->sent, &scene->err);
             if (event != BOOTSTRAP_PROTOCOL_NOTHING && scene->n < 32)
                 scene->events[scene->n++] = event;
             if (event == BOOTSTRAP_PROTOCOL_WANT)
@@ -59,13 +67,15 @@ static void expect (const struct scene *scene, size_t n, const enum bootstrap_ev
     assert_memory_equal (scene->events, events, n * sizeof *events);
 }
 
-static const enum bootstrap_event whole[] = { BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_WANT, BOOTSTRAP_PROTOCOL_PLACED, BOOTSTRAP_PROTOCOL_READY, BOOTSTRAP_PROTOCOL_ANSWER };
+static const enum bootstrap_event whole[] = { BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_WANT,
+                                              BOOTSTRAP_PROTOCOL_PLACED, BOOTSTRAP_PROTOCOL_READY,
+                                              BOOTSTRAP_PROTOCOL_ANSWER };
 
 static void any_splits_of_the_bytes_mean_the_same (void **state)
 {
     (void) state;
-    static const char said[] = "Welcome!\n\n" OURS "host x86_64 6.1.0-1\nnoise\r\nprompt> " OURS "want\n" OURS "placed\n" OURS
-                               "ready\r\n{\"other\":1}\n" ANSWER "\nwhatever\n";
+    static const char said[] = "Welcome!\n\n" OURS "host x86_64 6.1.0-1\nnoise\r\nprompt> " OURS "want\n" OURS
+                               "placed\n" OURS "ready\r\n{\"other\":1}\n" ANSWER "\nwhatever\n";
     for (uint64_t seed = 1; seed <= 500; seed++) {
         struct scene scene;
         struct rng rng = rng_seed (seed);
@@ -84,20 +94,25 @@ static void a_host_that_has_the_bundle_is_sent_nothing_more (void **state)
     struct scene scene;
     begin (&scene);
     receive_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" OURS "ready\n" ANSWER "\n");
-    expect (&scene, 4, (enum bootstrap_event[]) { BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_HAVE, BOOTSTRAP_PROTOCOL_READY, BOOTSTRAP_PROTOCOL_ANSWER });
+    expect (&scene, 4,
+            (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_HAVE, BOOTSTRAP_PROTOCOL_READY,
+                                      BOOTSTRAP_PROTOCOL_ANSWER });
     buf_release (&scene.sent);
 }
 
 static void what_lies_in_the_bundles_place_and_is_another_is_told (void **state)
 {
-    static const struct { const char *said; bool changed; } cases[] = { { "want\n", false }, { "want changed\n", true } };
+    static const struct {
+        const char *said;
+        bool changed;
+    } cases[] = { { "want\n", false }, { "want changed\n", true } };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene scene;
         begin (&scene);
         receive_text (&scene, OURS "host x86_64 6.1\n" OURS);
         receive_text (&scene, cases[i].said);
-        expect (&scene, 2, (enum bootstrap_event[]) { BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_WANT });
+        expect (&scene, 2, (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_WANT });
         assert_int_equal (scene.bootstrap_protocol.changed, cases[i].changed);
         buf_release (&scene.sent);
     }
@@ -106,7 +121,11 @@ static void what_lies_in_the_bundles_place_and_is_another_is_told (void **state)
 static void refusals_have_their_step_and_words (void **state)
 {
     (void) state;
-    static const struct { const char *said; enum step step; const char *words; } cases[] = {
+    static const struct {
+        const char *said;
+        enum step step;
+        const char *words;
+    } cases[] = {
         { OURS "refused upload the disk is full\n", STEP_UPLOAD, "the disk is full" },
         { OURS "refused libraries no python3\n", STEP_LIBRARIES, "no python3" },
         { OURS "refused resolve haha\n", STEP_START, "haha" }, /* not the host's to say */
@@ -138,7 +157,8 @@ static void what_lacks_the_nonce_is_noise (void **state)
     struct scene scene;
     begin (&scene);
     receive_text (&scene, "sliceup-bootstrap ffffffffffffffffffffffffffffffff refused upload no\n");
-    receive_text (&scene, "sliceup-bootstrap refused upload no\n" NONCE " host x86_64\n" ANSWER "\n" OURS "host x86_64 6.1");
+    receive_text (&scene,
+                  "sliceup-bootstrap refused upload no\n" NONCE " host x86_64\n" ANSWER "\n" OURS "host x86_64 6.1");
     assert_int_equal (scene.n, 0); /* the answer came before its time, the last line has no end yet */
     receive_text (&scene, "\n");
     assert_int_equal (scene.n, 1);
@@ -160,7 +180,7 @@ static void noise_has_a_bound_in_lines_and_without_any (void **state)
         assert_int_equal (scene.n, 0);
         for (int i = 0; i < 20; i++)
             receive (&scene, piece, sizeof piece, NULL, 0);
-        expect (&scene, 1, (enum bootstrap_event[]) { BOOTSTRAP_PROTOCOL_REFUSED });
+        expect (&scene, 1, (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_REFUSED });
         assert_non_null (strstr (scene.err.text, "64 KiB"));
         buf_release (&scene.sent);
     }

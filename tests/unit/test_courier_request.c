@@ -3,21 +3,25 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "coordinator/courier/request.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include "coordinator/courier/request.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define SHA256 NONCE NONCE
-#define SSH                                                                                                                   \
-    "\"ssh\":{\"address\":\"10.0.0.5\",\"port\":22,\"user\":\"tpu\",\"jump\":\"\",\"known_hosts\":\"/k\","                     \
+#define SSH                                                                                                            \
+    "\"ssh\":{\"address\":\"10.0.0.5\",\"port\":22,\"user\":\"tpu\",\"jump\":\"\",\"known_hosts\":\"/k\","             \
     "\"identities\":[\"/a\",\"/b\"],\"agent\":true}"
 #define SLURM "\"slurm\":{\"account\":\"a\",\"partition\":\"p\",\"options\":[\"--mem=0\"]}"
-#define REQUEST(by, rest)                                                                                                       \
-    "{\"sliceup-courier\":1,\"by\":\"" by "\",\"host\":\"v6e-3\",\"nonce\":\"" NONCE "\",\"deadline_ms\":60000,\"tied\":true,"  \
-    "\"directory\":\"/var/tmp/sliceup\",\"bundle\":\"/b\",\"bundle_sha256\":\"" SHA256 "\",\"bundle_head_bytes\":4,\"bundle_bytes\":5," rest "}"
+#define REQUEST(by, rest)                                                                                              \
+    "{\"sliceup-courier\":1,\"by\":\"" by "\",\"host\":\"v6e-3\",\"nonce\":\"" NONCE                                   \
+    "\",\"deadline_ms\":60000,\"tied\":true,"                                                                          \
+    "\"directory\":\"/var/tmp/sliceup\",\"bundle\":\"/b\",\"bundle_sha256\":\"" SHA256                                 \
+    "\",\"bundle_head_bytes\":4,\"bundle_bytes\":5," rest "}"
 #define LAUNCH "{\"protocol\":1,\"run\":\"r\",\"address\":\"\",\"key\":\"k\"}"
 
 static int parse (struct request *request, const char *line, const char *launch, struct err *err)
@@ -68,17 +72,39 @@ static int parse_with (const char *transport, const char *member, json_t *value,
 static void what_could_become_an_option_a_path_or_a_command_is_refused (void **state)
 {
     (void) state;
-    static const struct { const char *transport, *member, *value; } bad[] = {
-        { "", "host", "-oProxyCommand=x" }, { "", "host", "a b" },         { "", "host", "h;rm" },
-        { "", "host", "" },                 { "", "nonce", "xyz" },        { "", "nonce", NONCE "0" },
-        { "", "directory", "relative" },    { "", "directory", "/a b" },   { "", "directory", "/a'b" },
-        { "", "directory", "/a\nb" },       { "", "bundle", "relative" },  { "", "bundle_sha256", "ff" },
-        { "", "by", "pigeon" },             { "ssh", "address", "-x" },    { "ssh", "address", "a@b" },
-        { "ssh", "address", "$(x)" },       { "ssh", "user", "root;rm" },  { "ssh", "user", "-l" },
-        { "ssh", "user", "a b" },           { "ssh", "jump", "a b" },      { "ssh", "jump", "-x" },
-        { "ssh", "jump", "u@-x" },          { "ssh", "jump", "u@h:0" },    { "ssh", "jump", "u@h:70000" },
-        { "ssh", "jump", "@h" },            { "ssh", "jump", "[::1" },     { "ssh", "jump", "h:" },
-        { "ssh", "known_hosts", "k" },      { "slurm", "account", "a b" }, { "slurm", "partition", "--x" },
+    static const struct {
+        const char *transport, *member, *value;
+    } bad[] = {
+        { "", "host", "-oProxyCommand=x" },
+        { "", "host", "a b" },
+        { "", "host", "h;rm" },
+        { "", "host", "" },
+        { "", "nonce", "xyz" },
+        { "", "nonce", NONCE "0" },
+        { "", "directory", "relative" },
+        { "", "directory", "/a b" },
+        { "", "directory", "/a'b" },
+        { "", "directory", "/a\nb" },
+        { "", "bundle", "relative" },
+        { "", "bundle_sha256", "ff" },
+        { "", "by", "pigeon" },
+        { "ssh", "address", "-x" },
+        { "ssh", "address", "a@b" },
+        { "ssh", "address", "$(x)" },
+        { "ssh", "user", "root;rm" },
+        { "ssh", "user", "-l" },
+        { "ssh", "user", "a b" },
+        { "ssh", "jump", "a b" },
+        { "ssh", "jump", "-x" },
+        { "ssh", "jump", "u@-x" },
+        { "ssh", "jump", "u@h:0" },
+        { "ssh", "jump", "u@h:70000" },
+        { "ssh", "jump", "@h" },
+        { "ssh", "jump", "[::1" },
+        { "ssh", "jump", "h:" },
+        { "ssh", "known_hosts", "k" },
+        { "slurm", "account", "a b" },
+        { "slurm", "partition", "--x" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct err err = { 0 };
@@ -114,7 +140,10 @@ static void numbers_and_lists_have_bounds (void **state)
 static void a_jump_is_taken_apart (void **state)
 {
     (void) state;
-    static const struct { const char *jump, *user, *address; uint16_t port; } good[] = {
+    static const struct {
+        const char *jump, *user, *address;
+        uint16_t port;
+    } good[] = {
         { "bastion", "", "bastion", 22 },
         { "me@bastion", "me", "bastion", 22 },
         { "me@10.0.0.1:2222", "me", "10.0.0.1", 2222 },
@@ -125,8 +154,10 @@ static void a_jump_is_taken_apart (void **state)
         char line[2048];
         struct request request = { 0 };
         struct err err = { 0 };
-        snprintf (line, sizeof line, REQUEST ("ssh", "\"ssh\":{\"address\":\"h\",\"port\":22,\"user\":\"\",\"jump\":\"%s\","
-                                            "\"known_hosts\":\"/k\",\"identities\":[],\"agent\":false}"), good[i].jump);
+        snprintf (line, sizeof line,
+                  REQUEST ("ssh", "\"ssh\":{\"address\":\"h\",\"port\":22,\"user\":\"\",\"jump\":\"%s\","
+                                  "\"known_hosts\":\"/k\",\"identities\":[],\"agent\":false}"),
+                  good[i].jump);
         assert_int_equal (parse (&request, line, "{\"protocol\":1,\"address\":\"10.1.1.1\"}", &err), 0);
         assert_string_equal (request.ssh.jump_user, good[i].user);
         assert_string_equal (request.ssh.jump_address, good[i].address);
@@ -156,7 +187,9 @@ static void the_address_is_filled_in_and_nothing_else_changes (void **state)
 static void lines_that_are_no_objects_are_refused (void **state)
 {
     (void) state;
-    static const char *const bad[] = { "", "[]", "nonsense", "{\"sliceup-courier\":1}", "{\"a\":1,\"a\":1}", "\"text\"" };
+    static const char *const bad[] = {
+        "", "[]", "nonsense", "{\"sliceup-courier\":1}", "{\"a\":1,\"a\":1}", "\"text\""
+    };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct request request = { 0 };
         struct err err = { 0 };

@@ -3,15 +3,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/clock.h"
+#include "coordinator/courier/bootstrap.h"
+#include "coordinator/courier/session.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "coordinator/courier/bootstrap.h"
-#include "coordinator/courier/session.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 
@@ -65,8 +67,13 @@ static struct session_end session (const char *script, enum transport_stream end
 {
     struct chatter chatter = { .transport.ops = &ops, .script = script, .endless = endless };
     char nonce[] = NONCE, directory[] = "/d", sha256[] = "ab", launch[] = "{}";
-    struct request request = { .nonce = nonce, .directory = directory, .bundle_sha256 = sha256, .bundle_head_bytes = 1, .bundle_bytes = 1,
-                           .launch = launch, .deadline_ms = TIMEOUT_MS };
+    struct request request = { .nonce = nonce,
+                               .directory = directory,
+                               .bundle_sha256 = sha256,
+                               .bundle_head_bytes = 1,
+                               .bundle_bytes = 1,
+                               .launch = launch,
+                               .deadline_ms = TIMEOUT_MS };
     struct session_end end = { 0 };
     struct reporter reporter;
     struct input input;
@@ -95,7 +102,8 @@ static void a_host_that_never_stops_talking_does_not_hide_the_end_of_the_coordin
     char script[512];
     snprintf (script, sizeof script,
               "sliceup-bootstrap " NONCE " host %s 6.1\nsliceup-bootstrap " NONCE " have\nsliceup-bootstrap " NONCE
-              " ready\n{\"sliceup-worker\":1}\n", bootstrap_machine);
+              " ready\n{\"sliceup-worker\":1}\n",
+              bootstrap_machine);
     struct session_end end = session (script, TRANSPORT_OUTPUT, true);
     assert_int_equal (end.status, 1);
     assert_false (end.refused);

@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
 #include "coordinator/courier/transport.h"
 
 static void assert_without_jobs (const char *line, const char *expected)

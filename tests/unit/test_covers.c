@@ -3,13 +3,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "coordinator/verdict/covers.h"
-#include "write_lease_fixture.h"
 #include "stretched.h"
+#include "write_lease_fixture.h"
 
 enum { BASE = 3000, NEXT };
 
@@ -86,10 +88,12 @@ static void a_family_of_daily_runs_keeps_what_it_uses_and_stays_small (void **st
 
 static struct fact_generation grown (uint32_t covers, uint32_t entries, struct arena *arena)
 {
-    struct fact_generation generation = { .token = BASE, .sha256 = text_format (arena, "%064u", BASE), .entries = entries,
+    struct fact_generation generation = { .token = BASE,
+                                          .sha256 = text_format (arena, "%064u", BASE),
+                                          .entries = entries,
                                           .covers = covers_of (0, covers, arena) };
     generation.keys.items = arena_array (arena, 1, sizeof (struct cache_key));
-    generation.keys.items[0] = (struct cache_key) { .program = TEXT_LIT ("jit_old"), .key = TEXT_LIT ("jit_old-1") };
+    generation.keys.items[0] = (struct cache_key){ .program = TEXT_LIT ("jit_old"), .key = TEXT_LIT ("jit_old-1") };
     generation.keys.n = 1;
     generation.compile_ms = INT64_MAX;
     return generation;
@@ -101,7 +105,7 @@ static void seal (struct bench *bench)
     struct msg msg = { .kind = MSG_RESULT };
     struct number compiled = { TEXT_LIT ("compile_ms"), 700 };
     ask (bench, 0, NEXT, 1);
-    sample_result (&bench->runs[0], (uint64_t[HOSTS]) { 0 }, &msg.of.result, &arena);
+    sample_result (&bench->runs[0], (uint64_t[HOSTS]){ 0 }, &msg.of.result, &arena);
     msg.of.result.counters.items = &compiled;
     msg.of.result.counters.n = 1;
     tell (bench, 0, &msg);

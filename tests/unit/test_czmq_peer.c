@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <czmq.h>
+
 #include "common/io/atomic_file.h"
 #include "link_lab.h"
+#include <czmq.h>
 
 enum { RANK = 2 };
 

@@ -2,18 +2,21 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
-#include <pthread.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/attempt/device_wait.h"
+#include "worker/facts/command_line.h"
+#include "worker/facts/device_users.h"
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/facts/command_line.h"
-#include "worker/attempt/device_wait.h"
-#include "worker/facts/device_users.h"
 
 /* A machine made of files: what /proc, /sys and /dev look like is all that counts. */
 struct machine {
@@ -31,7 +34,7 @@ static int setup (void **state)
     snprintf (machine->proc, sizeof machine->proc, "%s/proc", machine->folder);
     snprintf (machine->sys, sizeof machine->sys, "%s/sys", machine->folder);
     snprintf (machine->dev, sizeof machine->dev, "%s/dev", machine->folder);
-    machine->roots = (struct fact_roots) { .proc = machine->proc, .sys = machine->sys, .dev = machine->dev };
+    machine->roots = (struct fact_roots){ .proc = machine->proc, .sys = machine->sys, .dev = machine->dev };
     assert_int_equal (folder_make (machine->proc, 0700, NULL), 0);
     *state = machine;
     return 0;
@@ -74,7 +77,9 @@ static const struct device_users *find (struct machine *machine, enum device_use
     return &machine->found;
 }
 
-#define CMDLINE "python3\0train.py\0--steps\0" "3\0"
+#define CMDLINE                                                                                                        \
+    "python3\0train.py\0--steps\0"                                                                                     \
+    "3\0"
 
 static void a_holder_is_named_with_all_that_finds_it (void **state)
 {
@@ -120,7 +125,7 @@ static void without_a_command_line_its_name_counts (void **state)
 static void what_many_may_have_open_is_not_exclusive (void **state)
 {
     struct machine *machine = *state;
-    open_device (machine, 1, "nvidia0");    /* its daemon has it open all the time */
+    open_device (machine, 1, "nvidia0"); /* its daemon has it open all the time */
     open_device (machine, 2, "vfio/vfio");
     open_device (machine, 3, "nvidiactl");
     open_device (machine, 4, "null");
@@ -136,9 +141,9 @@ static void a_group_of_another_device_is_nobodys_concern (void **state)
     open_device (machine, 30, "vfio/3");
     assert_int_equal (find (machine, DEVICE_USERS_OF_EXCLUSIVE)->n, 0);
     open_device (machine, 40, "vfio/4");
-    open_device (machine, 50, "vfio/5");    /* nobody says what it is */
+    open_device (machine, 50, "vfio/5"); /* nobody says what it is */
     put (machine, "/sys/kernel/iommu_groups/6/devices/.keep", "", 0);
-    open_device (machine, 60, "vfio/6");    /* nor here */
+    open_device (machine, 60, "vfio/6"); /* nor here */
     const struct device_users *found = find (machine, DEVICE_USERS_OF_EXCLUSIVE);
     assert_int_equal (found->n, 3);
     assert_int_equal (found->items[0].pid, 40);
@@ -190,7 +195,7 @@ static void without_time_it_says_so (void **state)
 
 static void is_shown (struct machine *machine, const char *raw, size_t len, const char *shown)
 {
-    struct text said = command_line_shown (&machine->arena, (struct text) { raw, (uint32_t) len }, 200);
+    struct text said = command_line_shown (&machine->arena, (struct text){ raw, (uint32_t) len }, 200);
     if (!text_is (said, shown))
         fail_msg ("'%.*s' instead of '%s'", TEXT_ARG (said), shown);
 }
@@ -210,8 +215,11 @@ static void secrets_of_a_command_line_are_not_told (void **state)
 static void a_program_has_one_name_on_all_hosts (void **state)
 {
     struct machine *machine = *state;
-    static const char *const lines[][2] = { { "/usr/bin/python3", "python3" }, { "nvidia-x: of host 3", "nvidia-x:" },
-                                            { "", "" }, { "/", "" }, { "a\033b", "a\\x1bb" } };
+    static const char *const lines[][2] = { { "/usr/bin/python3", "python3" },
+                                            { "nvidia-x: of host 3", "nvidia-x:" },
+                                            { "", "" },
+                                            { "/", "" },
+                                            { "a\033b", "a\\x1bb" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         assert_true (text_is (command_line_program (&machine->arena, text_of (lines[i][0])), lines[i][1]));
 }
@@ -312,14 +320,14 @@ static void a_device_is_asked_for_by_its_backend (void **state)
     assert_true (device_is_wanted (&run));
     run.key.pass = PASS_COLD; /* compiles for devices that need not be there */
     assert_false (device_is_wanted (&run));
-    run.rung = (struct rung) { .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("facts"), .backend = TEXT_LIT ("tpu") };
+    run.rung = (struct rung){ .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("facts"), .backend = TEXT_LIT ("tpu") };
     assert_false (device_is_wanted (&run));
     run.rung.builtin = TEXT_LIT ("probe");
     assert_true (device_is_wanted (&run));
     run.rung.args.items = &client;
     run.rung.args.n = 1;
     assert_false (device_is_wanted (&run));
-    run.rung = (struct rung) { .kind = PROGRAM_CANARY };
+    run.rung = (struct rung){ .kind = PROGRAM_CANARY };
     assert_false (device_is_wanted (&run)); /* the profile says cpu */
 }
 

@@ -1,9 +1,13 @@
 /* links: verdict */
-#include "coordinator/verdict/difference.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "coordinator/verdict/difference.h"
+
 #include <stdio.h>
 
 static struct arena arena;
@@ -32,7 +36,8 @@ static void flags_are_sets_of_words (void **state)
     vars ((var_list *) &theirs.policy, &b, 1);
     expect (&mine, &theirs, "");
     vars ((var_list *) &theirs.policy, &c, 1);
-    expect (&mine, &theirs, "XLA_FLAGS has --xla_b, the others have not; XLA_FLAGS lacks --xla_c=1, which the others have");
+    expect (&mine, &theirs,
+            "XLA_FLAGS has --xla_b, the others have not; XLA_FLAGS lacks --xla_c=1, which the others have");
 }
 
 static void a_variable_may_be_on_one_side_only (void **state)
@@ -51,7 +56,8 @@ static void packages_and_programs_are_named (void **state)
     (void) state;
     struct var a[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") }, { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.1") } };
     struct var b[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") }, { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2") } };
-    struct program p = { TEXT_LIT ("tiny"), TEXT_LIT ("0123456789abcdef") }, q = { TEXT_LIT ("tiny"), TEXT_LIT ("ffff456789abcdef") };
+    struct program p = { TEXT_LIT ("tiny"), TEXT_LIT ("0123456789abcdef") },
+                   q = { TEXT_LIT ("tiny"), TEXT_LIT ("ffff456789abcdef") };
     struct result mine = { 0 }, theirs = { 0 };
     vars ((var_list *) &mine.bundle, a, 2);
     vars ((var_list *) &theirs.bundle, b, 2);
@@ -91,7 +97,7 @@ static void many_differences_are_counted (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (flags_are_sets_of_words), cmocka_unit_test (a_variable_may_be_on_one_side_only),
+        cmocka_unit_test (flags_are_sets_of_words),         cmocka_unit_test (a_variable_may_be_on_one_side_only),
         cmocka_unit_test (packages_and_programs_are_named), cmocka_unit_test (silence_is_no_difference),
         cmocka_unit_test (many_differences_are_counted),
     };

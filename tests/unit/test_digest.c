@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/digest.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,10 +14,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/digest.h"
 
 /* FIPS 180-2, appendix B, and the digest of nothing. */
-static const struct { const char *text, *hex; } known[] = {
+static const struct {
+    const char *text, *hex;
+} known[] = {
     { "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
     { "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
     { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
@@ -154,8 +158,8 @@ static void hex_is_read_back_whole_or_not_at_all (void **state)
     assert_true (digest_equal (&digest, &read));
     assert_true (digest_parse (text_of (upper), &read));
     assert_true (digest_equal (&digest, &read));
-    assert_false (digest_parse ((struct text) { hex, 63 }, &read));
-    assert_false (digest_parse ((struct text) { hex, 65 }, &read));
+    assert_false (digest_parse ((struct text){ hex, 63 }, &read));
+    assert_false (digest_parse ((struct text){ hex, 65 }, &read));
     for (size_t i = 0; i < 64; i++)
         for (const char *bad = "g/:@G`\xFF "; *bad; bad++) {
             char broken[DIGEST_HEX_BYTES];

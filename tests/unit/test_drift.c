@@ -4,11 +4,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/rng.h"
 #include "coordinator/receipt/drift.h"
@@ -38,10 +40,11 @@ static void add_rung (struct slice *slice, struct host_receipt *host, const char
     if (host->rungs.n)
         memcpy (items, host->rungs.items, host->rungs.n * sizeof (*items));
     struct number *phases = arena_array (&slice->arena, 2, sizeof (*phases));
-    phases[0] = (struct number){TEXT_LIT ("init"), 900};
-    phases[1] = (struct number){TEXT_LIT ("compile"), compile_ms};
+    phases[0] = (struct number){ TEXT_LIT ("init"), 900 };
+    phases[1] = (struct number){ TEXT_LIT ("compile"), compile_ms };
     items[host->rungs.n] = (struct rung_receipt){
-        .rung = text_of (rung), .pass = pass, .attempt = 1, .outcome = OUTCOME_PASSED, .duration_ms = compile_ms + 900};
+        .rung = text_of (rung), .pass = pass, .attempt = 1, .outcome = OUTCOME_PASSED, .duration_ms = compile_ms + 900
+    };
     items[host->rungs.n].phases.items = phases;
     items[host->rungs.n].phases.n = 2;
     host->rungs.items = items;
@@ -50,22 +53,22 @@ static void add_rung (struct slice *slice, struct host_receipt *host, const char
 
 static void make (struct slice *slice, uint32_t hosts)
 {
-    *slice = (struct slice){0};
+    *slice = (struct slice){ 0 };
     slice->receipt.hosts.items = arena_array (&slice->arena, hosts, sizeof (struct host_receipt));
     slice->receipt.hosts.n = hosts;
     for (uint32_t i = 0; i < hosts; i++) {
         struct host_receipt *host = &slice->receipt.hosts.items[i];
         struct var facts[FACTS],
-            bundle[] = {{TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2")}, {TEXT_LIT ("numpy"), TEXT_LIT ("2.0")}};
-        struct var policy[] = {{TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a=1 --b=2")}};
+            bundle[] = { { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2") }, { TEXT_LIT ("numpy"), TEXT_LIT ("2.0") } };
+        struct var policy[] = { { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a=1 --b=2") } };
         for (uint32_t f = 0; f < FACTS; f++)
-            facts[f] = (struct var){text_format (&slice->arena, "f%u", f), text_format (&slice->arena, "v%u", f)};
+            facts[f] = (struct var){ text_format (&slice->arena, "f%u", f), text_format (&slice->arena, "v%u", f) };
         *host =
-            (struct host_receipt){.run = TEXT_LIT ("run"), .host = text_format (&slice->arena, "h%u", i), .rank = i};
+            (struct host_receipt){ .run = TEXT_LIT ("run"), .host = text_format (&slice->arena, "h%u", i), .rank = i };
         host->facts.items = list (&slice->arena, facts, FACTS);
         host->facts.n = FACTS;
-        host->facts.items[0] = (struct var){TEXT_LIT ("hostname"), host->host};
-        host->facts.items[1] = (struct var){TEXT_LIT ("hugepages.transparent"), TEXT_LIT ("always")};
+        host->facts.items[0] = (struct var){ TEXT_LIT ("hostname"), host->host };
+        host->facts.items[1] = (struct var){ TEXT_LIT ("hugepages.transparent"), TEXT_LIT ("always") };
         host->bundle.items = list (&slice->arena, bundle, 2);
         host->bundle.n = 2;
         host->policy.observed.items = list (&slice->arena, policy, 1);
@@ -86,7 +89,7 @@ static struct host_receipt *host (struct slice *slice, uint32_t i)
 
 static const char *first_line (struct slice *slice, const struct drift_query *query)
 {
-    static const struct drift_manner whole = {0};
+    static const struct drift_manner whole = { 0 };
     struct buf out;
     buf_init (&out, 1 << 20);
     drift_find (&slice->receipt, query, &slice->arena, &slice->drift);
@@ -103,7 +106,7 @@ static const struct drift_query plain;
 static void equal_hosts_have_no_drift (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
     assert_int_equal (slice.drift.n, 0);
@@ -116,7 +119,7 @@ static void equal_hosts_have_no_drift (void **state)
 static void the_minority_is_named_in_the_first_line (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &plain), "h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
@@ -129,7 +132,7 @@ static void the_minority_is_named_in_the_first_line (void **state)
 static void what_a_host_did_not_hear_is_no_difference (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     for (uint32_t odd = 0; odd < 8; odd += 3) {
         make (&slice, 8);
         host (&slice, odd)->facts.items[2].value = TEXT_LIT (FACT_NOT_REPORTED);
@@ -149,7 +152,7 @@ static void what_a_host_did_not_hear_is_no_difference (void **state)
 static void the_first_host_may_be_the_odd_one (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
@@ -160,7 +163,7 @@ static void the_first_host_may_be_the_odd_one (void **state)
 static void flags_are_sets_of_words (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 4);
     host (&slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2  --a=1");
     assert_string_equal (first_line (&slice, &plain), "no drift: 4 hosts, 18 facts compared");
@@ -174,7 +177,7 @@ static void flags_are_sets_of_words (void **state)
 static void two_spellings_of_one_set_are_one_group (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 6);
     for (uint32_t i = 2; i < 6; i++)
         host (&slice, i)->policy.observed.items[0].value = TEXT_LIT ("--a=1 --b=3");
@@ -188,7 +191,7 @@ static void two_spellings_of_one_set_are_one_group (void **state)
 static void what_breaks_the_program_stands_before_what_slows_it (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     host (&slice, 1)->facts.items[1].value = TEXT_LIT ("never");
     host (&slice, 2)->facts.items[5].value = TEXT_LIT ("other");
@@ -206,7 +209,7 @@ static void what_breaks_the_program_stands_before_what_slows_it (void **state)
 static void a_tie_goes_to_the_lowest_rank_and_is_said (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 4);
     for (uint32_t i = 2; i < 4; i++)
         host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
@@ -220,7 +223,7 @@ static void a_tie_goes_to_the_lowest_rank_and_is_said (void **state)
 static void the_reference_agrees_in_everything (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     for (uint32_t i = 5; i < 8; i++)
         host (&slice, i)->bundle.items[0].value = TEXT_LIT ("b");
@@ -236,7 +239,7 @@ static void the_reference_agrees_in_everything (void **state)
 static void a_fact_without_a_majority_decides_no_reference (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     for (uint32_t i = 0; i < 8; i++)
         host (&slice, i)->facts.items[7].value = text_format (&slice.arena, "serial %u", i);
@@ -251,7 +254,7 @@ static void a_fact_without_a_majority_decides_no_reference (void **state)
 static void what_a_host_does_not_say_differs (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     host (&slice, 6)->facts.items[9] = host (&slice, 6)->facts.items[11];
     host (&slice, 6)->facts.n = 11;
@@ -269,9 +272,9 @@ static void what_a_host_does_not_say_differs (void **state)
 static void a_host_without_report_is_said_first_and_equals_nobody (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 4);
-    struct host_receipt silent = {.run = TEXT_LIT ("run"), .host = TEXT_LIT ("h2"), .rank = 2};
+    struct host_receipt silent = { .run = TEXT_LIT ("run"), .host = TEXT_LIT ("h2"), .rank = 2 };
     *host (&slice, 2) = silent;
     host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &plain), "no report of h2");
@@ -291,10 +294,10 @@ static void a_host_without_report_is_said_first_and_equals_nobody (void **state)
 static void silent_hosts_swell_no_group (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 5);
     for (uint32_t i = 3; i < 5; i++)
-        *host (&slice, i) = (struct host_receipt){.run = TEXT_LIT ("run"), .host = host (&slice, i)->host, .rank = i};
+        *host (&slice, i) = (struct host_receipt){ .run = TEXT_LIT ("run"), .host = host (&slice, i)->host, .rank = i };
     for (uint32_t i = 1; i < 3; i++)
         host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &plain), "no report of h[3-4]");
@@ -307,7 +310,7 @@ static void silent_hosts_swell_no_group (void **state)
 static void what_few_tell_is_no_duty_of_the_others (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 4);
     for (uint32_t i = 1; i < 4; i++)
         host (&slice, i)->bundle.n = 0;
@@ -319,7 +322,7 @@ static void what_few_tell_is_no_duty_of_the_others (void **state)
 static void who_tells_no_bundle_lacks_no_package (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 6);
     host (&slice, 3)->bundle.n = 0;
     host (&slice, 2)->bundle.n = 1;
@@ -332,11 +335,11 @@ static void who_tells_no_bundle_lacks_no_package (void **state)
 static void a_variable_that_only_one_host_has_differs (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 4);
     for (uint32_t i = 0; i < 4; i++) {
         host (&slice, i)->policy.observed.n = i == 2;
-        host (&slice, i)->backend.observed = (struct backend){.platform = TEXT_LIT ("cpu"), .process_index = i};
+        host (&slice, i)->backend.observed = (struct backend){ .platform = TEXT_LIT ("cpu"), .process_index = i };
     }
     assert_string_equal (first_line (&slice, &plain), "h2: policy XLA_FLAGS is --a=1 --b=2, 3 others have none");
     done (&slice);
@@ -345,9 +348,9 @@ static void a_variable_that_only_one_host_has_differs (void **state)
 static void a_host_that_only_the_header_names_is_silent (void **state)
 {
     struct slice slice;
-    struct text names[] = {TEXT_LIT ("h0"), TEXT_LIT ("h1"), TEXT_LIT ("h2")};
-    struct header header = {.run = TEXT_LIT ("run")};
-    (void)state;
+    struct text names[] = { TEXT_LIT ("h0"), TEXT_LIT ("h1"), TEXT_LIT ("h2") };
+    struct header header = { .run = TEXT_LIT ("run") };
+    (void) state;
     make (&slice, 2);
     header.hosts.items = names;
     header.hosts.n = 3;
@@ -363,12 +366,12 @@ static void the_first_rule_that_matches_counts (void **state)
 {
     struct slice slice;
     const struct drift_rule rules[] = {
-        {.fact = TEXT_LIT ("bundle numpy"), .kind = DRIFT_IGNORED},
-        {.fact = TEXT_LIT ("bundle *"), .kind = DRIFT_AGREE},
-        {.fact = TEXT_LIT ("fact host*"), .kind = DRIFT_EXPECTED},
+        { .fact = TEXT_LIT ("bundle numpy"), .kind = DRIFT_IGNORED },
+        { .fact = TEXT_LIT ("bundle *"), .kind = DRIFT_AGREE },
+        { .fact = TEXT_LIT ("fact host*"), .kind = DRIFT_EXPECTED },
     };
-    const struct drift_query query = {.rules = rules, .rules_n = 3};
-    (void)state;
+    const struct drift_query query = { .rules = rules, .rules_n = 3 };
+    (void) state;
     make (&slice, 4);
     host (&slice, 1)->bundle.items[1].value = TEXT_LIT ("2.1");
     assert_string_equal (first_line (&slice, &query), "no drift: 4 hosts, 18 facts compared");
@@ -384,15 +387,15 @@ static void all_hosts_may_differ_from_their_pins (void **state)
     struct slice slice;
     var_list pins;
     const struct drift_rule rules[] = {
-        {.fact = TEXT_LIT ("bundle *"), .kind = DRIFT_PINNED},
-        {.fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED},
+        { .fact = TEXT_LIT ("bundle *"), .kind = DRIFT_PINNED },
+        { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
     };
-    (void)state;
+    (void) state;
     make (&slice, 4);
     drift_pins_read (TEXT_LIT ("# c\n--no-index\nJaxlib==0.10.3 \\\n    --hash=sha256:aa==bb\nnumpy==2.0\n"),
                      &slice.arena, &pins);
     assert_int_equal (pins.n, 2);
-    const struct drift_query query = {.rules = rules, .rules_n = 2, .pins = pins.items, .pins_n = pins.n};
+    const struct drift_query query = { .rules = rules, .rules_n = 2, .pins = pins.items, .pins_n = pins.n };
     assert_string_equal (first_line (&slice, &query), "h[0-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3");
     host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.3"); /* the only one that is right */
     assert_string_equal (first_line (&slice, &query), "h[1-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3, as h0 has");
@@ -411,7 +414,7 @@ static void slow (struct slice *slice, uint32_t i, uint64_t compile_ms)
 static void a_slow_host_is_named_with_rung_and_phase (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     slow (&slice, 5, 41000);
     assert_string_equal (first_line (&slice, &plain),
@@ -423,7 +426,7 @@ static void a_slow_host_is_named_with_rung_and_phase (void **state)
 static void small_effects_are_no_outliers (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 8);
     slow (&slice, 5, 17000); /* a hundred times the spread, and not half as much again */
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
@@ -436,8 +439,8 @@ static void small_effects_are_no_outliers (void **state)
 /* Where all scatter, much more than that is asked of one: 0.6745 * distance / MAD is 3.0 at 30 s, and 4.7 at 40 s. */
 static void what_scatters_has_farther_outliers (void **state)
 {
-    static const uint64_t compile_ms[] = {4000, 8000, 8000, 12000, 12000, 16000, 16000};
-    (void)state;
+    static const uint64_t compile_ms[] = { 4000, 8000, 8000, 12000, 12000, 16000, 16000 };
+    (void) state;
     for (int far = 0; far < 2; far++) {
         struct slice slice;
         make (&slice, 8);
@@ -453,7 +456,7 @@ static void what_scatters_has_farther_outliers (void **state)
 static void three_hosts_are_too_few_to_judge (void **state)
 {
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, 3);
     slow (&slice, 1, 60000);
     assert_string_equal (first_line (&slice, &plain), "no drift: 3 hosts, 18 facts compared");
@@ -466,14 +469,14 @@ static void measures_that_no_two_hosts_share_cost_no_memory (void **state)
 {
     enum { HOSTS = 4000, PHASES = 4, BOUND_BYTES = 64 << 20 };
     struct slice slice;
-    (void)state;
+    (void) state;
     make (&slice, HOSTS);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct rung_receipt *rung = &host (&slice, i)->rungs.items[0];
         rung->phases.items = arena_array (&slice.arena, PHASES, sizeof (struct number));
         rung->phases.n = PHASES;
         for (uint32_t k = 0; k < PHASES; k++) /* of two hosts each */
-            rung->phases.items[k] = (struct number){text_format (&slice.arena, "p%u-%u", i / 2, k), 1};
+            rung->phases.items[k] = (struct number){ text_format (&slice.arena, "p%u-%u", i / 2, k), 1 };
     }
     size_t before = slice.arena.used_bytes;
     assert_string_equal (first_line (&slice, &plain), "no drift: 4000 hosts, 8016 facts compared");
@@ -484,8 +487,8 @@ static void measures_that_no_two_hosts_share_cost_no_memory (void **state)
 static void add_build (struct slice *slice, uint32_t i, uint64_t build_ms, uint64_t compile_ms)
 {
     struct rung_receipt *rung = &host (slice, i)->rungs.items[0];
-    rung->phases.items[0] = (struct number){TEXT_LIT ("build"), build_ms};
-    rung->phases.items[1] = (struct number){TEXT_LIT ("compile"), compile_ms};
+    rung->phases.items[0] = (struct number){ TEXT_LIT ("build"), build_ms };
+    rung->phases.items[1] = (struct number){ TEXT_LIT ("compile"), compile_ms };
     rung->duration_ms = build_ms + compile_ms;
 }
 
@@ -493,12 +496,12 @@ static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **s
 {
     struct slice slice;
     const struct drift_rule rules[] = {
-        {.fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED},
-        {.fact = TEXT_LIT ("duration */build"), .kind = DRIFT_EXPECTED},
-        {.fact = TEXT_LIT ("duration *"), .kind = DRIFT_TOLERANCE, .tolerance = 0.5, .least = 3000},
+        { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
+        { .fact = TEXT_LIT ("duration */build"), .kind = DRIFT_EXPECTED },
+        { .fact = TEXT_LIT ("duration *"), .kind = DRIFT_TOLERANCE, .tolerance = 0.5, .least = 3000 },
     };
-    const struct drift_query query = {.rules = rules, .rules_n = 3};
-    (void)state;
+    const struct drift_query query = { .rules = rules, .rules_n = 3 };
+    (void) state;
     make (&slice, 6);
     for (uint32_t i = 0; i < 6; i++)
         add_build (&slice, i, i == 4 ? 60000 : 0, 1000);
@@ -512,8 +515,8 @@ static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **s
 static void the_cache_writer_is_not_compared_with_readers (void **state)
 {
     struct slice slice;
-    struct header header = {.run = TEXT_LIT ("run"), .cache_writer = TEXT_LIT ("h0")};
-    (void)state;
+    struct header header = { .run = TEXT_LIT ("run"), .cache_writer = TEXT_LIT ("h0") };
+    (void) state;
     make (&slice, 8);
     slice.receipt.headers.items = &header;
     slice.receipt.headers.n = 1;
@@ -529,11 +532,11 @@ static void a_number_with_a_tolerance_may_differ_a_little (void **state)
 {
     struct slice slice;
     const struct drift_rule rules[] = {
-        {.fact = TEXT_LIT ("fact f3"), .kind = DRIFT_TOLERANCE, .tolerance = 0.1, .least = 10},
-        {.fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED},
+        { .fact = TEXT_LIT ("fact f3"), .kind = DRIFT_TOLERANCE, .tolerance = 0.1, .least = 10 },
+        { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
     };
-    const struct drift_query query = {.rules = rules, .rules_n = 2};
-    (void)state;
+    const struct drift_query query = { .rules = rules, .rules_n = 2 };
+    (void) state;
     make (&slice, 6);
     for (uint32_t i = 0; i < 6; i++)
         host (&slice, i)->facts.items[3].value = text_format (&slice.arena, "%u", 1000 + i);
@@ -553,18 +556,18 @@ static void what_the_topology_does_not_allow_comes_first (void **state)
 {
     struct slice slice;
     struct topology_finding found[] = {
-        {.host = 6,
-         .layer = LAYER_PLATFORM,
-         .fact = TEXT_LIT ("tpu.worker_id"),
-         .what = TEXT_LIT ("its worker number is taken")},
-        {.host = 2,
-         .layer = LAYER_PLATFORM,
-         .fact = TEXT_LIT ("tpu.worker_id"),
-         .what = TEXT_LIT ("its worker number is taken")},
+        { .host = 6,
+          .layer = LAYER_PLATFORM,
+          .fact = TEXT_LIT ("tpu.worker_id"),
+          .what = TEXT_LIT ("its worker number is taken") },
+        { .host = 2,
+          .layer = LAYER_PLATFORM,
+          .fact = TEXT_LIT ("tpu.worker_id"),
+          .what = TEXT_LIT ("its worker number is taken") },
     };
-    const struct topology_findings findings = {found, 2};
-    const struct drift_query query = {.topology = &findings};
-    (void)state;
+    const struct topology_findings findings = { found, 2 };
+    const struct drift_query query = { .topology = &findings };
+    (void) state;
     make (&slice, 8);
     host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &query), "h[2,6]: its worker number is taken");
@@ -578,7 +581,7 @@ static void shuffle (struct slice *slice, struct rng *rng)
 {
     struct host_receipt *hosts = slice->receipt.hosts.items;
     for (uint32_t i = slice->receipt.hosts.n; i > 1; i--) {
-        uint32_t k = (uint32_t)rng_below (rng, i);
+        uint32_t k = (uint32_t) rng_below (rng, i);
         struct host_receipt kept = hosts[i - 1];
         hosts[i - 1] = hosts[k];
         hosts[k] = kept;
@@ -588,7 +591,7 @@ static void shuffle (struct slice *slice, struct rng *rng)
 static void shuffle_vars (struct var *vars, uint32_t n, struct rng *rng)
 {
     for (uint32_t i = n; i > 1; i--) {
-        uint32_t k = (uint32_t)rng_below (rng, i);
+        uint32_t k = (uint32_t) rng_below (rng, i);
         struct var kept = vars[i - 1];
         vars[i - 1] = vars[k];
         vars[k] = kept;
@@ -598,7 +601,7 @@ static void shuffle_vars (struct var *vars, uint32_t n, struct rng *rng)
 /* One difference somewhere; how the first line begins. */
 static struct text plant (struct slice *slice, struct rng *rng)
 {
-    uint32_t at = (uint32_t)rng_below (rng, slice->receipt.hosts.n);
+    uint32_t at = (uint32_t) rng_below (rng, slice->receipt.hosts.n);
     struct host_receipt *odd = host (slice, at);
     const char *what = NULL;
     switch (rng_below (rng, 5)) {
@@ -618,17 +621,15 @@ static struct text plant (struct slice *slice, struct rng *rng)
         odd->facts.n--;
         what = "no fact f11";
         break;
-    default:
-        slow (slice, at, 90000);
-        return text_format (&slice->arena, "%.*s took ", TEXT_ARG (odd->host));
+    default: slow (slice, at, 90000); return text_format (&slice->arena, "%.*s took ", TEXT_ARG (odd->host));
     }
     return text_format (&slice->arena, "%.*s: %s", TEXT_ARG (odd->host), what);
 }
 
 static struct text whole_json (struct slice *slice)
 {
-    struct drift_query query = {.all = true};
-    struct drift_subject subject = {.name = TEXT_LIT ("x"), .policy = "built in"};
+    struct drift_query query = { .all = true };
+    struct drift_subject subject = { .name = TEXT_LIT ("x"), .policy = "built in" };
     struct buf out;
     buf_init (&out, 16 << 20);
     drift_find (&slice->receipt, &query, &slice->arena, &slice->drift);
@@ -640,15 +641,15 @@ static struct text whole_json (struct slice *slice)
 
 static void what_is_planted_is_found_in_any_order (void **state)
 {
-    (void)state;
+    (void) state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct slice slice;
         struct rng rng = rng_seed (seed);
-        make (&slice, DRIFT_FEW + (uint32_t)rng_below (&rng, HOSTS_MOST - DRIFT_FEW));
+        make (&slice, DRIFT_FEW + (uint32_t) rng_below (&rng, HOSTS_MOST - DRIFT_FEW));
         struct text begins = plant (&slice, &rng);
         const char *line = first_line (&slice, &plain);
         if (!text_starts (text_of (line), begins.ptr))
-            fail_msg ("seed %llu: '%s', expected '%s...'", (unsigned long long)seed, line, begins.ptr);
+            fail_msg ("seed %llu: '%s', expected '%s...'", (unsigned long long) seed, line, begins.ptr);
         assert_int_equal (slice.drift.findings, 1);
         struct text before = whole_json (&slice);
         shuffle (&slice, &rng);
@@ -663,16 +664,16 @@ static void what_is_planted_is_found_in_any_order (void **state)
 /* Random sets of few values against the plainest count there is. */
 static void groups_are_what_counting_by_hand_gives (void **state)
 {
-    (void)state;
+    (void) state;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct slice slice;
         struct rng rng = rng_seed (seed);
-        struct drift_query query = {.all = true};
-        make (&slice, 4 + (uint32_t)rng_below (&rng, 40));
+        struct drift_query query = { .all = true };
+        make (&slice, 4 + (uint32_t) rng_below (&rng, 40));
         for (uint32_t i = 0; i < slice.receipt.hosts.n; i++)
             for (uint32_t f = 2; f < FACTS; f++)
-                host (&slice, i)->facts.items[f].value =
-                    text_format (&slice.arena, "%c", 'a' + (int)rng_below (&rng, 3));
+                host (&slice, i)->facts.items[f].value = text_format (&slice.arena, "%c",
+                                                                      'a' + (int) rng_below (&rng, 3));
         drift_find (&slice.receipt, &query, &slice.arena, &slice.drift);
         for (uint32_t n = 0; n < slice.drift.n; n++) {
             const struct drift_item *item = &slice.drift.items[n];

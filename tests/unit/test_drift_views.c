@@ -4,11 +4,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_sentence.h"
@@ -23,26 +25,26 @@ struct slice {
 
 static void make (struct slice *slice, const char *prefix, struct arena *arena)
 {
-    *slice = (struct slice){.header = {.run = TEXT_LIT ("run"), .slice = TEXT_LIT ("s")}};
+    *slice = (struct slice){ .header = { .run = TEXT_LIT ("run"), .slice = TEXT_LIT ("s") } };
     slice->receipt.headers.items = &slice->header;
     slice->receipt.headers.n = 1;
     slice->receipt.hosts.items = arena_array (arena, HOSTS, sizeof (struct host_receipt));
     slice->receipt.hosts.n = HOSTS;
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct host_receipt *host = &slice->receipt.hosts.items[i];
-        struct var facts[] = {{TEXT_LIT ("boot_id"), text_format (arena, "boot %u", i)},
-                              {TEXT_LIT ("kernel"), TEXT_LIT ("6.1")}};
-        struct rung_receipt rung = {.rung = TEXT_LIT ("dense"),
-                                    .pass = PASS_ONCE,
-                                    .attempt = 1,
-                                    .outcome = OUTCOME_PASSED,
-                                    .duration_ms = 10000 + i};
+        struct var facts[] = { { TEXT_LIT ("boot_id"), text_format (arena, "boot %u", i) },
+                               { TEXT_LIT ("kernel"), TEXT_LIT ("6.1") } };
+        struct rung_receipt rung = { .rung = TEXT_LIT ("dense"),
+                                     .pass = PASS_ONCE,
+                                     .attempt = 1,
+                                     .outcome = OUTCOME_PASSED,
+                                     .duration_ms = 10000 + i };
         *host =
-            (struct host_receipt){.run = TEXT_LIT ("run"), .host = text_format (arena, "%s%u", prefix, i), .rank = i};
+            (struct host_receipt){ .run = TEXT_LIT ("run"), .host = text_format (arena, "%s%u", prefix, i), .rank = i };
         host->facts.items = arena_copy (arena, facts, sizeof (facts));
         host->facts.n = 2;
-        host->policy.observed.items =
-            arena_copy (arena, &(struct var){TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a --b")}, sizeof (struct var));
+        host->policy.observed.items = arena_copy (arena, &(struct var){ TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a --b") },
+                                                  sizeof (struct var));
         host->policy.observed.n = 1;
         host->rungs.items = arena_copy (arena, &rung, sizeof (rung));
         host->rungs.n = 1;
@@ -68,10 +70,10 @@ static const char *first_against (const struct slice *now, const struct slice *b
 
 static void nothing_changes_against_itself (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice a;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&a, "h", &arena);
     first_against (&a, &a, &drift, &arena);
     assert_int_equal (drift.n, 0);
@@ -81,10 +83,10 @@ static void nothing_changes_against_itself (void **state)
 
 static void what_changed_is_folded_over_hosts (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&now, "h", &arena);
     make (&before, "h", &arena);
     for (uint32_t i = 0; i < HOSTS; i++) {
@@ -102,10 +104,10 @@ static void what_changed_is_folded_over_hosts (void **state)
 
 static void what_was_not_heard_did_not_change (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&now, "h", &arena);
     make (&before, "h", &arena);
     now.receipt.hosts.items[1].facts.items[1].value = TEXT_LIT (FACT_NOT_REPORTED);
@@ -117,10 +119,10 @@ static void what_was_not_heard_did_not_change (void **state)
 
 static void flags_that_changed_are_told_as_words (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&now, "h", &arena);
     make (&before, "h", &arena);
     now.receipt.hosts.items[1].policy.observed.items[0].value = TEXT_LIT ("--b --a");
@@ -134,10 +136,10 @@ static void flags_that_changed_are_told_as_words (void **state)
 
 static void what_is_new_and_what_is_gone_are_told (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&now, "h", &arena);
     make (&before, "h", &arena);
     now.receipt.hosts.items[0].facts.n = 1;
@@ -148,10 +150,10 @@ static void what_is_new_and_what_is_gone_are_told (void **state)
 
 static void a_slower_rung_is_told_with_its_ratio (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&now, "h", &arena);
     make (&before, "h", &arena);
     for (uint32_t i = 0; i < HOSTS; i++)
@@ -167,10 +169,10 @@ static void a_slower_rung_is_told_with_its_ratio (void **state)
 
 static void hosts_of_one_side_only_are_not_compared (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&now, "h", &arena);
     make (&before, "h", &arena);
     now.receipt.hosts.n = 3;
@@ -187,10 +189,10 @@ static void hosts_of_one_side_only_are_not_compared (void **state)
 
 static void slices_without_a_common_host_are_compared_by_their_majorities (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void)state;
+    (void) state;
     make (&now, "h", &arena);
     make (&before, "old", &arena);
     for (uint32_t i = 1; i < HOSTS; i++)
@@ -210,12 +212,12 @@ static int read_back (struct buf *file, struct slice_receipt *out, struct arena 
 
 static void a_baseline_comes_back_as_it_went (void **state)
 {
-    struct arena arena = {0};
-    struct slice a, back = {0};
+    struct arena arena = { 0 };
+    struct slice a, back = { 0 };
     struct drift drift;
     struct buf file, again;
-    struct err err = {0};
-    (void)state;
+    struct err err = { 0 };
+    (void) state;
     make (&a, "h", &arena);
     buf_init (&file, 1 << 20);
     buf_init (&again, 1 << 20);
@@ -238,12 +240,12 @@ static void a_baseline_comes_back_as_it_went (void **state)
 
 static void every_damage_of_a_baseline_is_refused (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct slice a;
     struct buf file, damaged;
-    struct err err = {0};
+    struct err err = { 0 };
     struct slice_receipt out;
-    (void)state;
+    (void) state;
     make (&a, "h", &arena);
     buf_init (&file, 1 << 20);
     buf_init (&damaged, 1 << 20);
@@ -277,15 +279,15 @@ static const char hostile[] = "6\x1b[31m|<b>\n`x` https://e";
 
 static void print_hostile (struct buf *text, struct buf *markdown, struct buf *json, struct arena *arena)
 {
-    struct drift_subject subject = {.name = TEXT_LIT ("run x"), .slice = TEXT_LIT ("s"), .policy = "default"};
-    struct style style = {.columns = 0};
+    struct drift_subject subject = { .name = TEXT_LIT ("run x"), .slice = TEXT_LIT ("s"), .policy = "default" };
+    struct style style = { .columns = 0 };
     struct slice a;
     struct drift drift;
     make (&a, "h", arena);
     a.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT ("6\x1b[31m|<b>\n`x` https://e");
-    a.receipt.hosts.items[3].policy.observed.items[0].value =
-        TEXT_LIT ("--a --b --xla_a_flag_with_a_long_name=1 --xla_another_flag_with_a_long_name=2 "
-                  "--xla_a_third_one_that_is_long=3");
+    a.receipt.hosts.items[3].policy.observed.items[0].value = TEXT_LIT (
+        "--a --b --xla_a_flag_with_a_long_name=1 --xla_another_flag_with_a_long_name=2 "
+        "--xla_a_third_one_that_is_long=3");
     drift_find (&a.receipt, &plain, arena, &drift);
     drift_text (&drift, &subject, true, &style, text);
     drift_markdown (&drift, &subject, true, markdown);
@@ -294,18 +296,18 @@ static void print_hostile (struct buf *text, struct buf *markdown, struct buf *j
 
 static void nothing_a_host_said_leaves_its_place (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct buf text, markdown, json;
     json_error_t where;
-    (void)state;
+    (void) state;
     buf_init (&text, 1 << 20);
     buf_init (&markdown, 1 << 20);
     buf_init (&json, 1 << 20);
     print_hostile (&text, &markdown, &json, &arena);
     assert_null (strchr (buf_c (&text), 0x1b));
     assert_null (strchr (buf_c (&markdown), 0x1b));
-    assert_null (strstr (markdown.ptr ? (char *)markdown.ptr : "", "<b>"));
-    for (char *line = strtok ((char *)markdown.ptr, "\n"); line; line = strtok (NULL, "\n")) {
+    assert_null (strstr (markdown.ptr ? (char *) markdown.ptr : "", "<b>"));
+    for (char *line = strtok ((char *) markdown.ptr, "\n"); line; line = strtok (NULL, "\n")) {
         uint32_t cells = 0;
         for (const char *c = line; *c; c++)
             cells += *c == '|';
@@ -326,9 +328,9 @@ static void nothing_a_host_said_leaves_its_place (void **state)
 
 static void no_line_of_the_text_is_wider_than_120 (void **state)
 {
-    struct arena arena = {0};
+    struct arena arena = { 0 };
     struct buf text, markdown, json;
-    (void)state;
+    (void) state;
     buf_init (&text, 1 << 20);
     buf_init (&markdown, 1 << 20);
     buf_init (&json, 1 << 20);
@@ -346,13 +348,13 @@ static void no_line_of_the_text_is_wider_than_120 (void **state)
 /* Two long values that differ at their ends. */
 static void long_values_are_shown_where_they_part (void **state)
 {
-    static const struct drift_manner narrow = {.value_bytes = 40};
-    struct arena arena = {0};
+    static const struct drift_manner narrow = { .value_bytes = 40 };
+    struct arena arena = { 0 };
     struct slice a;
     struct drift drift;
     struct buf out;
     char value[512];
-    (void)state;
+    (void) state;
     make (&a, "h", &arena);
     memset (value, 'x', sizeof (value));
     memcpy (value + 500, "old", 4);

@@ -50,7 +50,7 @@ static void a_resumed_run_is_the_one_of_before (void **state)
     assert_string_equal (after.public_key, before.public_key);
 
     /* Nobody is keyed again: the same connection comes back by itself. */
-    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
     stage_receives (stage, 0, MSG_REHELLO);
     stage_says (stage, 0, stage_hello (stage, 0));
     stage_receives (stage, 0, MSG_WELCOME);
@@ -111,7 +111,7 @@ static void it_leaves_when_its_workers_are_gone (void **state)
     assert_true (driver_ended (stage->driver, &exit_status, &problem));
     assert_int_equal (exit_status, 130);
     assert_int_equal (problem.code, ERR_NONE);
-    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
     stage_receives (stage, 0, MSG_SHUTDOWN);
     struct msg bye = { .kind = MSG_BYE };
     assert_true (stage_offer (stage, 0, &bye));
@@ -194,7 +194,7 @@ static void it_can_be_made_to_leave_at_once (void **state)
     assert_true (driver_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 130);
     stage_leave (stage);
-    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
     stage_linger (stage, 200);
     stage_received (stage, 0, MSG_CANCEL);
     assert_true (stage->actors[0].received_n <= received + 1); /* at most the word that it is to stop */
@@ -208,14 +208,10 @@ static void it_can_be_made_to_leave_at_once (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        STAGE_TEST (a_new_run_is_recorded_and_can_be_reached),
-        STAGE_TEST (a_resumed_run_is_the_one_of_before),
-        STAGE_TEST (a_fact_that_cannot_be_read_is_damage),
-        STAGE_TEST (a_run_that_was_never_opened_is_damage),
-        STAGE_TEST (it_leaves_when_its_workers_are_gone),
-        STAGE_TEST (a_monitor_that_left_does_not_hold_it_up),
-        STAGE_TEST (it_waits_for_nobody_without_end),
-        STAGE_TEST (a_run_that_is_over_is_over_at_once),
+        STAGE_TEST (a_new_run_is_recorded_and_can_be_reached), STAGE_TEST (a_resumed_run_is_the_one_of_before),
+        STAGE_TEST (a_fact_that_cannot_be_read_is_damage),     STAGE_TEST (a_run_that_was_never_opened_is_damage),
+        STAGE_TEST (it_leaves_when_its_workers_are_gone),      STAGE_TEST (a_monitor_that_left_does_not_hold_it_up),
+        STAGE_TEST (it_waits_for_nobody_without_end),          STAGE_TEST (a_run_that_is_over_is_over_at_once),
         STAGE_TEST (it_can_be_made_to_leave_at_once),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* links: simulated coordinator_run */
-#include "tests/unit/driver_fixture.h"
 #include "coordinator/core/outbox.h"
+#include "tests/unit/driver_fixture.h"
 
 #define BUNDLE TEXT_LIT ("jax/5f2a")
 #define SHA256 TEXT_LIT ("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
@@ -52,14 +52,17 @@ static void order_publish (struct stage *stage, uint64_t token)
     struct effect *effect = outbox_effect (out, FX_CACHE_PUBLISH);
     struct fact_generation *generation = arena_alloc (&out->arena, sizeof *generation);
     struct text sha256 = text_copy (&out->arena, SHA256);
-    *generation = (struct fact_generation) { .token = token, .bundle = BUNDLE, .entries = 17, .bytes = 1234,
-                                             .sha256 = sha256,
-                                             .from_run = text_copy (&out->arena, text_of (stage->dir.id)) };
+    *generation = (struct fact_generation){ .token = token,
+                                            .bundle = BUNDLE,
+                                            .entries = 17,
+                                            .bytes = 1234,
+                                            .sha256 = sha256,
+                                            .from_run = text_copy (&out->arena, text_of (stage->dir.id)) };
     generation->covers.items = covers;
     generation->covers.n = 2;
     effect->generation = generation;
     effect->token = token;
-    effect->covers = (text_list) { .items = covers, .n = 1 };
+    effect->covers = (text_list){ .items = covers, .n = 1 };
     driver_take_outbox (stage->driver);
     memset (effect, 0xee, sizeof *effect);
     memset (generation, 0xee, sizeof *generation);

@@ -3,11 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <limits.h>
@@ -23,8 +24,8 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/follow.h"
-#include "coordinator/run/driver.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/run/driver.h"
 #include "sample.h"
 
 /* A disk that takes its time: the linker takes this before libc's. */
@@ -124,7 +125,7 @@ static void lab_make (struct lab *lab)
 {
     struct err err = { 0 };
     static const struct log quiet = { .program = "test" };
-    *lab = (struct lab) { .home = "/tmp/sliceup-durable-XXXXXX" };
+    *lab = (struct lab){ .home = "/tmp/sliceup-durable-XXXXXX" };
     assert_non_null (mkdtemp (lab->home));
     sample_plan (&lab->plan, 2, &lab->arena);
     lab->plan.launcher = LAUNCHER_JOIN;
@@ -132,7 +133,8 @@ static void lab_make (struct lab *lab)
     lab->loop = loop_open (&err);
     assert_int_equal (run_dir_create (&lab->dir, lab->home, &err), 0);
     struct driver_options options = {
-        .dir = &lab->dir, .log = &quiet, .version = "0.1.0", .watch = on_told, .owner = lab};
+        .dir = &lab->dir, .log = &quiet, .version = "0.1.0", .watch = on_told, .owner = lab
+    };
     if ((lab->driver = driver_open (lab->loop, &options, &lab->plan, &err)) == NULL)
         fail_msg ("%s", err.text);
     lab->follow = follow_open (&lab->dir, on_followed, lab);

@@ -5,7 +5,7 @@
 
 static struct msg heartbeat (void)
 {
-    return (struct msg) { .kind = MSG_HEARTBEAT };
+    return (struct msg){ .kind = MSG_HEARTBEAT };
 }
 
 /* What was said before has been taken when this is answered. */
@@ -25,9 +25,9 @@ static void what_is_not_for_this_run_is_not_heard (void **state)
     struct stage *stage = *state;
     stage_start (stage);
     stage_key (stage, 0);
-    struct msg strange[] = { stage_hello (stage, 0), stage_hello (stage, 1), { .kind = MSG_WELCOME },
-                             { .kind = MSG_SHUTDOWN }, { .kind = MSG_LOG }, { .kind = MSG_FETCH } };
-    strange[0].run_id = (struct text) { "another run's id", RUN_ID_BYTES };
+    struct msg strange[] = { stage_hello (stage, 0),   stage_hello (stage, 1), { .kind = MSG_WELCOME },
+                             { .kind = MSG_SHUTDOWN }, { .kind = MSG_LOG },    { .kind = MSG_FETCH } };
+    strange[0].run_id = (struct text){ "another run's id", RUN_ID_BYTES };
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
         stage_says (stage, 0, strange[i]);
     ask (stage, 0);
@@ -104,7 +104,7 @@ static void what_cannot_be_read_is_told_once (void **state)
 
 static void wait_ms (long ms)
 {
-    nanosleep (&(struct timespec) { .tv_nsec = ms * 1000000 }, NULL);
+    nanosleep (&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
 /* On a busy machine a crowd may be late at the door. */

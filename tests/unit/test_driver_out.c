@@ -1,8 +1,8 @@
 /* links: simulated coordinator_run */
 #include "tests/unit/driver_fixture.h"
 
-#include "coordinator/core/outbox.h"
 #include "common/base/digest.h"
+#include "coordinator/core/outbox.h"
 
 /* ---- effects wait for the facts before them ---- */
 
@@ -11,7 +11,7 @@ static void nothing_is_said_before_it_is_durable (void **state)
     struct stage *stage = *state;
     stage_start (stage);
     stage_key (stage, 0);
-    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
     stage_receives (stage, 0, MSG_REHELLO); /* it is connected: what is said from here on would arrive */
     stage_settle (stage);
     uint64_t before = stage->driver->recorded_index;
@@ -144,7 +144,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     uint32_t exit_status = 0;
     stage_start (stage);
     stage_key (stage, 0);
-    stage_says (stage, 0, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
     stage_receives (stage, 0, MSG_REHELLO);
     stage_settle (stage);
     disk_fails = true;
@@ -180,7 +180,7 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     stage_start (stage);
     stage_join (stage, 1);
     stage_key (stage, 1);
-    stage_says (stage, 1, (struct msg) { .kind = MSG_HEARTBEAT });
+    stage_says (stage, 1, (struct msg){ .kind = MSG_HEARTBEAT });
     stage_receives (stage, 1, MSG_REHELLO); /* it is connected */
     actor_take (&stage->actors[0]);
     uint32_t received = stage->actors[0].received_n;
@@ -220,7 +220,7 @@ static void a_fact_out_of_its_bounds_is_where_it_stops (void **state)
     memset (longer, 'x', sizeof longer);
     struct fact *fact = outbox_fact (out, FACT_HOST_KEYED);
     fact->index = stage->driver->recorded_index + 1;
-    fact->of.host_keyed.public_key = (struct text) { longer, sizeof longer };
+    fact->of.host_keyed.public_key = (struct text){ longer, sizeof longer };
     outbox_effect (out, FX_END)->exit_status = 0;
     driver_take_outbox (stage->driver);
     driver_release_held (stage->driver);
@@ -241,7 +241,7 @@ static void what_is_too_large_is_not_sent (void **state)
     char *longer = mem_alloc (MSG_MAX_BYTES);
     memset (longer, 'x', MSG_MAX_BYTES);
     struct msg too_large = { .kind = MSG_SHUTDOWN }, small = { .kind = MSG_RESULT_ACK };
-    too_large.of.shutdown.why = (struct text) { longer, MSG_MAX_BYTES };
+    too_large.of.shutdown.why = (struct text){ longer, MSG_MAX_BYTES };
     outbox_effect (&stage->driver->outbox, FX_SEND)->msg = &too_large;
     outbox_effect (&stage->driver->outbox, FX_SEND)->msg = &small;
     driver_take_outbox (stage->driver);
@@ -263,7 +263,7 @@ static void an_order_that_is_too_large_ends_the_attempt (void **state)
     memset (longer, 'x', ARGUMENT_BYTES);
     rung->argv.items = arena_array (&stage->arena, ARGUMENTS, sizeof (struct text));
     for (rung->argv.n = 0; rung->argv.n < ARGUMENTS; rung->argv.n++)
-        rung->argv.items[rung->argv.n] = (struct text) { longer, ARGUMENT_BYTES };
+        rung->argv.items[rung->argv.n] = (struct text){ longer, ARGUMENT_BYTES };
     stage_start (stage);
     stage_join (stage, 0);
     stage_until (stage, FACT_RUN_ENDED, 1);

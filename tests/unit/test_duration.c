@@ -3,17 +3,34 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <string.h>
+
 #include "common/base/duration.h"
+#include <string.h>
 
 static void numbers_with_one_unit_are_read_exactly (void **state)
 {
     (void) state;
-    static const struct { const char *text; uint64_t ms; } cases[] = {
-        { "0s", 0 }, { "250ms", 250 }, { "30s", 30000 }, { "1.5s", 1500 }, { "2m", 120000 }, { "1h", 3600000 },
-        { "0.5h", 1800000 }, { "1d", 86400000 }, { "365d", UINT64_C (31536000000) }, { "0.001s", 1 }, { "2.0ms", 2 },
-        { "1.000000000s", 1000 }, { "31536000000ms", UINT64_C (31536000000) }, { "007s", 7000 }, { "0.1m", 6000 },
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } cases[] = {
+        { "0s", 0 },
+        { "250ms", 250 },
+        { "30s", 30000 },
+        { "1.5s", 1500 },
+        { "2m", 120000 },
+        { "1h", 3600000 },
+        { "0.5h", 1800000 },
+        { "1d", 86400000 },
+        { "365d", UINT64_C (31536000000) },
+        { "0.001s", 1 },
+        { "2.0ms", 2 },
+        { "1.000000000s", 1000 },
+        { "31536000000ms", UINT64_C (31536000000) },
+        { "007s", 7000 },
+        { "0.1m", 6000 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t ms = 77;
@@ -26,10 +43,38 @@ static void everything_else_is_refused_and_changes_nothing (void **state)
 {
     (void) state;
     static const char *const cases[] = {
-        "", "30", "s", "ms", ".5s", "1.s", "1.5", "-1s", "+1s", " 1s", "1s ", "1 s", "1S", "1sec", "1m30s", "1e3s",
-        "1,5s", "366d", "213503982335d" /* 2^64 ms and a little */,
-        "365.1d", "31536000001ms", "9000h", "18446744073709551616ms", "99999999999999999999999d",
-        "0.0001s", "1.5ms", "1.0000000000s", "1..5s", "1.5.5s", "0x1s", "infs", "nans",
+        "",
+        "30",
+        "s",
+        "ms",
+        ".5s",
+        "1.s",
+        "1.5",
+        "-1s",
+        "+1s",
+        " 1s",
+        "1s ",
+        "1 s",
+        "1S",
+        "1sec",
+        "1m30s",
+        "1e3s",
+        "1,5s",
+        "366d",
+        "213503982335d" /* 2^64 ms and a little */,
+        "365.1d",
+        "31536000001ms",
+        "9000h",
+        "18446744073709551616ms",
+        "99999999999999999999999d",
+        "0.0001s",
+        "1.5ms",
+        "1.0000000000s",
+        "1..5s",
+        "1.5.5s",
+        "0x1s",
+        "infs",
+        "nans",
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t ms = 77;
@@ -38,17 +83,34 @@ static void everything_else_is_refused_and_changes_nothing (void **state)
     }
     uint64_t ms;
     assert_false (duration_parse (TEXT_LIT ("1s\0"), &ms));
-    assert_true (duration_parse ((struct text) { "1sx", 2 }, &ms));
+    assert_true (duration_parse ((struct text){ "1sx", 2 }, &ms));
 }
 
 static void people_see_two_units_at_most (void **state)
 {
     (void) state;
-    static const struct { uint64_t ms; const char *text; } cases[] = {
-        { 0, "0 ms" }, { 340, "340 ms" }, { 999, "999 ms" }, { 1000, "1 s" }, { 1500, "1.5 s" }, { 1999, "1.9 s" },
-        { 9999, "9.9 s" }, { 12000, "12 s" }, { 12999, "12 s" }, { 59999, "59 s" }, { 60000, "1 min" },
-        { 200000, "3 min 20 s" }, { 3599999, "59 min 59 s" }, { 3600000, "1 h" }, { 7500000, "2 h 5 min" },
-        { 86399999, "23 h 59 min" }, { 86400000, "1 d" }, { 273600000, "3 d 4 h" },
+    static const struct {
+        uint64_t ms;
+        const char *text;
+    } cases[] = {
+        { 0, "0 ms" },
+        { 340, "340 ms" },
+        { 999, "999 ms" },
+        { 1000, "1 s" },
+        { 1500, "1.5 s" },
+        { 1999, "1.9 s" },
+        { 9999, "9.9 s" },
+        { 12000, "12 s" },
+        { 12999, "12 s" },
+        { 59999, "59 s" },
+        { 60000, "1 min" },
+        { 200000, "3 min 20 s" },
+        { 3599999, "59 min 59 s" },
+        { 3600000, "1 h" },
+        { 7500000, "2 h 5 min" },
+        { 86399999, "23 h 59 min" },
+        { 86400000, "1 d" },
+        { 273600000, "3 d 4 h" },
         { UINT64_MAX, "213503982334 d 14 h" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

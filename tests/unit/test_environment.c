@@ -3,6 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/environment/environment.h"
+#include "worker/environment/installed.h"
+#include "worker/process/subprocess.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/process/subprocess.h"
-#include "worker/environment/environment.h"
-#include "worker/environment/installed.h"
 
 #define HASH " --hash=sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #define HASH_ALONE "--hash=sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -46,7 +48,10 @@ static void pins_are_read_with_comments_and_continuations (void **state)
     arena_release (&arena);
 }
 
-struct refused { const char *file; const char *says; };
+struct refused {
+    const char *file;
+    const char *says;
+};
 
 static void what_cannot_be_verified_afterwards_is_refused_with_its_line (void **state)
 {
@@ -113,7 +118,10 @@ static void every_pin_file_of_ours_is_accepted (void **state)
 
 /* ---- what is installed ---- */
 
-struct site { char path[64]; struct arena arena; };
+struct site {
+    char path[64];
+    struct arena arena;
+};
 
 static int site_setup (void **state)
 {
@@ -175,8 +183,12 @@ static void packages_are_read_from_their_metadata (void **state)
 
 static void a_package_without_metadata_is_named (void **state)
 {
-    static const char *const broken[] = { "", "Name: six\n", "Name: six\nVersion: \n\n", "Name: a b\nVersion: 1\n\n",
-                                          "\nName: six\nVersion: 1\n", "Name: six\nVersion: 1" };
+    static const char *const broken[] = { "",
+                                          "Name: six\n",
+                                          "Name: six\nVersion: \n\n",
+                                          "Name: a b\nVersion: 1\n\n",
+                                          "\nName: six\nVersion: 1\n",
+                                          "Name: six\nVersion: 1" };
     struct site *site = *state;
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct installed installed;
@@ -190,7 +202,11 @@ static void a_package_without_metadata_is_named (void **state)
     }
 }
 
-struct comparison { const char *pins; uint32_t n; const char *says; };
+struct comparison {
+    const char *pins;
+    uint32_t n;
+    const char *says;
+};
 
 static void every_difference_from_the_pins_is_said (void **state)
 {
@@ -255,17 +271,17 @@ static void a_fingerprint_is_of_packages_python_and_machine (void **state)
     put_usual (site);
     struct installed installed = read_site (site);
     assert_int_equal (requirements_parse (TEXT_LIT ("numpy==2.4.5" HASH), "p", &site->arena, &pins, NULL), 0);
-    struct digest digest = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64", (struct text) { 0 });
+    struct digest digest = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64", (struct text){ 0 });
     static const char lines[] = "ml-dtypes==0.6.0\nnumpy==2.4.5\npython==3.11.7\nmachine==x86_64\n";
     struct digest same = digest_of (lines, sizeof lines - 1);
     assert_true (digest_equal (&digest, &same));
-    struct digest python = installed_fingerprint (&installed, &pins, "3.11.8", "x86_64", (struct text) { 0 });
-    struct digest machine = installed_fingerprint (&installed, &pins, "3.11.7", "aarch64", (struct text) { 0 });
+    struct digest python = installed_fingerprint (&installed, &pins, "3.11.8", "x86_64", (struct text){ 0 });
+    struct digest machine = installed_fingerprint (&installed, &pins, "3.11.7", "aarch64", (struct text){ 0 });
     assert_false (digest_equal (&digest, &python));
     assert_false (digest_equal (&digest, &machine));
     /* Another pip is the same environment, unless it is pinned. */
     installed.items[2].version = TEXT_LIT ("99");
-    struct digest pip = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64", (struct text) { 0 });
+    struct digest pip = installed_fingerprint (&installed, &pins, "3.11.7", "x86_64", (struct text){ 0 });
     assert_true (digest_equal (&digest, &pip));
 }
 
@@ -309,8 +325,9 @@ static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
 
 static void an_interpreter_that_is_not_python_3_is_refused (void **state)
 {
-    static const char *const answers[] = { "2.7.18", "3.11", "3.11.1rc1", "3..1", "3.11.", "4.0.0", "3.1.1.1",
-                                           "3.11.7 extra", "3.1111111111111111111111111111111.1" };
+    static const char *const answers[] = { "2.7.18",  "3.11",         "3.11.1rc1",
+                                           "3..1",    "3.11.",        "4.0.0",
+                                           "3.1.1.1", "3.11.7 extra", "3.1111111111111111111111111111111.1" };
     struct site *site = *state;
     char path[128], script[128], version[PYTHON_VERSION_BYTES];
     struct err err;

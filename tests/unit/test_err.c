@@ -3,11 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <errno.h>
-#include <string.h>
+
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <errno.h>
+#include <string.h>
 
 static void setting_returns_minus_one_and_explains (void **state)
 {

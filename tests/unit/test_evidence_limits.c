@@ -1,13 +1,16 @@
 /* links: protocol */
-/* How much a program may say: what is said again replaces what was said, what nobody judges is left out and counted, and what is
- * judged is never dropped. docs/spec/canary.md, limits. */
+/* How much a program may say: what is said again replaces what was said, what nobody judges is left out and counted,
+ * and what is judged is never dropped. docs/spec/canary.md, limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "worker/protocol/evidence.h"
 #include <stdio.h>
 #include <string.h>
-#include "worker/protocol/evidence.h"
 
 enum { OFTEN = 10000, MEMORY_BYTES = 2 << 20 };
 
@@ -38,8 +41,7 @@ static int teardown (void **state)
     return 0;
 }
 
-__attribute__ ((format (printf, 2, 3)))
-static void say (struct bench *bench, const char *format, ...)
+__attribute__ ((format (printf, 2, 3))) static void say (struct bench *bench, const char *format, ...)
 {
     char line[8192];
     struct saying saying;
@@ -48,15 +50,18 @@ static void say (struct bench *bench, const char *format, ...)
     int len = vsnprintf (line, sizeof line, format, args);
     va_end (args);
     assert_in_range (len, 1, sizeof line - 1);
-    evidence_take (&bench->evidence, (struct text) { line, (uint32_t) len }, &saying);
+    evidence_take (&bench->evidence, (struct text){ line, (uint32_t) len }, &saying);
     assert_true (bench->evidence.arena.used_bytes < MEMORY_BYTES);
 }
 
 /* Of two devices. */
 static void say_metric (struct bench *bench, const char *name, double value, double proof)
 {
-    say (bench, "{\"type\":\"metric\",\"name\":\"%s\",\"reduction\":\"mean\",\"axes\":[\"data\"],\"scope\":\"global\",\"value\":%g,"
-                "\"shards\":[{\"value\":%g,\"proof\":%g,\"local\":1,\"weight\":1},{\"value\":%g,\"proof\":%g,\"local\":2,\"weight\":1}]}",
+    say (bench,
+         "{\"type\":\"metric\",\"name\":\"%s\",\"reduction\":\"mean\",\"axes\":[\"data\"],\"scope\":\"global\","
+         "\"value\":%g,"
+         "\"shards\":[{\"value\":%g,\"proof\":%g,\"local\":1,\"weight\":1},{\"value\":%g,\"proof\":%g,\"local\":2,"
+         "\"weight\":1}]}",
          name, value, value, proof, value, proof);
 }
 
@@ -88,7 +93,8 @@ static void the_last_value_of_a_metric_stands_and_those_before_are_folded (void 
     const struct result *r = &b->evidence.result;
     assert_int_equal (r->metrics.n, 1);
     const struct metric *loss = &r->metrics.items[0];
-    assert_true (loss->value == 100.0 - (OFTEN - 1) && loss->shards.n == 2 && loss->shards.items[1].value == loss->value);
+    assert_true (loss->value == 100.0 - (OFTEN - 1) && loss->shards.n == 2 &&
+                 loss->shards.items[1].value == loss->value);
     assert_int_equal (loss->earlier.count, OFTEN - 1);
     assert_int_equal (loss->earlier.alike, OFTEN - 1);
     assert_true (loss->earlier.first == 100 && loss->earlier.last == 100.0 - (OFTEN - 2));
@@ -114,8 +120,10 @@ static void earlier_values_with_other_sums_are_told_apart (void **state)
     say_metric (b, "loss", 10, 42);
     assert_int_equal (earlier->count, 10);
     assert_int_equal (earlier->alike, 6);
-    say (b, "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],\"scope\":\"global\",\"value\":9,"
-            "\"shards\":[{\"value\":8,\"proof\":42,\"local\":1,\"weight\":1},{\"value\":8,\"proof\":42,\"local\":2,\"weight\":1}]}");
+    say (b, "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],\"scope\":\"global\","
+            "\"value\":9,"
+            "\"shards\":[{\"value\":8,\"proof\":42,\"local\":1,\"weight\":1},{\"value\":8,\"proof\":42,\"local\":2,"
+            "\"weight\":1}]}");
     assert_int_equal (earlier->alike, 0); /* a value beside its own shards is another thing */
     is_clean (b);
 }
@@ -137,8 +145,10 @@ static void what_was_forgotten_counts_as_alike (void **state)
 static void a_metric_said_again_claims_the_same (void **state)
 {
     static const char *const others[] = {
-        "\"reduction\":\"sum\",\"axes\":[\"data\"],\"scope\":\"global\"", "\"reduction\":\"mean\",\"axes\":[\"model\"],\"scope\":\"global\"",
-        "\"reduction\":\"mean\",\"axes\":[\"data\",\"model\"],\"scope\":\"global\"", "\"reduction\":\"mean\",\"axes\":[\"data\"],\"scope\":\"local\"",
+        "\"reduction\":\"sum\",\"axes\":[\"data\"],\"scope\":\"global\"",
+        "\"reduction\":\"mean\",\"axes\":[\"model\"],\"scope\":\"global\"",
+        "\"reduction\":\"mean\",\"axes\":[\"data\",\"model\"],\"scope\":\"global\"",
+        "\"reduction\":\"mean\",\"axes\":[\"data\"],\"scope\":\"local\"",
     };
     struct bench *b = *state;
     say_metric (b, "loss", 1, 42);
@@ -146,8 +156,10 @@ static void a_metric_said_again_claims_the_same (void **state)
         say (b, "{\"type\":\"metric\",\"name\":\"loss\",%s,\"value\":9,\"shards\":[]}", others[i]);
         assert_int_equal (b->evidence.result.bad_lines, i + 1);
     }
-    assert_true (text_find (b->evidence.result.bad_line, TEXT_LIT ("said before with another reduction, scope or axes"), NULL));
-    assert_true (b->evidence.result.metrics.items[0].value == 1 && b->evidence.result.metrics.items[0].earlier.count == 0);
+    assert_true (
+        text_find (b->evidence.result.bad_line, TEXT_LIT ("said before with another reduction, scope or axes"), NULL));
+    assert_true (b->evidence.result.metrics.items[0].value == 1 &&
+                 b->evidence.result.metrics.items[0].earlier.count == 0);
 }
 
 static void a_required_metric_has_its_place_when_it_comes_last (void **state)
@@ -201,7 +213,8 @@ static void notes_and_programs_leave_room_for_what_is_judged (void **state)
     char filler[2000];
     memset (filler, 'f', sizeof filler);
     for (uint32_t i = 0; i < 100; i++)
-        say (b, "{\"type\":\"note\",\"source\":\"s\",\"durability\":\"rerun\",\"text\":\"%.*s\"}", (int) sizeof filler, filler);
+        say (b, "{\"type\":\"note\",\"source\":\"s\",\"durability\":\"rerun\",\"text\":\"%.*s\"}", (int) sizeof filler,
+             filler);
     for (uint32_t i = 0; i < OFTEN; i++)
         say (b, "{\"type\":\"program\",\"name\":\"step\",\"fingerprint\":\"%u\"}", i % 40);
     for (uint32_t i = 0; i < 60; i++)
@@ -243,7 +256,10 @@ static void a_value_that_changes_costs_what_it_costs_once (void **state)
 
 static void more_than_fits_of_what_is_judged_is_a_violation (void **state)
 {
-    static const struct { const char *format, *words; uint32_t most; } rows[] = {
+    static const struct {
+        const char *format, *words;
+        uint32_t most;
+    } rows[] = {
         { "{\"type\":\"bundle\",\"items\":{\"p%u\":\"1\"}}", "more than 256 bundle", RESULT_BUNDLE_MAX },
         { "{\"type\":\"policy\",\"observed\":{\"p%u\":\"1\"}}", "more than 128 policy", VARS_MAX },
         { "{\"type\":\"fact\",\"name\":\"f%u\",\"value\":\"1\"}", "more than 256 facts", RESULT_FACTS_MAX },

@@ -2,7 +2,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "common/io/clock.h"
+#include "worker/process/exec.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,9 +23,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/io/clock.h"
-#include "worker/process/exec.h"
 
 enum { TIMEOUT_MS = 20000 };
 
@@ -36,7 +39,7 @@ struct bench {
 
 static void bench_open (struct bench *bench)
 {
-    *bench = (struct bench) { 0 };
+    *bench = (struct bench){ 0 };
     assert_int_equal (pipe2 (bench->output, O_CLOEXEC), 0);
     buf_init (&bench->said, 1 << 20);
 }
@@ -54,8 +57,12 @@ static void start_shell (struct bench *bench, const char *script, int channel_fd
 {
     char *argv[] = { (char *) "sh", (char *) "-c", (char *) script, NULL };
     char *envp[] = { (char *) "PATH=/usr/bin:/bin", (char *) "MARK=yes", NULL };
-    struct spawn_request request = { .program = "/bin/sh", .argv = argv, .envp = envp, .directory = "/tmp",
-                                 .output_fd = bench->output[1], .channel_fd = channel_fd };
+    struct spawn_request request = { .program = "/bin/sh",
+                                     .argv = argv,
+                                     .envp = envp,
+                                     .directory = "/tmp",
+                                     .output_fd = bench->output[1],
+                                     .channel_fd = channel_fd };
     struct err err = { 0 };
     bench->exec = exec_start (&request, &err);
     if (!bench->exec)
@@ -154,8 +161,10 @@ static void a_signal_that_killed_it_is_known (void **state)
 static void surroundings_are_what_was_ordered (void **state)
 {
     struct bench *b = *state;
-    start_shell (b, "pwd; env; cat; umask; ulimit -c; echo; grep -E 'NoNewPrivs|SigBlk|SigIgn' /proc/self/status;"
-                    "test $(ps -o sid= -p $$) = $$ && echo own session", -1);
+    start_shell (b,
+                 "pwd; env; cat; umask; ulimit -c; echo; grep -E 'NoNewPrivs|SigBlk|SigIgn' /proc/self/status;"
+                 "test $(ps -o sid= -p $$) = $$ && echo own session",
+                 -1);
     finish (b);
     says (b, "/tmp\n");
     says (b, "MARK=yes\n");
@@ -201,7 +210,9 @@ static void without_a_channel_there_is_no_third_descriptor (void **state)
 static void what_cannot_start_says_why (void **state)
 {
     struct bench *b = *state;
-    static const struct { const char *program, *directory, *why; } rows[] = {
+    static const struct {
+        const char *program, *directory, *why;
+    } rows[] = {
         { "/nowhere/program", "/tmp", "executing it: No such file" },
         { "/etc/passwd", "/tmp", "executing it: Permission denied" },
         { "/bin/sh", "/nowhere", "entering /nowhere: No such file" },
@@ -209,8 +220,12 @@ static void what_cannot_start_says_why (void **state)
     char *argv[] = { (char *) "x", NULL }, *envp[] = { NULL };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct err err = { 0 };
-        struct spawn_request request = { .program = rows[i].program, .argv = argv, .envp = envp, .channel_fd = -1,
-                                     .directory = rows[i].directory, .output_fd = b->output[1] };
+        struct spawn_request request = { .program = rows[i].program,
+                                         .argv = argv,
+                                         .envp = envp,
+                                         .channel_fd = -1,
+                                         .directory = rows[i].directory,
+                                         .output_fd = b->output[1] };
         assert_null (exec_start (&request, &err));
         if (!strstr (err.text, rows[i].why))
             fail_msg ("expected '%s' in '%s'", rows[i].why, err.text);
@@ -264,8 +279,10 @@ static void what_it_left_running_is_killed_and_counted (void **state)
 static void escapees_into_other_sessions_are_killed_and_counted (void **state)
 {
     struct bench *b = *state;
-    start_shell (b, "trap '' INT TERM HUP;"
-                    "(setsid sh -c 'trap \"\" INT TERM HUP; setsid sleep 1000 & sleep 1000' &); exit 3", -1);
+    start_shell (b,
+                 "trap '' INT TERM HUP;"
+                 "(setsid sh -c 'trap \"\" INT TERM HUP; setsid sleep 1000 & sleep 1000' &); exit 3",
+                 -1);
     finish (b);
     assert_int_equal (b->end.unkillable, 0);
     assert_true (WEXITSTATUS (b->end.status) == 3);
@@ -278,7 +295,10 @@ static void escapees_into_other_sessions_are_killed_and_counted (void **state)
 static void memory_is_known_however_it_ended (void **state)
 {
     (void) state;
-    static const struct { const char *script; bool hard; } rows[] = {
+    static const struct {
+        const char *script;
+        bool hard;
+    } rows[] = {
         { FILLS_MEMORY "exit 0", false },
         { FILLS_MEMORY "trap '' INT TERM; while :; do sleep 0.01; done", true },
     };
@@ -337,9 +357,9 @@ static void the_program_dies_with_this_process (void **state)
 struct stop_row {
     const char *what, *script;
     bool hard;
-    int signal_number;          /* that ended it; 0: it exited with `code` */
+    int signal_number; /* that ended it; 0: it exited with `code` */
     int code;
-    uint64_t least_ms;          /* how long politeness must have lasted */
+    uint64_t least_ms; /* how long politeness must have lasted */
 };
 
 static const struct stop_row stop_rows[] = {

@@ -1,10 +1,14 @@
 /* links: view */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "coordinator/view/explain_print.h"
 #include "coordinator/view/receipt_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,25 +29,33 @@ static void fill_host (struct story *story, uint32_t i)
 {
     struct host_receipt *host = &story->hosts[i];
     story->names[i] = text_format (&story->arena, "v6e-%u", i);
-    story->bundle[i][0] = (struct var) { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") };
-    story->bundle[i][1] = (struct var) { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2") };
-    story->facts[i][0] = (struct var) { TEXT_LIT ("device.holders"), TEXT_LIT ("none") };
-    story->facts[i][1] = (struct var) { TEXT_LIT ("libtpu.lockfile"), TEXT_LIT ("absent") };
-    story->launched[i][0] = (struct var) { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_b") };
-    story->observed[i][0] = (struct var) { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_b --xla_a") };
-    story->attempts[i][0] = (struct rung_receipt) { .rung = TEXT_LIT ("probe"), .pass = PASS_ONCE, .attempt = 1, .outcome = OUTCOME_PASSED };
-    story->attempts[i][1] = (struct rung_receipt) { .rung = TEXT_LIT ("dense"), .pass = PASS_ONCE, .attempt = 1,
-                                                    .outcome = OUTCOME_CASCADE, .phase = TEXT_LIT ("run"),
-                                                    .cause = { .layer = LAYER_COLLECTIVE, .text = TEXT_LIT ("fell because v6e-3 did") } };
-    *host = (struct host_receipt) { .run = story->header.run, .host = story->names[i], .rank = i };
-    host->bundle = (var_list) { story->bundle[i], 2 };
-    host->facts = (var_list) { story->facts[i], 2 };
+    story->bundle[i][0] = (struct var){ TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") };
+    story->bundle[i][1] = (struct var){ TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2") };
+    story->facts[i][0] = (struct var){ TEXT_LIT ("device.holders"), TEXT_LIT ("none") };
+    story->facts[i][1] = (struct var){ TEXT_LIT ("libtpu.lockfile"), TEXT_LIT ("absent") };
+    story->launched[i][0] = (struct var){ TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_b") };
+    story->observed[i][0] = (struct var){ TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_b --xla_a") };
+    story->attempts[i][0] =
+        (struct rung_receipt){ .rung = TEXT_LIT ("probe"), .pass = PASS_ONCE, .attempt = 1, .outcome = OUTCOME_PASSED };
+    story->attempts[i][1] =
+        (struct rung_receipt){ .rung = TEXT_LIT ("dense"),
+                               .pass = PASS_ONCE,
+                               .attempt = 1,
+                               .outcome = OUTCOME_CASCADE,
+                               .phase = TEXT_LIT ("run"),
+                               .cause = { .layer = LAYER_COLLECTIVE, .text = TEXT_LIT ("fell because v6e-3 did") } };
+    *host = (struct host_receipt){ .run = story->header.run, .host = story->names[i], .rank = i };
+    host->bundle = (var_list){ story->bundle[i], 2 };
+    host->facts = (var_list){ story->facts[i], 2 };
     host->policy.profile = TEXT_LIT ("tpu-v6e");
-    host->policy.launched = (var_list) { story->launched[i], 1 };
-    host->policy.observed = (var_list) { story->observed[i], 1 };
+    host->policy.launched = (var_list){ story->launched[i], 1 };
+    host->policy.observed = (var_list){ story->observed[i], 1 };
     host->backend.requested = TEXT_LIT ("tpu");
-    host->backend.observed = (struct backend) { .platform = TEXT_LIT ("tpu"), .device_kind = TEXT_LIT ("TPU v6 lite"),
-                                                .kernel_path = TEXT_LIT ("reference"), .devices = 32, .local_devices = 4 };
+    host->backend.observed = (struct backend){ .platform = TEXT_LIT ("tpu"),
+                                               .device_kind = TEXT_LIT ("TPU v6 lite"),
+                                               .kernel_path = TEXT_LIT ("reference"),
+                                               .devices = 32,
+                                               .local_devices = 4 };
     host->rungs.items = story->attempts[i];
     host->rungs.n = 2;
 }
@@ -55,7 +67,9 @@ static int set_up (void **state)
     memset (story, 0, sizeof *story);
     story->rungs[0] = TEXT_LIT ("probe");
     story->rungs[1] = TEXT_LIT ("dense");
-    story->header = (struct header) { .run = TEXT_LIT ("0123456789abcdef"), .slice = TEXT_LIT ("v6e"), .sentence = TEXT_LIT ("slice v6e: stopped at rung dense") };
+    story->header = (struct header){ .run = TEXT_LIT ("0123456789abcdef"),
+                                     .slice = TEXT_LIT ("v6e"),
+                                     .sentence = TEXT_LIT ("slice v6e: stopped at rung dense") };
     story->header.rungs.items = story->rungs;
     story->header.rungs.n = 2;
     for (uint32_t i = 0; i < HOSTS; i++)
@@ -63,8 +77,9 @@ static int set_up (void **state)
     struct rung_receipt *culprit = &story->attempts[3][1];
     culprit->outcome = OUTCOME_FAILED;
     culprit->phase = TEXT_LIT ("init");
-    culprit->cause = (struct cause) { LAYER_DEVICE, TEXT_LIT ("vfio-busy"), TEXT_LIT ("exit status 1 in phase init"),
-                                      TEXT_LIT ("open(/dev/vfio/0): Device or resource busy\n\x1b[31msecond line"), TEXT_LIT ("find the holder") };
+    culprit->cause = (struct cause){ LAYER_DEVICE, TEXT_LIT ("vfio-busy"), TEXT_LIT ("exit status 1 in phase init"),
+                                     TEXT_LIT ("open(/dev/vfio/0): Device or resource busy\n\x1b[31msecond line"),
+                                     TEXT_LIT ("find the holder") };
     story->receipt.headers.items = &story->header;
     story->receipt.headers.n = 1;
     story->receipt.hosts.items = story->hosts;
@@ -142,7 +157,8 @@ static void a_broken_rule_is_told_beside_another_cause_and_once (void **state)
     culprit->bad_line = TEXT_LIT ("done: said after failure: {}\x1b[31m");
     explain (story);
     assert_int_equal (told_in_both (story, "broke the canary protocol: done: said after failure: {}\\x1b[31m"), 2);
-    culprit->cause.text = text_format (&story->arena, "broke the canary protocol with 2 lines: %.*s", TEXT_ARG (culprit->bad_line));
+    culprit->cause.text = text_format (&story->arena, "broke the canary protocol with 2 lines: %.*s",
+                                       TEXT_ARG (culprit->bad_line));
     explain (story);
     assert_int_equal (told_in_both (story, "said after failure"), 2);
 }
@@ -152,11 +168,31 @@ static void metrics_that_are_not_proved_there_are_told (void **state)
     struct story *story = *state;
     struct contradicted_receipt earlier = { story->names[1], 4 };
     struct reduction_receipt metrics[] = {
-        { .run = story->header.run, .rung = TEXT_LIT ("dense"), .metric = TEXT_LIT ("loss"), .value = 1, .proof = PROOF_LOCAL },
-        { .run = story->header.run, .rung = TEXT_LIT ("dense"), .metric = TEXT_LIT ("fine"), .value = 1, .proof = PROOF_PROVED },
-        { .run = story->header.run, .rung = TEXT_LIT ("probe"), .metric = TEXT_LIT ("past"), .value = 1, .proof = PROOF_UNPROVED },
-        { .run = story->header.run, .rung = TEXT_LIT ("probe"), .metric = TEXT_LIT ("lied"), .value = 1, .proof = PROOF_PROVED },
-        { .run = TEXT_LIT ("another"), .rung = TEXT_LIT ("dense"), .metric = TEXT_LIT ("other"), .value = 1, .proof = PROOF_LOCAL },
+        { .run = story->header.run,
+          .rung = TEXT_LIT ("dense"),
+          .metric = TEXT_LIT ("loss"),
+          .value = 1,
+          .proof = PROOF_LOCAL },
+        { .run = story->header.run,
+          .rung = TEXT_LIT ("dense"),
+          .metric = TEXT_LIT ("fine"),
+          .value = 1,
+          .proof = PROOF_PROVED },
+        { .run = story->header.run,
+          .rung = TEXT_LIT ("probe"),
+          .metric = TEXT_LIT ("past"),
+          .value = 1,
+          .proof = PROOF_UNPROVED },
+        { .run = story->header.run,
+          .rung = TEXT_LIT ("probe"),
+          .metric = TEXT_LIT ("lied"),
+          .value = 1,
+          .proof = PROOF_PROVED },
+        { .run = TEXT_LIT ("another"),
+          .rung = TEXT_LIT ("dense"),
+          .metric = TEXT_LIT ("other"),
+          .value = 1,
+          .proof = PROOF_LOCAL },
     };
     metrics[0].culprits.items = &story->names[3];
     metrics[0].culprits.n = 1;
@@ -168,8 +204,10 @@ static void metrics_that_are_not_proved_there_are_told (void **state)
     struct buf text;
     buf_init (&text, 1 << 20);
     print_explanation (story, &text);
-    assert_non_null (strstr (buf_c (&text), "\nmetrics\n  dense loss = 1  local, on v6e-3\n  probe lied = 1  proved; earlier values that their own "
-                                            "proofs contradict: 4 of v6e-1\n"));
+    assert_non_null (
+        strstr (buf_c (&text),
+                "\nmetrics\n  dense loss = 1  local, on v6e-3\n  probe lied = 1  proved; earlier values that their own "
+                "proofs contradict: 4 of v6e-1\n"));
     assert_null (strstr (buf_c (&text), "fine"));
     assert_null (strstr (buf_c (&text), "past"));
     buf_clear (&text);
@@ -211,7 +249,8 @@ static void a_failure_of_its_layer_outweighs_a_fact_from_before (void **state)
     explain (story);
     const struct explain_step *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
-    assert_true (text_is (device->answers[0].text, "held by none; but what failed at rung dense is of this layer: vfio-busy"));
+    assert_true (
+        text_is (device->answers[0].text, "held by none; but what failed at rung dense is of this layer: vfio-busy"));
     assert_int_equal (device->answers[0].hosts.n, 1);
     assert_int_equal (device->answers[1].mark, EXPLAIN_CLEAR);
 }
@@ -234,7 +273,7 @@ static void what_nobody_said_is_not_clear (void **state)
         story->hosts[i].facts.n = 0;
         story->hosts[i].bundle.n = 0;
         story->hosts[i].policy.observed.n = 0;
-        story->hosts[i].backend.observed = (struct backend) { 0 };
+        story->hosts[i].backend.observed = (struct backend){ 0 };
     }
     story->facts[0][0].value = TEXT_LIT ("none seen; not every process could be looked at");
     story->hosts[0].facts.n = 1;
@@ -253,7 +292,8 @@ static void the_minority_is_suspect (void **state)
     assert_int_equal (step (story, "frontend")->mark, EXPLAIN_SUSPECT);
     assert_true (text_is (step (story, "frontend")->answers[0].hosts.items[0], "v6e-5"));
     assert_int_equal (step (story, "policy")->mark, EXPLAIN_SUSPECT);
-    assert_true (text_find (step (story, "policy")->answers[0].text, TEXT_LIT ("'--xla_a' after the imports, launched as '--xla_a --xla_b'"), NULL));
+    assert_true (text_find (step (story, "policy")->answers[0].text,
+                            TEXT_LIT ("'--xla_a' after the imports, launched as '--xla_a --xla_b'"), NULL));
 }
 
 static void another_backend_is_suspect_on_all (void **state)
@@ -321,7 +361,8 @@ static void a_person_reads_the_fault_first (void **state)
     struct story *story = *state;
     explain (story);
     struct text text = printed (story, false);
-    expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device, recognised as vfio-busy\n");
+    expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device, "
+                  "recognised as vfio-busy\n");
     expect (text, "    printed: open(/dev/vfio/0): Device or resource busy\n");
     expect (text, "  v6e-[0-2,4-7]  fell with it (cascade)\n");
     expect (text, "1. which frontend owned the path?");
@@ -342,7 +383,8 @@ static void who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung (void **
     struct story *story = *state;
     story->hosts[5].rungs.n = 0;
     explain (story);
-    assert_true (says (story, "end", text_format (&story->arena, "never came to rung %.*s", TEXT_ARG (story->told.rung)).ptr));
+    assert_true (
+        says (story, "end", text_format (&story->arena, "never came to rung %.*s", TEXT_ARG (story->told.rung)).ptr));
     for (uint32_t i = 0; i < HOSTS; i++)
         story->hosts[i].rungs.n = 0;
     explain (story);
@@ -358,7 +400,7 @@ static void the_worst_differences_of_the_hosts_come_last (void **state)
     assert_false (text_find (printed (story, false), TEXT_LIT ("how the hosts differ"), NULL));
     struct var *bundle = arena_array (&story->arena, ODD, sizeof (*bundle));
     for (uint32_t i = 0; i < ODD; i++)
-        bundle[i] = (struct var) { text_format (&story->arena, "package-%u", i), TEXT_LIT ("1.0") };
+        bundle[i] = (struct var){ text_format (&story->arena, "package-%u", i), TEXT_LIT ("1.0") };
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->hosts[i].bundle.items = bundle;
         story->hosts[i].bundle.n = ODD;
@@ -378,7 +420,7 @@ static void an_unknown_failure_blames_nobody (void **state)
 {
     struct story *story = *state;
     story->attempts[3][1].cause.layer = LAYER_UNKNOWN;
-    story->attempts[3][1].cause.signature = (struct text) { 0 };
+    story->attempts[3][1].cause.signature = (struct text){ 0 };
     explain (story);
     expect (printed (story, false), "owner: unknown (no known text: nobody is blamed by guessing)");
     expect (printed (story, true), "\"recognised\": false");
@@ -414,13 +456,24 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (one_cause_and_seven_cascades), T (a_broken_rule_is_told_beside_another_cause_and_once), T (metrics_that_are_not_proved_there_are_told),
-        T (equal_answers_fold_and_are_clear), T (a_holder_is_where_to_look), T (a_failure_of_its_layer_outweighs_a_fact_from_before),
-        T (words_of_one_host_are_not_given_as_anothers), T (causes_of_different_signatures_stay_apart),
-        T (what_nobody_said_is_not_clear), T (the_minority_is_suspect), T (another_backend_is_suspect_on_all),
-        T (passes_in_parts_are_not_where_it_ended), T (a_person_reads_the_fault_first), T (an_unknown_failure_blames_nobody), T (the_worst_differences_of_the_hosts_come_last),
+        T (one_cause_and_seven_cascades),
+        T (a_broken_rule_is_told_beside_another_cause_and_once),
+        T (metrics_that_are_not_proved_there_are_told),
+        T (equal_answers_fold_and_are_clear),
+        T (a_holder_is_where_to_look),
+        T (a_failure_of_its_layer_outweighs_a_fact_from_before),
+        T (words_of_one_host_are_not_given_as_anothers),
+        T (causes_of_different_signatures_stay_apart),
+        T (what_nobody_said_is_not_clear),
+        T (the_minority_is_suspect),
+        T (another_backend_is_suspect_on_all),
+        T (passes_in_parts_are_not_where_it_ended),
+        T (a_person_reads_the_fault_first),
+        T (an_unknown_failure_blames_nobody),
+        T (the_worst_differences_of_the_hosts_come_last),
         T (who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung),
-        T (json_has_every_host_by_name), T (a_run_that_reached_the_top_has_no_culprit),
+        T (json_has_every_host_by_name),
+        T (a_run_that_reached_the_top_has_no_culprit),
 #undef T
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

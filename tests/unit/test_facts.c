@@ -1,13 +1,13 @@
 /* links: facts */
+#include "common/io/clock.h"
+#include "machine_fixture.h"
+#include "worker/facts/facts.h"
+#include "worker/facts/mount_shown.h"
+#include "worker/facts/tpu_logs.h"
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include "machine_fixture.h"
-#include "common/io/clock.h"
-#include "worker/facts/facts.h"
-#include "worker/facts/mount_shown.h"
-#include "worker/facts/tpu_logs.h"
 
 static void a_machine_is_read_from_its_files (void **state)
 {
@@ -41,18 +41,51 @@ static void a_machine_is_read_from_its_files (void **state)
 
 static void what_is_not_there_is_absent_and_never_left_out (void **state)
 {
-    static const char *const names[] = { "boot_id", "os.id", "os.version", "cpu.model", "memory.total_bytes",
-                                         "numa.nodes", "memory.cgroup_max", "hugepages.transparent", "shm.bytes",
-                                         "pci.google", "pci.nvidia", "device.accel", "device.vfio", "device.nvidia",
-                                         "libtpu.lockfile", "kernel.cmdline", "os.build", "cpu.flags", "cpu.governor",
-                                         "numa.balancing", "clock.source", "container.image", "container.id",
-                                         "pids.cgroup_max", "cpu.cgroup_max", "memory.available_bytes",
-                                         "memory.swap_bytes", "memory.overcommit", "memory.map_count_max",
-                                         "memory.swappiness", "hugepages.defrag", "hugepages.shmem",
-                                         "hugepages.reserved", "hugepages.free", "tpu.chips", "tpu.generation",
-                                         "accelerator.iommu", "accelerator.numa", "accelerator.functions",
-                                         "glibc.version", "library.libc", "library.libc.bytes", "library.libtpu",
-                                         "library.libtpu.bytes", "library.libtpu.path" };
+    static const char *const names[] = { "boot_id",
+                                         "os.id",
+                                         "os.version",
+                                         "cpu.model",
+                                         "memory.total_bytes",
+                                         "numa.nodes",
+                                         "memory.cgroup_max",
+                                         "hugepages.transparent",
+                                         "shm.bytes",
+                                         "pci.google",
+                                         "pci.nvidia",
+                                         "device.accel",
+                                         "device.vfio",
+                                         "device.nvidia",
+                                         "libtpu.lockfile",
+                                         "kernel.cmdline",
+                                         "os.build",
+                                         "cpu.flags",
+                                         "cpu.governor",
+                                         "numa.balancing",
+                                         "clock.source",
+                                         "container.image",
+                                         "container.id",
+                                         "pids.cgroup_max",
+                                         "cpu.cgroup_max",
+                                         "memory.available_bytes",
+                                         "memory.swap_bytes",
+                                         "memory.overcommit",
+                                         "memory.map_count_max",
+                                         "memory.swappiness",
+                                         "hugepages.defrag",
+                                         "hugepages.shmem",
+                                         "hugepages.reserved",
+                                         "hugepages.free",
+                                         "tpu.chips",
+                                         "tpu.generation",
+                                         "accelerator.iommu",
+                                         "accelerator.numa",
+                                         "accelerator.functions",
+                                         "glibc.version",
+                                         "library.libc",
+                                         "library.libc.bytes",
+                                         "library.libtpu",
+                                         "library.libtpu.bytes",
+                                         "library.libtpu.path" };
     struct machine *machine = *state;
     all_of (machine);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -60,10 +93,12 @@ static void what_is_not_there_is_absent_and_never_left_out (void **state)
     is (machine, "device.holders", "none");
     is (machine, "device.held_by", "none seen");
     is (machine, "libtpu.lock", "free");
-    static const char *const real[] = { "kernel.release", "kernel.version", "machine", "hostname", "cpu.count",
-                                        "cpu.allowed", "rlimit.nofile", "rlimit.memlock", "rlimit.nproc", "rlimit.stack",
-                                        "rlimit.core", "python3.path", "uptime.class", "clock.synchronised",
-                                        "clock.max_error_us", "container.kind" };
+    static const char *const real[] = { "kernel.release", "kernel.version",     "machine",
+                                        "hostname",       "cpu.count",          "cpu.allowed",
+                                        "rlimit.nofile",  "rlimit.memlock",     "rlimit.nproc",
+                                        "rlimit.stack",   "rlimit.core",        "python3.path",
+                                        "uptime.class",   "clock.synchronised", "clock.max_error_us",
+                                        "container.kind" };
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         assert_true (fact_value (&machine->list, real[i]).len > 0);
 }
@@ -115,7 +150,8 @@ static void memory_and_pages_are_told_by_size (void **state)
 static void a_size_that_is_no_number_is_absent (void **state)
 {
     struct machine *machine = *state;
-    put (machine, "/proc/meminfo", "MemTotal: many kB\nMemAvailable: 99999999999999999999 kB\nSwapTotal: 99999999999999999 kB\n");
+    put (machine, "/proc/meminfo",
+         "MemTotal: many kB\nMemAvailable: 99999999999999999999 kB\nSwapTotal: 99999999999999999 kB\n");
     memory_facts (&machine->list);
     is (machine, "memory.total_bytes", "absent");
     is (machine, "memory.available_bytes", "absent");
@@ -150,8 +186,7 @@ static void old_groups_limit_processors_and_processes (void **state)
 static void a_container_is_known_by_what_its_maker_left (void **state)
 {
     struct machine *machine = *state;
-    put (machine, "/proc/self/cgroup",
-         "0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
+    put (machine, "/proc/self/cgroup", "0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
     container_facts (&machine->list);
     is (machine, "container.kind", "docker");
     is (machine, "container.id", "0123456789ab");
@@ -297,13 +332,19 @@ static void folders_that_are_to_come_are_judged_by_what_is_above (void **state)
 /* Whatever the files of a host hold, every fact is told, and all fit a result. */
 static void long_words_everywhere_fit_a_result (void **state)
 {
-    static const char *const files[] = { "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/numa_balancing",
-                                         "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count",
-                                         "/proc/sys/vm/swappiness", "/sys/kernel/mm/transparent_hugepage/enabled",
-                                         "/sys/kernel/mm/transparent_hugepage/defrag", "/sys/fs/cgroup/cpu.max",
+    static const char *const files[] = { "/proc/sys/kernel/random/boot_id",
+                                         "/proc/sys/kernel/numa_balancing",
+                                         "/proc/sys/vm/overcommit_memory",
+                                         "/proc/sys/vm/max_map_count",
+                                         "/proc/sys/vm/swappiness",
+                                         "/sys/kernel/mm/transparent_hugepage/enabled",
+                                         "/sys/kernel/mm/transparent_hugepage/defrag",
+                                         "/sys/fs/cgroup/cpu.max",
                                          "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                                         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "/etc/os-release",
-                                         "/root/run/.containerenv", "/proc/cpuinfo" };
+                                         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+                                         "/etc/os-release",
+                                         "/root/run/.containerenv",
+                                         "/proc/cpuinfo" };
     struct machine *machine = *state;
     char *words = mem_alloc (50001);
     memset (words, 'w', 50000);
@@ -333,9 +374,9 @@ static void the_newest_logs_of_the_driver_are_named (void **state)
     assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
     struct text note = tpu_logs_newest (&machine->list, 1000060 * UINT64_C (1000));
     assert_true (text_find (note, TEXT_LIT ("newest of 2 files"), NULL));
-    assert_true (text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min 0 s old)"), NULL)
-                 || text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min old)"), NULL)
-                 || text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 60 s old)"), NULL));
+    assert_true (text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min 0 s old)"), NULL) ||
+                 text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min old)"), NULL) ||
+                 text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 60 s old)"), NULL));
     assert_false (text_find (note, TEXT_LIT ("\033"), NULL));
     uint32_t newer = 0, older = 0;
     assert_true (text_find (note, TEXT_LIT ("[2Jnew"), &newer) && text_find (note, TEXT_LIT (".old"), &older));
@@ -344,7 +385,12 @@ static void the_newest_logs_of_the_driver_are_named (void **state)
 
 /* ---- the program ---- */
 
-struct talk { int fd; pid_t pid; struct buf received; int status; };
+struct talk {
+    int fd;
+    pid_t pid;
+    struct buf received;
+    int status;
+};
 
 static void talk_begin (struct talk *talk, const char *first_line)
 {
@@ -404,9 +450,15 @@ static void the_program_says_its_facts_within_a_fifth_of_a_second (void **state)
 static void a_first_line_that_is_no_attempt_is_refused (void **state)
 {
     static const char *const lines[] = {
-        "\n", "{}\n", "[]\n", "not json\n", "{\"type\":\"go\",\"protocol\":1,\"nonce\":\"x\"}\n",
-        "{\"type\":\"attempt\",\"protocol\":2,\"nonce\":\"x\"}\n", "{\"type\":\"attempt\",\"protocol\":1}\n",
-        "{\"type\":\"attempt\",\"protocol\":1,\"nonce\":\"x\"}", "",
+        "\n",
+        "{}\n",
+        "[]\n",
+        "not json\n",
+        "{\"type\":\"go\",\"protocol\":1,\"nonce\":\"x\"}\n",
+        "{\"type\":\"attempt\",\"protocol\":2,\"nonce\":\"x\"}\n",
+        "{\"type\":\"attempt\",\"protocol\":1}\n",
+        "{\"type\":\"attempt\",\"protocol\":1,\"nonce\":\"x\"}",
+        "",
     };
     (void) state;
     int quiet = open ("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup (2);
@@ -423,7 +475,6 @@ static void a_first_line_that_is_no_attempt_is_refused (void **state)
     close (kept);
     close (quiet);
 }
-
 
 int main (void)
 {

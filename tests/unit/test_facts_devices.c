@@ -1,9 +1,9 @@
 /* links: facts */
+#include "machine_fixture.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include "machine_fixture.h"
 
 static void put_chip (struct machine *machine, const char *slot, const char *vendor, const char *device,
                       const char *driver)
@@ -110,8 +110,8 @@ static void a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing 
     put (machine, "/tmp/libtpu_lockfile", "");
     snprintf (path, sizeof path, "%s/libtpu_lockfile", machine->tmp);
     assert_int_equal (stat (path, &st), 0);
-    snprintf (line, sizeof line, "1: POSIX  ADVISORY  WRITE 0 %02x:%02x:%llu 0 EOF\n", major (st.st_dev), minor (st.st_dev),
-              (unsigned long long) st.st_ino);
+    snprintf (line, sizeof line, "1: POSIX  ADVISORY  WRITE 0 %02x:%02x:%llu 0 EOF\n", major (st.st_dev),
+              minor (st.st_dev), (unsigned long long) st.st_ino);
     put (machine, "/proc/locks", line);
     device_facts (&machine->list);
     is (machine, "libtpu.lock", "held");
@@ -152,7 +152,8 @@ static void the_chips_of_a_host_are_told_with_their_places (void **state)
     is (machine, "tpu.generation", "v6e");
     is (machine, "accelerator.iommu", "2 x alone in its group, 2 x shares its group");
     is (machine, "accelerator.numa", "2 x node 0, 2 x node 1");
-    is (machine, "accelerator.functions", "0000:00:04.0 group 0 node 0, 0000:00:05.0 group 1 node 0, "
+    is (machine, "accelerator.functions",
+        "0000:00:04.0 group 0 node 0, 0000:00:05.0 group 1 node 0, "
         "0000:00:06.0 group 3 node 1, 0000:00:07.0 group 3 node 1");
 }
 
@@ -228,8 +229,14 @@ static void a_real_lock_is_seen_and_is_gone_with_its_holder (void **state)
 
 static void what_may_not_be_looked_into_is_unreadable_and_not_absent (void **state)
 {
-    static const char *const names[] = { "pci.google", "pci.nvidia", "tpu.chips", "tpu.generation", "accelerator.iommu",
-                                         "accelerator.numa", "accelerator.functions", "device.vfio" };
+    static const char *const names[] = { "pci.google",
+                                         "pci.nvidia",
+                                         "tpu.chips",
+                                         "tpu.generation",
+                                         "accelerator.iommu",
+                                         "accelerator.numa",
+                                         "accelerator.functions",
+                                         "device.vfio" };
     struct machine *machine = *state;
     put_link (machine, "/sys/bus/pci/devices", "devices");
     put_link (machine, "/dev/vfio", "vfio");

@@ -15,9 +15,11 @@ static void is_var (struct machine *machine, const char *name, const char *value
 
 static void variables_of_the_families_are_told_and_others_are_not (void **state)
 {
-    static const char *const told[] = { "XLA_FLAGS", "LIBTPU_INIT_ARGS", "TPU_X", "PJRT_DEVICE", "PT_XLA_DEBUG", "JAX_X",
-                                        "MEGASCALE_X", "CLOUD_TPU_TASK_ID", "TF_CPP_X", "GRPC_VERBOSITY", "https_proxy",
-                                        "NO_PROXY", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH" };
+    static const char *const told[] = { "XLA_FLAGS",       "LIBTPU_INIT_ARGS",  "TPU_X",
+                                        "PJRT_DEVICE",     "PT_XLA_DEBUG",      "JAX_X",
+                                        "MEGASCALE_X",     "CLOUD_TPU_TASK_ID", "TF_CPP_X",
+                                        "GRPC_VERBOSITY",  "https_proxy",       "NO_PROXY",
+                                        "LD_LIBRARY_PATH", "LD_PRELOAD",        "PYTHONPATH" };
     static const char *const not_told[] = { "HOME", "PATH", "AWS_SECRET", "MY_XLA_FLAGS", "proxy", "_proxy", "TPU" };
     struct machine *machine = *state;
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
@@ -88,7 +90,7 @@ static void many_variables_stay_within_what_a_result_carries (void **state)
     memset (value, 'v', 3000);
     for (int i = 0; i < MANY; i++) {
         snprintf (names[i], sizeof names[i], "XLA_%03d", MANY - i);
-        vars[i] = (struct var) { text_of (names[i]), { value, 3000 } };
+        vars[i] = (struct var){ text_of (names[i]), { value, 3000 } };
     }
     var_list all = { vars, MANY };
     size_t left_bytes = ROOM;
@@ -119,7 +121,7 @@ static void odd_names_are_counted_and_not_told (void **state)
     memcpy (name, "XLA_", 4);
     struct var vars[] = {
         { TEXT_LIT ("XLA_\xff\xfe"), TEXT_LIT ("x") }, { TEXT_LIT ("XLA_A B"), TEXT_LIT ("x") },
-        { TEXT_LIT ("XLA_\033[2J"), TEXT_LIT ("x") }, { { name, 200 }, TEXT_LIT ("x") },
+        { TEXT_LIT ("XLA_\033[2J"), TEXT_LIT ("x") },  { { name, 200 }, TEXT_LIT ("x") },
         { TEXT_LIT ("XLA_GOOD"), TEXT_LIT ("first") }, { TEXT_LIT ("XLA_GOOD"), TEXT_LIT ("second") },
     };
     var_list all = { vars, sizeof vars / sizeof *vars };

@@ -2,6 +2,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
 
 #include "common/frontend/frontend_row.h"
@@ -25,13 +27,17 @@ static void every_name_finds_its_row (void **state)
     for (uint32_t i = 0; i < n; i++)
         assert_string_equal (frontend_name (frontend_find (text_of (names[i]))), names[i]);
     assert_null (frontend_find (TEXT_LIT ("torch_tp")));
-    assert_null (frontend_find ((struct text) { 0 }));
+    assert_null (frontend_find ((struct text){ 0 }));
     names[1] = NULL;
     assert_int_equal (frontend_names (names, 1), n);
     assert_null (names[1]);
 }
 
-struct env_case { const char *frontend; enum cache_role role; const char *name, *value; };
+struct env_case {
+    const char *frontend;
+    enum cache_role role;
+    const char *name, *value;
+};
 static const struct env_case env_cases[] = {
     { "jax", CACHE_ROLE_NONE, "JAX_ENABLE_COMPILATION_CACHE", "false" },
     { "jax", CACHE_ROLE_NONE, "JAX_COMPILATION_CACHE_DIR", NULL },
@@ -141,8 +147,8 @@ static void a_bundle_names_frontend_and_python (void **state)
     (void) state;
     assert_in_range (n, 3, NAMES_MAX);
     for (uint32_t i = 0; i < n; i++)
-        found += text_is (text_of (packages[i]), "jax") || text_is (text_of (packages[i]), "jaxlib")
-                 || text_is (text_of (packages[i]), "libtpu") || text_is (text_of (packages[i]), "python");
+        found += text_is (text_of (packages[i]), "jax") || text_is (text_of (packages[i]), "jaxlib") ||
+                 text_is (text_of (packages[i]), "libtpu") || text_is (text_of (packages[i]), "python");
     assert_int_equal (found, 4);
     packages[1] = NULL;
     assert_int_equal (frontend_bundle_packages (jax, packages, 1), n);
@@ -153,7 +159,9 @@ static void a_bundle_names_frontend_and_python (void **state)
     assert_false (frontend_writer_is_rank_0 (frontend_find (TEXT_LIT ("torch_xla"))));
 }
 
-struct problem_case { const char *frontend, *package, *version, *backend, *says; }; /* says NULL: nothing against it */
+struct problem_case {
+    const char *frontend, *package, *version, *backend, *says;
+}; /* says NULL: nothing against it */
 static const struct problem_case problem_cases[] = {
     { "torch_xla", "torch_xla", "2.9.0", "tpu", "torch-xla 2.9.0 writes its persistent cache and cannot read it back" },
     { "torch_xla", "torch-xla", "2.8.1+libtpu", "cpu", "use torch_xla 2.7" },
@@ -186,7 +194,8 @@ static void releases_whose_cache_is_broken_are_told (void **state)
     for (size_t i = 0; i < sizeof problem_cases / sizeof problem_cases[0]; i++) {
         const struct problem_case *c = &problem_cases[i];
         struct arena arena = { 0 };
-        struct var items[] = { { TEXT_LIT ("python"), TEXT_LIT ("2.9.0") }, { text_of (c->package), text_of (c->version) } };
+        struct var items[] = { { TEXT_LIT ("python"), TEXT_LIT ("2.9.0") },
+                               { text_of (c->package), text_of (c->version) } };
         const var_list bundle = { .items = items, .n = 2 };
         const char *said = frontend_cache_problem (frontend_find (text_of (c->frontend)), text_of (c->backend), &bundle,
                                                    &arena);
@@ -198,7 +207,8 @@ static void releases_whose_cache_is_broken_are_told (void **state)
 
 static void a_release_may_be_broken_on_one_backend_only (void **state)
 {
-    static const struct frontend row = { .name = "made-up", .broken = { { "p", "1.2", NULL, "tpu", "fails", "use 1.1" } } };
+    static const struct frontend row = { .name = "made-up",
+                                         .broken = { { "p", "1.2", NULL, "tpu", "fails", "use 1.1" } } };
     struct var item = { TEXT_LIT ("p"), TEXT_LIT ("1.10") };
     const var_list bundle = { .items = &item, .n = 1 };
     struct arena arena = { 0 };
@@ -222,9 +232,9 @@ static void what_a_restored_run_may_not_count_is_named (void **state)
     uint32_t n = frontend_spoiling_counters (torch, names, NAMES_MAX), found = 0;
     (void) state;
     for (uint32_t i = 0; i < n; i++)
-        found += text_is (text_of (names[i]), "CompileTime") || text_is (text_of (names[i]), "PersistentCacheMiss")
-                 || text_is (text_of (names[i]), "PersistentCacheDeserializeFailure")
-                 || text_is (text_of (names[i]), "UncachedCompile");
+        found += text_is (text_of (names[i]), "CompileTime") || text_is (text_of (names[i]), "PersistentCacheMiss") ||
+                 text_is (text_of (names[i]), "PersistentCacheDeserializeFailure") ||
+                 text_is (text_of (names[i]), "UncachedCompile");
     assert_int_equal (found, 4);
     names[1] = NULL;
     assert_int_equal (frontend_spoiling_counters (torch, names, 1), n);
@@ -232,7 +242,10 @@ static void what_a_restored_run_may_not_count_is_named (void **state)
     assert_int_equal (frontend_spoiling_counters (frontend_find (TEXT_LIT ("plain")), names, NAMES_MAX), 0);
 }
 
-struct sign_case { const char *frontend, *log; enum key_state state; };
+struct sign_case {
+    const char *frontend, *log;
+    enum key_state state;
+};
 static const struct sign_case sign_cases[] = {
     { "jax", "Persistent compilation cache hit for 'jit_f' with key 'jit_f-00'", KEY_HIT },
     { "jax", "PERSISTENT COMPILATION CACHE MISS for 'jit_f' with key 'jit_f-00'", KEY_MISSED },
@@ -242,9 +255,12 @@ static const struct sign_case sign_cases[] = {
     { "jax", "Finished XLA compilation of jit(f) in 0.1 sec", KEY_NONE },
     { "jax", "Persistent compilation cache hit for 'a'\nError reading persistent compilation cache entry for 'b': zlib",
       KEY_UNREADABLE },
-    { "jax", "Error reading persistent compilation cache entry for 'b'\nNot writing persistent cache entry since process_id != 0",
+    { "jax",
+      "Error reading persistent compilation cache entry for 'b'\nNot writing persistent cache entry since process_id "
+      "!= 0",
       KEY_UNREADABLE },
-    { "torch_xla", "W pjrt_computation_client.cc:680] Failed to deserialize executable: UNIMPLEMENTED: x", KEY_UNREADABLE },
+    { "torch_xla", "W pjrt_computation_client.cc:680] Failed to deserialize executable: UNIMPLEMENTED: x",
+      KEY_UNREADABLE },
     { "torch_xla", "Persistent compilation cache hit for 'jit_f'", KEY_NONE },
     { "plain", "Failed to deserialize executable", KEY_NONE },
 };

@@ -61,13 +61,13 @@ static void forty_columns_and_ascii_are_enough (void **state)
 {
     (void) state;
     struct show show = climbing ();
-    assert_drawn (&show, (struct style) { .columns = 40, .rows = 12 },
-        "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
-        "+ facts 4 passed                 400 ms\n"
-        "> tiny  2/4 (1 fell)               12 s\n"
-        ". all\n"
-        "waiting for host[2-3] in phase compile..\n"
-        "[    12.3 s] something notable happened\n");
+    assert_drawn (&show, (struct style){ .columns = 40, .rows = 12 },
+                  "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
+                  "+ facts 4 passed                 400 ms\n"
+                  "> tiny  2/4 (1 fell)               12 s\n"
+                  ". all\n"
+                  "waiting for host[2-3] in phase compile..\n"
+                  "[    12.3 s] something notable happened\n");
     show_release (&show);
 }
 
@@ -75,15 +75,15 @@ static void few_rows_keep_the_rungs_and_then_what_is_waited_for (void **state)
 {
     (void) state;
     struct show show = climbing ();
-    assert_drawn (&show, (struct style) { .columns = 40, .rows = 6 },
-        "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
-        "+ facts 4 passed                 400 ms\n"
-        "> tiny  2/4 (1 fell)               12 s\n"
-        ". all\n"
-        "waiting for host[2-3] in phase compile..\n");
-    assert_drawn (&show, (struct style) { .columns = 40, .rows = 3 },
-        "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
-        "> tiny  2/4 (1 fell)               12 s\n");
+    assert_drawn (&show, (struct style){ .columns = 40, .rows = 6 },
+                  "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
+                  "+ facts 4 passed                 400 ms\n"
+                  "> tiny  2/4 (1 fell)               12 s\n"
+                  ". all\n"
+                  "waiting for host[2-3] in phase compile..\n");
+    assert_drawn (&show, (struct style){ .columns = 40, .rows = 3 },
+                  "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
+                  "> tiny  2/4 (1 fell)               12 s\n");
     show_release (&show);
 }
 
@@ -94,7 +94,7 @@ static void many_rungs_fold_above_and_below_the_present_one (void **state)
     show_make (&show, 1);
     struct rung *rungs = arena_array (&show.arena, 40, sizeof (*rungs));
     for (uint32_t i = 0; i < 40; i++)
-        rungs[i] = (struct rung) { .id = text_format (&show.arena, "rung-%u", i), .timeout_ms = 1000 };
+        rungs[i] = (struct rung){ .id = text_format (&show.arena, "rung-%u", i), .timeout_ms = 1000 };
     show.plan.rungs.items = rungs;
     show.plan.rungs.n = 40;
     show_open (&show);
@@ -124,7 +124,7 @@ static void hosts_that_call_for_attention_are_named (void **state)
     assert_has (&out, "3/4 hosts");
     assert_has (&out, "\n1 lost: host3\n1 silent: host2\nhost2 silent for 6 s\n");
     buf_release (&out);
-    out = drawn (&show, (struct style) { .color = true, .columns = 80, .rows = 24 }, NULL, 0);
+    out = drawn (&show, (struct style){ .color = true, .columns = 80, .rows = 24 }, NULL, 0);
     assert_has (&out, "\n\x1b[1;31m1 lost: host3\x1b[0m\n\x1b[33m1 silent: host2\x1b[0m\n");
     buf_release (&out);
     show_release (&show);
@@ -141,7 +141,7 @@ static void a_thousand_hosts_fit (void **state)
     for (uint32_t i = 0; i < 1024; i += 7)
         show_lost (&show, i, TEXT_LIT ("gone"));
     for (uint32_t columns = 8; columns <= 200; columns += 16) {
-        struct buf out = drawn (&show, (struct style) { .columns = columns, .rows = 10 }, NULL, 0);
+        struct buf out = drawn (&show, (struct style){ .columns = columns, .rows = 10 }, NULL, 0);
         assert_int_equal (assert_fits (&out, columns, 9), 7);
         buf_release (&out);
     }
@@ -172,11 +172,11 @@ static void a_rung_that_was_left_half_done_does_not_run_for_ever (void **state)
     show_gathered (&show, 1);
     show_began (&show, TINY, PASS_COLD, 1, 1);
     show_pass_ended (&show, OUTCOME_PASSED, 1000, NULL, 0);
-    struct buf out = drawn (&show, (struct style) { .columns = 80, .rows = 24 }, NULL, 0);
+    struct buf out = drawn (&show, (struct style){ .columns = 80, .rows = 24 }, NULL, 0);
     assert_has (&out, "\n> tiny  cold      1 passed");
     buf_release (&out);
     show_run_ended (&show, OUTCOME_COULD_NOT_RUN, 130, TEXT_LIT ("cancelled"));
-    out = drawn (&show, (struct style) { .columns = 80, .rows = 24 }, NULL, 0);
+    out = drawn (&show, (struct style){ .columns = 80, .rows = 24 }, NULL, 0);
     assert_has (&out, "\n. tiny  cold      1 passed");
     buf_release (&out);
     show_release (&show);
@@ -238,11 +238,11 @@ static void what_a_host_says_never_reaches_the_terminal_raw (void **state)
     show_began (&show, TINY, PASS_RESTORED, 1, 3);
     show_phase (&show, 0, hostile, 10);
     show_suspected (&show, 1, 9000);
-    struct buf out = drawn (&show, (struct style) { .unicode = true, .columns = 400, .rows = 24 }, &notable, 1);
+    struct buf out = drawn (&show, (struct style){ .unicode = true, .columns = 400, .rows = 24 }, &notable, 1);
     assert_safe (&out);
     assert_int_equal (assert_fits (&out, 400, 9), 9);
     buf_release (&out);
-    out = drawn (&show, (struct style) { .columns = 400, .rows = 24 }, &notable, 1);
+    out = drawn (&show, (struct style){ .columns = 400, .rows = 24 }, &notable, 1);
     assert_ascii (&out);
     buf_release (&out);
     show_release (&show);
@@ -261,7 +261,8 @@ static void whatever_happens_it_fits (void **state)
             show.at_ms += rng_below (&rng, 500);
             show_fact (&show, chaos_fact (&rng, &arena));
             arena_release (&arena);
-            struct style style = { .unicode = rng_below (&rng, 2), .color = rng_below (&rng, 2),
+            struct style style = { .unicode = rng_below (&rng, 2),
+                                   .color = rng_below (&rng, 2),
                                    .columns = (uint32_t) rng_below (&rng, 150) + STYLE_COLUMNS_MIN,
                                    .rows = (uint32_t) rng_below (&rng, 30) + 1 };
             struct buf out = drawn (&show, style, notable, 3);

@@ -3,11 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
+
 #include "common/base/mem.h"
 #include "coordinator/run/held_effects.h"
+#include <stdio.h>
+#include <string.h>
 
 /* An effect for `host`, whose text is its number. */
 static void hold (struct held_queue *queue, uint64_t after_index, uint32_t host)
@@ -100,7 +102,7 @@ static void no_bytes_can_be_owned (void **state)
 {
     (void) state;
     struct held_queue queue = { 0 };
-    held_own (held_add (&queue, 0), (struct text) { 0 });
+    held_own (held_add (&queue, 0), (struct text){ 0 });
     const struct held *held = held_ready (&queue, 0);
     assert_int_equal (held->bytes.len, 0);
     assert_non_null (held->bytes.ptr);

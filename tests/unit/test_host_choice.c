@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "coordinator/cli/host_choice.h"
 #include <stdlib.h>
 #include <string.h>
-#include "coordinator/cli/host_choice.h"
 
 static struct text names[] = { TEXT_LIT ("v6e-0"), TEXT_LIT ("v6e-1"), TEXT_LIT ("v6e-2"), TEXT_LIT ("login") };
 enum { NAMES_N = sizeof names / sizeof names[0] };

@@ -3,13 +3,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <string.h>
+
 #include "common/model/host_source.h"
+#include <string.h>
 
 typedef int reader (struct text text, struct buf *expression, struct err *err);
 
-struct source_case { reader *read; const char *text, *expression, *word; }; /* `word`: of the refusal */
+struct source_case {
+    reader *read;
+    const char *text, *expression, *word;
+}; /* `word`: of the refusal */
 
 static void run_case (const struct source_case *one)
 {
@@ -48,20 +53,29 @@ static void nothing_else_does (void **state)
 {
     (void) state;
     static const struct source_case cases[] = {
-        { host_source_slurm, "", NULL, "empty" }, { host_source_slurm, " \n", NULL, "empty" },
-        { host_source_slurm, "(null)", NULL, "'(null)'" }, { host_source_slurm, "a!b", NULL, "'!b'" },
-        { host_source_slurm, "a,@b", NULL, "'@b'" }, { host_source_slurm, "a b", NULL, "' b'" },
+        { host_source_slurm, "", NULL, "empty" },
+        { host_source_slurm, " \n", NULL, "empty" },
+        { host_source_slurm, "(null)", NULL, "'(null)'" },
+        { host_source_slurm, "a!b", NULL, "'!b'" },
+        { host_source_slurm, "a,@b", NULL, "'@b'" },
+        { host_source_slurm, "a b", NULL, "' b'" },
         { host_source_slurm, "a\x1b[2J", NULL, "\\x1b" },
-        { host_source_tpu_names, "", NULL, "empty" }, { host_source_tpu_names, "a,,b", NULL, "entry 2" },
-        { host_source_tpu_names, "a,", NULL, "entry 2" }, { host_source_tpu_names, "a[1-2]", NULL, "entry 1" },
-        { host_source_tpu_names, "a,-x", NULL, "entry 2 ('-x')" }, { host_source_tpu_names, "a b", NULL, "entry 1" },
-        { host_source_tpu_endpoints, "", NULL, "empty" }, { host_source_tpu_endpoints, "a:b", NULL, "name:id:address" },
+        { host_source_tpu_names, "", NULL, "empty" },
+        { host_source_tpu_names, "a,,b", NULL, "entry 2" },
+        { host_source_tpu_names, "a,", NULL, "entry 2" },
+        { host_source_tpu_names, "a[1-2]", NULL, "entry 1" },
+        { host_source_tpu_names, "a,-x", NULL, "entry 2 ('-x')" },
+        { host_source_tpu_names, "a b", NULL, "entry 1" },
+        { host_source_tpu_endpoints, "", NULL, "empty" },
+        { host_source_tpu_endpoints, "a:b", NULL, "name:id:address" },
         { host_source_tpu_endpoints, "a:b:c:d", NULL, "name:id:address" },
         { host_source_tpu_endpoints, "a:b:c,a:b:", NULL, "entry 2" },
         { host_source_tpu_endpoints, "a:b:fe80::1", NULL, "entry 1" },
         { host_source_tpu_endpoints, "a:b:$(x)", NULL, "entry 1" },
-        { host_source_file, "", NULL, "no host set" }, { host_source_file, "# a\n", NULL, "no host set" },
-        { host_source_file, "a\n\nb!c", NULL, "line 3" }, { host_source_file, "a&b", NULL, "line 1" },
+        { host_source_file, "", NULL, "no host set" },
+        { host_source_file, "# a\n", NULL, "no host set" },
+        { host_source_file, "a\n\nb!c", NULL, "line 3" },
+        { host_source_file, "a&b", NULL, "line 1" },
         { host_source_file, "a\nb^c", NULL, "line 2" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -77,7 +91,7 @@ static void a_list_that_does_not_fit_is_an_error (void **state)
         struct buf out;
         struct err err = { 0 };
         buf_init (&out, 4);
-        assert_int_equal (readers[i] (text_of ("host1,host2"), &out, &err), -1);
+        assert_int_equal (readers[i](text_of ("host1,host2"), &out, &err), -1);
         assert_int_equal (err.code, ERR_LIMIT);
         buf_release (&out);
     }

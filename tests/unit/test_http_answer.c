@@ -3,11 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include "worker/facts/http_answer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-#include "worker/facts/http_answer.h"
 
 static struct arena arena;
 
@@ -22,7 +24,7 @@ static int release (void **state)
 {
     (void) state;
     arena_release (&arena);
-    arena = (struct arena) { 0 };
+    arena = (struct arena){ 0 };
     return 0;
 }
 
@@ -77,9 +79,15 @@ static void without_a_length_the_end_of_the_stream_ends_it (void **state)
 static void nonsense_is_refused (void **state)
 {
     static const char *const bad[] = {
-        "SSH-2.0-OpenSSH_9.2p1\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 20\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n",
-        "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 999 X\r\n\r\n", "\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n",
+        "SSH-2.0-OpenSSH_9.2p1\r\n\r\n",
+        "HTTP/2 200\r\n\r\n",
+        "HTTP/1.1 20\r\n\r\n",
+        "HTTP/1.1 2000 OK\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "HTTP/1.1 999 X\r\n\r\n",
+        "\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
@@ -103,10 +111,11 @@ static void what_never_ends_is_refused (void **state)
     struct http_answer answer = { 0 };
     (void) state;
     memset (bytes, 'a', HTTP_BYTES_MAX + 1);
-    assert_int_equal (http_answer_read ((struct text) { bytes, HTTP_HEAD_BYTES_MAX + 1 }, false, &arena, &answer), HTTP_BAD);
+    assert_int_equal (http_answer_read ((struct text){ bytes, HTTP_HEAD_BYTES_MAX + 1 }, false, &arena, &answer),
+                      HTTP_BAD);
     memcpy (bytes, "HTTP/1.1 200 OK\r\n\r\n", 19);
-    assert_int_equal (http_answer_read ((struct text) { bytes, HTTP_BYTES_MAX }, false, &arena, &answer), HTTP_MORE);
-    assert_int_equal (http_answer_read ((struct text) { bytes, HTTP_BYTES_MAX + 1 }, false, &arena, &answer), HTTP_BAD);
+    assert_int_equal (http_answer_read ((struct text){ bytes, HTTP_BYTES_MAX }, false, &arena, &answer), HTTP_MORE);
+    assert_int_equal (http_answer_read ((struct text){ bytes, HTTP_BYTES_MAX + 1 }, false, &arena, &answer), HTTP_BAD);
     mem_free (bytes);
 }
 
@@ -119,7 +128,7 @@ static void parts_cost_no_memory (void **state)
     size_t at = strlen (bytes), before = arena.used_bytes;
     memset (bytes + at, 'x', 3000);
     for (size_t n = at; n < at + 3000; n++)
-        assert_int_equal (http_answer_read ((struct text) { bytes, (uint32_t) n }, false, &arena, &answer), HTTP_MORE);
+        assert_int_equal (http_answer_read ((struct text){ bytes, (uint32_t) n }, false, &arena, &answer), HTTP_MORE);
     assert_int_equal (arena.used_bytes, before);
 }
 

@@ -2,12 +2,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "link_lab.h"
 
@@ -167,7 +170,8 @@ static void every_key_has_a_place_of_its_own (void **state)
         for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
             listeners[i][k] = open_listener (hub, &greedy[i]);
     }
-    /* All ask until 40 keys have taken what there is: 160 places less those that are kept for 65 keys, and their own. */
+    /* All ask until 40 keys have taken what there is: 160 places less those that are kept for 65 keys, and their own.
+     */
     bool dropped = false;
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !dropped; lab_pause (-1)) {
         assert_true (clock_boot_ms () < end);
@@ -312,7 +316,12 @@ static void bad_options_are_explained (void **state)
     (void) state;
     struct link_keys mixed = hub_keys;
     memcpy (mixed.public_key, a.public_key, sizeof mixed.public_key);
-    const struct { const char *address; uint32_t hosts; const struct link_keys *keys; const char *says; } cases[] = {
+    const struct {
+        const char *address;
+        uint32_t hosts;
+        const struct link_keys *keys;
+        const char *says;
+    } cases[] = {
         { "127.0.0.1", 0, &hub_keys, "hosts" },
         { "127.0.0.1", 1u << 30, &hub_keys, "hosts" },
         { "127.0.0.1", 4, &mixed, "does not belong" },
@@ -341,8 +350,16 @@ static void ranks_and_keys_out_of_bounds_are_refused (void **state)
     assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("short"), &err), -1);
     assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456 89"), &err), -1);
     assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456\"89"), &err), -1);
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456\xC3\xBC" "9"), &err), -1);
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456\0" "89"), &err), -1);
+    assert_int_equal (hub_admit (hub, 0,
+                                 TEXT_LIT ("0123456789012345678901234567890123456\xC3\xBC"
+                                           "9"),
+                                 &err),
+                      -1);
+    assert_int_equal (hub_admit (hub, 0,
+                                 TEXT_LIT ("0123456789012345678901234567890123456\0"
+                                           "89"),
+                                 &err),
+                      -1);
     /* "#####" says more than 32 bits: another spelling of a key could pass twice */
     assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("########################################"), &err), -1);
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), &err), 0);

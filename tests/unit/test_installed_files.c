@@ -2,16 +2,19 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "worker/environment/installed_files.h"
+#include "worker/environment/installed_record.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "worker/environment/installed_files.h"
-#include "worker/environment/installed_record.h"
 
 /* An environment with packages whose RECORDs are being written; nothing was installed by anybody. */
 struct place {
@@ -121,7 +124,7 @@ static void one_changed_byte_of_a_library_is_found (void **state)
     assert_int_equal (stat (path, &before), 0);
     int fd = open (path, O_WRONLY | O_CLOEXEC);
     assert_int_equal (pwrite (fd, "L", 1, 2), 1);
-    assert_int_equal (futimens (fd, (struct timespec[]) { before.st_atim, before.st_mtim }), 0);
+    assert_int_equal (futimens (fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
     assert_int_equal (close (fd), 0);
     differs (place, "some-tool 1.2: tool/lib/libbig.so is not what its RECORD says");
 }
@@ -147,7 +150,8 @@ static void what_is_changed_gone_or_replaced_is_named (void **state)
 static void what_nobody_installed_is_named (void **state)
 {
     struct place *place = *state;
-    static const char *const extras[] = { "tool/more.py", "sitecustomize.py", "evil.pth", "tool/bare.pyc", "new/folder/x.so" };
+    static const char *const extras[] = { "tool/more.py", "sitecustomize.py", "evil.pth", "tool/bare.pyc",
+                                          "new/folder/x.so" };
     for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
         put (place, extras[i], TEXT_LIT ("x"));
         differs (place, text_format (&place->arena, "%s is in no package's RECORD", extras[i]).ptr);
@@ -168,8 +172,11 @@ static void of_many_differences_ten_are_named_and_all_counted (void **state)
 static void a_record_that_is_none_is_a_difference (void **state)
 {
     struct place *place = *state;
-    static const char *const bad[] = { "../../../../outside,,\n", "/etc/passwd,,\n", "a/../../b,,\n", "a//b,,\n", ",,\n",
-                                       "a,sha256=short,1\n", "a,,many\n", "a,,1,2\n", "\"a,,\n", "a\n,b\n", "lib\xff.so,,\n" };
+    static const char *const bad[] = {
+        "../../../../outside,,\n", "/etc/passwd,,\n", "a/../../b,,\n", "a//b,,\n", ",,\n",
+        "a,sha256=short,1\n",      "a,,many\n",       "a,,1,2\n",      "\"a,,\n",  "a\n,b\n",
+        "lib\xff.so,,\n"
+    };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         put (place, "Some_Tool-1.2.dist-info/RECORD", text_of (bad[i]));
         if (!strstr (look (place), "is not one of a RECORD"))
@@ -207,7 +214,7 @@ static void the_largest_libraries_and_libtpu_are_told (void **state)
     struct place *place = *state;
     static const char bytes[100] = "library";
     for (uint32_t i = 0; i < LIBRARIES_MAX + 5; i++)
-        add (place, text_format (&place->arena, "many/lib%u.so", i).ptr, (struct text) { bytes, 100 - i });
+        add (place, text_format (&place->arena, "many/lib%u.so", i).ptr, (struct text){ bytes, 100 - i });
     end_package (place, "many", "1");
     add (place, "libtpu/libtpu.so", TEXT_LIT ("t"));
     end_package (place, "libtpu", "0.0.42");

@@ -1,9 +1,11 @@
 /* links: command */
-/* What interpreters execute and import, by their own word: real ones, scripts in their place, and such that do not answer. */
+/* What interpreters execute and import, by their own word: real ones, scripts in their place, and such that do not
+ * answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <stdio.h>
@@ -41,7 +43,7 @@ static int make (void **state)
     static struct fixture made;
     struct fixture *fixture = &made;
     *state = fixture;
-    *fixture = (struct fixture) { .top = "/tmp/sliceup-interpreter-XXXXXX" };
+    *fixture = (struct fixture){ .top = "/tmp/sliceup-interpreter-XXXXXX" };
     fixture->run.rung.kind = PROGRAM_CANARY;
     fixture->run.cache.frontend_root = TEXT_LIT ("/cache/jax/x");
     return mkdtemp (fixture->top) ? 0 : -1;
@@ -71,14 +73,19 @@ static bool names (struct fixture *fixture, const char *name)
 /* An environment of copies over a base, as venv makes it; the real Python and its modules below the base are links. */
 static void make_environment (struct fixture *fixture)
 {
-    const char *script = text_format (&fixture->arena,
-        "set -e; cd %s; real=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))'); "
-        "lib=$(python3 -c 'import os; print(os.path.dirname(os.__file__))'); version=${lib##*/}; "
-        "mkdir -p base/bin base/lib/$version/site-packages venv/bin venv/lib/$version/site-packages named; "
-        "cp $real base/bin/python3; for each in $lib/*; do case $each in *site-packages) ;; *) ln -s $each base/lib/$version/;; esac; done; "
-        "cp base/bin/python3 venv/bin/python; echo \"home = $PWD/base/bin\" > venv/pyvenv.cfg; "
-        "echo \"$PWD/named\" > venv/lib/$version/site-packages/x.pth; "
-        "echo \"import os; os.mkdir('$PWD/ran')\" > venv/lib/$version/site-packages/y.pth", fixture->top).ptr;
+    const char *script =
+        text_format (
+            &fixture->arena,
+            "set -e; cd %s; real=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))'); "
+            "lib=$(python3 -c 'import os; print(os.path.dirname(os.__file__))'); version=${lib##*/}; "
+            "mkdir -p base/bin base/lib/$version/site-packages venv/bin venv/lib/$version/site-packages named; "
+            "cp $real base/bin/python3; for each in $lib/*; do case $each in *site-packages) ;; *) ln -s $each "
+            "base/lib/$version/;; esac; done; "
+            "cp base/bin/python3 venv/bin/python; echo \"home = $PWD/base/bin\" > venv/pyvenv.cfg; "
+            "echo \"$PWD/named\" > venv/lib/$version/site-packages/x.pth; "
+            "echo \"import os; os.mkdir('$PWD/ran')\" > venv/lib/$version/site-packages/y.pth",
+            fixture->top)
+            .ptr;
     assert_int_equal (system (script), 0);
 }
 
@@ -98,8 +105,9 @@ static void the_one_behind_a_script_is_told (void **state)
 {
     struct fixture *fixture = *state;
     make_environment (fixture);
-    put (fixture, "wrapper", text_format (&fixture->arena, "#!/bin/sh\necho noise; echo more >&2\nexec %s/base/bin/python3 \"$@\"\n",
-                                       fixture->top));
+    put (fixture, "wrapper",
+         text_format (&fixture->arena, "#!/bin/sh\necho noise; echo more >&2\nexec %s/base/bin/python3 \"$@\"\n",
+                      fixture->top));
     assert_int_equal (ask (fixture, "wrapper"), 0);
     assert_true (names (fixture, "base"));
 }
@@ -123,8 +131,11 @@ static void one_that_does_not_answer_is_refused (void **state)
 static void more_than_can_be_kept_is_refused (void **state)
 {
     struct fixture *fixture = *state;
-    put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\nprintf '\\0paths\\0'; for i in $(seq 65); do mkdir -p %s/$i; printf '%s/'$i'\\0'; "
-                                      "done; printf 'end\\0'\n", fixture->top, fixture->top));
+    put (fixture, "python",
+         text_format (&fixture->arena,
+                      "#!/bin/sh\nprintf '\\0paths\\0'; for i in $(seq 65); do mkdir -p %s/$i; printf '%s/'$i'\\0'; "
+                      "done; printf 'end\\0'\n",
+                      fixture->top, fixture->top));
     assert_int_equal (ask (fixture, "python"), -1);
     assert_non_null (strstr (fixture->err.text, "more than 64 places"));
 }
@@ -132,8 +143,10 @@ static void more_than_can_be_kept_is_refused (void **state)
 static void what_programs_cannot_write_is_left_out (void **state)
 {
     struct fixture *fixture = *state;
-    put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\nprintf '\\0paths\\0/usr\\0relative\\0%s\\0/tmp/not-there\\0%s\\0end\\0'\n", fixture->top,
-                                      fixture->top));
+    put (fixture, "python",
+         text_format (&fixture->arena,
+                      "#!/bin/sh\nprintf '\\0paths\\0/usr\\0relative\\0%s\\0/tmp/not-there\\0%s\\0end\\0'\n",
+                      fixture->top, fixture->top));
     assert_int_equal (ask (fixture, "python"), 0);
     assert_int_equal (fixture->paths.n, 1);
 }
@@ -154,9 +167,18 @@ static void only_runs_that_confine_ask (void **state)
 
 static void a_script_names_its_interpreter (void **state)
 {
-    static const struct { const char *script, *names; } scripts[] = {
-        { "#!/bin/sh -e\n", "/bin/sh" }, { "#! \t/opt/a\tb c\n", "/opt/a" }, { "#!/x", "/x" }, { "#!sh\n", NULL }, { "#!\n/bin/sh", NULL },
-        { "", NULL }, { "\x7f" "ELF", NULL },
+    static const struct {
+        const char *script, *names;
+    } scripts[] = {
+        { "#!/bin/sh -e\n", "/bin/sh" },
+        { "#! \t/opt/a\tb c\n", "/opt/a" },
+        { "#!/x", "/x" },
+        { "#!sh\n", NULL },
+        { "#!\n/bin/sh", NULL },
+        { "", NULL },
+        { "\x7f"
+          "ELF",
+          NULL },
     };
     struct fixture *fixture = *state;
     char found[PATH_MAX];

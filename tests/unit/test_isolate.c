@@ -1,12 +1,15 @@
 /* links: verdict */
-/* Isolation by halves against slices in which something is planted: who is named, in how few passes, whatever the size. */
+/* Isolation by halves against slices in which something is planted: who is named, in how few passes, whatever the size.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "common/base/rng.h"
 #include "coordinator/verdict/isolate.h"
@@ -16,12 +19,16 @@ enum { HOSTS_TRIED_MAX = 66, PAIR_SPARES = 3 };
 /* ---- a slice with a fault in it ---- */
 
 struct fault {
-    bool bad[HOSTS_MAX];        /* makes every group that it is in fail */
-    bool shy;                   /* but works when it is alone */
-    int pair[2];                /* fail together; -1: none */
-    uint32_t size;              /* groups larger than this fail; 0: none do */
+    bool bad[HOSTS_MAX]; /* makes every group that it is in fail */
+    bool shy;            /* but works when it is alone */
+    int pair[2];         /* fail together; -1: none */
+    uint32_t size;       /* groups larger than this fail; 0: none do */
 };
-struct found { struct isolate_step step; uint32_t trials_n; struct isolate_trial trials[ISOLATE_TRIALS_MAX]; };
+struct found {
+    struct isolate_step step;
+    uint32_t trials_n;
+    struct isolate_trial trials[ISOLATE_TRIALS_MAX];
+};
 
 static bool in (const struct isolate_set *set, int host)
 {
@@ -53,7 +60,7 @@ static void check_group (const struct isolate_set *set, uint32_t hosts, uint32_t
 
 static void isolate (const struct fault *fault, uint32_t hosts, uint32_t unit, struct arena *arena, struct found *out)
 {
-    *out = (struct found) { 0 };
+    *out = (struct found){ 0 };
     for (;;) {
         struct isolate_case of = { hosts, unit, out->trials, out->trials_n };
         isolate_next (&of, arena, &out->step);
@@ -61,15 +68,17 @@ static void isolate (const struct fault *fault, uint32_t hosts, uint32_t unit, s
             return;
         assert_true (out->trials_n < isolate_trials_max (hosts));
         check_group (&out->step.hosts, hosts, unit);
-        out->trials[out->trials_n++] = (struct isolate_trial) {
-            out->step.hosts, fails (fault, &out->step.hosts) ? ISOLATE_FAILED : ISOLATE_WORKS, 1000,
+        out->trials[out->trials_n++] = (struct isolate_trial){
+            out->step.hosts,
+            fails (fault, &out->step.hosts) ? ISOLATE_FAILED : ISOLATE_WORKS,
+            1000,
         };
     }
 }
 
 static struct fault nothing (void)
 {
-    return (struct fault) { .pair = { -1, -1 } };
+    return (struct fault){ .pair = { -1, -1 } };
 }
 
 /* ---- hosts ---- */
@@ -87,8 +96,8 @@ static void a_bad_host_is_named_alone_in_every_slice_and_place (void **state)
                 fault.shy = shy;
                 isolate (&fault, hosts, 1, &arena, &found);
                 if (found.step.kind != ISOLATE_HOSTS || found.step.hosts.n != 1 || found.step.hosts.items[0] != bad)
-                    fail_msg ("host %u of %u: kind %u, %u suspects after %u passes", bad, hosts, found.step.kind, found.step.hosts.n,
-                              found.trials_n);
+                    fail_msg ("host %u of %u: kind %u, %u suspects after %u passes", bad, hosts, found.step.kind,
+                              found.step.hosts.n, found.trials_n);
                 arena_reset (&arena);
             }
     arena_release (&arena);
@@ -146,7 +155,8 @@ static void two_bad_hosts_are_both_among_the_suspects (void **state)
         isolate (&fault, hosts, 1, &arena, &found);
         if (found.step.kind == ISOLATE_EVERYWHERE) /* a small slice with a bad host in each half */
             assert_true (hosts <= 4);
-        else if (found.step.kind != ISOLATE_HOSTS || !in (&found.step.hosts, (int) a) || !in (&found.step.hosts, (int) b))
+        else if (found.step.kind != ISOLATE_HOSTS || !in (&found.step.hosts, (int) a) ||
+                 !in (&found.step.hosts, (int) b))
             fail_msg ("hosts %u and %u of %u: kind %u, %u suspects after %u passes", a, b, hosts, found.step.kind,
                       found.step.hosts.n, found.trials_n);
         else if (found.trials_n < isolate_trials_max (hosts)) /* then nothing was left unsaid */
@@ -170,9 +180,10 @@ static void a_bad_link_is_told_from_a_bad_host (void **state)
                 fault.pair[0] = a;
                 fault.pair[1] = b;
                 isolate (&fault, hosts, 1, &arena, &found);
-                if (found.step.kind != ISOLATE_LINK || found.step.hosts.n != 2 || !in (&found.step.hosts, a) || !in (&found.step.hosts, b))
-                    fail_msg ("hosts %d and %d of %u: kind %u, %u suspects after %u passes", a, b, hosts, found.step.kind,
-                              found.step.hosts.n, found.trials_n);
+                if (found.step.kind != ISOLATE_LINK || found.step.hosts.n != 2 || !in (&found.step.hosts, a) ||
+                    !in (&found.step.hosts, b))
+                    fail_msg ("hosts %d and %d of %u: kind %u, %u suspects after %u passes", a, b, hosts,
+                              found.step.kind, found.step.hosts.n, found.trials_n);
                 assert_in_range (found.trials_n, 2, isolate_trials_max (hosts) - PAIR_SPARES);
                 arena_reset (&arena);
             }
@@ -233,7 +244,7 @@ static void whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_sam
                 break;
             assert_true (of.trials_n < isolate_trials_max (hosts));
             check_group (&step.hosts, hosts, unit);
-            trials[of.trials_n++] = (struct isolate_trial) { step.hosts, (enum isolate_answer) rng_below (&rng, 3), 1 };
+            trials[of.trials_n++] = (struct isolate_trial){ step.hosts, (enum isolate_answer) rng_below (&rng, 3), 1 };
         }
         arena_reset (&arena);
     }
@@ -249,7 +260,7 @@ static void trials_that_say_nothing_are_no_evidence (void **state)
     struct isolate_step step;
     for (isolate_next (&of, &arena, &step); step.kind == ISOLATE_RUN; isolate_next (&of, &arena, &step)) {
         assert_true (of.trials_n < 3);
-        trials[of.trials_n++] = (struct isolate_trial) { step.hosts, ISOLATE_VOID, 1 };
+        trials[of.trials_n++] = (struct isolate_trial){ step.hosts, ISOLATE_VOID, 1 };
     }
     assert_int_equal (step.kind, ISOLATE_UNTOLD);
     assert_int_equal (step.hosts.n, 0);
@@ -288,8 +299,8 @@ static void a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis (void **s
     assert_false (isolate_mesh (&whole, 1, 3, &arena, &part));
     assert_true (isolate_mesh (&whole, 1, 8, &arena, &part));
     assert_int_equal (part.items[0].size, 2);
-    assert_int_equal (isolate_unit (&(struct mesh) { axes + 1, 1 }, 3), 1);
-    assert_int_equal (isolate_unit (&(struct mesh) { NULL, 0 }, 4), 0);
+    assert_int_equal (isolate_unit (&(struct mesh){ axes + 1, 1 }, 3), 1);
+    assert_int_equal (isolate_unit (&(struct mesh){ NULL, 0 }, 4), 0);
     arena_release (&arena);
 }
 
@@ -308,18 +319,24 @@ static void a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_
 /* ---- who has confessed ---- */
 
 enum { SEEN = 4 };
-struct seen { struct verdict verdicts[SEEN]; struct isolate_host hosts[SEEN]; struct plan plan; struct signature signatures[2]; };
+struct seen {
+    struct verdict verdicts[SEEN];
+    struct isolate_host hosts[SEEN];
+    struct plan plan;
+    struct signature signatures[2];
+};
 
 /* All still run when their time is over: the first is blamed, for want of better. */
 static void hang (struct seen *seen)
 {
-    *seen = (struct seen) { .signatures = { { .id = TEXT_LIT ("peer"), .peer = true }, { .id = TEXT_LIT ("disk") } } };
+    *seen = (struct seen){ .signatures = { { .id = TEXT_LIT ("peer"), .peer = true }, { .id = TEXT_LIT ("disk") } } };
     seen->plan.signatures.items = seen->signatures;
     seen->plan.signatures.n = 2;
     for (uint32_t i = 0; i < SEEN; i++) {
-        seen->verdicts[i] = (struct verdict) { .host = i, .outcome = i ? OUTCOME_CASCADE : OUTCOME_NO_REPORT,
-                                               .layer = i ? LAYER_COLLECTIVE : LAYER_UNKNOWN };
-        seen->hosts[i] = (struct isolate_host) { .verdict = &seen->verdicts[i], .ending = ENDING_TIMEOUT };
+        seen->verdicts[i] = (struct verdict){ .host = i,
+                                              .outcome = i ? OUTCOME_CASCADE : OUTCOME_NO_REPORT,
+                                              .layer = i ? LAYER_COLLECTIVE : LAYER_UNKNOWN };
+        seen->hosts[i] = (struct isolate_host){ .verdict = &seen->verdicts[i], .ending = ENDING_TIMEOUT };
     }
 }
 
@@ -416,7 +433,7 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
     struct seen seen;
     hang (&seen);
     for (uint32_t i = 1; i < SEEN; i++)
-        seen.hosts[i] = (struct isolate_host) { .verdict = &seen.verdicts[i], .ending = ENDING_EXITED, .code = 1 };
+        seen.hosts[i] = (struct isolate_host){ .verdict = &seen.verdicts[i], .ending = ENDING_EXITED, .code = 1 };
     falls (&seen, 0, LAYER_UNKNOWN, "");
     assert_false (without_cause (&seen));
     seen.hosts[2].ending = ENDING_CANCELLED; /* but this one did not move: it may be why */
@@ -428,15 +445,17 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
 
 static const struct plan *named_plan (void)
 {
-    static struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") }, { .name = TEXT_LIT ("h2") } };
+    static struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") },
+                                        { .name = TEXT_LIT ("h1") },
+                                        { .name = TEXT_LIT ("h2") } };
     static struct plan plan;
     plan.hosts.items = hosts;
     plan.hosts.n = 3;
     return &plan;
 }
 
-static void rule (const struct fact_suspects_named *named, enum outcome outcome, const struct verdict *before, struct arena *arena,
-                  struct verdict *after)
+static void rule (const struct fact_suspects_named *named, enum outcome outcome, const struct verdict *before,
+                  struct arena *arena, struct verdict *after)
 {
     struct isolate_ruling ruling;
     isolate_rule (named_plan (), named, outcome, arena, &ruling);
@@ -448,7 +467,8 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     (void) state;
     struct arena arena = { 0 };
     uint32_t suspects[] = { 2 };
-    struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the others"), .suspects = { suspects, 1 } };
+    struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the others"),
+                                         .suspects = { suspects, 1 } };
     struct verdict first = { .host = 0, .outcome = OUTCOME_NO_REPORT, .cause = TEXT_LIT ("still in phase run") };
     struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("fell because h0 did") }, after;
     rule (&named, OUTCOME_NO_REPORT, &first, &arena, &after);
@@ -485,7 +505,7 @@ static void two_halves_that_work_alone_are_named (void **state)
     struct isolate_case of = { 3, 1, trials, 2 };
     struct isolate_step found = { .kind = ISOLATE_TOGETHER };
     struct text why = isolate_why (named_plan (), &of, &found, &arena);
-    assert_true (text_find (why, TEXT_LIT ("h0 and h[1-2] each work alone (2 passes)"), &(uint32_t) { 0 }));
+    assert_true (text_find (why, TEXT_LIT ("h0 and h[1-2] each work alone (2 passes)"), &(uint32_t){ 0 }));
     arena_release (&arena);
 }
 

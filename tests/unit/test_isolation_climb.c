@@ -4,12 +4,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
-#include "retry_fixture.h"
+#include <string.h>
+
 #include "coordinator/core/state.h"
+#include "retry_fixture.h"
 
 static void a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache (void **state)
 {
@@ -44,7 +46,7 @@ static void a_part_is_ordered_again_as_it_was (void **state)
     struct msg_run before = bench.runs[1];
     assert_int_equal (before.world, 2);
     die_unheard (&bench, FACT_PASS_BEGAN);
-    bench.runs[1] = (struct msg_run) { 0 };
+    bench.runs[1] = (struct msg_run){ 0 };
     bench.now_ms += 10000; /* longer than an order may take to show */
     all_join (&bench);
     assert_true (record_equal (msg_body (MSG_RUN), &before, &bench.runs[1]));
@@ -69,7 +71,8 @@ static void each_part_has_numbers_of_its_own (void **state)
 static void a_death_at_any_point_of_it_changes_nothing (void **state)
 {
     (void) state;
-    static const enum fact_kind moments[] = { FACT_ATTEMPT_ENDED, FACT_PASS_ENDED, FACT_PASS_BEGAN, FACT_SUSPECTS_NAMED };
+    static const enum fact_kind moments[] = { FACT_ATTEMPT_ENDED, FACT_PASS_ENDED, FACT_PASS_BEGAN,
+                                              FACT_SUSPECTS_NAMED };
     for (size_t i = 0; i < 4; i++) {
         struct bench bench;
         bench_open (&bench);
@@ -94,7 +97,8 @@ static void a_death_at_any_point_of_it_changes_nothing (void **state)
 static void a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays (void **state)
 {
     (void) state;
-    static const struct input ways[] = { { .kind = IN_WORKER_EXITED, .host = 3, .text = { "killed", 6 } }, { .kind = IN_CANCEL, .level = 1 } };
+    static const struct input ways[] = { { .kind = IN_WORKER_EXITED, .host = 3, .text = { "killed", 6 } },
+                                         { .kind = IN_CANCEL, .level = 1 } };
     for (size_t i = 0; i < 2; i++) {
         struct bench bench;
         bench_open (&bench);
@@ -120,8 +124,12 @@ static void a_part_of_another_size_than_its_mesh_is_not_followed (void **state)
     uint32_t hosts[] = { 0, 1 };
     bench_open (&bench);
     coord_digest (bench.coord, &before);
-    struct fact fact = { .kind = FACT_PASS_BEGAN, .index = bench.facts_n, .of.pass_began = {
-        .key = { 0, PASS_ONCE, 9 }, .purpose = PURPOSE_ISOLATION, .hosts = { hosts, 2 }, .mesh = { axes, 1 } } };
+    struct fact fact = { .kind = FACT_PASS_BEGAN,
+                         .index = bench.facts_n,
+                         .of.pass_began = { .key = { 0, PASS_ONCE, 9 },
+                                            .purpose = PURPOSE_ISOLATION,
+                                            .hosts = { hosts, 2 },
+                                            .mesh = { axes, 1 } } };
     coord_apply (bench.coord, &fact);
     coord_digest (bench.coord, &after);
     assert_true (digest_equal (&before, &after));
@@ -344,8 +352,8 @@ static void beat_all (struct bench *bench, uint32_t running)
     }
 }
 
-/* Its worker lives, and cannot end the program even by force: that is the program's doing. A coordinator that takes over hears
- * of the same worker. */
+/* Its worker lives, and cannot end the program even by force: that is the program's doing. A coordinator that takes
+ * over hears of the same worker. */
 static void a_part_that_nobody_can_end_failed (void **state)
 {
     (void) state;
@@ -409,7 +417,8 @@ static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state
     assert_int_equal (named->suspects.items[0], 3);
     assert_int_equal (named->passes, 4);
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
-    assert_true (text_find (sentence, TEXT_LIT ("host3 no-report: fails also without the others (isolated in 4 passes)"), NULL));
+    assert_true (
+        text_find (sentence, TEXT_LIT ("host3 no-report: fails also without the others (isolated in 4 passes)"), NULL));
     bench_close (&bench);
 }
 

@@ -36,7 +36,7 @@ static void facts_come_back_in_order_and_in_every_size (void **state)
     struct journal *journal = journal_create (place->path, RUN_ID, &err);
     assert_non_null (journal);
     for (uint32_t i = 0; i < SIZES; i++)
-        journal_append (journal, i + 1, 3, i, i, (struct text) { .ptr = bytes, .len = sizes[i] });
+        journal_append (journal, i + 1, 3, i, i, (struct text){ .ptr = bytes, .len = sizes[i] });
     journal_close (journal);
     assert_int_equal (journal_read (place->path, 0, expect_size, &seen, &err), 0);
     assert_int_equal (seen, SIZES);
@@ -301,7 +301,8 @@ static void a_lock_file_that_is_gone_lets_no_second_coordinator_in (void **state
     journal_close (journal);
 }
 
-/* Takes the lock and dies; what it forked a moment before has it for a second more, as one that has not executed yet. */
+/* Takes the lock and dies; what it forked a moment before has it for a second more, as one that has not executed yet.
+ */
 static void die_with_a_heir (const struct place *place)
 {
     struct err err = { 0 };

@@ -36,8 +36,14 @@ static void make_killed (const struct place *place)
     assert_int_equal (access (beside (place, "-wal"), F_OK), 0);
 }
 
-static void put_fifo (const char *path) { assert_int_equal (mkfifo (path, 0600), 0); }
-static void put_folder (const char *path) { assert_int_equal (mkdir (path, 0700), 0); }
+static void put_fifo (const char *path)
+{
+    assert_int_equal (mkfifo (path, 0600), 0);
+}
+static void put_folder (const char *path)
+{
+    assert_int_equal (mkdir (path, 0700), 0);
+}
 
 static void put_link (const char *path)
 {
@@ -139,7 +145,8 @@ static int read_as_nobody (const struct place *place, const char *words)
     int status = 0;
     pid_t pid = fork ();
     if (pid == 0) {
-        bool may = geteuid () != 0 || (setresgid (NOBODY, NOBODY, NOBODY) == 0 && setresuid (NOBODY, NOBODY, NOBODY) == 0);
+        bool may = geteuid () != 0 ||
+                   (setresgid (NOBODY, NOBODY, NOBODY) == 0 && setresuid (NOBODY, NOBODY, NOBODY) == 0);
         int rc = may ? journal_read (place->path, 0, expect_next, &last, &err) : 0;
         if (words ? rc == 0 || err.code != ERR_IO || !strstr (err.text, words) : rc != 0)
             fprintf (stderr, "%d, code %d: %s\n", rc, err.code, err.text);

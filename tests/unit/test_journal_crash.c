@@ -1,10 +1,10 @@
 /* links: journal */
 #include "tests/unit/journal_fixture.h"
 
+#include "common/base/rng.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include "common/base/rng.h"
 
 /* Endless appending, in bursts of all sizes; every durable index that the journal admits to goes into the pipe. */
 static void append_for_ever (const char *path, uint64_t seed, int report)

@@ -88,8 +88,8 @@ static const struct damage {
     const char *sql;
     uint64_t index, handed_out;
 } damages[] = {
-    { "UPDATE fact SET bytes = CAST ('g' || substr (CAST (bytes AS TEXT), 2) AS BLOB) WHERE idx = 5",
-      5, 4 }, /* one bit: f ^ 1 */
+    { "UPDATE fact SET bytes = CAST ('g' || substr (CAST (bytes AS TEXT), 2) AS BLOB) WHERE idx = 5", 5,
+      4 }, /* one bit: f ^ 1 */
     { "UPDATE fact SET bytes = substr (bytes, 1, 699) WHERE idx = 9", 9, 8 },
     { "UPDATE fact SET bytes = CAST (bytes AS TEXT) WHERE idx = 2", 2, 1 },
     { "UPDATE fact SET bytes = zeroblob (0) WHERE idx = 2", 2, 1 },
@@ -322,7 +322,7 @@ static char big[BIG_BYTES];
 static void *append_big (void *owner)
 {
     for (uint64_t index = 2; index <= BIG_LAST; index++) {
-        journal_append (owner, index, 1, 1, 1, (struct text) { .ptr = big, .len = BIG_BYTES });
+        journal_append (owner, index, 1, 1, 1, (struct text){ .ptr = big, .len = BIG_BYTES });
         appended = index;
     }
     return NULL;

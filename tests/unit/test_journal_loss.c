@@ -3,9 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "coordinator/core/coord.h"
 #include "sample.h"
@@ -75,7 +77,7 @@ static void tell (struct bench *bench, uint32_t host, struct msg *msg, uint64_t 
 
 static struct msg hello_of (uint32_t host, uint64_t told_epoch, uint64_t told_index)
 {
-    return (struct msg) { .kind = MSG_HELLO,
+    return (struct msg){ .kind = MSG_HELLO,
                          .of.hello = { .version = TEXT_LIT ("t"),
                                        .pid = 100 + host,
                                        .pid_start = 1,
@@ -219,9 +221,9 @@ static void an_epoch_of_another_history_is_told_by_who_joined_in_it (void **stat
 static void hold (struct bench *bench, enum msg_kind kind, struct attempt_key key)
 {
     struct holding held = { .key = key, .state = ATTEMPT_ENDED };
-    struct msg msg = kind == MSG_HELLO ? hello_of (0, 0, 0) : (struct msg) { .kind = kind };
+    struct msg msg = kind == MSG_HELLO ? hello_of (0, 0, 0) : (struct msg){ .kind = kind };
     if (kind == MSG_RESULT)
-        msg.of.result = (struct result) { .key = key, .ending = ENDING_EXITED, .done = true };
+        msg.of.result = (struct result){ .key = key, .ending = ENDING_EXITED, .done = true };
     if (kind == MSG_HELLO) {
         msg.of.hello.holdings.items = &held;
         msg.of.hello.holdings.n = 1;
@@ -239,11 +241,11 @@ static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
     for (uint32_t i = 0; i < 3; i++) {
         struct bench *bench = *state;
         all_join (bench);
-        hold (bench, kinds[i], (struct attempt_key) { 0, PASS_ONCE, 1 });
+        hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 1 });
         assert_string_equal (bench->doubt, "");
-        hold (bench, kinds[i], (struct attempt_key) { 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
+        hold (bench, kinds[i], (struct attempt_key){ 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
         assert_string_equal (bench->doubt, "");
-        hold (bench, kinds[i], (struct attempt_key) { 0, PASS_ONCE, 2 });
+        hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 2 });
         expect_doubt (bench, "host0 holds attempt 2 of rung facts, which was never begun here");
         close_bench (state);
         open_bench (state);

@@ -3,6 +3,10 @@
  * is ever called damage. */
 #include "tests/unit/journal_fixture.h"
 
+#include "common/base/buf.h"
+#include "common/wire/wire.h"
+#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_marker.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,10 +16,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include "common/base/buf.h"
-#include "common/wire/wire.h"
-#include "coordinator/journal/journal_mark.h"
-#include "coordinator/journal/journal_marker.h"
 
 enum { FACTS = 12, FILE_MAX_BYTES = 4 << 20, PATH_BYTES = 128 };
 
@@ -159,7 +159,7 @@ enum said { SAID_ALL, SAID_DAMAGED, SAID_LESS, SAID_OTHER };
 static enum said read_again (const struct place *place, uint64_t all, struct err *err)
 {
     uint64_t last = 0;
-    *err = (struct err) { 0 };
+    *err = (struct err){ 0 };
     if (journal_read (place->path, 0, expect_next, &last, err) == 0)
         return last == all ? SAID_ALL : SAID_LESS;
     return err->code == ERR_DAMAGE ? SAID_DAMAGED : SAID_OTHER;

@@ -1,15 +1,17 @@
 /* links: simulated */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
-#include "coordinator/verdict/flag_set.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/judge.h"
 #include "sample.h"
 
@@ -26,17 +28,26 @@ struct bench {
 /* A host that did everything right on this rung and pass. */
 static void bench_make (struct bench *bench, uint32_t rung, enum pass pass)
 {
-    *bench = (struct bench) { 0 };
+    *bench = (struct bench){ 0 };
     sample_plan (&bench->plan, 4, &bench->arena);
     bool slice = bench->plan.rungs.items[rung].scope == SCOPE_SLICE;
-    struct msg_run run = { .key = { rung, pass, 1 }, .rung = bench->plan.rungs.items[rung], .world = slice ? 4 : 1,
+    struct msg_run run = { .key = { rung, pass, 1 },
+                           .rung = bench->plan.rungs.items[rung],
+                           .world = slice ? 4 : 1,
                            .profile = bench->plan.profile };
-    run.cache.role = pass == PASS_COLD ? CACHE_ROLE_WRITER : pass == PASS_RESTORED ? CACHE_ROLE_READER : CACHE_ROLE_NONE;
+    run.cache.role = pass == PASS_COLD       ? CACHE_ROLE_WRITER
+                     : pass == PASS_RESTORED ? CACHE_ROLE_READER
+                                             : CACHE_ROLE_NONE;
     run.cache.token = 9;
     uint64_t secrets[4] = { 2, 4, 6, 8 };
     sample_result (&run, secrets, &bench->result, &bench->arena);
-    bench->of = (struct judge_case) { .plan = &bench->plan, .rung = &bench->plan.rungs.items[rung], .key = run.key, .world = run.world,
-                                      .writer = pass == PASS_COLD, .token = 9, .result = &bench->result };
+    bench->of = (struct judge_case){ .plan = &bench->plan,
+                                     .rung = &bench->plan.rungs.items[rung],
+                                     .key = run.key,
+                                     .world = run.world,
+                                     .writer = pass == PASS_COLD,
+                                     .token = 9,
+                                     .result = &bench->result };
 }
 
 static enum outcome judge (struct bench *bench)
@@ -53,8 +64,15 @@ static bool cause_has (const struct bench *bench, const char *words)
 static void good_results_pass (void **state)
 {
     (void) state;
-    static const struct { uint32_t rung; enum pass pass; const char *cache; } cases[] = {
-        { FACTS, PASS_ONCE, "" }, { TINY, PASS_COLD, "cold" }, { TINY, PASS_RESTORED, "restored" }, { ALL, PASS_RESTORED, "restored" },
+    static const struct {
+        uint32_t rung;
+        enum pass pass;
+        const char *cache;
+    } cases[] = {
+        { FACTS, PASS_ONCE, "" },
+        { TINY, PASS_COLD, "cold" },
+        { TINY, PASS_RESTORED, "restored" },
+        { ALL, PASS_RESTORED, "restored" },
     };
     for (size_t i = 0; i < 4; i++) {
         struct bench bench;
@@ -68,7 +86,12 @@ static void good_results_pass (void **state)
 static void how_it_ended_decides (void **state)
 {
     (void) state;
-    static const struct { enum ending ending; uint32_t code; enum outcome outcome; const char *words; } cases[] = {
+    static const struct {
+        enum ending ending;
+        uint32_t code;
+        enum outcome outcome;
+        const char *words;
+    } cases[] = {
         { ENDING_EXITED, 3, OUTCOME_FAILED, "exit status 3" },
         { ENDING_SIGNALLED, SIGSEGV, OUTCOME_FAILED, "signal 11" },
         { ENDING_SIGNALLED, SIGKILL, OUTCOME_NO_REPORT, "signal 9" },
@@ -115,7 +138,13 @@ static void who_says_failure_fails_whatever_else_it_says (void **state)
 static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **state)
 {
     (void) state;
-    static const struct { uint32_t code; bool done; const char *tail; enum layer layer; const char *words; } cases[] = {
+    static const struct {
+        uint32_t code;
+        bool done;
+        const char *tail;
+        enum layer layer;
+        const char *words;
+    } cases[] = {
         { 0, true, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines: done: said after failure: {}" },
         { 0, false, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines" },
         { 1, false, "", LAYER_PROGRAM, "exit status 1; broke the canary protocol with 2 lines" },
@@ -146,7 +175,7 @@ static void another_backend_than_asked_fails_whatever_the_exit_status (void **st
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     assert_int_equal (bench.verdict.layer, LAYER_BACKEND);
     assert_true (cause_has (&bench, "asked for backend tpu, ran on cpu"));
-    bench.result.backend.platform = (struct text) { 0 };
+    bench.result.backend.platform = (struct text){ 0 };
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     arena_release (&bench.arena);
 }
@@ -214,8 +243,13 @@ static void restored_needs_every_piece_of_evidence (void **state)
 static void compiling_ahead_compiles_and_executes_nothing (void **state)
 {
     (void) state;
-    static const struct { uint64_t requests, executions; enum outcome outcome; } cases[] = {
-        { 3, 0, OUTCOME_PASSED }, { 3, 1, OUTCOME_FAILED }, { 0, 0, OUTCOME_FAILED },
+    static const struct {
+        uint64_t requests, executions;
+        enum outcome outcome;
+    } cases[] = {
+        { 3, 0, OUTCOME_PASSED },
+        { 3, 1, OUTCOME_FAILED },
+        { 0, 0, OUTCOME_FAILED },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct bench bench;
@@ -272,7 +306,14 @@ static void our_own_programs_name_their_failures_themselves (void **state)
 
 /* ---- blame ---- */
 
-struct fallen { enum ending ending; uint32_t code; const char *tail; uint32_t order; bool at_gate; enum outcome expected; };
+struct fallen {
+    enum ending ending;
+    uint32_t code;
+    const char *tail;
+    uint32_t order;
+    bool at_gate;
+    enum outcome expected;
+};
 enum { COMPLAINS = 7 }; /* a program that exits with this has said that the collective failed it */
 
 static void blame_case (const struct fallen *fallen, uint32_t n)
@@ -291,10 +332,13 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
         bench.result.layer = complains ? LAYER_COLLECTIVE : LAYER_NONE;
         judge (&bench);
         verdicts[i] = bench.verdict;
-        verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text) { 0 };
+        verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text){ 0 };
         verdicts[i].signature = text_copy (&arena, bench.verdict.signature);
-        hosts[i] = (struct blame_host) { .verdict = &verdicts[i], .ending = fallen[i].ending, .order = fallen[i].order,
-                                         .at_gate = fallen[i].at_gate, .complains = complains };
+        hosts[i] = (struct blame_host){ .verdict = &verdicts[i],
+                                        .ending = fallen[i].ending,
+                                        .order = fallen[i].order,
+                                        .at_gate = fallen[i].at_gate,
+                                        .complains = complains };
         arena_release (&bench.arena);
     }
     struct plan plan;

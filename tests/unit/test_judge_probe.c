@@ -3,12 +3,19 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
 
 #include "coordinator/verdict/judge.h"
 #include "sample.h"
 
-struct bench { struct arena arena; struct plan plan; struct rung rung; struct result result; };
+struct bench {
+    struct arena arena;
+    struct plan plan;
+    struct rung rung;
+    struct result result;
+};
 
 static struct number counters[] = { { TEXT_LIT ("executions"), 2 } };
 static struct check checks[] = { { TEXT_LIT ("x + y"), 110, 110, 0 } };
@@ -16,11 +23,15 @@ static struct var without_client[] = { { TEXT_LIT ("client"), TEXT_LIT ("false")
 
 static void bench_make (struct bench *bench)
 {
-    *bench = (struct bench) { 0 };
+    *bench = (struct bench){ 0 };
     sample_plan (&bench->plan, 2, &bench->arena);
-    bench->rung = (struct rung) { .id = TEXT_LIT ("probe"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("probe"),
-                                  .scope = SCOPE_HOST, .warm = WARM_NONE, .timeout_ms = 60000 };
-    bench->result = (struct result) { .ending = ENDING_EXITED, .done = true, .spoke = true };
+    bench->rung = (struct rung){ .id = TEXT_LIT ("probe"),
+                                 .kind = PROGRAM_BUILTIN,
+                                 .builtin = TEXT_LIT ("probe"),
+                                 .scope = SCOPE_HOST,
+                                 .warm = WARM_NONE,
+                                 .timeout_ms = 60000 };
+    bench->result = (struct result){ .ending = ENDING_EXITED, .done = true, .spoke = true };
     bench->result.backend.platform = TEXT_LIT ("cpu");
     bench->result.counters.items = counters;
     bench->result.counters.n = 1;
@@ -31,8 +42,9 @@ static void bench_make (struct bench *bench)
 static enum outcome judge (struct bench *bench)
 {
     struct verdict verdict;
-    struct judge_case of = { .plan = &bench->plan, .rung = &bench->rung, .key = { 0, PASS_ONCE, 1 }, .world = 1,
-                             .result = &bench->result };
+    struct judge_case of = {
+        .plan = &bench->plan, .rung = &bench->rung, .key = { 0, PASS_ONCE, 1 }, .world = 1, .result = &bench->result
+    };
     judge_result (&of, &bench->arena, &verdict);
     arena_release (&bench->arena);
     return verdict.outcome;
@@ -57,7 +69,7 @@ static void done_without_evidence_fails (void **state)
     bench.result.counters.n = 0;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     bench_make (&bench);
-    bench.result.backend.platform = (struct text) { 0 };
+    bench.result.backend.platform = (struct text){ 0 };
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
 }
 
@@ -67,7 +79,7 @@ static void without_a_client_there_is_nothing_to_show (void **state)
     (void) state;
     bench_make (&bench);
     bench.result.checks.n = bench.result.counters.n = 0;
-    bench.result.backend.platform = (struct text) { 0 };
+    bench.result.backend.platform = (struct text){ 0 };
     bench.rung.args.items = without_client;
     bench.rung.args.n = 1;
     assert_int_equal (judge (&bench), OUTCOME_PASSED);

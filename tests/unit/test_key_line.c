@@ -2,11 +2,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
+
 #include "common/wire/wire.h"
 #include "worker/protocol/evidence.h"
+#include <stdio.h>
+#include <string.h>
 
 #define SIXTEEN "0123456789abcdef"
 #define KEY "jit_f-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41"
@@ -36,8 +39,10 @@ static void say (struct evidence *evidence, const char *line)
 static void say_state (struct evidence *evidence, const char *state, const char *why, const char *parts)
 {
     char line[1024];
-    snprintf (line, sizeof line, "{\"type\":\"cache\",\"program\":\"jit_f\",\"key\":\"" KEY "\",\"state\":\"%s\","
-              "\"why\":\"%s\",\"parts\":%s}", state, why, parts);
+    snprintf (line, sizeof line,
+              "{\"type\":\"cache\",\"program\":\"jit_f\",\"key\":\"" KEY "\",\"state\":\"%s\","
+              "\"why\":\"%s\",\"parts\":%s}",
+              state, why, parts);
     say (evidence, line);
 }
 
@@ -66,14 +71,15 @@ static void why_and_parts_may_be_left_out_and_the_cache_not_asked (void **state)
 static void the_line_that_tells_more_stays (void **state)
 {
     struct evidence *e = *state;
-    static const struct { const char *said; enum key_state stays; } steps[] = {
-        { "none", KEY_NONE },             { "hit", KEY_HIT },
-        { "none", KEY_HIT },              { "missed", KEY_MISSED },
-        { "hit", KEY_MISSED },            { "below-threshold", KEY_BELOW_THRESHOLD },
-        { "written", KEY_WRITTEN },       { "missed", KEY_WRITTEN },
-        { "hit", KEY_WRITTEN },           { "unwritten", KEY_UNWRITTEN },
-        { "written", KEY_UNWRITTEN },     { "unreadable", KEY_UNREADABLE },
-        { "written", KEY_UNREADABLE },    { "hit", KEY_UNREADABLE },
+    static const struct {
+        const char *said;
+        enum key_state stays;
+    } steps[] = {
+        { "none", KEY_NONE },           { "hit", KEY_HIT },           { "none", KEY_HIT },
+        { "missed", KEY_MISSED },       { "hit", KEY_MISSED },        { "below-threshold", KEY_BELOW_THRESHOLD },
+        { "written", KEY_WRITTEN },     { "missed", KEY_WRITTEN },    { "hit", KEY_WRITTEN },
+        { "unwritten", KEY_UNWRITTEN }, { "written", KEY_UNWRITTEN }, { "unreadable", KEY_UNREADABLE },
+        { "written", KEY_UNREADABLE },  { "hit", KEY_UNREADABLE },
     };
     say_state (e, "none", "", "{\"flags\":\"e3b0c44298fc\"}");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -99,7 +105,9 @@ static void a_repeated_line_costs_nothing (void **state)
 
 static void lines_that_break_a_rule_are_violations (void **state)
 {
-    static const struct { const char *rest, *complaint; } rows[] = {
+    static const struct {
+        const char *rest, *complaint;
+    } rows[] = {
         { "\"key\":\"k\",\"state\":\"hit\"", "cache: program" },
         { "\"program\":\"\",\"key\":\"k\",\"state\":\"hit\"", "cache: program" },
         { "\"program\":\"p\",\"state\":\"hit\"", "cache: key" },
@@ -112,8 +120,10 @@ static void lines_that_break_a_rule_are_violations (void **state)
         { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"\":\"1\"}", "cache: parts" },
         { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"a\":\"" SIXTEEN SIXTEEN SIXTEEN SIXTEEN "\"}",
           "cache: parts" },
-        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"1\":\"\",\"2\":\"\",\"3\":\"\",\"4\":\"\",\"5\":\"\","
-          "\"6\":\"\",\"7\":\"\",\"8\":\"\",\"9\":\"\",\"10\":\"\",\"11\":\"\",\"12\":\"\",\"13\":\"\"}", "cache: parts" },
+        { "\"program\":\"p\",\"key\":\"k\",\"state\":\"hit\",\"parts\":{\"1\":\"\",\"2\":\"\",\"3\":\"\",\"4\":\"\","
+          "\"5\":\"\","
+          "\"6\":\"\",\"7\":\"\",\"8\":\"\",\"9\":\"\",\"10\":\"\",\"11\":\"\",\"12\":\"\",\"13\":\"\"}",
+          "cache: parts" },
     };
     (void) state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -132,10 +142,13 @@ static void lines_that_break_a_rule_are_violations (void **state)
 static void say_numbered (struct evidence *evidence, uint32_t i, const char *state, const char *padding)
 {
     char line[2048];
-    snprintf (line, sizeof line, "{\"type\":\"cache\",\"program\":\"jit_%u\",\"key\":\"jit_%u%s\",\"state\":\"%s\",\"parts\":{"
-              "\"computation\":\"7c2b7068c081\",\"jaxlib\":\"40d13e87ba3f\",\"platform version\":\"3357b7ac532f\",\"flags\":"
-              "\"e3b0c44298fc\",\"compile options\":\"c6ef2282e5ed\",\"topology\":\"3bbb154ffc50\",\"compression\":"
-              "\"0ea55c28f801\",\"hook\":\"e3b0c44298fc\"}}", i, i, padding, state);
+    snprintf (
+        line, sizeof line,
+        "{\"type\":\"cache\",\"program\":\"jit_%u\",\"key\":\"jit_%u%s\",\"state\":\"%s\",\"parts\":{"
+        "\"computation\":\"7c2b7068c081\",\"jaxlib\":\"40d13e87ba3f\",\"platform version\":\"3357b7ac532f\",\"flags\":"
+        "\"e3b0c44298fc\",\"compile options\":\"c6ef2282e5ed\",\"topology\":\"3bbb154ffc50\",\"compression\":"
+        "\"0ea55c28f801\",\"hook\":\"e3b0c44298fc\"}}",
+        i, i, padding, state);
     say (evidence, line);
 }
 

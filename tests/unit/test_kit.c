@@ -2,17 +2,20 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "worker/command/command.h"
+#include "worker/files/fetch.h"
+#include "worker/files/kit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "worker/files/fetch.h"
-#include "worker/files/kit.h"
-#include "worker/command/command.h"
 
 enum { T0 = 1000, SECOND = 1000 };
 
@@ -24,9 +27,9 @@ struct bench {
     struct text content[3];
     struct kit kit;
     struct err err;
-    struct msg_fetch asked;     /* the last */
+    struct msg_fetch asked; /* the last */
     uint32_t asks;
-    bool blocked;               /* nothing can be sent */
+    bool blocked; /* nothing can be sent */
 };
 
 static struct text sha256_of (struct bench *bench, struct text content)
@@ -94,8 +97,9 @@ static void has (const char *text, const char *what)
 static void only_relative_names_below_the_kit_are_good (void **state)
 {
     static const char *const good[] = { "a", "a.py", "jax/tiny.py", "a/b/c/d", "A-1_b.py", "a..b" };
-    static const char *const bad[] = { "", "/a", "../a", "a/../b", "a/..", ".", "..", ".a", "a/.b", "a//b", "a/", "a b",
-                                       "a\\b", "a/b/c/d/e", "caf\xc3\xa9", "a\nb", "a\x01" };
+    static const char *const bad[] = { "",     "/a",        "../a",        "a/../b", "a/..", ".",
+                                       "..",   ".a",        "a/.b",        "a//b",   "a/",   "a b",
+                                       "a\\b", "a/b/c/d/e", "caf\xc3\xa9", "a\nb",   "a\x01" };
     (void) state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (!kit_name_is_good (text_of (good[i])))
@@ -105,9 +109,9 @@ static void only_relative_names_below_the_kit_are_good (void **state)
             fail_msg ("'%s' is taken", bad[i]);
     char longest[NAME_MAX_BYTES + 2];
     memset (longest, 'a', sizeof longest);
-    assert_true (kit_name_is_good ((struct text) { longest, NAME_MAX_BYTES }));
-    assert_false (kit_name_is_good ((struct text) { longest, NAME_MAX_BYTES + 1 }));
-    assert_false (kit_name_is_good ((struct text) { "a\0b", 3 }));
+    assert_true (kit_name_is_good ((struct text){ longest, NAME_MAX_BYTES }));
+    assert_false (kit_name_is_good ((struct text){ longest, NAME_MAX_BYTES + 1 }));
+    assert_false (kit_name_is_good ((struct text){ "a\0b", 3 }));
 }
 
 static void a_list_with_a_bad_name_makes_nothing (void **state)
@@ -241,8 +245,11 @@ static void a_canary_of_a_kit_finds_its_helper_there (void **state)
 {
     struct bench *b = *state;
     struct command command;
-    struct command_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
-                                 .scratch = TEXT_LIT ("/w/s"), .kit = TEXT_LIT ("/w/kits/1") };
+    struct command_place place = { .host = TEXT_LIT ("h0"),
+                                   .run_hex = TEXT_LIT ("ab"),
+                                   .directory = TEXT_LIT ("/w"),
+                                   .scratch = TEXT_LIT ("/w/s"),
+                                   .kit = TEXT_LIT ("/w/kits/1") };
     struct msg_run run = { .key = { 1, PASS_ONCE, 1 }, .rung = { .kind = PROGRAM_CANARY } };
     run.rung.files.items = b->list.items;
     run.rung.files.n = 3;
@@ -253,7 +260,7 @@ static void a_canary_of_a_kit_finds_its_helper_there (void **state)
     for (char **var = command.envp; *var; var++)
         found |= strcmp (*var, "PYTHONPATH=/w/kits/1") == 0;
     assert_true (found);
-    place.kit = (struct text) { 0 };
+    place.kit = (struct text){ 0 };
     assert_int_equal (command_make (&run, &place, &b->arena, &command, &b->err), 0);
     assert_string_equal (command.argv[2], b->list.items[0].file.path.ptr);
 }
@@ -263,10 +270,13 @@ static void a_restore_reads_the_pins_of_its_kit (void **state)
     struct bench *b = *state;
     struct command command;
     struct kit_list list;
-    struct command_place place = { .host = TEXT_LIT ("h0"), .run_hex = TEXT_LIT ("ab"), .directory = TEXT_LIT ("/w"),
-                                 .scratch = TEXT_LIT ("/w/s"), .kit = TEXT_LIT ("/w/kits/2") };
+    struct command_place place = { .host = TEXT_LIT ("h0"),
+                                   .run_hex = TEXT_LIT ("ab"),
+                                   .directory = TEXT_LIT ("/w"),
+                                   .scratch = TEXT_LIT ("/w/s"),
+                                   .kit = TEXT_LIT ("/w/kits/2") };
     struct msg_run run = { .key = { 1, PASS_ONCE, 1 } };
-    run.rung = (struct rung) { .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
+    run.rung = (struct rung){ .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
     run.pins.file = b->list.items[0].file;
     kit_list_of (&run, &list);
     assert_int_equal (list.n, 1);
@@ -287,7 +297,7 @@ static bool take_ask (void *owner, const struct msg_fetch *ask)
     struct bench *bench = owner;
     if (bench->blocked)
         return false;
-    bench->asked = (struct msg_fetch) { text_copy (&bench->arena, ask->sha256), ask->offset };
+    bench->asked = (struct msg_fetch){ text_copy (&bench->arena, ask->sha256), ask->offset };
     bench->asks++;
     return true;
 }
@@ -308,8 +318,10 @@ static struct msg_chunk piece (struct bench *bench, uint32_t i, uint32_t from, u
 {
     struct text content = bench->content[i];
     uint32_t left = content.len - from;
-    return (struct msg_chunk) { .sha256 = bench->list.items[i].file.sha256, .offset = from, .size_bytes = content.len,
-                                .bytes = { content.ptr + from, left < len ? left : len } };
+    return (struct msg_chunk){ .sha256 = bench->list.items[i].file.sha256,
+                               .offset = from,
+                               .size_bytes = content.len,
+                               .bytes = { content.ptr + from, left < len ? left : len } };
 }
 
 static void pieces_become_files_whatever_is_repeated (void **state)

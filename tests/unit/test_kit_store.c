@@ -2,15 +2,18 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/run/kit_store.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { HOSTS = 4, TIMEOUT_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
 
@@ -57,7 +60,7 @@ static void write_files (struct bench *bench)
     char *big = arena_alloc (&bench->arena, BIG_BYTES);
     for (uint32_t i = 0; i < BIG_BYTES; i++)
         big[i] = (char) (i * 7 + i / 1000);
-    bench->content[0] = (struct text) { big, BIG_BYTES };
+    bench->content[0] = (struct text){ big, BIG_BYTES };
     bench->content[1] = TEXT_LIT ("");
     for (uint32_t i = 0; i < 2; i++) {
         char hex[DIGEST_HEX_BYTES];
@@ -160,10 +163,10 @@ static void only_what_the_plan_names_is_served (void **state)
     struct digest digest = digest_of ("secret", 6);
     static const char *const asked[] = { "", "/etc/passwd", "../file0.py" };
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        kit_store_ask (b->store, 2, &(struct msg_fetch) { .sha256 = text_of (asked[i]) });
+        kit_store_ask (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (asked[i]) });
         has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     }
-    kit_store_ask (b->store, 2, &(struct msg_fetch) { .sha256 = text_of (digest_hex (&digest, hex)) });
+    kit_store_ask (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (digest_hex (&digest, hex)) });
     has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     assert_int_equal (b->answers, 4);
 }
@@ -187,7 +190,7 @@ static void what_was_read_once_is_served_as_planned (void **state)
     assert_int_equal (ask (b, 0, 0, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
     assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
     const struct msg_chunk *chunk = ask (b, 3, 0, 10);
-    assert_true (text_equal (chunk->bytes, (struct text) { b->content[0].ptr + 10, FILE_CHUNK_MAX_BYTES }));
+    assert_true (text_equal (chunk->bytes, (struct text){ b->content[0].ptr + 10, FILE_CHUNK_MAX_BYTES }));
 }
 
 static void hosts_that_wait_are_all_answered_once (void **state)
@@ -195,7 +198,7 @@ static void hosts_that_wait_are_all_answered_once (void **state)
     struct bench *b = *state;
     for (int times = 0; times < 3; times++)
         for (uint32_t host = 0; host < HOSTS; host++)
-            kit_store_ask (b->store, host, &(struct msg_fetch) { b->files[0].file.sha256, host });
+            kit_store_ask (b->store, host, &(struct msg_fetch){ b->files[0].file.sha256, host });
     wait_for_answers (b, HOSTS);
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (b->last[host].offset, host);
@@ -214,14 +217,14 @@ static void use_large_files (struct bench *bench)
         files[i].file.sha256 = text_copy (&bench->arena, text_of (digest_hex (&digest, hex)));
         assert_int_equal (atomic_file_write (files[i].file.path.ptr, content.ptr, content.len, 0600, NULL), 0);
     }
-    bench->rung = (struct rung) { .files = { files, LARGE } };
+    bench->rung = (struct rung){ .files = { files, LARGE } };
     kit_store_close (bench->store);
     bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, bench, NULL);
 }
 
 static const struct msg_chunk *ask_large (struct bench *bench, uint32_t file)
 {
-    kit_store_ask (bench->store, 0, &(struct msg_fetch) { bench->rung.files.items[file].file.sha256, 0 });
+    kit_store_ask (bench->store, 0, &(struct msg_fetch){ bench->rung.files.items[file].file.sha256, 0 });
     wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
     return &bench->last[0];
 }
@@ -245,8 +248,9 @@ static void the_least_used_is_read_again (void **state)
 static void a_wheel_comes_piece_by_piece_from_the_disk (void **state)
 {
     struct bench *b = *state;
-    struct kit_file wheel = { .name = TEXT_LIT ("w.whl"), .file = { text_format (&b->arena, "%s/w.whl", b->directory),
-                              text_format (&b->arena, "%064d", 7) } };
+    struct kit_file wheel = { .name = TEXT_LIT ("w.whl"),
+                              .file = { text_format (&b->arena, "%s/w.whl", b->directory),
+                                        text_format (&b->arena, "%064d", 7) } };
     uint64_t size_bytes = (uint64_t) 200 << 20;
     FILE *file = fopen (wheel.file.path.ptr, "we");
     assert_int_equal (fseek (file, (long) size_bytes - 4, SEEK_SET), 0);
@@ -284,7 +288,7 @@ static void the_table_of_signatures_is_served (void **state)
 static void closing_answers_nobody (void **state)
 {
     struct bench *b = *state;
-    kit_store_ask (b->store, 0, &(struct msg_fetch) { b->files[0].file.sha256, 0 });
+    kit_store_ask (b->store, 0, &(struct msg_fetch){ b->files[0].file.sha256, 0 });
     kit_store_close (b->store);
     b->store = NULL;
     assert_int_equal (b->answers, 0);

@@ -3,9 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "retry_fixture.h"
 
@@ -34,7 +36,8 @@ static void it_is_not_started_and_the_run_says_why (void **state)
     const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
     assert_int_equal (ended->outcome, OUTCOME_COULD_NOT_RUN);
     assert_int_equal (ended->exit_status, 3);
-    assert_true (text_find (ended->sentence, TEXT_LIT ("rung all was not started: the same launch failed in run 0123"), NULL));
+    assert_true (
+        text_find (ended->sentence, TEXT_LIT ("rung all was not started: the same launch failed in run 0123"), NULL));
     assert_true (text_find (ended->sentence, TEXT_LIT ("--again"), NULL));
     bench_close (&bench);
 }

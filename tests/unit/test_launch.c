@@ -3,7 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/launch/launch_private.h"
+#include "coordinator/launch/launch_process.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -15,10 +21,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "coordinator/launch/launch_private.h"
-#include "coordinator/launch/launch_process.h"
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
 #define HUB_KEY "0123456789abcdefghijABCDEFGHIJ.-:+=^!/*?"
@@ -139,9 +141,10 @@ static void write_worker (const struct scene *scene, const char *body)
     assert_int_equal (atomic_file_write (scene->worker, script, (size_t) len, 0700, NULL), 0);
 }
 
-#define ANSWER \
-    "start=$(cut -d' ' -f22 /proc/$$/stat)\n" \
-    "printf '{\"sliceup-worker\":1,\"key\":\"%s\",\"pid\":%d,\"pid_start\":%s,\"version\":\"0.1\"}\\n' \"$KEY\" $$ $start\n"
+#define ANSWER                                                                                                         \
+    "start=$(cut -d' ' -f22 /proc/$$/stat)\n"                                                                          \
+    "printf '{\"sliceup-worker\":1,\"key\":\"%s\",\"pid\":%d,\"pid_start\":%s,\"version\":\"0.1\"}\\n' \"$KEY\" $$ "   \
+    "$start\n"
 
 static void start (struct scene *scene)
 {
@@ -171,14 +174,14 @@ static bool has_gone (struct scene *scene)
 
 /* ---- a start that goes well ---- */
 
-static const char good_worker[] =
-    "read -r line; printf '%s' \"$line\" > line\n"
-    "printf '%s\\n' \"$@\" > argv\n"
-    "env > environment\n"
-    "echo $$ > pid; cut -d' ' -f6 /proc/$$/stat > session\n"
-    "ls -l /proc/$$/fd > descriptors\n"
-    "echo 'welcome to this machine'\n" ANSWER "read -r go; echo \"$go\" > gone.new; mv gone.new gone\n"
-    "exec sleep 600\n";
+static const char good_worker[] = "read -r line; printf '%s' \"$line\" > line\n"
+                                  "printf '%s\\n' \"$@\" > argv\n"
+                                  "env > environment\n"
+                                  "echo $$ > pid; cut -d' ' -f6 /proc/$$/stat > session\n"
+                                  "ls -l /proc/$$/fd > descriptors\n"
+                                  "echo 'welcome to this machine'\n" ANSWER
+                                  "read -r go; echo \"$go\" > gone.new; mv gone.new gone\n"
+                                  "exec sleep 600\n";
 
 static void admit_and_kill (struct scene *scene)
 {
@@ -255,7 +258,8 @@ static void a_worker_starts_with_no_signal_blocked_or_ignored (void **state)
     int len = snprintf (script, sizeof script,
                         "#!/usr/bin/python3 -I\nimport re\n"
                         "found = re.findall (r'Sig(?:Blk|Ign):\\t(\\w+)', open ('/proc/self/status').read ())\n"
-                        "open ('%s/signals', 'w').write (' '.join (found))\n", scene->folder);
+                        "open ('%s/signals', 'w').write (' '.join (found))\n",
+                        scene->folder);
     assert_int_equal (atomic_file_write (scene->worker, script, (size_t) len, 0700, NULL), 0);
     sigemptyset (&blocked);
     sigaddset (&blocked, SIGTERM);

@@ -3,15 +3,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "coordinator/launch/launch_private.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "coordinator/launch/launch_private.h"
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
 #define RUN_ID "0123456789abcdef0123456789abcdef"
@@ -36,8 +38,12 @@ struct scene {
 };
 
 static const struct plan_host host = {
-    .name = TEXT_LIT ("v6e-3"), .address = TEXT_LIT ("10.0.0.5"),
-    .ssh = { .address = TEXT_LIT ("34.1.2.3"), .port = 2222, .user = TEXT_LIT ("tpu"), .jump = TEXT_LIT ("me@bastion:22") },
+    .name = TEXT_LIT ("v6e-3"),
+    .address = TEXT_LIT ("10.0.0.5"),
+    .ssh = { .address = TEXT_LIT ("34.1.2.3"),
+             .port = 2222,
+             .user = TEXT_LIT ("tpu"),
+             .jump = TEXT_LIT ("me@bastion:22") },
 };
 
 static void on_keyed (void *owner, uint32_t rank, struct text public_key)
@@ -75,9 +81,20 @@ static void on_exited (void *owner, uint32_t rank, struct text why)
 static void open_launch (struct scene *scene)
 {
     struct launch_options options = {
-        .launcher = LAUNCHER_SSH, .start = &scene->start, .courier_path = scene->courier, .bundle_path = scene->bundle,
-        .run_id_hex = RUN_ID, .hub_address = "", .control_port = 4001, .bulk_port = 4002, .hub_public_key = KEY,
-        .keyed = on_keyed, .step = on_step, .found = on_found, .exited = on_exited, .owner = scene,
+        .launcher = LAUNCHER_SSH,
+        .start = &scene->start,
+        .courier_path = scene->courier,
+        .bundle_path = scene->bundle,
+        .run_id_hex = RUN_ID,
+        .hub_address = "",
+        .control_port = 4001,
+        .bulk_port = 4002,
+        .hub_public_key = KEY,
+        .keyed = on_keyed,
+        .step = on_step,
+        .found = on_found,
+        .exited = on_exited,
+        .owner = scene,
     };
     scene->launch = launch_open (scene->loop, &options);
 }
@@ -92,8 +109,10 @@ static int scene_open (void **state)
     snprintf (scene->bundle, sizeof scene->bundle, "%s/bundle", scene->folder);
     snprintf (scene->head, sizeof scene->head, "%s.head", scene->bundle);
     scene->identity = TEXT_LIT ("/keys/id");
-    scene->start = (struct start_plan) {
-        .directory = TEXT_LIT ("/var/tmp/sliceup"), .deadline_ms = 15000, .at_once = AT_ONCE,
+    scene->start = (struct start_plan){
+        .directory = TEXT_LIT ("/var/tmp/sliceup"),
+        .deadline_ms = 15000,
+        .at_once = AT_ONCE,
         .ssh = { .identities = { &scene->identity, 1 }, .agent = true, .known_hosts = TEXT_LIT ("/keys/known") },
     };
     scene->loop = loop_open (NULL);
@@ -166,8 +185,10 @@ static void write_courier (const struct scene *scene, const char *body)
     int len = snprintf (script, sizeof script,
                         "#!/bin/sh\ncd %s\nread -r order; read -r line\n"
                         "say () { printf '{\"sliceup-courier\":1,%%s}\\n' \"$1\"; }\n"
-                        "answer () { echo '{\"sliceup-worker\":1,\"key\":\"" KEY "\",\"pid\":7,\"pid_start\":9,\"version\":\"1\"}'; }\n"
-                        "%s\n", scene->folder, body);
+                        "answer () { echo '{\"sliceup-worker\":1,\"key\":\"" KEY
+                        "\",\"pid\":7,\"pid_start\":9,\"version\":\"1\"}'; }\n"
+                        "%s\n",
+                        scene->folder, body);
     assert_int_equal (atomic_file_write (scene->courier, script, (size_t) len, 0700, NULL), 0);
 }
 
@@ -199,10 +220,12 @@ static void has_text (json_t *words, const char *name, const char *value)
 static void a_courier_is_told_how_to_get_there_and_what_to_take (void **state)
 {
     struct scene *scene = *state;
-    write_courier (scene, "printf '%s' \"$order\" > order; printf '%s' \"$line\" > line; echo \"$*\" > argv; answer; read -r go");
+    write_courier (
+        scene, "printf '%s' \"$order\" > order; printf '%s' \"$line\" > line; echo \"$*\" > argv; answer; read -r go");
     start (scene, 0);
     run_until (scene, is_keyed);
-    json_t *request = json_of (scene, "order"), *line = json_of (scene, "line"), *ssh = json_object_get (request, "ssh");
+    json_t *request = json_of (scene, "order"), *line = json_of (scene, "line"),
+           *ssh = json_object_get (request, "ssh");
     has_text (request, "by", "ssh");
     has_text (request, "host", "v6e-3");
     has_text (request, "directory", "/var/tmp/sliceup");
@@ -290,7 +313,8 @@ static void a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_end
 static void a_refusal_names_its_step_and_shows_no_control_characters (void **state)
 {
     struct scene *scene = *state;
-    write_courier (scene, "say '\"step\":\"connect\"'; say '\"refused\":\"host-key\",\"why\":\"another \\u001b[2J key\"'; exit 1");
+    write_courier (
+        scene, "say '\"step\":\"connect\"'; say '\"refused\":\"host-key\",\"why\":\"another \\u001b[2J key\"'; exit 1");
     start (scene, 0);
     run_until (scene, is_exited);
     assert_string_equal (scene->why, "the worker was not started, in step host-key: another \\x1b[2J key");
@@ -326,7 +350,9 @@ static void a_courier_that_falls_takes_only_a_tied_worker_with_it (void **state)
 
 static void words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused (void **state)
 {
-    static const struct { const char *body, *why; } rows[] = {
+    static const struct {
+        const char *body, *why;
+    } rows[] = {
         { "say '\"left\":true'; exit 0", "ended with exit status 0 before it named its key" },
         { "say '\"what\":1'; sleep 600", "no word of the protocol" },
         { "echo '{\"sliceup-courier\":9,\"step\":\"x\"}'; sleep 600", "another protocol" },
@@ -373,7 +399,9 @@ static void those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others (
 {
     struct scene *scene = *state;
     char path[128];
-    write_courier (scene, "until [ -e all ]; do sleep 0.01; done; rm -f courier; say '\"refused\":\"resolve\",\"why\":\"no\"'; exit 1");
+    write_courier (
+        scene,
+        "until [ -e all ]; do sleep 0.01; done; rm -f courier; say '\"refused\":\"resolve\",\"why\":\"no\"'; exit 1");
     for (uint32_t rank = 0; rank < RANKS; rank++)
         start (scene, rank);
     snprintf (path, sizeof path, "%s/all", scene->folder);
@@ -396,7 +424,8 @@ static void none_begins_once_the_run_is_over (void **state)
 {
     struct scene *scene = *state;
     char path[128];
-    write_courier (scene, "until [ -e all ]; do sleep 0.01; done; say '\"refused\":\"resolve\",\"why\":\"no\"'; exit 1");
+    write_courier (scene,
+                   "until [ -e all ]; do sleep 0.01; done; say '\"refused\":\"resolve\",\"why\":\"no\"'; exit 1");
     for (uint32_t rank = 0; rank < AT_ONCE + 2; rank++)
         start (scene, rank);
     launch_begin_no_more (scene->launch);

@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include "common/model/lease.h"
 #include "coordinator/core/lease.h"
 
@@ -57,9 +60,13 @@ static void a_grant_is_held_then_over_then_free (void **state)
 {
     (void) state;
     struct lease lease = granted (7, 2, 5000);
-    static const struct { uint64_t at_ms; enum lease_state state; } rows[] = {
-        { 5000, LEASE_HELD }, { 5000 + OVER_MS - 1, LEASE_HELD }, { 5000 + OVER_MS, LEASE_OVER },
-        { 5000 + FREE_MS - 1, LEASE_OVER }, { 5000 + FREE_MS, LEASE_FREE },
+    static const struct {
+        uint64_t at_ms;
+        enum lease_state state;
+    } rows[] = {
+        { 5000, LEASE_HELD },           { 5000 + OVER_MS - 1, LEASE_HELD },
+        { 5000 + OVER_MS, LEASE_OVER }, { 5000 + FREE_MS - 1, LEASE_OVER },
+        { 5000 + FREE_MS, LEASE_FREE },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal (lease_state (&lease, rows[i].at_ms), rows[i].state);
@@ -81,12 +88,14 @@ static void an_answer_counts_from_when_it_is_sent (void **state)
 static void whoever_holds_nothing_is_refused_and_changes_nothing (void **state)
 {
     (void) state;
-    static const struct { const char *who; uint64_t token; uint32_t host; uint64_t now_ms; } rows[] = {
-        { "an older token", 6, 2, 10 },
-        { "a token never granted", 8, 2, 10 },
-        { "another host", 7, 3, 10 },
-        { "too late", 7, 2, OVER_MS },
-        { "much too late", 7, 2, FREE_MS },
+    static const struct {
+        const char *who;
+        uint64_t token;
+        uint32_t host;
+        uint64_t now_ms;
+    } rows[] = {
+        { "an older token", 6, 2, 10 }, { "a token never granted", 8, 2, 10 }, { "another host", 7, 3, 10 },
+        { "too late", 7, 2, OVER_MS },  { "much too late", 7, 2, FREE_MS },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lease lease = granted (7, 2, 0);

@@ -4,7 +4,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include "common/model/lease.h"
 #include "worker/core/lease_client.h"
 
@@ -89,7 +92,8 @@ static void an_answer_that_comes_too_late_is_worth_nothing (void **state)
     uint64_t ask = lease_client_ask (&lease_client, NOW_MS);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + STOP_MS);
     assert_false (lease_client_may_write (&lease_client, NOW_MS + STOP_MS));
-    assert_false (lease_client_must_stop (&lease_client, NOW_MS + STOP_MS)); /* it never held: there is nothing to lose */
+    assert_false (
+        lease_client_must_stop (&lease_client, NOW_MS + STOP_MS)); /* it never held: there is nothing to lose */
     ask = lease_client_ask (&lease_client, NOW_MS + STOP_MS);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + 2 * STOP_MS - 1);
     assert_true (lease_client_may_write (&lease_client, NOW_MS + 2 * STOP_MS - 1));
@@ -99,7 +103,8 @@ static void only_the_newest_answered_question_counts (void **state)
 {
     (void) state;
     struct lease_client lease_client = wanting (7);
-    uint64_t first = lease_client_ask (&lease_client, NOW_MS), second = lease_client_ask (&lease_client, NOW_MS + ASK_MS);
+    uint64_t first = lease_client_ask (&lease_client, NOW_MS),
+             second = lease_client_ask (&lease_client, NOW_MS + ASK_MS);
     lease_client_receive (&lease_client, 7, second, T_MS, NOW_MS + 500);
     assert_int_equal (lease_client_stop_at_ms (&lease_client), NOW_MS + ASK_MS + STOP_MS);
     lease_client_receive (&lease_client, 7, first, T_MS, NOW_MS + 501);
@@ -111,9 +116,15 @@ static void only_the_newest_answered_question_counts (void **state)
 static void answers_that_fit_no_question_are_not_heard (void **state)
 {
     (void) state;
-    static const struct { const char *what; uint64_t token, ask; } rows[] = {
-        { "another token", 8, 1 }, { "no token", 0, 1 }, { "a question never asked", 7, 2 },
-        { "a question of the future in the same place", 7, 1 + LEASE_CLIENT_ASKS_MAX }, { "no question", 7, 0 },
+    static const struct {
+        const char *what;
+        uint64_t token, ask;
+    } rows[] = {
+        { "another token", 8, 1 },
+        { "no token", 0, 1 },
+        { "a question never asked", 7, 2 },
+        { "a question of the future in the same place", 7, 1 + LEASE_CLIENT_ASKS_MAX },
+        { "no question", 7, 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lease_client lease_client = wanting (7);
@@ -178,7 +189,8 @@ static void who_slept_past_the_end_does_not_ask (void **state)
     (void) state;
     struct lease_client lease_client = holding (7);
     assert_int_equal (lease_client_ask (&lease_client, NOW_MS + STOP_MS), 0);
-    assert_true (lease_client_must_stop (&lease_client, NOW_MS + STOP_MS - 1)); /* stays true, whatever time is said next */
+    assert_true (
+        lease_client_must_stop (&lease_client, NOW_MS + STOP_MS - 1)); /* stays true, whatever time is said next */
 }
 
 static void what_was_dropped_is_neither_asked_for_nor_lost (void **state)

@@ -3,6 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/facts/library.h"
 #include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
@@ -11,12 +17,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/facts/library.h"
 
-struct place { char folder[64], path[96]; struct arena arena; struct text hex; uint64_t bytes; struct err err; };
+struct place {
+    char folder[64], path[96];
+    struct arena arena;
+    struct text hex;
+    uint64_t bytes;
+    struct err err;
+};
 
 static int place_setup (void **state)
 {

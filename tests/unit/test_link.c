@@ -2,10 +2,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -25,7 +28,9 @@ static int make_keys (void **state)
 }
 
 /* A client that is no spoke of ours but has good keys: own context, so that it can be rude. */
-struct stranger { void *context, *socket; };
+struct stranger {
+    void *context, *socket;
+};
 
 static struct stranger stranger_to (const struct hub *hub, const struct link_keys *keys, const char *routing_id)
 {
@@ -61,9 +66,13 @@ static void round_trip (const char *bind_address, const char *address)
     if (!hub)
         fail_msg ("%s: %s", bind_address, err.text);
     lab_admit (hub, 2, &a);
-    struct spoke_options to = { .address = address, .control_port = hub_port (hub, LINK_CONTROL),
-                                .bulk_port = hub_port (hub, LINK_BULK), .hub_public_key = hub_keys.public_key,
-                                .keys = &a, .control_bytes_max = LAB_CONTROL_BYTES, .bulk_bytes_max = LAB_BULK_BYTES };
+    struct spoke_options to = { .address = address,
+                                .control_port = hub_port (hub, LINK_CONTROL),
+                                .bulk_port = hub_port (hub, LINK_BULK),
+                                .hub_public_key = hub_keys.public_key,
+                                .keys = &a,
+                                .control_bytes_max = LAB_CONTROL_BYTES,
+                                .bulk_bytes_max = LAB_BULK_BYTES };
     struct spoke *spoke = spoke_open (&to, &err);
     assert_non_null (spoke);
     for (int channel = 0; channel < LINK_CHANNELS; channel++) {
@@ -84,8 +93,8 @@ static void frames_go_both_ways_on_both_channels (void **state)
 {
     (void) state;
     static const char *const cases[][2] = {
-        { "127.0.0.1", "127.0.0.1" }, { "0.0.0.0", "127.0.0.1" }, { "*", "127.0.0.1" }, { "::1", "[::1]" },
-        { "[::1]", "::1" },           { "127.0.0.1", "localhost" },
+        { "127.0.0.1", "127.0.0.1" }, { "0.0.0.0", "127.0.0.1" }, { "*", "127.0.0.1" },
+        { "::1", "[::1]" },           { "[::1]", "::1" },         { "127.0.0.1", "localhost" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         round_trip (cases[i][0], cases[i][1]);

@@ -2,12 +2,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"
@@ -130,12 +133,9 @@ static void mixed_pairs_are_not_saved (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        KEYS_TEST (pairs_are_valid_and_differ),
-        KEYS_TEST (what_is_saved_is_private_and_comes_back),
-        KEYS_TEST (a_file_others_may_read_is_refused),
-        KEYS_TEST (a_damaged_file_is_refused_and_its_secret_not_told),
-        KEYS_TEST (a_link_or_a_missing_file_is_refused),
-        KEYS_TEST (mixed_pairs_are_not_saved),
+        KEYS_TEST (pairs_are_valid_and_differ),          KEYS_TEST (what_is_saved_is_private_and_comes_back),
+        KEYS_TEST (a_file_others_may_read_is_refused),   KEYS_TEST (a_damaged_file_is_refused_and_its_secret_not_told),
+        KEYS_TEST (a_link_or_a_missing_file_is_refused), KEYS_TEST (mixed_pairs_are_not_saved),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -2,6 +2,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +14,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "link_lab.h"
 
@@ -26,7 +29,9 @@ static int make_keys (void **state)
     return 0;
 }
 
-struct ports { uint16_t control, bulk; };
+struct ports {
+    uint16_t control, bulk;
+};
 
 static struct hub *hub_on (struct ports ports)
 {
@@ -42,7 +47,10 @@ static struct hub *hub_on (struct ports ports)
 
 /* ---- a coordinator in a process of its own, to be killed ---- */
 
-struct coordinator { pid_t pid; int orders, answers; };
+struct coordinator {
+    pid_t pid;
+    int orders, answers;
+};
 
 static void answer_for_ever (struct hub *hub, char name)
 {
@@ -67,7 +75,7 @@ static void coordinate (int orders, int answers, char name)
     for (uint32_t i = 0; i < SPOKES; i++)
         if (hub_admit (hub, i, text_of (keys[i].public_key), NULL) != 0)
             _exit (3);
-    ports = (struct ports) { hub_port (hub, LINK_CONTROL), hub_port (hub, LINK_BULK) };
+    ports = (struct ports){ hub_port (hub, LINK_CONTROL), hub_port (hub, LINK_BULK) };
     if (write (answers, &ports, sizeof ports) != (ssize_t) sizeof ports)
         _exit (1);
     answer_for_ever (hub, name);
@@ -85,7 +93,7 @@ static struct coordinator coordinator_make (char name)
         coordinate (orders[0], answers[1], name);
     close (orders[0]);
     close (answers[1]);
-    return (struct coordinator) { .pid = pid, .orders = orders[1], .answers = answers[0] };
+    return (struct coordinator){ .pid = pid, .orders = orders[1], .answers = answers[0] };
 }
 
 static struct ports coordinator_start (struct coordinator *it, struct ports on)
@@ -124,7 +132,7 @@ static void spokes_return_when_a_killed_coordinator_is_replaced (void **state)
     (void) state;
     struct coordinator first = coordinator_make ('1'), second = coordinator_make ('2');
     struct spoke *spokes[SPOKES];
-    struct ports ports = coordinator_start (&first, (struct ports) { 0, 0 });
+    struct ports ports = coordinator_start (&first, (struct ports){ 0, 0 });
     for (int i = 0; i < SPOKES; i++) {
         spokes[i] = lab_spoke_at (ports.control, ports.bulk, &hub_keys, &keys[i]);
         assert_true (receives_of (spokes[i], '1'));
@@ -151,7 +159,7 @@ static void a_hub_can_be_opened_again_on_the_same_ports (void **state)
         struct hub *hub = hub_on (ports);
         assert_non_null (hub);
         lab_admit (hub, 1, &keys[1]);
-        ports = (struct ports) { hub_port (hub, LINK_CONTROL), hub_port (hub, LINK_BULK) };
+        ports = (struct ports){ hub_port (hub, LINK_CONTROL), hub_port (hub, LINK_BULK) };
         if (!spoke)
             spoke = lab_spoke_at (ports.control, ports.bulk, &hub_keys, &keys[1]);
         assert_true (lab_spoke_says (spoke, LINK_CONTROL, "still here"));

@@ -2,13 +2,16 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "common/io/clock.h"
 #include "common/io/loop.h"
@@ -213,7 +216,11 @@ static void a_regular_file_is_refused_with_a_reason (void **state)
 
 /* ---- deadlines ---- */
 
-struct timing { struct loop *loop; uint64_t wanted_ms; int passes, passes_wanted; };
+struct timing {
+    struct loop *loop;
+    uint64_t wanted_ms;
+    int passes, passes_wanted;
+};
 
 static void on_timing (void *owner)
 {

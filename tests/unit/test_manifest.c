@@ -3,16 +3,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
 #include <cmocka.h>
+
 #include "common/cache/manifest.h"
+#include <string.h>
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 #define DIGEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #define FILE_LINE(size, mode, path) DIGEST " " size " " mode " " path "\n"
 
 /* '.' sorts before '/', and "b" before both. */
-#define GOOD \
+#define GOOD                                                                                                           \
     FILE_LINE ("4", "0444", "a") "- 0 0555 b/\n" FILE_LINE ("12", "0444", "b.x") FILE_LINE ("0", "0555", "b/c d")
 #define UNSORTED FILE_LINE ("0", "0555", "b/c d") FILE_LINE ("12", "0444", "b.x")
 
@@ -47,7 +49,10 @@ static void an_empty_manifest_is_a_manifest (void **state)
     arena_release (&arena);
 }
 
-struct refusal { struct text bytes; const char *says; };
+struct refusal {
+    struct text bytes;
+    const char *says;
+};
 
 static void everything_that_would_not_have_been_printed_is_refused (void **state)
 {
@@ -82,7 +87,8 @@ static void everything_that_would_not_have_been_printed_is_refused (void **state
         { TEXT_LIT (ZEROS " 0 0555 a/\n"), "line 1" },
         { TEXT_LIT (DIGEST "  4 0444 a\n"), "line 1" },
         { TEXT_LIT (FILE_LINE ("9223372036854775807", "0444", "a") FILE_LINE ("9223372036854775807", "0444", "b")
-                    FILE_LINE ("2", "0444", "c")), "line 3" },
+                        FILE_LINE ("2", "0444", "c")),
+          "line 3" },
     };
     (void) state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
@@ -114,12 +120,28 @@ static void more_lines_than_a_generation_may_hold_are_refused_before_they_are_re
     arena_release (&arena);
 }
 
-struct difference { struct tree_entry found[5]; uint32_t n; const char *says; };
+struct difference {
+    struct tree_entry found[5];
+    uint32_t n;
+    const char *says;
+};
 
-#define IN_A { TEXT_LIT ("a"), 4, TREE_FILE, 0444 }
-#define IN_B { TEXT_LIT ("b"), 0, TREE_FOLDER, 0555 }
-#define IN_BX { TEXT_LIT ("b.x"), 12, TREE_FILE, 0444 }
-#define IN_BC { TEXT_LIT ("b/c d"), 0, TREE_FILE, 0555 }
+#define IN_A                                                                                                           \
+    {                                                                                                                  \
+        TEXT_LIT ("a"), 4, TREE_FILE, 0444                                                                             \
+    }
+#define IN_B                                                                                                           \
+    {                                                                                                                  \
+        TEXT_LIT ("b"), 0, TREE_FOLDER, 0555                                                                           \
+    }
+#define IN_BX                                                                                                          \
+    {                                                                                                                  \
+        TEXT_LIT ("b.x"), 12, TREE_FILE, 0444                                                                          \
+    }
+#define IN_BC                                                                                                          \
+    {                                                                                                                  \
+        TEXT_LIT ("b/c d"), 0, TREE_FILE, 0555                                                                         \
+    }
 
 static void every_difference_is_named (void **state)
 {
@@ -127,9 +149,11 @@ static void every_difference_is_named (void **state)
         { { IN_A, IN_B, IN_BX, IN_BC }, 4, NULL },
         { { IN_B, IN_BX, IN_BC }, 3, "\"a\" was sealed and is missing" },
         { { IN_A, IN_B, IN_BX }, 3, "\"b/c d\" was sealed and is missing" },
-        { { IN_A, { TEXT_LIT ("aa"), 4, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC }, 5,
+        { { IN_A, { TEXT_LIT ("aa"), 4, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC },
+          5,
           "\"aa\" is there and was never sealed" },
-        { { IN_A, IN_B, IN_BX, IN_BC, { TEXT_LIT ("z"), 0, TREE_FOLDER, 0555 } }, 5,
+        { { IN_A, IN_B, IN_BX, IN_BC, { TEXT_LIT ("z"), 0, TREE_FOLDER, 0555 } },
+          5,
           "\"z\" is there and was never sealed" },
         { { { TEXT_LIT ("a"), 5, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has 5 bytes, 4 were sealed" },
         { { { TEXT_LIT ("a"), 4, TREE_FILE, 0644 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has mode 0644, 0444 was sealed" },

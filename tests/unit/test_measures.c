@@ -1,42 +1,54 @@
 /* links: receipt */
-#include "coordinator/receipt/measures.h"
-#include "coordinator/receipt/launch_fingerprint.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "coordinator/receipt/launch_fingerprint.h"
+#include "coordinator/receipt/measures.h"
+
 #include <stdio.h>
 
 enum { HOSTS = 4 };
 
 /* ---- signatures ---- */
 
-struct launch { struct plan plan; struct rung rung; struct axis axes[2]; struct var args[2], env[2]; struct kit_file files[2]; };
+struct launch {
+    struct plan plan;
+    struct rung rung;
+    struct axis axes[2];
+    struct var args[2], env[2];
+    struct kit_file files[2];
+};
 
 static struct launch launch_of (void)
 {
     struct launch launch = {
         .axes = { { TEXT_LIT ("data"), 4 }, { TEXT_LIT ("model"), 2 } },
         .args = { { TEXT_LIT ("width"), TEXT_LIT ("64") }, { TEXT_LIT ("depth"), TEXT_LIT ("2") } },
-        .env = { { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_b") }, { TEXT_LIT ("JAX_PLATFORMS"), TEXT_LIT ("cpu") } },
+        .env = { { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_b") },
+                 { TEXT_LIT ("JAX_PLATFORMS"), TEXT_LIT ("cpu") } },
         .files = { { TEXT_LIT ("dense.py"), { TEXT_LIT ("/a/dense.py"), TEXT_LIT ("01") } },
                    { TEXT_LIT ("helper.py"), { TEXT_LIT ("/a/helper.py"), TEXT_LIT ("02") } } },
     };
-    launch.rung = (struct rung) { .id = TEXT_LIT ("dense"), .kind = PROGRAM_CANARY, .scope = SCOPE_SLICE };
+    launch.rung = (struct rung){ .id = TEXT_LIT ("dense"), .kind = PROGRAM_CANARY, .scope = SCOPE_SLICE };
     launch.rung.program.sha256 = TEXT_LIT ("01");
     launch.plan.hosts.n = HOSTS;
-    launch.plan.profile = (struct profile) { .frontend = TEXT_LIT ("jax"), .backend = TEXT_LIT ("cpu"), .devices_per_host = 2 };
+    launch.plan.profile =
+        (struct profile){ .frontend = TEXT_LIT ("jax"), .backend = TEXT_LIT ("cpu"), .devices_per_host = 2 };
     launch.plan.pins.file.sha256 = TEXT_LIT ("aa");
     return launch;
 }
 
 static struct text sign (struct launch *launch, struct text *shape, struct arena *arena)
 {
-    launch->rung.args = (var_list) { launch->args, 2 };
+    launch->rung.args = (var_list){ launch->args, 2 };
     launch->rung.files.items = launch->files;
     launch->rung.files.n = 2;
-    launch->plan.mesh = (struct mesh) { launch->axes, 2 };
-    launch->plan.profile.env = (var_list) { launch->env, 2 };
+    launch->plan.mesh = (struct mesh){ launch->axes, 2 };
+    launch->plan.profile.env = (var_list){ launch->env, 2 };
     if (shape)
         *shape = launch_shape (&launch->plan, &launch->rung, arena);
     return launch_fingerprint (&launch->plan, &launch->rung, arena);
@@ -111,19 +123,30 @@ static void a_rung_that_runs_alone_does_not_depend_on_the_mesh (void **state)
 
 /* ---- the fold ---- */
 
-struct story { struct launch launch; struct measures *measures; struct signature signatures[4]; };
+struct story {
+    struct launch launch;
+    struct measures *measures;
+    struct signature signatures[4];
+};
 
 static int set_up (void **state)
 {
     static struct story story;
-    story = (struct story) { .launch = launch_of (), .measures = measures_create () };
+    story = (struct story){ .launch = launch_of (), .measures = measures_create () };
     struct arena arena = { 0 };
     (void) sign (&story.launch, NULL, &arena);
     arena_release (&arena);
-    story.signatures[0] = (struct signature) { .id = TEXT_LIT ("hbm"), .text = TEXT_LIT ("Ran out"), .layer = LAYER_PROGRAM, .memory = true };
-    story.signatures[1] = (struct signature) { .id = TEXT_LIT ("metadata"), .text = TEXT_LIT ("6 tries"), .layer = LAYER_PLATFORM, .transient = true };
-    story.signatures[2] = (struct signature) { .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("peer"), .layer = LAYER_PROGRAM, .peer = true };
-    story.signatures[3] = (struct signature) { .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("gone"), .layer = LAYER_PROGRAM, .noise = true };
+    story.signatures[0] = (struct signature){
+        .id = TEXT_LIT ("hbm"), .text = TEXT_LIT ("Ran out"), .layer = LAYER_PROGRAM, .memory = true
+    };
+    story.signatures[1] = (struct signature){
+        .id = TEXT_LIT ("metadata"), .text = TEXT_LIT ("6 tries"), .layer = LAYER_PLATFORM, .transient = true
+    };
+    story.signatures[2] =
+        (struct signature){ .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("peer"), .layer = LAYER_PROGRAM, .peer = true };
+    story.signatures[3] = (struct signature){
+        .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("gone"), .layer = LAYER_PROGRAM, .noise = true
+    };
     struct fact fact = { .kind = FACT_RUN_OPENED };
     fact.of.run_opened.run = TEXT_LIT ("11112222");
     fact.of.run_opened.plan = story.launch.plan;
@@ -147,17 +170,21 @@ static int tear_down (void **state)
 static void begin (struct story *story, enum purpose purpose)
 {
     struct fact fact = { .kind = FACT_PASS_BEGAN };
-    fact.of.pass_began = (struct fact_pass_began) { .key = { 0, PASS_COLD, 1 }, .purpose = purpose };
+    fact.of.pass_began = (struct fact_pass_began){ .key = { 0, PASS_COLD, 1 }, .purpose = purpose };
     fact.of.pass_began.hosts.n = 2;
     measures_apply (story->measures, &fact);
 }
 
 static void report (struct story *story, uint64_t predicted, uint64_t device, uint64_t host, uint64_t compile_ms)
 {
-    struct number phases[] = { { TEXT_LIT ("import"), 100 }, { TEXT_LIT ("compile"), compile_ms }, { TEXT_LIT ("run"), 5000 } };
+    struct number phases[] = { { TEXT_LIT ("import"), 100 },
+                               { TEXT_LIT ("compile"), compile_ms },
+                               { TEXT_LIT ("run"), 5000 } };
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
-    fact.of.attempt_ended.result = (struct result) { .predicted_bytes = predicted, .device_peak_bytes = device, .peak_bytes = host,
-                                                     .duration_ms = 100 + compile_ms + 5000 };
+    fact.of.attempt_ended.result = (struct result){ .predicted_bytes = predicted,
+                                                    .device_peak_bytes = device,
+                                                    .peak_bytes = host,
+                                                    .duration_ms = 100 + compile_ms + 5000 };
     fact.of.attempt_ended.result.phases.items = phases;
     fact.of.attempt_ended.result.phases.n = 3;
     measures_apply (story->measures, &fact);
@@ -166,7 +193,7 @@ static void report (struct story *story, uint64_t predicted, uint64_t device, ui
 static void end (struct story *story, struct verdict *verdicts, uint32_t n, enum outcome outcome)
 {
     struct fact fact = { .kind = FACT_PASS_ENDED, .wall_ms = 777 };
-    fact.of.pass_ended = (struct fact_pass_ended) { .key = { 0, PASS_COLD, 1 }, .outcome = outcome };
+    fact.of.pass_ended = (struct fact_pass_ended){ .key = { 0, PASS_COLD, 1 }, .outcome = outcome };
     fact.of.pass_ended.verdicts.items = verdicts;
     fact.of.pass_ended.verdicts.n = n;
     measures_apply (story->measures, &fact);
@@ -200,10 +227,12 @@ static bool bad_after (struct story *story, struct verdict verdict)
 static void only_what_would_fail_again_is_bad (void **state)
 {
     struct story *story = *state;
-    struct verdict hbm = { .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room") };
+    struct verdict hbm = {
+        .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room")
+    };
     struct verdict lost = hbm, unknown = hbm, metadata = hbm, peer = hbm, noise = hbm, wavering = hbm;
     lost.outcome = OUTCOME_NO_REPORT;
-    unknown.signature = (struct text) { 0 };
+    unknown.signature = (struct text){ 0 };
     metadata.signature = TEXT_LIT ("metadata");
     peer.signature = TEXT_LIT ("peer");
     noise.signature = TEXT_LIT ("noise");
@@ -222,17 +251,25 @@ static void a_cascade_is_not_the_cause (void **state)
     struct story *story = *state;
     struct verdict verdicts[] = {
         { .host = 0, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("fell because h1 did") },
-        { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room") },
+        { .host = 1,
+          .outcome = OUTCOME_FAILED,
+          .layer = LAYER_PROGRAM,
+          .signature = TEXT_LIT ("hbm"),
+          .cause = TEXT_LIT ("no room") },
     };
     begin (story, PURPOSE_RETRY);
     end (story, verdicts, 2, OUTCOME_FAILED);
     struct measure_list list = measures_take (story->measures);
-    assert_true (list.items[0].bad && text_is (list.items[0].cause, "no room") && text_is (list.items[0].failure, "hbm"));
+    assert_true (list.items[0].bad && text_is (list.items[0].cause, "no room") &&
+                 text_is (list.items[0].failure, "hbm"));
 }
 
 static struct text cause_after (struct story *story, const char *cause, const char *evidence)
 {
-    struct verdict verdict = { .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = text_of (cause),
+    struct verdict verdict = { .outcome = OUTCOME_FAILED,
+                               .layer = LAYER_PROGRAM,
+                               .signature = TEXT_LIT ("hbm"),
+                               .cause = text_of (cause),
                                .evidence = text_of (evidence) };
     begin (story, PURPOSE_RETRY);
     end (story, &verdict, 1, OUTCOME_FAILED);
@@ -258,11 +295,14 @@ static void isolation_is_no_launch (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (everything_that_matters_is_in_the_signature), cmocka_unit_test (order_and_places_change_nothing),
+        cmocka_unit_test (everything_that_matters_is_in_the_signature),
+        cmocka_unit_test (order_and_places_change_nothing),
         cmocka_unit_test (another_bundle_is_another_launch_of_the_same_shape),
         cmocka_unit_test (a_rung_that_runs_alone_does_not_depend_on_the_mesh),
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (the_host_that_needed_most_is_the_measure), T (only_what_would_fail_again_is_bad), T (a_cascade_is_not_the_cause),
+        T (the_host_that_needed_most_is_the_measure),
+        T (only_what_would_fail_again_is_bad),
+        T (a_cascade_is_not_the_cause),
         T (an_exit_status_comes_with_the_line_that_decided),
         T (isolation_is_no_launch),
 #undef T

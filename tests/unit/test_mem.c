@@ -3,13 +3,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/mem.h"
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/mem.h"
 
 static bool all_zero (const unsigned char *bytes, size_t n)
 {

@@ -2,10 +2,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "member_fixture.h"
 #include <stdlib.h>
 #include <string.h>
-#include "member_fixture.h"
 
 /* ---- joining ---- */
 
@@ -85,7 +88,12 @@ static void strangers_are_not_received (void **state)
 {
     struct bench *b = *state;
     join (b);
-    static const struct { const char *what; uint32_t major; uint64_t epoch, session; const char *run; } rows[] = {
+    static const struct {
+        const char *what;
+        uint32_t major;
+        uint64_t epoch, session;
+        const char *run;
+    } rows[] = {
         { "another run", PROTOCOL_MAJOR, 1, 7, "fedcba9876543210" },
         { "an older epoch", PROTOCOL_MAJOR, 0, 7, "0123456789abcdef" },
         { "another session", PROTOCOL_MAJOR, 1, 6, "0123456789abcdef" },
@@ -96,7 +104,7 @@ static void strangers_are_not_received (void **state)
         msg.major = rows[i].major;
         msg.epoch = rows[i].epoch;
         msg.session = rows[i].session;
-        msg.run_id = (struct text) { rows[i].run, RUN_ID_BYTES };
+        msg.run_id = (struct text){ rows[i].run, RUN_ID_BYTES };
         msg.of.run.key = key_of (1);
         receive (b, &msg);
         if (effect_of (b, MEMBER_START, 0))
@@ -151,7 +159,7 @@ static void phase_is_told_at_once_with_its_age (void **state)
     join (b);
     run (b, 1);
     tick (b, 100);
-    step (b, &(struct member_input) { .kind = MEMBER_PHASE, .text = TEXT_LIT ("compile") });
+    step (b, &(struct member_input){ .kind = MEMBER_PHASE, .text = TEXT_LIT ("compile") });
     assert_true (text_is (held (b, 0)->phase, "compile"));
     assert_int_equal (held (b, 0)->phase_ms, 0);
     tick (b, 1000);
@@ -166,7 +174,7 @@ static void a_storm_of_phases_is_thinned (void **state)
     uint32_t beats = 0;
     for (uint32_t i = 0; i < 1000; i++) {
         b->now_ms += i % 10 == 0;
-        step (b, &(struct member_input) { .kind = MEMBER_PHASE, .text = TEXT_LIT ("x") });
+        step (b, &(struct member_input){ .kind = MEMBER_PHASE, .text = TEXT_LIT ("x") });
         beats += sent (b, MSG_HEARTBEAT) != NULL;
     }
     assert_in_range (beats, 1, 8); /* 100 ms */
@@ -417,14 +425,14 @@ static void a_signal_to_the_worker_ends_it_like_a_shutdown (void **state)
 {
     struct bench *b = *state;
     join (b);
-    step (b, &(struct member_input) { .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
+    step (b, &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
     assert_true (text_is (sent (b, MSG_BYE)->of.bye.why, "SIGTERM"));
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
 static void leave (struct bench *bench, const char *why)
 {
-    step (bench, &(struct member_input) { .kind = MEMBER_LEAVE, .text = text_of (why) });
+    step (bench, &(struct member_input){ .kind = MEMBER_LEAVE, .text = text_of (why) });
 }
 
 static void a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once (void **state)
@@ -506,8 +514,8 @@ static void a_newer_coordinator_is_told_everything_and_the_older_refused (void *
 static void nothing_that_an_older_coordinator_says_is_obeyed (void **state)
 {
     struct bench *b = *state;
-    static const enum msg_kind kinds[] = { MSG_WELCOME, MSG_REFUSE, MSG_REHELLO, MSG_RUN, MSG_GO, MSG_CANCEL,
-                                           MSG_RESULT_ACK, MSG_SHUTDOWN };
+    static const enum msg_kind kinds[] = { MSG_WELCOME, MSG_REFUSE, MSG_REHELLO,    MSG_RUN,
+                                           MSG_GO,      MSG_CANCEL, MSG_RESULT_ACK, MSG_SHUTDOWN };
     b->epoch = 2;
     join (b);
     run (b, 1);
@@ -522,11 +530,11 @@ static void nothing_that_an_older_coordinator_says_is_obeyed (void **state)
             if (kinds[i] == MSG_WELCOME)
                 msg.session = 1000 + old.seq; /* sessions are numbered by journals, and it has one of its own */
             if (kinds[i] == MSG_RUN)
-                msg.of.run = (struct msg_run) { .key = key_of (50 + round), .nonce = TEXT_LIT ("00") };
+                msg.of.run = (struct msg_run){ .key = key_of (50 + round), .nonce = TEXT_LIT ("00") };
             if (kinds[i] == MSG_GO)
-                msg.of.go = (struct msg_go) { .key = key_of (1), .gate = TEXT_LIT ("start") };
+                msg.of.go = (struct msg_go){ .key = key_of (1), .gate = TEXT_LIT ("start") };
             if (kinds[i] == MSG_CANCEL)
-                msg.of.cancel = (struct msg_cancel) { .key = key_of (1), .hard = true };
+                msg.of.cancel = (struct msg_cancel){ .key = key_of (1), .hard = true };
             if (kinds[i] == MSG_RESULT_ACK)
                 msg.of.ack_result.key = key_of (1);
             receive (b, &msg);
@@ -545,7 +553,7 @@ static void an_older_coordinator_cannot_take_a_worker_that_is_joining_again (voi
     b->epoch = 2;
     join (b);
     run (b, 1);
-    receive (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 2 });
+    receive (b, &(struct msg){ .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 2 });
     assert_int_equal (member_session (b->member), 0);
     b->epoch = 1;
     receive_welcome (b);
@@ -569,7 +577,7 @@ static void unacknowledged_result_is_sent_after_every_welcome (void **state)
     assert_null (sent (b, MSG_RESULT));
     receive_welcome (b);
     assert_non_null (sent (b, MSG_RESULT));
-    receive (b, &(struct msg) { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 1 });
+    receive (b, &(struct msg){ .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = run_id, .epoch = 1 });
     receive_welcome (b); /* at the same instant: what went into the old session may be lost */
     assert_non_null (sent (b, MSG_RESULT));
 }
@@ -736,7 +744,8 @@ int main (void)
         T (cancel_is_polite_once_and_then_hard_once),
         T (cancel_of_what_is_not_held_is_answered_by_heartbeat),
         T (cancel_of_a_waiting_run_removes_it),
-        T (a_gate_reached_while_stopping_stays_shut), T (a_program_stopped_at_a_gate_has_not_left_it),
+        T (a_gate_reached_while_stopping_stays_shut),
+        T (a_program_stopped_at_a_gate_has_not_left_it),
         T (shutdown_kills_then_says_bye_and_leaves),
         T (shutdown_is_heard_by_who_only_came_to_join),
         T (shutdown_does_not_wait_for_ever),

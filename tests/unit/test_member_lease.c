@@ -4,9 +4,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
-#include <stdlib.h>
+
 #include "member_fixture.h"
+#include <stdlib.h>
 
 enum { T_MS = 1200, ASK_MS = 400, STOP_MS = 1014, TOKEN = 7 };
 
@@ -15,14 +18,14 @@ static void receive_write (struct bench *bench, uint32_t attempt, enum cache_rol
     struct msg msg = said (bench, MSG_RUN);
     msg.of.run.key = key_of (attempt);
     msg.of.run.nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
-    msg.of.run.cache = (struct cache_access) { .role = role, .token = token, .lease_ms = T_MS };
+    msg.of.run.cache = (struct cache_access){ .role = role, .token = token, .lease_ms = T_MS };
     receive (bench, &msg);
 }
 
 static void receive_lease (struct bench *bench, uint64_t token, uint64_t ask, uint64_t term_ms)
 {
     struct msg msg = said (bench, MSG_LEASE);
-    msg.of.lease = (struct msg_lease) { token, ask, term_ms };
+    msg.of.lease = (struct msg_lease){ token, ask, term_ms };
     receive (bench, &msg);
 }
 
@@ -128,7 +131,7 @@ static void other_heartbeats_do_not_ask (void **state)
     struct bench *b = *state;
     writes (b);
     b->now_ms += 100;
-    step (b, &(struct member_input) { .kind = MEMBER_PHASE, .text = TEXT_LIT ("compile") });
+    step (b, &(struct member_input){ .kind = MEMBER_PHASE, .text = TEXT_LIT ("compile") });
     assert_non_null (sent (b, MSG_HEARTBEAT));
     assert_int_equal (asked (b), 0);
 }
@@ -140,7 +143,7 @@ static void a_term_of_a_millisecond_makes_no_storm (void **state)
     b->now_ms += 100;
     struct msg msg = said (b, MSG_RUN);
     msg.of.run.key = key_of (1);
-    msg.of.run.cache = (struct cache_access) { .role = CACHE_ROLE_WRITER, .token = TOKEN, .lease_ms = 1 };
+    msg.of.run.cache = (struct cache_access){ .role = CACHE_ROLE_WRITER, .token = TOKEN, .lease_ms = 1 };
     receive (b, &msg);
     uint32_t beats = 0;
     for (uint32_t i = 0; i < 100; i++) {
@@ -158,7 +161,7 @@ static void the_default_term_is_used_when_the_order_names_none (void **state)
     b->now_ms += 100;
     struct msg msg = said (b, MSG_RUN);
     msg.of.run.key = key_of (1);
-    msg.of.run.cache = (struct cache_access) { .role = CACHE_ROLE_WRITER, .token = TOKEN };
+    msg.of.run.cache = (struct cache_access){ .role = CACHE_ROLE_WRITER, .token = TOKEN };
     receive (b, &msg);
     uint64_t ask = asked (b);
     for (uint32_t i = 0; i < 4; i++) {
@@ -259,7 +262,7 @@ static void a_worker_that_leaves_does_not_wait_for_a_lease (void **state)
 {
     struct bench *b = *state;
     told (b);
-    step (b, &(struct member_input) { .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
+    step (b, &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
     assert_non_null (effect_of (b, MEMBER_KEEP, 0));
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
@@ -353,7 +356,7 @@ static void a_leaving_worker_kills_its_writer_in_time (void **state)
 {
     struct bench *b = *state;
     writes (b);
-    step (b, &(struct member_input) { .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
+    step (b, &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
     assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
     assert_killed (b);
@@ -395,9 +398,10 @@ static void while_nobody_is_there_the_lease_ends_on_time (void **state)
 
 static void end_sealed (struct bench *bench, enum ending ending, uint32_t code)
 {
-    struct result result = { .key = key_of (1), .ending = ending, .code = code,
-                             .seal = { .token = TOKEN, .entries = 3, .bytes = 300 } };
-    step (bench, &(struct member_input) { .kind = MEMBER_ENDED, .result = &result });
+    struct result result = {
+        .key = key_of (1), .ending = ending, .code = code, .seal = { .token = TOKEN, .entries = 3, .bytes = 300 }
+    };
+    step (bench, &(struct member_input){ .kind = MEMBER_ENDED, .result = &result });
 }
 
 static void what_was_sealed_in_time_is_reported_so (void **state)
@@ -444,9 +448,11 @@ static void a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for (
     struct bench *b = *state;
     writes (b);
     until (b, MEMBER_STOP);
-    struct result result = { .key = key_of (1), .ending = ENDING_EXITED, .problem = TEXT_LIT ("stopped: by the lease"),
+    struct result result = { .key = key_of (1),
+                             .ending = ENDING_EXITED,
+                             .problem = TEXT_LIT ("stopped: by the lease"),
                              .seal = { .token = TOKEN } };
-    step (b, &(struct member_input) { .kind = MEMBER_ENDED, .result = &result });
+    step (b, &(struct member_input){ .kind = MEMBER_ENDED, .result = &result });
     const struct result *told_so = effect_of (b, MEMBER_KEEP, 0)->result;
     assert_int_equal (told_so->ending, ENDING_LEASE_LOST);
     assert_int_equal (told_so->seal.token, 0);
@@ -455,8 +461,14 @@ static void a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for (
 
 static void a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease (void **state)
 {
-    static const struct { enum ending ending; uint32_t code; } rows[] = {
-        { ENDING_EXITED, 1 }, { ENDING_SIGNALLED, 11 }, { ENDING_LEASE_LOST, 0 }, { ENDING_CANCELLED, 0 },
+    static const struct {
+        enum ending ending;
+        uint32_t code;
+    } rows[] = {
+        { ENDING_EXITED, 1 },
+        { ENDING_SIGNALLED, 11 },
+        { ENDING_LEASE_LOST, 0 },
+        { ENDING_CANCELLED, 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct bench b;

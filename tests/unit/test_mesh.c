@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
 #include "common/model/mesh.h"
 
 static struct axis three_axes[] = { { { "data", 4 }, 2 }, { { "fsdp", 4 }, 3 }, { { "model", 5 }, 4 } };
@@ -12,17 +14,27 @@ static const struct mesh three = { three_axes, 3 };
 static struct mesh mesh_of (struct axis axes[], uint32_t n, const uint32_t sizes[])
 {
     for (uint32_t i = 0; i < n; i++)
-        axes[i] = (struct axis) { .axis = text_of ("x"), .size = sizes[i] };
-    return (struct mesh) { axes, n };
+        axes[i] = (struct axis){ .axis = text_of ("x"), .size = sizes[i] };
+    return (struct mesh){ axes, n };
 }
 
 static void devices_are_the_product_or_none (void **state)
 {
     (void) state;
-    static const struct { uint32_t n, sizes[6], devices; } cases[] = {
-        { 1, { 1 }, 1 }, { 3, { 2, 3, 4 }, 24 }, { 2, { 256, 256 }, DEVICES_MAX }, { 2, { 256, 257 }, 0 },
-        { 2, { 4, 0 }, 0 }, { 2, { 0, 4 }, 0 }, { 2, { 65536, 65536 }, 0 }, { 1, { UINT32_MAX }, 0 },
-        { 4, { 65536, 65536, 65536, 65536 }, 0 }, { 6, { 2, 2, 2, 2, 2, 2 }, 64 }, { 0, { 0 }, 1 },
+    static const struct {
+        uint32_t n, sizes[6], devices;
+    } cases[] = {
+        { 1, { 1 }, 1 },
+        { 3, { 2, 3, 4 }, 24 },
+        { 2, { 256, 256 }, DEVICES_MAX },
+        { 2, { 256, 257 }, 0 },
+        { 2, { 4, 0 }, 0 },
+        { 2, { 0, 4 }, 0 },
+        { 2, { 65536, 65536 }, 0 },
+        { 1, { UINT32_MAX }, 0 },
+        { 4, { 65536, 65536, 65536, 65536 }, 0 },
+        { 6, { 2, 2, 2, 2, 2, 2 }, 64 },
+        { 0, { 0 }, 1 },
         { 3, { 0, 65537, 65537 }, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -80,9 +92,12 @@ static void a_reduction_joins_as_many_devices_as_its_axes_have (void **state)
 static void reductions_join_along_the_named_axis_only (void **state)
 {
     (void) state;
-    static const struct { uint32_t a, b, bits; bool together; } cases[] = {
-        { 0, 0, 0, true }, { 0, 1, 0, false }, { 0, 1, 4, true }, { 0, 1, 2, false }, { 0, 1, 1, false },
-        { 0, 3, 4, true }, { 3, 4, 4, false }, { 0, 4, 2, true }, { 0, 12, 1, true }, { 0, 13, 1, false },
+    static const struct {
+        uint32_t a, b, bits;
+        bool together;
+    } cases[] = {
+        { 0, 0, 0, true },  { 0, 1, 0, false }, { 0, 1, 4, true },   { 0, 1, 2, false }, { 0, 1, 1, false },
+        { 0, 3, 4, true },  { 3, 4, 4, false }, { 0, 4, 2, true },   { 0, 12, 1, true }, { 0, 13, 1, false },
         { 0, 13, 5, true }, { 0, 23, 7, true }, { 0, 23, 6, false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -3,17 +3,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
 #include "common/model/outcome.h"
 
 static void the_words_are_those_of_the_receipt (void **state)
 {
     (void) state;
-    static const char *const outcomes[] = { "none", "passed", "not-reached", "cascade", "could-not-run", "no-report",
-                                            "failed" };
-    static const char *const layers[] = { "none", "frontend", "device", "launch-policy", "backend", "bundle", "cache",
-                                          "compiler", "collective", "program", "host", "platform", "sliceup",
-                                          "unknown" };
+    static const char *const outcomes[] = { "none",          "passed",    "not-reached", "cascade",
+                                            "could-not-run", "no-report", "failed" };
+    static const char *const layers[] = { "none",   "frontend", "device",   "launch-policy", "backend",
+                                          "bundle", "cache",    "compiler", "collective",    "program",
+                                          "host",   "platform", "sliceup",  "unknown" };
     assert_int_equal (outcome_names.n, sizeof outcomes / sizeof outcomes[0]);
     assert_int_equal (layer_names.n, sizeof layers / sizeof layers[0]);
     for (uint32_t i = 0; i < outcome_names.n; i++)
@@ -25,8 +27,9 @@ static void the_words_are_those_of_the_receipt (void **state)
 static void the_worst_is_the_one_that_matters_more (void **state)
 {
     (void) state;
-    static const enum outcome rising[] = { OUTCOME_NONE, OUTCOME_PASSED, OUTCOME_NOT_REACHED, OUTCOME_CASCADE,
-                                           OUTCOME_COULD_NOT_RUN, OUTCOME_NO_REPORT, OUTCOME_FAILED };
+    static const enum outcome rising[] = { OUTCOME_NONE,    OUTCOME_PASSED,        OUTCOME_NOT_REACHED,
+                                           OUTCOME_CASCADE, OUTCOME_COULD_NOT_RUN, OUTCOME_NO_REPORT,
+                                           OUTCOME_FAILED };
     enum { N = sizeof rising / sizeof rising[0] };
     assert_int_equal (N, OUTCOME_N);
     for (int i = 0; i < N; i++)

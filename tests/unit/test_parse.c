@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +17,16 @@
 #include "common/io/atomic_file.h"
 #include "worker/command/parse.h"
 
-#define BLOCK(step, mark, hits, misses)                                                                                 \
-    "[MetricsData; step=" step "]\nCounter: MarkStep\n  Value: " mark "\nCounter: PersistentCacheHit\n  Value: " hits    \
+#define BLOCK(step, mark, hits, misses)                                                                                \
+    "[MetricsData; step=" step "]\nCounter: MarkStep\n  Value: " mark "\nCounter: PersistentCacheHit\n  Value: " hits  \
     "\nCounter: UncachedCompile\n  Value: " misses "\n\n"
 
-struct bench { char scratch[64]; struct arena arena; struct msg_run run; struct result result; };
+struct bench {
+    char scratch[64];
+    struct arena arena;
+    struct msg_run run;
+    struct result result;
+};
 
 static struct text path_in (struct bench *bench, const char *name)
 {
@@ -35,7 +43,7 @@ static void put (struct bench *bench, const char *name, const char *content)
 
 static void parse (struct bench *bench)
 {
-    bench->result.counters = (number_list) { 0 };
+    bench->result.counters = (number_list){ 0 };
     bench->result.notes.n = 0;
     parse_output (&bench->run, text_of (bench->scratch), path_in (bench, "log"), &bench->arena, &bench->result);
 }
@@ -142,7 +150,7 @@ static void more_names_than_a_result_holds_are_noted (void **state)
     assert_true (is_noted (bench, "43 names of the metrics report were left out"));
     struct buf why;
     buf_init (&why, ERR_TEXT_BYTES);
-    bench->result.key = (struct attempt_key) { 0, PASS_ONCE, 1 };
+    bench->result.key = (struct attempt_key){ 0, PASS_ONCE, 1 };
     bench->result.ending = ENDING_EXITED;
     if (!record_check (&result_record, &bench->result, &why))
         fail_msg ("%s", buf_c (&why));
@@ -164,7 +172,7 @@ static void other_rungs_are_left_alone (void **state)
     bench->run.rung.kind = PROGRAM_CANARY;
     parse (bench);
     assert_int_equal (bench->result.counters.n + bench->result.notes.n, 0);
-    bench->run.rung = (struct rung) { .kind = PROGRAM_COMMAND };
+    bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND };
     parse (bench);
     environ_begin (&list, &bench->arena);
     parse_set_environment (&bench->run, text_of (bench->scratch), &list);
@@ -177,7 +185,7 @@ static int set_up (void **state)
     struct bench *bench = mem_alloc (sizeof *bench);
     snprintf (bench->scratch, sizeof bench->scratch, "/tmp/sliceup-parse-XXXXXX");
     *state = bench;
-    bench->run.rung = (struct rung) { .kind = PROGRAM_COMMAND, .parse = TEXT_LIT ("torch_xla-metrics") };
+    bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND, .parse = TEXT_LIT ("torch_xla-metrics") };
     bench->result.ending = ENDING_EXITED;
     return mkdtemp (bench->scratch) ? 0 : -1;
 }
@@ -196,14 +204,10 @@ static int tear_down (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (the_last_block_of_the_file_is_told),
-        TEST (processes_of_one_host_are_added_up),
-        TEST (without_a_file_the_output_is_read),
-        TEST (a_block_that_breaks_off_is_noted),
-        TEST (of_a_large_file_the_end_is_read),
-        TEST (nothing_but_a_regular_file_is_read),
-        TEST (more_names_than_a_result_holds_are_noted),
-        TEST (other_rungs_are_left_alone),
+        TEST (the_last_block_of_the_file_is_told),       TEST (processes_of_one_host_are_added_up),
+        TEST (without_a_file_the_output_is_read),        TEST (a_block_that_breaks_off_is_noted),
+        TEST (of_a_large_file_the_end_is_read),          TEST (nothing_but_a_regular_file_is_read),
+        TEST (more_names_than_a_result_holds_are_noted), TEST (other_rungs_are_left_alone),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -3,16 +3,24 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
 #include "sample.h"
 #include "stretched.h"
 
-struct slice { struct arena arena; struct plan plan; struct coord *coord; struct outbox out; uint64_t now_ms, seq; };
+struct slice {
+    struct arena arena;
+    struct plan plan;
+    struct coord *coord;
+    struct outbox out;
+    uint64_t now_ms, seq;
+};
 
 /* Every durable fact of it goes into bytes as a journal takes them. */
 static void expect_writable (struct slice *slice)
@@ -43,20 +51,25 @@ static void tell (struct slice *slice, uint32_t host, struct msg *msg)
 
 static void slice_open (struct slice *slice, uint32_t hosts)
 {
-    *slice = (struct slice) { .coord = coord_create (), .now_ms = 1000 };
+    *slice = (struct slice){ .coord = coord_create (), .now_ms = 1000 };
     sample_plan (&slice->plan, hosts, &slice->arena);
     slice->plan.rungs.n = 1;
     slice->plan.signatures.n = 1;
-    slice->plan.signatures.items[0] = (struct signature) { .id = stretched_text (0, ID_MAX_BYTES), .text = TEXT_LIT ("reason "),
-                                                           .layer = LAYER_PROGRAM, .next = stretched_text (2, SENTENCE_MAX_BYTES) };
+    slice->plan.signatures.items[0] = (struct signature){ .id = stretched_text (0, ID_MAX_BYTES),
+                                                          .text = TEXT_LIT ("reason "),
+                                                          .layer = LAYER_PROGRAM,
+                                                          .next = stretched_text (2, SENTENCE_MAX_BYTES) };
     for (uint32_t i = 0; i < hosts; i++) /* they do not fold */
-        slice->plan.hosts.items[i].name = text_format (&slice->arena, "%04u%.*s", i, HOST_NAME_MAX_BYTES - 4,
-                                                       "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopq");
+        slice->plan.hosts.items[i].name = text_format (
+            &slice->arena, "%04u%.*s", i, HOST_NAME_MAX_BYTES - 4,
+            "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopq");
     outbox_init (&slice->out);
-    coord_open (slice->coord, text_of ("00112233445566778899aabbccddeeff"), &slice->plan, 7, text_of ("t"), 1, slice->now_ms, &slice->out);
+    coord_open (slice->coord, text_of ("00112233445566778899aabbccddeeff"), &slice->plan, 7, text_of ("t"), 1,
+                slice->now_ms, &slice->out);
     expect_writable (slice);
     for (uint32_t i = 0; i < hosts; i++) {
-        struct msg hello = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + i, .pid_start = 1 } };
+        struct msg hello = { .kind = MSG_HELLO,
+                             .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + i, .pid_start = 1 } };
         tell (slice, i, &hello);
     }
 }
@@ -66,11 +79,12 @@ static void fall (struct slice *slice, uint32_t host)
     struct msg msg = { .kind = MSG_RESULT };
     struct result *result = &msg.of.result;
     struct arena arena = { 0 };
-    result->key = (struct attempt_key) { 0, PASS_ONCE, 1 };
+    result->key = (struct attempt_key){ 0, PASS_ONCE, 1 };
     result->ending = ENDING_EXITED;
     result->code = 1;
     result->phase = stretched_text (1, WORD_MAX_BYTES);
-    result->failure = text_format (&arena, "reason %u %.*s", host, SENTENCE_MAX_BYTES - 16, stretched_text (0, SENTENCE_MAX_BYTES).ptr);
+    result->failure = text_format (&arena, "reason %u %.*s", host, SENTENCE_MAX_BYTES - 16,
+                                   stretched_text (0, SENTENCE_MAX_BYTES).ptr);
     tell (slice, host, &msg);
     arena_release (&arena);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <stdio.h>
@@ -14,7 +15,9 @@
 #include "common/base/path_links.h"
 
 /* "<top>/a" and what follows it. */
-struct tree { char top[64], said[1024]; };
+struct tree {
+    char top[64], said[1024];
+};
 
 static const char *path_of (const struct tree *tree, const char *name)
 {
@@ -52,7 +55,8 @@ static int say (void *owner, const char *link, struct err *err)
     struct tree *tree = owner;
     size_t len = strlen (tree->said), top = strlen (tree->top);
     (void) err;
-    snprintf (tree->said + len, sizeof tree->said - len, "%s ", strncmp (link, tree->top, top) == 0 ? link + top : link);
+    snprintf (tree->said + len, sizeof tree->said - len, "%s ",
+              strncmp (link, tree->top, top) == 0 ? link + top : link);
     return 0;
 }
 

@@ -22,7 +22,7 @@ static void a_climb_reads_like_a_diary (void **state)
     struct show show;
     struct fact granted = { .kind = FACT_WRITER_GRANTED, .of.writer_granted = { .token = 9, .host = 0 } };
     struct fact published = { .kind = FACT_GENERATION_PUBLISHED };
-    published.of.generation = (struct fact_generation) { .token = 9, .entries = 3, .bytes = 3355443, .writer = 0 };
+    published.of.generation = (struct fact_generation){ .token = 9, .entries = 3, .bytes = 3355443, .writer = 0 };
     show_gathered (&show, 4);
     show.at_ms = 12345;
     show_fact (&show, granted);
@@ -52,21 +52,26 @@ static void what_befalls_the_cache_is_told (void **state)
     (void) state;
     struct show show = gathered (2);
     struct fact lost = { .kind = FACT_LEASE_LOST, .of.lease_lost = { 7, 1, TEXT_LIT ("silent for 16 s") } };
-    struct fact dropped = { .kind = FACT_GENERATION_DROPPED, .of.generation_dropped = { 7, TEXT_LIT ("it was violated") } };
+    struct fact dropped = { .kind = FACT_GENERATION_DROPPED,
+                            .of.generation_dropped = { 7, TEXT_LIT ("it was violated") } };
     struct fact violated = { .kind = FACT_CACHE_VIOLATED };
-    violated.of.cache_violated = (struct fact_cache_violated) {
-        .host = 1, .rung = TINY, .finding = { FINDING_CHANGED, 7, TEXT_LIT ("a-cache"), TEXT_LIT ("other bytes") },
+    violated.of.cache_violated = (struct fact_cache_violated){
+        .host = 1,
+        .rung = TINY,
+        .finding = { FINDING_CHANGED, 7, TEXT_LIT ("a-cache"), TEXT_LIT ("other bytes") },
     };
     show_fact (&show, lost);
     show_fact (&show, violated);
-    violated.of.cache_violated = (struct fact_cache_violated) {
-        .host = UINT32_MAX, .finding = { .kind = FINDING_NOT_SAME_STORAGE, .path = HOSTILE },
+    violated.of.cache_violated = (struct fact_cache_violated){
+        .host = UINT32_MAX,
+        .finding = { .kind = FINDING_NOT_SAME_STORAGE, .path = HOSTILE },
     };
     show_fact (&show, violated);
     show_fact (&show, dropped);
     assert_safe (&show.lines);
     assert_has (&show.lines, "[     0.2 s] host1 may not write cache generation 7 any more: silent for 16 s\n");
-    assert_has (&show.lines, "[     0.2 s] cache violated: changed in generation 7, seen by host1: a-cache: other bytes\n");
+    assert_has (&show.lines,
+                "[     0.2 s] cache violated: changed in generation 7, seen by host1: a-cache: other bytes\n");
     assert_has (&show.lines, "[     0.2 s] cache: not-same-storage: ");
     assert_has (&show.lines, "[     0.2 s] cache generation 7 is not used any more: it was violated\n");
     show_release (&show);
@@ -77,12 +82,12 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
     (void) state;
     struct show show = gathered (4);
     struct verdict verdicts[] = {
-        {.host = 2,
-         .outcome = OUTCOME_FAILED,
-         .layer = LAYER_HOST,
-         .cause = TEXT_LIT ("no space"),
-         .next = TEXT_LIT ("free some")},
-        {.host = 3, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell")},
+        { .host = 2,
+          .outcome = OUTCOME_FAILED,
+          .layer = LAYER_HOST,
+          .cause = TEXT_LIT ("no space"),
+          .next = TEXT_LIT ("free some") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell") },
     };
     show_began (&show, ALL, PASS_RESTORED, 2, 4);
     show_ended (&show, 2, ENDING_EXITED, 3);
@@ -137,11 +142,11 @@ static void a_metric_says_what_is_wrong_with_it (void **state)
     struct show show = gathered (1);
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     struct text axis = TEXT_LIT ("data");
-    fact.of.metric_judged = (struct fact_metric_judged){.key = {ALL, PASS_COLD, 1},
-                                                        .metric = TEXT_LIT ("loss"),
-                                                        .value = 28,
-                                                        .proof = PROOF_PROVED,
-                                                        .why = TEXT_LIT ("sums agree")};
+    fact.of.metric_judged = (struct fact_metric_judged){ .key = { ALL, PASS_COLD, 1 },
+                                                         .metric = TEXT_LIT ("loss"),
+                                                         .value = 28,
+                                                         .proof = PROOF_PROVED,
+                                                         .why = TEXT_LIT ("sums agree") };
     fact.of.metric_judged.axes.items = &axis;
     fact.of.metric_judged.axes.n = 1;
     show_fact (&show, fact);
@@ -155,7 +160,8 @@ static void a_metric_says_what_is_wrong_with_it (void **state)
     fact.of.metric_judged.culprits.n = 1;
     show_fact (&show, fact);
     assert_lines (&show, "[     0.2 s] metric loss = 28: proved over data\n[     0.2 s] metric loss = 28: local over "
-                         "data: sums agree\n[     0.2 s] metric loss: local over data: sums agree, on host0; their own proofs contradict "
+                         "data: sums agree\n[     0.2 s] metric loss: local over data: sums agree, on host0; their own "
+                         "proofs contradict "
                          "4 earlier values\n");
     show_release (&show);
 }
@@ -224,9 +230,12 @@ static void what_is_waited_for_has_the_same_form (void **state)
 static void sizes_are_cut_not_rounded (void **state)
 {
     (void) state;
-    static const struct { uint64_t bytes; const char *text; } cases[] = {
-        { 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.0 KiB" }, { 1024 * 1024 - 1, "1023 KiB" }, { 3355443, "3.1 MiB" },
-        { UINT64_MAX, "15.9 EiB" },
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {
+        { 0, "0 B" },           { 1023, "1023 B" },         { 1024, "1.0 KiB" }, { 1024 * 1024 - 1, "1023 KiB" },
+        { 3355443, "3.1 MiB" }, { UINT64_MAX, "15.9 EiB" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         char text[SIZE_TEXT_BYTES];

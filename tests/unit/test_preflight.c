@@ -3,7 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "worker/builtin/preflight.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -12,8 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "worker/builtin/preflight.h"
 
 /* ---- hosts that are shown ---- */
 
@@ -23,8 +25,12 @@ static struct preflight preflight;
 static int good_host (void **state)
 {
     (void) state;
-    host = (struct host_probe) { .directory = "/var/tmp/sliceup", .python = "python3", .python_version = "3.9.2",
-                                 .python_venv = true, .namespace_asked = true, .wall_ms = UINT64_C (1800000000000) };
+    host = (struct host_probe){ .directory = "/var/tmp/sliceup",
+                                .python = "python3",
+                                .python_version = "3.9.2",
+                                .python_venv = true,
+                                .namespace_asked = true,
+                                .wall_ms = UINT64_C (1800000000000) };
     if (uname (&host.kernel) < 0)
         return -1;
     strcpy (host.kernel.release, "5.10.0-30-amd64");
@@ -313,7 +319,7 @@ static int told (char *const words[], char *out, size_t out_bytes)
     fclose (file);
     return status;
 }
-#define TOLD(out, ...) told ((char *[]) { __VA_ARGS__, NULL }, out, sizeof (out))
+#define TOLD(out, ...) told ((char *[]){ __VA_ARGS__, NULL }, out, sizeof (out))
 
 static void brief_is_silent_or_one_line (void **state)
 {

@@ -4,7 +4,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include <string.h>
 
 #include "worker/probe/option.h"
@@ -31,7 +34,8 @@ static void what_is_said_is_kept (void **state)
     uint64_t number;
     (void) state;
     probe_report_init (&report);
-    assert_true (receive (&report, LOADED "|call PJRT_Plugin_Attributes|is xla_version a\\nb\\\\n|note older|lacks none"));
+    assert_true (
+        receive (&report, LOADED "|call PJRT_Plugin_Attributes|is xla_version a\\nb\\\\n|note older|lacks none"));
     assert_int_equal (report.steps_n, 5);
     assert_true (text_is (probe_finding (&report, "xla_version"), "a\nb\\n"));
     assert_true (probe_number (&report, "plugin.bytes", &number));
@@ -52,10 +56,11 @@ static void a_refusal_keeps_the_plugins_words (void **state)
     probe_report_init (&report);
     report.client = true;
     assert_true (receive (&report, LOADED "|step client|call PJRT_Client_Create|refused 9 open(/dev/vfio/0): Device or "
-                       "resource busy"));
+                                          "resource busy"));
     probe_judge (&report);
     assert_int_equal (report.layer, LAYER_DEVICE);
-    assert_true (text_is (report.sentence, "step client, in PJRT_Client_Create: FAILED_PRECONDITION: open(/dev/vfio/0): "
+    assert_true (text_is (report.sentence,
+                          "step client, in PJRT_Client_Create: FAILED_PRECONDITION: open(/dev/vfio/0): "
                           "Device or resource busy"));
     probe_report_release (&report);
 }
@@ -77,9 +82,23 @@ static void what_no_probe_says_ends_it (void **state)
 {
     (void) state;
     static const char *const bad[] = {
-        "", "nonsense", "step", "step nowhere", "step file|step file", "step load|step file", "is plugin.bytes 4|is plugin.bytes 5",
-        "is PLUGIN 4", "is  4", "lacks before any step", "wrong nobody it is", "done", "step file|done", LOADED "|done x",
-        LOADED "|done|step client", "refused 5 a|refused 5 b", "call xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "",
+        "nonsense",
+        "step",
+        "step nowhere",
+        "step file|step file",
+        "step load|step file",
+        "is plugin.bytes 4|is plugin.bytes 5",
+        "is PLUGIN 4",
+        "is  4",
+        "lacks before any step",
+        "wrong nobody it is",
+        "done",
+        "step file|done",
+        LOADED "|done x",
+        LOADED "|done|step client",
+        "refused 5 a|refused 5 b",
+        "call xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct probe_report report;
@@ -144,8 +163,9 @@ static void options_have_the_type_that_they_look_like (void **state)
 
 static void wrong_options_are_refused (void **state)
 {
-    static const char *const bad[] = { "", "a", "=1", "a b=1", "a:int64=1.5", "a:int64=", "a:bool=1", "a:float=inf",
-                                       "a:float=1e99", "a:list=1", "a:=1", ":int64=1", "a:int64= 1" };
+    static const char *const bad[] = { "",         "a",        "=1",          "a b=1",        "a:int64=1.5",
+                                       "a:int64=", "a:bool=1", "a:float=inf", "a:float=1e99", "a:list=1",
+                                       "a:=1",     ":int64=1", "a:int64= 1" };
     struct pjrt_named_value value = { 0 };
     struct err err;
     (void) state;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <fcntl.h>
@@ -48,7 +49,7 @@ static int make (void **state)
     static struct fixture made;
     struct fixture *fixture = &made;
     *state = fixture;
-    *fixture = (struct fixture) { .top = "/tmp/sliceup-protected-XXXXXX" };
+    *fixture = (struct fixture){ .top = "/tmp/sliceup-protected-XXXXXX" };
     if (!mkdtemp (fixture->top))
         return -1;
     snprintf (fixture->path, sizeof fixture->path, "%s", getenv ("PATH") ? getenv ("PATH") : "/usr/bin");
@@ -66,7 +67,8 @@ static int clean (void **state)
 
 static void look (struct fixture *fixture, const char *program)
 {
-    struct command_place place = { .directory = TEXT_LIT ("/nowhere/w"), .loaded = { fixture->loaded, fixture->loaded_n } };
+    struct command_place place = { .directory = TEXT_LIT ("/nowhere/w"),
+                                   .loaded = { fixture->loaded, fixture->loaded_n } };
     protected_find (&fixture->run, &place, program, &fixture->arena, &fixture->more);
     assert_false (fixture->more.overflow);
 }
@@ -137,10 +139,13 @@ static void what_a_profile_lets_programs_load_is_kept (void **state)
     make_folder (fixture, "modules");
     make_folder (fixture, "preloaded");
     make_program (fixture, "preloaded/x.so");
-    fixture->vars[0] = (struct var) { TEXT_LIT ("LD_LIBRARY_PATH"), text_format (&fixture->arena, "/usr/lib:%s", path_of (fixture, "lib")) };
-    fixture->vars[1] = (struct var) { TEXT_LIT ("LD_PRELOAD"), text_format (&fixture->arena, "libm.so.6 %s", path_of (fixture, "preloaded/x.so")) };
-    fixture->vars[2] = (struct var) { TEXT_LIT ("PYTHONPATH"), text_of (path_of (fixture, "modules")) };
-    fixture->vars[3] = (struct var) { TEXT_LIT ("XLA_FLAGS"), text_format (&fixture->arena, "--xla_dump_to=%s/dump", fixture->top) };
+    fixture->vars[0] = (struct var){ TEXT_LIT ("LD_LIBRARY_PATH"),
+                                     text_format (&fixture->arena, "/usr/lib:%s", path_of (fixture, "lib")) };
+    fixture->vars[1] = (struct var){ TEXT_LIT ("LD_PRELOAD"), text_format (&fixture->arena, "libm.so.6 %s",
+                                                                           path_of (fixture, "preloaded/x.so")) };
+    fixture->vars[2] = (struct var){ TEXT_LIT ("PYTHONPATH"), text_of (path_of (fixture, "modules")) };
+    fixture->vars[3] = (struct var){ TEXT_LIT ("XLA_FLAGS"),
+                                     text_format (&fixture->arena, "--xla_dump_to=%s/dump", fixture->top) };
     fixture->run.profile.env.n = 4;
     look (fixture, NULL);
     assert_true (keeps (fixture, "lib/libtpu.so"));
@@ -156,10 +161,11 @@ static void files_and_caches_of_code_that_a_profile_names_are_kept (void **state
     make_folder (fixture, "perl");
     make_folder (fixture, "job");
     make_program (fixture, "job/env.sh");
-    fixture->vars[0] = (struct var) { TEXT_LIT ("PYTHONPYCACHEPREFIX"), text_of (path_of (fixture, "compiled")) };
-    fixture->vars[1] = (struct var) { TEXT_LIT ("BASH_ENV"), text_of (path_of (fixture, "job/env.sh")) };
-    fixture->vars[2] = (struct var) { TEXT_LIT ("PERL5LIB"), text_format (&fixture->arena, "/usr/lib:%s", path_of (fixture, "perl")) };
-    fixture->vars[3] = (struct var) { TEXT_LIT ("XDG_CACHE_HOME"), text_of (fixture->top) };
+    fixture->vars[0] = (struct var){ TEXT_LIT ("PYTHONPYCACHEPREFIX"), text_of (path_of (fixture, "compiled")) };
+    fixture->vars[1] = (struct var){ TEXT_LIT ("BASH_ENV"), text_of (path_of (fixture, "job/env.sh")) };
+    fixture->vars[2] = (struct var){ TEXT_LIT ("PERL5LIB"),
+                                     text_format (&fixture->arena, "/usr/lib:%s", path_of (fixture, "perl")) };
+    fixture->vars[3] = (struct var){ TEXT_LIT ("XDG_CACHE_HOME"), text_of (fixture->top) };
     fixture->run.profile.env.n = 4;
     look (fixture, NULL);
     assert_true (keeps (fixture, "compiled/tmp/x.pyc"));

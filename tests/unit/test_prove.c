@@ -3,9 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "retry_fixture.h"
 
@@ -15,7 +17,8 @@ static void end_well (struct bench *bench, uint32_t host, void (*mend) (struct r
     struct arena arena = { 0 };
     uint64_t secrets[HOSTS] = { 0 };
     struct msg msg = { .kind = MSG_RESULT };
-    deal_secrets (last (bench, FACT_PASS_BEGAN)->of.pass_began.seed, HOSTS, bench->plan.profile.devices_per_host, secrets);
+    deal_secrets (last (bench, FACT_PASS_BEGAN)->of.pass_began.seed, HOSTS, bench->plan.profile.devices_per_host,
+                  secrets);
     sample_result (&bench->runs[host], secrets, &msg.of.result, &arena);
     if (mend)
         mend (&msg.of.result, &arena);
@@ -73,7 +76,7 @@ static void one_more (struct result *result, struct arena *arena)
 static void said_before (struct result *result, struct arena *arena)
 {
     (void) arena;
-    result->metrics.items[0].earlier = (struct earlier) { .count = 5, .first = 9, .last = 8, .alike = 3 };
+    result->metrics.items[0].earlier = (struct earlier){ .count = 5, .first = 9, .last = 8, .alike = 3 };
 }
 
 static const struct fact_pass_ended *ended (const struct bench *bench)
@@ -266,7 +269,8 @@ static void who_does_not_report_what_is_required_fails_alone (void **state)
     bench_open (&bench);
     end_well (&bench, 0, no_metric);
     others_end_well (&bench, 0);
-    stands (&bench, 0, OUTCOME_FAILED, "metric loss is unproved, not proved over data, model: this host did not report it");
+    stands (&bench, 0, OUTCOME_FAILED,
+            "metric loss is unproved, not proved over data, model: this host did not report it");
     others_stand (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host0 did not pass");
     bench_close (&bench);
 }

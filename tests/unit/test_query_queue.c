@@ -3,10 +3,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "coordinator/monitor/query_queue.h"
 
@@ -22,7 +24,7 @@ static struct hub_client who (uint32_t key, uint32_t connection)
 static void ask (struct query_queue *query_queue, uint32_t key, uint32_t connection, uint64_t index, uint64_t now_ms)
 {
     struct hub_client from = who (key, connection);
-    query_queue_ask (query_queue, &from, &(struct snapshot_place) { .index = index }, now_ms);
+    query_queue_ask (query_queue, &from, &(struct snapshot_place){ .index = index }, now_ms);
 }
 
 /* The key that is served next, at once and wholly; 0: nobody. */

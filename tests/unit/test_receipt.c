@@ -3,19 +3,22 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "../wire/generate.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/view/receipt_cache.h"
 #include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 
@@ -73,8 +76,8 @@ static struct host_receipt one_host (const char *name, const char *kernel, struc
 {
     struct host_receipt host = { .run = TEXT_LIT ("run"), .host = text_copy (arena, text_of (name)) };
     host.facts.items = arena_array (arena, 2, sizeof (struct var));
-    host.facts.items[0] = (struct var) { TEXT_LIT ("kernel.release"), text_of (kernel) };
-    host.facts.items[1] = (struct var) { TEXT_LIT ("hostname"), host.host };
+    host.facts.items[0] = (struct var){ TEXT_LIT ("kernel.release"), text_of (kernel) };
+    host.facts.items[1] = (struct var){ TEXT_LIT ("hostname"), host.host };
     host.facts.n = 2;
     return host;
 }
@@ -101,7 +104,8 @@ static void the_drift_of_a_receipt_goes_by_the_rules_it_is_given (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
-    struct host_receipt hosts[3] = { one_host ("h0", "6.1", &arena), one_host ("h1", "6.1", &arena), one_host ("h2", "6.2", &arena) };
+    struct host_receipt hosts[3] = { one_host ("h0", "6.1", &arena), one_host ("h1", "6.1", &arena),
+                                     one_host ("h2", "6.2", &arena) };
     const struct drift_rule ignored = { .fact = TEXT_LIT ("fact kernel.*"), .kind = DRIFT_IGNORED };
     struct slice_receipt receipt = { 0 };
     struct buf json, text;
@@ -162,14 +166,17 @@ static void json_comes_back_as_it_went (void **state)
 static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
 {
     (void) state;
-    static const struct { const char *json, *words; } cases[] = {
+    static const struct {
+        const char *json, *words;
+    } cases[] = {
         { "", "" },
         { "{", "line" },
         { "{}", "not a receipt" },
         { "{\"schema\":\"sliceup.receipt/2\"}", "not a receipt" },
         { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"host\":7}]}", "hosts: [0]: host: expected a string" },
         { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"hst\":\"x\"}]}", "hst: unknown member" },
-        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"attempt\":-1}]}", "times: [0]: attempt: expected an integer" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"attempt\":-1}]}",
+          "times: [0]: attempt: expected an integer" },
         { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"pass\":\"warm\"}]}", "pass: expected null or one of" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
@@ -186,7 +193,9 @@ static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
 /* ---- the fold ---- */
 
 static struct plan_host plan_hosts[2] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
-static struct rung plan_rungs[3] = { { .id = TEXT_LIT ("one"), .launch = TEXT_LIT ("00000000deadbeef") }, { .id = TEXT_LIT ("two") }, { .id = TEXT_LIT ("three") } };
+static struct rung plan_rungs[3] = { { .id = TEXT_LIT ("one"), .launch = TEXT_LIT ("00000000deadbeef") },
+                                     { .id = TEXT_LIT ("two") },
+                                     { .id = TEXT_LIT ("three") } };
 
 static void open_run (struct receipt_fold *fold)
 {
@@ -204,14 +213,16 @@ static void end_attempt (struct receipt_fold *fold, uint32_t host, struct attemp
 {
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
     fact.of.attempt_ended.host = host;
-    fact.of.attempt_ended.result = (struct result) { .key = key, .ending = ENDING_EXITED, .done = true, .duration_ms = 10 };
+    fact.of.attempt_ended.result =
+        (struct result){ .key = key, .ending = ENDING_EXITED, .done = true, .duration_ms = 10 };
     receipt_fold_apply (fold, &fact);
 }
 
 static void end_pass (struct receipt_fold *fold, struct attempt_key key, struct verdict *verdicts, uint32_t n)
 {
     struct fact fact = { .kind = FACT_PASS_ENDED };
-    fact.of.pass_ended = (struct fact_pass_ended) { .key = key, .outcome = n ? OUTCOME_FAILED : OUTCOME_PASSED, .duration_ms = 20 };
+    fact.of.pass_ended =
+        (struct fact_pass_ended){ .key = key, .outcome = n ? OUTCOME_FAILED : OUTCOME_PASSED, .duration_ms = 20 };
     fact.of.pass_ended.verdicts.items = verdicts;
     fact.of.pass_ended.verdicts.n = n;
     receipt_fold_apply (fold, &fact);
@@ -222,7 +233,9 @@ static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_rec
 {
     struct receipt_fold *fold = receipt_fold_create ();
     struct attempt_key one = { 0, PASS_ONCE, 1 }, two = { 1, PASS_ONCE, 1 };
-    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .cause = TEXT_LIT ("exit status 3") };
+    struct verdict verdict = {
+        .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .cause = TEXT_LIT ("exit status 3")
+    };
     open_run (fold);
     for (uint32_t host = 0; host < 2; host++)
         end_attempt (fold, host, one);
@@ -284,8 +297,13 @@ static void measure (struct receipt_fold *fold, struct attempt_key key)
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &fact.of.attempt_ended.result;
     fact.of.attempt_ended.host = 1;
-    *result = (struct result) { .key = key, .ending = ENDING_EXITED, .code = 1, .peak_bytes = 1, .predicted_bytes = 2,
-                                .device_peak_bytes = 3, .tail = TEXT_LIT ("the end") };
+    *result = (struct result){ .key = key,
+                               .ending = ENDING_EXITED,
+                               .code = 1,
+                               .peak_bytes = 1,
+                               .predicted_bytes = 2,
+                               .device_peak_bytes = 3,
+                               .tail = TEXT_LIT ("the end") };
     result->phases.items = phases, result->phases.n = 2;
     result->sightings.items = seen, result->sightings.n = 1;
     result->notes.items = notes, result->notes.n = 1;
@@ -299,8 +317,12 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     struct slice_receipt receipt, back;
     struct receipt_fold *fold = receipt_fold_create ();
     struct attempt_key one = { 0, PASS_ONCE, 1 };
-    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .cause = TEXT_LIT ("full"),
-                               .signature = TEXT_LIT ("hbm"), .evidence = TEXT_LIT ("out of memory in hbm") };
+    struct verdict verdict = { .host = 1,
+                               .outcome = OUTCOME_FAILED,
+                               .layer = LAYER_PROGRAM,
+                               .cause = TEXT_LIT ("full"),
+                               .signature = TEXT_LIT ("hbm"),
+                               .evidence = TEXT_LIT ("out of memory in hbm") };
     struct buf out;
     open_run (fold);
     measure (fold, one);
@@ -309,7 +331,8 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     const struct rung_receipt *rung = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_int_equal (rung->phases.n, 2);
     assert_true (text_is (rung->phases.items[0].name, "start") && rung->phases.items[1].value == 7);
-    assert_true (rung->memory.peak_bytes == 1 && rung->memory.predicted_bytes == 2 && rung->memory.device_peak_bytes == 3);
+    assert_true (rung->memory.peak_bytes == 1 && rung->memory.predicted_bytes == 2 &&
+                 rung->memory.device_peak_bytes == 3);
     assert_int_equal (rung->sightings.items[0].offset, 345);
     assert_int_equal (rung->recovered.n, 1);
     assert_true (text_starts (rung->recovered.items[0], "/dev/accel0 was held by"));
@@ -330,14 +353,14 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
 static void lose_host (struct receipt_fold *fold, uint32_t host, const char *why)
 {
     struct fact fact = { .kind = FACT_HOST_LOST };
-    fact.of.host_lost = (struct fact_host_lost) { .host = host, .why = text_of (why) };
+    fact.of.host_lost = (struct fact_host_lost){ .host = host, .why = text_of (why) };
     receipt_fold_apply (fold, &fact);
 }
 
 static void end_run (struct receipt_fold *fold, enum outcome outcome)
 {
     struct fact fact = { .kind = FACT_RUN_ENDED };
-    fact.of.run_ended = (struct fact_run_ended) { .outcome = outcome, .exit_status = 3, .sentence = TEXT_LIT ("over") };
+    fact.of.run_ended = (struct fact_run_ended){ .outcome = outcome, .exit_status = 3, .sentence = TEXT_LIT ("over") };
     receipt_fold_apply (fold, &fact);
 }
 
@@ -439,18 +462,24 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
 
 /* ---- the compile cache ---- */
 
-static void see_cache (struct receipt_fold *fold, uint32_t host, struct attempt_key key, enum enforcement level, const char *open_way)
+static void see_cache (struct receipt_fold *fold, uint32_t host, struct attempt_key key, enum enforcement level,
+                       const char *open_way)
 {
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &fact.of.attempt_ended.result;
     struct text way = text_of (open_way ? open_way : "");
     struct var part = { TEXT_LIT ("flags"), TEXT_LIT ("0123abcd") };
-    struct cache_key program = { .program = TEXT_LIT ("jit_step"), .key = TEXT_LIT ("jit_step-ab"), .state = KEY_HIT,
-                                 .parts.items = &part, .parts.n = 1 };
+    struct cache_key program = { .program = TEXT_LIT ("jit_step"),
+                                 .key = TEXT_LIT ("jit_step-ab"),
+                                 .state = KEY_HIT,
+                                 .parts.items = &part,
+                                 .parts.n = 1 };
     struct finding finding = { .kind = FINDING_EXTRA, .token = 7, .path = TEXT_LIT ("x") };
     fact.of.attempt_ended.host = host;
-    *result = (struct result) { .key = key, .ending = ENDING_EXITED, .done = true };
-    result->cache = (struct cache_view) { .level = level, .storage = TEXT_LIT ("0011223344556677"), .mount = TEXT_LIT ("nfs4 rw s:/c") };
+    *result = (struct result){ .key = key, .ending = ENDING_EXITED, .done = true };
+    result->cache = (struct cache_view){ .level = level,
+                                         .storage = TEXT_LIT ("0011223344556677"),
+                                         .mount = TEXT_LIT ("nfs4 rw s:/c") };
     result->cache.open_ways.items = &way;
     result->cache.open_ways.n = open_way != NULL;
     result->keys.items = &program;
@@ -462,22 +491,31 @@ static void see_cache (struct receipt_fold *fold, uint32_t host, struct attempt_
 static void publish (struct receipt_fold *fold, uint64_t token)
 {
     struct fact fact = { .kind = FACT_GENERATION_PUBLISHED };
-    fact.of.generation = (struct fact_generation) { .token = token, .sha256 = TEXT_LIT ("abcdef0123456789"), .bundle = TEXT_LIT ("jax/b"), .writer = 1, .entries = 2 };
+    fact.of.generation = (struct fact_generation){
+        .token = token, .sha256 = TEXT_LIT ("abcdef0123456789"), .bundle = TEXT_LIT ("jax/b"), .writer = 1, .entries = 2
+    };
     receipt_fold_apply (fold, &fact);
 }
 
 static void drop (struct receipt_fold *fold, uint64_t token)
 {
-    struct fact fact = { .kind = FACT_GENERATION_DROPPED, .of.generation_dropped = { token, TEXT_LIT ("an entry changed") } };
+    struct fact fact = { .kind = FACT_GENERATION_DROPPED,
+                         .of.generation_dropped = { token, TEXT_LIT ("an entry changed") } };
     receipt_fold_apply (fold, &fact);
 }
 
 static void violate (struct receipt_fold *fold, uint32_t host, uint64_t since, uint64_t index)
 {
     struct fact fact = { .kind = FACT_CACHE_VIOLATED, .index = index };
-    fact.of.cache_violated = (struct fact_cache_violated) {
-        .host = host, .rung = 1, .since = since, .from_run = TEXT_LIT ("fedcba9876543210fedcba9876543210"),
-        .finding = { .kind = FINDING_CHANGED, .token = 7, .path = TEXT_LIT ("jit_step-ab-cache"), .detail = TEXT_LIT ("other bytes") },
+    fact.of.cache_violated = (struct fact_cache_violated){
+        .host = host,
+        .rung = 1,
+        .since = since,
+        .from_run = TEXT_LIT ("fedcba9876543210fedcba9876543210"),
+        .finding = { .kind = FINDING_CHANGED,
+                     .token = 7,
+                     .path = TEXT_LIT ("jit_step-ab-cache"),
+                     .detail = TEXT_LIT ("other bytes") },
     };
     receipt_fold_apply (fold, &fact);
 }
@@ -519,7 +557,8 @@ static void violations_stand_with_their_place_in_the_journal (void **state)
     assert_true (text_is (on_host->path, "jit_step-ab-cache") && text_starts (on_host->from_run, "fedc"));
     assert_true (text_has (&receipt, "exit     4: the cache was violated"));
     assert_true (text_has (&receipt, "violated changed in generation 7: jit_step-ab-cache: other bytes"));
-    assert_true (text_has (&receipt, "found on h1 at rung two; it happened between entries 12 and 17 of the journal; its token is of run fedcba98\n"));
+    assert_true (text_has (&receipt, "found on h1 at rung two; it happened between entries 12 and 17 of the journal; "
+                                     "its token is of run fedcba98\n"));
     assert_true (text_has (&receipt, "found at rung two; it happened before entry 18 of the journal"));
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -532,7 +571,8 @@ static void a_dropped_generation_is_not_the_one_that_counts (void **state)
     struct slice_receipt receipt;
     struct receipt_fold *fold = violated (&arena, &receipt);
     assert_int_equal (receipt.generations.n, 2);
-    assert_true (receipt.generations.items[0].token == 7 && text_is (receipt.generations.items[0].dropped, "an entry changed"));
+    assert_true (receipt.generations.items[0].token == 7 &&
+                 text_is (receipt.generations.items[0].dropped, "an entry changed"));
     assert_int_equal (receipt.generations.items[1].dropped.len, 0);
     assert_int_equal (receipt_generation (&receipt, receipt.headers.items[0].run)->token, 8);
     assert_true (text_has (&receipt, "generation 7 is not used any more: an entry changed"));
@@ -556,11 +596,13 @@ static void enforcement_is_that_of_the_latest_rung_with_a_cache (void **state)
     assert_true (text_is (names[0], "h0"));
     assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_COOPERATIVE, names), 1);
     assert_true (text_is (names[0], "h1"));
-    assert_true (text_has (&receipt, "kept from writing it by namespace+landlock on h0; nothing but manners (cooperative) on h1\n"));
+    assert_true (text_has (
+        &receipt, "kept from writing it by namespace+landlock on h0; nothing but manners (cooperative) on h1\n"));
     assert_true (text_has (&receipt, "ways to write that were open on h1: remount\n"));
     const struct rung_receipt *rung = &receipt.hosts.items[0].rungs.items[1];
     assert_true (text_is (rung->cache_view.mount, "nfs4 rw s:/c") && rung->findings.n == 1);
-    assert_true (rung->keys.n == 1 && rung->keys.items[0].state == KEY_HIT && text_is (rung->keys.items[0].parts.items[0].value, "0123abcd"));
+    assert_true (rung->keys.n == 1 && rung->keys.items[0].state == KEY_HIT &&
+                 text_is (rung->keys.items[0].parts.items[0].value, "0123abcd"));
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -568,8 +610,9 @@ static void enforcement_is_that_of_the_latest_rung_with_a_cache (void **state)
 static void the_cache_of_the_json_says_the_same (void **state)
 {
     static const char *const words[] = {
-        "\"namespace+landlock\": \"h0\"", "\"cooperative\": \"h1\"", "\"token\": 8", "\"kind\": \"changed\"", "\"since\": 12",
-        "\"state\": \"hit\"", "\"flags\": \"0123abcd\"", "\"open_ways\": [\n", "\"dropped\": \"an entry changed\"",
+        "\"namespace+landlock\": \"h0\"", "\"cooperative\": \"h1\"", "\"token\": 8",
+        "\"kind\": \"changed\"",          "\"since\": 12",           "\"state\": \"hit\"",
+        "\"flags\": \"0123abcd\"",        "\"open_ways\": [\n",      "\"dropped\": \"an entry changed\"",
     };
     (void) state;
     struct arena arena = { 0 };
@@ -627,7 +670,9 @@ static void judge_loss (struct receipt_fold *fold, struct attempt_key key, enum 
     static struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
     static uint32_t hosts[] = { 1, 9 };
     static struct contradicted contradicted[] = { { 0, 2 }, { 1, 3 }, { 9, 1 } };
-    struct fact fact = { .kind = FACT_METRIC_JUDGED, .of.metric_judged = { .key = key, .metric = TEXT_LIT ("loss"), .proof = proof, .value = 2.5 } };
+    struct fact fact = { .kind = FACT_METRIC_JUDGED,
+                         .of.metric_judged = {
+                             .key = key, .metric = TEXT_LIT ("loss"), .proof = proof, .value = 2.5 } };
     struct fact_metric_judged *judged = &fact.of.metric_judged;
     judged->axes.items = axes;
     judged->axes.n = 2;
@@ -659,8 +704,9 @@ static void who_is_at_fault_and_what_is_contradicted_is_told (void **state)
     struct slice_receipt receipt;
     struct receipt_fold *fold = judged_unproved (&arena, &receipt);
     assert_int_equal (receipt.reductions.n, 1);
-    assert_true (text_has (&receipt, "two loss = 2.5  unproved over data, model: not every host reported it, missing h1; "
-                                     "earlier values that their own proofs contradict: 2 of h0, 3 of h1\n"));
+    assert_true (text_has (&receipt,
+                           "two loss = 2.5  unproved over data, model: not every host reported it, missing h1; "
+                           "earlier values that their own proofs contradict: 2 of h0, 3 of h1\n"));
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -671,18 +717,19 @@ static void of_each_pass_the_latest_attempt_proves_or_does_not (void **state)
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = judged_unproved (&arena, &receipt);
-    begin_pass (fold, (struct attempt_key) { 1, PASS_ONCE, 2 }, PURPOSE_ISOLATION); /* a part changes nothing */
+    begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 2 }, PURPOSE_ISOLATION); /* a part changes nothing */
     receipt_fold_take (fold, &arena, &receipt);
     assert_int_equal (receipt.reductions.n, 1);
-    begin_pass (fold, (struct attempt_key) { 1, PASS_ONCE, 3 }, PURPOSE_RETRY);
+    begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PURPOSE_RETRY);
     receipt_fold_take (fold, &arena, &receipt);
     assert_int_equal (receipt.reductions.n, 0);
     for (int twice = 0; twice < 2; twice++) /* also by the coordinator that took over */
-        judge_loss (fold, (struct attempt_key) { 1, PASS_ONCE, 3 }, PROOF_PROVED);
-    judge_loss (fold, (struct attempt_key) { 2, PASS_ONCE, 1 }, PROOF_UNPROVED);
+        judge_loss (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PROOF_PROVED);
+    judge_loss (fold, (struct attempt_key){ 2, PASS_ONCE, 1 }, PROOF_UNPROVED);
     receipt_fold_take (fold, &arena, &receipt);
     assert_int_equal (receipt.reductions.n, 2);
-    assert_true (receipt.reductions.items[0].proof == PROOF_UNPROVED && text_is (receipt.reductions.items[0].rung, "three"));
+    assert_true (receipt.reductions.items[0].proof == PROOF_UNPROVED &&
+                 text_is (receipt.reductions.items[0].rung, "three"));
     assert_true (receipt.reductions.items[1].proof == PROOF_PROVED && receipt.reductions.items[1].culprits.n == 0);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -700,7 +747,8 @@ static void check_schema (const struct slice_receipt *receipt)
     close (fd);
     snprintf (command, sizeof (command),
               "ASAN_OPTIONS= LD_PRELOAD= /usr/bin/python3 -c \"import json,jsonschema,sys;"
-              "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))\" %s %s/docs/spec/receipt.schema.json",
+              "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))\" %s "
+              "%s/docs/spec/receipt.schema.json",
               path, SLICEUP_SOURCE_DIR);
     int status = system (command);
     unlink (path);

@@ -3,20 +3,26 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/receipt_json.h"
 #include "sample.h"
 #include "stretched.h"
 
-struct scene { struct arena arena; struct receipt_fold *fold; struct fact fact; };
+struct scene {
+    struct arena arena;
+    struct receipt_fold *fold;
+    struct fact fact;
+};
 
 static void scene_open (struct scene *scene, uint32_t hosts)
 {
-    *scene = (struct scene) { .fold = receipt_fold_create (), .fact = { .kind = FACT_RUN_OPENED } };
+    *scene = (struct scene){ .fold = receipt_fold_create (), .fact = { .kind = FACT_RUN_OPENED } };
     sample_plan (&scene->fact.of.run_opened.plan, hosts, &scene->arena);
     receipt_fold_apply (scene->fold, &scene->fact);
 }
@@ -24,7 +30,7 @@ static void scene_open (struct scene *scene, uint32_t hosts)
 /* All of a kind as large as they may be, for host 0 and rung 0. */
 static struct fact *next_fact (struct scene *scene, enum fact_kind kind)
 {
-    scene->fact = (struct fact) { .kind = kind, .index = scene->fact.index + 1 };
+    scene->fact = (struct fact){ .kind = kind, .index = scene->fact.index + 1 };
     return &scene->fact;
 }
 
@@ -81,13 +87,13 @@ static void tell (struct scene *scene, struct result *result, uint32_t attempt)
 {
     struct fact *fact = next_fact (scene, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.result = *result;
-    fact->of.attempt_ended.result.key = (struct attempt_key) { 1, PASS_COLD, attempt };
+    fact->of.attempt_ended.result.key = (struct attempt_key){ 1, PASS_COLD, attempt };
     receipt_fold_apply (scene->fold, fact);
     fact = next_fact (scene, FACT_PASS_ENDED);
     struct verdict verdict;
     stretch (&verdict_record, &verdict, 1, &scene->arena);
     verdict.host = 0;
-    fact->of.pass_ended.key = (struct attempt_key) { 1, PASS_COLD, attempt };
+    fact->of.pass_ended.key = (struct attempt_key){ 1, PASS_COLD, attempt };
     fact->of.pass_ended.verdicts.items = &verdict;
     fact->of.pass_ended.verdicts.n = 1;
     receipt_fold_apply (scene->fold, fact);

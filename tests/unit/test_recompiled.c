@@ -2,29 +2,38 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "coordinator/receipt/key_causes.h"
 #include "coordinator/verdict/recompiled.h"
 
 /* Keys as jax 0.10.2 told them on the CPU backend of worker/canaries/jax/tiny.py: as it is; with count 11; with
  * XLA_FLAGS=--xla_cpu_enable_fast_math=true; with four devices instead of two. */
-#define VAR(n, v) { TEXT_LIT (n), TEXT_LIT (v) }
-#define PARTS(computation, flags, options, topology) \
-    { VAR ("computation", computation), VAR ("jaxlib", "40d13e87ba3f"), VAR ("platform version", "3357b7ac532f"), \
-      VAR ("flags", flags), VAR ("compile options", options), VAR ("topology", topology), \
-      VAR ("compression", "0ea55c28f801"), VAR ("hook", "e3b0c44298fc") }
+#define VAR(n, v)                                                                                                      \
+    {                                                                                                                  \
+        TEXT_LIT (n), TEXT_LIT (v)                                                                                     \
+    }
+#define PARTS(computation, flags, options, topology)                                                                   \
+    {                                                                                                                  \
+        VAR ("computation", computation), VAR ("jaxlib", "40d13e87ba3f"), VAR ("platform version", "3357b7ac532f"),    \
+            VAR ("flags", flags), VAR ("compile options", options), VAR ("topology", topology),                        \
+            VAR ("compression", "0ea55c28f801"), VAR ("hook", "e3b0c44298fc")                                          \
+    }
 static struct var plain_parts[] = PARTS ("df5e8e6b3aaf", "e3b0c44298fc", "19ecb688d6b2", "3bbb154ffc50");
 static struct var count_parts[] = PARTS ("cc9112697305", "e3b0c44298fc", "19ecb688d6b2", "3bbb154ffc50");
 static struct var flag_parts[] = PARTS ("df5e8e6b3aaf", "32d0b3d7aaf0", "284bd419aaa5", "3bbb154ffc50");
 static struct var devices_parts[] = PARTS ("b3608b58b5bb", "e3b0c44298fc", "8eae3d0686c3", "ae2d70fe19a9");
 
 #define TINY TEXT_LIT ("jit_sum_of_squares")
-#define KEY(digits, st, p) \
-    { .program = TINY, .key = TEXT_LIT ("jit_sum_of_squares-" digits), .state = st, .parts = { p, 8 } }
+#define KEY(digits, st, p)                                                                                             \
+    {                                                                                                                  \
+        .program = TINY, .key = TEXT_LIT ("jit_sum_of_squares-" digits), .state = st, .parts = { p, 8 }                \
+    }
 #define PLAIN "8a28bcfc2ac87bb6220e3a6c620688adddf33e3c0dbdda9e11c99ac3b934b0b1"
 #define COUNT "9b83277927449b46bccb19e1ab738ea1944c6dddec2644709d1065c83712cbd9"
 #define FLAG "7dc30388bc471d71208f3957c89850a7211b3157d598b8a678b711b6f60bbae9"
@@ -49,10 +58,10 @@ struct bench {
 /* A reader that asked for `requests` programs and found `hits`. */
 static void bench_make (struct bench *bench, uint64_t requests, uint64_t hits)
 {
-    *bench = (struct bench) { 0 };
-    bench->counters[0] = (struct number) { TEXT_LIT ("compile_requests"), requests };
-    bench->counters[1] = (struct number) { TEXT_LIT ("cache_hits"), hits };
-    bench->counters[2] = (struct number) { TEXT_LIT ("cache_requests"), requests };
+    *bench = (struct bench){ 0 };
+    bench->counters[0] = (struct number){ TEXT_LIT ("compile_requests"), requests };
+    bench->counters[1] = (struct number){ TEXT_LIT ("cache_hits"), hits };
+    bench->counters[2] = (struct number){ TEXT_LIT ("cache_requests"), requests };
     bench->reader.counters.items = bench->counters;
     bench->reader.counters.n = 3;
     bench->reader.keys.items = bench->keys;
@@ -86,11 +95,13 @@ static void nothing_is_said_of_what_was_found (void **state)
 
 static void parts_that_differ_are_named (void **state)
 {
-    static const struct { const struct cache_key *key; const char *sentence; } rows[] = {
+    static const struct {
+        const struct cache_key *key;
+        const char *sentence;
+    } rows[] = {
         { &count, AGAIN SQUARES "'s key differs from the writer's in computation" },
         { &flag, AGAIN SQUARES "'s key differs from the writer's in flags and compile options" },
-        { &devices,
-          AGAIN SQUARES "'s key differs from the writer's in computation, compile options and topology" },
+        { &devices, AGAIN SQUARES "'s key differs from the writer's in computation, compile options and topology" },
     };
     (void) state;
     for (size_t i = 0; i < 3; i++) {
@@ -113,8 +124,7 @@ static void the_nearest_of_the_writers_keys_is_compared (void **state)
     memcpy (parts, flag_parts, sizeof parts);
     parts[3].value = TEXT_LIT ("000000000000");
     key->parts.items = parts;
-    says (&bench, sealed, 4, RECOMPILE_KEY_DIFFERS,
-          AGAIN SQUARES "'s key differs from the writer's in flags");
+    says (&bench, sealed, 4, RECOMPILE_KEY_DIFFERS, AGAIN SQUARES "'s key differs from the writer's in flags");
 }
 
 static void keys_without_parts_differ_in_what_was_not_told (void **state)
@@ -147,7 +157,11 @@ static void a_program_that_no_writer_compiled_has_no_entry (void **state)
 
 static void what_the_writer_did_with_the_very_key_is_told (void **state)
 {
-    static const struct { enum key_state state; enum recompile_reason reason; const char *sentence; } rows[] = {
+    static const struct {
+        enum key_state state;
+        enum recompile_reason reason;
+        const char *sentence;
+    } rows[] = {
         { KEY_WRITTEN, RECOMPILE_ENTRY_MISSING,
           AGAIN "entry missing: the writer has left jit_sum_of_squares's, and it was not found here" },
         { KEY_HIT, RECOMPILE_ENTRY_MISSING,
@@ -233,10 +247,16 @@ static void without_keys_the_counters_alone_decide (void **state)
 
 static void torn_is_an_entry_of_this_very_key_that_the_writer_left (void **state)
 {
-    static const struct { enum key_state reader, writer; bool same, torn; } rows[] = {
-        { KEY_UNREADABLE, KEY_WRITTEN, true, true },          { KEY_UNREADABLE, KEY_HIT, true, true },
-        { KEY_UNREADABLE, KEY_BELOW_THRESHOLD, true, false }, { KEY_UNREADABLE, KEY_UNWRITTEN, true, false },
-        { KEY_UNREADABLE, KEY_WRITTEN, false, false },        { KEY_MISSED, KEY_WRITTEN, true, false },
+    static const struct {
+        enum key_state reader, writer;
+        bool same, torn;
+    } rows[] = {
+        { KEY_UNREADABLE, KEY_WRITTEN, true, true },
+        { KEY_UNREADABLE, KEY_HIT, true, true },
+        { KEY_UNREADABLE, KEY_BELOW_THRESHOLD, true, false },
+        { KEY_UNREADABLE, KEY_UNWRITTEN, true, false },
+        { KEY_UNREADABLE, KEY_WRITTEN, false, false },
+        { KEY_MISSED, KEY_WRITTEN, true, false },
         { KEY_HIT, KEY_WRITTEN, true, false },
     };
     (void) state;
@@ -253,7 +273,8 @@ static void torn_is_an_entry_of_this_very_key_that_the_writer_left (void **state
 
 /* ---- two hosts ---- */
 
-static void has_difference (const struct key_difference_list *list, uint32_t at, const char *part, const char *here, const char *there)
+static void has_difference (const struct key_difference_list *list, uint32_t at, const char *part, const char *here,
+                            const char *there)
 {
     assert_true (at < list->n);
     assert_true (text_is (list->items[at].part, part));
@@ -317,11 +338,20 @@ static void causes_are_said_in_words (void **state)
     struct var bundle_a[] = { VAR ("jaxlib", "0.10.1"), VAR ("numpy", "2.4.6") };
     struct var bundle_b[] = { VAR ("numpy", "2.4.6"), VAR ("jaxlib", "0.10.2"), VAR ("zstandard", "0.25.0") };
     struct var facts_b[] = { VAR ("xla.arguments", "--xla_y=1") };
-    struct program program_a = { TEXT_LIT ("tiny"), TEXT_LIT ("aa") }, program_b = { TEXT_LIT ("tiny"), TEXT_LIT ("bb") };
-    struct result here = { .policy = { policy_a, 3 }, .bundle = { bundle_a, 2 }, .programs = { &program_a, 1 },
-                           .backend.platform = TEXT_LIT ("cpu"), .backend.local_devices = 2, .backend.devices = 2 };
-    struct result there = { .policy = { policy_b, 2 }, .bundle = { bundle_b, 3 }, .programs = { &program_b, 1 },
-                            .facts = { facts_b, 1 }, .backend.platform = TEXT_LIT ("cpu"), .backend.local_devices = 4 };
+    struct program program_a = { TEXT_LIT ("tiny"), TEXT_LIT ("aa") },
+                   program_b = { TEXT_LIT ("tiny"), TEXT_LIT ("bb") };
+    struct result here = { .policy = { policy_a, 3 },
+                           .bundle = { bundle_a, 2 },
+                           .programs = { &program_a, 1 },
+                           .backend.platform = TEXT_LIT ("cpu"),
+                           .backend.local_devices = 2,
+                           .backend.devices = 2 };
+    struct result there = { .policy = { policy_b, 2 },
+                            .bundle = { bundle_b, 3 },
+                            .programs = { &program_b, 1 },
+                            .facts = { facts_b, 1 },
+                            .backend.platform = TEXT_LIT ("cpu"),
+                            .backend.local_devices = 4 };
     (void) state;
     key_causes (&here, &there, &arena, &list);
     assert_true (text_is (cause (&list, "XLA_FLAGS")->text, "XLA_FLAGS has --xla_x=1 here only"));
@@ -347,10 +377,10 @@ static void settings_of_the_roles_are_no_cause (void **state)
 {
     struct arena arena = { 0 };
     struct key_cause_list list;
-    struct var writer[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"), VAR ("JAX_COMPILATION_CACHE_DIR", "/one"),
-                            VAR ("JAX_ENABLE_COMPILATION_CACHE", "true") };
-    struct var reader[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "1000000000"), VAR ("JAX_COMPILATION_CACHE_DIR", "/other"),
-                            VAR ("JAX_ENABLE_COMPILATION_CACHE", "true") };
+    struct var writer[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"),
+                            VAR ("JAX_COMPILATION_CACHE_DIR", "/one"), VAR ("JAX_ENABLE_COMPILATION_CACHE", "true") };
+    struct var reader[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "1000000000"),
+                            VAR ("JAX_COMPILATION_CACHE_DIR", "/other"), VAR ("JAX_ENABLE_COMPILATION_CACHE", "true") };
     struct result here = { .policy = { writer, 3 } }, there = { .policy = { reader, 3 } };
     (void) state;
     key_causes (&here, &there, &arena, &list);

@@ -3,9 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
+
+#include <stdlib.h>
 
 #include "tests/wire/generate.h"
 
@@ -71,8 +72,10 @@ static size_t field_bytes (const struct field *field)
 {
     switch (field->kind) {
     case FIELD_BOOL: return sizeof (bool);
-    case FIELD_U32: case FIELD_ENUM: return sizeof (uint32_t);
-    case FIELD_TEXT: case FIELD_BYTES: return sizeof (struct text);
+    case FIELD_U32:
+    case FIELD_ENUM: return sizeof (uint32_t);
+    case FIELD_TEXT:
+    case FIELD_BYTES: return sizeof (struct text);
     case FIELD_LIST: return sizeof (struct any_list);
     case FIELD_RECORD: return field->of->bytes;
     default: return 8;
@@ -231,31 +234,23 @@ static void what_is_generated_is_within_bounds (void **state)
 static bool break_bound (const struct field *field, void *at, struct arena *arena)
 {
     switch (field->kind) {
-    case FIELD_U32:
-        *(uint32_t *) at = (uint32_t) field->max + 1;
-        return field->max < UINT32_MAX;
-    case FIELD_U64:
-        *(uint64_t *) at = field->max + 1;
-        return field->max < UINT64_MAX;
-    case FIELD_I64:
-        *(int64_t *) at = -(int64_t) field->max - 1;
-        return field->max < INT64_MAX;
-    case FIELD_ENUM:
-        *(uint32_t *) at = field->names->n;
-        return true;
+    case FIELD_U32: *(uint32_t *) at = (uint32_t) field->max + 1; return field->max < UINT32_MAX;
+    case FIELD_U64: *(uint64_t *) at = field->max + 1; return field->max < UINT64_MAX;
+    case FIELD_I64: *(int64_t *) at = -(int64_t) field->max - 1; return field->max < INT64_MAX;
+    case FIELD_ENUM: *(uint32_t *) at = field->names->n; return true;
     case FIELD_TEXT:
     case FIELD_BYTES: {
         char *bytes = arena_alloc (arena, field->max + 1);
         memset (bytes, 'x', field->max + 1);
-        *(struct text *) at = (struct text) { .ptr = bytes, .len = (uint32_t) field->max + 1 };
+        *(struct text *) at = (struct text){ .ptr = bytes, .len = (uint32_t) field->max + 1 };
         return true;
     }
     case FIELD_LIST:
-        *(struct any_list *) at = (struct any_list) {
-            .items = arena_array (arena, field->max + 1, field_item_bytes (field)), .n = (uint32_t) field->max + 1 };
+        *(struct any_list *) at = (struct any_list){
+            .items = arena_array (arena, field->max + 1, field_item_bytes (field)), .n = (uint32_t) field->max + 1
+        };
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -322,14 +317,20 @@ static void texts_are_utf8_without_nul_and_bytes_are_anything (void **state)
 }
 
 /* A record with the kinds that no message uses today. */
-struct odd { int64_t i64; LIST_OF (double) reals; };
+struct odd {
+    int64_t i64;
+    LIST_OF (double) reals;
+};
 static const struct field odd_fields[] = { F_I64 (1, struct odd, i64, 1000), F_F64S (2, struct odd, reals, 4) };
 static const struct record odd_record = RECORD ("odd", struct odd, odd_fields);
 
 static void magnitudes_bound_negative_numbers_too (void **state)
 {
     (void) state;
-    static const struct { int64_t number; bool fits; } cases[] = {
+    static const struct {
+        int64_t number;
+        bool fits;
+    } cases[] = {
         { 0, true }, { 1000, true }, { -1000, true }, { 1001, false }, { -1001, false }, { INT64_MIN, false },
     };
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -340,7 +341,10 @@ static void magnitudes_bound_negative_numbers_too (void **state)
     assert_true (record_compare (&odd_record, &low, &high) < 0);
 }
 
-static const struct { const struct names *names; const char *words; } vocabulary[] = {
+static const struct {
+    const struct names *names;
+    const char *words;
+} vocabulary[] = {
     { &launcher_names, "none local join ssh slurm" },
     { &program_kind_names, "none builtin canary command" },
     { &scope_names, "none host slice" },
@@ -355,7 +359,8 @@ static const struct { const struct names *names; const char *words; } vocabulary
     { &cache_role_names, "none reader writer own" },
     { &enforcement_names, "none cooperative other-uid landlock namespace namespace+landlock storage" },
     { &key_state_names, "none hit written missed unreadable below-threshold unwritten" },
-    { &finding_kind_names, "none extra missing changed foreign-token late-write not-same-storage write-attempt level-low unseen" },
+    { &finding_kind_names,
+      "none extra missing changed foreign-token late-write not-same-storage write-attempt level-low unseen" },
     { &proof_names, "none proved local partial wrong-axis double-counted mean-of-means disagree unproved" },
 };
 
@@ -454,7 +459,7 @@ static void results_find_counters_and_attempts_their_keys (void **state)
     assert_int_equal (value, 7);
     struct attempt_key key = { 1, PASS_COLD, 2 };
     static const struct attempt_key others[] = { { 2, PASS_COLD, 2 }, { 1, PASS_ONCE, 2 }, { 1, PASS_COLD, 3 } };
-    assert_true (attempt_key_equal (&key, &(struct attempt_key) { 1, PASS_COLD, 2 }));
+    assert_true (attempt_key_equal (&key, &(struct attempt_key){ 1, PASS_COLD, 2 }));
     for (uint32_t i = 0; i < 3; i++)
         assert_false (attempt_key_equal (&key, &others[i]));
 }

@@ -2,17 +2,20 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <math.h>
-#include <string.h>
-#include <stdio.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "common/base/rng.h"
 #include "coordinator/verdict/deal.h"
 #include "coordinator/verdict/reduce.h"
 
-/* Four hosts of two devices, mesh data: 4, model: 2; device d holds value d + 1, weight 1 on even and 3 on odd hosts. */
+/* Four hosts of two devices, mesh data: 4, model: 2; device d holds value d + 1, weight 1 on even and 3 on odd hosts.
+ */
 enum { HOSTS = 4, PER_HOST = 2, DEVICES = HOSTS * PER_HOST };
 enum { DATA = 1, MODEL = 2, BOTH = 3 };
 
@@ -28,8 +31,14 @@ struct scene {
     struct reduce_verdict verdict;
 };
 
-static double local (uint32_t device) { return device + 1.0; }
-static double weight (uint32_t device) { return device / PER_HOST % 2 ? 3 : 1; }
+static double local (uint32_t device)
+{
+    return device + 1.0;
+}
+static double weight (uint32_t device)
+{
+    return device / PER_HOST % 2 ? 3 : 1;
+}
 
 static double number (const struct scene *scene, uint32_t device)
 {
@@ -39,7 +48,7 @@ static double number (const struct scene *scene, uint32_t device)
 /* Fills the scene as an honest program that reduces over `reduced` while it claims `claimed`. */
 static void scene_make (struct scene *scene, enum reduction reduction, uint32_t claimed, uint32_t reduced)
 {
-    *scene = (struct scene) { 0 };
+    *scene = (struct scene){ 0 };
     assert_true (deal_secrets (7, HOSTS, PER_HOST, scene->secrets));
     for (uint32_t device = 0; device < DEVICES; device++) {
         double sum = 0, total = 0, proof = 0;
@@ -50,11 +59,12 @@ static void scene_make (struct scene *scene, enum reduction reduction, uint32_t 
             total += weight (other);
             proof += number (scene, other);
         }
-        scene->shards[device] = (struct shard) { reduction == REDUCTION_MEAN ? sum / total : sum, proof, local (device), weight (device) };
+        scene->shards[device] = (struct shard){ reduction == REDUCTION_MEAN ? sum / total : sum, proof, local (device),
+                                                weight (device) };
     }
     for (uint32_t host = 0; host < HOSTS; host++) {
         struct metric *metric = &scene->metrics[host];
-        *metric = (struct metric) { .name = TEXT_LIT ("loss"), .reduction = reduction, .global = true };
+        *metric = (struct metric){ .name = TEXT_LIT ("loss"), .reduction = reduction, .global = true };
         metric->axes.items = claimed == MODEL ? axis_names + 1 : axis_names;
         metric->axes.n = claimed == BOTH ? 2 : 1;
         metric->shards.items = scene->shards + host * PER_HOST;
@@ -394,8 +404,8 @@ static void six_make (struct shard shards[SIX], struct metric metrics[SIX], cons
                 sum += local (other);
                 proof += (double) secrets[other];
             }
-        shards[host] = (struct shard) { sum, proof, local (host), 1 };
-        metrics[host] = (struct metric) { .name = TEXT_LIT ("loss"), .reduction = REDUCTION_SUM, .global = true };
+        shards[host] = (struct shard){ sum, proof, local (host), 1 };
+        metrics[host] = (struct metric){ .name = TEXT_LIT ("loss"), .reduction = REDUCTION_SUM, .global = true };
         metrics[host].value = sum;
         metrics[host].axes.items = axis_names;
         metrics[host].shards.items = &shards[host];
@@ -485,8 +495,10 @@ static void many_hosts_and_many_liars_are_told_apart (void **state)
         proof += (double) secrets[host];
     for (uint32_t host = 0; host < MANY; host++) {
         bool lies = host % LIAR == 3;
-        shards[host] = (struct shard) { lies ? 1 : MANY, lies ? (double) secrets[host] : proof, 1, 1 };
-        metrics[host] = (struct metric) { .name = TEXT_LIT ("loss"), .reduction = REDUCTION_SUM, .global = true, .value = shards[host].value };
+        shards[host] = (struct shard){ lies ? 1 : MANY, lies ? (double) secrets[host] : proof, 1, 1 };
+        metrics[host] = (struct metric){
+            .name = TEXT_LIT ("loss"), .reduction = REDUCTION_SUM, .global = true, .value = shards[host].value
+        };
         metrics[host].axes.items = &axis;
         metrics[host].shards.items = &shards[host];
         metrics[host].axes.n = metrics[host].shards.n = 1;
@@ -622,7 +634,7 @@ static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng 
     for (uint32_t host = 0; host < hosts; host++) {
         float own = least < 1 ? (float) (least + (1 - least) * rng_unit (rng)) : all;
         float share = reduction == REDUCTION_MEAN ? (float) (1 + rng_below (rng, 4096)) : 1;
-        shards[host] = (struct shard) { .local = own, .weight = share };
+        shards[host] = (struct shard){ .local = own, .weight = share };
         total += own * share;
         weights += share;
         proof += (float) secrets[host];
@@ -630,7 +642,7 @@ static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng 
     for (uint32_t host = 0; host < hosts; host++) {
         shards[host].value = reduction == REDUCTION_MEAN ? (double) total / weights : total;
         shards[host].proof = proof;
-        metrics[host] = (struct metric) { .name = TEXT_LIT ("loss"), .reduction = reduction, .global = true };
+        metrics[host] = (struct metric){ .name = TEXT_LIT ("loss"), .reduction = reduction, .global = true };
         metrics[host].value = shards[host].value;
         metrics[host].axes.items = &axis;
         metrics[host].shards.items = &shards[host];
@@ -666,7 +678,7 @@ static void earlier_values_are_held_against_the_sums_that_are_right (void **stat
     struct scene scene;
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
     for (uint32_t host = 0; host < HOSTS; host++)
-        scene.metrics[host].earlier = (struct earlier) { .count = 10, .alike = 10 - host };
+        scene.metrics[host].earlier = (struct earlier){ .count = 10, .alike = 10 - host };
     assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* they are told, and fail nobody */
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (scene.verdict.contradicted[host], host);
@@ -674,10 +686,10 @@ static void earlier_values_are_held_against_the_sums_that_are_right (void **stat
     assert_int_equal (scene_judge (&scene), PROOF_LOCAL);
     assert_int_equal (scene.verdict.contradicted[1], 9); /* those that were as wrong as the last one, at least */
     assert_int_equal (scene.verdict.contradicted[3], 3);
-    scene.metrics[0].earlier = (struct earlier) { .count = 1, .alike = 99 }; /* a worker lies */
+    scene.metrics[0].earlier = (struct earlier){ .count = 1, .alike = 99 }; /* a worker lies */
     scene_judge (&scene);
     assert_int_equal (scene.verdict.contradicted[0], 0);
-    scene.metrics[0].earlier = (struct earlier) { .count = INT64_MAX };
+    scene.metrics[0].earlier = (struct earlier){ .count = INT64_MAX };
     scene_judge (&scene);
     assert_int_equal (scene.verdict.contradicted[0], UINT32_MAX);
 }
@@ -687,7 +699,7 @@ static void last_values_of_different_steps_are_told_by_their_number (void **stat
     (void) state;
     struct scene scene;
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
-    scene.metrics[2].earlier = (struct earlier) { .count = 8, .alike = 8 };
+    scene.metrics[2].earlier = (struct earlier){ .count = 8, .alike = 8 };
     assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* said more often, and yet at last the same */
     for (uint32_t device = 2 * PER_HOST; device < 3 * PER_HOST; device++)
         scene.shards[device].local += 1;
@@ -698,7 +710,9 @@ static void last_values_of_different_steps_are_told_by_their_number (void **stat
 static void dealt_numbers_are_distinct_and_exact_in_float32 (void **state)
 {
     (void) state;
-    static const struct { uint32_t hosts, per_host; } cases[] = { { 1, 1 }, { 4, 2 }, { 64, 4 }, { 256, 8 }, { 1000, 4 }, { 1024, 4 }, { 64, 64 } };
+    static const struct {
+        uint32_t hosts, per_host;
+    } cases[] = { { 1, 1 }, { 4, 2 }, { 64, 4 }, { 256, 8 }, { 1000, 4 }, { 1024, 4 }, { 64, 64 } };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         uint64_t secrets[1024];
         assert_true (deal_secrets (i, cases[i].hosts, cases[i].per_host, secrets));

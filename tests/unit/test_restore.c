@@ -5,6 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/environment/environment.h"
+#include "worker/environment/restore.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,12 +25,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/environment/environment.h"
-#include "worker/environment/restore.h"
 
 #define NONCE "0123456789abcdef0123456789abcdef"
 
@@ -31,14 +33,19 @@ enum { TIMEOUT_MS = 240000 };
 struct shop {
     char base[64];
     char pins[512], sha256[DIGEST_HEX_BYTES];
-    char env_dir[128];      /* as ordered */
-    char path[160];         /* with the interpreter's version */
+    char env_dir[128]; /* as ordered */
+    char path[160];    /* with the interpreter's version */
     char site[256];
-    bool built;             /* the shared environment is there */
+    bool built; /* the shared environment is there */
 };
 
 /* One run of the program, in a process of its own. */
-struct talk { pid_t pid; int fd; struct buf received; int status; };
+struct talk {
+    pid_t pid;
+    int fd;
+    struct buf received;
+    int status;
+};
 
 static void sha256_of (const char *path, char hex[DIGEST_HEX_BYTES])
 {

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
@@ -10,13 +11,16 @@
 
 static struct verdict failed (uint32_t host, bool transient)
 {
-    return (struct verdict) { .host = host, .outcome = OUTCOME_FAILED, .layer = LAYER_PLATFORM, .signature = TEXT_LIT ("metadata"),
-                              .transient = transient };
+    return (struct verdict){ .host = host,
+                             .outcome = OUTCOME_FAILED,
+                             .layer = LAYER_PLATFORM,
+                             .signature = TEXT_LIT ("metadata"),
+                             .transient = transient };
 }
 
 static struct verdict cascaded (uint32_t host)
 {
-    return (struct verdict) { .host = host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE };
+    return (struct verdict){ .host = host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE };
 }
 
 static void a_transient_cause_with_seven_that_failed_with_it_is_run_again (void **state)
@@ -48,13 +52,15 @@ static void the_reason_names_the_causes_and_not_who_failed_with_them (void **sta
 {
     (void) state;
     struct arena arena = { 0 };
-    struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") }, { .name = TEXT_LIT ("h2") } };
+    struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") },
+                                 { .name = TEXT_LIT ("h1") },
+                                 { .name = TEXT_LIT ("h2") } };
     struct plan plan = { .hosts = { hosts, 3 } };
     struct verdict verdicts[] = { cascaded (0), failed (1, true), failed (2, true) };
     struct text why = retry_why (&plan, verdicts, 3, &arena);
     assert_true (text_is (why, "metadata on h[1-2]"));
     assert_true (text_is (retry_signature (verdicts, 3), "metadata"));
-    verdicts[1].signature = (struct text) { 0 };
+    verdicts[1].signature = (struct text){ 0 };
     verdicts[1].cause = TEXT_LIT ("no answer");
     why = retry_why (&plan, verdicts, 2, &arena);
     assert_true (text_is (why, "no answer on h1"));

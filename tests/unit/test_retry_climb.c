@@ -1,15 +1,17 @@
 /* links: simulated */
-/* The climb between a pass that fell for a transient reason and the one that follows it: over deaths of the coordinator,
- * cancellations and lost hosts. */
+/* The climb between a pass that fell for a transient reason and the one that follows it: over deaths of the
+ * coordinator, cancellations and lost hosts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
-#include "retry_fixture.h"
+#include <string.h>
+
 #include "coordinator/core/state.h"
+#include "retry_fixture.h"
 
 static void the_second_attempt_begins_when_its_moment_has_come (void **state)
 {
@@ -110,8 +112,11 @@ static void nothing_is_run_again_when_a_host_is_gone (void **state)
 
 static void at_gate (struct bench *bench, uint32_t host, const char *value)
 {
-    struct holding held = { .key = bench->runs[host].key, .state = ATTEMPT_AT_GATE, .gate = TEXT_LIT ("program"),
-                            .gate_mode = GATE_AGREE, .gate_value = text_of (value) };
+    struct holding held = { .key = bench->runs[host].key,
+                            .state = ATTEMPT_AT_GATE,
+                            .gate = TEXT_LIT ("program"),
+                            .gate_mode = GATE_AGREE,
+                            .gate_value = text_of (value) };
     struct msg msg = { .kind = MSG_HEARTBEAT, .of.heartbeat.holdings = { &held, 1 } };
     tell (bench, host, &msg);
 }
@@ -166,7 +171,8 @@ static void who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it 
     for (uint32_t host = 0; host < HOSTS; host++)
         at_gate (&bench, host, host == 2 ? "other" : "same");
     for (uint32_t host = 0; host < HOSTS; host++) {
-        struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench.runs[host].key, .ending = ENDING_CANCELLED } };
+        struct msg msg = { .kind = MSG_RESULT,
+                           .of.result = { .key = bench.runs[host].key, .ending = ENDING_CANCELLED } };
         msg.of.result.policy.items = &flags[host == 2];
         msg.of.result.policy.n = 1;
         tell (&bench, host, &msg);
@@ -244,7 +250,7 @@ static void long_names (struct plan *plan)
     static char names[HOSTS][HOST_NAME_MAX_BYTES];
     for (uint32_t i = 0; i < HOSTS; i++) {
         memset (names[i], 'p' + (int) i, HOST_NAME_MAX_BYTES);
-        plan->hosts.items[i].name = (struct text) { names[i], HOST_NAME_MAX_BYTES };
+        plan->hosts.items[i].name = (struct text){ names[i], HOST_NAME_MAX_BYTES };
     }
     plan->profile.splits = false;
 }
@@ -262,7 +268,8 @@ static void names_leave_room_for_what_is_said (void **state)
             end_all (&bench, ENDING_EXITED, 1, "No space left on device");
         struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
         assert_true (text_find (sentence, TEXT_LIT (" 4 hosts, pppp"), NULL));
-        assert_true (text_find (sentence, passes ? TEXT_LIT ("sss... in ") : TEXT_LIT ("sss... failed: exit status 1"), NULL));
+        assert_true (
+            text_find (sentence, passes ? TEXT_LIT ("sss... in ") : TEXT_LIT ("sss... failed: exit status 1"), NULL));
         bench_close (&bench);
     }
 }

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
@@ -23,8 +24,11 @@ static const struct fact_pass_began *began (const struct bench *bench)
 
 static void fall_for_a_while (struct bench *bench, uint32_t host)
 {
-    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench->runs[host].key, .ending = ENDING_EXITED, .code = 1,
-                                                          .tail = TEXT_LIT ("metadata server: 503") } };
+    struct msg msg = { .kind = MSG_RESULT,
+                       .of.result = { .key = bench->runs[host].key,
+                                      .ending = ENDING_EXITED,
+                                      .code = 1,
+                                      .tail = TEXT_LIT ("metadata server: 503") } };
     tell (bench, host, &msg);
 }
 
@@ -137,12 +141,14 @@ static void what_another_run_published_meanwhile_is_restored_and_no_retry (void 
     struct fact_generation theirs = { .token = 9, .sha256 = TEXT_LIT ("9") };
     open_restored (&bench);
     theirs.covers.items = arena_alloc (&arena, sizeof (struct text));
-    theirs.covers.items[0] = text_copy (&arena, last_fact (&bench, FACT_GENERATION_PUBLISHED)->of.generation.covers.items[0]);
+    theirs.covers.items[0] = text_copy (&arena,
+                                        last_fact (&bench, FACT_GENERATION_PUBLISHED)->of.generation.covers.items[0]);
     theirs.covers.n = 1;
     bench_close (&bench);
     open_fallen (&bench);
     await_token (&bench, 2);
-    struct input lease_owner = { .kind = IN_TOKEN, .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, 1 } };
+    struct input lease_owner = { .kind = IN_TOKEN,
+                                 .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, 1 } };
     step (&bench, &lease_owner);
     tick_at (&bench, bench.now_ms + TERM_MS);
     found (&bench, &theirs);

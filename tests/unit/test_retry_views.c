@@ -1,8 +1,8 @@
 /* links: simulated view */
 /* What views and receipts make of retries and of parts of the slice that were run by themselves. */
 #include "coordinator/receipt/frontier.h"
-#include "coordinator/view/grid.h"
 #include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/view/grid.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"
 #include "coordinator/view/waiting.h"
@@ -11,7 +11,10 @@
 enum { HOSTS = 4 };
 
 /* Every fact that went onto the board goes into the receipt as well. */
-struct both { struct show show; struct receipt_fold *fold; };
+struct both {
+    struct show show;
+    struct receipt_fold *fold;
+};
 
 static void tell (struct both *both, struct fact fact)
 {
@@ -28,11 +31,13 @@ static void both_open (struct both *both)
     show_make (&both->show, HOSTS);
     both->show.plan.limits.retries = 2;
     both->fold = receipt_fold_create ();
-    tell (both, (struct fact) { .kind = FACT_RUN_OPENED, .of.run_opened = {
-        .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"), .plan = both->show.plan, .version = TEXT_LIT ("0.1.0") } });
-    tell (both, (struct fact) { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 1, 77 } });
+    tell (both, (struct fact){ .kind = FACT_RUN_OPENED,
+                               .of.run_opened = { .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"),
+                                                  .plan = both->show.plan,
+                                                  .version = TEXT_LIT ("0.1.0") } });
+    tell (both, (struct fact){ .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 1, 77 } });
     for (uint32_t i = 0; i < HOSTS; i++)
-        tell (both, (struct fact) { .kind = FACT_HOST_JOINED, .of.host_joined = { .host = i, .session = 1 } });
+        tell (both, (struct fact){ .kind = FACT_HOST_JOINED, .of.host_joined = { .host = i, .session = 1 } });
 }
 
 static void both_close (struct both *both)
@@ -46,37 +51,53 @@ static void begin (struct both *both, struct attempt_key key, enum purpose purpo
     uint32_t hosts[HOSTS];
     for (uint32_t i = 0; i < n; i++)
         hosts[i] = from + i;
-    struct fact fact = { .kind = FACT_PASS_BEGAN, .of.pass_began = { .key = key, .purpose = purpose, .hosts = { hosts, n } } };
+    struct fact fact = { .kind = FACT_PASS_BEGAN,
+                         .of.pass_began = { .key = key, .purpose = purpose, .hosts = { hosts, n } } };
     tell (both, fact);
 }
 
-static void end (struct both *both, struct attempt_key key, uint32_t from, uint32_t n, enum ending ending, uint32_t code)
+static void end (struct both *both, struct attempt_key key, uint32_t from, uint32_t n, enum ending ending,
+                 uint32_t code)
 {
     for (uint32_t i = from; i < from + n; i++)
-        tell (both, (struct fact) { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended = {
-            .host = i, .result = { .key = key, .ending = ending, .code = code, .backend.platform = TEXT_LIT ("cpu"),
-                                   .backend.devices = 2 * n } } });
+        tell (both, (struct fact){ .kind = FACT_ATTEMPT_ENDED,
+                                   .of.attempt_ended = { .host = i,
+                                                         .result = { .key = key,
+                                                                     .ending = ending,
+                                                                     .code = code,
+                                                                     .backend.platform = TEXT_LIT ("cpu"),
+                                                                     .backend.devices = 2 * n } } });
 }
 
 /* All of these fell, `first` for a cause of its own. */
-static void judge (struct both *both, struct attempt_key key, uint32_t first, uint32_t from, uint32_t n, enum outcome outcome)
+static void judge (struct both *both, struct attempt_key key, uint32_t first, uint32_t from, uint32_t n,
+                   enum outcome outcome)
 {
     struct verdict verdicts[HOSTS];
     for (uint32_t i = 0; i < n; i++)
-        verdicts[i] = (struct verdict) {
-            .host = from + i, .outcome = from + i == first ? outcome : OUTCOME_CASCADE, .layer = LAYER_UNKNOWN,
+        verdicts[i] = (struct verdict){
+            .host = from + i,
+            .outcome = from + i == first ? outcome : OUTCOME_CASCADE,
+            .layer = LAYER_UNKNOWN,
             .cause = from + i == first ? TEXT_LIT ("the cause") : TEXT_LIT ("fell with it"),
         };
-    struct fact fact = { .kind = FACT_PASS_ENDED, .of.pass_ended = { .key = key, .outcome = n ? outcome : OUTCOME_PASSED, .duration_ms = 1000,
-                                                                     .verdicts = { verdicts, n } } };
+    struct fact fact = { .kind = FACT_PASS_ENDED,
+                         .of.pass_ended = { .key = key,
+                                            .outcome = n ? outcome : OUTCOME_PASSED,
+                                            .duration_ms = 1000,
+                                            .verdicts = { verdicts, n } } };
     both->show.at_ms += 1000;
     tell (both, fact);
 }
 
 static void plan_retry (struct both *both, struct attempt_key key)
 {
-    tell (both, (struct fact) { .kind = FACT_RETRY_PLANNED, .of.retry_planned = {
-        .key = key, .due_ms = both->show.at_ms + 2000, .left = 1, .signature = TEXT_LIT ("metadata"), .why = TEXT_LIT ("metadata on host3") } });
+    tell (both, (struct fact){ .kind = FACT_RETRY_PLANNED,
+                               .of.retry_planned = { .key = key,
+                                                     .due_ms = both->show.at_ms + 2000,
+                                                     .left = 1,
+                                                     .signature = TEXT_LIT ("metadata"),
+                                                     .why = TEXT_LIT ("metadata on host3") } });
 }
 
 static void assert_status (struct both *both, const char *words)
@@ -124,9 +145,11 @@ static void a_retry_is_waited_for_by_name_and_stays_in_the_history (void **state
     assert_int_equal (rung->outcome, OUTCOME_PASSED);
     assert_int_equal (rung->purpose, PURPOSE_RETRY);
     assert_int_equal (rung->recovered.n, 1);
-    assert_true (text_is (rung->recovered.items[0], "once attempt 1 failed: the cause; run again after 2 s: metadata on host3"));
+    assert_true (
+        text_is (rung->recovered.items[0], "once attempt 1 failed: the cause; run again after 2 s: metadata on host3"));
     assert_int_equal (receipt.recoveries.n, 1);
-    assert_true (text_is (receipt.recoveries.items[0].what, "rung facts, once attempt 1, was run again after 2 s: metadata on host3"));
+    assert_true (text_is (receipt.recoveries.items[0].what,
+                          "rung facts, once attempt 1, was run again after 2 s: metadata on host3"));
     both_close (&both);
 }
 
@@ -152,8 +175,11 @@ static void isolate (struct both *both)
     begin (both, right, PURPOSE_ISOLATION, 2, 2);
     end (both, right, 2, 2, ENDING_TIMEOUT, 0);
     judge (both, right, 2, 2, 2, OUTCOME_NO_REPORT);
-    tell (both, (struct fact) { .kind = FACT_SUSPECTS_NAMED, .of.suspects_named = {
-        .key = whole, .passes = 2, .why = TEXT_LIT ("fails also without the others"), .suspects = { suspects, 1 } } });
+    tell (both, (struct fact){ .kind = FACT_SUSPECTS_NAMED,
+                               .of.suspects_named = { .key = whole,
+                                                      .passes = 2,
+                                                      .why = TEXT_LIT ("fails also without the others"),
+                                                      .suspects = { suspects, 1 } } });
 }
 
 static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
@@ -175,11 +201,13 @@ static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
     }
     for (uint32_t i = 0; i < pass->groups.n; i++) {
         bool suspect = pass->groups.items[i].hosts.items[0] == 3;
-        assert_true (text_is (pass->groups.items[i].cause, suspect ? "fails also without the others" : "fell because host3 did"));
+        assert_true (text_is (pass->groups.items[i].cause,
+                              suspect ? "fails also without the others" : "fell because host3 did"));
     }
     assert_status (&both, "\"suspects\": \"host3\"");
-    assert_has (&both.show.lines, "all: no host says why; parts of the slice are run by themselves to find it: at most 8, each given "
-                                  "1 min: 8 min in all at most; ctrl-c ends that");
+    assert_has (&both.show.lines,
+                "all: no host says why; parts of the slice are run by themselves to find it: at most 8, each given "
+                "1 min: 8 min in all at most; ctrl-c ends that");
     assert_status (&both, "\"passes_most\": 8");
     assert_int_equal (count_lines (&both.show.lines, "no host says why"), 1);
     assert_has (&both.show.lines, "all part 1: works by itself (1 s)");
@@ -224,7 +252,8 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
         assert_int_equal (frontier_rung (host, TEXT_LIT ("all")), i == 3 ? OUTCOME_NO_REPORT : OUTCOME_CASCADE);
         assert_int_equal (host->backend.observed.devices, 2 * HOSTS);
         for (uint32_t k = 0; k < host->rungs.n; k++)
-            assert_int_equal (host->rungs.items[k].purpose, host->rungs.items[k].attempt == 1 ? PURPOSE_CLIMB : PURPOSE_ISOLATION);
+            assert_int_equal (host->rungs.items[k].purpose,
+                              host->rungs.items[k].attempt == 1 ? PURPOSE_CLIMB : PURPOSE_ISOLATION);
     }
     struct buf out;
     buf_init (&out, 1 << 20);

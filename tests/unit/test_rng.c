@@ -3,16 +3,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <stdlib.h>
+
 #include "common/base/rng.h"
+#include <stdlib.h>
 
 /* Outputs of Vigna's splitmix64.c for seed 1234567. */
 static void numbers_are_those_of_splitmix64 (void **state)
 {
     (void) state;
     static const uint64_t expected[] = {
-        UINT64_C (6457827717110365317), UINT64_C (3203168211198807973), UINT64_C (9817491932198370423),
+        UINT64_C (6457827717110365317), UINT64_C (3203168211198807973),  UINT64_C (9817491932198370423),
         UINT64_C (4593380528125082431), UINT64_C (16408922859458223821),
     };
     struct rng rng = rng_seed (1234567);

@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +20,10 @@
 
 enum { APART_MS = 50 };
 
-struct home { char path[64]; struct run_dir older, newer; };
+struct home {
+    char path[64];
+    struct run_dir older, newer;
+};
 
 static int home_make (void **state)
 {
@@ -104,7 +109,7 @@ static void a_run_that_was_removed_meanwhile_is_no_damage (void **state)
     assert_int_equal (run_begun_check (&home->newer, &err), -1);
     assert_int_equal (err.code, ERR_USAGE);
     assert_non_null (strstr (err.text, "is not there any more"));
-    err = (struct err) { 0 };
+    err = (struct err){ 0 };
     assert_int_equal (run_begun_or_remove (&home->newer, &err), -1);
     assert_int_equal (err.code, ERR_USAGE);
 }

@@ -3,11 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <limits.h>
@@ -22,8 +23,9 @@
 enum { ALICE = 61001, MALLORY = 61002 };
 
 static char top[64];
-static const struct safe_rule shared = {
-    .what = "cache root", .instead = "name another cache.root", .trust = "cache: {trust: [...]}"};
+static const struct safe_rule shared = { .what = "cache root",
+                                         .instead = "name another cache.root",
+                                         .trust = "cache: {trust: [...]}" };
 static const struct safe_rule own = { .what = "home", .instead = "set SLICEUP_HOME to another folder", .own = true };
 
 static int make_top (void **state)
@@ -79,7 +81,7 @@ static void assert_refused (const char *name, const struct safe_rule *rule, cons
         if (!strstr (err.text, words[i]))
             fail_msg ("'%s' is not in: %s", words[i], err.text);
 }
-#define WORDS(...) ((const char *[]) { __VA_ARGS__, NULL })
+#define WORDS(...) ((const char *[]){ __VA_ARGS__, NULL })
 
 static bool is_root (void)
 {
@@ -280,11 +282,11 @@ static bool give_acl (const char *path, const char *which)
         } entries[5];
     } acl = {
         2,
-        {{0x01, 7, UINT32_MAX},
-         {0x02, 7, MALLORY},
-         {0x04, 5, UINT32_MAX},
-         {0x10, 7, UINT32_MAX},
-         {0x20, 5, UINT32_MAX}},
+        { { 0x01, 7, UINT32_MAX },
+          { 0x02, 7, MALLORY },
+          { 0x04, 5, UINT32_MAX },
+          { 0x10, 7, UINT32_MAX },
+          { 0x20, 5, UINT32_MAX } },
     };
     if (setxattr (path, which, &acl, sizeof acl, 0) == 0)
         return true;

@@ -1,18 +1,20 @@
 /* links: sandbox */
 /* The folder on which ways to write are tried, and those that somebody who was killed left behind. */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/io/atomic_file.h"
 #include "worker/sandbox/scratch_generation.h"
@@ -96,8 +98,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (what_a_killed_one_left_behind_is_removed_and_nothing_else, make_top,
                                          remove_top),
-        cmocka_unit_test_setup_teardown (a_link_that_is_named_like_one_is_not_followed, make_top,
-                                         remove_top),
+        cmocka_unit_test_setup_teardown (a_link_that_is_named_like_one_is_not_followed, make_top, remove_top),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -31,9 +31,10 @@ static int mount_disk (struct fixture *fixture, const char *memory)
 {
     if (unshare (CLONE_NEWNS) || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || setenv ("M", memory, 1))
         return CANNOT_MOUNT;
-    if (shell (fixture, "exec 2>/dev/null; cd $B && mkdir memory cache copy && mount -t tmpfs -o size=$M none memory && "
-                     "truncate -s 256M memory/disk && mkfs.ext4 -q -O ^has_journal -m 0 memory/disk && "
-                     "mount -o loop memory/disk cache"))
+    if (shell (fixture,
+               "exec 2>/dev/null; cd $B && mkdir memory cache copy && mount -t tmpfs -o size=$M none memory && "
+               "truncate -s 256M memory/disk && mkfs.ext4 -q -O ^has_journal -m 0 memory/disk && "
+               "mount -o loop memory/disk cache"))
         return CANNOT_MOUNT;
     struct cache_access access = writer_order (fixture, 2);
     return prepare_writer (fixture, &access) ? 1 : 0;

@@ -3,8 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "common/model/secret.h"
 

@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -12,20 +15,51 @@
 #include "common/signature/decide.h"
 #include "common/signature/line.h"
 
-#define ONE(text_) { .items = (struct text[]) { { .ptr = text_, .len = sizeof text_ - 1 } }, .n = 1 }
+#define ONE(text_)                                                                                                     \
+    {                                                                                                                  \
+        .items = (struct text[]){ { .ptr = text_, .len = sizeof text_ - 1 } }, .n = 1                                  \
+    }
 
 enum { ALPHA, BETA, GENERAL, GUARDED, PAIRED, PEER, NOISE, PASSES, LATE, SPACED, SIGNATURES };
 static const struct signature signatures[SIGNATURES] = {
-    [ALPHA] = { .id = TEXT_LIT ("alpha"), .text = TEXT_LIT ("the alpha broke"), .layer = LAYER_DEVICE, .next = TEXT_LIT ("a") },
-    [BETA] = { .id = TEXT_LIT ("beta"), .text = TEXT_LIT ("beta is gone"), .layer = LAYER_HOST, .next = TEXT_LIT ("b") },
-    [GENERAL] = { .id = TEXT_LIT ("general"), .text = TEXT_LIT ("cannot start"), .layer = LAYER_BACKEND, .next = TEXT_LIT ("g") },
-    [GUARDED] = { .id = TEXT_LIT ("guarded"), .text = TEXT_LIT ("it halted"), .layer = LAYER_COMPILER, .unless = ONE ("by hand") },
-    [PAIRED] = { .id = TEXT_LIT ("paired"), .text = TEXT_LIT ("after 6 tries"), .layer = LAYER_PLATFORM, .also = ONE ("metadata") },
-    [PEER] = { .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("another task died"), .layer = LAYER_COLLECTIVE, .peer = true },
-    [NOISE] = { .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("could not set metrics"), .layer = LAYER_PLATFORM, .noise = true,
+    [ALPHA] = { .id = TEXT_LIT ("alpha"),
+                .text = TEXT_LIT ("the alpha broke"),
+                .layer = LAYER_DEVICE,
+                .next = TEXT_LIT ("a") },
+    [BETA] = { .id = TEXT_LIT ("beta"),
+               .text = TEXT_LIT ("beta is gone"),
+               .layer = LAYER_HOST,
+               .next = TEXT_LIT ("b") },
+    [GENERAL] = { .id = TEXT_LIT ("general"),
+                  .text = TEXT_LIT ("cannot start"),
+                  .layer = LAYER_BACKEND,
+                  .next = TEXT_LIT ("g") },
+    [GUARDED] = { .id = TEXT_LIT ("guarded"),
+                  .text = TEXT_LIT ("it halted"),
+                  .layer = LAYER_COMPILER,
+                  .unless = ONE ("by hand") },
+    [PAIRED] = { .id = TEXT_LIT ("paired"),
+                 .text = TEXT_LIT ("after 6 tries"),
+                 .layer = LAYER_PLATFORM,
+                 .also = ONE ("metadata") },
+    [PEER] = { .id = TEXT_LIT ("peer"),
+               .text = TEXT_LIT ("another task died"),
+               .layer = LAYER_COLLECTIVE,
+               .peer = true },
+    [NOISE] = { .id = TEXT_LIT ("noise"),
+                .text = TEXT_LIT ("could not set metrics"),
+                .layer = LAYER_PLATFORM,
+                .noise = true,
                 .transient = true },
-    [PASSES] = { .id = TEXT_LIT ("passes"), .text = TEXT_LIT ("busy just now"), .layer = LAYER_DEVICE, .transient = true },
-    [LATE] = { .id = TEXT_LIT ("late"), .text = TEXT_LIT ("they are late"), .layer = LAYER_COLLECTIVE, .peer = true, .transient = true },
+    [PASSES] = { .id = TEXT_LIT ("passes"),
+                 .text = TEXT_LIT ("busy just now"),
+                 .layer = LAYER_DEVICE,
+                 .transient = true },
+    [LATE] = { .id = TEXT_LIT ("late"),
+               .text = TEXT_LIT ("they are late"),
+               .layer = LAYER_COLLECTIVE,
+               .peer = true,
+               .transient = true },
     [SPACED] = { .id = TEXT_LIT ("spaced"), .text = TEXT_LIT ("  wide  apart"), .layer = LAYER_HOST },
 };
 
@@ -39,9 +73,10 @@ static void read_pieces (struct read *read, struct text log, uint32_t piece)
 {
     struct signature_set *set = signature_set_build (signatures, SIGNATURES);
     struct signature_scan *scan = signature_scan_begin (set);
-    *read = (struct read) { 0 };
+    *read = (struct read){ 0 };
     for (uint32_t at = 0; at < log.len; at += piece)
-        signature_scan_bytes (scan, (struct text) { .ptr = log.ptr + at, .len = log.len - at < piece ? log.len - at : piece });
+        signature_scan_bytes (scan,
+                              (struct text){ .ptr = log.ptr + at, .len = log.len - at < piece ? log.len - at : piece });
     signature_scan_end (scan, &read->arena, &read->seen);
     signature_decide (signatures, SIGNATURES, &read->seen, &read->decision);
     signature_set_free (set);
@@ -168,7 +203,11 @@ static void pieces_of_any_size_give_the_same (void **state)
     (void) state;
     buf_init (&log, 1 << 20);
     for (int i = 0; i < 6000; i++)
-        buf_printf (&log, "%s\x1b[3%dm line %d\r\n", i == 3000 ? "it halted" : i == 5000 ? "beta\nis gone" : "", i % 8, i);
+        buf_printf (&log, "%s\x1b[3%dm line %d\r\n",
+                    i == 3000   ? "it halted"
+                    : i == 5000 ? "beta\nis gone"
+                                : "",
+                    i % 8, i);
     read_log (&whole, buf_c (&log));
     assert_int_equal (whole.seen.sightings_n, 2);
     assert_int_equal (whole.seen.sightings[0].line, 3001);
@@ -291,8 +330,9 @@ static void unknown_shows_the_lines_that_look_like_errors (void **state)
 {
     struct read read;
     (void) state;
-    read_log (&read, "step 1\nstep failed, going on\nTraceback (most recent call last):\n  File \"x.py\"\n    raise Odd\n"
-                     "pkg.Odd: \x1b[31mno shape\x1b[0m\nI0604 12:45:24.926233 1 a.cc:1] Error is a word\nbye\n");
+    read_log (&read,
+              "step 1\nstep failed, going on\nTraceback (most recent call last):\n  File \"x.py\"\n    raise Odd\n"
+              "pkg.Odd: \x1b[31mno shape\x1b[0m\nI0604 12:45:24.926233 1 a.cc:1] Error is a word\nbye\n");
     assert_int_equal (read.decision.weight, SIGNATURE_UNKNOWN);
     assert_int_equal (read.seen.shown_n, 2);
     assert_true (text_is (read.seen.shown[0], "step failed, going on"));
@@ -323,15 +363,23 @@ static void graver_lines_push_out_others (void **state)
 
 static void lines_are_graded_by_level_and_words (void **state)
 {
-    static const struct { const char *line; enum line_grade grade; } lines[] = {
+    static const struct {
+        const char *line;
+        enum line_grade grade;
+    } lines[] = {
         { "I0604 12:45:24.926233   62136 tpu_hal.cc:214] INTERNAL: no", LINE_HARMLESS },
         { "W torch_xla/csrc/client.cc:680] INTERNAL: no", LINE_HARMLESS },
         { "WARNING:2025-01-01 10:00:00,000:x:1: failed", LINE_HARMLESS },
         { "/x.py:1: UserWarning: Error reading", LINE_HARMLESS },
         { "2025-01-01 10:00:00.000000: F external/xla/a.cc:1] gone", LINE_FATAL },
-        { "[rank 3] ValueError: x", LINE_FATAL }, { "AssertionError", LINE_FATAL }, { "INTERNAL: x", LINE_FATAL },
-        { "srun: error: task 3", LINE_ERROR }, { "E0604 12:45:24.926233 1 a.cc:1] x", LINE_ERROR },
-        { "error_handler registered", LINE_ERROR }, { "loss 3.1", LINE_PLAIN }, { "", LINE_PLAIN },
+        { "[rank 3] ValueError: x", LINE_FATAL },
+        { "AssertionError", LINE_FATAL },
+        { "INTERNAL: x", LINE_FATAL },
+        { "srun: error: task 3", LINE_ERROR },
+        { "E0604 12:45:24.926233 1 a.cc:1] x", LINE_ERROR },
+        { "error_handler registered", LINE_ERROR },
+        { "loss 3.1", LINE_PLAIN },
+        { "", LINE_PLAIN },
     };
     (void) state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -350,8 +398,10 @@ static void more_than_fit_leave_the_first_causes_and_some_peers (void **state)
     (void) state;
     buf_init (&log, 1 << 16);
     for (uint32_t i = 0; i < CAUSES + PEERS; i++) {
-        many[i] = (struct signature) { .id = text_format (&arena, "s%u", i), .text = text_format (&arena, "broke%u.", i),
-                                       .layer = LAYER_HOST, .peer = i >= CAUSES };
+        many[i] = (struct signature){ .id = text_format (&arena, "s%u", i),
+                                      .text = text_format (&arena, "broke%u.", i),
+                                      .layer = LAYER_HOST,
+                                      .peer = i >= CAUSES };
         buf_printf (&log, "broke%u.\n", i);
     }
     struct signature_set *set = signature_set_build (many, CAUSES + PEERS);
@@ -374,7 +424,9 @@ static void what_is_found_is_within_the_bounds_of_a_result (void **state)
         struct read read;
         buf_clear (&log);
         for (uint32_t i = 0; i < 3000; i++) {
-            static const char *const parts[] = { "the alpha broke", "Error", "\x1b[", "Traceback (most recent call last)", "\n", "\r" };
+            static const char *const parts[] = {
+                "the alpha broke", "Error", "\x1b[", "Traceback (most recent call last)", "\n", "\r"
+            };
             buf_byte (&log, (uint8_t) rng_next (&rng));
             if (rng_below (&rng, 9) == 0)
                 buf_puts (&log, parts[rng_below (&rng, 6)]);
@@ -395,7 +447,7 @@ static void a_set_that_is_too_large_is_refused (void **state)
     (void) state;
     memset (text, 'x', sizeof text);
     for (uint32_t i = 0; i <= SIGNATURES_MAX; i++)
-        many[i].text = (struct text) { .ptr = text, .len = 10 };
+        many[i].text = (struct text){ .ptr = text, .len = 10 };
     assert_null (signature_set_build (many, SIGNATURES_MAX + 1));
     struct signature_set *set = signature_set_build (many, SIGNATURES_MAX);
     assert_non_null (set);
@@ -421,7 +473,7 @@ static void the_automaton_finds_what_a_plain_search_finds (void **state)
         struct text needles[NEEDLES];
         struct automaton automaton;
         for (uint32_t i = 0; i < NEEDLES; i++) {
-            needles[i] = (struct text) { .ptr = letters[i], .len = 1 + (uint32_t) rng_below (&rng, 7) };
+            needles[i] = (struct text){ .ptr = letters[i], .len = 1 + (uint32_t) rng_below (&rng, 7) };
             for (uint32_t k = 0; k < needles[i].len; k++)
                 letters[i][k] = (char) ('a' + rng_below (&rng, 2));
         }
@@ -436,7 +488,8 @@ static void the_automaton_finds_what_a_plain_search_finds (void **state)
                     for (int32_t i = automaton.own[s]; i != NEEDLE_NONE; i = automaton.same[i])
                         found[i] = true;
             for (uint32_t i = 0; i < NEEDLES; i++) {
-                bool there = at + 1 >= needles[i].len && memcmp (hay + at + 1 - needles[i].len, needles[i].ptr, needles[i].len) == 0;
+                bool there = at + 1 >= needles[i].len &&
+                             memcmp (hay + at + 1 - needles[i].len, needles[i].ptr, needles[i].len) == 0;
                 assert_int_equal (found[i], there);
             }
         }

@@ -1,6 +1,6 @@
 /* links: conf signature model base */
-/* Messages as logs print them (tests/unit/failures), and what logs do to them: is the owner right, is nothing called transient
- * that lasts, does what nobody has seen stay unknown? */
+/* Messages as logs print them (tests/unit/failures), and what logs do to them: is the owner right, is nothing called
+ * transient that lasts, does what nobody has seen stay unknown? */
 #include "signature_lists.h"
 
 #include <dirent.h>
@@ -9,14 +9,22 @@
 #include "common/base/rng.h"
 #include "common/signature/decide.h"
 
-enum { CASES_MAX = 256, CASE_MAX_BYTES = 16 << 10, FILE_MAX_BYTES = 256 << 10, MUTATED_MAX_BYTES = 11 << 20, ROUNDS = 24,
-       LARGE_ROUNDS = 12, RIGHT_OF_100 = 95, SEED = 20260117 };
+enum {
+    CASES_MAX = 256,
+    CASE_MAX_BYTES = 16 << 10,
+    FILE_MAX_BYTES = 256 << 10,
+    MUTATED_MAX_BYTES = 11 << 20,
+    ROUNDS = 24,
+    LARGE_ROUNDS = 12,
+    RIGHT_OF_100 = 95,
+    SEED = 20260117
+};
 
 struct failure {
     struct text name, text;
-    enum layer owner;           /* UNKNOWN: nobody is to be named */
+    enum layer owner; /* UNKNOWN: nobody is to be named */
     bool passes, memory;
-    bool noise;                 /* of what is printed in runs that work, too: what is said of peers explains more */
+    bool noise; /* of what is printed in runs that work, too: what is said of peers explains more */
 };
 
 static struct failure cases[CASES_MAX];
@@ -40,9 +48,11 @@ static void read_heading (char *line, struct failure *failure)
     assert_non_null (parts[2]);
     assert_true (names_find (&layer_names, text_of (parts[1]), &owner));
     assert_true (strcmp (parts[2], "lasts") == 0 || strcmp (parts[2], "passes") == 0);
-    *failure = (struct failure) { .name = text_copy (&arena, text_of (parts[0])), .owner = (enum layer) owner,
-                                  .passes = parts[2][0] == 'p', .memory = parts[3] && strcmp (parts[3], "memory") == 0,
-                                  .noise = parts[3] && strcmp (parts[3], "noise") == 0 };
+    *failure = (struct failure){ .name = text_copy (&arena, text_of (parts[0])),
+                                 .owner = (enum layer) owner,
+                                 .passes = parts[2][0] == 'p',
+                                 .memory = parts[3] && strcmp (parts[3], "memory") == 0,
+                                 .noise = parts[3] && strcmp (parts[3], "noise") == 0 };
     assert_true (!parts[3] || failure->memory || failure->noise);
 }
 
@@ -57,7 +67,7 @@ static void read_cases (char *text)
         size_t len = next ? (size_t) (next + 1 - body) : strlen (body);
         assert_true (cases_n < CASES_MAX && len > 0 && len <= CASE_MAX_BYTES);
         read_heading (at + 4, &cases[cases_n]);
-        cases[cases_n++].text = text_copy (&arena, (struct text) { .ptr = body, .len = (uint32_t) len });
+        cases[cases_n++].text = text_copy (&arena, (struct text){ .ptr = body, .len = (uint32_t) len });
         at = next ? next + 1 : NULL;
     }
 }
@@ -104,22 +114,35 @@ static int close_all (void **state)
 /* ---- what logs do to a message ---- */
 
 static const char *const others[] = {
-    "step 118 loss 2.3051 tokens/s 48211", "I1121 15:16:20.000001   26001 loader.cc:31] shard 00017 opened",
-    "Finished tracing sum for jit in 0.002056837 sec", "INFO:2026-01-01 10:00:00,000:trainer:77: checkpoint queued",
-    "  warnings.warn(", "host tpu-3 memory 118.2G free", "[Gloo] Rank 2 is connected to 7 peer ranks.",
+    "step 118 loss 2.3051 tokens/s 48211",
+    "I1121 15:16:20.000001   26001 loader.cc:31] shard 00017 opened",
+    "Finished tracing sum for jit in 0.002056837 sec",
+    "INFO:2026-01-01 10:00:00,000:trainer:77: checkpoint queued",
+    "  warnings.warn(",
+    "host tpu-3 memory 118.2G free",
+    "[Gloo] Rank 2 is connected to 7 peer ranks.",
 };
 static const char *const aftermath[] = {
-    "srun: error: tpu-host-3: task 3: Exited with exit code 1", "srun: Terminating StepId=4242.0",
+    "srun: error: tpu-host-3: task 3: Exited with exit code 1",
+    "srun: Terminating StepId=4242.0",
     "slurmstepd: error: *** STEP 4242.0 ON tpu-host-0 CANCELLED AT 2026-02-02T02:02:02 ***",
-    "/usr/lib/python3.11/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 3 leaked "
-    "semaphore objects to clean up at shutdown", "    @     0x7f1c7f840634  absl::lts_20260107::log_internal::LogMessage::SendToLog()",
-    "cleaning up /scratch/run-17", "waiting for 4 children", "failed", "Aborted (core dumped)",
+    "/usr/lib/python3.11/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 3 "
+    "leaked "
+    "semaphore objects to clean up at shutdown",
+    "    @     0x7f1c7f840634  absl::lts_20260107::log_internal::LogMessage::SendToLog()",
+    "cleaning up /scratch/run-17",
+    "waiting for 4 children",
+    "failed",
+    "Aborted (core dumped)",
 };
 static const char *const cascade[] = {
-    "E1121 15:16:28.779033   26426 coordination_service_agent.cc:289] Polled an error from coordination service (this can be an "
+    "E1121 15:16:28.779033   26426 coordination_service_agent.cc:289] Polled an error from coordination service (this "
+    "can be an "
     "error from this or another task).",
-    "UNAVAILABLE: Task 1 heartbeat timeout. This indicates that the remote task has failed, got preempted, or crashed unexpectedly.",
-    "F1121 15:16:28.779697   26426 client.h:80] Terminating process because the JAX distributed service detected fatal errors.",
+    "UNAVAILABLE: Task 1 heartbeat timeout. This indicates that the remote task has failed, got preempted, or crashed "
+    "unexpectedly.",
+    "F1121 15:16:28.779697   26426 client.h:80] Terminating process because the JAX distributed service detected fatal "
+    "errors.",
 };
 #define PICK(list, rng) ((list)[rng_below ((rng), sizeof (list) / sizeof *(list))])
 
@@ -142,7 +165,10 @@ static void add_prefix (struct buf *out, uint64_t kind, struct rng *rng)
     }
 }
 
-struct ways { bool colours, ends, between, wraps; uint64_t prefix; };
+struct ways {
+    bool colours, ends, between, wraps;
+    uint64_t prefix;
+};
 
 static void add_word_end (struct buf *out, char blank, const struct ways *ways, struct rng *rng)
 {
@@ -175,7 +201,7 @@ static void add_lines (struct buf *out, struct text text, const struct ways *way
     uint32_t at;
     while (text.len) {
         bool more = text_find (text, TEXT_LIT ("\n"), &at);
-        add_line (out, (struct text) { .ptr = text.ptr, .len = more ? at : text.len }, ways, rng);
+        add_line (out, (struct text){ .ptr = text.ptr, .len = more ? at : text.len }, ways, rng);
         if (ways->between && rng_below (rng, 2))
             add_others (out, rng, 1 + rng_below (rng, 3));
         uint32_t used = more ? at + 1 : text.len;
@@ -189,13 +215,16 @@ static struct text cut (struct text text, struct rng *rng)
 {
     uint32_t front = rng_below (rng, 2) ? (uint32_t) rng_below (rng, text.len / 10 + 1) : 0;
     uint32_t back = rng_below (rng, 2) ? (uint32_t) rng_below (rng, text.len / 10 + 1) : 0;
-    return (struct text) { .ptr = text.ptr + front, .len = text.len - front - back };
+    return (struct text){ .ptr = text.ptr + front, .len = text.len - front - back };
 }
 
 static void mutate (const struct failure *failure, uint64_t before_bytes, struct rng *rng, struct buf *out)
 {
-    struct ways ways = { .colours = rng_below (rng, 3) == 0, .ends = rng_below (rng, 4) == 0, .between = rng_below (rng, 3) == 0,
-                         .wraps = rng_below (rng, 5) == 0, .prefix = rng_below (rng, 8) };
+    struct ways ways = { .colours = rng_below (rng, 3) == 0,
+                         .ends = rng_below (rng, 4) == 0,
+                         .between = rng_below (rng, 3) == 0,
+                         .wraps = rng_below (rng, 5) == 0,
+                         .prefix = rng_below (rng, 8) };
     buf_clear (out);
     while (out->len < before_bytes)
         add_others (out, rng, 64);
@@ -212,7 +241,9 @@ static void mutate (const struct failure *failure, uint64_t before_bytes, struct
 
 /* ---- judged ---- */
 
-struct tally { uint32_t all, right, unknown_all, unknown_right, wrong_transient, passing_all, passing; };
+struct tally {
+    uint32_t all, right, unknown_all, unknown_right, wrong_transient, passing_all, passing;
+};
 
 static void decide (struct text log, struct rng *rng, struct signature_decision *decision, struct arena *scratch)
 {
@@ -221,7 +252,7 @@ static void decide (struct text log, struct rng *rng, struct signature_decision 
     while (log.len) {
         uint32_t piece = 1 + (uint32_t) rng_below (rng, rng_below (rng, 2) ? 64 : 100000);
         piece = piece < log.len ? piece : log.len;
-        signature_scan_bytes (scan, (struct text) { .ptr = log.ptr, .len = piece });
+        signature_scan_bytes (scan, (struct text){ .ptr = log.ptr, .len = piece });
         log.ptr += piece;
         log.len -= piece;
     }
@@ -246,7 +277,8 @@ static void judge (const struct failure *failure, struct text log, struct rng *r
     tally->passing_all += failure->passes;
     tally->passing += failure->passes && decision.transient;
     if ((loud && !right) || (decision.transient && !failure->passes))
-        print_message ("%.*s: %s [%.*s]%s, expected %s\n", TEXT_ARG (failure->name), names_of (&layer_names, owner_of (&decision)),
+        print_message ("%.*s: %s [%.*s]%s, expected %s\n", TEXT_ARG (failure->name),
+                       names_of (&layer_names, owner_of (&decision)),
                        TEXT_ARG (decision.signature ? decision.signature->id : TEXT_LIT ("-")),
                        decision.transient ? " transient" : "", names_of (&layer_names, failure->owner));
     arena_release (&scratch);
@@ -282,8 +314,9 @@ static void memory_is_said_of_device_memory_alone (void **state)
 
 static void check (const struct tally *tally)
 {
-    print_message ("owner right in %u of %u; unknown kept in %u of %u; transient said of %u of %u that are\n", tally->right,
-                   tally->all, tally->unknown_right, tally->unknown_all, tally->passing, tally->passing_all);
+    print_message ("owner right in %u of %u; unknown kept in %u of %u; transient said of %u of %u that are\n",
+                   tally->right, tally->all, tally->unknown_right, tally->unknown_all, tally->passing,
+                   tally->passing_all);
     assert_int_equal (tally->wrong_transient, 0);
     assert_int_equal (tally->unknown_right, tally->unknown_all);
     assert_true (tally->right * 100 >= tally->all * RIGHT_OF_100);
@@ -369,7 +402,8 @@ static void beside_a_cause_that_lasts_nothing_passes (void **state)
     assert_true (pairs > 500);
 }
 
-/* The busy device was free at the second try, the metadata came late: it trained for a while, and ended of something else. */
+/* The busy device was free at the second try, the metadata came late: it trained for a while, and ended of something
+ * else. */
 static void who_went_on_for_long_did_not_end_of_what_passes (void **state)
 {
     struct buf log;

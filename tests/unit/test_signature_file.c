@@ -2,23 +2,30 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/signature/decide.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/signature_file.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct signature signatures[] = {
     { .id = TEXT_LIT ("one"), .text = TEXT_LIT ("one fell"), .layer = LAYER_HOST, .transient = true },
     { .id = TEXT_LIT ("two"), .text = TEXT_LIT ("two fell"), .layer = LAYER_PROGRAM, .next = TEXT_LIT ("look") },
 };
 
-struct bench { char home[48]; struct arena arena; struct plan plan; };
+struct bench {
+    char home[48];
+    struct arena arena;
+    struct plan plan;
+};
 
 static int setup (void **state)
 {
@@ -120,12 +127,13 @@ static void what_cannot_be_written_is_not_named (void **state)
 static void an_older_table_is_read (void **state)
 {
     static const struct field old_fields[] = {
-        F_TEXT (1, struct signature, id, ID_MAX_BYTES),          F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
-        F_ENUM (3, struct signature, layer, &layer_names),       F_BOOL (4, struct signature, peer),
-        F_BOOL (5, struct signature, transient),                 F_TEXT (6, struct signature, next, SENTENCE_MAX_BYTES),
+        F_TEXT (1, struct signature, id, ID_MAX_BYTES),    F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
+        F_ENUM (3, struct signature, layer, &layer_names), F_BOOL (4, struct signature, peer),
+        F_BOOL (5, struct signature, transient),           F_TEXT (6, struct signature, next, SENTENCE_MAX_BYTES),
     };
     static const struct record old_record = RECORD ("signature", struct signature, old_fields);
-    static const struct field old_table[] = { F_LIST (1, struct signature_table, signatures, SIGNATURES_MAX, &old_record) };
+    static const struct field old_table[] = { F_LIST (1, struct signature_table, signatures, SIGNATURES_MAX,
+                                                      &old_record) };
     static const struct record old_table_record = RECORD ("signature table", struct signature_table, old_table);
     struct bench *b = *state;
     struct signature_table table = { 0 }, old = { .signatures = { signatures, 2 } };
@@ -148,12 +156,9 @@ static void an_older_table_is_read (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        T (a_plan_names_its_table_by_what_it_holds),
-        T (equal_lists_share_one_file),
-        T (a_damaged_file_is_written_anew),
-        T (no_lists_need_no_file),
-        T (what_cannot_be_written_is_not_named),
-        T (an_older_table_is_read),
+        T (a_plan_names_its_table_by_what_it_holds), T (equal_lists_share_one_file),
+        T (a_damaged_file_is_written_anew),          T (no_lists_need_no_file),
+        T (what_cannot_be_written_is_not_named),     T (an_older_table_is_read),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

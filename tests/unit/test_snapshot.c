@@ -2,9 +2,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "common/base/rng.h"
 #include "coordinator/monitor/snapshot.h"
@@ -17,7 +20,7 @@ static void a_question_is_read_as_it_was_asked (void **state)
         char question[QUESTION_MAX_BYTES + 1];
         struct snapshot_place got = { 0 };
         size_t len = snapshot_ask (&places[i], question);
-        assert_true (snapshot_asked ((struct text) { question, (uint32_t) len }, &got));
+        assert_true (snapshot_asked ((struct text){ question, (uint32_t) len }, &got));
         assert_int_equal (got.index, places[i].index);
         assert_int_equal (got.offset, places[i].offset);
     }
@@ -27,15 +30,30 @@ static void what_is_no_question_for_facts_is_none (void **state)
 {
     (void) state;
     static const char *const odd[] = {
-        "", "listen", "facts", "facts ", "facts 1", "facts 1 ", "facts  1 0", "facts 0 0", "facts 1 0 ", "facts 1 -1",
-        "facts -1 0", "facts 1 4294967296", "facts 9223372036854775808 0", "facts 18446744073709551616 0",
-        "facts 1 0 0", "Facts 1 0", "facts 1\n0", "facts 0x1 0",
+        "",
+        "listen",
+        "facts",
+        "facts ",
+        "facts 1",
+        "facts 1 ",
+        "facts  1 0",
+        "facts 0 0",
+        "facts 1 0 ",
+        "facts 1 -1",
+        "facts -1 0",
+        "facts 1 4294967296",
+        "facts 9223372036854775808 0",
+        "facts 18446744073709551616 0",
+        "facts 1 0 0",
+        "Facts 1 0",
+        "facts 1\n0",
+        "facts 0x1 0",
     };
     struct snapshot_place place = { 5, 6 };
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
         if (snapshot_asked (text_of (odd[i]), &place))
             fail_msg ("'%s' was taken", odd[i]);
-    assert_false (snapshot_asked ((struct text) { "facts 1\0 0", 10 }, &place));
+    assert_false (snapshot_asked ((struct text){ "facts 1\0 0", 10 }, &place));
     assert_int_equal (place.index, 5);
     assert_int_equal (place.offset, 6);
 }
@@ -68,7 +86,7 @@ static void facts_that_are_cut_into_frames_come_out_whole (void **state)
         buf_text (&joined, got.bytes);
         assert_false (snapshot_next (buf_as_text (&frame), &at, &got));
         piece.offset += put;
-        piece.bytes = (struct text) { bytes + piece.offset, BYTES - piece.offset };
+        piece.bytes = (struct text){ bytes + piece.offset, BYTES - piece.offset };
     }
     assert_int_equal (joined.len, BYTES);
     assert_memory_equal (joined.ptr, bytes, BYTES);
@@ -116,7 +134,7 @@ static void damaged_answers_are_never_read_beyond (void **state)
             copy[rng_below (&rng, len)] = (char) rng_next (&rng);
         char *exact = malloc (len ? len : 1);
         memcpy (exact, copy, len);
-        while (snapshot_next ((struct text) { exact, len }, &at, &piece)) {
+        while (snapshot_next ((struct text){ exact, len }, &at, &piece)) {
             assert_true (at <= len && piece.bytes.ptr + piece.bytes.len <= exact + len);
             assert_true (piece.offset <= piece.size_bytes && piece.bytes.len <= piece.size_bytes - piece.offset);
             assert_true (++pieces <= 12);

@@ -2,17 +2,26 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "common/io/context.h"
 #include "common/io/socket.h"
 
 enum { ENFORCE_DOMAIN = 93 };
 
-struct wanted { const char *name; int option, value; };
-#define WANTED(option, value) { #option, option, value }
+struct wanted {
+    const char *name;
+    int option, value;
+};
+#define WANTED(option, value)                                                                                          \
+    {                                                                                                                  \
+#option, option, value                                                                                         \
+    }
 
 static void assert_options (void *socket, const struct wanted *wanted, size_t n)
 {
@@ -25,15 +34,21 @@ static void assert_options (void *socket, const struct wanted *wanted, size_t n)
 }
 
 static const struct wanted everywhere[] = {
-    WANTED (ZMQ_HANDSHAKE_IVL, 5000),      WANTED (ZMQ_TCP_MAXRT, 20000), WANTED (ZMQ_HEARTBEAT_IVL, 2000),
-    WANTED (ZMQ_HEARTBEAT_TIMEOUT, 6000),  WANTED (ZMQ_HEARTBEAT_TTL, 6000), WANTED (ZMQ_LINGER, 2000),
-    WANTED (ZMQ_SNDHWM, 77),               WANTED (ZMQ_RCVHWM, 77),       WANTED (ZMQ_MECHANISM, ZMQ_CURVE),
+    WANTED (ZMQ_HANDSHAKE_IVL, 5000),  WANTED (ZMQ_TCP_MAXRT, 20000),
+    WANTED (ZMQ_HEARTBEAT_IVL, 2000),  WANTED (ZMQ_HEARTBEAT_TIMEOUT, 6000),
+    WANTED (ZMQ_HEARTBEAT_TTL, 6000),  WANTED (ZMQ_LINGER, 2000),
+    WANTED (ZMQ_SNDHWM, 77),           WANTED (ZMQ_RCVHWM, 77),
+    WANTED (ZMQ_MECHANISM, ZMQ_CURVE),
 };
 static const struct wanted on_servers[] = {
-    WANTED (ZMQ_CURVE_SERVER, 1), WANTED (ENFORCE_DOMAIN, 1), WANTED (ZMQ_BACKLOG, 1024),
+    WANTED (ZMQ_CURVE_SERVER, 1),
+    WANTED (ENFORCE_DOMAIN, 1),
+    WANTED (ZMQ_BACKLOG, 1024),
 };
 static const struct wanted on_clients[] = {
-    WANTED (ZMQ_CURVE_SERVER, 0),       WANTED (ZMQ_RECONNECT_IVL, 200), WANTED (ZMQ_RECONNECT_IVL_MAX, 5000),
+    WANTED (ZMQ_CURVE_SERVER, 0),
+    WANTED (ZMQ_RECONNECT_IVL, 200),
+    WANTED (ZMQ_RECONNECT_IVL_MAX, 5000),
     WANTED (ZMQ_IMMEDIATE, 1),
 };
 
@@ -81,7 +96,11 @@ static void endpoints_are_made_of_addresses_only (void **state)
     (void) state;
     static char long_name[300];
     memset (long_name, 'a', sizeof long_name - 1);
-    const struct { const char *address; uint16_t port; const char *endpoint; } cases[] = {
+    const struct {
+        const char *address;
+        uint16_t port;
+        const char *endpoint;
+    } cases[] = {
         { "127.0.0.1", 5, "tcp://127.0.0.1:5" },
         { "0.0.0.0", 0, "tcp://0.0.0.0:*" },
         { "*", 65535, "tcp://*:65535" },
@@ -113,8 +132,10 @@ static void what_is_bound_everywhere_is_reached_at_home (void **state)
 {
     (void) state;
     static const char *const cases[][2] = {
-        { "tcp://0.0.0.0:1234", "tcp://127.0.0.1:1234" }, { "tcp://[::]:1234", "tcp://[::1]:1234" },
-        { "tcp://10.0.0.1:1234", "tcp://10.0.0.1:1234" }, { "tcp://[::1]:1234", "tcp://[::1]:1234" },
+        { "tcp://0.0.0.0:1234", "tcp://127.0.0.1:1234" },
+        { "tcp://[::]:1234", "tcp://[::1]:1234" },
+        { "tcp://10.0.0.1:1234", "tcp://10.0.0.1:1234" },
+        { "tcp://[::1]:1234", "tcp://[::1]:1234" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct endpoint bound;

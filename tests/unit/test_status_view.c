@@ -28,20 +28,20 @@ static struct show failing (void)
 {
     struct show show;
     struct verdict verdicts[] = {
-        {.host = 1,
-         .outcome = OUTCOME_FAILED,
-         .layer = LAYER_HOST,
-         .signature = TEXT_LIT ("disk-full"),
-         .cause = TEXT_LIT ("no space"),
-         .next = TEXT_LIT ("free some space, then resume"),
-         .phase = TEXT_LIT ("run")},
-        {.host = 2,
-         .outcome = OUTCOME_FAILED,
-         .layer = LAYER_HOST,
-         .signature = TEXT_LIT ("disk-full"),
-         .cause = TEXT_LIT ("no space"),
-         .next = TEXT_LIT ("free some space, then resume"),
-         .phase = TEXT_LIT ("run")},
+        { .host = 1,
+          .outcome = OUTCOME_FAILED,
+          .layer = LAYER_HOST,
+          .signature = TEXT_LIT ("disk-full"),
+          .cause = TEXT_LIT ("no space"),
+          .next = TEXT_LIT ("free some space, then resume"),
+          .phase = TEXT_LIT ("run") },
+        { .host = 2,
+          .outcome = OUTCOME_FAILED,
+          .layer = LAYER_HOST,
+          .signature = TEXT_LIT ("disk-full"),
+          .cause = TEXT_LIT ("no space"),
+          .next = TEXT_LIT ("free some space, then resume"),
+          .phase = TEXT_LIT ("run") },
     };
     show_gathered (&show, 3);
     show_began (&show, FACTS, PASS_ONCE, 1, 3);
@@ -87,8 +87,8 @@ static void failures_stand_beside_their_hosts (void **state)
     struct show show = failing ();
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts \x7f\xe2\x80\xae"));
     json_t *object = as_json (&show, 0);
-    json_t *pass =
-        json_array_get (json_object_get (json_array_get (json_object_get (object, "rungs"), 0), "passes"), 0);
+    json_t *pass = json_array_get (json_object_get (json_array_get (json_object_get (object, "rungs"), 0), "passes"),
+                                   0);
     json_t *failure = json_array_get (json_object_get (pass, "failures"), 0);
     assert_string_equal (string_at (object, "state"), "ended");
     assert_string_equal (string_at (object, "outcome"), "failed");
@@ -130,19 +130,20 @@ static void the_text_tells_the_same (void **state)
     struct status status = { .board = show.board, .now_ms = show.at_ms };
     struct style style = { .columns = 60, .rows = 24 };
     struct buf out;
-    published.of.generation = (struct fact_generation) { .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
+    published.of.generation = (struct fact_generation){ .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
     show_fact (&show, published);
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts"));
     buf_init (&out, 1 << 20);
     status_text (&status, &style, &out);
-    assert_string_equal (buf_c (&out), "run 3fa9c1d2000000000000000000000000: ended\n"
-                                       "sample  0/3 rungs  200 ms  3/3 hosts  run 3fa9c1d2\n"
-                                       "x facts once      1 passed, 2 failed                 700 ms\n"
-                                       ". tiny\n"
-                                       ". all\n"
-                                       "  host[1-2] failed: no space [host, disk-full]; next: free some space, then resume\n"
-                                       "cache generation 9: 3 entries, 300 B, written by host0\n"
-                                       "stopped at rung facts\n");
+    assert_string_equal (buf_c (&out),
+                         "run 3fa9c1d2000000000000000000000000: ended\n"
+                         "sample  0/3 rungs  200 ms  3/3 hosts  run 3fa9c1d2\n"
+                         "x facts once      1 passed, 2 failed                 700 ms\n"
+                         ". tiny\n"
+                         ". all\n"
+                         "  host[1-2] failed: no space [host, disk-full]; next: free some space, then resume\n"
+                         "cache generation 9: 3 entries, 300 B, written by host0\n"
+                         "stopped at rung facts\n");
     buf_release (&out);
     show_release (&show);
 }
@@ -157,7 +158,7 @@ static void a_violated_cache_is_told (void **state)
     struct style style = { .columns = 60, .rows = 24 };
     struct buf out;
     show_gathered (&show, 2);
-    published.of.generation = (struct fact_generation) { .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
+    published.of.generation = (struct fact_generation){ .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
     show_fact (&show, published);
     violated.of.cache_violated.finding.kind = FINDING_CHANGED;
     show_fact (&show, violated);
@@ -193,8 +194,9 @@ static void nan_and_infinity_are_null (void **state)
     struct show show;
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     show_gathered (&show, 1);
-    fact.of.metric_judged = (struct fact_metric_judged) { .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"),
-                                                          .value = 1 / 0.0, .proof = PROOF_DISAGREE };
+    fact.of.metric_judged = (struct fact_metric_judged){
+        .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"), .value = 1 / 0.0, .proof = PROOF_DISAGREE
+    };
     show_fact (&show, fact);
     json_t *object = as_json (&show, 0), *metric = json_array_get (json_object_get (object, "metrics"), 0);
     assert_string_equal (string_at (metric, "metric"), "loss");

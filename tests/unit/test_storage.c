@@ -2,8 +2,8 @@
 /* The mark that tells storages apart, whoever comes first, and what a path is mounted from. */
 #include "cache_fixture.h"
 
-#include <sys/wait.h>
 #include "common/cache/storage.h"
+#include <sys/wait.h>
 
 enum { COMERS = 16 };
 

@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-#include <string.h>
+
 #include "common/base/text.h"
 #include "common/base/utf8.h"
+#include <string.h>
 
 static void slices_borrow_and_nothing_is_empty (void **state)
 {
@@ -15,7 +17,7 @@ static void slices_borrow_and_nothing_is_empty (void **state)
     assert_ptr_equal (text_of (string).ptr, string);
     assert_int_equal (text_of (string).len, 3);
     assert_int_equal (text_of (NULL).len, 0);
-    assert_true (text_equal (text_of (NULL), (struct text) { 0 }));
+    assert_true (text_equal (text_of (NULL), (struct text){ 0 }));
     assert_int_equal (TEXT_LIT ("a\0b").len, 3);
 }
 
@@ -45,10 +47,10 @@ static void finding_gives_the_first_place (void **state)
     assert_int_equal (at, 1);
     assert_true (text_find (text_of ("ab"), text_of (""), &at));
     assert_int_equal (at, 0);
-    assert_true (text_find (text_of (NULL), (struct text) { 0 }, NULL));
+    assert_true (text_find (text_of (NULL), (struct text){ 0 }, NULL));
     at = 99;
     assert_false (text_find (text_of ("ab"), text_of ("abc"), &at));
-    assert_false (text_find ((struct text) { "abc", 2 }, text_of ("c"), &at)); /* not past the end of the slice */
+    assert_false (text_find ((struct text){ "abc", 2 }, text_of ("c"), &at)); /* not past the end of the slice */
     assert_int_equal (at, 99);
 }
 
@@ -58,17 +60,17 @@ static void starts_looks_at_the_front_only (void **state)
     assert_true (text_starts (text_of ("gen-7"), "gen-"));
     assert_true (text_starts (text_of ("gen-7"), ""));
     assert_false (text_starts (text_of ("agen-7"), "gen-"));
-    assert_false (text_starts ((struct text) { "gen-7", 3 }, "gen-"));
+    assert_false (text_starts ((struct text){ "gen-7", 3 }, "gen-"));
 }
 
 static void copies_are_terminated (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
-    struct text copy = text_copy (&arena, (struct text) { "abcdef", 3 });
+    struct text copy = text_copy (&arena, (struct text){ "abcdef", 3 });
     assert_int_equal (copy.len, 3);
     assert_string_equal (copy.ptr, "abc");
-    assert_string_equal (text_copy (&arena, (struct text) { 0 }).ptr, "");
+    assert_string_equal (text_copy (&arena, (struct text){ 0 }).ptr, "");
     arena_release (&arena);
 }
 
@@ -100,22 +102,48 @@ static void c_strings_are_whole_or_refused (void **state)
 static void utf8_is_strict (void **state)
 {
     (void) state;
-    static const struct { const char *bytes; bool valid; } cases[] = {
-        { "", true }, { "plain", true }, { "h\xC3\xA9", true }, { "\xE2\x82\xAC", true }, { "\xF0\x9F\x8D\x8E", true },
-        { "\xF4\x8F\xBF\xBF", true }, { "\xED\x9F\xBF", true }, { "\xEE\x80\x80", true }, { "\xC2\x80", true },
-        { "\x80", false }, { "\xBF", false }, { "a\xC3", false }, { "\xC3" "a", false }, { "\xE2\x82", false },
-        { "\xE2\x28\xA1", false }, { "\xF0\x9F\x8D", false },
-        { "\xC0\x80", false }, { "\xC1\xBF", false }, { "\xE0\x80\x80", false }, { "\xE0\x9F\xBF", false },
-        { "\xF0\x80\x80\x80", false }, { "\xF0\x8F\xBF\xBF", false },                             /* overlong */
-        { "\xED\xA0\x80", false }, { "\xED\xBF\xBF", false },                                     /* surrogates */
-        { "\xF4\x90\x80\x80", false }, { "\xF5\x80\x80\x80", false }, { "\xF8\x88\x80\x80\x80", false },
-        { "\xFE", false }, { "\xFF", false },
-        { "twelve bytes and then \xFF", false }, { "twelve bytes and \xC3\xA9 more", true },
+    static const struct {
+        const char *bytes;
+        bool valid;
+    } cases[] = {
+        { "", true },
+        { "plain", true },
+        { "h\xC3\xA9", true },
+        { "\xE2\x82\xAC", true },
+        { "\xF0\x9F\x8D\x8E", true },
+        { "\xF4\x8F\xBF\xBF", true },
+        { "\xED\x9F\xBF", true },
+        { "\xEE\x80\x80", true },
+        { "\xC2\x80", true },
+        { "\x80", false },
+        { "\xBF", false },
+        { "a\xC3", false },
+        { "\xC3"
+          "a",
+          false },
+        { "\xE2\x82", false },
+        { "\xE2\x28\xA1", false },
+        { "\xF0\x9F\x8D", false },
+        { "\xC0\x80", false },
+        { "\xC1\xBF", false },
+        { "\xE0\x80\x80", false },
+        { "\xE0\x9F\xBF", false },
+        { "\xF0\x80\x80\x80", false },
+        { "\xF0\x8F\xBF\xBF", false }, /* overlong */
+        { "\xED\xA0\x80", false },
+        { "\xED\xBF\xBF", false }, /* surrogates */
+        { "\xF4\x90\x80\x80", false },
+        { "\xF5\x80\x80\x80", false },
+        { "\xF8\x88\x80\x80\x80", false },
+        { "\xFE", false },
+        { "\xFF", false },
+        { "twelve bytes and then \xFF", false },
+        { "twelve bytes and \xC3\xA9 more", true },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal (text_is_utf8 (text_of (cases[i].bytes)), cases[i].valid);
     assert_true (text_is_utf8 (TEXT_LIT ("a\0b")));
-    assert_false (text_is_utf8 ((struct text) { "\xC3\xA9", 1 })); /* the rest lies outside the slice */
+    assert_false (text_is_utf8 ((struct text){ "\xC3\xA9", 1 })); /* the rest lies outside the slice */
 }
 
 static uint32_t encode (uint32_t character, char out[4])
@@ -135,7 +163,7 @@ static void every_character_but_surrogates_is_read_back (void **state)
         char bytes[4];
         uint32_t len = encode (character, bytes), found = UINT32_MAX;
         bool surrogate = character >= 0xD800 && character <= 0xDFFF;
-        uint32_t read = utf8_next ((struct text) { bytes, len }, 0, &found);
+        uint32_t read = utf8_next ((struct text){ bytes, len }, 0, &found);
         if (read != (surrogate ? 0 : len) || (read && found != character))
             fail_msg ("U+%04X: %u bytes read as U+%04X", character, read, found);
     }
@@ -154,7 +182,7 @@ static void exactly_the_canonical_sequences_are_valid (void **state)
         uint32_t len = encode (naive, again), found, want = 0;
         if (len > 1 && len < 4 && memcmp (again, b, len) == 0 && !(naive >= 0xD800 && naive <= 0xDFFF))
             want = len;
-        if (utf8_next ((struct text) { (char *) b, 3 }, 0, &found) != want)
+        if (utf8_next ((struct text){ (char *) b, 3 }, 0, &found) != want)
             fail_msg ("bytes %06X", word);
     }
 }
@@ -162,11 +190,27 @@ static void exactly_the_canonical_sequences_are_valid (void **state)
 static void numbers_are_whole_and_fit (void **state)
 {
     (void) state;
-    static const struct { const char *text; bool valid; uint64_t value; } cases[] = {
-        { "0", true, 0 }, { "7", true, 7 }, { "007", true, 7 }, { "18446744073709551615", true, UINT64_MAX },
-        { "18446744073709551616", false, 0 }, { "99999999999999999999", false, 0 }, { "", false, 0 },
-        { "-1", false, 0 }, { "+1", false, 0 }, { " 1", false, 0 }, { "1 ", false, 0 }, { "1a", false, 0 },
-        { "0x1", false, 0 }, { "1.0", false, 0 }, { "/", false, 0 }, { ":", false, 0 },
+    static const struct {
+        const char *text;
+        bool valid;
+        uint64_t value;
+    } cases[] = {
+        { "0", true, 0 },
+        { "7", true, 7 },
+        { "007", true, 7 },
+        { "18446744073709551615", true, UINT64_MAX },
+        { "18446744073709551616", false, 0 },
+        { "99999999999999999999", false, 0 },
+        { "", false, 0 },
+        { "-1", false, 0 },
+        { "+1", false, 0 },
+        { " 1", false, 0 },
+        { "1 ", false, 0 },
+        { "1a", false, 0 },
+        { "0x1", false, 0 },
+        { "1.0", false, 0 },
+        { "/", false, 0 },
+        { ":", false, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t value = 12345;

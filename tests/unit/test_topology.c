@@ -1,10 +1,14 @@
 /* links: verdict */
-#include "coordinator/verdict/topology.h"
-#include "coordinator/verdict/premapped.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "coordinator/verdict/premapped.h"
+#include "coordinator/verdict/topology.h"
+
 #include <stdio.h>
 
 enum { HOSTS = 4, FACTS = 7 };
@@ -21,13 +25,13 @@ struct slice {
 
 static struct var fact (struct slice *slice, const char *name, const char *value)
 {
-    return (struct var) { text_of (name), text_copy (&slice->arena, text_of (value)) };
+    return (struct var){ text_of (name), text_copy (&slice->arena, text_of (value)) };
 }
 
 static int set_up (void **state)
 {
     struct slice *slice = mem_alloc (sizeof *slice);
-    *slice = (struct slice) { .arena = { 0 } };
+    *slice = (struct slice){ .arena = { 0 } };
     for (uint32_t i = 0; i < HOSTS; i++) {
         slice->names[i].name = text_format (&slice->arena, "v6e-%u", i);
         struct text number = text_format (&slice->arena, "%u", i);
@@ -36,14 +40,16 @@ static int set_up (void **state)
         slice->facts[i][2] = fact (slice, "tpu.topology", "4x4");
         slice->facts[i][3] = fact (slice, "tpu.chips_per_host_bounds", "2,2,1");
         slice->facts[i][4] = fact (slice, "tpu.host_bounds", "2,2,1");
-        slice->facts[i][5] = (struct var) { TEXT_LIT ("tpu.worker_id"), number };
+        slice->facts[i][5] = (struct var){ TEXT_LIT ("tpu.worker_id"), number };
         slice->facts[i][6] = fact (slice, "tpu.worker_hostnames", "t-0,t-1,t-2,t-3");
-        slice->hosts[i] = (struct topology_host) { slice->facts[i], FACTS };
+        slice->hosts[i] = (struct topology_host){ slice->facts[i], FACTS };
     }
     slice->plan.hosts.items = slice->names;
     slice->plan.hosts.n = HOSTS;
-    slice->plan.profile = (struct profile) { .backend = TEXT_LIT ("tpu"), .devices_per_host = 4, .accelerator = TEXT_LIT ("v6e-16"),
-                                             .topology = TEXT_LIT ("4x4") };
+    slice->plan.profile = (struct profile){ .backend = TEXT_LIT ("tpu"),
+                                            .devices_per_host = 4,
+                                            .accelerator = TEXT_LIT ("v6e-16"),
+                                            .topology = TEXT_LIT ("4x4") };
     *state = slice;
     return 0;
 }
@@ -62,7 +68,8 @@ static void judge (struct slice *slice)
 }
 
 /* One fact of one host is another one: exactly that host is found, by that fact, and the sentence has the words. */
-static void expect_one (void **state, uint32_t host, uint32_t at, const char *value, enum layer layer, const char *words)
+static void expect_one (void **state, uint32_t host, uint32_t at, const char *value, enum layer layer,
+                        const char *words)
 {
     struct slice *slice = *state;
     slice->facts[host][at].value = text_of (value);
@@ -85,7 +92,8 @@ static void a_whole_slice_holds (void **state)
 
 static void a_missing_chip_is_the_hosts (void **state)
 {
-    expect_one (state, 2, 0, "3 x 0x006f (vfio-pci)", LAYER_HOST, "shows 3 TPU chips on its PCI bus, the profile says 4");
+    expect_one (state, 2, 0, "3 x 0x006f (vfio-pci)", LAYER_HOST,
+                "shows 3 TPU chips on its PCI bus, the profile says 4");
 }
 
 static void chips_of_two_kinds_are_added (void **state)
@@ -109,7 +117,7 @@ static void another_topology_is_named (void **state)
 static void a_topology_must_have_all_chips (void **state)
 {
     struct slice *slice = *state;
-    slice->plan.profile.topology = (struct text) { 0 };
+    slice->plan.profile.topology = (struct text){ 0 };
     expect_one (state, 0, 2, "4x8", LAYER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts of 4");
 }
 
@@ -127,9 +135,9 @@ static void a_finding_is_a_sentence_however_long_the_fact_is (void **state)
     for (uint32_t i = 0; i < sizeof grid; i++)
         grid[i] = i % 2 ? ',' : '1';
     grid[sizeof grid - 1] = '7';
-    slice->plan.profile.topology = (struct text) { 0 };
+    slice->plan.profile.topology = (struct text){ 0 };
     for (size_t i = 0; i < 3; i++) {
-        slice->facts[i][facts[i]].value = (struct text) { grid, sizeof grid };
+        slice->facts[i][facts[i]].value = (struct text){ grid, sizeof grid };
         judge (slice);
         assert_int_equal (slice->found.n, i + 1);
         assert_in_range (slice->found.items[i].what.len, 100, SENTENCE_MAX_BYTES);
@@ -182,12 +190,12 @@ static unsigned other_lists (struct slice *slice, const char *const lists[HOSTS]
 static void the_list_of_most_is_the_one_that_counts (void **state)
 {
     static const char a[] = "t-0,t-1,t-2,t-3", b[] = "t-1,t-0,t-2,t-3", c[] = "t-2,t-1,t-0,t-3", none[] = "absent";
-    assert_int_equal (other_lists (*state, (const char *const[]) { a, b, b, b }), 1);
-    assert_int_equal (other_lists (*state, (const char *const[]) { a, b, c, b }), 0xf);
-    assert_int_equal (other_lists (*state, (const char *const[]) { a, none, b, b }), 1);
-    assert_int_equal (other_lists (*state, (const char *const[]) { none, a, none, none }), 0);
-    assert_int_equal (other_lists (*state, (const char *const[]) { none, a, b, none }), 6);
-    assert_int_equal (other_lists (*state, (const char *const[]) { none, none, none, none }), 0);
+    assert_int_equal (other_lists (*state, (const char *const[]){ a, b, b, b }), 1);
+    assert_int_equal (other_lists (*state, (const char *const[]){ a, b, c, b }), 0xf);
+    assert_int_equal (other_lists (*state, (const char *const[]){ a, none, b, b }), 1);
+    assert_int_equal (other_lists (*state, (const char *const[]){ none, a, none, none }), 0);
+    assert_int_equal (other_lists (*state, (const char *const[]){ none, a, b, none }), 6);
+    assert_int_equal (other_lists (*state, (const char *const[]){ none, none, none, none }), 0);
 }
 
 static void lists_in_another_order_are_found (void **state)
@@ -220,7 +228,8 @@ static void grids_are_read_strictly (void **state)
     uint32_t product = 0;
     assert_true (grid_product (TEXT_LIT ("16x16"), &product) && product == 256);
     assert_true (grid_product (TEXT_LIT ("2,2,1"), &product) && product == 4);
-    static const char *const bad[] = { "", "x", "4x", "x4", "4x0", "-4x4", "4 x4", "1048577", "1048576x2", "99999999999999999999" };
+    static const char *const bad[] = { "",     "x",    "4x",      "x4",        "4x0",
+                                       "-4x4", "4 x4", "1048577", "1048576x2", "99999999999999999999" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_false (grid_product (text_of (bad[i]), &product));
     assert_true (accelerator_chips (TEXT_LIT ("v6e-16"), &product) && product == 16);
@@ -234,12 +243,13 @@ static bool fits (const char *asked, const char *total, const char *limit, struc
 {
     static struct arena arena;
     struct var env = { TEXT_LIT (PREMAPPED_VAR), text_of (asked) };
-    struct var facts[] = { { TEXT_LIT ("memory.total_bytes"), text_of (total) }, { TEXT_LIT ("memory.cgroup_max"), text_of (limit) } };
+    struct var facts[] = { { TEXT_LIT ("memory.total_bytes"), text_of (total) },
+                           { TEXT_LIT ("memory.cgroup_max"), text_of (limit) } };
     struct profile profile = { 0 };
     profile.env.items = &env;
     profile.env.n = 1;
     arena_release (&arena);
-    arena = (struct arena) { 0 };
+    arena = (struct arena){ 0 };
     return premapped_fits (&profile, facts, 2, &arena, why);
 }
 
@@ -247,14 +257,14 @@ static void a_premapped_buffer_must_leave_room (void **state)
 {
     (void) state;
     struct text why = { 0 };
-    assert_true (fits ("4294967296", "17179869184", "max", &why));      /* 4 of 16 GiB */
-    assert_true (fits ("12884901888", "17179869184", "max", &why));     /* exactly three quarters */
-    assert_false (fits ("12884905984", "17179869184", "max", &why));    /* a page more */
+    assert_true (fits ("4294967296", "17179869184", "max", &why));   /* 4 of 16 GiB */
+    assert_true (fits ("12884901888", "17179869184", "max", &why));  /* exactly three quarters */
+    assert_false (fits ("12884905984", "17179869184", "max", &why)); /* a page more */
     assert_true (text_find (why, TEXT_LIT ("12.0 GiB would leave 4.0 of its 16.0 GiB"), NULL));
     assert_false (fits ("4294967296", "17179869184", "5368709120", &why)); /* the group's limit binds: 5 GiB leaves 1 */
-    assert_false (fits ("4294967296", "5368709120", "max", &why));      /* less than 2 GiB left */
-    assert_false (fits ("34359738368", "17179869184", "max", &why));    /* more than there is */
-    assert_true (fits ("34359738368", "absent", "max", &why));          /* nobody knows */
+    assert_false (fits ("4294967296", "5368709120", "max", &why));         /* less than 2 GiB left */
+    assert_false (fits ("34359738368", "17179869184", "max", &why));       /* more than there is */
+    assert_true (fits ("34359738368", "absent", "max", &why));             /* nobody knows */
     (void) fits ("1", "absent", "max", &why);
 }
 
@@ -262,12 +272,24 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (a_whole_slice_holds), T (a_missing_chip_is_the_hosts), T (chips_of_two_kinds_are_added), T (another_accelerator_is_named),
-        T (another_topology_is_named), T (a_topology_must_have_all_chips), T (bounds_must_multiply), T (host_bounds_must_multiply),
+        T (a_whole_slice_holds),
+        T (a_missing_chip_is_the_hosts),
+        T (chips_of_two_kinds_are_added),
+        T (another_accelerator_is_named),
+        T (another_topology_is_named),
+        T (a_topology_must_have_all_chips),
+        T (bounds_must_multiply),
+        T (host_bounds_must_multiply),
         T (a_finding_is_a_sentence_however_long_the_fact_is),
-        T (two_hosts_of_one_number_are_both_found), T (worker_order_must_be_rank_order), T (a_short_worker_list_is_stale),
-        T (lists_in_another_order_are_found), T (the_list_of_most_is_the_one_that_counts), T (who_says_nothing_is_not_judged), T (other_backends_have_no_such_arithmetic),
-        T (grids_are_read_strictly), T (a_premapped_buffer_must_leave_room),
+        T (two_hosts_of_one_number_are_both_found),
+        T (worker_order_must_be_rank_order),
+        T (a_short_worker_list_is_stale),
+        T (lists_in_another_order_are_found),
+        T (the_list_of_most_is_the_one_that_counts),
+        T (who_says_nothing_is_not_judged),
+        T (other_backends_have_no_such_arithmetic),
+        T (grids_are_read_strictly),
+        T (a_premapped_buffer_must_leave_room),
 #undef T
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* links: simulated */
-/* Whatever a worker says at its longest: what the coordinator makes of it fits its own records. A fact that does not is the
- * end of the run (coordinator/run/driver_out.c). */
+/* Whatever a worker says at its longest: what the coordinator makes of it fits its own records. A fact that does not is
+ * the end of the run (coordinator/run/driver_out.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "retry_fixture.h"
 #include "stretched.h"
@@ -31,8 +33,11 @@ static void survey_of_tpus (struct plan *plan)
 {
     plan->profile.backend = TEXT_LIT ("tpu");
     plan->profile.accelerator = TEXT_LIT ("v6e-16");
-    plan->rungs.items[0] = (struct rung) { .id = TEXT_LIT ("facts"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("facts"),
-                                           .scope = SCOPE_HOST, .timeout_ms = 60000 };
+    plan->rungs.items[0] = (struct rung){ .id = TEXT_LIT ("facts"),
+                                          .kind = PROGRAM_BUILTIN,
+                                          .builtin = TEXT_LIT ("facts"),
+                                          .scope = SCOPE_HOST,
+                                          .timeout_ms = 60000 };
     name_at_length (plan);
 }
 
@@ -59,25 +64,28 @@ enum { LONG_FACTS = 6 };
 /* Facts of a slice that look like an answer for as long as they go on. */
 static struct var *long_facts (uint32_t host, struct arena *arena)
 {
-    static const char *const names[] = { "tpu.accelerator_type", "tpu.topology", "tpu.chips_per_host_bounds", "tpu.host_bounds",
-                                         "tpu.worker_id", "tpu.worker_hostnames" };
+    static const char *const names[] = { "tpu.accelerator_type", "tpu.topology",  "tpu.chips_per_host_bounds",
+                                         "tpu.host_bounds",      "tpu.worker_id", "tpu.worker_hostnames" };
     struct var *facts = arena_array (arena, LONG_FACTS, sizeof *facts);
     char *grid = arena_alloc (arena, TEXT_MAX_BYTES);
     for (uint32_t i = 0; i < TEXT_MAX_BYTES; i++)
         grid[i] = i % 2 ? ',' : '1';
     grid[TEXT_MAX_BYTES - 1] = '7';
     for (uint32_t i = 0; i < LONG_FACTS; i++)
-        facts[i] = (struct var) { text_of (names[i]), i == host % 4 || i > 3 ? (struct text) { grid, TEXT_MAX_BYTES }
-                                                                             : (struct text) { 0 } };
+        facts[i] = (struct var){ text_of (names[i]),
+                                 i == host % 4 || i > 3 ? (struct text){ grid, TEXT_MAX_BYTES } : (struct text){ 0 } };
     return facts;
 }
 
 /* What a worker says at its longest, once a host: it is large, and only a few fields of it change from run to run. */
-struct voices { struct result said[HOSTS]; struct arena arena; };
+struct voices {
+    struct result said[HOSTS];
+    struct arena arena;
+};
 
 static void voices_open (struct voices *voices)
 {
-    *voices = (struct voices) { 0 };
+    *voices = (struct voices){ 0 };
     for (uint32_t host = 0; host < HOSTS; host++) {
         struct result *result = &voices->said[host];
         stretch (&result_record, result, host, &voices->arena);
@@ -104,7 +112,8 @@ static struct result flawed (const struct voices *voices, uint32_t host, enum fl
     return result;
 }
 
-static void run_stretched (const struct voices *voices, void (*with) (struct plan *), enum ending ending, uint32_t code, enum flaw flaw)
+static void run_stretched (const struct voices *voices, void (*with) (struct plan *), enum ending ending, uint32_t code,
+                           enum flaw flaw)
 {
     struct bench bench;
     bench_open_with (&bench, with);
@@ -173,7 +182,7 @@ static void every_fact_fits_whatever_else_comes_in (void **state)
         for (uint32_t host = 0; host < HOSTS; host++)
             say (&bench, host, kind, false);
         for (uint32_t host = 0; host < HOSTS; host++)
-            feed (&bench, &(struct input) { .kind = IN_WORKER_EXITED, .host = host, .text = longest });
+            feed (&bench, &(struct input){ .kind = IN_WORKER_EXITED, .host = host, .text = longest });
         assert_true (coord_ended (bench.coord, NULL));
         bench_close (&bench);
     }

@@ -51,8 +51,9 @@ static uint32_t count_of (struct buf *out, const char *words)
 static struct fact opened (struct show *show)
 {
     struct fact fact = { .kind = FACT_RUN_OPENED, .index = 1, .wall_ms = clock_wall_ms () };
-    fact.of.run_opened = (struct fact_run_opened){
-        .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"), .plan = show->plan, .version = TEXT_LIT ("0.1.0")};
+    fact.of.run_opened = (struct fact_run_opened){ .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"),
+                                                   .plan = show->plan,
+                                                   .version = TEXT_LIT ("0.1.0") };
     return fact;
 }
 
@@ -111,14 +112,14 @@ struct watched {
 
 static void watched_make (struct watched *watched)
 {
-    *watched = (struct watched) { .stream = stream_open (), .boot_ms = 50000, .wall_ms = 1700000000000 };
+    *watched = (struct watched){ .stream = stream_open (), .boot_ms = 50000, .wall_ms = 1700000000000 };
     struct live_options look = { .plain = true, .out = watched->stream };
     show_make (&watched->show, 2);
     buf_init (&watched->out, 1 << 20);
     watched->live = live_open (&look);
     struct fact fact = opened (&watched->show);
     fact.wall_ms = watched->wall_ms;
-    live_fact (watched->live, &fact, (struct live_now) { watched->boot_ms, watched->wall_ms });
+    live_fact (watched->live, &fact, (struct live_now){ watched->boot_ms, watched->wall_ms });
 }
 
 static void watched_release (struct watched *watched)
@@ -157,7 +158,7 @@ static void a_fact_that_comes_late_has_its_age_by_the_wall_clock_and_goes_on_by_
     watched_make (&watched);
     watched.boot_ms += 5000;
     beat.wall_ms = watched.wall_ms - 4000;
-    live_fact (watched.live, &beat, (struct live_now) { watched.boot_ms, watched.wall_ms });
+    live_fact (watched.live, &beat, (struct live_now){ watched.boot_ms, watched.wall_ms });
     assert_false (says_after (&watched, QUIET_MS - 5001, "waiting for"));
     assert_true (says_after (&watched, 1001, "waiting for"));
     assert_has (&watched.out, "[    70.0 s] "); /* 60 s, 4 s old, 6 s more */

@@ -1,13 +1,15 @@
 /* links: simulated */
-/* What is found in the cache that the single writer's rules exclude, as the coordinator's core takes it: who may tell what,
- * and what is dropped for it. */
+/* What is found in the cache that the single writer's rules exclude, as the coordinator's core takes it: who may tell
+ * what, and what is dropped for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "write_lease_fixture.h"
 
@@ -73,7 +75,8 @@ static void a_late_write_is_told_once_and_hurts_nobody (void **state)
 {
     (void) state;
     struct bench bench;
-    struct root_finding late = { { FINDING_LATE_WRITE, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("changed") }, TEXT_LIT ("ab") };
+    struct root_finding late = { { FINDING_LATE_WRITE, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("changed") },
+                                 TEXT_LIT ("ab") };
     open_restored (&bench);
     end_all (&bench);
     audited (&bench, &late);
@@ -166,7 +169,8 @@ static void a_host_on_another_storage_has_nothing_dropped (void **state)
         end_with (&bench, 2, "aaaaaaaaaaaaaaaa", NULL);
         audited (&bench, NULL);
         assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 0);
-        assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.kind, FINDING_NOT_SAME_STORAGE);
+        assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.kind,
+                          FINDING_NOT_SAME_STORAGE);
         const struct fact_run_ended *ended = &last_fact (&bench, FACT_RUN_ENDED)->of.run_ended;
         assert_int_equal (ended->exit_status, 3);
         assert_true (text_find (ended->sentence, TEXT_LIT ("the storage under /cache is"), NULL));
@@ -219,8 +223,9 @@ static void more_findings_than_are_kept_still_drop_what_is_in_use (void **state)
     static struct root_finding findings[MANY];
     open_granted (&bench);
     for (uint32_t i = 0; i < MANY; i++)
-        findings[i] = (struct root_finding) { { FINDING_EXTRA, i + 1 == MANY ? 1 : 1000,
-                                                text_format (&bench.arena, "x%u", i), TEXT_LIT ("never sealed") }, { 0 } };
+        findings[i] = (struct root_finding){ { FINDING_EXTRA, i + 1 == MANY ? 1 : 1000,
+                                               text_format (&bench.arena, "x%u", i), TEXT_LIT ("never sealed") },
+                                             { 0 } };
     ask (&bench, 0, 1, 1);
     end_run_of (&bench, 0, NULL);
     bench.facts_n = 0; /* there is not room for all */
@@ -240,7 +245,9 @@ static void what_counts_is_recorded_however_much_else_was_told (void **state)
     struct root_finding spoiled = { changed, { 0 } };
     open_restored (&bench);
     for (uint32_t i = 0; i < MANY; i++)
-        findings[i] = (struct root_finding) { { FINDING_LEVEL_LOW, 0, text_format (&bench.arena, "way%u", i), TEXT_LIT ("open") }, { 0 } };
+        findings[i] = (struct root_finding){
+            { FINDING_LEVEL_LOW, 0, text_format (&bench.arena, "way%u", i), TEXT_LIT ("open") }, { 0 }
+        };
     bench.facts_n = 0; /* there is not room for all */
     many_audited (&bench, findings, MANY);
     bench.facts_n = 0;
@@ -301,7 +308,8 @@ static void a_foreign_generation_is_told_and_there_is_nothing_to_drop (void **st
 {
     (void) state;
     struct bench bench;
-    struct root_finding foreign = { { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") }, { 0 } };
+    struct root_finding foreign = { { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") },
+                                    { 0 } };
     open_restored (&bench);
     end_all (&bench);
     audited (&bench, &foreign);

@@ -36,7 +36,7 @@ static void what_no_host_of_the_run_has_to_do_is_waited_for_by_name (void **stat
     show.at_ms = 4000;
     show_fact (&show, awaited);
     assert_waiting (&show, "waiting for the cache root to be looked over (3 s)\n");
-    awaited.of.cache_awaited.what = (struct text) { 0 };
+    awaited.of.cache_awaited.what = (struct text){ 0 };
     show_fact (&show, awaited);
     assert_waiting (&show, "");
     show_release (&show);
@@ -60,7 +60,9 @@ static void phases_are_told_apart_the_longest_first (void **state)
 
 static void what_a_worker_does_with_the_cache_has_words (void **state)
 {
-    static const struct { const char *phase, *words; } cases[] = {
+    static const struct {
+        const char *phase, *words;
+    } cases[] = {
         { "lease", "waiting for host0 to be granted the cache (2 s of 30 s)\n" },
         { "cache", "waiting for host0 to prepare the cache (2 s of 30 s)\n" },
         { "confine", "waiting for host0 to try what its sandbox refuses (2 s of 30 s)\n" },
@@ -152,7 +154,7 @@ static void who_is_lost_or_done_is_not_waited_for (void **state)
     show_ended (&show, 0, ENDING_EXITED, 0);
     show_lost (&show, 1, TEXT_LIT ("silent for 30 s"));
     show_ended (&show, 1, ENDING_LOST, 0);
-    show_received (&show, 2, (struct holding) { .state = ATTEMPT_STOPPING });
+    show_received (&show, 2, (struct holding){ .state = ATTEMPT_STOPPING });
     assert_waiting (&show, "waiting for host2 to stop (0 ms of 30 s)\n");
     show_run_ended (&show, OUTCOME_NO_REPORT, 1, TEXT_LIT ("over"));
     assert_waiting (&show, "");

@@ -2,16 +2,19 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "worker/files/fetch.h"
+#include "worker/files/wheels.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "worker/files/fetch.h"
-#include "worker/files/wheels.h"
 
 enum { BIG_BYTES = 100 * 1000 };
 
@@ -36,7 +39,7 @@ static int setup (void **state)
     assert_true (mkdtemp (b->directory) && mkdtemp (b->planned));
     for (uint32_t i = 0; i < BIG_BYTES; i++)
         big[i] = (char) (i * 7 + i / 1000);
-    b->content[0] = (struct text) { big, BIG_BYTES };
+    b->content[0] = (struct text){ big, BIG_BYTES };
     b->content[1] = TEXT_LIT ("small");
     for (uint32_t i = 0; i < 2; i++) {
         char hex[DIGEST_HEX_BYTES];
@@ -45,7 +48,7 @@ static int setup (void **state)
         b->wheels[i].file.path = text_format (&b->arena, "%s/%s", b->planned, names[i]);
         b->wheels[i].file.sha256 = text_copy (&b->arena, text_of (digest_hex (&digest, hex)));
     }
-    b->run.rung = (struct rung) { .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
+    b->run.rung = (struct rung){ .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
     b->run.pins.wheels.items = b->wheels;
     b->run.pins.wheels.n = 2;
     *state = b;
@@ -64,7 +67,8 @@ static int teardown (void **state)
 
 static void plan_has (struct bench *b, uint32_t i)
 {
-    assert_int_equal (atomic_file_write (b->wheels[i].file.path.ptr, b->content[i].ptr, b->content[i].len, 0600, NULL), 0);
+    assert_int_equal (atomic_file_write (b->wheels[i].file.path.ptr, b->content[i].ptr, b->content[i].len, 0600, NULL),
+                      0);
 }
 
 static const char *place_of (struct bench *b, uint32_t i)
@@ -133,7 +137,9 @@ static bool receive (void *owner, const struct msg_fetch *ask)
 /* Answers as a coordinator would that has `content` under the sha256. */
 static void serve (struct bench *b, struct fetch *fetch, uint32_t i, struct text content)
 {
-    struct msg_chunk chunk = { .sha256 = b->wheels[i].file.sha256, .offset = b->asked.offset, .size_bytes = content.len };
+    struct msg_chunk chunk = { .sha256 = b->wheels[i].file.sha256,
+                               .offset = b->asked.offset,
+                               .size_bytes = content.len };
     uint64_t left = content.len - b->asked.offset;
     assert_true (text_equal (b->asked.sha256, b->wheels[i].file.sha256));
     chunk.bytes.ptr = content.ptr + b->asked.offset;
@@ -233,14 +239,10 @@ static void a_check_needs_none (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        T (a_wheel_of_this_host_is_used_where_it_lies),
-        T (another_file_at_the_same_path_is_not_used),
-        T (wheels_come_in_pieces_to_the_disk),
-        T (a_wheel_with_another_sha256_leaves_nothing),
-        T (more_than_a_wheel_may_be_is_refused),
-        T (one_that_is_given_up_leaves_nothing),
-        T (a_name_that_leaves_the_folder_is_refused),
-        T (a_check_needs_none),
+        T (a_wheel_of_this_host_is_used_where_it_lies), T (another_file_at_the_same_path_is_not_used),
+        T (wheels_come_in_pieces_to_the_disk),          T (a_wheel_with_another_sha256_leaves_nothing),
+        T (more_than_a_wheel_may_be_is_refused),        T (one_that_is_given_up_leaves_nothing),
+        T (a_name_that_leaves_the_folder_is_refused),   T (a_check_needs_none),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -2,7 +2,17 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+#include "leftovers.h"
+#include "worker/attempt/result_store.h"
+#include "worker/attempt/task.h"
+#include "worker/run/driver.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -16,13 +26,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "common/wire/wire.h"
-#include "worker/run/driver.h"
-#include "worker/attempt/task.h"
-#include "worker/attempt/result_store.h"
-#include "leftovers.h"
 
 enum { TIMEOUT_MS = 30000 };
 #define RUN_HEX "30313233343536373839616263646566"
@@ -36,7 +39,7 @@ struct bench {
     struct link_keys hub_keys, worker_keys;
     pid_t worker;
     bool tied;
-    int starter_fd;             /* the other end of the worker's standard input; 0: closed */
+    int starter_fd; /* the other end of the worker's standard input; 0: closed */
     uint64_t orphan_ms, exit_ms, stop_ms;
     struct arena arena;
     struct msg received;
@@ -45,8 +48,12 @@ struct bench {
 
 static void open_hub (struct bench *bench, uint16_t control_port, uint16_t bulk_port)
 {
-    struct hub_options options = { .address = "127.0.0.1", .control_port = control_port, .bulk_port = bulk_port,
-                                   .hosts = 1, .keys = &bench->hub_keys, .control_bytes_max = MSG_MAX_BYTES,
+    struct hub_options options = { .address = "127.0.0.1",
+                                   .control_port = control_port,
+                                   .bulk_port = bulk_port,
+                                   .hosts = 1,
+                                   .keys = &bench->hub_keys,
+                                   .control_bytes_max = MSG_MAX_BYTES,
                                    .bulk_bytes_max = 1 << 20 };
     struct err err = { 0 };
     bench->hub = hub_open (&options, &err);
@@ -179,8 +186,9 @@ static void welcome (struct bench *bench)
 {
     struct msg msg = { .kind = MSG_WELCOME };
     msg.of.welcome.heartbeat_ms = 100;
-    msg.of.welcome.limits = (struct limits) { .orphan_ms = bench->orphan_ms, .exit_ms = bench->exit_ms,
-                                              .stop_ms = bench->stop_ms, .log_bytes = 100000 };
+    msg.of.welcome.limits = (struct limits){
+        .orphan_ms = bench->orphan_ms, .exit_ms = bench->exit_ms, .stop_ms = bench->stop_ms, .log_bytes = 100000
+    };
     say (bench, &msg);
 }
 
@@ -189,11 +197,11 @@ static void order (struct bench *bench, uint32_t attempt, const char *script)
     struct text argv[] = { TEXT_LIT ("sh"), TEXT_LIT ("-c"), text_of (script) };
     struct msg msg = { .kind = MSG_RUN };
     struct msg_run *run = &msg.of.run;
-    run->key = (struct attempt_key) { 1, PASS_ONCE, attempt };
+    run->key = (struct attempt_key){ 1, PASS_ONCE, attempt };
     run->nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
     run->world = 1;
-    run->rung = (struct rung) { .id = TEXT_LIT ("r"), .kind = PROGRAM_COMMAND, .scope = SCOPE_HOST,
-                                 .timeout_ms = 20000 };
+    run->rung =
+        (struct rung){ .id = TEXT_LIT ("r"), .kind = PROGRAM_COMMAND, .scope = SCOPE_HOST, .timeout_ms = 20000 };
     run->rung.argv.items = argv;
     run->rung.argv.n = 3;
     say (bench, &msg);
@@ -300,8 +308,9 @@ static void sigterm_ends_the_worker_with_a_goodbye (void **state)
 }
 
 /* A program that says which signal it got before it ends. */
-#define TELLS_SIGNAL HOLD "trap 'echo INT >> ../../got; exit 4' INT; trap 'echo TERM >> ../../got; exit 5' TERM; " \
-                     "echo ready; while :; do sleep 0.01; done"
+#define TELLS_SIGNAL                                                                                                   \
+    HOLD "trap 'echo INT >> ../../got; exit 4' INT; trap 'echo TERM >> ../../got; exit 5' TERM; "                      \
+         "echo ready; while :; do sleep 0.01; done"
 
 static void got_signal (const struct bench *bench, const char *name)
 {
@@ -371,8 +380,9 @@ static void nothing_of_a_program_outlives_a_worker_that_was_killed (void **state
     if (geteuid () != 0)
         skip (); /* without a pid namespace it may; for others than root that depends on the machine */
     join_run (b);
-    order (b, 1, HOLD "(setsid sh -c 'trap \"\" INT TERM HUP; (setsid sleep 1000 &) ; sleep 1000' &); echo ready; "
-                      "sleep 1000");
+    order (b, 1,
+           HOLD "(setsid sh -c 'trap \"\" INT TERM HUP; (setsid sleep 1000 &) ; sleep 1000' &); echo ready; "
+                "sleep 1000");
     receive (b, LINK_BULK, MSG_LOG);
     assert_true (held (b));
     kill (b->worker, SIGKILL);
@@ -470,12 +480,15 @@ static void order_to_write (struct bench *bench)
 {
     struct msg msg = { .kind = MSG_RUN };
     struct msg_run *run = &msg.of.run;
-    run->key = (struct attempt_key) { 1, PASS_COLD, 1 };
+    run->key = (struct attempt_key){ 1, PASS_COLD, 1 };
     run->nonce = TEXT_LIT ("00112233445566778899aabbccddeeff");
     run->world = 1;
-    run->rung = (struct rung) { .id = TEXT_LIT ("r"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore"),
-                                .scope = SCOPE_HOST, .timeout_ms = 2 * TIMEOUT_MS };
-    run->cache = (struct cache_access) { .role = CACHE_ROLE_WRITER, .token = WRITE_TOKEN, .lease_ms = WRITE_LEASE_MS };
+    run->rung = (struct rung){ .id = TEXT_LIT ("r"),
+                               .kind = PROGRAM_BUILTIN,
+                               .builtin = TEXT_LIT ("restore"),
+                               .scope = SCOPE_HOST,
+                               .timeout_ms = 2 * TIMEOUT_MS };
+    run->cache = (struct cache_access){ .role = CACHE_ROLE_WRITER, .token = WRITE_TOKEN, .lease_ms = WRITE_LEASE_MS };
     say (bench, &msg);
 }
 
@@ -561,14 +574,16 @@ static void an_idle_worker_sleeps (void **state)
 /* ---- the launch line ---- */
 
 #define KEY "0123456789012345678901234567890123456789"
-#define LINE(protocol, run, host, port, key, directory)                                                               \
-    "{\"protocol\":" protocol ",\"run\":\"" run "\",\"host\":\"" host "\",\"rank\":0,\"address\":\"127.0.0.1\","      \
+#define LINE(protocol, run, host, port, key, directory)                                                                \
+    "{\"protocol\":" protocol ",\"run\":\"" run "\",\"host\":\"" host "\",\"rank\":0,\"address\":\"127.0.0.1\","       \
     "\"control_port\":" port ",\"bulk_port\":2,\"key\":\"" key "\",\"directory\":\"" directory "\"}"
 
 static void launch_lines_are_checked (void **state)
 {
     (void) state;
-    static const struct { const char *line, *why; } rows[] = {
+    static const struct {
+        const char *line, *why;
+    } rows[] = {
         { LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), NULL },
         { LINE ("2", RUN_HEX, "h0", "1", KEY, "/d"), "this worker speaks 1" },
         { LINE ("1", "30", "h0", "1", KEY, "/d"), "run: expected 32 hexadecimal digits" },
@@ -597,10 +612,13 @@ static void launch_lines_are_checked (void **state)
 static void a_worker_is_tied_only_when_it_is_told_so (void **state)
 {
     (void) state;
-    static const struct { const char *line; bool tied; } rows[] = {
+    static const struct {
+        const char *line;
+        bool tied;
+    } rows[] = {
         { LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), false },
-        { "{\"tied\":false," , false },
-        { "{\"tied\":true," , true },
+        { "{\"tied\":false,", false },
+        { "{\"tied\":true,", true },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct join join = { 0 };
@@ -644,8 +662,13 @@ static void a_worker_makes_its_directory_and_stands_in_it (void **state)
 static void the_exchange_answers_and_waits_for_go (void **state)
 {
     (void) state;
-    static const struct { const char *after, *why; } rows[] = {
-        { "GO\n", NULL }, { "NO\n", "expected GO" }, { "", "ended before GO" }, { "GONE\n", "longer than" },
+    static const struct {
+        const char *after, *why;
+    } rows[] = {
+        { "GO\n", NULL },
+        { "NO\n", "expected GO" },
+        { "", "ended before GO" },
+        { "GONE\n", "longer than" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int pair[2];

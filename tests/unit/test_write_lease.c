@@ -3,10 +3,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "write_lease_fixture.h"
 
@@ -212,22 +214,25 @@ static struct text bundle_on (struct bench *bench, const char *hardware, const c
 {
     bench_open (bench, CACHE_SINGLE_WRITER);
     bench_close (bench);
-    *bench = (struct bench) { .now_ms = 1000 };
+    *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
     bench->plan.rungs.items[0].builtin = TEXT_LIT ("cache");
     bench->plan.rungs.n = 2;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1, bench->now_ms,
-                &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
+                bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
     for (uint32_t host = 0; host < HOSTS; host++) {
         struct var facts[] = { { TEXT_LIT ("cache.hardware"), host ? TEXT_LIT ("4 x 0x006f") : text_of (hardware) },
                                { TEXT_LIT ("cache.cpu"), text_of (cpu) } };
         struct msg msg = { .kind = MSG_RESULT };
-        msg.of.result = (struct result) { .key = bench->runs[host].key, .ending = ENDING_EXITED, .done = true, .spoke = true,
-                                          .cache = { .storage = TEXT_LIT ("ab"), .level = ENFORCEMENT_NAMESPACE } };
+        msg.of.result = (struct result){ .key = bench->runs[host].key,
+                                         .ending = ENDING_EXITED,
+                                         .done = true,
+                                         .spoke = true,
+                                         .cache = { .storage = TEXT_LIT ("ab"), .level = ENFORCEMENT_NAMESPACE } };
         msg.of.result.facts.items = facts;
         msg.of.result.facts.n = 2;
         tell (bench, host, &msg);

@@ -1,19 +1,26 @@
 /* links: simulated */
-/* A coordinator that dies between any two facts of a run with a cache: what was decided and not recorded is decided again,
- * what was recorded is not lost. */
+/* A coordinator that dies between any two facts of a run with a cache: what was decided and not recorded is decided
+ * again, what was recorded is not lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "write_lease_fixture.h"
 
 enum { TURNS_MAX = 200, TOKEN_OF_CUTS = 100 };
 enum tampering { UNTOUCHED, FOUND_BY_COORDINATOR, FOUND_BY_READER };
-struct pilot { struct bench bench; enum tampering tampering; uint32_t answered; uint64_t token; };
+struct pilot {
+    struct bench bench;
+    enum tampering tampering;
+    uint32_t answered;
+    uint64_t token;
+};
 
 /* The published generation, if it is to be found changed and was not yet. */
 static const struct finding *spoiled (struct pilot *pilot, enum tampering by, struct finding *finding)
@@ -34,7 +41,9 @@ static void pilot_answers (struct pilot *pilot)
         switch (bench->effects[pilot->answered].kind) {
         case FX_CACHE_FIND: found (bench, NULL); break;
         case FX_TOKEN: token (bench, ++pilot->token); break;
-        case FX_CACHE_AUDIT: audited (bench, spoiled (pilot, FOUND_BY_COORDINATOR, &seen.finding) ? &seen : NULL); break;
+        case FX_CACHE_AUDIT:
+            audited (bench, spoiled (pilot, FOUND_BY_COORDINATOR, &seen.finding) ? &seen : NULL);
+            break;
         default: break;
         }
     }
@@ -77,7 +86,8 @@ static uint32_t publications (const struct bench *bench, uint64_t token)
 
 static void expect_end (const struct pilot *pilot, uint32_t cut)
 {
-    assert_int_equal (publications (&pilot->bench, last_fact (&pilot->bench, FACT_GENERATION_PUBLISHED)->of.generation.token), 1);
+    assert_int_equal (
+        publications (&pilot->bench, last_fact (&pilot->bench, FACT_GENERATION_PUBLISHED)->of.generation.token), 1);
     const struct fact *ended = last_fact (&pilot->bench, FACT_RUN_ENDED);
     if (!ended || ended->of.run_ended.outcome != OUTCOME_PASSED ||
         ended->of.run_ended.exit_status != (pilot->tampering ? 4 : 0))

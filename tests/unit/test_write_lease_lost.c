@@ -4,10 +4,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "common/model/lease.h"
 #include "write_lease_fixture.h"
@@ -64,7 +66,7 @@ static void an_order_that_is_under_way_is_not_repeated_by_every_beat (void **sta
 /* One rung, the survey, on three hosts that see these storages. */
 static const struct fact *survey (struct bench *bench, const char *const storages[HOSTS])
 {
-    *bench = (struct bench) { .now_ms = 1000 };
+    *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
     bench->plan.cache.mode = CACHE_SINGLE_WRITER;
     bench->plan.rungs.items[0].builtin = TEXT_LIT ("cache");

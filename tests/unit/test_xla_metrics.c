@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
 #include <cmocka.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +16,12 @@
 enum { FILE_MAX_BYTES = 64 * 1024, BUF_MAX_BYTES = 1 << 20, COUNTERS_MAX = 64 };
 static const uint64_t ABSENT = UINT64_MAX;
 
-struct desk { struct arena arena; struct xla_metrics got; number_list counters; uint32_t left_out; };
+struct desk {
+    struct arena arena;
+    struct xla_metrics got;
+    number_list counters;
+    uint32_t left_out;
+};
 
 static void read_piece (struct desk *desk, struct xla_text text)
 {
@@ -24,7 +32,7 @@ static void read_piece (struct desk *desk, struct xla_text text)
 
 static void read_text (struct desk *desk, struct text text)
 {
-    read_piece (desk, (struct xla_text) { .text = text });
+    read_piece (desk, (struct xla_text){ .text = text });
 }
 
 static void read_lines (struct desk *desk, const char *lines)
@@ -50,12 +58,16 @@ static struct text report_file (const char *name)
     size_t len = fread (bytes, 1, sizeof bytes, file);
     fclose (file);
     assert_in_range (len, 1000, sizeof bytes - 1);
-    return (struct text) { bytes, (uint32_t) len };
+    return (struct text){ bytes, (uint32_t) len };
 }
 
 /* ---- values ---- */
 
-struct value_case { const char *text; enum xla_unit unit; double value; };
+struct value_case {
+    const char *text;
+    enum xla_unit unit;
+    double value;
+};
 static const struct value_case value_cases[] = {
     { "04s589ms590.974us", XLA_UNIT_TIME, 4589590974.0 },
     { "06m09s401ms746.001us", XLA_UNIT_TIME, 369401746001.0 },
@@ -71,10 +83,20 @@ static const struct value_case value_cases[] = {
     { "51.00", XLA_UNIT_PLAIN, 51 },
     { "-0.50", XLA_UNIT_PLAIN, -0.5 },
     { "1.2e-05", XLA_UNIT_PLAIN, 1.2e-05 },
-    { "", XLA_UNIT_NONE, 0 }, { "us", XLA_UNIT_NONE, 0 }, { "1.2.3us", XLA_UNIT_NONE, 0 }, { "5ms4s", XLA_UNIT_NONE, 0 },
-    { "5s5s", XLA_UNIT_NONE, 0 }, { "12 B", XLA_UNIT_NONE, 0 }, { "12XB", XLA_UNIT_NONE, 0 }, { "nan", XLA_UNIT_NONE, 0 },
-    { "inf", XLA_UNIT_NONE, 0 }, { "1e999", XLA_UNIT_NONE, 0 }, { "0x10", XLA_UNIT_NONE, 0 }, { "MarkStep", XLA_UNIT_NONE, 0 },
-    { "9999999999999999999999999999999999999999999999999999", XLA_UNIT_NONE, 0 }, { "1e9999us", XLA_UNIT_NONE, 0 },
+    { "", XLA_UNIT_NONE, 0 },
+    { "us", XLA_UNIT_NONE, 0 },
+    { "1.2.3us", XLA_UNIT_NONE, 0 },
+    { "5ms4s", XLA_UNIT_NONE, 0 },
+    { "5s5s", XLA_UNIT_NONE, 0 },
+    { "12 B", XLA_UNIT_NONE, 0 },
+    { "12XB", XLA_UNIT_NONE, 0 },
+    { "nan", XLA_UNIT_NONE, 0 },
+    { "inf", XLA_UNIT_NONE, 0 },
+    { "1e999", XLA_UNIT_NONE, 0 },
+    { "0x10", XLA_UNIT_NONE, 0 },
+    { "MarkStep", XLA_UNIT_NONE, 0 },
+    { "9999999999999999999999999999999999999999999999999999", XLA_UNIT_NONE, 0 },
+    { "1e9999us", XLA_UNIT_NONE, 0 },
 };
 
 static void values_of_every_kind_are_read_and_others_refused (void **state)
@@ -104,7 +126,7 @@ static void a_real_cold_run_is_told (void **state)
     assert_int_equal (counter (desk, "cache_misses"), 1);
     assert_int_equal (counter (desk, "executions"), 3);
     assert_int_equal (counter (desk, "CompileTime"), 1);
-    assert_int_equal (counter (desk, "UncachedCompile"), 1);   /* of the first half, and not in the short report */
+    assert_int_equal (counter (desk, "UncachedCompile"), 1); /* of the first half, and not in the short report */
     assert_int_equal (counter (desk, "CachedCompile"), 2);
     assert_int_equal (counter (desk, "CreateDataHandles"), 4); /* of the second half */
     assert_int_equal (counter (desk, "aten::_local_scalar_dense"), 3);
@@ -149,7 +171,7 @@ static void wherever_a_file_breaks_off_a_whole_block_counts (void **state)
     struct text file = report_file ("torch_xla-2.9.0-file.txt");
     uint64_t steps = 0;
     for (uint32_t len = 0; len < file.len; len++) {
-        read_text (desk, (struct text) { file.ptr, len });
+        read_text (desk, (struct text){ file.ptr, len });
         uint64_t seen = counter (desk, "MarkStep");
         seen = seen == ABSENT ? 0 : seen;
         assert_in_range (seen, steps, steps + 1);
@@ -178,7 +200,7 @@ static void a_printed_report_that_breaks_off_in_a_row_counts_for_nothing (void *
         if (desk->got.reports > 0 && !at_row_end)
             fail_msg ("a report that breaks off at byte %u was taken: ...%.*s", len, 20, piece.ptr + len - 20);
         broken += desk->got.is_cut;
-        read_piece (desk, (struct xla_text) { .text = piece, .ends_short = true });
+        read_piece (desk, (struct xla_text){ .text = piece, .ends_short = true });
         assert_int_equal (desk->got.reports, 0);
     }
     assert_true (broken > end / 2);
@@ -193,11 +215,11 @@ static void a_report_whose_beginning_is_missing_counts_for_nothing (void **state
     assert_true (text_find (file, TEXT_LIT ("=== short"), &end));
     for (uint32_t at = begin + 1; at < end - 1; at++) {
         struct text piece = { file.ptr + at, end - at };
-        read_piece (desk, (struct xla_text) { .text = piece, .starts_late = true });
+        read_piece (desk, (struct xla_text){ .text = piece, .starts_late = true });
         if (desk->got.reports != 0) /* half of a keyword is no line of a report: what comes behind it is whole */
             assert_true (file.ptr[at - 1] != '\n');
     }
-    read_piece (desk, (struct xla_text) { .text = { file.ptr + begin, file.len - begin }, .starts_late = true });
+    read_piece (desk, (struct xla_text){ .text = { file.ptr + begin, file.len - begin }, .starts_late = true });
     assert_int_equal (desk->got.reports, 1);
     assert_int_equal (counter (desk, "UncachedCompile"), ABSENT);
 }
@@ -216,7 +238,8 @@ static void an_old_report_is_read_with_either_word_for_its_total (void **state)
                   "  Percentiles: 1%%=024ms320.066us; 99%%=02s746ms660.403us\n"
                   "Metric: ExecuteReplicatedTime\n  TotalSamples: 21\n  %s: 81.607us\n  Rate: 1.2e-05 / second\n"
                   "  Percentiles: 50%%=3.886us\n"
-                  "Counter: CachedCompile\n  Value: 395\n", words[i], words[i]);
+                  "Counter: CachedCompile\n  Value: 395\n",
+                  words[i], words[i]);
         read_lines (desk, report);
         assert_int_equal (counter (desk, "CompileTime"), 4);
         assert_int_equal (counter (desk, "compile_ms"), 4590);
@@ -248,7 +271,8 @@ static void repeated_reports_are_not_added_up (void **state)
     assert_int_equal (counter (desk, "B"), 9);
 }
 
-#define METRIC(name, samples) "Metric: " name "\n  TotalSamples: " samples "\n  Accumulator: 1.00\n  Percentiles: 1%=1.00\n"
+#define METRIC(name, samples)                                                                                          \
+    "Metric: " name "\n  TotalSamples: " samples "\n  Accumulator: 1.00\n  Percentiles: 1%=1.00\n"
 #define COUNTER(name, value) "Counter: " name "\n  Value: " value "\n"
 
 /* A program that writes reports itself may leave out the empty line. */
@@ -257,7 +281,8 @@ static void reports_that_touch_are_told_apart (void **state)
     static const char first[] = METRIC ("M1", "5") COUNTER ("A", "5") METRIC ("M2", "5") COUNTER ("B", "5");
     struct desk *desk = *state;
     char text[1024];
-    snprintf (text, sizeof text, "%s%s", first, METRIC ("M1", "6") COUNTER ("A", "7") METRIC ("M2", "8") COUNTER ("B", "9"));
+    snprintf (text, sizeof text, "%s%s", first,
+              METRIC ("M1", "6") COUNTER ("A", "7") METRIC ("M2", "8") COUNTER ("B", "9"));
     read_lines (desk, text);
     assert_int_equal (desk->got.reports, 2);
     assert_int_equal (counter (desk, "M2"), 8);
@@ -288,7 +313,8 @@ static void a_name_that_cannot_be_shown_is_none (void **state)
 {
     struct desk *desk = *state;
     char text[512];
-    snprintf (text, sizeof text, "Counter: A\nCounter: bad\001name\n  Value: 6\nCounter: %0*d\n  Value: 7\nCounter: B\n  Value: 1\n",
+    snprintf (text, sizeof text,
+              "Counter: A\nCounter: bad\001name\n  Value: 6\nCounter: %0*d\n  Value: 7\nCounter: B\n  Value: 1\n",
               XLA_NAME_MAX_BYTES + 1, 0);
     read_lines (desk, text);
     assert_int_equal (desk->got.n, 1);
@@ -341,8 +367,10 @@ static void add_prefixed (struct buf *out, const char *prefix, struct text text,
 
 static void a_prefix_on_every_line_changes_nothing (void **state)
 {
-    static const char *const prefixes[] = { "[3]: ", "rank0: ", "2026-11-21T10:05:40.12Z stdout F ", "10:05:40 ", "3 | ",
-                                            "a prefix that is longer than a tag may be at all: " };
+    static const char *const prefixes[] = {
+        "[3]: ",     "rank0: ", "2026-11-21T10:05:40.12Z stdout F ",
+        "10:05:40 ", "3 | ",    "a prefix that is longer than a tag may be at all: "
+    };
     struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0-file.txt");
     struct buf text;
@@ -361,14 +389,15 @@ static void a_prefix_on_every_line_changes_nothing (void **state)
 static void a_logger_that_marks_its_first_line_only_loses_nothing (void **state)
 {
     struct desk *desk = *state;
-    read_lines (desk, "2026-11-21 10:05:40,123 INFO: Metric: CompileTime\n  TotalSamples: 2\n  Accumulator: 002ms000.000us\n"
-                      "  Percentiles: 1%=1us\nCounter: UncachedCompile\n  Value: 2\n");
+    read_lines (desk,
+                "2026-11-21 10:05:40,123 INFO: Metric: CompileTime\n  TotalSamples: 2\n  Accumulator: 002ms000.000us\n"
+                "  Percentiles: 1%=1us\nCounter: UncachedCompile\n  Value: 2\n");
     assert_int_equal (counter (desk, "CompileTime"), 2);
     assert_int_equal (counter (desk, "compile_ms"), 2);
     assert_int_equal (counter (desk, "compile_requests"), 2);
     /* The mark is where a report begins: short ones that follow each other are not taken for halves of one. */
-    read_lines (desk, "10:00:01 INFO Counter: A\n  Value: 1\n" METRIC ("M", "1") COUNTER ("B", "1")
-                      "10:00:02 INFO Counter: A\n  Value: 2\n" METRIC ("M", "2") COUNTER ("B", "2"));
+    read_lines (desk, "10:00:01 INFO Counter: A\n  Value: 1\n" METRIC ("M", "1") COUNTER (
+                          "B", "1") "10:00:02 INFO Counter: A\n  Value: 2\n" METRIC ("M", "2") COUNTER ("B", "2"));
     assert_int_equal (desk->got.reports, 2);
     assert_int_equal (counter (desk, "M"), 2);
     assert_int_equal (counter (desk, "A"), 2);
@@ -377,7 +406,8 @@ static void a_logger_that_marks_its_first_line_only_loses_nothing (void **state)
 static void a_prefix_that_changes_from_line_to_line_changes_nothing (void **state)
 {
     struct desk *desk = *state;
-    read_lines (desk, "10:05:40 Counter: A\n10:05:41   Value: 3\n2026-11-21T10:05:42Z Counter: B\n10:05:43   Value: 4\n");
+    read_lines (desk,
+                "10:05:40 Counter: A\n10:05:41   Value: 3\n2026-11-21T10:05:42Z Counter: B\n10:05:43   Value: 4\n");
     assert_int_equal (counter (desk, "A"), 3);
     assert_int_equal (counter (desk, "B"), 4);
     read_lines (desk, "a line of some long launcher, its number 1: Counter: A\n"
@@ -470,11 +500,20 @@ static void more_than_fits_is_counted_and_left_out (void **state)
 static void what_a_proof_needs_comes_first (void **state)
 {
     struct desk *desk = *state;
-    read_lines (desk, "Counter: AAA\n  Value: 1\nCounter: aten::nonzero\n  Value: 4\nCounter: xla::mul\n  Value: 1\n"
-                      "Counter: PersistentCacheDeserializeFailure\n  Value: 2\nCounter: Big\n  Value: 18446744073709551615\n");
-    static const char *const order[] = { "compile_requests", "cache_hits", "cache_misses", "executions", "compile_ms",
-                                         "retrieval_ms", "PersistentCacheDeserializeFailure", "aten::nonzero", "AAA",
-                                         "Big", "xla::mul" };
+    read_lines (
+        desk, "Counter: AAA\n  Value: 1\nCounter: aten::nonzero\n  Value: 4\nCounter: xla::mul\n  Value: 1\n"
+              "Counter: PersistentCacheDeserializeFailure\n  Value: 2\nCounter: Big\n  Value: 18446744073709551615\n");
+    static const char *const order[] = { "compile_requests",
+                                         "cache_hits",
+                                         "cache_misses",
+                                         "executions",
+                                         "compile_ms",
+                                         "retrieval_ms",
+                                         "PersistentCacheDeserializeFailure",
+                                         "aten::nonzero",
+                                         "AAA",
+                                         "Big",
+                                         "xla::mul" };
     assert_int_equal (desk->counters.n, sizeof order / sizeof order[0]);
     for (uint32_t i = 0; i < desk->counters.n; i++)
         assert_true (text_is (desk->counters.items[i].name, order[i]));
@@ -486,9 +525,15 @@ static void what_a_proof_needs_comes_first (void **state)
 
 static void where_there_is_no_report_there_are_no_counters (void **state)
 {
-    static const char *const texts[] = { "", "\n\n", "Counter: hello\n", "Metric: A\n  TotalSamples: 1\n", "  Value: 3\n",
-                                         "Counter: A\n  Value: x\n", "Counter: A\n  Value: -1\n",
-                                         "[MetricsData; step=0]\nCounter: A\n  Value: 3\n", "Counter: A\n  Value: 3" };
+    static const char *const texts[] = { "",
+                                         "\n\n",
+                                         "Counter: hello\n",
+                                         "Metric: A\n  TotalSamples: 1\n",
+                                         "  Value: 3\n",
+                                         "Counter: A\n  Value: x\n",
+                                         "Counter: A\n  Value: -1\n",
+                                         "[MetricsData; step=0]\nCounter: A\n  Value: 3\n",
+                                         "Counter: A\n  Value: 3" };
     struct desk *desk = *state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         read_lines (desk, texts[i]);
@@ -515,7 +560,7 @@ static void several_files_are_added_up (void **state)
 static int set_up (void **state)
 {
     static struct desk desk;
-    desk = (struct desk) { 0 };
+    desk = (struct desk){ 0 };
     *state = &desk;
     return 0;
 }

@@ -2,9 +2,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 #include <zmq.h>
 
 #include "common/base/rng.h"
@@ -48,7 +51,12 @@ static void *raw_client (void *context, int type, const char *server_key, const 
 /* ---- what libzmq does by itself: the ground the handler stands on ---- */
 
 enum handler { NO_HANDLER, DENIES, SILENT };
-struct row { const char *domain; int enforce; enum handler handler; bool delivered; };
+struct row {
+    const char *domain;
+    int enforce;
+    enum handler handler;
+    bool delivered;
+};
 
 /* Asked: wait, too, until the handler heard; an answer that never comes is the end of a handshake as well. */
 static bool deny (void *handler, enum handler kind)
@@ -97,8 +105,10 @@ static bool row_delivers (const struct row *row)
     assert_int_equal (zmq_setsockopt (server, ZMQ_CURVE_SECRETKEY, hub_keys.secret_key, LINK_KEY_BYTES), 0);
     if (row->domain)
         assert_int_equal (zmq_setsockopt (server, ZMQ_ZAP_DOMAIN, row->domain, strlen (row->domain)), 0);
-    assert_int_equal (zmq_socket_monitor (server, "inproc://events", ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
-                                          | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL), 0);
+    assert_int_equal (zmq_socket_monitor (server, "inproc://events",
+                                          ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                                              ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL),
+                      0);
     assert_int_equal (zmq_connect (events, "inproc://events"), 0);
     assert_int_equal (zmq_bind (server, "tcp://127.0.0.1:*"), 0);
     assert_int_equal (zmq_getsockopt (server, ZMQ_LAST_ENDPOINT, endpoint, &len), 0);
@@ -126,8 +136,8 @@ static void only_a_domain_that_is_enforced_fails_closed (void **state)
 {
     (void) state;
     static const struct row rows[] = {
-        { NULL, 0, NO_HANDLER, true },       { "workers", 0, NO_HANDLER, true }, { NULL, 1, NO_HANDLER, true },
-        { NULL, 1, DENIES, true },           { "workers", 1, NO_HANDLER, false }, { "workers", 1, DENIES, false },
+        { NULL, 0, NO_HANDLER, true },   { "workers", 0, NO_HANDLER, true },  { NULL, 1, NO_HANDLER, true },
+        { NULL, 1, DENIES, true },       { "workers", 1, NO_HANDLER, false }, { "workers", 1, DENIES, false },
         { "workers", 1, SILENT, false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -177,7 +187,12 @@ static void each_key_opens_the_doors_of_its_role_and_no_other (void **state)
     struct link_keys unlisted, other_hub;
     link_keys_make (&unlisted);
     link_keys_make (&other_hub);
-    const struct { const char *who; const char *server_key; const struct link_keys *keys; bool opens[3]; } cases[] = {
+    const struct {
+        const char *who;
+        const char *server_key;
+        const struct link_keys *keys;
+        bool opens[3];
+    } cases[] = {
         { "worker", hub_keys.public_key, &a, { true, true, false } },
         { "monitor", hub_keys.public_key, &monitor, { false, false, true } },
         { "unlisted", hub_keys.public_key, &unlisted, { false, false, false } },
@@ -191,8 +206,7 @@ static void each_key_opens_the_doors_of_its_role_and_no_other (void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int door = CONTROL; door <= EVENTS; door++)
             if (gets_in (hub, (enum door) door, cases[i].server_key, cases[i].keys) != cases[i].opens[door])
-                fail_msg ("%s at %s: %s", cases[i].who, door_names[door],
-                          cases[i].opens[door] ? "kept out" : "let in");
+                fail_msg ("%s at %s: %s", cases[i].who, door_names[door], cases[i].opens[door] ? "kept out" : "let in");
     assert_int_equal (hub_counts (hub).dropped_frames, 0);
     hub_close (hub);
 }
@@ -219,10 +233,14 @@ static void the_self_test_notices_an_open_door (void **state)
     struct zap *zap = zap_open (context, LAB_HOSTS, &err);
     assert_non_null (zap);
     assert_int_equal (zap_start (zap, &err), 0);
-    const struct { const char *domain; int enforce; int expected; } cases[] = {
-        { NULL, 1, -1 },            /* everybody passes, nobody is asked */
+    const struct {
+        const char *domain;
+        int enforce;
+        int expected;
+    } cases[] = {
+        { NULL, 1, -1 }, /* everybody passes, nobody is asked */
         { ZAP_WORKERS, 1, 0 },
-        { "another", 1, 0 },        /* a domain nobody has a key for */
+        { "another", 1, 0 }, /* a domain nobody has a key for */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct endpoint at, bound;
@@ -234,7 +252,7 @@ static void the_self_test_notices_an_open_door (void **state)
             zmq_setsockopt (door, ZMQ_ZAP_DOMAIN, cases[i].domain, strlen (cases[i].domain));
         assert_int_equal (endpoint_make ("127.0.0.1", 0, &at, &err), 0);
         assert_int_equal (socket_bind (door, &at, &bound, &err), 0);
-        err = (struct err) { 0 };
+        err = (struct err){ 0 };
         assert_int_equal (self_test (context, ZMQ_DEALER, &bound, hub_keys.public_key, zap, &err), cases[i].expected);
         assert_int_equal (err.code, cases[i].expected ? ERR_REFUSED : ERR_NONE);
         socket_close (&door, 0);
@@ -248,12 +266,23 @@ static void the_self_test_notices_an_open_door (void **state)
 static void users_are_a_rank_and_a_generation (void **state)
 {
     (void) state;
-    static const struct { const char *user; bool good; uint32_t rank, generation; } cases[] = {
-        { "0.1", true, 0, 1 },      { "4095.77", true, 4095, 77 },
+    static const struct {
+        const char *user;
+        bool good;
+        uint32_t rank, generation;
+    } cases[] = {
+        { "0.1", true, 0, 1 },
+        { "4095.77", true, 4095, 77 },
         { "4294967295.4294967295", true, UINT32_MAX, UINT32_MAX },
-        { "", false, 0, 0 },        { "1", false, 0, 0 },          { "1.", false, 0, 0 },
-        { ".1", false, 0, 0 },      { "1.1 ", false, 0, 0 },       { "-1.1", false, 0, 0 },
-        { "1.4294967296", false, 0, 0 }, { "monitor", false, 0, 0 }, { "99999999999.1", false, 0, 0 },
+        { "", false, 0, 0 },
+        { "1", false, 0, 0 },
+        { "1.", false, 0, 0 },
+        { ".1", false, 0, 0 },
+        { "1.1 ", false, 0, 0 },
+        { "-1.1", false, 0, 0 },
+        { "1.4294967296", false, 0, 0 },
+        { "monitor", false, 0, 0 },
+        { "99999999999.1", false, 0, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t rank = 0, generation = 0;

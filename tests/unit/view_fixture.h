@@ -6,10 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "common/base/rng.h"
 #include "common/base/utf8.h"
@@ -22,16 +23,18 @@ enum { FACTS, TINY, ALL, SHOW_WALL_MS = 1700000000 };
 
 /* Whatever a host might send to harm a terminal: CSI, OSC, C1, bell, newline, return, bidi, zero width, DEL, broken
  * UTF-8. */
-static const char hostile[] = "\x1b[2J\x1b]0;t\x07\n\r\t\x9b" "31m\xc2\x9b" "2J\xe2\x80\xae\xe2\x80\x8b\x7f\xff\x01z";
-#define HOSTILE ((struct text) { hostile, sizeof (hostile) - 1 })
+static const char hostile[] = "\x1b[2J\x1b]0;t\x07\n\r\t\x9b"
+                              "31m\xc2\x9b"
+                              "2J\xe2\x80\xae\xe2\x80\x8b\x7f\xff\x01z";
+#define HOSTILE ((struct text){ hostile, sizeof (hostile) - 1 })
 
 struct show {
     struct board *board;
     struct arena arena;
     struct plan plan;
     uint64_t index, at_ms;
-    struct buf lines;       /* of every fact, plain */
-    struct style style;     /* of `lines` */
+    struct buf lines;   /* of every fact, plain */
+    struct style style; /* of `lines` */
 };
 
 static inline void show_fact (struct show *show, struct fact fact)
@@ -46,7 +49,7 @@ static inline void show_fact (struct show *show, struct fact fact)
 /* `plan` may be changed between show_make and show_open. */
 static inline void show_make (struct show *show, uint32_t hosts)
 {
-    *show = (struct show) { .board = board_create (), .style = { .unicode = true } };
+    *show = (struct show){ .board = board_create (), .style = { .unicode = true } };
     buf_init (&show->lines, 16 << 20);
     sample_plan (&show->plan, hosts, &show->arena);
 }
@@ -54,9 +57,10 @@ static inline void show_make (struct show *show, uint32_t hosts)
 static inline void show_open (struct show *show)
 {
     struct fact opened = { .kind = FACT_RUN_OPENED }, epoch = { .kind = FACT_EPOCH_BEGAN };
-    opened.of.run_opened = (struct fact_run_opened){
-        .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"), .plan = show->plan, .version = TEXT_LIT ("0.1.0")};
-    epoch.of.epoch_began = (struct fact_epoch_began) { 1, 77 };
+    opened.of.run_opened = (struct fact_run_opened){ .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"),
+                                                     .plan = show->plan,
+                                                     .version = TEXT_LIT ("0.1.0") };
+    epoch.of.epoch_began = (struct fact_epoch_began){ 1, 77 };
     show_fact (show, opened);
     show_fact (show, epoch);
 }
@@ -71,21 +75,21 @@ static inline void show_release (struct show *show)
 static inline void show_joined (struct show *show, uint32_t host)
 {
     struct fact fact = { .kind = FACT_HOST_JOINED };
-    fact.of.host_joined = (struct fact_host_joined) { .host = host, .session = show->index + 1 };
+    fact.of.host_joined = (struct fact_host_joined){ .host = host, .session = show->index + 1 };
     show_fact (show, fact);
 }
 
 static inline void show_lost (struct show *show, uint32_t host, struct text why)
 {
     struct fact fact = { .kind = FACT_HOST_LOST };
-    fact.of.host_lost = (struct fact_host_lost) { host, why };
+    fact.of.host_lost = (struct fact_host_lost){ host, why };
     show_fact (show, fact);
 }
 
 static inline void show_suspected (struct show *show, uint32_t host, uint64_t silent_ms)
 {
     struct fact fact = { .kind = FACT_HOST_SUSPECTED };
-    fact.of.host_suspected = (struct fact_host_suspected) { host, silent_ms };
+    fact.of.host_suspected = (struct fact_host_suspected){ host, silent_ms };
     show_fact (show, fact);
 }
 
@@ -97,7 +101,7 @@ static inline struct attempt_key show_began (struct show *show, uint32_t rung, e
     uint32_t *hosts = arena_array (&show->arena, n, sizeof (*hosts));
     for (uint32_t i = 0; i < n; i++)
         hosts[i] = i;
-    fact.of.pass_began.key = (struct attempt_key) { rung, pass, attempt };
+    fact.of.pass_began.key = (struct attempt_key){ rung, pass, attempt };
     fact.of.pass_began.hosts.items = hosts;
     fact.of.pass_began.hosts.n = n;
     show_fact (show, fact);
@@ -117,21 +121,22 @@ static inline void show_received (struct show *show, uint32_t host, struct holdi
 
 static inline void show_phase (struct show *show, uint32_t host, const char *phase, uint64_t phase_ms)
 {
-    show_received (show, host, (struct holding){.state = ATTEMPT_RUNNING, .phase = text_of (phase), .phase_ms = phase_ms});
+    show_received (show, host,
+                   (struct holding){ .state = ATTEMPT_RUNNING, .phase = text_of (phase), .phase_ms = phase_ms });
 }
 
 static inline void show_at_gate (struct show *show, uint32_t host, const char *gate)
 {
     show_received (show, host,
-                (struct holding){.state = ATTEMPT_AT_GATE, .phase = TEXT_LIT ("init"), .gate = text_of (gate)});
+                   (struct holding){ .state = ATTEMPT_AT_GATE, .phase = TEXT_LIT ("init"), .gate = text_of (gate) });
 }
 
 static inline void show_ended (struct show *show, uint32_t host, enum ending ending, uint32_t code)
 {
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
     fact.of.attempt_ended.host = host;
-    fact.of.attempt_ended.result = (struct result) { .key = show->board->key, .ending = ending, .code = code,
-                                                     .phase = TEXT_LIT ("run") };
+    fact.of.attempt_ended.result =
+        (struct result){ .key = show->board->key, .ending = ending, .code = code, .phase = TEXT_LIT ("run") };
     show_fact (show, fact);
 }
 
@@ -141,7 +146,7 @@ static inline void show_pass_ended (struct show *show, enum outcome outcome, uin
 {
     struct fact fact = { .kind = FACT_PASS_ENDED };
     fact.of.pass_ended =
-        (struct fact_pass_ended){.key = show->board->key, .outcome = outcome, .duration_ms = duration_ms};
+        (struct fact_pass_ended){ .key = show->board->key, .outcome = outcome, .duration_ms = duration_ms };
     fact.of.pass_ended.verdicts.items = verdicts;
     fact.of.pass_ended.verdicts.n = n;
     show_fact (show, fact);
@@ -150,7 +155,7 @@ static inline void show_pass_ended (struct show *show, enum outcome outcome, uin
 static inline void show_run_ended (struct show *show, enum outcome outcome, uint32_t exit_status, struct text sentence)
 {
     struct fact fact = { .kind = FACT_RUN_ENDED };
-    fact.of.run_ended = (struct fact_run_ended) { outcome, exit_status, sentence };
+    fact.of.run_ended = (struct fact_run_ended){ outcome, exit_status, sentence };
     show_fact (show, fact);
 }
 
@@ -192,9 +197,9 @@ static inline uint32_t assert_fits (const struct buf *out, uint32_t columns, uin
     for (size_t from = 0, at = 0; at < out->len; at++) {
         if (out->ptr[at] != '\n')
             continue;
-        uint32_t wide = text_columns ((struct text) { (const char *) out->ptr + from, (uint32_t) (at - from) });
+        uint32_t wide = text_columns ((struct text){ (const char *) out->ptr + from, (uint32_t) (at - from) });
         if (columns && wide > columns)
-            fail_msg ("line %u is %u columns wide, %u are there: %.*s", n, wide, columns, (int)(at - from),
+            fail_msg ("line %u is %u columns wide, %u are there: %.*s", n, wide, columns, (int) (at - from),
                       out->ptr + from);
         from = at + 1;
         n++;
@@ -225,9 +230,9 @@ static inline struct text chaos_text (struct rng *rng)
     switch (rng_below (rng, 5)) {
     case 0: return HOSTILE;
     case 1: return TEXT_LIT ("compile");
-    case 2: return (struct text) { long_word, (uint32_t) rng_below (rng, sizeof (long_word)) };
+    case 2: return (struct text){ long_word, (uint32_t) rng_below (rng, sizeof (long_word)) };
     case 3: return TEXT_LIT ("\xe6\x97\xa5\xe6\x9c\xac"); /* two columns each */
-    default: return (struct text) { 0 };
+    default: return (struct text){ 0 };
     }
 }
 
@@ -238,7 +243,7 @@ static inline uint32_t chaos_number (struct rng *rng)
 
 static inline struct attempt_key chaos_key (struct rng *rng)
 {
-    return (struct attempt_key) { chaos_number (rng), (enum pass) rng_below (rng, 5), chaos_number (rng) };
+    return (struct attempt_key){ chaos_number (rng), (enum pass) rng_below (rng, 5), chaos_number (rng) };
 }
 
 static inline uint32_t *chaos_hosts (struct rng *rng, struct arena *arena, uint32_t *n)
@@ -255,11 +260,15 @@ static inline void chaos_verdicts (struct rng *rng, struct arena *arena, struct 
     uint32_t n = (uint32_t) rng_below (rng, 40);
     struct verdict *verdicts = arena_array (arena, n, sizeof (*verdicts));
     for (uint32_t i = 0; i < n; i++)
-        verdicts[i] = (struct verdict) { .host = chaos_number (rng), .outcome = (enum outcome) rng_below (rng, 9),
-                                         .layer = (enum layer) rng_below (rng, 20), .cause = chaos_text (rng),
-                                         .next = chaos_text (rng), .phase = chaos_text (rng) };
-    *ended = (struct fact_pass_ended) { .key = chaos_key (rng), .outcome = (enum outcome) rng_below (rng, 9),
-                                        .duration_ms = rng_next (rng) };
+        verdicts[i] = (struct verdict){ .host = chaos_number (rng),
+                                        .outcome = (enum outcome) rng_below (rng, 9),
+                                        .layer = (enum layer) rng_below (rng, 20),
+                                        .cause = chaos_text (rng),
+                                        .next = chaos_text (rng),
+                                        .phase = chaos_text (rng) };
+    *ended = (struct fact_pass_ended){ .key = chaos_key (rng),
+                                       .outcome = (enum outcome) rng_below (rng, 9),
+                                       .duration_ms = rng_next (rng) };
     ended->verdicts.items = verdicts;
     ended->verdicts.n = n;
 }
@@ -267,11 +276,11 @@ static inline void chaos_verdicts (struct rng *rng, struct arena *arena, struct 
 static inline void chaos_received (struct rng *rng, struct arena *arena, struct fact_host_reported *received)
 {
     struct holding *held = arena_alloc (arena, sizeof (*held));
-    *held = (struct holding){.key = chaos_key (rng),
-                             .state = (enum attempt_state)rng_below (rng, 7),
-                             .phase = chaos_text (rng),
-                             .phase_ms = rng_next (rng),
-                             .gate = chaos_text (rng)};
+    *held = (struct holding){ .key = chaos_key (rng),
+                              .state = (enum attempt_state) rng_below (rng, 7),
+                              .phase = chaos_text (rng),
+                              .phase_ms = rng_next (rng),
+                              .gate = chaos_text (rng) };
     received->host = chaos_number (rng);
     received->holdings.items = held;
     received->holdings.n = 1;
@@ -282,29 +291,31 @@ static inline void chaos_metric (struct rng *rng, struct arena *arena, struct fa
     struct text *axes = arena_array (arena, 2, sizeof (*axes));
     axes[0] = chaos_text (rng);
     axes[1] = chaos_text (rng);
-    *judged = (struct fact_metric_judged){.key = chaos_key (rng),
-                                          .metric = chaos_text (rng),
-                                          .value = rng_unit (rng) / 0.0,
-                                          .proof = (enum proof)rng_below (rng, 12),
-                                          .why = chaos_text (rng)};
+    *judged = (struct fact_metric_judged){ .key = chaos_key (rng),
+                                           .metric = chaos_text (rng),
+                                           .value = rng_unit (rng) / 0.0,
+                                           .proof = (enum proof) rng_below (rng, 12),
+                                           .why = chaos_text (rng) };
     judged->axes.items = axes;
     judged->axes.n = 2;
 }
 
 static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
 {
-    static const enum fact_kind often[] = {FACT_PASS_BEGAN, FACT_PASS_ENDED, FACT_HOST_REPORTED, FACT_HOST_JOINED,
-                                           FACT_ATTEMPT_ENDED};
-    struct fact fact = {.kind = rng_below (rng, 2) ? often[rng_below (rng, 5)] : (enum fact_kind)rng_below (rng, 68)};
+    static const enum fact_kind often[] = { FACT_PASS_BEGAN, FACT_PASS_ENDED, FACT_HOST_REPORTED, FACT_HOST_JOINED,
+                                            FACT_ATTEMPT_ENDED };
+    struct fact fact = { .kind = rng_below (rng, 2) ? often[rng_below (rng, 5)]
+                                                    : (enum fact_kind) rng_below (rng, 68) };
     switch (fact.kind) {
     case FACT_HOST_JOINED: fact.of.host_joined.host = chaos_number (rng); break;
     case FACT_HOST_KEYED: fact.of.host_keyed.host = chaos_number (rng); break;
-    case FACT_HOST_LOST: fact.of.host_lost = (struct fact_host_lost) { chaos_number (rng), chaos_text (rng) }; break;
+    case FACT_HOST_LOST: fact.of.host_lost = (struct fact_host_lost){ chaos_number (rng), chaos_text (rng) }; break;
     case FACT_EPOCH_BEGAN: fact.of.epoch_began.epoch = rng_next (rng); break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED:
         fact.of.generation = (struct fact_generation){
-            .token = rng_next (rng), .bundle = chaos_text (rng), .bytes = rng_next (rng), .writer = chaos_number (rng)};
+            .token = rng_next (rng), .bundle = chaos_text (rng), .bytes = rng_next (rng), .writer = chaos_number (rng)
+        };
         break;
     case FACT_WRITER_GRANTED: fact.of.writer_granted.host = chaos_number (rng); break;
     case FACT_PASS_BEGAN:
@@ -313,23 +324,23 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
         fact.of.pass_began.purpose = (enum purpose) rng_below (rng, 5);
         break;
     case FACT_PASS_SKIPPED:
-        fact.of.pass_skipped = (struct fact_pass_skipped){chaos_key (rng), chaos_text (rng)};
+        fact.of.pass_skipped = (struct fact_pass_skipped){ chaos_key (rng), chaos_text (rng) };
         break;
     case FACT_GATE_OPENED:
-        fact.of.gate_opened = (struct fact_gate_opened){chaos_key (rng), chaos_text (rng), chaos_text (rng)};
+        fact.of.gate_opened = (struct fact_gate_opened){ chaos_key (rng), chaos_text (rng), chaos_text (rng) };
         break;
     case FACT_ATTEMPT_ENDED:
         fact.of.attempt_ended.host = chaos_number (rng);
-        fact.of.attempt_ended.result = (struct result){.key = chaos_key (rng),
-                                                       .ending = (enum ending)rng_below (rng, 10),
-                                                       .phase = chaos_text (rng),
-                                                       .problem = chaos_text (rng)};
+        fact.of.attempt_ended.result = (struct result){ .key = chaos_key (rng),
+                                                        .ending = (enum ending) rng_below (rng, 10),
+                                                        .phase = chaos_text (rng),
+                                                        .problem = chaos_text (rng) };
         break;
     case FACT_METRIC_JUDGED: chaos_metric (rng, arena, &fact.of.metric_judged); break;
     case FACT_PASS_ENDED: chaos_verdicts (rng, arena, &fact.of.pass_ended); break;
     case FACT_CANCEL_ASKED: fact.of.cancel_asked.level = chaos_number (rng); break;
     case FACT_CONFLICT_SEEN:
-        fact.of.conflict_seen = (struct fact_conflict_seen){.host = chaos_number (rng), .key = chaos_key (rng)};
+        fact.of.conflict_seen = (struct fact_conflict_seen){ .host = chaos_number (rng), .key = chaos_key (rng) };
         break;
     case FACT_RUN_ENDED:
         if (rng_below (rng, 20) == 0)
@@ -338,32 +349,33 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
             fact.kind = FACT_NONE; /* seldom: much stops there */
         break;
     case FACT_PASS_STOPPED:
-        fact.of.pass_stopped = (struct fact_pass_stopped) { .key = chaos_key (rng), .cause = chaos_text (rng) };
+        fact.of.pass_stopped = (struct fact_pass_stopped){ .key = chaos_key (rng), .cause = chaos_text (rng) };
         fact.of.pass_stopped.culprits.items = chaos_hosts (rng, arena, &fact.of.pass_stopped.culprits.n);
         break;
     case FACT_LEASE_LOST:
-        fact.of.lease_lost = (struct fact_lease_lost) { rng_below (rng, 4), chaos_number (rng), chaos_text (rng) };
+        fact.of.lease_lost = (struct fact_lease_lost){ rng_below (rng, 4), chaos_number (rng), chaos_text (rng) };
         break;
     case FACT_CACHE_VIOLATED:
         fact.of.cache_violated.host = chaos_number (rng);
-        fact.of.cache_violated.finding = (struct finding) { (enum finding_kind) rng_below (rng, 12), rng_next (rng),
-                                                            chaos_text (rng), chaos_text (rng) };
+        fact.of.cache_violated.finding = (struct finding){ (enum finding_kind) rng_below (rng, 12), rng_next (rng),
+                                                           chaos_text (rng), chaos_text (rng) };
         break;
     case FACT_GENERATION_DROPPED:
-        fact.of.generation_dropped = (struct fact_generation_dropped) { rng_below (rng, 4), chaos_text (rng) };
+        fact.of.generation_dropped = (struct fact_generation_dropped){ rng_below (rng, 4), chaos_text (rng) };
         break;
     case FACT_RETRY_PLANNED:
-        fact.of.retry_planned = (struct fact_retry_planned) { chaos_key (rng), rng_next (rng), chaos_number (rng), chaos_text (rng),
-                                                              chaos_text (rng) };
+        fact.of.retry_planned = (struct fact_retry_planned){ chaos_key (rng), rng_next (rng), chaos_number (rng),
+                                                             chaos_text (rng), chaos_text (rng) };
         break;
     case FACT_SUSPECTS_NAMED:
-        fact.of.suspects_named = (struct fact_suspects_named) { .key = chaos_key (rng), .passes = chaos_number (rng),
-                                                                .why = chaos_text (rng) };
+        fact.of.suspects_named = (struct fact_suspects_named){ .key = chaos_key (rng),
+                                                               .passes = chaos_number (rng),
+                                                               .why = chaos_text (rng) };
         fact.of.suspects_named.suspects.items = chaos_hosts (rng, arena, &fact.of.suspects_named.suspects.n);
         break;
     case FACT_HOST_REPORTED: chaos_received (rng, arena, &fact.of.host_reported); break;
     case FACT_HOST_SUSPECTED:
-        fact.of.host_suspected = (struct fact_host_suspected){chaos_number (rng), rng_next (rng)};
+        fact.of.host_suspected = (struct fact_host_suspected){ chaos_number (rng), rng_next (rng) };
         break;
     default: break;
     }

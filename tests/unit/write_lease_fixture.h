@@ -1,5 +1,5 @@
-/* write_lease_fixture.h - a coordinator's core with one rung that has a cache, three hosts, and what it said. Include after
- * cmocka.h. */
+/* write_lease_fixture.h - a coordinator's core with one rung that has a cache, three hosts, and what it said. Include
+ * after cmocka.h. */
 #ifndef SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
 
@@ -19,11 +19,11 @@ struct bench {
     uint32_t facts_n;
     struct effect effects[EFFECTS_MAX]; /* but SEND; texts are copied */
     uint32_t effects_n;
-    struct msg_lease leased;        /* the last LEASE, and to whom */
+    struct msg_lease leased; /* the last LEASE, and to whom */
     uint32_t leased_host, leased_n, cancels_n;
-    struct msg_run runs[HOSTS];     /* the last RUN of each host */
+    struct msg_run runs[HOSTS]; /* the last RUN of each host */
     bool ordered[HOSTS];
-    char awaited[256];              /* the last CACHE_AWAITED */
+    char awaited[256]; /* the last CACHE_AWAITED */
     uint64_t now_ms, seq;
 };
 
@@ -78,7 +78,8 @@ static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
 static inline void all_join (struct bench *bench)
 {
     for (uint32_t host = 0; host < HOSTS; host++) {
-        struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
+        struct msg msg = { .kind = MSG_HELLO,
+                           .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
         tell (bench, host, &msg);
     }
 }
@@ -88,7 +89,7 @@ enum { TINY = 1, ALL };
 /* One rung of the sample's; writers host0 and host1. */
 static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mode, uint32_t rung, uint64_t term_ms)
 {
-    *bench = (struct bench) { .now_ms = 1000 };
+    *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
     bench->plan.cache.mode = mode;
     bench->plan.cache.writers.items = arena_array (&bench->arena, 2, sizeof (struct text));
@@ -104,8 +105,8 @@ static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mo
     bench->plan.rungs.n = 1;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1, bench->now_ms,
-                &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
+                bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
 }

@@ -26,8 +26,9 @@ enum { GENERATE_TEXT_MAX_BYTES = 300, GENERATE_LIST_MAX = 20 };
 
 static inline struct text generate_text (struct generator *g, uint64_t max, bool any_bytes)
 {
-    static const char *const letters[] = { "a", "Z", "0", "-", "_", " ", "/", "\x7f", "\n", "\xc3\xa9", "\xe6\xbc\xa2",
-                                           "\xf0\x9f\x9a\x80" };
+    static const char *const letters[] = {
+        "a", "Z", "0", "-", "_", " ", "/", "\x7f", "\n", "\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x9a\x80"
+    };
     uint64_t most = max < GENERATE_TEXT_MAX_BYTES ? max : GENERATE_TEXT_MAX_BYTES;
     uint64_t len = g->mode == GENERATE_EDGE ? most : 1 + rng_below (&g->rng, most < 24 ? most : 24);
     char *bytes = arena_alloc (g->arena, len + 1);
@@ -42,7 +43,7 @@ static inline struct text generate_text (struct generator *g, uint64_t max, bool
             at += letter_bytes;
         }
     }
-    return (struct text) { .ptr = bytes, .len = (uint32_t) len };
+    return (struct text){ .ptr = bytes, .len = (uint32_t) len };
 }
 
 /* 1 .. max, with all lengths of the encoding about equally likely. */
@@ -94,36 +95,22 @@ static inline void generate_list (struct generator *g, const struct field *field
 static inline void generate_field (struct generator *g, const struct field *field, void *at)
 {
     switch (field->kind) {
-    case FIELD_BOOL:
-        *(bool *) at = true;
-        break;
+    case FIELD_BOOL: *(bool *) at = true; break;
     case FIELD_U32:
         *(uint32_t *) at = (uint32_t) generate_number (g, field->max < UINT32_MAX ? field->max : UINT32_MAX);
         break;
-    case FIELD_ENUM:
-        *(uint32_t *) at = generate_choice (g, field->names->n - 1);
-        break;
-    case FIELD_U64:
-        *(uint64_t *) at = generate_number (g, field->max);
-        break;
+    case FIELD_ENUM: *(uint32_t *) at = generate_choice (g, field->names->n - 1); break;
+    case FIELD_U64: *(uint64_t *) at = generate_number (g, field->max); break;
     case FIELD_I64: {
         int64_t number = (int64_t) generate_number (g, field->max < INT64_MAX ? field->max : INT64_MAX);
         *(int64_t *) at = rng_below (&g->rng, 2) ? number : -number;
         break;
     }
-    case FIELD_F64:
-        *(double *) at = generate_real (g);
-        break;
+    case FIELD_F64: *(double *) at = generate_real (g); break;
     case FIELD_TEXT:
-    case FIELD_BYTES:
-        *(struct text *) at = generate_text (g, field->max, field->kind == FIELD_BYTES);
-        break;
-    case FIELD_RECORD:
-        generate_record (g, field->of, at);
-        break;
-    case FIELD_LIST:
-        generate_list (g, field, at);
-        break;
+    case FIELD_BYTES: *(struct text *) at = generate_text (g, field->max, field->kind == FIELD_BYTES); break;
+    case FIELD_RECORD: generate_record (g, field->of, at); break;
+    case FIELD_LIST: generate_list (g, field, at); break;
     }
 }
 
@@ -150,7 +137,7 @@ static inline void generate_record (struct generator *g, const struct record *re
 
 static inline struct generator generator_of (enum generate_mode mode, uint64_t seed, struct arena *arena)
 {
-    return (struct generator) { .mode = mode, .rng = rng_seed (seed), .arena = arena };
+    return (struct generator){ .mode = mode, .rng = rng_seed (seed), .arena = arena };
 }
 
 static inline void generate_msg (struct generator *g, enum msg_kind kind, struct msg *msg)
@@ -159,7 +146,7 @@ static inline void generate_msg (struct generator *g, enum msg_kind kind, struct
     msg->kind = kind;
     msg->major = PROTOCOL_MAJOR;
     msg->minor = PROTOCOL_MINOR;
-    msg->run_id = (struct text) { .ptr = arena_alloc (g->arena, RUN_ID_BYTES), .len = RUN_ID_BYTES };
+    msg->run_id = (struct text){ .ptr = arena_alloc (g->arena, RUN_ID_BYTES), .len = RUN_ID_BYTES };
     for (uint32_t i = 0; i < RUN_ID_BYTES; i++)
         ((char *) msg->run_id.ptr)[i] = (char) rng_below (&g->rng, 256);
     msg->epoch = generate_number (g, UINT64_MAX);

@@ -4,14 +4,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
+
+#include <stdlib.h>
 
 #include "common/wire/wire.h"
 #include "tests/wire/generate.h"
 
-struct inner { uint32_t a; struct text b; };
+struct inner {
+    uint32_t a;
+    struct text b;
+};
 static const struct field inner_fields[] = { F_U32 (1, struct inner, a, 9), F_TEXT (2, struct inner, b, 3) };
 static const struct record inner_record = RECORD ("inner", struct inner, inner_fields);
 
@@ -49,7 +53,7 @@ static const struct record all_record = RECORD ("all", struct all, all_fields);
 
 struct row {
     const char *name, *hex;
-    const char *says;       /* in the error; NULL: accepted */
+    const char *says; /* in the error; NULL: accepted */
 };
 
 #define A32 "6161616161616161616161616161616161616161616161616161616161616161"
@@ -63,8 +67,7 @@ static const struct row rows[] = {
     { "zero, infinity and NaN in a list", "810d92cb0000000000000000cb7ff8000000000000", NULL },
     { "text of 32 bytes", "8107d920" A32, NULL },
     { "text with letters of 2, 3 and 4 bytes", "8107a9c3a9e6bca2f09f9a80", NULL },
-    { "unknown keys of every type",
-      "871501 16ff 17c2 18cb3ff0000000000000 19a161 1ac40100 1b9281010292c3cc80", NULL },
+    { "unknown keys of every type", "871501 16ff 17c2 18cb3ff0000000000000 19a161 1ac40100 1b9281010292c3cc80", NULL },
     { "unknown keys between known ones", "8301c30e011407", NULL },
     { "unknown key, then a known one", "820e93a161c401ff82010203901407", NULL },
     { "a record with only unknown fields", "810981 0501", NULL },
@@ -197,7 +200,7 @@ static int get_all (const uint8_t *bytes, size_t len, struct all *all, struct ar
 {
     char *copy = malloc (len ? len : 1);
     memcpy (copy, bytes, len);
-    int rc = wire_get_record ((struct text) { copy, (uint32_t) len }, &all_record, all, arena, err);
+    int rc = wire_get_record ((struct text){ copy, (uint32_t) len }, &all_record, all, arena, err);
     free (copy);
     return rc;
 }
@@ -334,9 +337,18 @@ static const struct row envelopes[] = {
     { "kind 7", "99010007" RUN_ID "0102030480", "unknown kind 7" },
     { "kind 2^32 + 1", "990100cf0000000100000001" RUN_ID "0102030480", "kind: byte" },
     { "negative kind", "990100ff" RUN_ID "0102030480", "kind: byte" },
-    { "run id as text", "99010022b030303030303030303030303030303030" "0102030480", "expected 16 bytes" },
-    { "run id of 15 bytes", "99010022c40f000102030405060708090a0b0c0d0e" "0102030480", "expected 16 bytes" },
-    { "run id of 17 bytes", "99010022c411000102030405060708090a0b0c0d0e0f10" "0102030480", "expected 16 bytes" },
+    { "run id as text",
+      "99010022b030303030303030303030303030303030"
+      "0102030480",
+      "expected 16 bytes" },
+    { "run id of 15 bytes",
+      "99010022c40f000102030405060708090a0b0c0d0e"
+      "0102030480",
+      "expected 16 bytes" },
+    { "run id of 17 bytes",
+      "99010022c411000102030405060708090a0b0c0d0e0f10"
+      "0102030480",
+      "expected 16 bytes" },
     { "negative epoch", "99010022" RUN_ID "ff02030480", "epoch" },
     { "session as text", "99010022" RUN_ID "01a161030480", "session" },
     { "seq as float", "99010022" RUN_ID "0102cb3ff00000000000000480", "seq" },
@@ -355,7 +367,7 @@ static void envelopes_are_answered_as_their_rows_say (void **state)
         struct msg msg;
         struct err err = { 0 };
         size_t len = from_hex (envelopes[i].hex, bytes);
-        int rc = wire_get_msg ((struct text) { (char *) bytes, (uint32_t) len }, &msg, &arena, &err);
+        int rc = wire_get_msg ((struct text){ (char *) bytes, (uint32_t) len }, &msg, &arena, &err);
         const char *says = envelopes[i].says;
         if ((rc == 0) != (says == NULL) || (says && !strstr (err.text, says)))
             fail_msg ("row \"%s\": answered %d \"%s\"", envelopes[i].name, rc, err.text);
@@ -370,7 +382,7 @@ static void envelope_numbers_arrive_in_their_places (void **state)
     struct msg msg;
     struct arena arena = { 0 };
     size_t len = from_hex ("99010722" RUN_ID "0102030480", bytes);
-    assert_int_equal (wire_get_msg ((struct text) { (char *) bytes, (uint32_t) len }, &msg, &arena, NULL), 0);
+    assert_int_equal (wire_get_msg ((struct text){ (char *) bytes, (uint32_t) len }, &msg, &arena, NULL), 0);
     assert_true (msg.major == 1 && msg.minor == 7 && msg.kind == MSG_REHELLO && msg.run_id.len == RUN_ID_BYTES);
     assert_memory_equal (msg.run_id.ptr, bytes + 6, RUN_ID_BYTES);
     assert_true (msg.epoch == 1 && msg.session == 2 && msg.seq == 3 && msg.ack == 4);
@@ -384,7 +396,7 @@ static void a_message_longer_than_allowed_is_not_looked_at (void **state)
     struct msg msg;
     struct err err = { 0 };
     struct arena arena = { 0 };
-    assert_int_equal (wire_get_msg ((struct text) { bytes, MSG_MAX_BYTES + 1 }, &msg, &arena, &err), -1);
+    assert_int_equal (wire_get_msg ((struct text){ bytes, MSG_MAX_BYTES + 1 }, &msg, &arena, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
     assert_non_null (strstr (err.text, "65537 bytes, at most 65536"));
     free (bytes);
@@ -410,7 +422,7 @@ static void facts_are_answered_as_their_rows_say (void **state)
         struct fact fact;
         struct err err = { 0 };
         size_t len = from_hex (facts[i].hex, bytes);
-        int rc = wire_get_fact ((struct text) { (char *) bytes, (uint32_t) len }, &fact, &arena, &err);
+        int rc = wire_get_fact ((struct text){ (char *) bytes, (uint32_t) len }, &fact, &arena, &err);
         if ((rc == 0) != (facts[i].says == NULL) || (facts[i].says && !strstr (err.text, facts[i].says)))
             fail_msg ("row \"%s\": answered %d \"%s\"", facts[i].name, rc, err.text);
         arena_release (&arena);
@@ -427,7 +439,7 @@ static int get_busy_msg (uint32_t items, struct err *err)
     size_t len = from_hex ("99010022" RUN_ID "01020304817edc", bytes);
     bytes[len++] = (uint8_t) (items >> 8);
     bytes[len++] = (uint8_t) items;
-    int rc = wire_get_msg ((struct text) { (char *) bytes, (uint32_t) (len + items) }, &msg, &arena, err);
+    int rc = wire_get_msg ((struct text){ (char *) bytes, (uint32_t) (len + items) }, &msg, &arena, err);
     arena_release (&arena);
     return rc;
 }

@@ -1,14 +1,15 @@
 /* links: wire */
 /* The tables in docs/spec/protocol.md are those of the code. `test_protocol_doc --write` puts today's there. */
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "common/wire/wire.h"
 #include "tests/wire/generate.h"
@@ -21,7 +22,10 @@ enum { DOC_MAX_BYTES = 1 << 20, RECORDS_MAX = 64 };
 static bool writing;
 
 /* Records that others hold: printed once, after the kinds. */
-struct parts { const struct record *records[RECORDS_MAX]; uint32_t n; };
+struct parts {
+    const struct record *records[RECORDS_MAX];
+    uint32_t n;
+};
 
 static void remember (struct parts *parts, const struct record *record)
 {
@@ -153,7 +157,7 @@ static void the_document_has_the_tables_of_the_code (void **state)
     struct text found = { whole.ptr + begin, end - begin }, after = { whole.ptr + end, whole.len - end };
     bool same = text_equal (found, buf_as_text (&tables));
     if (!same && writing)
-        write_doc ((struct text) { whole.ptr, begin }, buf_as_text (&tables), after);
+        write_doc ((struct text){ whole.ptr, begin }, buf_as_text (&tables), after);
     else if (!same)
         fail_msg ("docs/spec/protocol.md has other tables than the code; `test_protocol_doc --write` renews them");
     buf_release (&tables);

@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <msgpack.h>
 
 #include "common/base/digest.h"
@@ -20,7 +22,7 @@ static struct text tight (const struct buf *bytes, size_t len)
 {
     char *copy = malloc (len ? len : 1);
     memcpy (copy, bytes->ptr, len);
-    return (struct text) { .ptr = copy, .len = (uint32_t) len };
+    return (struct text){ .ptr = copy, .len = (uint32_t) len };
 }
 
 static void encode_msg (enum msg_kind kind, enum generate_mode mode, uint64_t seed, struct arena *arena,
@@ -165,7 +167,9 @@ static void a_digest_is_that_of_the_bytes (void **state)
     buf_release (&bytes);
 }
 
-struct reals { LIST_OF (double) list; };
+struct reals {
+    LIST_OF (double) list;
+};
 static const struct field reals_fields[] = { F_F64S (1, struct reals, list, 4) };
 static const struct record reals_record = RECORD ("reals", struct reals, reals_fields);
 
@@ -176,8 +180,8 @@ static void reals_have_one_form_each (void **state)
     double odd[] = { 0, -0.0, 1.0 };
     memcpy (&odd[0], &negative_nan_with_payload, sizeof odd[0]);
     struct reals reals = { .list = { odd, 3 } }, back;
-    static const uint8_t expected[] = { 0x81, 1, 0x93, 0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0, 0xcb, 0, 0, 0, 0, 0, 0, 0, 0,
-                                        0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0 };
+    static const uint8_t expected[] = { 0x81, 1, 0x93, 0xcb, 0x7f, 0xf8, 0,    0,    0,    0, 0, 0, 0xcb, 0, 0,
+                                        0,    0, 0,    0,    0,    0,    0xcb, 0x3f, 0xf0, 0, 0, 0, 0,    0, 0 };
     struct buf bytes;
     struct arena arena = { 0 };
     buf_init (&bytes, 100);
@@ -349,10 +353,10 @@ static void a_result_that_fills_a_message_is_within_its_items (void **state)
     struct shard *shards = arena_array (&arena, RESULT_SHARDS_MAX, sizeof *shards);
     struct metric *metrics = arena_array (&arena, RESULT_METRICS_MAX, sizeof *metrics);
     for (uint32_t i = 0; i < RESULT_SHARDS_MAX; i++)
-        shards[i] = (struct shard) { .value = 0.5, .proof = 1e6, .local = 0.25, .weight = 3 };
+        shards[i] = (struct shard){ .value = 0.5, .proof = 1e6, .local = 0.25, .weight = 3 };
     struct msg msg = { .kind = MSG_RESULT, .major = PROTOCOL_MAJOR, .run_id = { "0123456789abcdef", RUN_ID_BYTES } };
     for (uint32_t i = 0; i < 24; i++)
-        metrics[i] = (struct metric) { .name = TEXT_LIT ("loss"), .shards = { shards, RESULT_SHARDS_MAX } };
+        metrics[i] = (struct metric){ .name = TEXT_LIT ("loss"), .shards = { shards, RESULT_SHARDS_MAX } };
     msg.of.result.metrics.items = metrics;
     msg.of.result.metrics.n = 24;
     struct buf bytes;
@@ -372,7 +376,7 @@ static void fill_vars (var_list *vars, struct arena *arena)
     vars->n = VARS_MAX;
     vars->items = arena_array (arena, VARS_MAX, sizeof *vars->items);
     for (uint32_t i = 0; i < VARS_MAX; i++)
-        vars->items[i] = (struct var) { text_format (arena, "NAME_%u", i), text_format (arena, "\"%u\"", i) };
+        vars->items[i] = (struct var){ text_format (arena, "NAME_%u", i), text_format (arena, "\"%u\"", i) };
 }
 
 static void fill_plan (struct plan *plan, struct arena *arena)
@@ -380,8 +384,9 @@ static void fill_plan (struct plan *plan, struct arena *arena)
     plan->hosts.n = HOSTS_MAX;
     plan->hosts.items = arena_array (arena, HOSTS_MAX, sizeof *plan->hosts.items);
     for (uint32_t i = 0; i < HOSTS_MAX; i++)
-        plan->hosts.items[i] = (struct plan_host) { .name = text_format (arena, "v6e%u", i),
-                                                    .address = TEXT_LIT ("10.0.0.1"), .env_dir = TEXT_LIT ("/srv/env") };
+        plan->hosts.items[i] = (struct plan_host){ .name = text_format (arena, "v6e%u", i),
+                                                   .address = TEXT_LIT ("10.0.0.1"),
+                                                   .env_dir = TEXT_LIT ("/srv/env") };
     plan->rungs.n = RUNGS_MAX;
     plan->rungs.items = arena_array (arena, RUNGS_MAX, sizeof *plan->rungs.items);
     for (uint32_t i = 0; i < RUNGS_MAX; i++) {

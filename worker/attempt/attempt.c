@@ -1,21 +1,21 @@
 /* attempt.c - see attempt.h. */
 #include "worker/attempt/attempt_state.h"
 
+#include "common/base/duration.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/attempt/device_wait.h"
+#include "worker/command/command.h"
+#include "worker/command/confine_command.h"
+#include "worker/command/protected.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/base/duration.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/command/confine_command.h"
-#include "worker/attempt/device_wait.h"
-#include "worker/command/command.h"
-#include "worker/command/protected.h"
 
 enum {
-    DRAIN_MS = 2000,            /* a stray may hold the pipe; by then all of them are dead */
-    FETCHES_MAX = 3,            /* what was fetched may be damaged again before it is used, but not for ever */
+    DRAIN_MS = 2000, /* a stray may hold the pipe; by then all of them are dead */
+    FETCHES_MAX = 3, /* what was fetched may be damaged again before it is used, but not for ever */
 };
 
 struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
@@ -38,12 +38,18 @@ static int make_folders (struct attempt *attempt, struct err *err)
     return folder_make (logs.ptr, 0700, err);
 }
 
-static struct exec *spawn_program (struct attempt *attempt, const struct command *command, int report_fd, struct err *err)
+static struct exec *spawn_program (struct attempt *attempt, const struct command *command, int report_fd,
+                                   struct err *err)
 {
     int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
-    struct spawn_request spawn = { .program = command->program, .argv = command->argv, .envp = command->envp,
-                                 .directory = attempt->scratch.ptr, .channel_fd = peer_fd, .report_fd = report_fd,
-                                 .output_fd = output_write_fd (attempt->output), .again = command->again };
+    struct spawn_request spawn = { .program = command->program,
+                                   .argv = command->argv,
+                                   .envp = command->envp,
+                                   .directory = attempt->scratch.ptr,
+                                   .channel_fd = peer_fd,
+                                   .report_fd = report_fd,
+                                   .output_fd = output_write_fd (attempt->output),
+                                   .again = command->again };
     bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
     struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
     if (peer_fd >= 0)
@@ -53,15 +59,15 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
 }
 
 /* The stage that takes rights away runs first and becomes the program. */
-static struct exec *spawn_confined (struct attempt *attempt, const struct command_place *place, const struct command *command,
-                                    struct err *err)
+static struct exec *spawn_confined (struct attempt *attempt, const struct command_place *place,
+                                    const struct command *command, struct err *err)
 {
     struct confine_more more;
     struct command stage;
     int report_fd;
     protected_find (&attempt->run, place, command->program, &attempt->arena, &more);
-    if (confine_plan_write (&attempt->run, place, &more, command, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0
-        || attempt_open_stage (attempt, &report_fd, err) < 0)
+    if (confine_plan_write (&attempt->run, place, &more, command, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0 ||
+        attempt_open_stage (attempt, &report_fd, err) < 0)
         return NULL;
     struct exec *exec = spawn_program (attempt, &stage, report_fd, err);
     close (report_fd);
@@ -73,9 +79,13 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     const struct attempt_place *place = attempt->place;
     bool confined = attempt_is_confined (attempt);
     struct command command;
-    struct command_place command_place = { .host = place->host, .run_hex = place->run_hex, .scratch = attempt->scratch,
-                                       .directory = text_of (place->directory), .python = attempt->python,
-                                       .kit = attempt->kit, .loaded = attempt->loaded };
+    struct command_place command_place = { .host = place->host,
+                                           .run_hex = place->run_hex,
+                                           .scratch = attempt->scratch,
+                                           .directory = text_of (place->directory),
+                                           .python = attempt->python,
+                                           .kit = attempt->kit,
+                                           .loaded = attempt->loaded };
     memcpy (command_place.trusted, place->trusted, sizeof place->trusted);
     if (command_make (&attempt->run, &command_place, &attempt->arena, &command, err) < 0)
         return -1;
@@ -221,8 +231,7 @@ static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
 
 /* ---- fetching ---- */
 
-static int begin_fetching (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms,
-                           struct err *err)
+static int begin_fetching (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms, struct err *err)
 {
     if (attempt->fetches++ == FETCHES_MAX)
         return err_set (err, ERR_DAMAGE, "files of this rung were fetched %d times, and each time damaged in %s/files",
@@ -244,7 +253,7 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     if (state == FETCH_GOING)
         return;
     if (attempt->closing == TASK_READ)
-        attempt_table_fetched (attempt, state == FETCH_FAILED ? problem : (struct text) { 0 }, now_ms);
+        attempt_table_fetched (attempt, state == FETCH_FAILED ? problem : (struct text){ 0 }, now_ms);
     else if (state == FETCH_FAILED)
         attempt_not_started (attempt, LAYER_HOST, problem, now_ms);
     else if (begin_preparing (attempt, &err) < 0)
@@ -299,7 +308,7 @@ static void after_awaiting (struct attempt *attempt, const struct exec_end *end,
         attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
         return;
     }
-    attempt_result (attempt)->phase = (struct text) { 0 };
+    attempt_result (attempt)->phase = (struct text){ 0 };
     if (start_program (attempt, now_ms, &err) < 0)
         attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
 }

@@ -18,18 +18,18 @@
 
 struct attempt_place {
     struct text host, run_hex;
-    const char *directory;      /* of the worker: scratch/, logs/ and the cache link are in it */
-    const char *trusted[JOIN_TRUSTED_MAX]; /* struct join */
+    const char *directory;                       /* of the worker: scratch/, logs/ and the cache link are in it */
+    const char *trusted[JOIN_TRUSTED_MAX];       /* struct join */
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
-    output_fn *output;          /* where chunks of output go */
-    fetch_fn *fetch;            /* asks the coordinator for a piece of a file */
+    output_fn *output;                           /* where chunks of output go */
+    fetch_fn *fetch;                             /* asks the coordinator for a piece of a file */
     void *owner;
 };
 
 enum attempt_event_kind { ATTEMPT_EVENT_NONE = 0, ATTEMPT_EVENT_PHASE, ATTEMPT_EVENT_GATE, ATTEMPT_EVENT_ENDED };
 struct attempt_event {
     enum attempt_event_kind kind;
-    struct text name;           /* PHASE, GATE */
+    struct text name; /* PHASE, GATE */
     enum gate_mode mode;
     struct text value;
     const struct result *result; /* ENDED: lives as long as the attempt */
@@ -39,7 +39,7 @@ struct attempt;
 /* `run` is copied; `place` and what it points at stay the caller's and outlive the attempt. */
 struct attempt *attempt_start (struct loop *loop, const struct attempt_place *place, const struct msg_run *run,
                                uint64_t now_ms);
-void attempt_destroy (struct attempt *attempt);         /* NULL is fine; a program that still runs is killed */
+void attempt_destroy (struct attempt *attempt); /* NULL is fine; a program that still runs is killed */
 void attempt_go (struct attempt *attempt, struct text gate, struct text value);
 /* `ending` is reported unless the program had ended by itself and said so. Repeating it only matters for `hard`. */
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);
@@ -48,7 +48,7 @@ void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint
 /* At every pass of the loop. */
 void attempt_turn (struct attempt *attempt, uint64_t now_ms);
 uint64_t attempt_deadline_ms (const struct attempt *attempt);
-uint64_t attempt_unsent_bytes (const struct attempt *attempt);  /* of output; NULL is fine */
+uint64_t attempt_unsent_bytes (const struct attempt *attempt); /* of output; NULL is fine */
 /* The next thing that happened; false: nothing more. Texts live until the next call. */
 bool attempt_next (struct attempt *attempt, struct attempt_event *event);
 struct attempt_key attempt_which (const struct attempt *attempt);

@@ -1,15 +1,15 @@
 /* attempt_cache.c - what an attempt has to do with the shared cache: the stage before its program, what is found. */
 #include "worker/attempt/attempt_state.h"
 
+#include "worker/builtin/survey.h"
+#include "worker/sandbox/confine_layer.h"
+#include "worker/sandbox/confine_plan.h"
+#include "worker/sandbox/write_probe.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "worker/sandbox/confine_layer.h"
-#include "worker/sandbox/confine_plan.h"
-#include "worker/sandbox/write_probe.h"
-#include "worker/builtin/survey.h"
 
 /* A result travels in one message, of which evidence.h leaves some 25 KiB. */
 enum { FINDINGS_MAX_BYTES = 5 * 1024 + 512, FINDING_TEXT_BYTES = 255, STAGE_NOTES_MAX = 3 };
@@ -63,7 +63,7 @@ static void on_report (void *owner, int fd, uint32_t events)
     struct text *phase = &attempt_result (attempt)->phase;
     if (!attempt->stage.report.ready || was_ready || !text_is (*phase, ATTEMPT_PHASE_CONFINE))
         return; /* the program may have named a phase of its own already */
-    *phase = (struct text) { 0 };
+    *phase = (struct text){ 0 };
     attempt_enter_phase (attempt, "start");
 }
 
@@ -130,13 +130,17 @@ static void take_layer (struct attempt *attempt)
         return;
     uint32_t named = layer.files < CONFINE_LAYER_NAMES ? layer.files : CONFINE_LAYER_NAMES;
     for (uint32_t i = 0; i < named; i++) {
-        struct finding one = { .kind = FINDING_WRITE_ATTEMPT, .token = attempt->run.cache.token, .path = layer.names[i],
+        struct finding one = { .kind = FINDING_WRITE_ATTEMPT,
+                               .token = attempt->run.cache.token,
+                               .path = layer.names[i],
                                .detail = TEXT_LIT ("written in the scratch layer above the generation; thrown away") };
         attempt_add_findings (attempt, &one, 1);
     }
-    attempt_add_note (attempt, STAGE_SOURCE, text_format (&attempt->arena, "the program wrote %" PRIu32 " files in the "
-                                                          "scratch layer above the cache, which were thrown away",
-                                                          layer.files));
+    attempt_add_note (attempt, STAGE_SOURCE,
+                      text_format (&attempt->arena,
+                                   "the program wrote %" PRIu32 " files in the "
+                                   "scratch layer above the cache, which were thrown away",
+                                   layer.files));
 }
 
 void attempt_end_stage (struct attempt *attempt)
@@ -155,9 +159,10 @@ void attempt_end_stage (struct attempt *attempt)
         return;
     struct text problem = attempt->stage.report.problem;
     if (!attempt->stage.told)
-        problem = text_format (&attempt->arena, "the stage that takes rights away ended without a report (%s "
-                               "%" PRIu32 ")", result->ending == ENDING_SIGNALLED ? "signal" : "exit status",
-                               result->code);
+        problem = text_format (&attempt->arena,
+                               "the stage that takes rights away ended without a report (%s "
+                               "%" PRIu32 ")",
+                               result->ending == ENDING_SIGNALLED ? "signal" : "exit status", result->code);
     attempt_set_problem (attempt, attempt->stage.told ? attempt->stage.report.layer : LAYER_SLICEUP, problem);
     result->ending = ENDING_NOT_STARTED;
     result->code = 0;

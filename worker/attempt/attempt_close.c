@@ -2,22 +2,24 @@
  * what a program that ended badly has printed is searched for failures that are known. */
 #include "worker/attempt/attempt_state.h"
 
-#include <string.h>
 #include "common/base/utf8.h"
+#include <string.h>
 
 enum {
     CLOSE_MIN_MS = 60 * 1000,
-    READ_MS = 20 * 1000,        /* fetching the table is in it; a log has limits.log at most */
-    SEEN_MAX_BYTES = 6 * 1024,  /* share of a message, see evidence.h */
-    SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50,
+    READ_MS = 20 * 1000,       /* fetching the table is in it; a log has limits.log at most */
+    SEEN_MAX_BYTES = 6 * 1024, /* share of a message, see evidence.h */
+    SEEN_COST_BYTES = 32,
+    LINE_LEAST_BYTES = 100,
+    LINE_STEP_BYTES = 50,
 };
 #define READ_SOURCE "log"
 
 static bool is_sound (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
-    return result->ending == ENDING_EXITED && result->code == 0
-           && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
+    return result->ending == ENDING_EXITED && result->code == 0 &&
+           (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
 }
 
 /* ---- the log of a program that ended badly ---- */
@@ -26,14 +28,17 @@ static bool is_sound (struct attempt *attempt)
 static bool ended_badly (struct attempt *attempt)
 {
     enum ending ending = attempt_result (attempt)->ending;
-    return (ending == ENDING_EXITED && !is_sound (attempt)) || ending == ENDING_SIGNALLED || ending == ENDING_TIMEOUT
-           || ending == ENDING_LEASE_LOST;
+    return (ending == ENDING_EXITED && !is_sound (attempt)) || ending == ENDING_SIGNALLED || ending == ENDING_TIMEOUT ||
+           ending == ENDING_LEASE_LOST;
 }
 
 static void unread (struct attempt *attempt, struct text why, uint64_t now_ms)
 {
-    attempt_add_note (attempt, READ_SOURCE, text_format (&attempt->arena, "the log was not searched for known "
-                                                         "failures on this host: %.*s", TEXT_ARG (why)));
+    attempt_add_note (attempt, READ_SOURCE,
+                      text_format (&attempt->arena,
+                                   "the log was not searched for known "
+                                   "failures on this host: %.*s",
+                                   TEXT_ARG (why)));
     attempt_finish (attempt, now_ms);
 }
 
@@ -81,8 +86,8 @@ static size_t seen_cost (const struct task_answer *answer, uint32_t line_bytes)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < answer->sightings.n; i++)
-        bytes += answer->sightings.items[i].signature.len + shorter (answer->sightings.items[i].text.len, line_bytes)
-                 + SEEN_COST_BYTES;
+        bytes += answer->sightings.items[i].signature.len + shorter (answer->sightings.items[i].text.len, line_bytes) +
+                 SEEN_COST_BYTES;
     for (uint32_t i = 0; i < answer->shown.n; i++)
         bytes += shorter (answer->shown.items[i].len, line_bytes) + SEEN_COST_BYTES;
     return bytes;
@@ -116,8 +121,9 @@ static void after_reading (struct attempt *attempt, const struct task_answer *an
     } else if (answer->missing.n && !attempt->table_fetched) {
         begin_fetching_table (attempt, answer, now_ms);
     } else {
-        unread (attempt, answer->missing.n ? TEXT_LIT ("the table of them was fetched, and is not there")
-                                           : answer->problem, now_ms);
+        unread (attempt,
+                answer->missing.n ? TEXT_LIT ("the table of them was fetched, and is not there") : answer->problem,
+                now_ms);
     }
 }
 

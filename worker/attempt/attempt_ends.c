@@ -1,8 +1,8 @@
 /* attempt_ends.c - the ends of a program's output and channel that this process holds. */
 #include "worker/attempt/attempt_state.h"
 
-#include <sys/epoll.h>
 #include "common/io/clock.h"
+#include <sys/epoll.h>
 
 enum { RECEIVES_MAX = 64 }; /* a socket holds no more than so many reads of a channel */
 

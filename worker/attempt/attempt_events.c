@@ -1,8 +1,8 @@
 /* attempt_events.c - what happened in an attempt and was not asked for yet. */
 #include "worker/attempt/attempt_state.h"
 
-#include <assert.h>
 #include "common/io/clock.h"
+#include <assert.h>
 
 static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
 {
@@ -22,7 +22,7 @@ static void attempt_note_event (struct attempt *attempt, const struct attempt_ev
 void attempt_enter_phase (struct attempt *attempt, const char *name)
 {
     attempt_time_phase (attempt, text_of (name), false, clock_boot_ms ());
-    attempt_note_event (attempt, &(struct attempt_event) { .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
+    attempt_note_event (attempt, &(struct attempt_event){ .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
 }
 
 /* NULL: nothing. At most one gate is open to be answered, so a second one cannot queue behind it. */
@@ -75,7 +75,7 @@ void attempt_take_saying (void *owner, const struct saying *saying)
 
 bool attempt_next (struct attempt *attempt, struct attempt_event *event)
 {
-    *event = (struct attempt_event) { 0 };
+    *event = (struct attempt_event){ 0 };
     if (attempt->sayings_n) {
         *event = attempt->sayings[attempt->sayings_first].event;
         attempt->sayings_first = (attempt->sayings_first + 1) % SAYINGS_MAX;
@@ -85,6 +85,6 @@ bool attempt_next (struct attempt *attempt, struct attempt_event *event)
     if (attempt->step != STEP_ENDED)
         return false;
     attempt->step = STEP_TOLD;
-    *event = (struct attempt_event) { .kind = ATTEMPT_EVENT_ENDED, .result = attempt_result (attempt) };
+    *event = (struct attempt_event){ .kind = ATTEMPT_EVENT_ENDED, .result = attempt_result (attempt) };
     return true;
 }

@@ -30,7 +30,7 @@ static struct number *add (struct attempt *attempt, struct text name)
     number_list *list = &attempt_result (attempt)->phases;
     if (!list->items)
         list->items = arena_array (&attempt->arena, PHASES_MAX, sizeof *list->items);
-    list->items[list->n] = (struct number) { .name = text_copy (&attempt->arena, name) };
+    list->items[list->n] = (struct number){ .name = text_copy (&attempt->arena, name) };
     return &list->items[list->n++];
 }
 

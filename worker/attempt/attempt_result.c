@@ -1,12 +1,12 @@
 /* attempt_result.c - how an attempt ended, as this worker saw it. */
 #include "worker/attempt/attempt_state.h"
 
-#include <inttypes.h>
-#include <string.h>
-#include <sys/wait.h>
 #include "common/base/utf8.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/command/parse.h"
+#include <inttypes.h>
+#include <string.h>
+#include <sys/wait.h>
 
 enum { NOTE_BYTES = 512 }; /* share of a message, see evidence.h */
 
@@ -33,7 +33,7 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
     struct note *items = arena_array (&attempt->arena, RESULT_NOTES_MAX, sizeof *items); /* a late line may add to it */
     if (n)
         memcpy (items + full, result->notes.items, (n - full) * sizeof *items);
-    items[full ? 0 : n] = (struct note) { text_clip (text, NOTE_BYTES), text_of (source), DURABILITY_RECHECK };
+    items[full ? 0 : n] = (struct note){ text_clip (text, NOTE_BYTES), text_of (source), DURABILITY_RECHECK };
     result->notes.items = items;
     result->notes.n = n + !full;
 }
@@ -58,7 +58,7 @@ static void add_containment (struct attempt *attempt)
         return;
     struct var *items = arena_array (&attempt->arena, n + 1, sizeof *items);
     memcpy (items, result->facts.items, n * sizeof *items);
-    items[n] = (struct var) { TEXT_LIT ("containment"), text_of (containment_name (exec_containment ())) };
+    items[n] = (struct var){ TEXT_LIT ("containment"), text_of (containment_name (exec_containment ())) };
     result->facts.items = items;
     result->facts.n = n + 1;
 }

@@ -3,11 +3,11 @@
 #define SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
 
 #include "worker/attempt/attempt.h"
+#include "worker/attempt/task.h"
+#include "worker/files/fetch.h"
+#include "worker/process/exec.h"
 #include "worker/protocol/channel.h"
 #include "worker/sandbox/confine_report.h"
-#include "worker/attempt/task.h"
-#include "worker/process/exec.h"
-#include "worker/files/fetch.h"
 
 enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_saying */
 
@@ -16,11 +16,22 @@ enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see 
 
 /* AWAITING: an task looks whether the device is free. CLOSING: one seals what was written, holds what was read against
  * its manifest again, or searches the log; FETCHING may also be for the last of these. */
-enum step { STEP_PREPARING, STEP_FETCHING, STEP_AWAITING, STEP_RUNNING, STEP_DRAINING, STEP_CLOSING, STEP_ENDED,
-            STEP_TOLD };
+enum step {
+    STEP_PREPARING,
+    STEP_FETCHING,
+    STEP_AWAITING,
+    STEP_RUNNING,
+    STEP_DRAINING,
+    STEP_CLOSING,
+    STEP_ENDED,
+    STEP_TOLD
+};
 
 /* The phase whose time runs: one of the result's; NULL: none does. */
-struct phase_clock { struct number *in, *before_gate; uint64_t since_ms; };
+struct phase_clock {
+    struct number *in, *before_gate;
+    uint64_t since_ms;
+};
 
 struct attempt {
     struct loop *loop;
@@ -28,22 +39,26 @@ struct attempt {
     struct msg_run run;
     struct arena arena;
     struct text scratch, log;
-    struct text python, kit;    /* as PREPARE found them */
+    struct text python, kit; /* as PREPARE found them */
     text_list loaded;
-    struct text waited;         /* for the device */
+    struct text waited; /* for the device */
     struct phase_clock phases;
 
     enum step step;
-    struct exec *exec;          /* an task or the program */
+    struct exec *exec; /* an task or the program */
     int task_fd;
-    struct fetch *fetch;        /* FETCHING */
-    uint32_t fetches;           /* begun so far */
+    struct fetch *fetch; /* FETCHING */
+    uint32_t fetches;    /* begun so far */
     struct channel *channel;
     struct output *output;
     bool channel_watched, output_watched;
     uint32_t channel_events;
 
-    struct { int fd; bool watched, told; struct confine_report report; } stage; /* confine.h */
+    struct {
+        int fd;
+        bool watched, told;
+        struct confine_report report;
+    } stage; /* confine.h */
     enum task_kind closing;
     bool table_fetched;
 
@@ -51,11 +66,14 @@ struct attempt {
     bool stopping, hard, gate_open;
     struct text gates[ATTEMPT_GATES_MAX]; /* at which the program waits, or has waited */
     uint32_t gates_n;
-    bool dismissed;             /* told to leave, for what it did */
+    bool dismissed; /* told to leave, for what it did */
     enum ending stop_ending;
 
-    struct evidence evidence;   /* its result becomes the attempt's */
-    struct { struct attempt_event event; struct arena arena; } sayings[SAYINGS_MAX]; /* a ring */
+    struct evidence evidence; /* its result becomes the attempt's */
+    struct {
+        struct attempt_event event;
+        struct arena arena;
+    } sayings[SAYINGS_MAX]; /* a ring */
     uint32_t sayings_first, sayings_n;
 };
 
@@ -81,8 +99,8 @@ channel_fn attempt_take_saying;
 /* attempt_ends.c: the program's output and channel, and the loop's watches on them. */
 int attempt_open_ends (struct attempt *attempt, struct err *err);
 void attempt_forget_ends (struct attempt *attempt);
-void attempt_receive (struct attempt *attempt);            /* what is on the channel now */
-void attempt_receive_out (struct attempt *attempt);        /* all of it: the program is gone */
+void attempt_receive (struct attempt *attempt);         /* what is on the channel now */
+void attempt_receive_out (struct attempt *attempt);     /* all of it: the program is gone */
 void attempt_look_for_holder (struct attempt *attempt); /* time is up: is the channel still held? */
 void attempt_ask_for_writing (struct attempt *attempt);
 
@@ -90,7 +108,7 @@ void attempt_ask_for_writing (struct attempt *attempt);
 bool attempt_is_confined (const struct attempt *attempt);
 int attempt_open_stage (struct attempt *attempt, int *program_fd, struct err *err);
 void attempt_forget_stage (struct attempt *attempt);
-void attempt_end_stage (struct attempt *attempt);       /* all of the program is gone, and its end is noted */
+void attempt_end_stage (struct attempt *attempt); /* all of the program is gone, and its end is noted */
 void attempt_take_survey (struct attempt *attempt);
 void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
 

@@ -1,5 +1,11 @@
 #include "worker/attempt/cache_task.h"
 
+#include "common/cache/cache.h"
+#include "common/cache/owners.h"
+#include "common/cache/storage.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/attempt/verified.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,12 +13,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/cache/cache.h"
-#include "common/cache/owners.h"
-#include "common/cache/storage.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/attempt/verified.h"
 
 /* The root of a cache is two folders above its bundle's: <root>/<frontend>/<bundle>. */
 static int root_of (struct text frontend_root, char root[PATH_MAX_BYTES + 1], struct err *err)
@@ -87,14 +87,10 @@ static int prepare (const struct task_place *place, const struct cache_access *a
                     struct arena *arena, struct err *err)
 {
     switch (access->role) {
-    case CACHE_ROLE_READER:
-        return prepare_reader (place, access, dir, arena, err);
-    case CACHE_ROLE_WRITER:
-        return cache_prepare_writer (access, dir, PATH_MAX, err);
-    case CACHE_ROLE_OWN:
-        return cache_prepare_own (access, place->host, dir, PATH_MAX, err);
-    case CACHE_ROLE_NONE:
-        break;
+    case CACHE_ROLE_READER: return prepare_reader (place, access, dir, arena, err);
+    case CACHE_ROLE_WRITER: return cache_prepare_writer (access, dir, PATH_MAX, err);
+    case CACHE_ROLE_OWN: return cache_prepare_own (access, place->host, dir, PATH_MAX, err);
+    case CACHE_ROLE_NONE: break;
     }
     return err_set (err, ERR_REFUSED, "the cache order has no role");
 }
@@ -115,7 +111,8 @@ static void find_all (const struct cache_access *access, struct arena *arena, st
     struct finding_list found = { 0 };
     struct err err = { 0 };
     bool writer = access->role == CACHE_ROLE_WRITER;
-    if (audit_generation (access->frontend_root, writer ? access->base : access->token, writer ? access->base_sha256 : access->sha256, AUDIT_FULL, 0, arena, &found, &err))
+    if (audit_generation (access->frontend_root, writer ? access->base : access->token,
+                          writer ? access->base_sha256 : access->sha256, AUDIT_FULL, 0, arena, &found, &err))
         fprintf (stderr, "sliceup-worker: cannot list all that is wrong with the cache: %s\n", err.text);
     else
         take_findings (&found, arena, answer);
@@ -129,15 +126,15 @@ static int point_at (const struct task_place *place, const char *dir, struct are
 }
 
 int cache_task_prepare (const struct task_place *place, const struct cache_access *access, struct arena *arena,
-                          struct task_answer *answer)
+                        struct task_answer *answer)
 {
     char dir[PATH_MAX];
     struct err err = { 0 };
     bool reader = access->role == CACHE_ROLE_READER;
     bool given = reader ? access->token != 0 : access->role == CACHE_ROLE_WRITER && access->base != 0;
     int rc = name_storage (access, arena, answer, &err);
-    if (rc == 0 && (rc = prepare (place, access, dir, arena, &err)) < 0 && given
-        && (err.code == ERR_DAMAGE || err.code == ERR_LIMIT))
+    if (rc == 0 && (rc = prepare (place, access, dir, arena, &err)) < 0 && given &&
+        (err.code == ERR_DAMAGE || err.code == ERR_LIMIT))
         find_all (access, arena, answer);
     if (rc == 0)
         rc = point_at (place, dir, arena, &err);
@@ -161,9 +158,9 @@ void cache_task_audit (const struct cache_access *access, struct arena *arena, s
 {
     struct err err = { 0 };
     struct finding_list found = { 0 };
-    if (name_storage (access, arena, answer, &err)
-        || audit_generation (access->frontend_root, access->token, access->sha256, AUDIT_SAMPLE, draw_seed (), arena,
-                             &found, &err)) {
+    if (name_storage (access, arena, answer, &err) ||
+        audit_generation (access->frontend_root, access->token, access->sha256, AUDIT_SAMPLE, draw_seed (), arena,
+                          &found, &err)) {
         task_fail (answer, arena, LAYER_CACHE, &err);
         return;
     }

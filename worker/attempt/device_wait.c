@@ -1,10 +1,10 @@
 /* device_wait.c - see device_wait.h. */
 #include "worker/attempt/device_wait.h"
 
-#include <poll.h>
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "worker/facts/device_users.h"
+#include <poll.h>
 
 /* ---- who asks for a device ---- */
 
@@ -30,8 +30,8 @@ static bool makes_client (const struct rung *rung)
 bool device_is_wanted (const struct msg_run *run)
 {
     const struct rung *rung = &run->rung;
-    bool runs = rung->kind == PROGRAM_CANARY || rung->kind == PROGRAM_COMMAND
-                || (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe") && makes_client (rung));
+    bool runs = rung->kind == PROGRAM_CANARY || rung->kind == PROGRAM_COMMAND ||
+                (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe") && makes_client (rung));
     return runs && !only_compiles (run) && is_device_backend (rung->backend.len ? rung->backend : run->profile.backend);
 }
 
@@ -46,7 +46,7 @@ static struct text others_text (const struct device_users *device_users, struct 
 {
     uint32_t others = device_users->n - 1 + device_users->more;
     if (!others)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     return text_format (arena, " and by %u other process%s", others, others == 1 ? "" : "es");
 }
 
@@ -59,7 +59,8 @@ static struct text still_held (const struct device_users *device_users, uint64_t
     duration_print (waited_ms, waited);
     duration_print (first->began_ms && first->began_ms < now_ms ? now_ms - first->began_ms : 0, age);
     struct text began = first->began_ms ? text_format (arena, ", which began %s ago", age) : TEXT_LIT ("");
-    return text_format (arena, "%.*s is still %.*s of uid %u%.*s%.*s; waited %s for it (limits.device_wait, at most "
+    return text_format (arena,
+                        "%.*s is still %.*s of uid %u%.*s%.*s; waited %s for it (limits.device_wait, at most "
                         "half of the rung's timeout): end that process, or wait until it is gone, and run again",
                         TEXT_ARG (first->device), TEXT_ARG (who), first->uid, TEXT_ARG (began), TEXT_ARG (others),
                         waited);
@@ -79,7 +80,7 @@ int device_wait (const struct fact_roots *roots, uint64_t limit_ms, struct arena
 {
     uint64_t began_ms = clock_boot_ms ();
     struct device_users seen, held = { 0 };
-    *waited = *why = (struct text) { 0 };
+    *waited = *why = (struct text){ 0 };
     for (;;) {
         struct arena look = { 0 };
         device_users_find (roots, DEVICE_USERS_OF_EXCLUSIVE, DEVICE_SEARCH_MS, held.n ? &look : arena, &seen);

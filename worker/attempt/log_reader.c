@@ -1,14 +1,14 @@
 /* log_reader.c - see log_reader.h. */
 #include "worker/attempt/log_reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/cache_task.h"
 #include "worker/files/kit.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { PIECE_BYTES = 256 * 1024 };
 
@@ -38,7 +38,7 @@ static int scan_file (const struct log_place *place, struct signature_scan *scan
         got = read (fd, piece, left_bytes < PIECE_BYTES ? (size_t) left_bytes : PIECE_BYTES);
         if (got < 0 && errno != EINTR)
             break;
-        signature_scan_bytes (scan, (struct text) { piece, got > 0 ? (uint32_t) got : 0 });
+        signature_scan_bytes (scan, (struct text){ piece, got > 0 ? (uint32_t) got : 0 });
         *bytes += got > 0 ? (uint64_t) got : 0;
     }
     int rc = got < 0 ? err_errno (err, ERR_IO, "reading the log %s", place->log) : 0;
@@ -109,7 +109,7 @@ static int read_log (const struct msg_run *run, const struct task_order *request
 }
 
 void log_reader_task (const struct msg_run *run, const struct task_order *request, const char *directory,
-                        struct arena *arena, struct task_answer *answer)
+                      struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
     struct buf bytes;

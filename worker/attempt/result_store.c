@@ -1,16 +1,16 @@
 /* result_store.c - see result_store.h. */
 #include "worker/attempt/result_store.h"
 
+#include "common/io/atomic_file.h"
+#include "common/model/msg.h"
+#include "common/wire/wire.h"
+#include "worker/attempt/attempt.h"
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/model/msg.h"
-#include "common/wire/wire.h"
-#include "worker/attempt/attempt.h"
 
 #define SUFFIX ".mp"
 

@@ -1,4 +1,5 @@
-/* result_store.h - results on disk until they are acknowledged: <directory>/results/<rung>.<pass>.<attempt>.mp, as on the wire.
+/* result_store.h - results on disk until they are acknowledged: <directory>/results/<rung>.<pass>.<attempt>.mp, as on
+ * the wire.
  *
  * They outlive this process, not this run. Main thread only. */
 #ifndef SLICEUP_WORKER_ATTEMPT_RESULT_STORE_H

@@ -1,6 +1,16 @@
 /* task.c - see task.h: both ends of the conversation. */
 #include "worker/attempt/task.h"
 
+#include "common/wire/wire.h"
+#include "worker/attempt/cache_task.h"
+#include "worker/attempt/device_wait.h"
+#include "worker/attempt/log_reader.h"
+#include "worker/command/environ.h"
+#include "worker/command/interpreter.h"
+#include "worker/environment/environment.h"
+#include "worker/files/kit.h"
+#include "worker/files/wheels.h"
+#include "worker/image/self.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,16 +21,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/wire/wire.h"
-#include "worker/attempt/cache_task.h"
-#include "worker/attempt/device_wait.h"
-#include "worker/command/environ.h"
-#include "worker/environment/environment.h"
-#include "worker/command/interpreter.h"
-#include "worker/files/kit.h"
-#include "worker/attempt/log_reader.h"
-#include "worker/files/wheels.h"
-#include "worker/image/self.h"
 
 /* FINDINGS_MAX findings of a path and a sentence each, and what else it says. */
 enum { ANSWER_MAX_BYTES = 128 * 1024 + INTERPRETER_BYTES_MAX };
@@ -44,7 +44,11 @@ static const struct field answer_fields[] = {
 static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
 
 /* An order as it is handed over; `run` are the bytes of the RUN. */
-struct payload { struct text run; uint64_t device_wait_ms, output_bytes; struct text tail; };
+struct payload {
+    struct text run;
+    uint64_t device_wait_ms, output_bytes;
+    struct text tail;
+};
 static const struct field payload_fields[] = {
     F_BYTES (1, struct payload, run, MSG_MAX_BYTES),
     F_U64 (2, struct payload, device_wait_ms, INT64_MAX),
@@ -102,8 +106,8 @@ static int open_channel (const struct task_order *request, int pair[2], struct e
         err_set (err, ERR_LIMIT, "the order of this attempt is larger than a message");
     } else if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         err_errno (err, ERR_IO, "making a channel for a task");
-    } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len
-               || shutdown (pair[0], SHUT_WR) < 0) {
+    } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len ||
+               shutdown (pair[0], SHUT_WR) < 0) {
         /* Less than a socket's buffer: it either fits at once or something is wrong with this host. */
         err_errno (err, ERR_IO, "handing the request to a task");
         close (pair[0]);
@@ -120,20 +124,29 @@ static struct exec *start_process (enum task_kind kind, struct text host, const 
 {
     struct arena arena = { 0 };
     struct environ_list list;
-    char *argv[] = { (char *) "sliceup-worker", (char *) "task", (char *) names_of (&kind_names, kind),
-                     (char *) directory, (char *) text_copy (&arena, host).ptr, NULL };
+    char *argv[] = { (char *) "sliceup-worker",
+                     (char *) "task",
+                     (char *) names_of (&kind_names, kind),
+                     (char *) directory,
+                     (char *) text_copy (&arena, host).ptr,
+                     NULL };
     environ_begin (&list, &arena);
     struct self_start start = self_again (argv, &arena);
-    struct spawn_request request = { .program = start.program, .argv = start.argv, .envp = environ_block (&list), .again = true,
-                                 .directory = directory, .output_fd = report_fd, .channel_fd = channel_fd };
+    struct spawn_request request = { .program = start.program,
+                                     .argv = start.argv,
+                                     .envp = environ_block (&list),
+                                     .again = true,
+                                     .directory = directory,
+                                     .output_fd = report_fd,
+                                     .channel_fd = channel_fd };
     /* Who has a device open is not seen from inside a pid namespace. */
     struct exec *exec = kind == TASK_DEVICE ? exec_start_outside (&request, err) : exec_start (&request, err);
     arena_release (&arena);
     return exec;
 }
 
-struct exec *task_start (enum task_kind kind, const struct task_order *request, struct text host,
-                           const char *directory, int report_fd, int *channel_fd, struct err *err)
+struct exec *task_start (enum task_kind kind, const struct task_order *request, struct text host, const char *directory,
+                         int report_fd, int *channel_fd, struct err *err)
 {
     int pair[2];
     if (open_channel (request, pair, err) < 0)
@@ -169,7 +182,7 @@ static void no_answer (const struct exec_end *end, const char *why, struct arena
 {
     bool signalled = WIFSIGNALED (end->status);
     int code = signalled ? WTERMSIG (end->status) : WEXITSTATUS (end->status);
-    *answer = (struct task_answer) { .layer = LAYER_SLICEUP };
+    *answer = (struct task_answer){ .layer = LAYER_SLICEUP };
     answer->problem = text_format (arena, "the process that prepares or closes this attempt gave no answer (%s %d%s%s)",
                                    signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
 }
@@ -180,8 +193,8 @@ void task_answer (int channel_fd, const struct exec_end *end, struct arena *aren
     struct err err = { 0 };
     struct task_answer received = { 0 };
     buf_init (&bytes, ANSWER_MAX_BYTES);
-    if (read_all (channel_fd, &bytes, &err) < 0 || !bytes.len || end->status != 0
-        || wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, &err) < 0)
+    if (read_all (channel_fd, &bytes, &err) < 0 || !bytes.len || end->status != 0 ||
+        wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, &err) < 0)
         no_answer (end, err.text, arena, answer);
     else
         record_copy (&answer_record, answer, &received, arena); /* the texts alias `bytes` */
@@ -219,8 +232,7 @@ static int find_environment (const struct msg_run *run, struct arena *arena, str
     return task_fail (answer, arena, LAYER_BUNDLE, &err);
 }
 
-static int find_kit (const struct msg_run *run, const char *directory, struct arena *arena,
-                     struct task_answer *answer)
+static int find_kit (const struct msg_run *run, const char *directory, struct arena *arena, struct task_answer *answer)
 {
     struct kit_list files;
     struct kit kit;
@@ -239,8 +251,8 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
 static bool is_complete (const struct msg_run *run, struct arena *arena)
 {
     char path[PATH_MAX];
-    return environment_path (&run->pins, path, sizeof path, NULL) == 0
-           && access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) == 0;
+    return environment_path (&run->pins, path, sizeof path, NULL) == 0 &&
+           access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) == 0;
 }
 
 static int find_wheels (const struct msg_run *run, const char *directory, struct arena *arena,
@@ -267,8 +279,8 @@ static int find_interpreters (const struct msg_run *run, struct arena *arena, st
 static void prepare (const struct task_place *place, const struct msg_run *run, struct arena *arena,
                      struct task_answer *answer)
 {
-    if (find_kit (run, place->directory, arena, answer) < 0 || find_wheels (run, place->directory, arena, answer) < 0
-        || answer->missing.n)
+    if (find_kit (run, place->directory, arena, answer) < 0 || find_wheels (run, place->directory, arena, answer) < 0 ||
+        answer->missing.n)
         return;
     if (needs_environment (run) && find_environment (run, arena, answer) < 0)
         return;
@@ -293,7 +305,8 @@ static int tell (const struct task_answer *answer, struct err *err)
 
 static void wait_for_device (const struct task_order *request, struct arena *arena, struct task_answer *answer)
 {
-    answer->done = device_wait (&fact_roots_real, request->device_wait_ms, arena, &answer->waited, &answer->problem) == 0;
+    answer->done = device_wait (&fact_roots_real, request->device_wait_ms, arena, &answer->waited, &answer->problem) ==
+                   0;
     if (!answer->done)
         answer->layer = LAYER_DEVICE;
 }

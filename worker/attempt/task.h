@@ -1,6 +1,6 @@
-/* task.h - what takes long before and after a program: finding its files and its environment, asking interpreters what they load, checking or copying a
- * cache generation, waiting for a device, sealing a generation, looking whether one is still what it was, searching a log.
- * Done in a process of its own, so that heartbeats go on and a cancel can end it.
+/* task.h - what takes long before and after a program: finding its files and its environment, asking interpreters what
+ * they load, checking or copying a cache generation, waiting for a device, sealing a generation, looking whether one is
+ * still what it was, searching a log. Done in a process of its own, so that heartbeats go on and a cancel can end it.
  *
  * The process is this executable again (`sliceup-worker task <what> <directory> <host>`); it reads the RUN from its
  * channel and answers there. Whoever starts an task drives its exec and asks for the answer when all of it
@@ -16,25 +16,26 @@ enum task_kind { TASK_NONE = 0, TASK_PREPARE, TASK_SEAL, TASK_AUDIT, TASK_DEVICE
 /* What it is told besides the RUN. */
 struct task_order {
     const struct msg_run *run;
-    uint64_t device_wait_ms;    /* DEVICE */
-    uint64_t output_bytes;      /* READ: what the program printed in all, and its end as printed */
+    uint64_t device_wait_ms; /* DEVICE */
+    uint64_t output_bytes;   /* READ: what the program printed in all, and its end as printed */
     struct text tail;
 };
 
 struct task_answer {
-    bool done;                  /* everything that was to be done holds */
-    struct text problem;        /* not done: one sentence, and who owns it */
+    bool done;           /* everything that was to be done holds */
+    struct text problem; /* not done: one sentence, and who owns it */
     enum layer layer;
-    struct text python;         /* PREPARE: of the restored environment, when the rung needs it */
-    struct text kit;            /* PREPARE: folder of its files; empty: they lie where the plan has them */
+    struct text python;            /* PREPARE: of the restored environment, when the rung needs it */
+    struct text kit;               /* PREPARE: folder of its files; empty: they lie where the plan has them */
     LIST_OF (struct text) missing; /* PREPARE and READ, not done: sha256 of files that have to be fetched first */
-    text_list loaded;           /* PREPARE: by interpreters of this host, where programs could write (interpreter.h) */
-    struct text cache_state;    /* PREPARE, reader: "verified", or what is wrong with the generation */
-    struct seal seal;           /* SEAL */
-    struct cache_view cache;    /* only `storage`, whenever there is one */
-    LIST_OF (struct finding) findings; /* PREPARE of a reader and AUDIT: how the generation is not what was sealed; at
-                                 * most FINDINGS_MAX. An AUDIT that found some is done */
-    struct text waited;         /* DEVICE, done: who had it until then; empty: nobody */
+    text_list loaded;        /* PREPARE: by interpreters of this host, where programs could write (interpreter.h) */
+    struct text cache_state; /* PREPARE, reader: "verified", or what is wrong with the generation */
+    struct seal seal;        /* SEAL */
+    struct cache_view cache; /* only `storage`, whenever there is one */
+    LIST_OF (struct finding)
+    findings;                            /* PREPARE of a reader and AUDIT: how the generation is not what was sealed; at
+                                          * most FINDINGS_MAX. An AUDIT that found some is done */
+    struct text waited;                  /* DEVICE, done: who had it until then; empty: nobody */
     LIST_OF (struct sighting) sightings; /* READ: as in struct result */
     LIST_OF (struct text) shown;
 };
@@ -45,8 +46,8 @@ bool task_is_needed (const struct msg_run *run);
 bool task_audit_is_needed (const struct msg_run *run);
 /* `host` is this host's name in the plan. `report_fd` becomes the process's standard error. `*channel_fd` is the
  * caller's, for task_answer. NULL on error. */
-struct exec *task_start (enum task_kind kind, const struct task_order *request, struct text host,
-                           const char *directory, int report_fd, int *channel_fd, struct err *err);
+struct exec *task_start (enum task_kind kind, const struct task_order *request, struct text host, const char *directory,
+                         int report_fd, int *channel_fd, struct err *err);
 /* After exec_gone. Always gives an answer; one that never came is not done. Closes `channel_fd`. */
 void task_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer);
 

@@ -1,10 +1,10 @@
 #include "worker/attempt/verified.h"
 
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
 
 enum { LINE_BYTES = DIGEST_HEX_BYTES, LINES_MAX = 64, BOOT_ID_BYTES_MAX = 64, PATH_BYTES = PATH_MAX_BYTES + 16 };
 
@@ -47,8 +47,8 @@ bool verified_before (const char *directory, const struct cache_access *access)
     char path[PATH_BYTES], line[LINE_BYTES + 1];
     struct buf lines;
     buf_init (&lines, LINES_MAX * LINE_BYTES);
-    bool before = path_of (directory, path, NULL) == 0 && line_of (access, line, NULL) == 0
-                  && file_read (path, &lines, NULL) == 0 && holds (buf_as_text (&lines), line);
+    bool before = path_of (directory, path, NULL) == 0 && line_of (access, line, NULL) == 0 &&
+                  file_read (path, &lines, NULL) == 0 && holds (buf_as_text (&lines), line);
     buf_release (&lines);
     return before;
 }

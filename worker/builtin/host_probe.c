@@ -1,5 +1,8 @@
 #include "worker/builtin/host_probe.h"
 
+#include "common/io/clock.h"
+#include "worker/process/pid_namespace.h"
+#include "worker/process/subprocess.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -9,9 +12,6 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "worker/process/subprocess.h"
-#include "worker/process/pid_namespace.h"
 
 enum { PYTHON_LIMIT_MS = 20 * 1000, PYTHON_SAID_BYTES = 4096 };
 
@@ -75,14 +75,13 @@ static void probe_directory (struct host_probe *host)
 
 /* ---- Python ---- */
 
-static const char python_question[] =
-    "import sys\n"
-    "print('version', '.'.join(map(str, sys.version_info[:3])))\n"
-    "try:\n"
-    "    import ensurepip, venv\n"
-    "except ImportError:\n"
-    "    sys.exit()\n"
-    "print('venv')\n";
+static const char python_question[] = "import sys\n"
+                                      "print('version', '.'.join(map(str, sys.version_info[:3])))\n"
+                                      "try:\n"
+                                      "    import ensurepip, venv\n"
+                                      "except ImportError:\n"
+                                      "    sys.exit()\n"
+                                      "print('venv')\n";
 
 static void read_python (struct host_probe *host, struct buf *said, int status)
 {
@@ -117,7 +116,7 @@ static void probe_python (struct host_probe *host)
 
 void host_probe (struct host_probe *host, const char *directory, const char *python)
 {
-    *host = (struct host_probe) { .directory = directory, .python = python, .wall_ms = clock_wall_ms () };
+    *host = (struct host_probe){ .directory = directory, .python = python, .wall_ms = clock_wall_ms () };
     if (uname (&host->kernel) < 0)
         memset (&host->kernel, 0, sizeof host->kernel);
     probe_calls (host);

@@ -41,7 +41,7 @@ static void add (struct preflight *preflight, const char *name, enum preflight_s
                  struct text next)
 {
     assert (preflight->n < PREFLIGHT_MAX);
-    preflight->checks[preflight->n++] = (struct preflight_check) { name, state, found, next };
+    preflight->checks[preflight->n++] = (struct preflight_check){ name, state, found, next };
 }
 
 static void judge_machine (struct preflight *preflight, const struct host_probe *host)
@@ -123,14 +123,15 @@ static void judge_directory (struct preflight *preflight, const struct host_prob
     else
         add (preflight, "directory", PREFLIGHT_OK,
              text_format (&preflight->arena, "%.*s, %" PRIu64 " MiB free", TEXT_ARG (is),
-                          host->directory_free_bytes >> 20), TEXT_LIT (""));
+                          host->directory_free_bytes >> 20),
+             TEXT_LIT (""));
 }
 
 static bool is_new_enough (const char *version)
 {
     unsigned major = 0, minor = 0;
-    return sscanf (version, "%9u.%9u", &major, &minor) == 2
-           && (major > PYTHON_MAJOR || (major == PYTHON_MAJOR && minor >= PYTHON_MINOR));
+    return sscanf (version, "%9u.%9u", &major, &minor) == 2 &&
+           (major > PYTHON_MAJOR || (major == PYTHON_MAJOR && minor >= PYTHON_MINOR));
 }
 
 static void judge_python (struct preflight *preflight, const struct host_probe *host, bool needed)
@@ -168,7 +169,7 @@ static void judge_clock (struct preflight *preflight, const struct host_probe *h
 
 void preflight_judge (struct preflight *preflight, const struct host_probe *host, bool python_needed)
 {
-    *preflight = (struct preflight) { .n = 0 };
+    *preflight = (struct preflight){ .n = 0 };
     judge_machine (preflight, host);
     judge_kernel (preflight, host);
     judge_proc (preflight, host);
@@ -235,9 +236,9 @@ static void say_json (const struct preflight *preflight)
     for (uint32_t i = 0; i < preflight->n; i++) {
         const struct preflight_check *check = &preflight->checks[i];
         json_array_append_new (checks, json_pack ("{s:s, s:s, s:s%, s:s%}", "check", check->name, "state",
-                                                  names_of (&preflight_state_names, check->state),
-                                                  "found", check->found.ptr, (size_t) check->found.len,
-                                                  "next", check->next.ptr, (size_t) check->next.len));
+                                                  names_of (&preflight_state_names, check->state), "found",
+                                                  check->found.ptr, (size_t) check->found.len, "next", check->next.ptr,
+                                                  (size_t) check->next.len));
     }
     json_t *all = json_pack ("{s:s, s:b, s:o}", "schema", "sliceup.preflight/1", "ready", preflight_ready (preflight),
                              "checks", checks);
@@ -248,7 +249,10 @@ static void say_json (const struct preflight *preflight)
 
 /* ---- the command ---- */
 
-struct wish { const char *directory, *python; bool brief, json, help; };
+struct wish {
+    const char *directory, *python;
+    bool brief, json, help;
+};
 
 static const char usage[] = "usage: sliceup-worker preflight [--directory DIR] [--python PYTHON] [--json | --brief]\n"
                             "Says whether this host has what a worker needs, and what to do where it does not.\n";

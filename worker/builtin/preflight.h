@@ -13,14 +13,14 @@ enum preflight_state { PREFLIGHT_NONE = 0, PREFLIGHT_OK, PREFLIGHT_NOTE, PREFLIG
 extern const struct names preflight_state_names;
 
 struct preflight_check {
-    const char *name;           /* one word */
+    const char *name; /* one word */
     enum preflight_state state;
-    struct text found;          /* escaped for a terminal */
-    struct text next;           /* what to do about it; empty when ok */
+    struct text found; /* escaped for a terminal */
+    struct text next;  /* what to do about it; empty when ok */
 };
 
 struct preflight {
-    struct arena arena;         /* owns the texts */
+    struct arena arena; /* owns the texts */
     struct preflight_check checks[PREFLIGHT_MAX];
     uint32_t n;
 };

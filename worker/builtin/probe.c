@@ -1,15 +1,15 @@
 #include "worker/builtin/probe.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "common/base/duration.h"
 #include "worker/builtin/probe_print.h"
 #include "worker/builtin/probe_rung.h"
 #include "worker/probe/child.h"
 #include "worker/probe/option.h"
 #include "worker/probe/watch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { EXIT_WORKS = 0, EXIT_FAILS = 1, EXIT_WRONG_USAGE = 2, EXIT_NOT_TRIED = 3 };
 enum { LIMIT_MS = 60 * 1000 };
@@ -103,8 +103,11 @@ static int probe_by_hand (const struct wish *wish)
     struct arena arena = { 0 };
     struct err err = { 0 };
     struct probe_order order = { .plugin = path_of (wish->plugin, &arena),
-                                 .options = wish->options, .options_n = wish->options_n, .client = wish->client,
-                                 .limit_ms = wish->limit_ms, .echo_fd = -1 };
+                                 .options = wish->options,
+                                 .options_n = wish->options_n,
+                                 .client = wish->client,
+                                 .limit_ms = wish->limit_ms,
+                                 .echo_fd = -1 };
     probe_report_init (&report);
     int status = EXIT_NOT_TRIED;
     if (probe_watch (&order, &report, &err) < 0)

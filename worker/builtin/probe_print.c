@@ -1,30 +1,38 @@
 #include "worker/builtin/probe_print.h"
 
+#include "common/base/utf8.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include "common/base/utf8.h"
 
 enum { PRINTED_LINES = 8, LINE_COLUMNS = 400 };
 
 /* ---- what a step found ---- */
 
 /* In this order; without the first of a stage nothing is said of it. */
-static const struct piece { enum probe_stage stage; const char *finding, *before, *behind; } pieces[] = {
-    { STAGE_FILE, "plugin.bytes", "", " bytes" }, { STAGE_FILE, "plugin.sha256", ", sha256 ", "" },
-    { STAGE_INTERFACE, "api.major", "PJRT ", "" }, { STAGE_INTERFACE, "api.minor", ".", "" },
+static const struct piece {
+    enum probe_stage stage;
+    const char *finding, *before, *behind;
+} pieces[] = {
+    { STAGE_FILE, "plugin.bytes", "", " bytes" },
+    { STAGE_FILE, "plugin.sha256", ", sha256 ", "" },
+    { STAGE_INTERFACE, "api.major", "PJRT ", "" },
+    { STAGE_INTERFACE, "api.minor", ".", "" },
     { STAGE_INTERFACE, "api.struct_size", ", structure of ", " bytes" },
     { STAGE_ATTRIBUTES, "stablehlo_current_version", "StableHLO ", "" },
     { STAGE_ATTRIBUTES, "stablehlo_minimum_version", " (from ", " on)" },
     { STAGE_ATTRIBUTES, "xla_version", ", xla_version ", "" },
-    { STAGE_PLATFORM, "platform.name", "", "" }, { STAGE_PLATFORM, "platform.version", ": ", "" },
-    { STAGE_DEVICES, "devices.here", "", "" }, { STAGE_DEVICES, "devices.all", " of ", " on this host" },
+    { STAGE_PLATFORM, "platform.name", "", "" },
+    { STAGE_PLATFORM, "platform.version", ": ", "" },
+    { STAGE_DEVICES, "devices.here", "", "" },
+    { STAGE_DEVICES, "devices.all", " of ", " on this host" },
     { STAGE_DEVICES, "device.kind", ": ", "" },
     { STAGE_READ, "value", "x + y sums up to ", "" },
     { STAGE_SERIALIZE, "serialized.bytes", "", " bytes" },
     { STAGE_EXECUTE_AGAIN, "value.again", "x + y sums up to ", "" },
-    { STAGE_MEMORY, "memory.in_use", "", " bytes in use" }, { STAGE_MEMORY, "memory.limit", " of ", "" },
+    { STAGE_MEMORY, "memory.in_use", "", " bytes in use" },
+    { STAGE_MEMORY, "memory.limit", " of ", "" },
 };
 
 struct text probe_said (const struct probe_report *report, enum probe_stage stage, struct arena *arena)
@@ -80,19 +88,19 @@ static struct text last_lines (struct text all)
     uint32_t at = all.len, lines = 0;
     while (at > 0 && !(all.ptr[at - 1] == '\n' && at != all.len && ++lines == PRINTED_LINES))
         at--;
-    return (struct text) { all.ptr + at, all.len - at };
+    return (struct text){ all.ptr + at, all.len - at };
 }
 
 static void add_printed (const struct probe_report *report, struct buf *out)
 {
-    struct text rest = report->output.len ? last_lines (buf_as_text (&report->output)) : (struct text) { 0 };
+    struct text rest = report->output.len ? last_lines (buf_as_text (&report->output)) : (struct text){ 0 };
     while (rest.len) {
         const char *end = memchr (rest.ptr, '\n', rest.len);
         struct text line = { rest.ptr, end ? (uint32_t) (end - rest.ptr) : rest.len };
         buf_puts (out, "it printed: ");
         buf_escaped (out, line, LINE_COLUMNS);
         buf_byte (out, '\n');
-        rest = (struct text) { rest.ptr + line.len + (end != NULL), rest.len - line.len - (end != NULL) };
+        rest = (struct text){ rest.ptr + line.len + (end != NULL), rest.len - line.len - (end != NULL) };
     }
 }
 
@@ -151,9 +159,9 @@ static json_t *json_steps (const struct probe_report *report)
     for (uint32_t i = 0; i < report->steps_n; i++) {
         const struct probe_step *step = &report->steps[i];
         const char *word = is_bad_step (report, i) ? "fails" : step->lacks ? "lacks" : "ok";
-        json_array_append_new (steps, json_pack ("{s:s, s:s, s:I, s:o}", "step", names_of (&stage_names, step->stage),
-                                                 "state", word, "ms", (json_int_t) step->ms, "why",
-                                                 json_clean (step->why)));
+        json_array_append_new (steps,
+                               json_pack ("{s:s, s:s, s:I, s:o}", "step", names_of (&stage_names, step->stage), "state",
+                                          word, "ms", (json_int_t) step->ms, "why", json_clean (step->why)));
     }
     return steps;
 }
@@ -188,13 +196,14 @@ static json_t *json_failure (const struct probe_report *report)
 
 int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err)
 {
-    json_t *all = json_pack ("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:o}", "schema", "sliceup.probe/1",
-                             "plugin", json_clean (text_of (plugin)), "works", report->end == PROBE_WORKS,
-                             "client", report->client, "steps", json_steps (report), "found", json_findings (report),
-                             "notes", json_notes (report), "peak_bytes", (json_int_t) report->peak_bytes,
-                             "failure", json_failure (report));
+    json_t *all = json_pack ("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:o}", "schema", "sliceup.probe/1", "plugin",
+                             json_clean (text_of (plugin)), "works", report->end == PROBE_WORKS, "client",
+                             report->client, "steps", json_steps (report), "found", json_findings (report), "notes",
+                             json_notes (report), "peak_bytes", (json_int_t) report->peak_bytes, "failure",
+                             json_failure (report));
     int rc = json_dumpf (all, stdout, JSON_COMPACT) < 0 || putchar ('\n') == EOF || fflush (stdout)
-                 ? err_errno (err, ERR_IO, "cannot write to standard output") : 0;
+                 ? err_errno (err, ERR_IO, "cannot write to standard output")
+                 : 0;
     json_decref (all);
     return rc;
 }

@@ -1,5 +1,9 @@
 #include "worker/builtin/probe_rung.h"
 
+#include "worker/builtin/probe_print.h"
+#include "worker/probe/option.h"
+#include "worker/probe/watch.h"
+#include "worker/protocol/protocol_writer.h"
 #include <dirent.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,17 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "worker/builtin/probe_print.h"
-#include "worker/protocol/protocol_writer.h"
-#include "worker/probe/option.h"
-#include "worker/probe/watch.h"
 
 /* The child's input and what it should be: worker/probe/program.c. */
 #define EXPECTED_SUM 110.0
 #define NOTE_SOURCE "probe"
 
-enum { EXIT_WORKS = 0, EXIT_FAILS = 1, EXIT_NOT_TRIED = 3, LIMIT_MS = 60 * 1000, LIMIT_MAX_MS = 24 * 3600 * 1000,
-       ITEMS_MAX = 16 };
+enum {
+    EXIT_WORKS = 0,
+    EXIT_FAILS = 1,
+    EXIT_NOT_TRIED = 3,
+    LIMIT_MS = 60 * 1000,
+    LIMIT_MAX_MS = 24 * 3600 * 1000,
+    ITEMS_MAX = 16
+};
 
 struct probe {
     struct protocol_writer *writer;
@@ -44,13 +50,16 @@ static int find_site (struct probe *probe, const char *env, struct text *site, s
     closedir (folder);
     if (n == 1)
         return 0;
-    return err_set (err, ERR_STATE, "%u folders python3.* in %.200s; expected one, with the packages of the "
-                    "environment", n, lib.ptr);
+    return err_set (err, ERR_STATE,
+                    "%u folders python3.* in %.200s; expected one, with the packages of the "
+                    "environment",
+                    n, lib.ptr);
 }
 
 static int find_plugin (struct probe *probe, struct err *err)
 {
-    const char *plugin = protocol_writer_arg (probe->writer, "plugin"), *env = protocol_writer_arg (probe->writer, "env_folder");
+    const char *plugin = protocol_writer_arg (probe->writer, "plugin"),
+               *env = protocol_writer_arg (probe->writer, "env_folder");
     struct text site;
     if (!plugin || !*plugin)
         return err_set (err, ERR_PARSE, "the order names no plugin");
@@ -58,8 +67,10 @@ static int find_plugin (struct probe *probe, struct err *err)
     if (plugin[0] == '/')
         return 0;
     if (!env || env[0] != '/')
-        return err_set (err, ERR_PARSE, "the plugin %.200s is relative, and there is no environment; expected an "
-                        "absolute path, or env: true", plugin);
+        return err_set (err, ERR_PARSE,
+                        "the plugin %.200s is relative, and there is no environment; expected an "
+                        "absolute path, or env: true",
+                        plugin);
     if (find_site (probe, env, &site, err) < 0)
         return -1;
     probe->order.plugin = text_format (&probe->arena, "%.*s/%s", TEXT_ARG (site), plugin).ptr;
@@ -70,17 +81,13 @@ static int find_plugin (struct probe *probe, struct err *err)
 static const char *write_option (struct arena *arena, const char *name, const json_t *value)
 {
     switch (json_typeof (value)) {
-    case JSON_STRING:
-        return text_format (arena, "%s:string=%s", name, json_string_value (value)).ptr;
+    case JSON_STRING: return text_format (arena, "%s:string=%s", name, json_string_value (value)).ptr;
     case JSON_INTEGER:
         return text_format (arena, "%s:int64=%" JSON_INTEGER_FORMAT, name, json_integer_value (value)).ptr;
-    case JSON_REAL:
-        return text_format (arena, "%s:float=%.9g", name, json_real_value (value)).ptr;
+    case JSON_REAL: return text_format (arena, "%s:float=%.9g", name, json_real_value (value)).ptr;
     case JSON_TRUE:
-    case JSON_FALSE:
-        return text_format (arena, "%s:bool=%s", name, json_is_true (value) ? "true" : "false").ptr;
-    default:
-        return NULL;
+    case JSON_FALSE: return text_format (arena, "%s:bool=%s", name, json_is_true (value) ? "true" : "false").ptr;
+    default: return NULL;
     }
 }
 
@@ -89,7 +96,8 @@ static int read_options (struct probe *probe, const json_t *args, struct err *er
     json_t *options = json_object_get (args, "options"), *value;
     struct pjrt_named_value read;
     const char *name;
-    json_object_foreach (options, name, value) {
+    json_object_foreach (options, name, value)
+    {
         const char *written = write_option (&probe->arena, name, value);
         if (!written || probe->order.options_n == OPTIONS_MAX)
             return err_set (err, ERR_PARSE, "options.%.100s; expected at most %d numbers, truths and texts", name,
@@ -110,11 +118,13 @@ static int read_order (struct probe *probe, struct err *err)
 {
     const json_t *args = protocol_writer_args (probe->writer), *limit = json_object_get (args, "limit_ms");
     json_int_t limit_ms = json_integer_value (limit);
-    probe->order = (struct probe_order) {
+    probe->order = (struct probe_order){
         .options = probe->options,
         .client = !json_is_false (json_object_get (args, "client")),
         .limit_ms = limit_ms > 0 && limit_ms <= LIMIT_MAX_MS ? (uint64_t) limit_ms : LIMIT_MS,
-        .echo_fd = STDOUT_FILENO, .begins = begins, .listener = probe->writer,
+        .echo_fd = STDOUT_FILENO,
+        .begins = begins,
+        .listener = probe->writer,
     };
     return find_plugin (probe, err) < 0 ? -1 : read_options (probe, args, err);
 }
@@ -130,9 +140,12 @@ static uint64_t number_of (const struct probe *probe, const char *name)
 static void say_bundle (struct probe *probe)
 {
     static const char *const names[][2] = {
-        { "pjrt.struct_size", "api.struct_size" }, { "pjrt.platform_version", "platform.version" },
-        { "pjrt.xla_version", "xla_version" }, { "pjrt.stablehlo_current", "stablehlo_current_version" },
-        { "pjrt.stablehlo_minimum", "stablehlo_minimum_version" }, { "pjrt.plugin_sha256", "plugin.sha256" },
+        { "pjrt.struct_size", "api.struct_size" },
+        { "pjrt.platform_version", "platform.version" },
+        { "pjrt.xla_version", "xla_version" },
+        { "pjrt.stablehlo_current", "stablehlo_current_version" },
+        { "pjrt.stablehlo_minimum", "stablehlo_minimum_version" },
+        { "pjrt.plugin_sha256", "plugin.sha256" },
         { "pjrt.plugin_bytes", "plugin.bytes" },
     };
     struct var items[ITEMS_MAX];
@@ -140,12 +153,12 @@ static void say_bundle (struct probe *probe)
     struct text major = probe_finding (&probe->report, "api.major");
     struct text minor = probe_finding (&probe->report, "api.minor");
     if (minor.len)
-        items[n++] = (struct var) { TEXT_LIT ("pjrt.api"), text_format (&probe->arena, "%.*s.%.*s", TEXT_ARG (major),
-                                                                        TEXT_ARG (minor)) };
+        items[n++] = (struct var){ TEXT_LIT ("pjrt.api"),
+                                   text_format (&probe->arena, "%.*s.%.*s", TEXT_ARG (major), TEXT_ARG (minor)) };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct text value = probe_finding (&probe->report, names[i][1]);
         if (value.len)
-            items[n++] = (struct var) { text_of (names[i][0]), value };
+            items[n++] = (struct var){ text_of (names[i][0]), value };
     }
     if (n)
         protocol_writer_bundle (probe->writer, items, n);
@@ -157,10 +170,12 @@ static void say_backend (struct probe *probe)
     struct backend backend = {
         .platform = probe_finding (&probe->report, "platform.name"),
         .platform_version = probe_finding (&probe->report, "platform.version"),
-        .device_kind = probe_finding (&probe->report, "device.kind"), .kernel_path = TEXT_LIT ("pjrt"),
+        .device_kind = probe_finding (&probe->report, "device.kind"),
+        .kernel_path = TEXT_LIT ("pjrt"),
         .devices = (uint32_t) number_of (probe, "devices.all"),
         .local_devices = (uint32_t) number_of (probe, "devices.here"),
-        .process_count = (uint32_t) number_of (probe, "process.count"), .process_index = (uint32_t) index,
+        .process_count = (uint32_t) number_of (probe, "process.count"),
+        .process_index = (uint32_t) index,
     };
     if (backend.device_kind.len)
         protocol_writer_backend (probe->writer, &backend);
@@ -189,8 +204,11 @@ static void say_counters (struct probe *probe, uint64_t executions)
     if (!executions)
         return;
     const struct number counters[] = {
-        { TEXT_LIT ("compile_requests"), 1 }, { TEXT_LIT ("cache_hits"), 0 }, { TEXT_LIT ("cache_misses"), 1 },
-        { TEXT_LIT ("executions"), executions }, { TEXT_LIT ("compile_ms"), step_ms (probe, STAGE_COMPILE) },
+        { TEXT_LIT ("compile_requests"), 1 },
+        { TEXT_LIT ("cache_hits"), 0 },
+        { TEXT_LIT ("cache_misses"), 1 },
+        { TEXT_LIT ("executions"), executions },
+        { TEXT_LIT ("compile_ms"), step_ms (probe, STAGE_COMPILE) },
     };
     protocol_writer_counters (probe->writer, counters, sizeof counters / sizeof counters[0]);
 }
@@ -217,9 +235,11 @@ static void say_notes (struct probe *probe)
         protocol_writer_note (probe->writer, report->notes[i], NOTE_SOURCE, DURABILITY_RERUN);
     for (uint32_t i = 0; i < report->steps_n; i++)
         if (report->steps[i].lacks)
-            protocol_writer_note (probe->writer, text_format (&probe->arena, "the plugin cannot do the step %s: %.*s",
-                                                       names_of (&stage_names, report->steps[i].stage),
-                                                       TEXT_ARG (report->steps[i].why)), NOTE_SOURCE, DURABILITY_RERUN);
+            protocol_writer_note (probe->writer,
+                                  text_format (&probe->arena, "the plugin cannot do the step %s: %.*s",
+                                               names_of (&stage_names, report->steps[i].stage),
+                                               TEXT_ARG (report->steps[i].why)),
+                                  NOTE_SOURCE, DURABILITY_RERUN);
 }
 
 static int say_report (struct probe *probe)
@@ -232,7 +252,7 @@ static int say_report (struct probe *probe)
     say_counters (probe, executions);
     say_facts (probe);
     protocol_writer_memory (probe->writer, report->peak_bytes, number_of (probe, "program.bytes"),
-                    number_of (probe, "memory.peak"));
+                            number_of (probe, "memory.peak"));
     say_notes (probe);
     if (report->end == PROBE_WORKS) {
         protocol_writer_done (probe->writer);
@@ -258,8 +278,9 @@ int probe_rung (void)
     probe_report_init (&probe.report);
     int status = run (&probe, &err);
     if (status == EXIT_NOT_TRIED && probe.writer)
-        protocol_writer_failure (probe.writer, err.code == ERR_PARSE || err.code == ERR_USAGE ? LAYER_POLICY : LAYER_HOST,
-                         text_of (err.text));
+        protocol_writer_failure (probe.writer,
+                                 err.code == ERR_PARSE || err.code == ERR_USAGE ? LAYER_POLICY : LAYER_HOST,
+                                 text_of (err.text));
     if (status == EXIT_NOT_TRIED)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
     if (probe.writer && protocol_writer_close (probe.writer, &err) < 0)

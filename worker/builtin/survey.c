@@ -1,5 +1,13 @@
 #include "worker/builtin/survey.h"
 
+#include "common/cache/owners.h"
+#include "common/cache/storage.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/builtin/survey_probe.h"
+#include "worker/facts/fact_list.h"
+#include "worker/protocol/protocol_writer.h"
+#include "worker/sandbox/scratch_generation.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -10,14 +18,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include "common/cache/owners.h"
-#include "common/cache/storage.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/sandbox/scratch_generation.h"
-#include "worker/facts/fact_list.h"
-#include "worker/protocol/protocol_writer.h"
-#include "worker/builtin/survey_probe.h"
 
 #define FACT_STORAGE "cache.storage"
 #define FACT_MOUNT "cache.mount"
@@ -36,9 +36,9 @@ struct survey {
     const char *root, *least, *trust;
     uid_list trusted;
     bool writable;
-    bool reads;                 /* this host never writes in this run: room is not needed */
+    bool reads; /* this host never writes in this run: room is not needed */
     struct survey_protected protected;
-    enum layer layer;           /* of a failure */
+    enum layer layer; /* of a failure */
     struct arena arena;
 };
 
@@ -48,18 +48,14 @@ static const char *advice (int code)
 {
     switch (code) {
     case EACCES:
-    case EPERM:
-        return "this user may not reach or make it: give it to that user, or choose another cache.root";
+    case EPERM: return "this user may not reach or make it: give it to that user, or choose another cache.root";
     case EROFS:
         return "the storage is read-only on this host and nothing was made there yet: make the folder on a host that "
                "may write";
-    case ENOTDIR:
-        return "something on the way is not a folder";
+    case ENOTDIR: return "something on the way is not a folder";
     case ENOSPC:
-    case EDQUOT:
-        return "the storage is full: free some room, `sliceup cache gc` knows how";
-    default:
-        return "is the storage mounted on this host?";
+    case EDQUOT: return "the storage is full: free some room, `sliceup cache gc` knows how";
+    default: return "is the storage mounted on this host?";
     }
 }
 
@@ -78,7 +74,8 @@ static int make_root (struct survey *survey, struct err *err)
                         why.text[0] ? why.text : strerror (code), advice (code));
     }
     if (!S_ISDIR (at.st_mode))
-        return err_set (err, ERR_STATE, "the cache root %.300s is not a folder; move that away or choose another "
+        return err_set (err, ERR_STATE,
+                        "the cache root %.300s is not a folder; move that away or choose another "
                         "cache.root",
                         survey->root);
     if (access (survey->root, R_OK | X_OK) < 0)
@@ -93,8 +90,8 @@ static int identify (struct survey *survey, struct err *err)
     char id[STORAGE_ID_BYTES];
     uint64_t until_ms = clock_boot_ms () + STORAGE_WAIT_MS;
     int rc;
-    while ((rc = storage_id (survey->root, survey->writable, id, err)) < 0 && !survey->writable
-           && err->code == ERR_STATE && clock_boot_ms () < until_ms)
+    while ((rc = storage_id (survey->root, survey->writable, id, err)) < 0 && !survey->writable &&
+           err->code == ERR_STATE && clock_boot_ms () < until_ms)
         (void) poll (NULL, 0, STORAGE_AGAIN_MS);
     if (rc < 0)
         return survey->writable ? -1 : err_prefix (err, "this host may only read the cache, and no other has made it");
@@ -114,7 +111,8 @@ static int measure_room (struct survey *survey, struct err *err)
     if (!survey->writable || survey->reads || (free_bytes >= (uint64_t) FREE_MIN_MIB << 20 && !few))
         return 0;
     survey->layer = LAYER_HOST;
-    return err_set (err, ERR_LIMIT, "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64
+    return err_set (err, ERR_LIMIT,
+                    "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64
                     " files are free, at least %d and %d are needed; free some room, `sliceup cache gc` knows how",
                     survey->root, free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
 }
@@ -126,9 +124,10 @@ static void say_hardware (struct survey *survey)
     fact_list_init (list, &fact_roots_real);
     machine_facts (list);
     device_facts (list);
-    protocol_writer_fact (survey->writer, FACT_HARDWARE,
-                  text_format (&survey->arena, "%.*s; google %.*s; nvidia %.*s", TEXT_ARG (fact_value (list, "machine")),
-                               TEXT_ARG (fact_value (list, "pci.google")), TEXT_ARG (fact_value (list, "pci.nvidia"))));
+    protocol_writer_fact (
+        survey->writer, FACT_HARDWARE,
+        text_format (&survey->arena, "%.*s; google %.*s; nvidia %.*s", TEXT_ARG (fact_value (list, "machine")),
+                     TEXT_ARG (fact_value (list, "pci.google")), TEXT_ARG (fact_value (list, "pci.nvidia"))));
     protocol_writer_fact (survey->writer, FACT_CPU, fact_value (list, "cpu.model"));
     fact_list_release (list);
     mem_free (list);
@@ -156,10 +155,11 @@ static int probe_level (struct survey *survey, struct err *err)
     struct confine_report report = { 0 };
     bool apart = survey->writable && scratch_generation_make (survey->root, &yard, err) == 0;
     if (survey->writable && !apart)
-        return err_prefix (err, "what keeps programs from writing is tried out in a small folder in the cache root, which "
+        return err_prefix (err,
+                           "what keeps programs from writing is tried out in a small folder in the cache root, which "
                            "cannot be made");
-    int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->protected, &survey->arena, &report,
-                           err);
+    int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->protected,
+                           &survey->arena, &report, err);
     if (apart && scratch_generation_remove (&yard, rc == 0 ? err : NULL) < 0)
         rc = -1;
     if (rc < 0)
@@ -187,7 +187,8 @@ static int look (struct survey *survey, struct err *err)
 static int usage (void)
 {
     fputs ("usage: sliceup-worker cache --root DIR [--least LEVEL] [--trust UID,UID...]\n"
-           "Tells whether a shared compile cache can be used here, and what protects it.\n", stderr);
+           "Tells whether a shared compile cache can be used here, and what protects it.\n",
+           stderr);
     return EXIT_WRONG_USAGE;
 }
 
@@ -266,7 +267,7 @@ static struct text value_of (const struct var *facts, uint32_t n, const char *na
     for (uint32_t i = 0; i < n; i++)
         if (text_is (facts[i].name, name))
             return facts[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static void split_ways (struct text words, struct arena *arena, struct cache_view *out)
@@ -281,7 +282,7 @@ static void split_ways (struct text words, struct arena *arena, struct cache_vie
         if (len)
             out->open_ways.items[out->open_ways.n++] = text_clip (word, ID_MAX_BYTES);
         len += len < words.len;
-        words = (struct text) { words.ptr + len, words.len - len };
+        words = (struct text){ words.ptr + len, words.len - len };
     }
 }
 

@@ -1,5 +1,7 @@
 #include "worker/builtin/survey_probe.h"
 
+#include "common/io/clock.h"
+#include "worker/image/self.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,8 +12,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "worker/image/self.h"
 
 enum { ANSWER_MAX_MS = 45 * 1000 };
 
@@ -24,9 +24,10 @@ struct probe {
 static _Noreturn void become_stage (const struct probe *probe, int report_fd)
 {
     struct arena arena = { 0 };
-    const char *argv[20 + 2 * SURVEY_PROTECTED_MAX] = {
-        "sliceup-worker", "confine", "--root", probe->root, "--bundle", probe->root, "--generation", probe->folder,
-        "--scratch", probe->here, "--role", "reader", "--least", probe->least, "--report", probe->report };
+    const char *argv[20 + 2 * SURVEY_PROTECTED_MAX] = { "sliceup-worker", "confine",    "--root",       probe->root,
+                                                        "--bundle",       probe->root,  "--generation", probe->folder,
+                                                        "--scratch",      probe->here,  "--role",       "reader",
+                                                        "--least",        probe->least, "--report",     probe->report };
     uint32_t n = 16;
     for (uint32_t i = 0; i < probe->protected->n; i++) {
         argv[n++] = "--protected";

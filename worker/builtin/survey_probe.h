@@ -6,7 +6,10 @@
 #include "worker/sandbox/confine_report.h"
 
 enum { SURVEY_PROTECTED_MAX = CONFINE_PROTECTED_MAX };
-struct survey_protected { const char *items[SURVEY_PROTECTED_MAX]; uint32_t n; };
+struct survey_protected {
+    const char *items[SURVEY_PROTECTED_MAX];
+    uint32_t n;
+};
 
 /* `folder` is what ways to write are tried in: the root, or below it. A refusal is a report that is not ready, no
  * error. Works in the current folder, which is the program's own. Bounded; texts live in the arena. */

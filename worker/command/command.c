@@ -1,18 +1,18 @@
 /* command.c - see command.h. */
 #include "worker/command/command.h"
 
-#include <assert.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include "common/cache/owners.h"
 #include "common/frontend/frontend.h"
 #include "worker/command/environ.h"
-#include "worker/files/kit.h"
 #include "worker/command/parse.h"
 #include "worker/command/protected.h"
-#include "worker/process/spawn.h"
+#include "worker/files/kit.h"
 #include "worker/files/wheels.h"
 #include "worker/image/self.h"
+#include "worker/process/spawn.h"
+#include <assert.h>
+#include <jansson.h>
+#include <stdlib.h>
 
 struct text command_cache_path (const struct command_place *place, struct arena *arena)
 {
@@ -26,7 +26,7 @@ static struct text first_path (const struct msg_run *run, const struct command_p
 {
     struct kit_list files;
     kit_list_of (run, &files);
-    return files.n ? kit_path (place->kit, &files.items[0], arena) : (struct text) { 0 };
+    return files.n ? kit_path (place->kit, &files.items[0], arena) : (struct text){ 0 };
 }
 
 static const struct file_ref *find_helper (const struct msg_run *run)
@@ -131,7 +131,8 @@ static int make_canary (const struct msg_run *run, const struct command_place *p
     return 0;
 }
 
-static int make_command (const struct msg_run *run, const struct environ_list *list, struct command *out, struct err *err)
+static int make_command (const struct msg_run *run, const struct environ_list *list, struct command *out,
+                         struct err *err)
 {
     struct text path;
     if (!run->rung.argv.n)
@@ -157,8 +158,8 @@ static json_t *json_mesh (const struct msg_run *run)
     const struct axis *axes = run->rung.scope == SCOPE_SLICE ? run->mesh.items : &alone;
     uint32_t n = run->rung.scope == SCOPE_SLICE ? run->mesh.n : 1;
     for (uint32_t i = 0; i < n; i++)
-        json_array_append_new (mesh, json_pack ("{s:o, s:I}", "axis", json_text (axes[i].axis), "size",
-                                                (json_int_t) axes[i].size));
+        json_array_append_new (
+            mesh, json_pack ("{s:o, s:I}", "axis", json_text (axes[i].axis), "size", (json_int_t) axes[i].size));
     return mesh;
 }
 
@@ -214,8 +215,9 @@ static void add_cache (json_t *args, const struct msg_run *run, const struct com
     json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));
     json_object_set_new (args, "trust", json_text (owners_print_trust (&run->cache.trust, arena)));
     json_object_set_new (args, "room", json_string (run->cache.role == CACHE_ROLE_READER ? "any" : "needed"));
-    json_object_set_new (args, "least", json_string (names_of (&enforcement_names, run->cache.least
-                                                               ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
+    json_object_set_new (
+        args, "least",
+        json_string (names_of (&enforcement_names, run->cache.least ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
 }
 
 /* It ends a plugin that hangs itself, and then says in which step, before the worker ends both. */
@@ -226,24 +228,23 @@ static void add_probe (json_t *args, const struct msg_run *run, const struct com
     limit_ms -= margin_ms < limit_ms / 2 ? margin_ms : limit_ms / 2;
     json_object_set_new (args, "limit_ms", json_integer ((json_int_t) limit_ms));
     if (python.len > tail.len)
-        json_object_set_new (args, "env_folder", json_text ((struct text) { python.ptr, python.len - tail.len }));
+        json_object_set_new (args, "env_folder", json_text ((struct text){ python.ptr, python.len - tail.len }));
 }
 
 static json_t *json_attempt (const struct msg_run *run, const struct command_place *place)
 {
     bool slice = run->rung.scope == SCOPE_SLICE;
-    json_t *line = json_pack ("{s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:I}", "type", "attempt", "protocol", 1,
-                              "nonce", json_text (run->nonce), "run", json_text (place->run_hex),
-                              "host", json_text (place->host), "rung", json_text (run->rung.id),
-                              "pass", names_of (&pass_names, run->key.pass), "attempt", (json_int_t) run->key.attempt);
-    json_t *place_in_group = json_pack ("{s:s, s:I, s:I, s:o, s:o}", "scope", slice ? "slice" : "host",
-                                        "rank", (json_int_t) (slice ? run->rank : 0),
-                                        "world", (json_int_t) (slice ? run->world : 1),
-                                        "address", json_text (run->address), "mesh", json_mesh (run));
+    json_t *line = json_pack ("{s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:I}", "type", "attempt", "protocol", 1, "nonce",
+                              json_text (run->nonce), "run", json_text (place->run_hex), "host",
+                              json_text (place->host), "rung", json_text (run->rung.id), "pass",
+                              names_of (&pass_names, run->key.pass), "attempt", (json_int_t) run->key.attempt);
+    json_t *place_in_group = json_pack (
+        "{s:s, s:I, s:I, s:o, s:o}", "scope", slice ? "slice" : "host", "rank", (json_int_t) (slice ? run->rank : 0),
+        "world", (json_int_t) (slice ? run->world : 1), "address", json_text (run->address), "mesh", json_mesh (run));
     struct text backend = run->rung.backend.len ? run->rung.backend : run->profile.backend;
     json_t *rest = json_pack ("{s:I, s:o, s:I, s:s}", "devices_per_host", (json_int_t) run->profile.devices_per_host,
-                              "backend", json_text (backend), "secret", (json_int_t) run->secret,
-                              "warm", names_of (&warm_names, run->rung.warm));
+                              "backend", json_text (backend), "secret", (json_int_t) run->secret, "warm",
+                              names_of (&warm_names, run->rung.warm));
     json_object_update (line, place_in_group);
     json_object_update (line, rest);
     json_decref (place_in_group);
@@ -251,8 +252,8 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_pla
     return line;
 }
 
-static int make_line (const struct msg_run *run, const struct command_place *place, struct arena *arena, struct text *out,
-                      struct err *err)
+static int make_line (const struct msg_run *run, const struct command_place *place, struct arena *arena,
+                      struct text *out, struct err *err)
 {
     json_t *line = json_attempt (run, place), *args = json_object ();
     int rc = add_args (args, run, err);
@@ -274,11 +275,11 @@ static int make_line (const struct msg_run *run, const struct command_place *pla
     return rc;
 }
 
-int command_make (const struct msg_run *run, const struct command_place *place, struct arena *arena, struct command *out,
-                struct err *err)
+int command_make (const struct msg_run *run, const struct command_place *place, struct arena *arena,
+                  struct command *out, struct err *err)
 {
     struct environ_list list;
-    *out = (struct command) { .speaks = run->rung.kind != PROGRAM_COMMAND };
+    *out = (struct command){ .speaks = run->rung.kind != PROGRAM_COMMAND };
     environ_begin (&list, arena);
     if (set_environment (&list, run, place, err) < 0)
         return -1;
@@ -286,14 +287,10 @@ int command_make (const struct msg_run *run, const struct command_place *place, 
     if (out->speaks && make_line (run, place, arena, &out->line, err) < 0)
         return -1;
     switch (run->rung.kind) {
-    case PROGRAM_BUILTIN:
-        return make_builtin (run, arena, out);
-    case PROGRAM_CANARY:
-        return make_canary (run, place, &list, out, err);
-    case PROGRAM_COMMAND:
-        return make_command (run, &list, out, err);
-    case PROGRAM_NONE:
-        break;
+    case PROGRAM_BUILTIN: return make_builtin (run, arena, out);
+    case PROGRAM_CANARY: return make_canary (run, place, &list, out, err);
+    case PROGRAM_COMMAND: return make_command (run, &list, out, err);
+    case PROGRAM_NONE: break;
     }
     return err_set (err, ERR_PARSE, "this rung has no program that this worker knows");
 }

@@ -12,19 +12,19 @@
 /* What this worker knows and the message does not. */
 struct command_place {
     struct text host, run_hex;
-    struct text directory;      /* of the worker */
-    struct text scratch;        /* of this attempt: working directory and HOME */
-    struct text python;         /* of the restored environment; empty: none is needed */
-    text_list loaded;           /* by interpreters of this host (interpreter.h) */
-    struct text kit;            /* folder of the program's files; empty: they lie where the plan has them */
+    struct text directory;                 /* of the worker */
+    struct text scratch;                   /* of this attempt: working directory and HOME */
+    struct text python;                    /* of the restored environment; empty: none is needed */
+    text_list loaded;                      /* by interpreters of this host (interpreter.h) */
+    struct text kit;                       /* folder of the program's files; empty: they lie where the plan has them */
     const char *trusted[JOIN_TRUSTED_MAX]; /* struct join */
 };
 
 struct command {
     const char *program;
     char **argv, **envp;
-    bool again;                 /* it is this program, started again (self.h) */
-    bool speaks;                /* it gets a channel, and `line` as the first thing on it */
+    bool again;  /* it is this program, started again (self.h) */
+    bool speaks; /* it gets a channel, and `line` as the first thing on it */
     struct text line;
 };
 
@@ -32,7 +32,7 @@ struct command {
  * <directory>/cache/generation. */
 struct text command_cache_path (const struct command_place *place, struct arena *arena);
 /* -1: it cannot be started as ordered; the sentence is for people. */
-int command_make (const struct msg_run *run, const struct command_place *place, struct arena *arena, struct command *out,
-                struct err *err);
+int command_make (const struct msg_run *run, const struct command_place *place, struct arena *arena,
+                  struct command *out, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 #include "worker/command/confine_command.h"
 
+#include "worker/image/self.h"
 #include <inttypes.h>
 #include <string.h>
-#include "worker/image/self.h"
 
 enum { WORDS_MAX = 64 + 2 * WRITABLE_MAX + 2 * CONFINE_PROTECTED_MAX };
 
@@ -17,11 +17,15 @@ int confine_plan_root (struct text bundle, struct arena *arena, struct text *roo
                             TEXT_ARG (bundle));
         len--;
     }
-    *root = text_copy (arena, (struct text) { bundle.ptr, len });
+    *root = text_copy (arena, (struct text){ bundle.ptr, len });
     return 0;
 }
 
-struct words { char **items; uint32_t n; struct arena *arena; };
+struct words {
+    char **items;
+    uint32_t n;
+    struct arena *arena;
+};
 
 static void add (struct words *words, const char *name, struct text value)
 {
@@ -47,8 +51,8 @@ static void add_rights (struct words *words, const struct msg_run *run, const st
     if (cache->least != ENFORCEMENT_NONE)
         add (words, "--least", text_of (names_of (&enforcement_names, cache->least)));
     if (cache->role == CACHE_ROLE_WRITER && cache->base)
-        add (words, "--base", text_format (words->arena, "%.*s/gen-%" PRIu64, TEXT_ARG (cache->frontend_root),
-                                           cache->base));
+        add (words, "--base",
+             text_format (words->arena, "%.*s/gen-%" PRIu64, TEXT_ARG (cache->frontend_root), cache->base));
     for (uint32_t i = 0; i < cache->writable.n; i++)
         add (words, "--writable", cache->writable.items[i]);
     for (uint32_t i = 0; i < cache->protected.n; i++)
@@ -93,7 +97,11 @@ int confine_plan_write (const struct msg_run *run, const struct command_place *p
     add (&words, "--", text_of (command->program));
     memcpy (words.items + words.n, command->argv, argc * sizeof *command->argv);
     struct self_start start = self_again (words.items, arena);
-    *out = (struct command) { .program = start.program, .argv = start.argv, .again = true, .speaks = command->speaks,
-                            .line = command->line, .envp = keep_environment (command->envp, arena) };
+    *out = (struct command){ .program = start.program,
+                             .argv = start.argv,
+                             .again = true,
+                             .speaks = command->speaks,
+                             .line = command->line,
+                             .envp = keep_environment (command->envp, arena) };
     return 0;
 }

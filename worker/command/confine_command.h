@@ -1,5 +1,5 @@
-/* confine_command.h - the command line of the stage that confines a program (confine_plan.h says what is on it). Pure but
- * for asking how this program starts itself again. */
+/* confine_command.h - the command line of the stage that confines a program (confine_plan.h says what is on it). Pure
+ * but for asking how this program starts itself again. */
 #ifndef SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
 #define SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
 
@@ -7,8 +7,8 @@
 #include "worker/sandbox/confine_plan.h"
 
 /* The command line that runs `order` confined, and its environment: the loader's variables are meant for the program,
- * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle; `more` is
- * protected besides what the RUN names. */
+ * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle;
+ * `more` is protected besides what the RUN names. */
 int confine_plan_write (const struct msg_run *run, const struct command_place *place, const struct confine_more *more,
                         const struct command *command, int report_fd, struct arena *arena, struct command *out,
                         struct err *err);

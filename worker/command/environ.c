@@ -1,16 +1,17 @@
 /* environ.c - see environ.h. */
 #include "worker/command/environ.h"
 
+#include "worker/facts/variable_family.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "worker/facts/variable_family.h"
 
 static const char *const inherited[] = { "PATH", "LANG", "TZ", "TMPDIR" };
-static const char *const network[] = { "HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
-                                       "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE" };
+static const char *const network[] = { "HOME",         "http_proxy",        "https_proxy", "no_proxy",
+                                       "HTTP_PROXY",   "HTTPS_PROXY",       "NO_PROXY",    "SSL_CERT_FILE",
+                                       "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE" };
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
 static struct var *find (const struct environ_list *list, struct text name)
@@ -27,7 +28,7 @@ void environ_set (struct environ_list *list, struct text name, struct text value
     struct var *known = find (list, name);
     assert (name.len && (known || list->vars.n < ENVIRON_MAX));
     struct var *var = known ? known : &list->vars.items[list->vars.n++];
-    *var = (struct var) { name, value };
+    *var = (struct var){ name, value };
 }
 
 static void inherit (struct environ_list *list, const char *name)
@@ -39,7 +40,7 @@ static void inherit (struct environ_list *list, const char *name)
 
 void environ_begin (struct environ_list *list, struct arena *arena)
 {
-    *list = (struct environ_list) { .arena = arena };
+    *list = (struct environ_list){ .arena = arena };
     list->vars.items = arena_array (arena, ENVIRON_MAX, sizeof list->vars.items[0]);
     environ_set (list, TEXT_LIT ("PATH"), TEXT_LIT (PATH_DEFAULT));
     for (size_t i = 0; i < sizeof inherited / sizeof inherited[0]; i++)
@@ -53,7 +54,7 @@ void environ_add_network (struct environ_list *list)
     for (char **entry = environ; *entry && list->vars.n < VARS_MAX; entry++) {
         const char *equals = strchr (*entry, '=');
         if (equals && strncmp (*entry, "PIP_", 4) == 0)
-            environ_set (list, (struct text) { *entry, (uint32_t) (equals - *entry) }, text_of (equals + 1));
+            environ_set (list, (struct text){ *entry, (uint32_t) (equals - *entry) }, text_of (equals + 1));
     }
 }
 
@@ -87,7 +88,7 @@ int environ_set_all (struct environ_list *list, const var_list *vars, struct err
 struct text environ_get (const struct environ_list *list, const char *name)
 {
     const struct var *var = find (list, text_of (name));
-    return var ? var->value : (struct text) { 0 };
+    return var ? var->value : (struct text){ 0 };
 }
 
 char **environ_block (const struct environ_list *list)
@@ -117,9 +118,9 @@ int environ_find_program (const struct environ_list *list, struct text name, str
     while (rest.len) {
         const char *colon = memchr (rest.ptr, ':', rest.len);
         struct text folder = { rest.ptr, colon ? (uint32_t) (colon - rest.ptr) : rest.len };
-        rest = (struct text) { rest.ptr + folder.len, rest.len - folder.len };
+        rest = (struct text){ rest.ptr + folder.len, rest.len - folder.len };
         if (colon)
-            rest = (struct text) { rest.ptr + 1, rest.len - 1 };
+            rest = (struct text){ rest.ptr + 1, rest.len - 1 };
         struct text found = text_format (list->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (name));
         if (folder.len && folder.ptr[0] == '/' && is_program (found.ptr)) {
             *path = found;

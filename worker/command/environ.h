@@ -8,7 +8,10 @@
 /* Bounded by what can be ordered: a profile, a frontend, and our own few. */
 enum { ENVIRON_MAX = 3 * VARS_MAX };
 
-struct environ_list { var_list vars; struct arena *arena; };
+struct environ_list {
+    var_list vars;
+    struct arena *arena;
+};
 
 /* PATH (with a default), LANG, TZ and TMPDIR of this process. */
 void environ_begin (struct environ_list *list, struct arena *arena);
@@ -20,8 +23,8 @@ void environ_add_families (struct environ_list *list);
 void environ_set (struct environ_list *list, struct text name, struct text value);
 /* -1: one of the names is none; nothing was set then. */
 int environ_set_all (struct environ_list *list, const var_list *vars, struct err *err);
-struct text environ_get (const struct environ_list *list, const char *name);   /* empty: not set */
-char **environ_block (const struct environ_list *list);                        /* for execve */
+struct text environ_get (const struct environ_list *list, const char *name); /* empty: not set */
+char **environ_block (const struct environ_list *list);                      /* for execve */
 /* `name` as a path: itself when it holds a '/', else the first executable file of that name along PATH of the list. */
 int environ_find_program (const struct environ_list *list, struct text name, struct text *path, struct err *err);
 

@@ -1,23 +1,24 @@
 #include "worker/command/interpreter.h"
 
+#include "worker/command/environ.h"
+#include "worker/command/protected.h"
+#include "worker/environment/environment.h"
+#include "worker/process/subprocess.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "worker/process/subprocess.h"
-#include "worker/command/environ.h"
-#include "worker/environment/environment.h"
-#include "worker/command/protected.h"
 
 enum { ANSWER_BYTES_MAX = 1024 * 1024, SHOWN_COLUMNS = 120 };
 #define FIRST_WORD "paths"
 #define LAST_WORD "end"
 
-/* pyvenv.cfg beside the program or one above it decides for Python, whatever the folders are called. What a .pth file names is
- * read, its lines of code are not run. Between zero bytes: a path may hold all others. */
+/* pyvenv.cfg beside the program or one above it decides for Python, whatever the folders are called. What a .pth file
+ * names is read, its lines of code are not run. Between zero bytes: a path may hold all others. */
 static const char question[] =
     "import os, site, sys\n"
-    "programs = [sys.executable, getattr(sys, '_base_executable', None) or sys.executable, os.path.realpath(sys.executable)]\n"
+    "programs = [sys.executable, getattr(sys, '_base_executable', None) or sys.executable, "
+    "os.path.realpath(sys.executable)]\n"
     "tops = [os.path.dirname(os.path.dirname(path)) for path in programs]\n"
     "tops += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]\n"
     "found = [*programs, *tops, *sys.path]\n"
@@ -45,8 +46,8 @@ static bool next_word (struct text *rest, struct text *word)
     const char *end = memchr (rest->ptr, '\0', rest->len);
     if (!end)
         return false;
-    *word = (struct text) { rest->ptr, (uint32_t) (end - rest->ptr) };
-    *rest = (struct text) { end + 1, rest->len - word->len - 1 };
+    *word = (struct text){ rest->ptr, (uint32_t) (end - rest->ptr) };
+    *rest = (struct text){ end + 1, rest->len - word->len - 1 };
     return true;
 }
 
@@ -72,16 +73,19 @@ static int add (const struct msg_run *run, struct text word, struct arena *arena
     if (!path.len || path.ptr[0] != '/' || has (out, path) || !protected_is_writable (run, path.ptr))
         return 0;
     if (path.len > PATH_MAX_BYTES || !text_is_utf8 (path))
-        return err_set (err, ERR_LIMIT, "it names a place where programs may write by more than %d bytes, or not in UTF-8",
+        return err_set (err, ERR_LIMIT,
+                        "it names a place where programs may write by more than %d bytes, or not in UTF-8",
                         PATH_MAX_BYTES);
     if (!has_room (out, path))
-        return err_set (err, ERR_LIMIT, "it loads from more than %d places where programs may write, or of more than %d bytes",
+        return err_set (err, ERR_LIMIT,
+                        "it loads from more than %d places where programs may write, or of more than %d bytes",
                         INTERPRETER_PATHS_MAX, INTERPRETER_BYTES_MAX);
     out->items[out->n++] = path;
     return 0;
 }
 
-static int read_answer (const struct msg_run *run, struct text rest, struct arena *arena, text_list *out, struct err *err)
+static int read_answer (const struct msg_run *run, struct text rest, struct arena *arena, text_list *out,
+                        struct err *err)
 {
     struct text word;
     bool begun = false;
@@ -124,8 +128,7 @@ static int ask (const struct msg_run *run, const char *python, struct arena *are
 
 bool interpreter_is_needed (const struct msg_run *run)
 {
-    return run->cache.frontend_root.len
-           && (run->rung.kind != PROGRAM_BUILTIN || text_is (run->rung.builtin, "cache"));
+    return run->cache.frontend_root.len && (run->rung.kind != PROGRAM_BUILTIN || text_is (run->rung.builtin, "cache"));
 }
 
 /* NULL: there is none of this name. */
@@ -144,8 +147,8 @@ static const char *find_python (const struct msg_run *run, struct arena *arena)
 static const char *find_environment (const struct msg_run *run, struct arena *arena)
 {
     char path[PATH_MAX];
-    if (!run->pins.env_dir.len || environment_path (&run->pins, path, sizeof path, NULL) < 0
-        || access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) < 0)
+    if (!run->pins.env_dir.len || environment_path (&run->pins, path, sizeof path, NULL) < 0 ||
+        access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) < 0)
         return NULL;
     return text_format (arena, "%s/bin/python", path).ptr;
 }

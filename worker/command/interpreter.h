@@ -1,8 +1,8 @@
 /* interpreter.h - what the interpreters of a run execute and import on this host, by their own word.
  *
- * A path says where an interpreter begins, not what it is made of: a copied one, or a script in its place, leads elsewhere.
- * So each is asked (-I -S: no code of packages, of the user or of the folder runs for it), within ENVIRONMENT_ASK_MS, before
- * anything that is confined. It is an task's work: it waits for other processes. */
+ * A path says where an interpreter begins, not what it is made of: a copied one, or a script in its place, leads
+ * elsewhere. So each is asked (-I -S: no code of packages, of the user or of the folder runs for it), within
+ * ENVIRONMENT_ASK_MS, before anything that is confined. It is an task's work: it waits for other processes. */
 #ifndef SLICEUP_WORKER_COMMAND_INTERPRETER_H
 #define SLICEUP_WORKER_COMMAND_INTERPRETER_H
 
@@ -12,9 +12,9 @@ enum { INTERPRETER_PATHS_MAX = 64, INTERPRETER_BYTES_MAX = 16 * 1024 }; /* of al
 
 /* Must they be asked before the program of this RUN? */
 bool interpreter_is_needed (const struct msg_run *run);
-/* Of the one that environments are built from, and of the environment where there is a complete one: programs, prefixes, folders
- * of modules, libraries; only what programs could write. -1: one that sliceup itself starts in this run does not answer, or
- * says more than can be kept from programs. Everything lives in the arena. */
+/* Of the one that environments are built from, and of the environment where there is a complete one: programs,
+ * prefixes, folders of modules, libraries; only what programs could write. -1: one that sliceup itself starts in this
+ * run does not answer, or says more than can be kept from programs. Everything lives in the arena. */
 int interpreter_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err);
 
 #endif

@@ -1,19 +1,23 @@
 /* parse.c - see parse.h. */
 #include "worker/command/parse.h"
 
+#include "common/frontend/xla_metrics.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/frontend/xla_metrics.h"
 
 /* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
 enum { FILE_LOOK_BYTES = 512 * 1024, LOG_LOOK_BYTES = 8 * 1024 * 1024, PROCESSES_MAX = 64 };
 
 /* What a report was read from. */
-struct source { const char *path; uint32_t look_bytes; bool ends_short; };
+struct source {
+    const char *path;
+    uint32_t look_bytes;
+    bool ends_short;
+};
 
 static bool is_parsed (const struct rung *rung)
 {
@@ -35,7 +39,7 @@ void parse_set_environment (const struct msg_run *run, struct text scratch, stru
 
 static bool read_all (int fd, off_t at, struct text *text, char *bytes, uint32_t want_bytes)
 {
-    *text = (struct text) { .ptr = bytes };
+    *text = (struct text){ .ptr = bytes };
     while (text->len < want_bytes) {
         ssize_t got = pread (fd, bytes + text->len, want_bytes - text->len, at + text->len);
         if (got < 0 && errno == EINTR)
@@ -58,7 +62,7 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
     if (is_read) {
         off_t look_bytes = status.st_size < source->look_bytes ? status.st_size : (off_t) source->look_bytes;
         off_t at = status.st_size - look_bytes;
-        *out = (struct xla_text) { .starts_late = at > 0, .ends_short = source->ends_short };
+        *out = (struct xla_text){ .starts_late = at > 0, .ends_short = source->ends_short };
         is_read = read_all (fd, at, &out->text, arena_alloc (arena, (size_t) look_bytes), (uint32_t) look_bytes);
     }
     close (fd);
@@ -79,10 +83,10 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
 static void add_files (struct xla_metrics *metrics, struct text scratch, struct arena *arena)
 {
     struct text path = report_path (scratch, arena);
-    add_source (metrics, &(struct source) { path.ptr, FILE_LOOK_BYTES, false }, arena);
+    add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false }, arena);
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         struct text own = text_format (arena, "%.*s.%" PRIu32, TEXT_ARG (path), i);
-        add_source (metrics, &(struct source) { own.ptr, FILE_LOOK_BYTES, false }, arena);
+        add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false }, arena);
     }
 }
 
@@ -96,7 +100,7 @@ static void add_note (struct result *result, struct arena *arena, struct text te
     struct note *items = arena_array (arena, n + 1, sizeof *items);
     if (n)
         memcpy (items, result->notes.items, n * sizeof *items);
-    items[n] = (struct note) { .text = text, .source = TEXT_LIT ("parse"), .durability = DURABILITY_RERUN };
+    items[n] = (struct note){ .text = text, .source = TEXT_LIT ("parse"), .durability = DURABILITY_RERUN };
     result->notes.items = items;
     result->notes.n = n + 1;
 }
@@ -106,14 +110,18 @@ static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, s
 {
     uint32_t lost = left_out + metrics->dropped;
     if (metrics->reports == 0)
-        add_note (result, arena, text_format (arena, "no whole metrics report of torch_xla was found%s: no counters",
-                                              metrics->is_cut ? ", only one that breaks off" : ""));
+        add_note (result, arena,
+                  text_format (arena, "no whole metrics report of torch_xla was found%s: no counters",
+                               metrics->is_cut ? ", only one that breaks off" : ""));
     else if (metrics->is_cut)
         add_note (result, arena,
                   TEXT_LIT ("the last metrics report breaks off: the counters are those of the one before"));
     if (lost)
-        add_note (result, arena, text_format (arena, "%" PRIu32 " names of the metrics report were left out: a result "
-                                              "holds %d counters", lost, RESULT_COUNTERS_MAX));
+        add_note (result, arena,
+                  text_format (arena,
+                               "%" PRIu32 " names of the metrics report were left out: a result "
+                               "holds %d counters",
+                               lost, RESULT_COUNTERS_MAX));
 }
 
 void parse_output (const struct msg_run *run, struct text scratch, struct text log, struct arena *arena,
@@ -126,7 +134,7 @@ void parse_output (const struct msg_run *run, struct text scratch, struct text l
         return;
     add_files (&metrics, scratch, &reading);
     if (metrics.reports == 0)
-        add_source (&metrics, &(struct source) { log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, &reading);
+        add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, &reading);
     if (metrics.reports > 0)
         xla_metrics_counters (&metrics, RESULT_COUNTERS_MAX, arena, &result->counters, &left_out);
     note_losses (&metrics, left_out, arena, result);

@@ -1,15 +1,15 @@
 #include "worker/command/protected.h"
 
+#include "common/base/path.h"
+#include "worker/command/environ.h"
+#include "worker/command/script.h"
+#include "worker/files/kit.h"
+#include "worker/image/self.h"
+#include "worker/sandbox/confine_places.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "common/base/path.h"
-#include "worker/image/self.h"
-#include "worker/sandbox/confine_places.h"
-#include "worker/command/environ.h"
-#include "worker/files/kit.h"
-#include "worker/command/script.h"
 
 struct finding_out {
     const struct msg_run *run;
@@ -56,7 +56,7 @@ static void add_with_folder (const struct finding_out *find, struct text path)
     const char *whole = text_copy (find->arena, path).ptr, *slash = strrchr (whole, '/');
     if (!slash || slash == whole)
         return;
-    const char *folder = text_copy (find->arena, (struct text) { whole, (uint32_t) (slash - whole) }).ptr;
+    const char *folder = text_copy (find->arena, (struct text){ whole, (uint32_t) (slash - whole) }).ptr;
     add (find, is_for_all (find, folder) ? whole : folder);
 }
 
@@ -94,7 +94,7 @@ static void add_prefix (const struct finding_out *find, const char *bin)
 {
     const char *slash = strrchr (bin, '/');
     if (slash && slash != bin && strcmp (slash, "/bin") == 0)
-        add_parts (find, (struct text) { bin, (uint32_t) (slash - bin) });
+        add_parts (find, (struct text){ bin, (uint32_t) (slash - bin) });
 }
 
 static void add_one_program (const struct finding_out *find, const char *path)
@@ -106,7 +106,7 @@ static void add_one_program (const struct finding_out *find, const char *path)
     if (lstat (path, &at) == 0 && S_ISLNK (at.st_mode))
         add (find, path); /* before its folder: links in the way of a folder are not those in it */
     add_with_folder (find, text_of (path));
-    add_prefix (find, text_copy (find->arena, (struct text) { path, (uint32_t) (slash - path) }).ptr);
+    add_prefix (find, text_copy (find->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr);
 }
 
 /* As it is named, and what it leads to in the end, where programs could write that. */
@@ -130,15 +130,33 @@ static void add_program (const struct finding_out *find, const char *path)
 
 /* ---- where code is looked for ---- */
 
-/* Variables that name folders or files whose code is run, and what separates them. Not those of folders that programs are to fill. `alone`:
- * what lies beside the file is not looked for. */
-static const struct search { const char *name, *between; bool alone; } searches[] = {
-    { "PATH", ":", false }, { "LD_LIBRARY_PATH", ":;", false }, { "LD_PRELOAD", ": ", false }, { "LD_AUDIT", ":", false },
-    { "GCONV_PATH", ":", false }, { "PYTHONPATH", ":", false }, { "PYTHONHOME", ":", false }, { "PYTHONSTARTUP", "", false },
-    { "PYTHONUSERBASE", "", false }, { "PYTHONPYCACHEPREFIX", "", false }, { "TPU_LIBRARY_PATH", "", false },
-    { "PJRT_NAMES_AND_LIBRARY_PATHS", ":,", false }, { "BASH_ENV", "", true }, { "ENV", "", true }, { "PERL5LIB", ":", false },
-    { "PERLLIB", ":", false }, { "RUBYLIB", ":", false }, { "NODE_PATH", ":", false }, { "OPENSSL_CONF", "", true },
-    { "OPENSSL_MODULES", "", false }, { "OPENSSL_ENGINES", "", false },
+/* Variables that name folders or files whose code is run, and what separates them. Not those of folders that programs
+ * are to fill. `alone`: what lies beside the file is not looked for. */
+static const struct search {
+    const char *name, *between;
+    bool alone;
+} searches[] = {
+    { "PATH", ":", false },
+    { "LD_LIBRARY_PATH", ":;", false },
+    { "LD_PRELOAD", ": ", false },
+    { "LD_AUDIT", ":", false },
+    { "GCONV_PATH", ":", false },
+    { "PYTHONPATH", ":", false },
+    { "PYTHONHOME", ":", false },
+    { "PYTHONSTARTUP", "", false },
+    { "PYTHONUSERBASE", "", false },
+    { "PYTHONPYCACHEPREFIX", "", false },
+    { "TPU_LIBRARY_PATH", "", false },
+    { "PJRT_NAMES_AND_LIBRARY_PATHS", ":,", false },
+    { "BASH_ENV", "", true },
+    { "ENV", "", true },
+    { "PERL5LIB", ":", false },
+    { "PERLLIB", ":", false },
+    { "RUBYLIB", ":", false },
+    { "NODE_PATH", ":", false },
+    { "OPENSSL_CONF", "", true },
+    { "OPENSSL_MODULES", "", false },
+    { "OPENSSL_ENGINES", "", false },
 };
 enum { SEARCHES = sizeof searches / sizeof searches[0] };
 
@@ -168,7 +186,7 @@ static void add_search (const struct finding_out *find, const struct search *sea
     const char *at = text_copy (find->arena, value).ptr;
     while (at && *at) {
         size_t len = strcspn (at, search->between);
-        add_searched (find, text_copy (find->arena, (struct text) { at, (uint32_t) len }).ptr, search->alone);
+        add_searched (find, text_copy (find->arena, (struct text){ at, (uint32_t) len }).ptr, search->alone);
         at += len + (at[len] != '\0');
     }
 }
@@ -185,7 +203,8 @@ static void add_searches (const struct finding_out *find)
     }
 }
 
-/* What interpreters say that they load (interpreter.h). A folder whole: a pyvenv.cfg that is new in it would decide as well. */
+/* What interpreters say that they load (interpreter.h). A folder whole: a pyvenv.cfg that is new in it would decide as
+ * well. */
 static void add_loaded (const struct finding_out *find, const char *path)
 {
     struct stat at;
@@ -234,7 +253,7 @@ void protected_find (const struct msg_run *run, const struct command_place *plac
 {
     const struct finding_out find = { run, arena, out };
     const char *self = self_file (arena);
-    *out = (struct confine_more) { .n = 0 };
+    *out = (struct confine_more){ .n = 0 };
     add (&find, text_copy (arena, place->directory).ptr);
     for (uint32_t i = 0; i < sizeof place->trusted / sizeof place->trusted[0]; i++)
         if (place->trusted[i])

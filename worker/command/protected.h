@@ -2,8 +2,8 @@
  * execute, import and trust here.
  *
  * The worker's folder and that of all its runs, its own program, the environments of the run, the interpreter they are
- * built from with what it says that it loads, folders of PATH and LD_LIBRARY_PATH that programs could write, and the files of the attempt's own program. Paths as they are
- * known, which need not exist; looked at by nobody yet. */
+ * built from with what it says that it loads, folders of PATH and LD_LIBRARY_PATH that programs could write, and the
+ * files of the attempt's own program. Paths as they are known, which need not exist; looked at by nobody yet. */
 #ifndef SLICEUP_WORKER_COMMAND_PROTECTED_H
 #define SLICEUP_WORKER_COMMAND_PROTECTED_H
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 256 };      /* of which the kernel reads as many (BINPRM_BUF_SIZE) */
+enum { LINE_BYTES = 256 }; /* of which the kernel reads as many (BINPRM_BUF_SIZE) */
 
 bool script_interpreter (const char *path, char out[PATH_MAX])
 {

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { SCRIPT_DEPTH_MAX = 5 };  /* scripts that interpret scripts: the kernel goes no further */
+enum { SCRIPT_DEPTH_MAX = 5 }; /* scripts that interpret scripts: the kernel goes no further */
 
 /* `out` may be `path`. False: it is none, cannot be read, or names no absolute path. */
 bool script_interpreter (const char *path, char out[PATH_MAX]);

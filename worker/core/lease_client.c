@@ -1,8 +1,8 @@
 /* lease_client.c - see lease_client.h. */
 #include "worker/core/lease_client.h"
 
-#include <string.h>
 #include "common/model/lease.h"
+#include <string.h>
 
 static bool wants (const struct lease_client *lease_client)
 {
@@ -12,7 +12,7 @@ static bool wants (const struct lease_client *lease_client)
 static void forget (struct lease_client *lease_client)
 {
     uint64_t last_ask = lease_client->last_ask;
-    *lease_client = (struct lease_client) { .last_ask = last_ask };
+    *lease_client = (struct lease_client){ .last_ask = last_ask };
 }
 
 void lease_client_want (struct lease_client *lease_client, uint64_t token, uint64_t term_ms)
@@ -44,7 +44,9 @@ uint64_t lease_client_ask_at_ms (const struct lease_client *lease_client)
 
 uint64_t lease_client_stop_at_ms (const struct lease_client *lease_client)
 {
-    return wants (lease_client) && lease_client->until_ms ? lease_client->until_ms - lease_kill_ms (lease_client->term_ms) : UINT64_MAX;
+    return wants (lease_client) && lease_client->until_ms
+               ? lease_client->until_ms - lease_kill_ms (lease_client->term_ms)
+               : UINT64_MAX;
 }
 
 uint64_t lease_client_deadline_ms (const struct lease_client *lease_client)
@@ -70,7 +72,8 @@ uint64_t lease_client_ask (struct lease_client *lease_client, uint64_t now_ms)
     return ask;
 }
 
-void lease_client_receive (struct lease_client *lease_client, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms)
+void lease_client_receive (struct lease_client *lease_client, uint64_t token, uint64_t ask, uint64_t term_ms,
+                           uint64_t now_ms)
 {
     const uint64_t *asked_ms = sent_ms (lease_client, ask);
     /* Time first: whoever slept past the end is not woken to life by an answer that waited for it. */

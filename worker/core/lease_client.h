@@ -15,21 +15,25 @@
 enum { LEASE_CLIENT_ASKS_MAX = 8 };
 
 struct lease_client {
-    uint64_t token;             /* 0: wants nothing */
+    uint64_t token; /* 0: wants nothing */
     uint64_t term_ms;
-    uint64_t last_ask;          /* numbers go on over tokens: an answer to an old question fits nothing */
-    struct { uint64_t ask, sent_ms; } asks[LEASE_CLIENT_ASKS_MAX]; /* a ring of the last ones */
-    uint64_t until_ms;          /* 0: never held */
-    bool lost;                  /* refused, or ran out: it is not asked for again */
-    bool refused;               /* that is how it was lost */
+    uint64_t last_ask; /* numbers go on over tokens: an answer to an old question fits nothing */
+    struct {
+        uint64_t ask, sent_ms;
+    } asks[LEASE_CLIENT_ASKS_MAX]; /* a ring of the last ones */
+    uint64_t until_ms;             /* 0: never held */
+    bool lost;                     /* refused, or ran out: it is not asked for again */
+    bool refused;                  /* that is how it was lost */
 };
 
-void lease_client_want (struct lease_client *lease_client, uint64_t token, uint64_t term_ms); /* term_ms 0: LEASE_TERM_MS */
-void lease_client_drop (struct lease_client *lease_client);                       /* what it was wanted for is over */
+void lease_client_want (struct lease_client *lease_client, uint64_t token,
+                        uint64_t term_ms);                  /* term_ms 0: LEASE_TERM_MS */
+void lease_client_drop (struct lease_client *lease_client); /* what it was wanted for is over */
 /* The number to ask with, now; 0: nothing to ask (wants nothing, lost it, or asked less than T/3 ago). */
 uint64_t lease_client_ask (struct lease_client *lease_client, uint64_t now_ms);
 /* An answer. `term_ms` 0: refused. */
-void lease_client_receive (struct lease_client *lease_client, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms);
+void lease_client_receive (struct lease_client *lease_client, uint64_t token, uint64_t ask, uint64_t term_ms,
+                           uint64_t now_ms);
 bool lease_client_may_write (const struct lease_client *lease_client, uint64_t now_ms);
 /* What writes has to be killed now, so that it is dead before the lease is over. Stays true. */
 bool lease_client_must_stop (struct lease_client *lease_client, uint64_t now_ms);

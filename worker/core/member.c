@@ -7,7 +7,7 @@ enum {
     HELLO_EVERY_MS = 1000,
     HEARTBEAT_DEFAULT_MS = 1000,
     EXIT_UNWELCOMED_MS = 5 * 60 * 1000, /* nothing is lost by a worker that was never welcomed */
-    LEAVE_MS = 15 * 1000,       /* the longest a leaving worker waits for its program to be gone once it is killed */
+    LEAVE_MS = 15 * 1000, /* the longest a leaving worker waits for its program to be gone once it is killed */
     LEAVE_POLITE_MAX_MS = 60 * 1000, /* and before it is: whoever ends a worker does not wait for a patient plan */
 };
 
@@ -40,7 +40,8 @@ static uint64_t after (uint64_t from_ms, uint64_t wait_ms)
 
 static uint64_t exit_at_ms (const struct member *member)
 {
-    return member->welcomed ? after (member->received_ms, member->limits.exit_ms) : member->received_ms + EXIT_UNWELCOMED_MS;
+    return member->welcomed ? after (member->received_ms, member->limits.exit_ms)
+                            : member->received_ms + EXIT_UNWELCOMED_MS;
 }
 
 static uint64_t orphan_at_ms (const struct member *member)
@@ -177,30 +178,20 @@ static void receive_ack (struct member *member, const struct msg *msg, uint64_t 
     current_begin_pending (member, now_ms, out);
 }
 
-static void receive_in_session (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void receive_in_session (struct member *member, const struct msg *msg, uint64_t now_ms,
+                                struct member_outbox *out)
 {
     if (!member->session || msg->session != member->session || msg->seq <= member->seen_seq)
         return;
     member->seen_seq = msg->seq;
     note_told (member, msg);
     switch (msg->kind) {
-    case MSG_RUN:
-        receive_run (member, msg, now_ms, out);
-        break;
-    case MSG_GO:
-        receive_go (member, msg, now_ms, out);
-        break;
-    case MSG_CANCEL:
-        receive_cancel (member, msg, now_ms, out);
-        break;
-    case MSG_RESULT_ACK:
-        receive_ack (member, msg, now_ms, out);
-        break;
-    case MSG_LEASE:
-        member_receive_lease (member, &msg->of.lease, now_ms);
-        break;
-    default:
-        break; /* kinds that only a worker may say */
+    case MSG_RUN: receive_run (member, msg, now_ms, out); break;
+    case MSG_GO: receive_go (member, msg, now_ms, out); break;
+    case MSG_CANCEL: receive_cancel (member, msg, now_ms, out); break;
+    case MSG_RESULT_ACK: receive_ack (member, msg, now_ms, out); break;
+    case MSG_LEASE: member_receive_lease (member, &msg->of.lease, now_ms); break;
+    default: break; /* kinds that only a worker may say */
     }
 }
 
@@ -263,23 +254,12 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
 static void take_in (struct member *member, const struct member_input *in, uint64_t now_ms, struct member_outbox *out)
 {
     switch (in->kind) {
-    case MEMBER_TICK:
-        break;
-    case MEMBER_MSG:
-        receive (member, in->msg, now_ms, out);
-        break;
-    case MEMBER_PHASE:
-        current_see_phase (member, in->text, now_ms);
-        break;
-    case MEMBER_GATE:
-        current_see_gate (member, in, now_ms);
-        break;
-    case MEMBER_ENDED:
-        current_see_end (member, in->result, now_ms, out);
-        break;
-    case MEMBER_LEAVE:
-        leave_politely (member, in->text, now_ms, out);
-        break;
+    case MEMBER_TICK: break;
+    case MEMBER_MSG: receive (member, in->msg, now_ms, out); break;
+    case MEMBER_PHASE: current_see_phase (member, in->text, now_ms); break;
+    case MEMBER_GATE: current_see_gate (member, in, now_ms); break;
+    case MEMBER_ENDED: current_see_end (member, in->result, now_ms, out); break;
+    case MEMBER_LEAVE: leave_politely (member, in->text, now_ms, out); break;
     }
 }
 
@@ -347,7 +327,8 @@ void member_destroy (struct member *member)
 void member_recall (struct member *member, const struct result *result)
 {
     assert (!member->stepped);
-    if (!pending_results_full (&member->pending_results) && !pending_results_find (&member->pending_results, &result->key))
+    if (!pending_results_full (&member->pending_results) &&
+        !pending_results_find (&member->pending_results, &result->key))
         pending_results_put (&member->pending_results, result);
 }
 

@@ -20,29 +20,29 @@
 enum member_input_kind {
     MEMBER_TICK,
     MEMBER_MSG,
-    MEMBER_PHASE,           /* the canary named a phase: `text` */
-    MEMBER_GATE,            /* the canary waits at a gate */
-    MEMBER_ENDED,           /* the program ended and everything of it is gone: `result` */
-    MEMBER_LEAVE,           /* the worker itself was told to end (a signal, the end of whoever it is tied to): `text`
-                               says why. Its program is stopped politely; told a second time, it is killed */
+    MEMBER_PHASE, /* the canary named a phase: `text` */
+    MEMBER_GATE,  /* the canary waits at a gate */
+    MEMBER_ENDED, /* the program ended and everything of it is gone: `result` */
+    MEMBER_LEAVE, /* the worker itself was told to end (a signal, the end of whoever it is tied to): `text`
+                     says why. Its program is stopped politely; told a second time, it is killed */
 };
 struct member_input {
     enum member_input_kind kind;
     const struct msg *msg;
-    struct text text;               /* PHASE: its name; GATE: the gate's name; LEAVE: why */
+    struct text text; /* PHASE: its name; GATE: the gate's name; LEAVE: why */
     enum gate_mode gate_mode;
     struct text gate_value;
     const struct result *result;
 };
 
 enum member_effect_kind {
-    MEMBER_SEND,            /* `msg`; the driver fills run_id, epoch, session, seq, ack from member_* below */
-    MEMBER_START,           /* start the program of `msg->of.run`; a writer's lease is held by then */
-    MEMBER_GO,              /* let it through `text`, with `value` */
-    MEMBER_STOP,            /* politely, then certainly (limits.stop_ms); `hard`: at once; `ending` is what to report */
-    MEMBER_KEEP,            /* make the result durable, before the SEND that follows */
-    MEMBER_FORGET,          /* the result was acknowledged: remove it */
-    MEMBER_EXIT,            /* end the worker; `text` says why */
+    MEMBER_SEND,   /* `msg`; the driver fills run_id, epoch, session, seq, ack from member_* below */
+    MEMBER_START,  /* start the program of `msg->of.run`; a writer's lease is held by then */
+    MEMBER_GO,     /* let it through `text`, with `value` */
+    MEMBER_STOP,   /* politely, then certainly (limits.stop_ms); `hard`: at once; `ending` is what to report */
+    MEMBER_KEEP,   /* make the result durable, before the SEND that follows */
+    MEMBER_FORGET, /* the result was acknowledged: remove it */
+    MEMBER_EXIT,   /* end the worker; `text` says why */
 };
 struct member_effect {
     enum member_effect_kind kind;
@@ -52,7 +52,11 @@ struct member_effect {
     enum ending ending;
     const struct result *result;
 };
-struct member_outbox { struct member_effect *items; uint32_t n, capacity; struct arena arena; };
+struct member_outbox {
+    struct member_effect *items;
+    uint32_t n, capacity;
+    struct arena arena;
+};
 void member_outbox_init (struct member_outbox *out);
 void member_outbox_clear (struct member_outbox *out);
 void member_outbox_release (struct member_outbox *out);
@@ -68,7 +72,7 @@ uint64_t member_deadline_ms (const struct member *member);
 
 uint64_t member_epoch (const struct member *member);
 uint64_t member_session (const struct member *member);
-uint64_t member_ack (const struct member *member);      /* highest seq seen in this session */
+uint64_t member_ack (const struct member *member);                /* highest seq seen in this session */
 const struct limits *member_limits (const struct member *member); /* of the last WELCOME; zero before */
 
 #endif

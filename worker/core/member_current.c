@@ -11,7 +11,7 @@ static const uint32_t current_moves[] = {
     [ATTEMPT_RUNNING] = STATE (ATTEMPT_AT_GATE) | STATE (ATTEMPT_STOPPING) | STATE (ATTEMPT_NONE),
     [ATTEMPT_AT_GATE] = STATE (ATTEMPT_RUNNING) | STATE (ATTEMPT_STOPPING) | STATE (ATTEMPT_NONE),
     [ATTEMPT_STOPPING] = STATE (ATTEMPT_NONE),
-    [ATTEMPT_ENDED] = 0,        /* an ended attempt is on the store, and the place is free */
+    [ATTEMPT_ENDED] = 0, /* an ended attempt is on the store, and the place is free */
 };
 
 static void current_move (struct member *member, enum attempt_state to)
@@ -39,7 +39,7 @@ void current_forget_pending (struct member *member)
 static void forget_gate (struct member *member)
 {
     struct holding *holding = &member->current.holding;
-    holding->gate = holding->gate_value = (struct text) { 0 };
+    holding->gate = holding->gate_value = (struct text){ 0 };
     holding->gate_mode = GATE_NONE;
     arena_reset (&member->current.gate_arena);
 }
@@ -57,15 +57,16 @@ static void end_unstarted (struct member *member, enum ending ending, struct tex
                            struct member_outbox *out)
 {
     const struct holding *holding = &member->current.holding;
-    struct result result = { .key = holding->key, .ending = ending, .phase = holding->phase,
-                             .problem = text_clip (why, SENTENCE_MAX_BYTES) };
+    struct result result = {
+        .key = holding->key, .ending = ending, .phase = holding->phase, .problem = text_clip (why, SENTENCE_MAX_BYTES)
+    };
     current_see_end (member, &result, now_ms, out);
 }
 
 void current_begin (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     assert (!current_alive (member) && !pending_results_full (&member->pending_results));
-    member->current.holding = (struct holding) { .key = msg->of.run.key, .phase_ms = now_ms };
+    member->current.holding = (struct holding){ .key = msg->of.run.key, .phase_ms = now_ms };
     member->current.hard = member->current.started = false;
     current_move (member, ATTEMPT_RUNNING);
     pending_results_see (&member->pending_results, &msg->of.run.key);
@@ -86,7 +87,8 @@ void current_begin (struct member *member, const struct msg *msg, uint64_t now_m
 
 void current_begin_pending (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
-    if (!member->pending || current_alive (member) || pending_results_full (&member->pending_results) || member->link == LINK_LEAVING)
+    if (!member->pending || current_alive (member) || pending_results_full (&member->pending_results) ||
+        member->link == LINK_LEAVING)
         return;
     member->pending = false; /* first: it may be over at once */
     current_begin (member, &member->pending_msg, now_ms, out);
@@ -172,6 +174,6 @@ void current_see_end (struct member *member, const struct result *result, uint64
     current_move (member, ATTEMPT_NONE);
     forget_gate (member);
     current_keep (member, now_ms, &told, out);
-    member->current.holding.phase = (struct text) { 0 };
+    member->current.holding.phase = (struct text){ 0 };
     current_begin_pending (member, now_ms, out);
 }

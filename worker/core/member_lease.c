@@ -16,7 +16,8 @@ void member_hurry (struct member *member, uint64_t now_ms)
 
 uint64_t member_beat_at_ms (const struct member *member)
 {
-    uint64_t ask_at_ms = lease_client_ask_at_ms (&member->lease_client), earliest_ms = member->beaten_ms + BEAT_APART_MS;
+    uint64_t ask_at_ms = lease_client_ask_at_ms (&member->lease_client),
+             earliest_ms = member->beaten_ms + BEAT_APART_MS;
     if (ask_at_ms < earliest_ms)
         ask_at_ms = earliest_ms;
     return ask_at_ms < member->beat_at_ms ? ask_at_ms : member->beat_at_ms;
@@ -33,8 +34,8 @@ static struct text why_lost (const struct member *member, struct arena *arena)
     const char *how = member->lease_client.refused
                           ? "was refused by the coordinator, which gave it up or to another host"
                           : "ran out: no answer came in time; see whether this host reaches the coordinator";
-    return text_format (arena, "the lease to write generation %" PRIu64 " of the cache %s; %s", member->lease_client.token,
-                        how, started);
+    return text_format (arena, "the lease to write generation %" PRIu64 " of the cache %s; %s",
+                        member->lease_client.token, how, started);
 }
 
 void member_watch_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
@@ -59,7 +60,7 @@ void member_judge_end (struct member *member, struct result *result, uint64_t no
 {
     if (!writes (member) || !lease_client_must_stop (&member->lease_client, now_ms))
         return;
-    result->seal = (struct seal) { 0 };
+    result->seal = (struct seal){ 0 };
     if (result->ending != ENDING_EXITED || result->code != 0)
         return;
     result->ending = ENDING_LEASE_LOST;

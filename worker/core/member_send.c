@@ -9,7 +9,7 @@ static uint32_t holdings_of (const struct member *member, uint64_t now_ms, struc
     uint32_t n = 0;
     for (uint32_t i = 0; i < member->pending_results.held_n; i++) {
         const struct result *result = &member->pending_results.held[i]->result;
-        out[n++] = (struct holding) { .key = result->key, .state = ATTEMPT_ENDED, .phase = result->phase };
+        out[n++] = (struct holding){ .key = result->key, .state = ATTEMPT_ENDED, .phase = result->phase };
     }
     const struct holding *current = &member->current.holding;
     if (current->state != ATTEMPT_NONE) {

@@ -10,34 +10,34 @@ enum link_state { LINK_NONE = 0, LINK_JOINING, LINK_JOINED, LINK_LEAVING, LINK_L
 
 /* The attempt whose program is alive, or waits for its lease. */
 struct current {
-    struct holding holding;     /* state NONE: there is none. Its texts live below, one arena each: they change often */
+    struct holding holding; /* state NONE: there is none. Its texts live below, one arena each: they change often */
     struct arena phase_arena, gate_arena;
-    bool hard;                  /* STOPPING: SIGKILL was already asked for */
-    bool started;               /* MEMBER_START was said; else it waits for the lease, and nothing of it runs */
-    struct msg run;             /* until it is started */
+    bool hard;      /* STOPPING: SIGKILL was already asked for */
+    bool started;   /* MEMBER_START was said; else it waits for the lease, and nothing of it runs */
+    struct msg run; /* until it is started */
     struct arena run_arena;
 };
 
 struct member {
     struct text host, run_id, version, boot_id;
     uint64_t pid, pid_start;
-    struct arena arena;         /* the texts above */
+    struct arena arena; /* the texts above */
 
     enum link_state link;
     uint64_t epoch, session, seen_seq;
     uint64_t told_epoch, told_index; /* the newest fact that this process was told of */
     uint64_t heartbeat_ms;
     struct limits limits;
-    bool welcomed;              /* at least once: limits hold */
-    bool stepped;               /* time has begun */
+    bool welcomed; /* at least once: limits hold */
+    bool stepped;  /* time has begun */
     uint64_t received_ms, hello_at_ms, beat_at_ms, beaten_ms, leave_by_ms;
     uint64_t beat;
-    struct text why;            /* LEAVING */
+    struct text why; /* LEAVING */
 
     struct current current;
-    struct lease_client lease_client;       /* of the current attempt, if it writes a generation */
+    struct lease_client lease_client; /* of the current attempt, if it writes a generation */
     struct pending_results pending_results;
-    bool pending;               /* a RUN that waits until the current attempt is gone */
+    bool pending; /* a RUN that waits until the current attempt is gone */
     struct msg pending_msg;
     struct arena pending_arena;
 };
@@ -53,7 +53,7 @@ void member_send_result (struct held *held, uint64_t now_ms, struct member_outbo
 void member_send_bye (struct member *member, struct member_outbox *out);
 
 bool current_alive (const struct member *member);
-bool current_is (const struct member *member, const struct attempt_key *key);   /* alive, and this one */
+bool current_is (const struct member *member, const struct attempt_key *key); /* alive, and this one */
 void current_begin (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out);
 /* Starts the RUN that waits, if there is one and its way is free. */
 void current_begin_pending (struct member *member, uint64_t now_ms, struct member_outbox *out);
@@ -61,7 +61,7 @@ void current_forget_pending (struct member *member);
 /* Repeating it changes nothing, but for a first `hard`. */
 void current_stop (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
                    struct member_outbox *out);
-void current_start (struct member *member, struct member_outbox *out);  /* what waited for its lease */
+void current_start (struct member *member, struct member_outbox *out); /* what waited for its lease */
 void current_pass_gate (struct member *member, struct text gate, struct text value, uint64_t now_ms,
                         struct member_outbox *out);
 void current_see_phase (struct member *member, struct text phase, uint64_t now_ms);

@@ -5,7 +5,7 @@
 
 void member_outbox_init (struct member_outbox *out)
 {
-    *out = (struct member_outbox) { 0 };
+    *out = (struct member_outbox){ 0 };
     arena_init (&out->arena);
 }
 
@@ -19,7 +19,7 @@ void member_outbox_release (struct member_outbox *out)
 {
     mem_free (out->items);
     arena_release (&out->arena);
-    *out = (struct member_outbox) { 0 };
+    *out = (struct member_outbox){ 0 };
 }
 
 struct member_effect *member_outbox_add (struct member_outbox *out, enum member_effect_kind kind)
@@ -29,7 +29,7 @@ struct member_effect *member_outbox_add (struct member_outbox *out, enum member_
         out->items = mem_grow (out->items, out->capacity, sizeof out->items[0]);
     }
     struct member_effect *effect = &out->items[out->n++];
-    *effect = (struct member_effect) { .kind = kind };
+    *effect = (struct member_effect){ .kind = kind };
     return effect;
 }
 

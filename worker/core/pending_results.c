@@ -49,7 +49,8 @@ bool pending_results_drop (struct pending_results *pending_results, const struct
     uint32_t at = 0;
     while (pending_results->held[at] != held)
         at++;
-    memmove (&pending_results->held[at], &pending_results->held[at + 1], (pending_results->held_n - at - 1) * sizeof pending_results->held[0]);
+    memmove (&pending_results->held[at], &pending_results->held[at + 1],
+             (pending_results->held_n - at - 1) * sizeof pending_results->held[0]);
     pending_results->held_n--;
     held_destroy (held);
     return true;

@@ -1,15 +1,15 @@
 #include "worker/environment/builder.h"
 
+#include "common/io/atomic_file.h"
+#include "common/model/environment_files.h"
+#include "common/model/plan.h"
+#include "worker/process/subprocess.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/model/environment_files.h"
-#include "common/model/plan.h"
-#include "worker/process/subprocess.h"
 
 enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };
 enum { OUTPUT_BYTES_MAX = 256 * 1024, SHOWN_COLUMNS = 240 };
@@ -50,8 +50,10 @@ static int check_ours (const char *path, struct err *err)
         return err_errno (err, ERR_IO, "cannot look at %.300s", path);
     if (S_ISDIR (st.st_mode) && (holds (path, "/" ENVIRONMENT_OURS) || is_empty (path)))
         return 0;
-    return err_set (err, ERR_STATE, "%.300s is not an environment that sliceup began to build; move it away, or choose "
-                                    "another env_dir", path);
+    return err_set (err, ERR_STATE,
+                    "%.300s is not an environment that sliceup began to build; move it away, or choose "
+                    "another env_dir",
+                    path);
 }
 
 int build_clear (const struct build *build, struct err *err)
@@ -137,7 +139,9 @@ static int explain (const char *what, struct text output, int status, enum layer
 static int run (const struct build *build, const char *what, const char *const argv[], uint64_t limit_ms,
                 enum layer *layer, struct err *err)
 {
-    struct subprocess subprocess = { .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd };
+    struct subprocess subprocess = {
+        .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd
+    };
     struct buf output;
     int status, rc;
     *layer = LAYER_HOST;
@@ -196,10 +200,30 @@ int build_run (const struct build *build, enum layer *layer, struct err *err)
     char copy[PATH_MAX_BYTES + 1], python[PATH_MAX_BYTES + 1];
     /* -I: variables and folders of the caller's Python do not reach into the build. */
     const char *venv[] = { build->python, "-I", "-m", "venv", build->path, NULL };
-    const char *pip[] = { python, "-I", "-m", "pip", "install", "--require-hashes", "--no-deps", "--only-binary",
-                          ":all:", "--no-input", "--disable-pip-version-check", "--no-warn-script-location",
-                          "--progress-bar", "off", "--retries", "3", "--timeout", "30", "-r", copy,
-                          build->wheels ? "--no-index" : NULL, "--find-links", build->wheels, NULL };
+    const char *pip[] = { python,
+                          "-I",
+                          "-m",
+                          "pip",
+                          "install",
+                          "--require-hashes",
+                          "--no-deps",
+                          "--only-binary",
+                          ":all:",
+                          "--no-input",
+                          "--disable-pip-version-check",
+                          "--no-warn-script-location",
+                          "--progress-bar",
+                          "off",
+                          "--retries",
+                          "3",
+                          "--timeout",
+                          "30",
+                          "-r",
+                          copy,
+                          build->wheels ? "--no-index" : NULL,
+                          "--find-links",
+                          build->wheels,
+                          NULL };
     *layer = LAYER_HOST;
     if (join (build->path, "/bin/python", python, err) || begin (build, copy, err))
         return -1;

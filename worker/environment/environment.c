@@ -1,11 +1,11 @@
 #include "worker/environment/environment.h"
 
+#include "worker/process/subprocess.h"
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "worker/process/subprocess.h"
 
 enum { ANSWER_BYTES_MAX = 4096, SHOWN_COLUMNS = 120 };
 

@@ -6,10 +6,10 @@
 #ifndef SLICEUP_WORKER_ENVIRONMENT_ENVIRONMENT_H
 #define SLICEUP_WORKER_ENVIRONMENT_ENVIRONMENT_H
 
-#include <stddef.h>
 #include "common/base/err.h"
 #include "common/model/environment_files.h"
 #include "common/model/plan.h"
+#include <stddef.h>
 
 enum { ENVIRONMENT_ASK_MS = 10000, PYTHON_VERSION_BYTES = 32 };
 

@@ -1,5 +1,6 @@
 #include "worker/environment/installed.h"
 
+#include "common/cache/tree.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/cache/tree.h"
 
 /* The headers come first in METADATA; the rest is a description of any length. */
 enum { HEADER_BYTES_MAX = 64 * 1024, SHOWN_MAX = 10 };
@@ -19,7 +19,7 @@ static bool header_value (struct text line, const char *name, struct text *value
     size_t len = strlen (name);
     if (line.len < len || strncasecmp (line.ptr, name, len))
         return false;
-    *value = (struct text) { line.ptr + len, line.len - (uint32_t) len };
+    *value = (struct text){ line.ptr + len, line.len - (uint32_t) len };
     while (value->len && (value->ptr[0] == ' ' || value->ptr[0] == '\t'))
         value->ptr++, value->len--;
     while (value->len && strchr (" \t\r", value->ptr[value->len - 1]))
@@ -73,11 +73,11 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
     int folder = openat (site, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t len = folder < 0 ? -1 : read_start (folder, bytes, HEADER_BYTES_MAX);
     if (len > 0)
-        parse_headers ((struct text) { bytes, (uint32_t) len }, &name, &version);
+        parse_headers ((struct text){ bytes, (uint32_t) len }, &name, &version);
     bool good = requirement_name_valid (name) && requirement_version_valid (version);
     if (good)
-        *out = (struct package) { requirement_normal_name (name, arena), text_copy (arena, version),
-                                  text_copy (arena, text_of (folder_name)) };
+        *out = (struct package){ requirement_normal_name (name, arena), text_copy (arena, version),
+                                 text_copy (arena, text_of (folder_name)) };
     if (folder >= 0)
         close (folder);
     mem_free (bytes);
@@ -139,7 +139,10 @@ static bool is_installer (struct text name)
 }
 
 /* A list of differences that stops being a list after ten. */
-struct differences { struct buf *out; uint32_t n; };
+struct differences {
+    struct buf *out;
+    uint32_t n;
+};
 
 static bool another (struct differences *list)
 {
@@ -168,8 +171,9 @@ uint32_t installed_compare (const struct installed *installed, const struct requ
     struct differences list = { .out = out };
     uint32_t i = 0, j = 0;
     while (i < pins->n || j < installed->n) {
-        int order = i == pins->n ? 1 : j == installed->n ? -1
-                  : text_compare (pins->items[i].name, installed->items[j].name);
+        int order = i == pins->n        ? 1
+                    : j == installed->n ? -1
+                                        : text_compare (pins->items[i].name, installed->items[j].name);
         if (order > 0) {
             const struct package *extra = &installed->items[j++];
             if (!is_installer (extra->name) && another (&list))

@@ -9,8 +9,13 @@
 #include "common/base/digest.h"
 #include "common/model/requirements.h"
 
-struct package { struct text name, version, folder; };      /* name in normal form; its *.dist-info */
-struct installed { struct package *items; uint32_t n; };    /* sorted by name, then version; a name may come twice */
+struct package {
+    struct text name, version, folder;
+}; /* name in normal form; its *.dist-info */
+struct installed {
+    struct package *items;
+    uint32_t n;
+}; /* sorted by name, then version; a name may come twice */
 
 /* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
 int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err);

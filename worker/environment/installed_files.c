@@ -1,5 +1,7 @@
 #include "worker/environment/installed_files.h"
 
+#include "common/cache/tree.h"
+#include "worker/environment/installed_record.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -9,8 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/cache/tree.h"
-#include "worker/environment/installed_record.h"
 
 enum { NAMED_MAX = 10, LIBRARIES_FIRST = 64 };
 
@@ -18,7 +18,7 @@ struct look {
     const char *site;
     const struct installed *installed;
     struct arena *arena;
-    struct record_rows rows;        /* sorted by path */
+    struct record_rows rows; /* sorted by path */
     struct installed_files found;
     struct installed_library *libraries; /* all that were met */
     uint32_t libraries_n, capacity;
@@ -51,7 +51,7 @@ static void differ (struct look *look, uint32_t package, struct text path, const
 static struct text base_name (struct text path)
 {
     const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
-    return slash ? (struct text) { slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) } : path;
+    return slash ? (struct text){ slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) } : path;
 }
 
 /* "libx.so", "libx.so.3" */
@@ -66,8 +66,8 @@ static bool is_library (struct text path)
 static uint32_t own_folder_len (struct text package, struct text path)
 {
     uint32_t at = 0;
-    while (at < package.len && at < path.len && (package.ptr[at] == path.ptr[at] ||
-           (package.ptr[at] == '-' && path.ptr[at] == '_')))
+    while (at < package.len && at < path.len &&
+           (package.ptr[at] == path.ptr[at] || (package.ptr[at] == '-' && path.ptr[at] == '_')))
         at++;
     return at == package.len && at < path.len && path.ptr[at] == '/' ? at + 1 : 0;
 }
@@ -91,7 +91,7 @@ static void keep_library (struct look *look, const struct record_row *row, const
         look->libraries = mem_grow (look->libraries, look->capacity, sizeof *look->libraries);
     }
     struct installed_library *library = &look->libraries[look->libraries_n++];
-    *library = (struct installed_library) { .name = library_name (look, row), .bytes = bytes };
+    *library = (struct installed_library){ .name = library_name (look, row), .bytes = bytes };
     digest_hex (digest, library->sha256);
 }
 
@@ -123,7 +123,7 @@ struct text installed_files_libtpu (const struct installed_files *files)
     for (uint32_t i = 0; i < files->libraries_n; i++)
         if (is_libtpu (files->libraries[i].name))
             return text_of (files->libraries[i].sha256);
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 /* ---- one file ---- */
@@ -134,7 +134,11 @@ static bool ends (struct text path, const char *ending)
     return path.len >= len && memcmp (path.ptr + path.len - len, ending, len) == 0;
 }
 
-struct seen { struct digest digest; uint64_t bytes; bool read; };
+struct seen {
+    struct digest digest;
+    uint64_t bytes;
+    bool read;
+};
 
 static const char *read_bytes (int fd, const struct record_row *row, struct seen *seen)
 {
@@ -278,7 +282,7 @@ static void read_records (struct look *look)
     struct err err = { 0 };
     for (uint32_t i = 0; i < look->installed->n; i++)
         if (record_rows_add (&look->rows, look->site, look->installed, i, look->arena, &err) < 0)
-            differ (look, i, (struct text) { 0 }, err.text);
+            differ (look, i, (struct text){ 0 }, err.text);
     if (look->rows.n)
         qsort (look->rows.items, look->rows.n, sizeof *look->rows.items, by_path);
 }

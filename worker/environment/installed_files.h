@@ -15,15 +15,15 @@
 enum { LIBRARIES_MAX = 24 };
 
 struct installed_library {
-    struct text name;           /* "jaxlib/libjax_common.so": package, then the path below its folder */
+    struct text name; /* "jaxlib/libjax_common.so": package, then the path below its folder */
     char sha256[DIGEST_HEX_BYTES];
     uint64_t bytes;
 };
 struct installed_files {
-    uint32_t n, unhashed;       /* all that RECORDs name; those without a sha256 there, besides .pyc and RECORD itself */
-    uint64_t bytes;             /* of those that were read */
+    uint32_t n, unhashed; /* all that RECORDs name; those without a sha256 there, besides .pyc and RECORD itself */
+    uint64_t bytes;       /* of those that were read */
     uint32_t differences;
-    struct digest digest;       /* over path and sha256 of all below site-packages, installers left out */
+    struct digest digest; /* over path and sha256 of all below site-packages, installers left out */
     struct installed_library libraries[LIBRARIES_MAX + 1]; /* the largest first; a libtpu.so is always among them */
     uint32_t libraries_n;
 };

@@ -1,8 +1,8 @@
 #include "worker/environment/installed_record.h"
 
-#include <string.h>
 #include "common/io/atomic_file.h"
 #include "common/model/plan.h"
+#include <string.h>
 
 /* From site-packages up to the environment: lib/python3.11/site-packages. */
 enum { UP_MAX = 3, ROWS_FIRST = 1024 };
@@ -24,8 +24,8 @@ static bool stays_inside (struct text path)
 {
     uint32_t up = 0;
     bool down = false;
-    if (!path.len || path.len > PATH_MAX_BYTES || path.ptr[0] == '/' || memchr (path.ptr, '\0', path.len)
-        || !text_is_utf8 (path))
+    if (!path.len || path.len > PATH_MAX_BYTES || path.ptr[0] == '/' || memchr (path.ptr, '\0', path.len) ||
+        !text_is_utf8 (path))
         return false;
     for (uint32_t from = 0; from <= path.len;) {
         const char *slash = memchr (path.ptr + from, '/', path.len - from);
@@ -67,7 +67,7 @@ static bool take_quoted (struct text *rest, struct arena *arena, struct text *fi
         return false;
     rest->ptr += at + 1;
     rest->len -= at + 1;
-    *field = (struct text) { out, len };
+    *field = (struct text){ out, len };
     return true;
 }
 
@@ -89,12 +89,12 @@ static bool take_field (struct text *rest, struct arena *arena, struct text *fie
 static bool read_row (struct text line, struct arena *arena, struct record_row *out)
 {
     struct text path, hash, size, rest = line;
-    if (!take_field (&rest, arena, &path) || !take_field (&rest, arena, &hash) || !take_field (&rest, arena, &size)
-        || rest.len || !stays_inside (path))
+    if (!take_field (&rest, arena, &path) || !take_field (&rest, arena, &hash) || !take_field (&rest, arena, &size) ||
+        rest.len || !stays_inside (path))
         return false;
-    *out = (struct record_row) { .path = text_copy (arena, path) };
+    *out = (struct record_row){ .path = text_copy (arena, path) };
     if (text_starts (hash, "sha256=") && hash.len == 7 + RECORD_SHA256_BYTES)
-        out->sha256 = text_copy (arena, (struct text) { hash.ptr + 7, RECORD_SHA256_BYTES });
+        out->sha256 = text_copy (arena, (struct text){ hash.ptr + 7, RECORD_SHA256_BYTES });
     else if (text_starts (hash, "sha256="))
         return false;
     out->has_size = size.len > 0;
@@ -158,5 +158,5 @@ int record_rows_add (struct record_rows *rows, const char *site, const struct in
 void record_rows_release (struct record_rows *rows)
 {
     mem_free (rows->items);
-    *rows = (struct record_rows) { 0 };
+    *rows = (struct record_rows){ 0 };
 }

@@ -1,5 +1,8 @@
 #include "worker/environment/lock.h"
 
+#include "common/base/buf.h"
+#include "common/base/duration.h"
+#include "common/io/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,9 +10,6 @@
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/base/duration.h"
-#include "common/io/clock.h"
 
 enum { HOLDER_BYTES = 160, HOLDER_COLUMNS = 80, FIRST_WAIT_MS = 10, LONGEST_WAIT_MS = 500 };
 
@@ -19,7 +19,7 @@ static void read_holder (int fd, char holder[HOLDER_BYTES])
     struct buf shown;
     ssize_t len = pread (fd, raw, sizeof raw, 0);
     buf_init (&shown, HOLDER_BYTES - 1);
-    buf_escaped (&shown, (struct text) { raw, len > 0 ? (uint32_t) len : 0 }, HOLDER_COLUMNS);
+    buf_escaped (&shown, (struct text){ raw, len > 0 ? (uint32_t) len : 0 }, HOLDER_COLUMNS);
     snprintf (holder, HOLDER_BYTES, "%s", shown.len ? buf_c (&shown) : "an unnamed process");
     buf_release (&shown);
 }

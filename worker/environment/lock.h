@@ -5,8 +5,8 @@
 #ifndef SLICEUP_WORKER_ENVIRONMENT_LOCK_H
 #define SLICEUP_WORKER_ENVIRONMENT_LOCK_H
 
-#include <stdint.h>
 #include "common/base/err.h"
+#include <stdint.h>
 
 /* Called when somebody else has it, and again when the holder changes; `holder` is safe to show. */
 typedef void lock_waiting_fn (void *owner, const char *holder);

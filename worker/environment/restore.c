@@ -1,5 +1,10 @@
 #include "worker/environment/restore.h"
 
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "worker/environment/builder.h"
+#include "worker/environment/lock.h"
+#include "worker/environment/restore_state.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -8,11 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "worker/environment/builder.h"
-#include "worker/environment/lock.h"
-#include "worker/environment/restore_state.h"
 
 enum { LOCK_LIMIT_MS = 2 * 60 * 60 * 1000, MARKER_BYTES_MAX = 256, DIFFERENCES_BYTES_MAX = 1600 };
 enum { EXIT_AS_PINNED = 0, EXIT_NOT_AS_PINNED = 1, EXIT_WRONG_USAGE = 2 };
@@ -156,8 +156,10 @@ static int step_check (struct restore *restore, enum layer *layer, struct err *e
         return check_marker (restore, err);
     }
     if ((errno == ENOENT || errno == ENOTDIR) && restore->only_check)
-        return err_set (err, ERR_STATE, "there is no complete environment at %.300s, and nothing is built by a check; "
-                                        "build it: sliceup env restore", restore->path);
+        return err_set (err, ERR_STATE,
+                        "there is no complete environment at %.300s, and nothing is built by a check; "
+                        "build it: sliceup env restore",
+                        restore->path);
     if (errno == ENOENT || errno == ENOTDIR) {
         restore->built = true;
         return 0;
@@ -170,8 +172,11 @@ static int step_check (struct restore *restore, enum layer *layer, struct err *e
 
 static int step_build (struct restore *restore, enum layer *layer, struct err *err)
 {
-    struct build build = { .path = restore->path, .python = restore->python, .pins = buf_as_text (&restore->pins_bytes),
-                           .wheels = restore->wheels, .lock_fd = restore->lock };
+    struct build build = { .path = restore->path,
+                           .python = restore->python,
+                           .pins = buf_as_text (&restore->pins_bytes),
+                           .wheels = restore->wheels,
+                           .lock_fd = restore->lock };
     *layer = LAYER_HOST;
     if (!restore->built)
         return 0;
@@ -250,14 +255,15 @@ static int step_clear (struct restore *restore, enum layer *layer, struct err *e
 }
 
 /* The policy, in the order that makes it safe. */
-static const struct step { const char *phase; step_fn *run; } steps[] = {
-    { "read", step_read },          /* pins that are not the ones that were checked touch nothing */
-    { "lock", step_lock },          /* from here on nobody else builds */
-    { "check", step_check },
-    { "build", step_build },
-    { "verify", step_verify },      /* what was built is believed no more than what was found */
-    { "complete", step_complete },
-    { "clear", step_clear },
+static const struct step {
+    const char *phase;
+    step_fn *run;
+} steps[] = {
+    { "read", step_read }, /* pins that are not the ones that were checked touch nothing */
+    { "lock", step_lock }, /* from here on nobody else builds */
+    { "check", step_check },       { "build", step_build },
+    { "verify", step_verify }, /* what was built is believed no more than what was found */
+    { "complete", step_complete }, { "clear", step_clear },
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -277,35 +283,26 @@ static int usage (FILE *to)
 static int order_from_words (struct restore *restore, int argc, char **argv)
 {
     static const struct option options[] = {
-        { "pins", required_argument, NULL, 'p' }, { "env-dir", required_argument, NULL, 'e' },
-        { "python", required_argument, NULL, 'y' }, { "wheels", required_argument, NULL, 'w' },
-        { "check", no_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 },
+        { "pins", required_argument, NULL, 'p' },
+        { "env-dir", required_argument, NULL, 'e' },
+        { "python", required_argument, NULL, 'y' },
+        { "wheels", required_argument, NULL, 'w' },
+        { "check", no_argument, NULL, 'c' },
+        { "help", no_argument, NULL, 'h' },
+        { 0 },
     };
     int option;
     optind = 1;
     restore->python = "python3";
     while ((option = getopt_long (argc, argv, "", options, NULL)) != -1) {
         switch (option) {
-        case 'p':
-            restore->pins_path = optarg;
-            break;
-        case 'e':
-            restore->env_dir = optarg;
-            break;
-        case 'y':
-            restore->python = optarg;
-            break;
-        case 'w':
-            restore->wheels = optarg;
-            break;
-        case 'c':
-            restore->only_check = true;
-            break;
-        case 'h':
-            usage (stdout);
-            return EXIT_AS_PINNED;
-        default:
-            return usage (stderr);
+        case 'p': restore->pins_path = optarg; break;
+        case 'e': restore->env_dir = optarg; break;
+        case 'y': restore->python = optarg; break;
+        case 'w': restore->wheels = optarg; break;
+        case 'c': restore->only_check = true; break;
+        case 'h': usage (stdout); return EXIT_AS_PINNED;
+        default: return usage (stderr);
         }
     }
     return restore->pins_path && restore->env_dir && optind == argc ? -1 : usage (stderr);

@@ -1,6 +1,6 @@
+#include "worker/environment/restore_state.h"
 #include <stdio.h>
 #include <sys/utsname.h>
-#include "worker/environment/restore_state.h"
 
 /* Receipts look for how an environment was restored under this source. */
 #define NOTE_SOURCE "environment"
@@ -38,17 +38,19 @@ static void say_packages (struct restore *restore)
 {
     struct var *packages = arena_array (&restore->arena, restore->installed.n, sizeof *packages);
     for (uint32_t i = 0; i < restore->installed.n; i++)
-        packages[i] = (struct var) { restore->installed.items[i].name, restore->installed.items[i].version };
+        packages[i] = (struct var){ restore->installed.items[i].name, restore->installed.items[i].version };
     protocol_writer_bundle (restore->writer, packages, restore->installed.n);
-    protocol_writer_fact (restore->writer, "environment.packages", text_format (&restore->arena, "%u", restore->installed.n));
+    protocol_writer_fact (restore->writer, "environment.packages",
+                          text_format (&restore->arena, "%u", restore->installed.n));
 }
 
 static struct text records_word (struct restore *restore)
 {
     if (restore->files.differences)
         return restore->wrong_files;
-    return restore->files.unhashed ? text_format (&restore->arena, "as installed; %u files have no sha256",
-                                                  restore->files.unhashed) : TEXT_LIT ("as installed");
+    return restore->files.unhashed
+               ? text_format (&restore->arena, "as installed; %u files have no sha256", restore->files.unhashed)
+               : TEXT_LIT ("as installed");
 }
 
 static void say_files (struct restore *restore)
@@ -61,8 +63,9 @@ static void say_files (struct restore *restore)
     for (uint32_t i = 0; i < files->libraries_n; i++) {
         const struct installed_library *library = &files->libraries[i];
         if (library->name.len <= WORD_MAX_BYTES)
-            protocol_writer_fact (restore->writer, text_format (&restore->arena, "library.%.*s", TEXT_ARG (library->name)).ptr,
-                          text_of (library->sha256));
+            protocol_writer_fact (restore->writer,
+                                  text_format (&restore->arena, "library.%.*s", TEXT_ARG (library->name)).ptr,
+                                  text_of (library->sha256));
     }
 }
 

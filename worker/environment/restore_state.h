@@ -13,22 +13,22 @@ struct restore {
     struct protocol_writer *writer;
     struct arena arena;
     /* the order */
-    const char *pins_path, *pins_sha256, *env_dir, *python;     /* pins_sha256 NULL: by hand, whatever it is */
-    const char *wheels;                     /* folder that packages come from; NULL: from an index */
-    bool only_check;                        /* nothing is built */
+    const char *pins_path, *pins_sha256, *env_dir, *python; /* pins_sha256 NULL: by hand, whatever it is */
+    const char *wheels;                                     /* folder that packages come from; NULL: from an index */
+    bool only_check;                                        /* nothing is built */
     /* found out */
     struct buf pins_bytes;
     struct digest pins_digest;
     struct requirements pins;
     char path[PATH_MAX_BYTES + 1], site[PATH_MAX_BYTES + 64], marker[PATH_MAX_BYTES + 32];
-    char version[PYTHON_VERSION_BYTES];     /* of the interpreter to build from; then of the environment's own */
-    struct installed installed;             /* without items: not looked at yet */
+    char version[PYTHON_VERSION_BYTES]; /* of the interpreter to build from; then of the environment's own */
+    struct installed installed;         /* without items: not looked at yet */
     struct installed_files files;
     bool files_read;
-    struct text differences;                /* more than an error's text may hold */
-    struct text wrong_files;                /* of these, those of files */
+    struct text differences; /* more than an error's text may hold */
+    struct text wrong_files; /* of these, those of files */
     int lock;
-    bool built;                             /* by us, now */
+    bool built; /* by us, now */
 };
 
 /* What is there and how it came about. */

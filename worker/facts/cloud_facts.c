@@ -1,27 +1,29 @@
 /* cloud_facts.c - the place of this host in its slice, as variables tell it, else the metadata server. */
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 #include "common/base/buf.h"
 #include "common/model/result.h"
 #include "worker/facts/fact_list.h"
 #include "worker/facts/metadata.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { WAYS_MAX = 3, WINDOW_BYTES_MAX = 64, ENDPOINTS_BYTES_MAX = 64 * 1024 };
 
-/* What torch_xla/_internal/tpu.py, jax/_src/clusters/cloud_tpu_cluster.py and GKE's documentation name; the first that is
- * there counts. */
+/* What torch_xla/_internal/tpu.py, jax/_src/clusters/cloud_tpu_cluster.py and GKE's documentation name; the first that
+ * is there counts. */
 static const struct known {
     const char *fact;
     const char *variables[WAYS_MAX];
-    int key;                    /* of the metadata; -1: none of its own */
+    int key; /* of the metadata; -1: none of its own */
     const char *in_tpu_env[WAYS_MAX];
 } table[] = {
     { "tpu.worker_id", { "TPU_WORKER_ID", "CLOUD_TPU_TASK_ID" }, METADATA_WORKER_NUMBER, { "WORKER_ID" } },
     { "tpu.worker_hostnames", { "TPU_WORKER_HOSTNAMES" }, METADATA_ENDPOINTS, { NULL } },
     { "tpu.accelerator_type", { "TPU_ACCELERATOR_TYPE" }, METADATA_ACCELERATOR_TYPE, { "ACCELERATOR_TYPE" } },
     { "tpu.topology", { "TPU_TOPOLOGY" }, -1, { "TOPOLOGY" } },
-    { "tpu.chips_per_host_bounds", { "TPU_CHIPS_PER_HOST_BOUNDS", "TPU_CHIPS_PER_PROCESS_BOUNDS" }, -1,
+    { "tpu.chips_per_host_bounds",
+      { "TPU_CHIPS_PER_HOST_BOUNDS", "TPU_CHIPS_PER_PROCESS_BOUNDS" },
+      -1,
       { "CHIPS_PER_HOST_BOUNDS", "TPU_CHIPS_PER_PROCESS_BOUNDS" } },
     { "tpu.host_bounds", { "TPU_HOST_BOUNDS", "TPU_PROCESS_BOUNDS" }, -1, { "HOST_BOUNDS", "TPU_PROCESS_BOUNDS" } },
 };
@@ -35,7 +37,7 @@ static struct text from_variables (struct fact_list *list, const struct known *k
         if (value && *value)
             return fact_line (&list->arena, text_of (value));
     }
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 /* tpu-env has lines as "KEY: 'value'". It is YAML, and jax reads it line by line, too. */
@@ -45,7 +47,7 @@ static struct text in_tpu_env (struct text file, const char *key)
     if (!fact_field (file, key, &value))
         return value;
     if (value.len >= 2 && value.ptr[0] == '\'' && value.ptr[value.len - 1] == '\'')
-        value = (struct text) { value.ptr + 1, value.len - 2 };
+        value = (struct text){ value.ptr + 1, value.len - 2 };
     return value;
 }
 
@@ -54,7 +56,7 @@ static struct text address_in (struct text item)
 {
     const char *end = item.ptr + item.len, *first = memchr (item.ptr, ':', item.len);
     const char *second = first ? memchr (first + 1, ':', (size_t) (end - first - 1)) : NULL;
-    return second ? (struct text) { second + 1, (uint32_t) (end - second - 1) } : item;
+    return second ? (struct text){ second + 1, (uint32_t) (end - second - 1) } : item;
 }
 
 static struct text addresses_in (struct fact_list *list, struct text endpoints)
@@ -68,7 +70,7 @@ static struct text addresses_in (struct fact_list *list, struct text endpoints)
         if (!first)
             buf_byte (&all, ',');
         buf_text (&all, address_in (item));
-        endpoints = (struct text) { endpoints.ptr + taken, endpoints.len - taken };
+        endpoints = (struct text){ endpoints.ptr + taken, endpoints.len - taken };
     }
     struct text out = text_copy (&list->arena, buf_as_text (&all));
     buf_release (&all);
@@ -90,8 +92,8 @@ static struct text from_metadata (struct fact_list *list, const struct known *kn
 /* That a server was slow is no evidence that something is not there (docs/spec/facts.md, metadata.state). */
 static bool is_late (const struct known *known, const struct metadata *metadata)
 {
-    return (known->key >= 0 && metadata_is_late (metadata, (enum metadata_key) known->key))
-           || (known->in_tpu_env[0] && metadata_is_late (metadata, METADATA_TPU_ENV));
+    return (known->key >= 0 && metadata_is_late (metadata, (enum metadata_key) known->key)) ||
+           (known->in_tpu_env[0] && metadata_is_late (metadata, METADATA_TPU_ENV));
 }
 
 /* Half a list of workers would be counted as a list. */
@@ -135,7 +137,7 @@ static void add_last_part (struct fact_list *list, const char *name, const struc
     struct text value = metadata_value (metadata, key);
     const char *slash = value.len ? memrchr (value.ptr, '/', value.len) : NULL;
     if (slash)
-        value = (struct text) { slash + 1, (uint32_t) (value.ptr + value.len - slash - 1) };
+        value = (struct text){ slash + 1, (uint32_t) (value.ptr + value.len - slash - 1) };
     if (metadata_is_late (metadata, key))
         fact_add (list, name, TEXT_LIT (FACT_NOT_REPORTED));
     else
@@ -189,5 +191,5 @@ struct text cloud_facts (struct fact_list *list, const struct metadata *metadata
     add_last_part (list, "metadata.preemptible", metadata, METADATA_PREEMPTIBLE);
     fact_add (list, "metadata.maintenance", plan);
     bool none = late || text_is (plan, "none") || text_is (plan, "absent") || text_starts (plan, "unreadable");
-    return none ? (struct text) { 0 } : text_format (&list->arena, "maintenance is coming: %.*s", TEXT_ARG (plan));
+    return none ? (struct text){ 0 } : text_format (&list->arena, "maintenance is coming: %.*s", TEXT_ARG (plan));
 }

@@ -1,10 +1,10 @@
 /* command_line.c - see command_line.h. */
 #include "worker/facts/command_line.h"
 
-#include <string.h>
 #include "common/base/buf.h"
 #include "common/model/secret.h"
 #include "worker/facts/variable_family.h"
+#include <string.h>
 
 enum { SHOWN_MAX_BYTES = 64 * 1024, PROGRAM_BYTES = 63 };
 #define HIDDEN "***"
@@ -15,7 +15,7 @@ static bool next_word (struct text *rest, struct text *word)
     static const char parting[] = " \t\r\n"; /* with its NUL */
     while (rest->len && memchr (parting, rest->ptr[0], sizeof parting))
         rest->ptr++, rest->len--;
-    *word = (struct text) { rest->ptr, 0 };
+    *word = (struct text){ rest->ptr, 0 };
     while (rest->len && !memchr (parting, rest->ptr[0], sizeof parting))
         rest->ptr++, rest->len--, word->len++;
     return word->len > 0;
@@ -60,6 +60,6 @@ struct text command_line_program (struct arena *arena, struct text raw)
     next_word (&raw, &name);
     const char *slash = name.len ? memrchr (name.ptr, '/', name.len) : NULL;
     if (slash)
-        name = (struct text) { slash + 1, (uint32_t) (name.ptr + name.len - slash - 1) };
+        name = (struct text){ slash + 1, (uint32_t) (name.ptr + name.len - slash - 1) };
     return text_clip (variable_shown (arena, name), PROGRAM_BYTES);
 }

@@ -141,23 +141,23 @@ static struct text find_id (struct text file)
     for (uint32_t i = 0; i < file.len; i++) {
         run = isxdigit ((unsigned char) file.ptr[i]) ? run + 1 : 0;
         if (run == ID_DIGITS)
-            return (struct text) { file.ptr + i + 1 - ID_DIGITS, ID_SHOWN };
+            return (struct text){ file.ptr + i + 1 - ID_DIGITS, ID_SHOWN };
     }
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 static void add_container (struct fact_list *list)
 {
     struct text groups, mounts, file, id, kind;
     if (!fact_read (list, list->roots->proc, "/self/cgroup", &groups))
-        groups = (struct text) { 0 };
+        groups = (struct text){ 0 };
     kind = kind_of (list, groups);
     id = find_id (groups);
     /* Digits in a mount's name may be those of a container that somebody else made: only where we are in one. */
     if (!id.len && !text_is (kind, "none") && fact_read (list, list->roots->proc, "/self/mountinfo", &mounts))
         id = find_id (mounts);
     if (!fact_read (list, list->roots->root, "/run/.containerenv", &file))
-        file = (struct text) { 0 };
+        file = (struct text){ 0 };
     fact_add (list, "container.kind", kind);
     fact_add_field (list, "container.image", file, "image");
     fact_add (list, "container.id", id);

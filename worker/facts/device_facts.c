@@ -3,14 +3,14 @@
  * No device is opened: opening one may be what the next rung's program cannot do any more. */
 #include "worker/facts/fact_kinds.h"
 
+#include "common/base/buf.h"
+#include "worker/facts/device_users.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "worker/facts/device_users.h"
 
 /* Of the fifth of a second that all facts may take: some 20,000 descriptors (docs/benchmarks.md). */
 enum { DEVICE_USERS_SEARCH_MS = 100 };
@@ -48,8 +48,8 @@ static uint32_t count_files (struct fact_list *list, const char *folder, const c
 static uint32_t add_all_files (struct fact_list *list)
 {
     struct kinds accel = { 0 }, vfio = { 0 }, nvidia = { 0 };
-    uint32_t found = count_files (list, "", "accel", &accel) + count_files (list, "/accel", "", &accel)
-                     + count_files (list, "/vfio", "", &vfio) + count_files (list, "", "nvidia", &nvidia);
+    uint32_t found = count_files (list, "", "accel", &accel) + count_files (list, "/accel", "", &accel) +
+                     count_files (list, "/vfio", "", &vfio) + count_files (list, "", "nvidia", &nvidia);
     struct text nothing = fact_unlisted (list, list->roots->dev, "");
     kinds_add (list, "device.accel", &accel, nothing);
     kinds_add (list, "device.vfio", &vfio, fact_unlisted (list, list->roots->dev, "/vfio"));
@@ -63,7 +63,7 @@ static struct text nobody (const struct device_users *device_users)
 {
     return device_users->unfinished ? TEXT_LIT ("none seen; there was no time to look at every process")
            : device_users->blind    ? TEXT_LIT ("none seen; not every process could be looked at")
-                               : TEXT_LIT ("none");
+                                    : TEXT_LIT ("none");
 }
 
 /* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Processes have
@@ -85,7 +85,8 @@ static void add_device_users (struct fact_list *list)
     if (device_users.more)
         buf_printf (&found, "; and %u more", device_users.more);
     programs.others = device_users.more;
-    fact_add (list, "device.holders", found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&device_users));
+    fact_add (list, "device.holders",
+              found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&device_users));
     kinds_add (list, "device.held_by", &programs, TEXT_LIT ("none seen"));
     buf_release (&found);
 }
@@ -123,17 +124,18 @@ static void add_lock_of (struct fact_list *list, const char *path, const struct 
     bool readable = fact_read (list, list->roots->proc, "/locks", &locks);
     bool locked = readable && is_locked (locks, st, &pid);
     bool known = locked || (readable && locks.len < FACT_FILE_BYTES - 1); /* a table that was cut proves nothing */
-    struct text state = !known           ? TEXT_LIT ("lock unknown")
-                        : !locked        ? TEXT_LIT ("not locked")
-                        : pid > 0        ? text_format (&list->arena, "locked by process %ld", pid)
-                                         : TEXT_LIT ("locked by process out of sight");
+    struct text state = !known    ? TEXT_LIT ("lock unknown")
+                        : !locked ? TEXT_LIT ("not locked")
+                        : pid > 0 ? text_format (&list->arena, "locked by process %ld", pid)
+                                  : TEXT_LIT ("locked by process out of sight");
     fact_add (list, "libtpu.lockfile",
               text_format (&list->arena, "uid %u mode %04o, %.*s%s", st->st_uid, st->st_mode & 07777, TEXT_ARG (state),
                            ours ? "" : ", not ours to open"));
-    fact_add (list, "libtpu.lock", locked   ? TEXT_LIT ("held")
-                                   : !ours  ? TEXT_LIT ("not ours to open")
-                                   : !known ? TEXT_LIT ("unknown")
-                                            : TEXT_LIT ("free"));
+    fact_add (list, "libtpu.lock",
+              locked   ? TEXT_LIT ("held")
+              : !ours  ? TEXT_LIT ("not ours to open")
+              : !known ? TEXT_LIT ("unknown")
+                       : TEXT_LIT ("free"));
 }
 
 static void add_libtpu_lock (struct fact_list *list)

@@ -1,6 +1,9 @@
 /* device_users.c - see device_users.h. */
 #include "worker/facts/device_users.h"
 
+#include "common/base/buf.h"
+#include "common/io/clock.h"
+#include "worker/facts/command_line.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,9 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/io/clock.h"
-#include "worker/facts/command_line.h"
 
 enum { LINKS_MAX = 65536, START_BYTES = 4096, PID_DIGITS_MAX = 9, PIDS_MAX = 1 << 17 };
 #define VENDOR_GOOGLE "0x1ae0"
@@ -46,8 +46,8 @@ static size_t read_start (const char *path, char bytes[START_BYTES])
 static bool is_google (const char *devices, const char *device)
 {
     char path[PATH_MAX_BYTES + 1], vendor[START_BYTES];
-    return fits (snprintf (path, sizeof path, "%s/%s/vendor", devices, device), sizeof path)
-           && read_start (path, vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
+    return fits (snprintf (path, sizeof path, "%s/%s/vendor", devices, device), sizeof path) &&
+           read_start (path, vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
 }
 
 /* `group`: "3". What sysfs does not tell counts: better to wait for nothing than to start into a busy device. */
@@ -57,7 +57,9 @@ static bool group_has_tpu (const struct fact_roots *roots, const char *group)
     struct dirent *entry;
     bool found = false, others = false;
     DIR *folder = fits (snprintf (devices, sizeof devices, "%s/kernel/iommu_groups/%s/devices", roots->sys, group),
-                        sizeof devices) ? opendir (devices) : NULL;
+                        sizeof devices)
+                      ? opendir (devices)
+                      : NULL;
     if (!folder)
         return true;
     while (!found && (entry = readdir (folder)))
@@ -132,8 +134,8 @@ static uint64_t began_ms (struct search *search, const char *pid)
     char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
     uint64_t ticks;
     long per_second = sysconf (_SC_CLK_TCK);
-    if (!fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path)
-        || !read_start (path, raw))
+    if (!fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path) ||
+        !read_start (path, raw))
         return 0;
     const char *at = strrchr (raw, ')');
     for (int field = 2; at && field < 22; field++)
@@ -210,13 +212,13 @@ static void look_at_all (struct search *search, const uint32_t *pids, uint32_t n
 }
 
 void device_users_find (const struct fact_roots *roots, enum device_users_of of, uint64_t limit_ms, struct arena *arena,
-                   struct device_users *out)
+                        struct device_users *out)
 {
     struct search search = { roots, of, arena, out };
     uint64_t until_ms = clock_boot_ms () + limit_ms;
     struct arena listed = { 0 };
     uint32_t *pids;
-    *out = (struct device_users) { 0 };
+    *out = (struct device_users){ 0 };
     DIR *folder = opendir (roots->proc);
     if (!folder) {
         out->blind = true;

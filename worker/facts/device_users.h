@@ -1,10 +1,9 @@
 /* device_users.h - which processes have this host's accelerators open, as /proc shows it.
  *
- * No device is opened: opening one may be what the next program cannot do any more. It reads links only, never what they
- * point to, so a file system that hangs does not hang it. It waits for nothing and ends nobody: device_wait.h waits.
- * Of a command line it tells no secrets (command_line.h).
- * What it makes lives in the arena. Processes that this one may not look into, or that are outside of its pid namespace,
- * are not seen. Any thread. */
+ * No device is opened: opening one may be what the next program cannot do any more. It reads links only, never what
+ * they point to, so a file system that hangs does not hang it. It waits for nothing and ends nobody: device_wait.h
+ * waits. Of a command line it tells no secrets (command_line.h). What it makes lives in the arena. Processes that this
+ * one may not look into, or that are outside of its pid namespace, are not seen. Any thread. */
 #ifndef SLICEUP_WORKER_FACTS_DEVICE_USERS_H
 #define SLICEUP_WORKER_FACTS_DEVICE_USERS_H
 
@@ -18,21 +17,21 @@ enum device_users_of { DEVICE_USERS_OF_ANY, DEVICE_USERS_OF_EXCLUSIVE };
 
 struct holder {
     uint32_t pid, uid;
-    uint64_t began_ms;          /* when the process began, on the clock since boot; 0: not known */
-    struct text device;         /* one that it has open, "/dev/vfio/0" */
-    struct text command;        /* its command line: one line, cut, safe to show */
-    struct text program;        /* its name alone, which the same program has on other hosts, too */
+    uint64_t began_ms;   /* when the process began, on the clock since boot; 0: not known */
+    struct text device;  /* one that it has open, "/dev/vfio/0" */
+    struct text command; /* its command line: one line, cut, safe to show */
+    struct text program; /* its name alone, which the same program has on other hosts, too */
 };
 
 struct device_users {
     struct holder items[DEVICE_USERS_MAX]; /* by pid */
-    uint32_t n, more;           /* `more`: found beyond those kept */
-    bool blind;                 /* some process did not let us look */
-    bool unfinished;            /* `limit_ms` passed before all had been looked at */
+    uint32_t n, more;                      /* `more`: found beyond those kept */
+    bool blind;                            /* some process did not let us look */
+    bool unfinished;                       /* `limit_ms` passed before all had been looked at */
 };
 
 /* Between two processes `limit_ms` is looked at: of one, 65536 descriptors at most are read. */
 void device_users_find (const struct fact_roots *roots, enum device_users_of of, uint64_t limit_ms, struct arena *arena,
-                   struct device_users *out);
+                        struct device_users *out);
 
 #endif

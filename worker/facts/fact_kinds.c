@@ -1,9 +1,9 @@
 /* fact_kinds.c - see fact_kinds.h. */
 #include "worker/facts/fact_kinds.h"
 
+#include "common/base/buf.h"
 #include <stdlib.h>
 #include <string.h>
-#include "common/base/buf.h"
 
 void kinds_count (struct kinds *kinds, struct text what)
 {

@@ -9,13 +9,16 @@
 
 enum { KINDS_MAX = 16 };
 
-struct kind { struct text what; uint32_t count; };
-struct kinds {                  /* {0}: none yet */
+struct kind {
+    struct text what;
+    uint32_t count;
+};
+struct kinds { /* {0}: none yet */
     struct kind items[KINDS_MAX];
     uint32_t n, others;
 };
 
-void kinds_count (struct kinds *kinds, struct text what);   /* borrows */
+void kinds_count (struct kinds *kinds, struct text what); /* borrows */
 /* As a fact; with none it is `missing`, which may be empty: "absent". */
 void kinds_add (struct fact_list *list, const char *name, const struct kinds *kinds, struct text missing);
 

@@ -1,5 +1,7 @@
 #include "worker/facts/fact_list.h"
 
+#include "common/base/buf.h"
+#include "common/base/digest.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -10,13 +12,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/base/digest.h"
 
 #define UNREADABLE "unreadable ("
 
 const struct fact_roots fact_roots_real = {
-    .proc = "/proc", .sys = "/sys", .dev = "/dev", .etc = "/etc", .tmp = "/tmp", .root = "",
+    .proc = "/proc",
+    .sys = "/sys",
+    .dev = "/dev",
+    .etc = "/etc",
+    .tmp = "/tmp",
+    .root = "",
 };
 
 void fact_list_init (struct fact_list *list, const struct fact_roots *roots)
@@ -42,7 +47,7 @@ static bool next_word (struct text *rest, struct text *word)
 {
     while (rest->len && strchr (" \t\n", rest->ptr[0]))
         rest->ptr++, rest->len--;
-    *word = (struct text) { rest->ptr, 0 };
+    *word = (struct text){ rest->ptr, 0 };
     while (rest->len && !strchr (" \t\n", rest->ptr[0]))
         rest->ptr++, rest->len--, word->len++;
     return word->len > 0;
@@ -63,7 +68,7 @@ struct text fact_words_digest (struct arena *arena, struct text text)
     }
     struct digest digest = digest_end (state);
     digest_hex (&digest, hex);
-    return text_copy (arena, (struct text) { hex, FACT_DIGEST_BYTES });
+    return text_copy (arena, (struct text){ hex, FACT_DIGEST_BYTES });
 }
 
 struct text fact_shorten (struct arena *arena, struct text text, uint32_t max_bytes)
@@ -83,7 +88,7 @@ struct text fact_line (struct arena *arena, struct text text)
     for (uint32_t i = 0; i < text.len; i++)
         flat[i] = strchr ("\t\r\n\v\f", text.ptr[i]) && text.ptr[i] ? ' ' : text.ptr[i];
     buf_init (&line, (size_t) text.len * 8 + 1);
-    buf_escaped (&line, (struct text) { flat, text.len }, 0);
+    buf_escaped (&line, (struct text){ flat, text.len }, 0);
     struct text out = text_copy (arena, buf_as_text (&line));
     buf_release (&line);
     return out;
@@ -104,7 +109,7 @@ void fact_add (struct fact_list *list, const char *name, struct text value)
     value = value.len ? fact_shorten (&list->arena, value, fact_value_room (list)) : TEXT_LIT ("absent");
     size_t cost_bytes = strlen (name) + value.len + FACT_COST_BYTES;
     list->left_bytes -= cost_bytes < list->left_bytes ? cost_bytes : list->left_bytes;
-    list->items[list->n++] = (struct var) { text_of (name), value };
+    list->items[list->n++] = (struct var){ text_of (name), value };
 }
 
 void fact_add_number (struct fact_list *list, const char *name, uint64_t value)
@@ -117,7 +122,7 @@ struct text fact_value (const struct fact_list *list, const char *name)
     for (uint32_t i = 0; i < list->n; i++)
         if (text_is (list->items[i].name, name))
             return list->items[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 /* ---- files ---- */
@@ -172,7 +177,7 @@ bool fact_read (struct fact_list *list, const char *root, const char *path, stru
     while (got > 0 && strchr (" \t\n", bytes[got - 1]))
         got--;
     if (good)
-        *out = text_copy (&list->arena, (struct text) { bytes, (uint32_t) got });
+        *out = text_copy (&list->arena, (struct text){ bytes, (uint32_t) got });
     close (fd);
     mem_free (bytes);
     return good;
@@ -194,7 +199,7 @@ bool fact_field (struct text file, const char *key, struct text *value)
         const char *end = memchr (file.ptr, '\n', file.len);
         struct text line = { file.ptr, end ? (uint32_t) (end - file.ptr) : file.len };
         if (text_starts (line, key) && line.len > key_len && memchr (":= \t", line.ptr[key_len], 4)) {
-            *value = trimmed ((struct text) { line.ptr + key_len, line.len - (uint32_t) key_len });
+            *value = trimmed ((struct text){ line.ptr + key_len, line.len - (uint32_t) key_len });
             return true;
         }
         file.ptr += line.len + (end ? 1 : 0);
@@ -212,7 +217,7 @@ void fact_add_file (struct fact_list *list, const char *name, const char *root, 
 
 struct text fact_unread (struct text file)
 {
-    return text_starts (file, UNREADABLE) ? file : (struct text) { 0 };
+    return text_starts (file, UNREADABLE) ? file : (struct text){ 0 };
 }
 
 void fact_add_field (struct fact_list *list, const char *name, struct text file, const char *key)

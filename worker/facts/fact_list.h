@@ -10,10 +10,20 @@
 
 /* Below RESULT_FACTS_MAX: the worker adds a few of its own. A value is one field of a result that has to fit a message,
  * and all of them together with notes are what a program may say (EVIDENCE_MAX_BYTES). */
-enum { FACT_LIST_MAX = 224, FACT_FILE_BYTES = 64 * 1024, FACT_VALUE_BYTES = 4000, FACT_BRIEF_BYTES = 120,
-       FACT_BYTES_MAX = 36 * 1024, FACT_COST_BYTES = 28, FACT_NAMES_MAX = 4096, FACT_DIGEST_BYTES = 16 };
+enum {
+    FACT_LIST_MAX = 224,
+    FACT_FILE_BYTES = 64 * 1024,
+    FACT_VALUE_BYTES = 4000,
+    FACT_BRIEF_BYTES = 120,
+    FACT_BYTES_MAX = 36 * 1024,
+    FACT_COST_BYTES = 28,
+    FACT_NAMES_MAX = 4096,
+    FACT_DIGEST_BYTES = 16
+};
 
-struct fact_roots { const char *proc, *sys, *dev, *etc, *tmp, *root; }; /* `root`: what else is there; "" for "/" */
+struct fact_roots {
+    const char *proc, *sys, *dev, *etc, *tmp, *root;
+}; /* `root`: what else is there; "" for "/" */
 extern const struct fact_roots fact_roots_real;
 
 struct fact_list {
@@ -21,7 +31,7 @@ struct fact_list {
     struct arena arena;
     struct var items[FACT_LIST_MAX];
     uint32_t n;
-    size_t left_bytes;          /* of FACT_BYTES_MAX; each fact costs its texts and what json_record.c adds */
+    size_t left_bytes; /* of FACT_BYTES_MAX; each fact costs its texts and what json_record.c adds */
 };
 
 void fact_list_init (struct fact_list *list, const struct fact_roots *roots);
@@ -30,9 +40,9 @@ void fact_list_release (struct fact_list *list);
  * for all. `name` lives as long as the list. */
 void fact_add (struct fact_list *list, const char *name, struct text value);
 void fact_add_number (struct fact_list *list, const char *name, uint64_t value);
-struct text fact_value (const struct fact_list *list, const char *name);    /* empty when it is not there */
+struct text fact_value (const struct fact_list *list, const char *name); /* empty when it is not there */
 
-uint32_t fact_value_room (const struct fact_list *list);      /* the longest value that would not be shortened now */
+uint32_t fact_value_room (const struct fact_list *list); /* the longest value that would not be shortened now */
 
 /* At most FACT_FILE_BYTES of the regular file `<root><path>`, white space at the end gone. False: not there, or
  * unreadable; `*out` is then the value that says which: "absent", or "unreadable" with the reason. */
@@ -57,17 +67,18 @@ struct text fact_line (struct arena *arena, struct text text);
 bool fact_field (struct text file, const char *key, struct text *value);
 
 /* What a machine is, by parts. */
-void machine_facts (struct fact_list *list);    /* kernel, system, processor, clock */
-void container_facts (struct fact_list *list);  /* what surrounds us, and what it limits */
-void memory_facts (struct fact_list *list);     /* memory, huge pages, limits of processes */
-void pci_facts (struct fact_list *list);        /* accelerators on the PCI bus */
-void device_facts (struct fact_list *list);     /* the files of accelerators, who holds them */
+void machine_facts (struct fact_list *list);   /* kernel, system, processor, clock */
+void container_facts (struct fact_list *list); /* what surrounds us, and what it limits */
+void memory_facts (struct fact_list *list);    /* memory, huge pages, limits of processes */
+void pci_facts (struct fact_list *list);       /* accelerators on the PCI bus */
+void device_facts (struct fact_list *list);    /* the files of accelerators, who holds them */
 struct metadata;
 struct text cloud_facts (struct fact_list *list, const struct metadata *metadata); /* gives the note of a maintenance */
 struct text mount_facts (struct fact_list *list, const char *env_dir); /* gives the note of what is free there */
-void library_facts (struct fact_list *list, const char *libtpu);    /* `libtpu`: path; NULL: not known */
+void library_facts (struct fact_list *list, const char *libtpu);       /* `libtpu`: path; NULL: not known */
 /* Those of `vars` that belong to a family, as "<prefix>.<NAME>"; at most `most`, and what `left_bytes` has room for, of
  * which each costs as much as of the list's own. How many were left out is a fact, too. */
-void variable_facts (struct fact_list *list, const char *prefix, const var_list *vars, uint32_t most, size_t *left_bytes);
+void variable_facts (struct fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
+                     size_t *left_bytes);
 
 #endif

@@ -1,16 +1,16 @@
 /* facts.c - see facts.h. */
 #include "worker/facts/facts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "worker/facts/fact_list.h"
 #include "worker/facts/metadata.h"
-#include "worker/protocol/protocol_writer.h"
 #include "worker/facts/tpu_logs.h"
+#include "worker/protocol/protocol_writer.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define NOTE_SOURCE "host-facts"
 #define LIBTPU_VARIABLE "TPU_LIBRARY_PATH"
@@ -22,7 +22,7 @@ enum { ENV_FACTS_MAX = 64, PROFILE_FACTS_MAX = 48, VARIABLE_BYTES = 20 * 1024 };
 struct telling {
     struct protocol_writer *writer;
     struct fact_list list;
-    uint32_t said;              /* of the list */
+    uint32_t said; /* of the list */
     var_list profile;
 };
 
@@ -66,7 +66,7 @@ static var_list environment (struct arena *arena)
     for (char **entry = environ; *entry; entry++) {
         const char *equals = strchr (*entry, '=');
         if (equals)
-            vars.items[vars.n++] = (struct var) { { *entry, (uint32_t) (equals - *entry) }, text_of (equals + 1) };
+            vars.items[vars.n++] = (struct var){ { *entry, (uint32_t) (equals - *entry) }, text_of (equals + 1) };
     }
     return vars;
 }
@@ -95,8 +95,9 @@ static const char *libtpu_path (const struct telling *telling)
 static bool is_google (struct fact_list *list)
 {
     struct text product;
-    return (fact_read (list, list->roots->sys, "/class/dmi/id/product_name", &product) && text_starts (product, "Google"))
-           || text_find (fact_value (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
+    return (fact_read (list, list->roots->sys, "/class/dmi/id/product_name", &product) &&
+            text_starts (product, "Google")) ||
+           text_find (fact_value (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
 }
 
 static void say_machine (struct telling *telling, struct metadata *metadata)

@@ -12,7 +12,7 @@ static bool next_line (struct text *rest, struct text *line)
     uint32_t at;
     if (!text_find (*rest, TEXT_LIT ("\r\n"), &at))
         return false;
-    *line = (struct text) { rest->ptr, at };
+    *line = (struct text){ rest->ptr, at };
     rest->ptr += at + 2;
     rest->len -= at + 2;
     return true;
@@ -44,7 +44,7 @@ bool http_field (const struct http_answer *answer, const char *name, struct text
     uint32_t len = (uint32_t) strlen (name) + 1;
     while (next_line (&rest, &line)) {
         if (is_field (line, name)) {
-            *value = bare ((struct text) { line.ptr + len, line.len - len });
+            *value = bare ((struct text){ line.ptr + len, line.len - len });
             return true;
         }
     }
@@ -58,7 +58,7 @@ static bool read_status (struct text line, uint32_t *status)
     if (line.len < 12 || (!text_starts (line, "HTTP/1.1 ") && !text_starts (line, "HTTP/1.0 ")) ||
         (line.len > 12 && line.ptr[12] != ' '))
         return false;
-    if (!text_to_u64 ((struct text) { line.ptr + 9, 3 }, &number) || number < 200 || number > 599)
+    if (!text_to_u64 ((struct text){ line.ptr + 9, 3 }, &number) || number < 200 || number > 599)
         return false;
     *status = (uint32_t) number;
     return true;
@@ -76,7 +76,7 @@ static bool read_chunk_size (struct text line, uint32_t *size)
         if (i == CHUNK_DIGITS_MAX)
             return false;
     }
-    struct text rest = bare ((struct text) { line.ptr + i, line.len - i });
+    struct text rest = bare ((struct text){ line.ptr + i, line.len - i });
     *size = value;
     return i > 0 && value <= HTTP_BYTES_MAX && (!rest.len || rest.ptr[0] == ';');
 }
@@ -114,7 +114,7 @@ static enum http_reading read_chunks (struct text rest, struct arena *arena, str
         return how;
     char *joined = arena_alloc (arena, len + 1);
     (void) walk_chunks (rest, joined, &len);
-    *body = (struct text) { joined, len };
+    *body = (struct text){ joined, len };
     return HTTP_WHOLE;
 }
 
@@ -125,7 +125,7 @@ static enum http_reading read_sized (struct text rest, struct text length, struc
         return HTTP_BAD;
     if (rest.len < size)
         return HTTP_MORE;
-    *body = (struct text) { rest.ptr, (uint32_t) size };
+    *body = (struct text){ rest.ptr, (uint32_t) size };
     return HTTP_WHOLE;
 }
 
@@ -135,7 +135,8 @@ static enum http_reading read_body (struct text rest, bool ended, struct arena *
     if (out->status == 204 || out->status == 304)
         return HTTP_WHOLE;
     if (http_field (out, "transfer-encoding", &value))
-        return value.len == 7 && !strncasecmp (value.ptr, "chunked", 7) ? read_chunks (rest, arena, &out->body) : HTTP_BAD;
+        return value.len == 7 && !strncasecmp (value.ptr, "chunked", 7) ? read_chunks (rest, arena, &out->body)
+                                                                        : HTTP_BAD;
     if (http_field (out, "content-length", &value))
         return read_sized (rest, value, &out->body);
     out->body = rest;
@@ -151,8 +152,8 @@ static enum http_reading read_whole (struct text bytes, bool ended, struct arena
     if (!next_line (&rest, &line) || !read_status (line, &out->status))
         return HTTP_BAD;
     uint32_t first = (uint32_t) (rest.ptr - bytes.ptr);
-    out->head = (struct text) { rest.ptr, end + 2 > first ? end + 2 - first : 0 };
-    return read_body ((struct text) { bytes.ptr + end + 4, bytes.len - end - 4 }, ended, arena, out);
+    out->head = (struct text){ rest.ptr, end + 2 > first ? end + 2 - first : 0 };
+    return read_body ((struct text){ bytes.ptr + end + 4, bytes.len - end - 4 }, ended, arena, out);
 }
 
 enum http_reading http_answer_read (struct text bytes, bool ended, struct arena *arena, struct http_answer *out)

@@ -1,6 +1,8 @@
 /* http_query.c - see http_query.h. */
 #include "worker/facts/http_asker.h"
 
+#include "common/base/buf.h"
+#include "common/io/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <netdb.h>
@@ -9,13 +11,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/io/clock.h"
 
 enum { REQUEST_BYTES_MAX = 2048, ADDRESS_BYTES_MAX = 255 };
 
 struct question {
-    int fd;                     /* -1: ended */
+    int fd; /* -1: ended */
     struct text request;
     uint32_t sent;
     bool connected;
@@ -44,8 +44,8 @@ static bool split_address (const char *address, char host[ADDRESS_BYTES_MAX + 1]
     const char *from = bracketed ? address + 1 : address;
     const char *to = bracketed ? shut : has_port ? colon : address + strlen (address);
     uint64_t value;
-    return text_to_u64 (number, &value) && value > 0 && value < 65536 && text_to_c (number, port, 8)
-           && text_to_c ((struct text) { from, (uint32_t) (to - from) }, host, ADDRESS_BYTES_MAX + 1);
+    return text_to_u64 (number, &value) && value > 0 && value < 65536 && text_to_c (number, port, 8) &&
+           text_to_c ((struct text){ from, (uint32_t) (to - from) }, host, ADDRESS_BYTES_MAX + 1);
 }
 
 static bool find_address (struct http_query *query, const char *address)
@@ -78,7 +78,8 @@ static void begin (struct http_query *query, struct question *question, const ch
     question->fd = socket (query->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (question->fd < 0)
         question->end = HTTP_NOBODY;
-    else if (connect (question->fd, (const struct sockaddr *) &query->address, query->address_len) && errno != EINPROGRESS)
+    else if (connect (question->fd, (const struct sockaddr *) &query->address, query->address_len) &&
+             errno != EINPROGRESS)
         end_with (question, HTTP_NOBODY);
 }
 
@@ -138,7 +139,7 @@ static bool turn (struct http_query *query, int wait_ms)
     struct pollfd polled[HTTP_QUESTIONS_MAX];
     for (uint32_t i = 0; i < query->n; i++) {
         const struct question *question = &query->questions[i];
-        polled[i] = (struct pollfd) { question->fd, question->sent < question->request.len ? POLLOUT : POLLIN, 0 };
+        polled[i] = (struct pollfd){ question->fd, question->sent < question->request.len ? POLLOUT : POLLIN, 0 };
     }
     if (poll (polled, query->n, wait_ms) <= 0)
         return false;

@@ -6,27 +6,27 @@
 #ifndef SLICEUP_WORKER_FACTS_HTTP_ASKER_H
 #define SLICEUP_WORKER_FACTS_HTTP_ASKER_H
 
-#include <stdint.h>
 #include "worker/facts/http_answer.h"
+#include <stdint.h>
 
 enum { HTTP_QUESTIONS_MAX = 16 };
 
 enum http_end {
-    HTTP_OPEN,                  /* not yet known */
+    HTTP_OPEN, /* not yet known */
     HTTP_ANSWERED,
-    HTTP_NOBODY,                /* no connection came about */
-    HTTP_SLOW,                  /* connected, and no whole answer in time */
-    HTTP_NONSENSE,              /* what came is no answer of HTTP */
+    HTTP_NOBODY,   /* no connection came about */
+    HTTP_SLOW,     /* connected, and no whole answer in time */
+    HTTP_NONSENSE, /* what came is no answer of HTTP */
 };
 
 struct http_query;
 /* `address` is numeric: "169.254.169.254", "127.0.0.1:8080", "[::1]:80"; NULL: it is not. `fields` are the lines
  * that each request carries, each ended by "\r\n". Texts are borrowed for the call only. */
 struct http_query *http_ask (const char *address, const char *const *paths, uint32_t n, const char *fields);
-void http_poll (struct http_query *query);                      /* what can be done without waiting */
-void http_wait (struct http_query *query, uint32_t limit_ms);   /* until all ended; those that did not are cut off */
+void http_poll (struct http_query *query);                    /* what can be done without waiting */
+void http_wait (struct http_query *query, uint32_t limit_ms); /* until all ended; those that did not are cut off */
 /* `*answer` (ANSWERED) lives as long as the client. */
 enum http_end http_end (const struct http_query *query, uint32_t question, struct http_answer *answer);
-void http_release (struct http_query *query);                   /* NULL is fine */
+void http_release (struct http_query *query); /* NULL is fine */
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "worker/facts/library.h"
 
+#include "common/io/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,12 +14,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/clock.h"
 
 enum { CHUNK_BYTES = 1 << 20, REMEMBERED_MAX = 64, SETTLED_MS = 2000 };
 
-struct stamp { uint64_t device, inode, bytes; struct timespec mtime, ctime; };
-struct known { struct stamp stamp; char hex[LIBRARY_HEX_BYTES + 1]; };
+struct stamp {
+    uint64_t device, inode, bytes;
+    struct timespec mtime, ctime;
+};
+struct known {
+    struct stamp stamp;
+    char hex[LIBRARY_HEX_BYTES + 1];
+};
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static struct known known[REMEMBERED_MAX]; /* a ring: the oldest is forgotten */
@@ -28,7 +34,7 @@ static uint32_t known_n;
 
 static struct stamp stamp_of (const struct stat *st)
 {
-    return (struct stamp) { st->st_dev, st->st_ino, (uint64_t) st->st_size, st->st_mtim, st->st_ctim };
+    return (struct stamp){ st->st_dev, st->st_ino, (uint64_t) st->st_size, st->st_mtim, st->st_ctim };
 }
 
 static bool same_time (struct timespec a, struct timespec b)
@@ -55,8 +61,8 @@ static bool recall (const struct stamp *stamp, char hex[LIBRARY_HEX_BYTES + 1])
     return found;
 }
 
-/* A file that changed just now may change again and bear the same time: clocks of file systems are as coarse as a second
- * or two. */
+/* A file that changed just now may change again and bear the same time: clocks of file systems are as coarse as a
+ * second or two. */
 static bool settled (const struct stamp *stamp)
 {
     uint64_t changed_ms = (uint64_t) stamp->ctime.tv_sec * 1000 + (uint64_t) stamp->ctime.tv_nsec / 1000000;
@@ -79,8 +85,10 @@ static void remember (const struct stamp *stamp, const char *hex)
 
 static int too_slow (const char *path, uint64_t total, struct err *err)
 {
-    return err_set (err, ERR_LIMIT, "%.300s: %" PRIu64 " MiB were read in %d s, and that was not all; its storage is too "
-                    "slow to tell its digest", path, total >> 20, LIBRARY_READ_MS / 1000);
+    return err_set (err, ERR_LIMIT,
+                    "%.300s: %" PRIu64 " MiB were read in %d s, and that was not all; its storage is too "
+                    "slow to tell its digest",
+                    path, total >> 20, LIBRARY_READ_MS / 1000);
 }
 
 static int digest_fd (int fd, const char *path, XXH3_state_t *state, uint64_t *total, struct err *err)

@@ -1,19 +1,23 @@
 /* library_facts.c - the libraries of the host that a runtime is built upon. */
+#include "worker/facts/fact_list.h"
+#include "worker/facts/library.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "worker/facts/fact_list.h"
-#include "worker/facts/library.h"
 
 enum { LIBC_BYTES_MAX = 16 << 20, VERSION_BYTES_MAX = 32 };
 
 /* Where the loaders of glibc's machines look, by distribution (Debian multiarch; lib64; the plain one). */
 static const char *const libc_paths[] = {
-    "/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
-    "/usr/lib64/libc.so.6", "/lib/libc.so.6", "/usr/lib/libc.so.6",
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/lib/aarch64-linux-gnu/libc.so.6",
+    "/lib64/libc.so.6",
+    "/usr/lib64/libc.so.6",
+    "/lib/libc.so.6",
+    "/usr/lib/libc.so.6",
 };
 
 static bool find_libc (const struct fact_list *list, char path[PATH_MAX_BYTES + 1])
@@ -33,8 +37,7 @@ static void add_library (struct fact_list *list, const char *name, const char *b
     uint64_t bytes = 0;
     bool known = path && library_digest (path, &list->arena, &hex, &bytes, &err) == 0;
     if (path && !known)
-        hex = access (path, F_OK) ? TEXT_LIT ("absent")
-                                  : text_format (&list->arena, "unreadable (%.300s)", err.text);
+        hex = access (path, F_OK) ? TEXT_LIT ("absent") : text_format (&list->arena, "unreadable (%.300s)", err.text);
     fact_add (list, name, fact_line (&list->arena, hex));
     if (known)
         fact_add_number (list, bytes_name, bytes);
@@ -57,7 +60,7 @@ static struct text version_in (struct arena *arena, const char *bytes, size_t le
     size_t n = strspn (from, "0123456789.");
     while (n && from[n - 1] == '.')
         n--;
-    return text_copy (arena, (struct text) { from, (uint32_t) (n < VERSION_BYTES_MAX ? n : VERSION_BYTES_MAX) });
+    return text_copy (arena, (struct text){ from, (uint32_t) (n < VERSION_BYTES_MAX ? n : VERSION_BYTES_MAX) });
 }
 
 /* Not gnu_get_libc_version: a bundled worker has a libc of its own. */

@@ -1,6 +1,7 @@
 /* machine_facts.c - kernel, system, processor and clock, as files and calls tell them. */
 #include "worker/facts/fact_kinds.h"
 
+#include "common/io/clock.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -11,15 +12,27 @@
 #include <sys/timex.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include "common/io/clock.h"
 
 enum { GOVERNORS_MAX = 1024 };
 
 /* Words of a kernel's command line that are of one host by itself: its disks, its network, its name
  * (Linux, admin-guide/kernel-parameters; systemd.net-naming-scheme(7); dracut.cmdline(7)). */
 static const char *const own_words[] = {
-    "root=", "resume=", "resume_offset=", "ip=", "nfsroot=", "BOOTIF=", "ifname=", "bootdev=", "hostname=",
-    "systemd.hostname=", "systemd.machine_id=", "rd.luks.", "rd.md.uuid=", "rd.lvm.", "cryptdevice=",
+    "root=",
+    "resume=",
+    "resume_offset=",
+    "ip=",
+    "nfsroot=",
+    "BOOTIF=",
+    "ifname=",
+    "bootdev=",
+    "hostname=",
+    "systemd.hostname=",
+    "systemd.machine_id=",
+    "rd.luks.",
+    "rd.md.uuid=",
+    "rd.lvm.",
+    "cryptdevice=",
 };
 
 /* ---- kernel and system ---- */
@@ -44,9 +57,9 @@ static struct text common_words (struct fact_list *list, struct text line)
             memcpy (kept + n, word.ptr, word.len);
             n += word.len;
         }
-        line = (struct text) { word.ptr + word.len, line.len - word.len };
+        line = (struct text){ word.ptr + word.len, line.len - word.len };
     }
-    return (struct text) { kept, n };
+    return (struct text){ kept, n };
 }
 
 static void add_cmdline (struct fact_list *list)
@@ -74,10 +87,11 @@ static void add_uptime (struct fact_list *list)
 {
     static const uint64_t hour_ms = 3600 * 1000;
     uint64_t up_ms = clock_boot_ms ();
-    fact_add (list, "uptime.class", up_ms < hour_ms             ? TEXT_LIT ("under 1 h")
-                                    : up_ms < 24 * hour_ms      ? TEXT_LIT ("under 1 d")
-                                    : up_ms < 30 * 24 * hour_ms ? TEXT_LIT ("under 30 d")
-                                                                : TEXT_LIT ("30 d or more"));
+    fact_add (list, "uptime.class",
+              up_ms < hour_ms             ? TEXT_LIT ("under 1 h")
+              : up_ms < 24 * hour_ms      ? TEXT_LIT ("under 1 d")
+              : up_ms < 30 * 24 * hour_ms ? TEXT_LIT ("under 30 d")
+                                          : TEXT_LIT ("30 d or more"));
 }
 
 /* os-release(5) */
@@ -132,7 +146,7 @@ static void add_governors (struct fact_list *list)
         else if (kinds.n == 0 && name.len > 3 && isdigit ((unsigned char) name.ptr[3]))
             break; /* most virtual machines have none: hundreds need not be asked */
     }
-    kinds_add (list, "cpu.governor", &kinds, (struct text) { 0 });
+    kinds_add (list, "cpu.governor", &kinds, (struct text){ 0 });
 }
 
 static void add_processor (struct fact_list *list)
@@ -174,9 +188,10 @@ static void add_clock (struct fact_list *list)
     int how = adjtimex (&state);
     fact_add_file (list, "clock.source", list->roots->sys,
                    "/devices/system/clocksource/clocksource0/current_clocksource");
-    fact_add (list, "clock.synchronised", how < 0                                          ? TEXT_LIT ("absent")
-                                          : how == TIME_ERROR || state.status & STA_UNSYNC ? TEXT_LIT ("no")
-                                                                                           : TEXT_LIT ("yes"));
+    fact_add (list, "clock.synchronised",
+              how < 0                                          ? TEXT_LIT ("absent")
+              : how == TIME_ERROR || state.status & STA_UNSYNC ? TEXT_LIT ("no")
+                                                               : TEXT_LIT ("yes"));
     if (how < 0)
         fact_add (list, "clock.max_error_us", TEXT_LIT ("absent"));
     else

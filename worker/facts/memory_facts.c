@@ -1,11 +1,11 @@
 /* memory_facts.c - memory, huge pages, and the limits of processes. */
 #include "worker/facts/fact_list.h"
 
+#include "common/base/buf.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include "common/base/buf.h"
 
 enum { HUGE_SIZES_MAX = 16 };
 #define HUGE_FOLDER "/kernel/mm/hugepages"
@@ -48,7 +48,7 @@ static void add_choice (struct fact_list *list, const char *name, const char *pa
     if (fact_read (list, list->roots->sys, path, &value) && value.len) {
         const char *open = memchr (value.ptr, '[', value.len), *shut = memchr (value.ptr, ']', value.len);
         if (open && shut && shut > open)
-            value = (struct text) { open + 1, (uint32_t) (shut - open - 1) };
+            value = (struct text){ open + 1, (uint32_t) (shut - open - 1) };
     }
     fact_add (list, name, value);
 }
@@ -103,8 +103,8 @@ static void add_limit (struct fact_list *list, const char *name, __rlimit_resour
 static void add_processes_limit (struct fact_list *list)
 {
     struct rlimit limit;
-    fact_add (list, "rlimit.nproc", getrlimit (RLIMIT_NPROC, &limit) ? TEXT_LIT ("absent")
-                                                                    : limit_text (list, limit.rlim_cur));
+    fact_add (list, "rlimit.nproc",
+              getrlimit (RLIMIT_NPROC, &limit) ? TEXT_LIT ("absent") : limit_text (list, limit.rlim_cur));
 }
 
 static void add_shared_memory (struct fact_list *list)

@@ -1,10 +1,10 @@
 /* metadata.c - see metadata.h. */
 #include "worker/facts/metadata.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include "common/io/clock.h"
 #include "worker/facts/http_asker.h"
+#include <stdlib.h>
+#include <string.h>
 
 #define ADDRESS "169.254.169.254"
 #define SERVER_NAME "metadata.google.internal"
@@ -27,7 +27,7 @@ static const char *const paths[METADATA_KEYS] = {
 static const char fields[] = "Host: " SERVER_NAME "\r\nMetadata-Flavor: Google\r\nUser-Agent: sliceup-worker\r\n";
 
 struct metadata {
-    struct http_query *query;   /* NULL: nobody was asked */
+    struct http_query *query; /* NULL: nobody was asked */
     uint64_t asked_ms;
 };
 
@@ -96,8 +96,10 @@ const char *metadata_state (const struct metadata *metadata)
         nobody += end == HTTP_NOBODY;
         answered += end == HTTP_ANSWERED && is_google (&answer);
     }
-    return nobody == METADATA_KEYS ? "absent" : answered == METADATA_KEYS ? "answered" : answered ? "answered in part"
-                                                                                       : "no metadata server";
+    return nobody == METADATA_KEYS     ? "absent"
+           : answered == METADATA_KEYS ? "answered"
+           : answered                  ? "answered in part"
+                                       : "no metadata server";
 }
 
 struct text metadata_value (const struct metadata *metadata, enum metadata_key key)
@@ -105,7 +107,7 @@ struct text metadata_value (const struct metadata *metadata, enum metadata_key k
     struct http_answer answer;
     if (!metadata->query || http_end (metadata->query, key, &answer) != HTTP_ANSWERED || answer.status != 200 ||
         !is_google (&answer))
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     while (answer.body.len && strchr (" \t\r\n", answer.body.ptr[answer.body.len - 1]))
         answer.body.len--;
     while (answer.body.len && strchr (" \t\r\n", answer.body.ptr[0]))

@@ -7,22 +7,31 @@
 #ifndef SLICEUP_WORKER_FACTS_METADATA_H
 #define SLICEUP_WORKER_FACTS_METADATA_H
 
-#include <stdbool.h>
 #include "common/base/text.h"
+#include <stdbool.h>
 
 enum { METADATA_WAIT_MS = 100, METADATA_LEAST_WAIT_MS = 50, METADATA_MOST_WAIT_MS = 10000 };
 
 enum metadata_key {
-    METADATA_ACCELERATOR_TYPE, METADATA_WORKER_NUMBER, METADATA_ENDPOINTS, METADATA_TPU_ENV, METADATA_MAINTENANCE,
-    METADATA_IMAGE, METADATA_MACHINE_TYPE, METADATA_ZONE, METADATA_INSTANCE, METADATA_PREEMPTIBLE, METADATA_KEYS
+    METADATA_ACCELERATOR_TYPE,
+    METADATA_WORKER_NUMBER,
+    METADATA_ENDPOINTS,
+    METADATA_TPU_ENV,
+    METADATA_MAINTENANCE,
+    METADATA_IMAGE,
+    METADATA_MACHINE_TYPE,
+    METADATA_ZONE,
+    METADATA_INSTANCE,
+    METADATA_PREEMPTIBLE,
+    METADATA_KEYS
 };
 
 struct metadata;
 /* `google`: this is such a machine. Never NULL: it may have been decided not to ask. */
 struct metadata *metadata_ask (bool google);
 void metadata_poll (struct metadata *metadata);
-void metadata_wait (struct metadata *metadata);     /* METADATA_WAIT_MS from the asking on, LEAST_WAIT from now on */
-const char *metadata_state (const struct metadata *metadata);   /* docs/spec/facts.md, metadata.state */
+void metadata_wait (struct metadata *metadata); /* METADATA_WAIT_MS from the asking on, LEAST_WAIT from now on */
+const char *metadata_state (const struct metadata *metadata); /* docs/spec/facts.md, metadata.state */
 /* The answer as it came, blanks at its ends gone; empty: there is none. Lives as long as `metadata`. */
 struct text metadata_value (const struct metadata *metadata, enum metadata_key key);
 bool metadata_is_late (const struct metadata *metadata, enum metadata_key key); /* asked, and not answered in time */

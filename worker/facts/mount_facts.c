@@ -1,12 +1,12 @@
 /* mount_facts.c - what the folders of a run lie on, and whether there is room left. */
+#include "common/cache/storage.h"
+#include "worker/facts/fact_list.h"
+#include "worker/facts/mount_shown.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include "common/cache/storage.h"
-#include "worker/facts/fact_list.h"
-#include "worker/facts/mount_shown.h"
 
 enum { FULL_GIB = 1, LOW_GIB = 10, MOUNT_BYTES = 512 };
 
@@ -53,8 +53,8 @@ static void add_folder (struct fact_list *list, const char *mount_name, const ch
         return;
     }
     bool known = storage_mount (folder, mount, sizeof mount, &err) == 0;
-    fact_add (list, mount_name, known ? mount_shown (&list->arena, mount)
-                                      : text_format (&list->arena, "unreadable (%.200s)", err.text));
+    fact_add (list, mount_name,
+              known ? mount_shown (&list->arena, mount) : text_format (&list->arena, "unreadable (%.200s)", err.text));
     fact_add (list, room_name, room_of (folder));
 }
 
@@ -65,6 +65,6 @@ struct text mount_facts (struct fact_list *list, const char *env_dir)
     add_folder (list, "mount.env_dir", "disk.env_dir", env_dir);
     add_folder (list, "mount.tmp", "disk.tmp", list->roots->tmp);
     if (!nearest (env_dir, folder) || free_gib_of (folder, &free_gib))
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     return text_format (&list->arena, "%.1f GiB free for %s", free_gib, env_dir);
 }

@@ -1,9 +1,9 @@
 /* mount_shown.c - see mount_shown.h. */
 #include "worker/facts/mount_shown.h"
 
+#include "worker/facts/variable_family.h"
 #include <ctype.h>
 #include <string.h>
-#include "worker/facts/variable_family.h"
 
 /* Disks whose names go on with letters (Linux, admin-guide/devices). */
 static const char *const lettered[] = { "/dev/sd", "/dev/vd", "/dev/xvd", "/dev/hd" };
@@ -25,5 +25,5 @@ struct text mount_shown (struct arena *arena, const char *mount)
 {
     const char *blank = strrchr (mount, ' ');
     struct text source = text_of (blank ? blank + 1 : mount);
-    return variable_shown (arena, (struct text) { mount, (uint32_t) (source.ptr - mount) + kind_len (source) });
+    return variable_shown (arena, (struct text){ mount, (uint32_t) (source.ptr - mount) + kind_len (source) });
 }

@@ -1,11 +1,11 @@
 /* pci_facts.c - accelerators as PCI functions: what they are, who drives them, which IOMMU group and node they have. */
 #include "worker/facts/fact_kinds.h"
 
+#include "common/base/buf.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 
 enum { ACCELERATORS_MAX = 64 };
 
@@ -13,14 +13,19 @@ enum { ACCELERATORS_MAX = 64 };
 #define VENDOR_GOOGLE "0x1ae0"
 #define VENDOR_NVIDIA "0x10de"
 
-/* pytorch/xla:torch_xla/_internal/tpu.py, jax-ml/jax:jax/_src/hardware_utils.py. The vendor's network card, 0x0042, is on
- * the same bus. */
-static const struct { const char *device, *generation; } tpus[] = {
+/* pytorch/xla:torch_xla/_internal/tpu.py, jax-ml/jax:jax/_src/hardware_utils.py. The vendor's network card, 0x0042, is
+ * on the same bus. */
+static const struct {
+    const char *device, *generation;
+} tpus[] = {
     { "0x0027", "v2/v3" }, { "0x0056", "0x0056" }, { "0x005e", "v4" }, { "0x0062", "v5p" },
     { "0x0063", "v5e" },   { "0x006f", "v6e" },    { "0x0076", "7x" },
 };
 
-struct function { struct text address, device, driver, group, node; const char *generation; };
+struct function {
+    struct text address, device, driver, group, node;
+    const char *generation;
+};
 struct bus {
     struct kinds google, nvidia, generations;
     struct function accelerators[ACCELERATORS_MAX];
@@ -41,7 +46,7 @@ static struct text link_of (struct fact_list *list, struct text address, const c
     snprintf (path, sizeof path, "%s" FOLDER "/%.*s/%s", list->roots->sys, TEXT_ARG (address), file);
     ssize_t len = readlink (path, target, sizeof target - 1);
     if (len <= 0)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     target[len] = '\0';
     const char *slash = strrchr (target, '/');
     return text_copy (&list->arena, text_of (slash ? slash + 1 : target));
@@ -55,7 +60,8 @@ static const char *generation_of (struct text device)
     return NULL;
 }
 
-/* Of a GPU's board the sound card and the USB ports are functions as well; displays and 3D controllers are class 0x03. */
+/* Of a GPU's board the sound card and the USB ports are functions as well; displays and 3D controllers are class 0x03.
+ */
 static bool is_gpu (struct fact_list *list, struct text address)
 {
     return text_starts (read_one (list, address, "class"), "0x03");
@@ -76,7 +82,8 @@ static void see (struct fact_list *list, struct bus *bus, struct text address)
     bool google = text_is (vendor, VENDOR_GOOGLE);
     if (!google && !text_is (vendor, VENDOR_NVIDIA))
         return;
-    struct function function = { .address = address, .device = read_one (list, address, "device"),
+    struct function function = { .address = address,
+                                 .device = read_one (list, address, "device"),
                                  .driver = link_of (list, address, "driver") };
     if (!function.driver.len)
         function.driver = TEXT_LIT ("no driver");

@@ -1,17 +1,20 @@
 /* tpu_logs.c - see tpu_logs.h. */
 #include "worker/facts/tpu_logs.h"
 
+#include "common/base/buf.h"
+#include "common/base/duration.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include "common/base/buf.h"
-#include "common/base/duration.h"
 
 enum { SHOWN = 3, LOOKED_AT_MAX = 512, NAME_COLUMNS = 60, NOTE_BYTES = 1024 };
 #define FOLDER "/tpu_logs"
 
-struct log_file { struct text name; uint64_t bytes, written_ms; };
+struct log_file {
+    struct text name;
+    uint64_t bytes, written_ms;
+};
 
 static int newest_first (const void *a, const void *b)
 {
@@ -33,8 +36,7 @@ static uint32_t files_in (struct fact_list *list, struct log_file **files)
         int len = snprintf (path, sizeof path, "%s" FOLDER "/%s", list->roots->tmp, names.items[i].ptr);
         if (len < 0 || (size_t) len >= sizeof path || lstat (path, &st) || !S_ISREG (st.st_mode))
             continue;
-        (*files)[n++] = (struct log_file) { names.items[i], (uint64_t) st.st_size,
-                                            (uint64_t) st.st_mtim.tv_sec * 1000 };
+        (*files)[n++] = (struct log_file){ names.items[i], (uint64_t) st.st_size, (uint64_t) st.st_mtim.tv_sec * 1000 };
     }
     if (n)
         qsort (*files, n, sizeof **files, newest_first);
@@ -47,7 +49,7 @@ struct text tpu_logs_newest (struct fact_list *list, uint64_t now_wall_ms)
     uint32_t n = files_in (list, &files);
     struct buf note;
     if (!n)
-        return (struct text) { 0 };
+        return (struct text){ 0 };
     buf_init (&note, NOTE_BYTES);
     buf_printf (&note, "newest of %u files in %s" FOLDER ": ", n, list->roots->tmp);
     for (uint32_t i = 0; i < n && i < SHOWN; i++) {

@@ -1,10 +1,10 @@
 /* variable_facts.c - variables and flags as facts: docs/spec/facts.md, Variables. */
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include "common/model/secret.h"
 #include "worker/facts/fact_list.h"
 #include "worker/facts/variable_family.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Below the first, values are shortened; the second is for the facts that come after variables. */
 enum { AMPLE_BYTES = 10 * 1024, LIST_KEPT_BYTES = 8 * 1024 };
@@ -62,7 +62,8 @@ static bool add_one (struct fact_list *list, const char *prefix, const struct va
     return true;
 }
 
-void variable_facts (struct fact_list *list, const char *prefix, const var_list *vars, uint32_t most, size_t *left_bytes)
+void variable_facts (struct fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
+                     size_t *left_bytes)
 {
     uint32_t left_out, added = 0;
     var_list found = of_family (list, vars, &left_out);

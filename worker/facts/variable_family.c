@@ -1,14 +1,14 @@
 /* variable_family.c - see variable_family.h. */
 #include "worker/facts/variable_family.h"
 
-#include <string.h>
-#include <strings.h>
 #include "common/model/secret.h"
 #include "worker/facts/fact_list.h"
+#include <string.h>
+#include <strings.h>
 
 static const char *const beginnings[] = {
-    "XLA_", "LIBTPU_", "TPU_", "PJRT_", "PT_XLA_", "PTXLA_", "JAX_", "MEGASCALE_", "CLOUD_TPU_", "TF_CPP_", "GRPC_",
-    "DIST_SERVICE_", "CUDA_", "NVIDIA_", "NCCL_",
+    "XLA_",       "LIBTPU_", "TPU_",  "PJRT_",         "PT_XLA_", "PTXLA_",  "JAX_",  "MEGASCALE_",
+    "CLOUD_TPU_", "TF_CPP_", "GRPC_", "DIST_SERVICE_", "CUDA_",   "NVIDIA_", "NCCL_",
 };
 static const char *const names[] = {
     "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "ALLOW_MULTIPLE_LIBTPU_LOAD", "MASTER_ADDR", "MASTER_PORT",

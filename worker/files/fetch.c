@@ -1,26 +1,26 @@
 /* fetch.c - see fetch.h. */
 #include "worker/files/fetch.h"
 
+#include "worker/files/wheels.h"
 #include <assert.h>
 #include <inttypes.h>
-#include "worker/files/wheels.h"
 
 /* A piece takes a round trip; what was lost is asked for again after a second, and less and less often. */
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 10000, UNSENT_AGAIN_MS = 100 };
 
 struct wanted {
     struct text sha256, path;
-    struct text wheel;          /* its name, when it is one: then it goes to the disk as it comes */
+    struct text wheel; /* its name, when it is one: then it goes to the disk as it comes */
 };
 
 struct fetch {
     struct arena arena;
     struct wanted files[FETCH_FILES_MAX];
-    uint32_t n, at;             /* files[at] is on its way */
+    uint32_t n, at; /* files[at] is on its way */
     const char *directory;
     fetch_fn *fn;
     void *owner;
-    struct buf bytes;           /* of files[at], so far; of a wheel only when it is begun */
+    struct buf bytes; /* of files[at], so far; of a wheel only when it is begun */
     struct wheel *wheel;
     uint64_t ask_at_ms, again_ms, received_ms;
     enum fetch_state state;
@@ -40,9 +40,9 @@ static struct text path_of (const struct msg_run *run, struct text sha256)
 static struct wanted wanted_of (const struct msg_run *run, struct text sha256, struct arena *arena)
 {
     const struct kit_file *wheel = wheels_are_needed (run) ? wheels_named (run, sha256) : NULL;
-    return (struct wanted) { text_copy (arena, sha256),
-                             text_copy (arena, wheel ? wheel->file.path : path_of (run, sha256)),
-                             wheel ? text_copy (arena, wheel->name) : (struct text) { 0 } };
+    return (struct wanted){ text_copy (arena, sha256),
+                            text_copy (arena, wheel ? wheel->file.path : path_of (run, sha256)),
+                            wheel ? text_copy (arena, wheel->name) : (struct text){ 0 } };
 }
 
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
@@ -124,8 +124,8 @@ static void keep (struct fetch *fetch, uint64_t now_ms)
 static int add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *err)
 {
     const struct wanted *file = &fetch->files[fetch->at];
-    if (chunk->size_bytes > (file->wheel.len ? (uint64_t) WHEEL_MAX_BYTES : (uint64_t) KIT_FILE_MAX_BYTES)
-        || have_bytes (fetch) + chunk->bytes.len > chunk->size_bytes)
+    if (chunk->size_bytes > (file->wheel.len ? (uint64_t) WHEEL_MAX_BYTES : (uint64_t) KIT_FILE_MAX_BYTES) ||
+        have_bytes (fetch) + chunk->bytes.len > chunk->size_bytes)
         return err_set (err, ERR_PARSE, "the coordinator sent more than the file has");
     if (file->wheel.len && !fetch->wheel && !(fetch->wheel = wheel_begin (fetch->directory, file->wheel, err)))
         return -1;
@@ -138,8 +138,8 @@ static int add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *
 void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms)
 {
     struct err err = { 0 };
-    if (fetch->state != FETCH_GOING || !text_equal (chunk->sha256, fetch->files[fetch->at].sha256)
-        || chunk->offset != have_bytes (fetch))
+    if (fetch->state != FETCH_GOING || !text_equal (chunk->sha256, fetch->files[fetch->at].sha256) ||
+        chunk->offset != have_bytes (fetch))
         return; /* repeated, or late */
     if (chunk->problem.len)
         fail (fetch, chunk->problem);
@@ -167,8 +167,10 @@ void fetch_turn (struct fetch *fetch, uint64_t now_ms)
     if (fetch->state != FETCH_GOING)
         return;
     if (now_ms >= fetch->received_ms + FETCH_SILENCE_MS)
-        fail (fetch, text_format (&fetch->arena, "no piece of it came for %d s; is the coordinator's bulk port open to "
-                                  "this host?", FETCH_SILENCE_MS / 1000));
+        fail (fetch, text_format (&fetch->arena,
+                                  "no piece of it came for %d s; is the coordinator's bulk port open to "
+                                  "this host?",
+                                  FETCH_SILENCE_MS / 1000));
     else if (now_ms >= fetch->ask_at_ms)
         ask (fetch, now_ms);
 }

@@ -20,7 +20,7 @@ struct fetch;
 /* `missing` are sha256 of files and wheels of `run`; both are copied. `directory` and `owner` stay the caller's. */
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
                            const char *directory, fetch_fn *fn, void *owner, uint64_t now_ms);
-void fetch_destroy (struct fetch *fetch);               /* NULL is fine */
+void fetch_destroy (struct fetch *fetch); /* NULL is fine */
 void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms);
 void fetch_turn (struct fetch *fetch, uint64_t now_ms);
 uint64_t fetch_deadline_ms (const struct fetch *fetch);

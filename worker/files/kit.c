@@ -1,6 +1,7 @@
 /* kit.c - see kit.h. */
 #include "worker/files/kit.h"
 
+#include "common/io/atomic_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,14 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
 
 /* ---- which files ---- */
 
 static void add (struct kit_list *list, const char *name, const struct file_ref *file)
 {
     if (file->path.len)
-        list->items[list->n++] = (struct kit_file) { text_of (name), *file };
+        list->items[list->n++] = (struct kit_file){ text_of (name), *file };
 }
 
 void kit_list_of (const struct msg_run *run, struct kit_list *out)
@@ -63,8 +63,8 @@ static bool holds (struct text at, struct text sha256)
     char path[PATH_MAX];
     struct stat status;
     struct digest is, wanted;
-    if (!text_to_c (at, path, sizeof path) || !digest_parse (sha256, &wanted) || lstat (path, &status) < 0
-        || status.st_size > KIT_FILE_MAX_BYTES)
+    if (!text_to_c (at, path, sizeof path) || !digest_parse (sha256, &wanted) || lstat (path, &status) < 0 ||
+        status.st_size > KIT_FILE_MAX_BYTES)
         return false;
     return digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, &wanted);
 }
@@ -144,9 +144,9 @@ static bool read_if_it_holds (struct text at, const struct digest *wanted, struc
 bool kit_read (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out)
 {
     struct digest wanted;
-    return digest_parse (file->sha256, &wanted)
-           && (read_if_it_holds (file->path, &wanted, out)
-               || read_if_it_holds (stored (directory, file->sha256, arena), &wanted, out));
+    return digest_parse (file->sha256, &wanted) &&
+           (read_if_it_holds (file->path, &wanted, out) ||
+            read_if_it_holds (stored (directory, file->sha256, arena), &wanted, out));
 }
 
 static bool is_listed (const struct kit *kit, struct text sha256)
@@ -225,7 +225,7 @@ int kit_find (const struct kit_list *list, const char *directory, struct arena *
     char hex[DIGEST_HEX_BYTES];
     if (check_list (list, err) < 0)
         return -1;
-    if (!all_hold (list, (struct text) { 0 }, arena)) {
+    if (!all_hold (list, (struct text){ 0 }, arena)) {
         struct digest digest = kit_digest (list->items, list->n);
         struct text folder = text_format (arena, "%s/kits/%s", directory, digest_hex (&digest, hex));
         bool there = all_hold (list, folder, arena);

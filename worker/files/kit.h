@@ -11,10 +11,13 @@
 #include "common/model/kit.h"
 #include "common/model/msg.h"
 
-struct kit_list { struct kit_file items[KIT_FILES_MAX]; uint32_t n; };
+struct kit_list {
+    struct kit_file items[KIT_FILES_MAX];
+    uint32_t n;
+};
 
 struct kit {
-    struct text folder;         /* empty: every file lies where the plan has it */
+    struct text folder;            /* empty: every file lies where the plan has it */
     LIST_OF (struct text) missing; /* sha256 of files to be fetched first; then there is no kit yet */
 };
 
@@ -25,8 +28,8 @@ int kit_find (const struct kit_list *list, const char *directory, struct arena *
               struct err *err);
 /* Keeps bytes that were fetched; they are looked at again by kit_find. */
 int kit_keep (const char *directory, struct text sha256, struct text bytes, struct err *err);
-/* Reads one file into `out`, from where the plan has it or from what was fetched; false: this host has it in neither place,
- * with this sha256. */
+/* Reads one file into `out`, from where the plan has it or from what was fetched; false: this host has it in neither
+ * place, with this sha256. */
 bool kit_read (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out);
 /* Where one file of the list is, in a kit folder or, without one, in place. */
 struct text kit_path (struct text folder, const struct kit_file *file, struct arena *arena);

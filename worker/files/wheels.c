@@ -1,14 +1,14 @@
 #include "worker/files/wheels.h"
 
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/model/kit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/io/atomic_file.h"
-#include "common/model/kit.h"
 
 /* ---- what is here ---- */
 
@@ -22,8 +22,8 @@ static bool only_looks (const struct msg_run *run)
 
 bool wheels_are_needed (const struct msg_run *run)
 {
-    return run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, "restore") && run->pins.wheels.n > 0
-           && !only_looks (run);
+    return run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, "restore") && run->pins.wheels.n > 0 &&
+           !only_looks (run);
 }
 
 struct text wheels_folder (struct text directory, struct arena *arena)
@@ -61,8 +61,8 @@ static bool holds (const char *path, struct text sha256)
 {
     struct stat status;
     struct digest is, wanted;
-    return lstat (path, &status) == 0 && status.st_size <= WHEEL_MAX_BYTES && digest_parse (sha256, &wanted)
-           && digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, &wanted);
+    return lstat (path, &status) == 0 && status.st_size <= WHEEL_MAX_BYTES && digest_parse (sha256, &wanted) &&
+           digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, &wanted);
 }
 
 static int link_to (const struct kit_file *wheel, const char *at, struct arena *arena, struct err *err)
@@ -98,7 +98,7 @@ int wheels_find (const struct msg_run *run, const char *directory, struct arena 
 
 struct wheel {
     int fd;
-    struct digest_state *digest;    /* of what came so far */
+    struct digest_state *digest; /* of what came so far */
     uint64_t bytes;
     char path[PATH_MAX_BYTES + 1], part[PATH_MAX_BYTES + 8];
 };

@@ -1,5 +1,5 @@
-/* image.h - the worker as one file that needs nothing of its host: a small static program (main.c), a list, and what the
- * list names: the loader, the worker's program and every library.
+/* image.h - the worker as one file that needs nothing of its host: a small static program (main.c), a list, and what
+ * the list names: the loader, the worker's program and every library.
  *
  *   <start> <list> <loader> <program> <library>...
  *   list: IMAGE_MARK, a blank, how many there are, a newline; a line "<bytes> <sha256> <name>" for each, in their order
@@ -15,8 +15,14 @@
 
 /* The copies are at descriptors IMAGE_FD_FIRST and up without a gap, in the order of the list. The one behind the last
  * is closed. */
-enum { IMAGE_FD_FIRST = 64, IMAGE_PIECES_MAX = 64, IMAGE_NAME_BYTES = 64, IMAGE_LOADER = 0, IMAGE_PROGRAM = 1,
-       IMAGE_LIBRARIES = 2 };
+enum {
+    IMAGE_FD_FIRST = 64,
+    IMAGE_PIECES_MAX = 64,
+    IMAGE_NAME_BYTES = 64,
+    IMAGE_LOADER = 0,
+    IMAGE_PROGRAM = 1,
+    IMAGE_LIBRARIES = 2
+};
 /* What <start> ends with when it cannot become the worker; both are told in one sentence. */
 enum { IMAGE_EXIT_UNFIT = 3, IMAGE_EXIT_DAMAGED = 4 };
 

@@ -12,9 +12,13 @@ void loader_lead (struct loader_words *words, int n, const char *argv0, char **o
                                   i > IMAGE_LIBRARIES ? ":" : "", IMAGE_FD_FIRST + i);
     snprintf (words->loader, sizeof words->loader, "/proc/self/fd/%d", IMAGE_FD_FIRST + IMAGE_LOADER);
     snprintf (words->program, sizeof words->program, "/proc/self/fd/%d", IMAGE_FD_FIRST + IMAGE_PROGRAM);
-    char *const lead[LOADER_LEAD_WORDS] = { (char *) "sliceup-worker", (char *) "--inhibit-cache",
-                                            (char *) "--preload", words->libraries, (char *) "--argv0",
-                                            (char *) argv0, words->program };
+    char *const lead[LOADER_LEAD_WORDS] = { (char *) "sliceup-worker",
+                                            (char *) "--inhibit-cache",
+                                            (char *) "--preload",
+                                            words->libraries,
+                                            (char *) "--argv0",
+                                            (char *) argv0,
+                                            words->program };
     for (int i = 0; i < LOADER_LEAD_WORDS; i++)
         out[i] = lead[i];
 }

@@ -1,8 +1,10 @@
-/* main.c - what begins a worker's image (image.h): puts the pieces that follow it into sealed memory, compares them with
- * their digests, and becomes the worker.
+/* main.c - what begins a worker's image (image.h): puts the pieces that follow it into sealed memory, compares them
+ * with their digests, and becomes the worker.
  *
  * A static program, because nothing else is there yet to run with. When it cannot, it says why in one sentence and ends
  * with a status of image.h; to `preflight` that sentence is an answer, so it goes to standard output. */
+#include "common/base/digest.h"
+#include "worker/image/loader.h"
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +18,6 @@
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "worker/image/loader.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10U /* linux/memfd.h; Linux 6.3 */
@@ -25,8 +25,17 @@
 
 enum { LIST_BYTES_MAX = IMAGE_PIECES_MAX * 160, PIECE_BYTES_MAX = 1 << 30, WORDS_MAX = 1024 };
 
-struct piece { uint64_t offset, bytes; struct digest digest; char name[IMAGE_NAME_BYTES]; };
-struct image { int fd; char path[PATH_MAX], folder[PATH_MAX]; struct piece pieces[IMAGE_PIECES_MAX]; int n; };
+struct piece {
+    uint64_t offset, bytes;
+    struct digest digest;
+    char name[IMAGE_NAME_BYTES];
+};
+struct image {
+    int fd;
+    char path[PATH_MAX], folder[PATH_MAX];
+    struct piece pieces[IMAGE_PIECES_MAX];
+    int n;
+};
 
 static FILE *listener;
 
@@ -45,7 +54,8 @@ static _Noreturn __attribute__ ((format (printf, 2, 3))) void refuse (int status
 
 static _Noreturn void refuse_file (const struct image *image, const char *what)
 {
-    refuse (IMAGE_EXIT_DAMAGED, "the worker's file in %.300s is damaged (%s): bring it there again", image->folder, what);
+    refuse (IMAGE_EXIT_DAMAGED, "the worker's file in %.300s is damaged (%s): bring it there again", image->folder,
+            what);
 }
 
 /* ---- the file ---- */
@@ -76,8 +86,8 @@ static void read_piece (struct image *image, const char *line, uint64_t offset)
 {
     struct piece *piece = &image->pieces[image->n++];
     char hex[DIGEST_HEX_BYTES];
-    if (sscanf (line, "%" SCNu64 " %64s %63s", &piece->bytes, hex, piece->name) != 3 || !piece->bytes
-        || piece->bytes > PIECE_BYTES_MAX || !digest_parse (text_of (hex), &piece->digest))
+    if (sscanf (line, "%" SCNu64 " %64s %63s", &piece->bytes, hex, piece->name) != 3 || !piece->bytes ||
+        piece->bytes > PIECE_BYTES_MAX || !digest_parse (text_of (hex), &piece->digest))
         refuse_file (image, "its list cannot be read");
     piece->offset = offset;
 }
@@ -88,8 +98,8 @@ static void read_list (struct image *image)
     uint64_t begins = end_of_start (image);
     char *next = list;
     int n = 0;
-    if (pread (image->fd, list, LIST_BYTES_MAX, (off_t) begins) < 0 || sscanf (list, IMAGE_MARK " %d\n", &n) != 1
-        || n <= IMAGE_LIBRARIES || n > IMAGE_PIECES_MAX)
+    if (pread (image->fd, list, LIST_BYTES_MAX, (off_t) begins) < 0 || sscanf (list, IMAGE_MARK " %d\n", &n) != 1 ||
+        n <= IMAGE_LIBRARIES || n > IMAGE_PIECES_MAX)
         refuse_file (image, "it has no list");
     char *lines[IMAGE_PIECES_MAX + 1];
     for (int i = 0; i <= n; i++) {
@@ -137,15 +147,17 @@ static int sealed_memory (const struct image *image, const struct piece *piece)
     return fd;
 }
 
-/* A host may forbid to execute memory (vm.memfd_noexec). A file without a name, to which no descriptor for writing is left,
- * is the next best. */
+/* A host may forbid to execute memory (vm.memfd_noexec). A file without a name, to which no descriptor for writing is
+ * left, is the next best. */
 static int nameless_file (const struct image *image, const struct piece *piece, int why)
 {
     char path[LOADER_PATH_BYTES];
     int written = open (image->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0500);
     if (written < 0)
-        refuse (IMAGE_EXIT_UNFIT, "the worker cannot be put into memory (%s), nor into a file in %.300s (%s): allow one "
-                "of them, such as by sysctl vm.memfd_noexec=0", strerror (why), image->folder, strerror (errno));
+        refuse (IMAGE_EXIT_UNFIT,
+                "the worker cannot be put into memory (%s), nor into a file in %.300s (%s): allow one "
+                "of them, such as by sysctl vm.memfd_noexec=0",
+                strerror (why), image->folder, strerror (errno));
     copy_into (image, piece, written);
     snprintf (path, sizeof path, "/proc/self/fd/%d", written);
     int fd = open (path, O_RDONLY | O_CLOEXEC);

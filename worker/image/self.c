@@ -1,5 +1,6 @@
 #include "worker/image/self.h"
 
+#include "worker/image/loader.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "worker/image/loader.h"
 
 static int pieces_n; /* 0: no image */
 static const char *image_file;
@@ -17,9 +17,9 @@ static const char *image_file;
 static bool is_image (void)
 {
     struct stat first, executed;
-    return getauxval (AT_BASE) == 0 && fstat (IMAGE_FD_FIRST + IMAGE_LOADER, &first) == 0
-           && stat ("/proc/self/exe", &executed) == 0 && first.st_dev == executed.st_dev
-           && first.st_ino == executed.st_ino;
+    return getauxval (AT_BASE) == 0 && fstat (IMAGE_FD_FIRST + IMAGE_LOADER, &first) == 0 &&
+           stat ("/proc/self/exe", &executed) == 0 && first.st_dev == executed.st_dev &&
+           first.st_ino == executed.st_ino;
 }
 
 void self_begin (const char *argv0)
@@ -65,10 +65,10 @@ struct self_start self_again (char *const *argv, struct arena *arena)
     char **words = arena_array (arena, argc + LOADER_LEAD_WORDS + 1, sizeof *words);
     if (!pieces_n) {
         memcpy (words, argv, argc * sizeof *argv);
-        return (struct self_start) { "/proc/self/exe", words };
+        return (struct self_start){ "/proc/self/exe", words };
     }
     struct loader_words *lead = arena_alloc (arena, sizeof *lead);
     loader_lead (lead, pieces_n, argv[0], words);
     memcpy (words + LOADER_LEAD_WORDS, argv + 1, (argc - 1) * sizeof *argv);
-    return (struct self_start) { lead->loader, words };
+    return (struct self_start){ lead->loader, words };
 }

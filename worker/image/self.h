@@ -5,11 +5,14 @@
 #ifndef SLICEUP_WORKER_IMAGE_SELF_H
 #define SLICEUP_WORKER_IMAGE_SELF_H
 
-#include <stdbool.h>
 #include "common/base/mem.h"
+#include <stdbool.h>
 
 /* What execve(2) takes. Out of an image its descriptors have to stay open as well: self_keep. */
-struct self_start { const char *program; char **argv; };
+struct self_start {
+    const char *program;
+    char **argv;
+};
 
 /* In main, before anything else opens or starts anything: finds out which it is. An image has the path of its file as
  * `argv0`. What is executed from then on gets no

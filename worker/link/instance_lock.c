@@ -1,8 +1,9 @@
-/* instance_lock.c - see instance_lock.h. The lock is fcntl's own, not an open file description's: only it tells the holder's pid, and no
- * child inherits it. It would end with the first descriptor of the file that this process closes; there is one, and it
- * is kept. */
+/* instance_lock.c - see instance_lock.h. The lock is fcntl's own, not an open file description's: only it tells the
+ * holder's pid, and no child inherits it. It would end with the first descriptor of the file that this process closes;
+ * there is one, and it is kept. */
 #include "worker/link/instance_lock.h"
 
+#include "common/io/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "common/io/clock.h"
 
 enum { ASK_AGAIN_MS = 20 };
 
@@ -47,8 +47,10 @@ static int wait_for_instance_lock (int fd, const char *path, struct err *err)
         uint64_t waited_ms = clock_boot_ms () - began_ms;
         pid_t pid = holder (fd);
         if (waited_ms >= INSTANCE_LOCK_WAIT_MS)
-            return err_set (err, ERR_STATE, "%s is held by the worker with pid %d, which cannot be ended: end it, then "
-                            "resume", path, (int) pid);
+            return err_set (err, ERR_STATE,
+                            "%s is held by the worker with pid %d, which cannot be ended: end it, then "
+                            "resume",
+                            path, (int) pid);
         if (pid > 0 && waited_ms >= INSTANCE_LOCK_POLITE_MS)
             tell_to_go (fd, pid, SIGKILL);
         else if (pid > 0 && pid != asked)

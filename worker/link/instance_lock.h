@@ -2,7 +2,8 @@
  *
  * A coordinator that died may have left a worker that it had started and that nobody recorded as joined; the next one
  * starts another for the same host. Whoever was started last has the seat: it ends the one before it, politely and then
- * certainly. The lock is the kernel's and ends with the process. One thread; blocks for at most INSTANCE_LOCK_WAIT_MS. */
+ * certainly. The lock is the kernel's and ends with the process. One thread; blocks for at most INSTANCE_LOCK_WAIT_MS.
+ */
 #ifndef SLICEUP_WORKER_LINK_INSTANCE_LOCK_H
 #define SLICEUP_WORKER_LINK_INSTANCE_LOCK_H
 

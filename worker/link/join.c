@@ -1,6 +1,9 @@
 /* join.c - see join.h. */
 #include "worker/link/join.h"
 
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/io/safe_path.h"
 #include <errno.h>
 #include <jansson.h>
 #include <poll.h>
@@ -9,9 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "common/io/safe_path.h"
 
 enum { START_FIELD = 22, STAT_MAX_BYTES = 4096 }; /* proc(5): starttime */
 
@@ -167,9 +167,8 @@ static int read_line (int fd, char *out, size_t out_bytes, const char *what, str
 
 static int answer (const struct join *join, int fd, const char *version, struct err *err)
 {
-    json_t *line = json_pack ("{s:i, s:s, s:I, s:I, s:s}", "sliceup-worker", 1, "key", join->keys.public_key,
-                              "pid", (json_int_t) join->pid, "pid_start", (json_int_t) join->pid_start,
-                              "version", version);
+    json_t *line = json_pack ("{s:i, s:s, s:I, s:I, s:s}", "sliceup-worker", 1, "key", join->keys.public_key, "pid",
+                              (json_int_t) join->pid, "pid_start", (json_int_t) join->pid_start, "version", version);
     char *text = json_dumps (line, JSON_COMPACT);
     json_decref (line);
     int rc = text ? dprintf (fd, "%s\n", text) : -1;

@@ -8,22 +8,21 @@
 #include "common/io/link.h"
 #include "common/model/msg.h"
 
-enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024, JOIN_DIRECTORY = 0, JOIN_TICKET,
-       JOIN_TRUSTED_MAX };
+enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024, JOIN_DIRECTORY = 0, JOIN_TICKET, JOIN_TRUSTED_MAX };
 
 struct join {
     uint8_t run_id[RUN_ID_BYTES];
     char run_hex[2 * RUN_ID_BYTES + 1];
     char host[HOST_NAME_MAX_BYTES + 1];
-    char address[NAME_MAX_BYTES + 1];       /* of the coordinator */
+    char address[NAME_MAX_BYTES + 1]; /* of the coordinator */
     uint16_t control_port, bulk_port;
     char hub_key[LINK_KEY_BYTES];
-    char directory[PATH_MAX_BYTES + 1];     /* of this worker, absolute */
+    char directory[PATH_MAX_BYTES + 1]; /* of this worker, absolute */
     /* Of a worker that joins by itself: the folder of all its runs, and its ticket. NULL: none. Borrowed. */
     const char *trusted[JOIN_TRUSTED_MAX];
-    bool tied;                              /* it ends when its standard input does; else it outlives its starter */
-    struct link_keys keys;                  /* made here */
-    uint64_t pid, pid_start;                /* clock ticks since boot: tells a reused pid from this process */
+    bool tied;               /* it ends when its standard input does; else it outlives its starter */
+    struct link_keys keys;   /* made here */
+    uint64_t pid, pid_start; /* clock ticks since boot: tells a reused pid from this process */
     char boot_id[40];
 };
 

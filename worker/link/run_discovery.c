@@ -1,6 +1,10 @@
 /* run_discovery.c - see run_discovery.h. */
 #include "worker/link/run_discovery.h"
 
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "common/io/share.h"
+#include "common/wire/wire.h"
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,10 +13,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "common/base/duration.h"
-#include "common/io/clock.h"
-#include "common/io/share.h"
-#include "common/wire/wire.h"
 
 /* HELLO_MS is the pace of the member's own HELLO, and often enough for the spoke to notice a connection given up. */
 enum { HELLO_MS = 1000, FIRST_MS = 50, TELL_MS = 60 * 1000 };
@@ -34,11 +34,16 @@ static void say_hello (struct wait *wait, uint64_t now_ms)
 {
     static const char no_run[RUN_ID_BYTES];
     const struct join *join = wait->join;
-    struct msg msg = { .major = PROTOCOL_MAJOR, .minor = PROTOCOL_MINOR, .kind = MSG_HELLO, .seq = ++wait->seq,
+    struct msg msg = { .major = PROTOCOL_MAJOR,
+                       .minor = PROTOCOL_MINOR,
+                       .kind = MSG_HELLO,
+                       .seq = ++wait->seq,
                        .run_id = { no_run, RUN_ID_BYTES } };
-    msg.of.hello = (struct msg_hello) { .host = text_of (join->host), .version = text_of (wait->version),
-                                        .pid = join->pid, .pid_start = join->pid_start,
-                                        .boot_id = text_of (join->boot_id) };
+    msg.of.hello = (struct msg_hello){ .host = text_of (join->host),
+                                       .version = text_of (wait->version),
+                                       .pid = join->pid,
+                                       .pid_start = join->pid_start,
+                                       .boot_id = text_of (join->boot_id) };
     buf_clear (&wait->frame);
     wire_put_msg (&wait->frame, &msg);
     bool sent = spoke_send (wait->spoke, LINK_CONTROL, wait->frame.ptr, wait->frame.len);
@@ -92,9 +97,10 @@ static void tell (struct wait *wait, uint64_t now_ms)
 
 static int give_up (const struct wait *wait, struct err *err)
 {
-    return err_set (err, ERR_STATE, "no run came for host %s: %s, port %u, has no coordinator of its slice, or one "
-                    "that does not know this ticket (was it renewed?)", wait->join->host, wait->join->address,
-                    (unsigned) wait->join->control_port);
+    return err_set (err, ERR_STATE,
+                    "no run came for host %s: %s, port %u, has no coordinator of its slice, or one "
+                    "that does not know this ticket (was it renewed?)",
+                    wait->join->host, wait->join->address, (unsigned) wait->join->control_port);
 }
 
 static void pause_until (const struct wait *wait, uint64_t at_ms, uint64_t now_ms)
@@ -149,14 +155,19 @@ static int block_signals (struct wait *wait, struct err *err)
 static int open_spoke (struct wait *wait, struct err *err)
 {
     const struct join *join = wait->join;
-    struct spoke_options options = { .address = join->address, .control_port = join->control_port,
-                                     .bulk_port = join->bulk_port, .hub_public_key = join->hub_key, .keys = &join->keys,
-                                     .control_bytes_max = MSG_MAX_BYTES, .bulk_bytes_max = MSG_MAX_BYTES };
+    struct spoke_options options = { .address = join->address,
+                                     .control_port = join->control_port,
+                                     .bulk_port = join->bulk_port,
+                                     .hub_public_key = join->hub_key,
+                                     .keys = &join->keys,
+                                     .control_bytes_max = MSG_MAX_BYTES,
+                                     .bulk_bytes_max = MSG_MAX_BYTES };
     wait->spoke = spoke_open (&options, err);
     return wait->spoke ? 0 : -1;
 }
 
-int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms, const struct log *log, struct err *err)
+int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms, const struct log *log,
+                        struct err *err)
 {
     struct wait wait = { .join = join, .version = version, .log = log, .signal_fd = -1, .hello_wait_ms = FIRST_MS };
     wait.began_ms = wait.tell_ms = clock_boot_ms ();

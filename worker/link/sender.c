@@ -8,7 +8,7 @@ enum { HELLO_FIRST_MS = 10, HELLO_MOST_MS = 500 }; /* waits before a HELLO that 
 
 void sender_init (struct sender *sender, const struct join *join, const struct log *log)
 {
-    *sender = (struct sender) { .join = join, .log = log };
+    *sender = (struct sender){ .join = join, .log = log };
     buf_init (&sender->bytes, MSG_MAX_BYTES);
     buf_init (&sender->hello, MSG_MAX_BYTES);
 }
@@ -28,7 +28,7 @@ static void address (struct sender *sender, struct msg *msg)
     sender->session = session;
     msg->major = PROTOCOL_MAJOR;
     msg->minor = PROTOCOL_MINOR;
-    msg->run_id = (struct text) { (const char *) sender->join->run_id, RUN_ID_BYTES };
+    msg->run_id = (struct text){ (const char *) sender->join->run_id, RUN_ID_BYTES };
     msg->epoch = member_epoch (sender->member);
     msg->session = session;
     msg->seq = ++sender->seq;

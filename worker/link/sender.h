@@ -13,12 +13,12 @@
 struct sender {
     const struct join *join;
     const struct log *log;
-    struct spoke *spoke;        /* set once, with the member, before anything is sent */
+    struct spoke *spoke; /* set once, with the member, before anything is sent */
     const struct member *member;
     struct buf bytes;
-    struct buf hello;           /* one that could not be sent yet; empty: none */
+    struct buf hello; /* one that could not be sent yet; empty: none */
     uint64_t hello_at_ms, hello_wait_ms;
-    uint64_t session, seq;      /* seq counts within a session */
+    uint64_t session, seq; /* seq counts within a session */
 };
 
 void sender_init (struct sender *sender, const struct join *join, const struct log *log);
@@ -28,6 +28,6 @@ bool sender_send (struct sender *sender, enum link_channel channel, struct msg *
 /* Over the control channel; a HELLO that is not sent is tried again by sender_turn. */
 void sender_say (struct sender *sender, struct msg *msg);
 void sender_turn (struct sender *sender, uint64_t now_ms);
-uint64_t sender_deadline_ms (const struct sender *sender);      /* UINT64_MAX: none */
+uint64_t sender_deadline_ms (const struct sender *sender); /* UINT64_MAX: none */
 
 #endif

@@ -1,9 +1,9 @@
 /* ticket.c - see ticket.h. */
 #include "worker/link/ticket.h"
 
+#include "common/io/private_file.h"
 #include <jansson.h>
 #include <string.h>
-#include "common/io/private_file.h"
 
 static bool take_text (const json_t *object, const char *name, char *out, size_t out_bytes)
 {
@@ -59,8 +59,10 @@ static int parse (const struct buf *file, const char *path, struct ticket *ticke
     if (!json_is_object (object))
         rc = err_set (err, ERR_PARSE, "%s is no ticket: a JSON object is expected, as sliceup ticket writes it", path);
     else if (wrong)
-        rc = err_set (err, ERR_PARSE, "%s is no ticket that this version reads: %s is missing or not what it should "
-                      "be; sliceup ticket writes new ones", path, wrong);
+        rc = err_set (err, ERR_PARSE,
+                      "%s is no ticket that this version reads: %s is missing or not what it should "
+                      "be; sliceup ticket writes new ones",
+                      path, wrong);
     json_decref (object);
     return rc;
 }

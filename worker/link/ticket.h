@@ -11,7 +11,7 @@ enum { TICKET_FILE_MAX_BYTES = 4096 };
 struct ticket {
     char slice[ID_MAX_BYTES + 1];
     char host[HOST_NAME_MAX_BYTES + 1];
-    char address[NAME_MAX_BYTES + 1];   /* of the coordinator */
+    char address[NAME_MAX_BYTES + 1]; /* of the coordinator */
     uint16_t control_port, bulk_port;
     char coordinator_key[LINK_KEY_BYTES];
     struct link_keys keys;

@@ -1,18 +1,18 @@
 #include "worker/probe/child.h"
 
+#include "worker/probe/option.h"
+#include "worker/probe/program.h"
+#include "worker/probe/reporter.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "worker/probe/option.h"
-#include "worker/probe/program.h"
-#include "worker/probe/reporter.h"
 
 enum { EXIT_SAID = 0, EXIT_WRONG = 1, EXIT_NOT_READY = 3 };
 
-/* A crash must end it by the signal: a handler that came with us would hide which one it was. Descriptors that came with us
- * are not the plugin's: a lock that it took along would stay held. */
+/* A crash must end it by the signal: a handler that came with us would hide which one it was. Descriptors that came
+ * with us are not the plugin's: a lock that it took along would stay held. */
 static bool prepare (void)
 {
     static const int deadly[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS };

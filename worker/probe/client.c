@@ -1,7 +1,7 @@
 #include "worker/probe/client.h"
 
-#include <string.h>
 #include "worker/probe/reporter.h"
+#include <string.h>
 
 enum { NAME_TOLD_MAX = 255, VERSION_TOLD_MAX = 1000 };
 
@@ -30,7 +30,7 @@ static int tell_text (struct client *client, size_t slot, void *object, const ch
     struct text text = plugin_text (client->plugin, get.text, get.text_size, max);
     if (!text.len || (text.len < get.text_size && text.len < max))
         return reporter_wrong (LAYER_BUNDLE, "its %s has %zu bytes, of which %u can be read", name, get.text_size,
-                            text.len);
+                               text.len);
     reporter_is (name, text);
     return 0;
 }
@@ -148,10 +148,9 @@ static int tell_devices (struct client *client)
 
 /* ---- its life ---- */
 
-int client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options,
-                 size_t options_n)
+int client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options, size_t options_n)
 {
-    *client = (struct client) { .plugin = plugin };
+    *client = (struct client){ .plugin = plugin };
     if (create (client, options, options_n) < 0 || tell_platform (client) < 0)
         return -1;
     return tell_devices (client);
@@ -172,7 +171,7 @@ int client_tell_memory (struct client *client)
     memory.device = client->device;
     if (plugin_try (client->plugin, PJRT_DEVICE_MEMORY_STATS, &memory, &refusal) < 0)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
-    tell_count ("memory.in_use", (struct pjrt_said) { memory.in_use, true });
+    tell_count ("memory.in_use", (struct pjrt_said){ memory.in_use, true });
     tell_count ("memory.peak", memory.peak);
     tell_count ("memory.limit", memory.limit);
     tell_count ("memory.largest_free", memory.largest_free);

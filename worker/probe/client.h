@@ -8,7 +8,11 @@
 
 enum { DEVICES_LISTED_MAX = 65536, DEVICES_COUNTED_MAX = 1024 };
 
-struct client { struct plugin *plugin; void *client; void *device; }; /* the first device of its own */
+struct client {
+    struct plugin *plugin;
+    void *client;
+    void *device;
+}; /* the first device of its own */
 
 int client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options,
                  size_t options_n);

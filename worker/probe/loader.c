@@ -1,5 +1,7 @@
 #include "worker/probe/loader.h"
 
+#include "common/base/digest.h"
+#include "worker/probe/reporter.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,34 +10,48 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "worker/probe/reporter.h"
 
 /* The largest known is 1144; a structure of a page's size is none of this interface. */
 enum { API_BYTES_MAX = 16 * 1024, ATTRIBUTES_MAX = 256, LIST_MAX = 8, ATTRIBUTE_BYTES_MAX = 255 };
 
-#define SLOT(offset, name) { offset, "PJRT_" name }
-static const struct { size_t offset; const char *name; } slots[] = {
-    SLOT (PJRT_ERROR_DESTROY, "Error_Destroy"), SLOT (PJRT_ERROR_MESSAGE, "Error_Message"),
-    SLOT (PJRT_ERROR_GET_CODE, "Error_GetCode"), SLOT (PJRT_PLUGIN_INITIALIZE, "Plugin_Initialize"),
-    SLOT (PJRT_PLUGIN_ATTRIBUTES, "Plugin_Attributes"), SLOT (PJRT_EVENT_DESTROY, "Event_Destroy"),
-    SLOT (PJRT_EVENT_AWAIT, "Event_Await"), SLOT (PJRT_CLIENT_CREATE, "Client_Create"),
-    SLOT (PJRT_CLIENT_DESTROY, "Client_Destroy"), SLOT (PJRT_CLIENT_PLATFORM_NAME, "Client_PlatformName"),
+#define SLOT(offset, name)                                                                                             \
+    {                                                                                                                  \
+        offset, "PJRT_" name                                                                                           \
+    }
+static const struct {
+    size_t offset;
+    const char *name;
+} slots[] = {
+    SLOT (PJRT_ERROR_DESTROY, "Error_Destroy"),
+    SLOT (PJRT_ERROR_MESSAGE, "Error_Message"),
+    SLOT (PJRT_ERROR_GET_CODE, "Error_GetCode"),
+    SLOT (PJRT_PLUGIN_INITIALIZE, "Plugin_Initialize"),
+    SLOT (PJRT_PLUGIN_ATTRIBUTES, "Plugin_Attributes"),
+    SLOT (PJRT_EVENT_DESTROY, "Event_Destroy"),
+    SLOT (PJRT_EVENT_AWAIT, "Event_Await"),
+    SLOT (PJRT_CLIENT_CREATE, "Client_Create"),
+    SLOT (PJRT_CLIENT_DESTROY, "Client_Destroy"),
+    SLOT (PJRT_CLIENT_PLATFORM_NAME, "Client_PlatformName"),
     SLOT (PJRT_CLIENT_PROCESS_INDEX, "Client_ProcessIndex"),
-    SLOT (PJRT_CLIENT_PLATFORM_VERSION, "Client_PlatformVersion"), SLOT (PJRT_CLIENT_DEVICES, "Client_Devices"),
-    SLOT (PJRT_CLIENT_ADDRESSABLE_DEVICES, "Client_AddressableDevices"), SLOT (PJRT_CLIENT_COMPILE, "Client_Compile"),
+    SLOT (PJRT_CLIENT_PLATFORM_VERSION, "Client_PlatformVersion"),
+    SLOT (PJRT_CLIENT_DEVICES, "Client_Devices"),
+    SLOT (PJRT_CLIENT_ADDRESSABLE_DEVICES, "Client_AddressableDevices"),
+    SLOT (PJRT_CLIENT_COMPILE, "Client_Compile"),
     SLOT (PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER, "Client_BufferFromHostBuffer"),
     SLOT (PJRT_DESCRIPTION_ID, "DeviceDescription_Id"),
     SLOT (PJRT_DESCRIPTION_PROCESS_INDEX, "DeviceDescription_ProcessIndex"),
     SLOT (PJRT_DESCRIPTION_KIND, "DeviceDescription_Kind"),
     SLOT (PJRT_DEVICE_GET_DESCRIPTION, "Device_GetDescription"),
-    SLOT (PJRT_DEVICE_MEMORY_STATS, "Device_MemoryStats"), SLOT (PJRT_EXECUTABLE_DESTROY, "Executable_Destroy"),
+    SLOT (PJRT_DEVICE_MEMORY_STATS, "Device_MemoryStats"),
+    SLOT (PJRT_EXECUTABLE_DESTROY, "Executable_Destroy"),
     SLOT (PJRT_EXECUTABLE_NUM_OUTPUTS, "Executable_NumOutputs"),
-    SLOT (PJRT_EXECUTABLE_SERIALIZE, "Executable_Serialize"), SLOT (PJRT_LOADED_DESTROY, "LoadedExecutable_Destroy"),
+    SLOT (PJRT_EXECUTABLE_SERIALIZE, "Executable_Serialize"),
+    SLOT (PJRT_LOADED_DESTROY, "LoadedExecutable_Destroy"),
     SLOT (PJRT_LOADED_GET_EXECUTABLE, "LoadedExecutable_GetExecutable"),
     SLOT (PJRT_LOADED_ADDRESSABLE_DEVICES, "LoadedExecutable_AddressableDevices"),
     SLOT (PJRT_LOADED_EXECUTE, "LoadedExecutable_Execute"),
-    SLOT (PJRT_DESERIALIZE_AND_LOAD, "Executable_DeserializeAndLoad"), SLOT (PJRT_BUFFER_DESTROY, "Buffer_Destroy"),
+    SLOT (PJRT_DESERIALIZE_AND_LOAD, "Executable_DeserializeAndLoad"),
+    SLOT (PJRT_BUFFER_DESTROY, "Buffer_Destroy"),
     SLOT (PJRT_BUFFER_TO_HOST_BUFFER, "Buffer_ToHostBuffer"),
     /* From here on it may be missing. */
     SLOT (PJRT_EXECUTABLE_MEMORY_STATS, "Executable_GetCompiledMemoryStats"),
@@ -43,8 +59,10 @@ static const struct { size_t offset; const char *name; } slots[] = {
 enum { SLOTS_N = sizeof slots / sizeof slots[0], SLOTS_NEEDED = SLOTS_N - 1 };
 
 /* Measured from the headers of these minors. */
-static const struct { int minor; size_t bytes; } known_sizes[] = { { 54, 808 }, { 57, 848 }, { 67, 936 }, { 70, 944 },
-                                                                   { 75, 960 }, { 94, 1072 }, { 114, 1144 } };
+static const struct {
+    int minor;
+    size_t bytes;
+} known_sizes[] = { { 54, 808 }, { 57, 848 }, { 67, 936 }, { 70, 944 }, { 75, 960 }, { 94, 1072 }, { 114, 1144 } };
 
 /* ---- calls ---- */
 
@@ -90,7 +108,7 @@ struct text plugin_text (struct plugin *plugin, const char *ptr, size_t bytes, u
         else
             step = step > 1 ? 1 : 0;
     }
-    return (struct text) { copy, (uint32_t) got };
+    return (struct text){ copy, (uint32_t) got };
 }
 
 static struct text error_text (struct plugin *plugin, const void *error)
@@ -167,9 +185,10 @@ static int check_size (const struct plugin *plugin)
 {
     size_t bytes = plugin->api_bytes;
     if (bytes < sizeof (struct pjrt_api) || bytes > API_BYTES_MAX || bytes % sizeof (void *))
-        return reporter_wrong (LAYER_BUNDLE, "it says that its structure PJRT_Api has %zu bytes; expected %d to %d, a "
-                            "multiple of %zu: this is no PJRT plugin that this probe could know", bytes,
-                            (int) PJRT_API_LEAST_BYTES, (int) API_BYTES_MAX, sizeof (void *));
+        return reporter_wrong (LAYER_BUNDLE,
+                               "it says that its structure PJRT_Api has %zu bytes; expected %d to %d, a "
+                               "multiple of %zu: this is no PJRT plugin that this probe could know",
+                               bytes, (int) PJRT_API_LEAST_BYTES, (int) API_BYTES_MAX, sizeof (void *));
     return 0;
 }
 
@@ -179,15 +198,19 @@ static int check_version (const struct plugin *plugin)
     reporter_is_number ("api.major", major);
     reporter_is_number ("api.minor", minor);
     if (major != PJRT_MAJOR || minor < 0)
-        return reporter_wrong (LAYER_BUNDLE, "its PJRT interface is %d.%d; expected %d.%d or later: another major version "
-                            "has other structures", major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
+        return reporter_wrong (LAYER_BUNDLE,
+                               "its PJRT interface is %d.%d; expected %d.%d or later: another major version "
+                               "has other structures",
+                               major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor < PJRT_MINOR_LEAST)
-        return reporter_wrong (LAYER_BUNDLE, "its PJRT interface is %d.%d; expected %d.%d or later, as the frameworks do",
-                            major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
+        return reporter_wrong (LAYER_BUNDLE,
+                               "its PJRT interface is %d.%d; expected %d.%d or later, as the frameworks do", major,
+                               minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor == PJRT_MINOR_MOVED)
-        return reporter_wrong (LAYER_BUNDLE, "its PJRT interface is exactly 0.56, in which the functions from offset 600 "
-                            "on stand elsewhere than in all others (0.57 moved them back): a call would reach the "
-                            "wrong one");
+        return reporter_wrong (LAYER_BUNDLE,
+                               "its PJRT interface is exactly 0.56, in which the functions from offset 600 "
+                               "on stand elsewhere than in all others (0.57 moved them back): a call would reach the "
+                               "wrong one");
     return 0;
 }
 
@@ -195,22 +218,25 @@ static void note_version (const struct plugin *plugin)
 {
     if (plugin->minor > PJRT_MINOR)
         reporter_note ("its PJRT interface 0.%d is later than 0.%d, the last that this probe was compared with",
-                    plugin->minor, PJRT_MINOR);
+                       plugin->minor, PJRT_MINOR);
     if (plugin->minor < PJRT_MINOR_MEASURED)
         reporter_note ("its PJRT interface 0.%d is older than 0.%d, the first that this probe was compared with",
-                    plugin->minor, PJRT_MINOR_MEASURED);
+                       plugin->minor, PJRT_MINOR_MEASURED);
     for (size_t i = 0; i < sizeof known_sizes / sizeof known_sizes[0]; i++)
         if (plugin->minor == known_sizes[i].minor && plugin->api_bytes != known_sizes[i].bytes)
             reporter_note ("its structure PJRT_Api has %zu bytes, that of PJRT 0.%d has %zu: built from a changed or "
-                        "unreleased interface", plugin->api_bytes, plugin->minor, known_sizes[i].bytes);
+                           "unreleased interface",
+                           plugin->api_bytes, plugin->minor, known_sizes[i].bytes);
 }
 
 static int check_slots (struct plugin *plugin)
 {
     struct text missing = { 0 };
     if (plugin->api_bytes < PJRT_API_LEAST_BYTES)
-        return reporter_wrong (LAYER_BUNDLE, "its structure PJRT_Api has %zu bytes; expected at least %d: it ends before "
-                            "%s", plugin->api_bytes, (int) PJRT_API_LEAST_BYTES, slots[SLOTS_NEEDED - 1].name);
+        return reporter_wrong (LAYER_BUNDLE,
+                               "its structure PJRT_Api has %zu bytes; expected at least %d: it ends before "
+                               "%s",
+                               plugin->api_bytes, (int) PJRT_API_LEAST_BYTES, slots[SLOTS_NEEDED - 1].name);
     for (uint32_t i = 0; i < SLOTS_NEEDED; i++)
         if (!plugin_has (plugin, slots[i].offset))
             missing = text_format (&plugin->arena, "%.*s%s%s", TEXT_ARG (missing), missing.len ? ", " : "",
@@ -220,7 +246,7 @@ static int check_slots (struct plugin *plugin)
     return 0;
 }
 
-static int check_interface (struct plugin *plugin, const struct pjrt_api *(*get) (void))
+static int check_interface (struct plugin *plugin, const struct pjrt_api *(*get) (void) )
 {
     reporter_step (STAGE_INTERFACE);
     reporter_call ("GetPjrtApi");
@@ -255,7 +281,7 @@ static int load (struct plugin *plugin)
 
 int plugin_open (struct plugin *plugin, const char *path)
 {
-    *plugin = (struct plugin) { .path = path };
+    *plugin = (struct plugin){ .path = path };
     if (pipe2 (plugin->copy_fds, O_CLOEXEC | O_NONBLOCK) < 0)
         return reporter_wrong (LAYER_HOST, "a pipe cannot be made: %s", strerror (errno));
     return look_at_file (plugin) < 0 ? -1 : load (plugin);
@@ -279,18 +305,12 @@ static struct text number_list (struct plugin *plugin, const struct pjrt_named_v
 static struct text value_text (struct plugin *plugin, const struct pjrt_named_value *value)
 {
     switch (value->type) {
-    case PJRT_STRING:
-        return plugin_text (plugin, value->value.text, value->value_size, ATTRIBUTE_BYTES_MAX);
-    case PJRT_INT64:
-        return text_format (&plugin->arena, "%" PRId64, value->value.int64);
-    case PJRT_INT64_LIST:
-        return number_list (plugin, value);
-    case PJRT_FLOAT:
-        return text_format (&plugin->arena, "%.9g", (double) value->value.number);
-    case PJRT_BOOL:
-        return value->value.truth ? TEXT_LIT ("true") : TEXT_LIT ("false");
-    default:
-        return text_format (&plugin->arena, "a value of unknown type %d", value->type);
+    case PJRT_STRING: return plugin_text (plugin, value->value.text, value->value_size, ATTRIBUTE_BYTES_MAX);
+    case PJRT_INT64: return text_format (&plugin->arena, "%" PRId64, value->value.int64);
+    case PJRT_INT64_LIST: return number_list (plugin, value);
+    case PJRT_FLOAT: return text_format (&plugin->arena, "%.9g", (double) value->value.number);
+    case PJRT_BOOL: return value->value.truth ? TEXT_LIT ("true") : TEXT_LIT ("false");
+    default: return text_format (&plugin->arena, "a value of unknown type %d", value->type);
     }
 }
 
@@ -331,7 +351,7 @@ static int tell_attributes (struct plugin *plugin)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (list.attributes_n > ATTRIBUTES_MAX || (list.attributes_n && !list.attributes))
         return reporter_wrong (LAYER_BUNDLE, "it says that it has %zu attributes%s", list.attributes_n,
-                            list.attributes ? "" : ", and gives none");
+                               list.attributes ? "" : ", and gives none");
     for (size_t i = 0; i < list.attributes_n; i++)
         if (tell_attribute (plugin, &list, i, &told) < 0)
             return -1;

@@ -10,18 +10,21 @@
 #include "worker/probe/pjrt.h"
 
 struct plugin {
-    const char *path;           /* borrowed */
+    const char *path; /* borrowed */
     void *library;
     const struct pjrt_api *api; /* of the plugin; never freed */
     size_t api_bytes;
     int minor;
-    int copy_fds[2];            /* a pipe to ourselves: plugin_text */
+    int copy_fds[2]; /* a pipe to ourselves: plugin_text */
     struct arena arena;
 };
 
-struct refusal { int code; struct text text; }; /* the plugin's own error */
+struct refusal {
+    int code;
+    struct text text;
+}; /* the plugin's own error */
 
-int plugin_open (struct plugin *plugin, const char *path);   /* file, load, interface */
+int plugin_open (struct plugin *plugin, const char *path);  /* file, load, interface */
 int plugin_initialize (struct plugin *plugin);              /* initialize, attributes */
 bool plugin_has (const struct plugin *plugin, size_t slot); /* its structure covers the slot, and it is not empty */
 

@@ -5,8 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct { const char *word; enum pjrt_value_type type; } types[] = {
-    { "int64", PJRT_INT64 }, { "bool", PJRT_BOOL }, { "float", PJRT_FLOAT }, { "string", PJRT_STRING },
+static const struct {
+    const char *word;
+    enum pjrt_value_type type;
+} types[] = {
+    { "int64", PJRT_INT64 },
+    { "bool", PJRT_BOOL },
+    { "float", PJRT_FLOAT },
+    { "string", PJRT_STRING },
 };
 enum { TYPES_N = sizeof types / sizeof types[0] };
 
@@ -38,12 +44,9 @@ static bool read_as (enum pjrt_value_type type, const char *value, struct pjrt_n
     out->type = (int) type;
     out->value_size = 1;
     switch (type) {
-    case PJRT_INT64:
-        return read_int64 (value, &out->value.int64);
-    case PJRT_BOOL:
-        return read_bool (value, &out->value.truth);
-    case PJRT_FLOAT:
-        return read_float (value, &out->value.number);
+    case PJRT_INT64: return read_int64 (value, &out->value.int64);
+    case PJRT_BOOL: return read_bool (value, &out->value.truth);
+    case PJRT_FLOAT: return read_float (value, &out->value.number);
     default:
         out->type = PJRT_STRING;
         out->value.text = value;
@@ -96,7 +99,7 @@ int option_read (const char *written, struct pjrt_named_value *out, struct err *
                         written);
     value.name = name.ptr;
     value.name_size = name.len;
-    struct text word = colon ? (struct text) { colon + 1, (uint32_t) (equals - colon - 1) } : (struct text) { 0 };
+    struct text word = colon ? (struct text){ colon + 1, (uint32_t) (equals - colon - 1) } : (struct text){ 0 };
     if (!colon)
         read_untyped (equals + 1, &value);
     else if (read_typed (word, equals + 1, &value, err) < 0)

@@ -18,14 +18,25 @@
 /* The framework takes no plugin below 0.29 (openxla/xla:xla/pjrt/pjrt_api.cc). */
 enum { PJRT_MAJOR = 0, PJRT_MINOR = 114, PJRT_MINOR_LEAST = 29, PJRT_MINOR_MEASURED = 54, PJRT_MINOR_MOVED = 56 };
 
-#define PJRT_HEAD size_t struct_size; void *extension_start
+#define PJRT_HEAD                                                                                                      \
+    size_t struct_size;                                                                                                \
+    void *extension_start
 #define PJRT_SIZE(type, last) (offsetof (type, last) + sizeof (((type *) 0)->last))
 /* Zeroed, with its size in it. */
-#define PJRT_ARGS(type, last) { .struct_size = PJRT_SIZE (type, last) }
+#define PJRT_ARGS(type, last)                                                                                          \
+    {                                                                                                                  \
+        .struct_size = PJRT_SIZE (type, last)                                                                          \
+    }
 
-struct pjrt_version { PJRT_HEAD; int major, minor; };
+struct pjrt_version {
+    PJRT_HEAD;
+    int major, minor;
+};
 /* Behind it come the slots: pointers to functions that take one pointer and return one. */
-struct pjrt_api { PJRT_HEAD; struct pjrt_version version; };
+struct pjrt_api {
+    PJRT_HEAD;
+    struct pjrt_version version;
+};
 static_assert (sizeof (struct pjrt_version) == 24, "PJRT_Api_Version");
 static_assert (offsetof (struct pjrt_version, major) == 16, "PJRT_Api_Version");
 static_assert (offsetof (struct pjrt_api, version) == 16, "PJRT_Api");
@@ -33,30 +44,73 @@ static_assert (sizeof (struct pjrt_api) == 40, "the first slot of PJRT_Api");
 
 /* Offsets in PJRT_Api. */
 enum {
-    PJRT_ERROR_DESTROY = 40, PJRT_ERROR_MESSAGE = 48, PJRT_ERROR_GET_CODE = 56, PJRT_PLUGIN_INITIALIZE = 64,
-    PJRT_PLUGIN_ATTRIBUTES = 72, PJRT_EVENT_DESTROY = 80, PJRT_EVENT_AWAIT = 104, PJRT_CLIENT_CREATE = 120,
-    PJRT_CLIENT_DESTROY = 128, PJRT_CLIENT_PLATFORM_NAME = 136, PJRT_CLIENT_PROCESS_INDEX = 144,
-    PJRT_CLIENT_PLATFORM_VERSION = 152, PJRT_CLIENT_DEVICES = 160, PJRT_CLIENT_ADDRESSABLE_DEVICES = 168,
-    PJRT_CLIENT_COMPILE = 200, PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER = 216, PJRT_DESCRIPTION_ID = 224,
-    PJRT_DESCRIPTION_PROCESS_INDEX = 232, PJRT_DESCRIPTION_KIND = 248, PJRT_DEVICE_GET_DESCRIPTION = 272,
-    PJRT_DEVICE_MEMORY_STATS = 312, PJRT_EXECUTABLE_DESTROY = 360, PJRT_EXECUTABLE_NUM_OUTPUTS = 392,
-    PJRT_EXECUTABLE_SERIALIZE = 432, PJRT_LOADED_DESTROY = 440, PJRT_LOADED_GET_EXECUTABLE = 448,
-    PJRT_LOADED_ADDRESSABLE_DEVICES = 456, PJRT_LOADED_EXECUTE = 480, PJRT_DESERIALIZE_AND_LOAD = 488,
-    PJRT_BUFFER_DESTROY = 504, PJRT_BUFFER_TO_HOST_BUFFER = 600,
-    PJRT_API_LEAST_BYTES = 608, /* through the last of these */
+    PJRT_ERROR_DESTROY = 40,
+    PJRT_ERROR_MESSAGE = 48,
+    PJRT_ERROR_GET_CODE = 56,
+    PJRT_PLUGIN_INITIALIZE = 64,
+    PJRT_PLUGIN_ATTRIBUTES = 72,
+    PJRT_EVENT_DESTROY = 80,
+    PJRT_EVENT_AWAIT = 104,
+    PJRT_CLIENT_CREATE = 120,
+    PJRT_CLIENT_DESTROY = 128,
+    PJRT_CLIENT_PLATFORM_NAME = 136,
+    PJRT_CLIENT_PROCESS_INDEX = 144,
+    PJRT_CLIENT_PLATFORM_VERSION = 152,
+    PJRT_CLIENT_DEVICES = 160,
+    PJRT_CLIENT_ADDRESSABLE_DEVICES = 168,
+    PJRT_CLIENT_COMPILE = 200,
+    PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER = 216,
+    PJRT_DESCRIPTION_ID = 224,
+    PJRT_DESCRIPTION_PROCESS_INDEX = 232,
+    PJRT_DESCRIPTION_KIND = 248,
+    PJRT_DEVICE_GET_DESCRIPTION = 272,
+    PJRT_DEVICE_MEMORY_STATS = 312,
+    PJRT_EXECUTABLE_DESTROY = 360,
+    PJRT_EXECUTABLE_NUM_OUTPUTS = 392,
+    PJRT_EXECUTABLE_SERIALIZE = 432,
+    PJRT_LOADED_DESTROY = 440,
+    PJRT_LOADED_GET_EXECUTABLE = 448,
+    PJRT_LOADED_ADDRESSABLE_DEVICES = 456,
+    PJRT_LOADED_EXECUTE = 480,
+    PJRT_DESERIALIZE_AND_LOAD = 488,
+    PJRT_BUFFER_DESTROY = 504,
+    PJRT_BUFFER_TO_HOST_BUFFER = 600,
+    PJRT_API_LEAST_BYTES = 608,         /* through the last of these */
     PJRT_EXECUTABLE_MEMORY_STATS = 808, /* late: only where struct_size covers it */
 };
 
 /* The codes are those of absl::Status. */
-enum pjrt_code { PJRT_OK = 0, PJRT_INVALID_ARGUMENT = 3, PJRT_NOT_FOUND = 5, PJRT_PERMISSION_DENIED = 7,
-                 PJRT_RESOURCE_EXHAUSTED = 8, PJRT_FAILED_PRECONDITION = 9, PJRT_ABORTED = 10, PJRT_UNIMPLEMENTED = 12,
-                 PJRT_INTERNAL = 13, PJRT_UNAVAILABLE = 14, PJRT_CODES = 17 };
+enum pjrt_code {
+    PJRT_OK = 0,
+    PJRT_INVALID_ARGUMENT = 3,
+    PJRT_NOT_FOUND = 5,
+    PJRT_PERMISSION_DENIED = 7,
+    PJRT_RESOURCE_EXHAUSTED = 8,
+    PJRT_FAILED_PRECONDITION = 9,
+    PJRT_ABORTED = 10,
+    PJRT_UNIMPLEMENTED = 12,
+    PJRT_INTERNAL = 13,
+    PJRT_UNAVAILABLE = 14,
+    PJRT_CODES = 17
+};
 enum pjrt_value_type { PJRT_STRING = 0, PJRT_INT64, PJRT_INT64_LIST, PJRT_FLOAT, PJRT_BOOL };
 enum { PJRT_F32 = 11, PJRT_ONLY_DURING_CALL = 0 }; /* PJRT_Buffer_Type_F32; the first of PJRT_HostBufferSemantics */
 
-struct pjrt_error_destroy { PJRT_HEAD; void *error; };
-struct pjrt_error_message { PJRT_HEAD; const void *error; const char *message; size_t message_size; };
-struct pjrt_error_get_code { PJRT_HEAD; const void *error; int code; };
+struct pjrt_error_destroy {
+    PJRT_HEAD;
+    void *error;
+};
+struct pjrt_error_message {
+    PJRT_HEAD;
+    const void *error;
+    const char *message;
+    size_t message_size;
+};
+struct pjrt_error_get_code {
+    PJRT_HEAD;
+    const void *error;
+    int code;
+};
 static_assert (sizeof (struct pjrt_error_destroy) == 24, "PJRT_Error_Destroy_Args");
 static_assert (sizeof (struct pjrt_error_message) == 40, "PJRT_Error_Message_Args");
 static_assert (PJRT_SIZE (struct pjrt_error_get_code, code) == 28, "PJRT_Error_GetCode_Args");
@@ -66,26 +120,63 @@ struct pjrt_named_value {
     const char *name;
     size_t name_size;
     int type;
-    union { const char *text; int64_t int64; const int64_t *int64_list; float number; bool truth; } value;
+    union {
+        const char *text;
+        int64_t int64;
+        const int64_t *int64_list;
+        float number;
+        bool truth;
+    } value;
     size_t value_size;
 };
 static_assert (offsetof (struct pjrt_named_value, type) == 32, "PJRT_NamedValue");
 static_assert (offsetof (struct pjrt_named_value, value) == 40, "PJRT_NamedValue");
 static_assert (sizeof (struct pjrt_named_value) == 56, "PJRT_NamedValue");
 
-struct pjrt_plugin_initialize { PJRT_HEAD; };
-struct pjrt_plugin_attributes { PJRT_HEAD; const struct pjrt_named_value *attributes; size_t attributes_n; };
+struct pjrt_plugin_initialize {
+    PJRT_HEAD;
+};
+struct pjrt_plugin_attributes {
+    PJRT_HEAD;
+    const struct pjrt_named_value *attributes;
+    size_t attributes_n;
+};
 static_assert (sizeof (struct pjrt_plugin_initialize) == 16, "PJRT_Plugin_Initialize_Args");
 static_assert (sizeof (struct pjrt_plugin_attributes) == 32, "PJRT_Plugin_Attributes_Args; 24 before June 2025");
 
 /* One object and nothing else: all that destroy, and PJRT_Event_Await. */
-struct pjrt_one { PJRT_HEAD; void *object; };
+struct pjrt_one {
+    PJRT_HEAD;
+    void *object;
+};
 /* One object, and a text, number, list or other object of it. */
-struct pjrt_text_of { PJRT_HEAD; void *object; const char *text; size_t text_size; };
-struct pjrt_number_of { PJRT_HEAD; void *object; int number; };
-struct pjrt_count_of { PJRT_HEAD; void *object; size_t count; };
-struct pjrt_list_of { PJRT_HEAD; void *object; void *const *items; size_t items_n; };
-struct pjrt_object_of { PJRT_HEAD; void *object; void *other; };
+struct pjrt_text_of {
+    PJRT_HEAD;
+    void *object;
+    const char *text;
+    size_t text_size;
+};
+struct pjrt_number_of {
+    PJRT_HEAD;
+    void *object;
+    int number;
+};
+struct pjrt_count_of {
+    PJRT_HEAD;
+    void *object;
+    size_t count;
+};
+struct pjrt_list_of {
+    PJRT_HEAD;
+    void *object;
+    void *const *items;
+    size_t items_n;
+};
+struct pjrt_object_of {
+    PJRT_HEAD;
+    void *object;
+    void *other;
+};
 static_assert (sizeof (struct pjrt_one) == 24, "PJRT_Event_Await_Args and all ..._Destroy_Args");
 static_assert (sizeof (struct pjrt_text_of) == 40, "PJRT_Client_PlatformName_Args");
 static_assert (PJRT_SIZE (struct pjrt_number_of, number) == 28, "PJRT_Client_ProcessIndex_Args");
@@ -104,7 +195,13 @@ struct pjrt_client_create {
 static_assert (offsetof (struct pjrt_client_create, client) == 64, "PJRT_Client_Create_Args");
 static_assert (sizeof (struct pjrt_client_create) == 88, "PJRT_Client_Create_Args");
 
-struct pjrt_program { PJRT_HEAD; char *code; size_t code_size; const char *format; size_t format_size; };
+struct pjrt_program {
+    PJRT_HEAD;
+    char *code;
+    size_t code_size;
+    const char *format;
+    size_t format_size;
+};
 struct pjrt_client_compile {
     PJRT_HEAD;
     void *client;
@@ -167,7 +264,12 @@ static_assert (sizeof (struct pjrt_execute_options) == 144, "PJRT_ExecuteOptions
 static_assert (offsetof (struct pjrt_execute, outputs) == 56, "PJRT_LoadedExecutable_Execute_Args");
 static_assert (sizeof (struct pjrt_execute) == 80, "PJRT_LoadedExecutable_Execute_Args");
 
-struct pjrt_to_host { PJRT_HEAD; void *buffer, *layout, *to; size_t to_size; void *event; };
+struct pjrt_to_host {
+    PJRT_HEAD;
+    void *buffer, *layout, *to;
+    size_t to_size;
+    void *event;
+};
 static_assert (sizeof (struct pjrt_to_host) == 56, "PJRT_Buffer_ToHostBuffer_Args");
 
 struct pjrt_serialize {
@@ -192,7 +294,10 @@ static_assert (sizeof (struct pjrt_serialize) == 56, "PJRT_Executable_Serialize_
 static_assert (offsetof (struct pjrt_load, executable) == 40, "PJRT_Executable_DeserializeAndLoad_Args");
 static_assert (sizeof (struct pjrt_load) == 72, "PJRT_Executable_DeserializeAndLoad_Args");
 
-struct pjrt_said { int64_t value; bool is_said; };
+struct pjrt_said {
+    int64_t value;
+    bool is_said;
+};
 struct pjrt_device_memory {
     PJRT_HEAD;
     void *device;

@@ -1,18 +1,17 @@
 #include "worker/probe/program.h"
 
+#include "worker/probe/reporter.h"
 #include <math.h>
 #include <string.h>
-#include "worker/probe/reporter.h"
 
 enum { NUMBERS_N = 4, SERIALIZED_BYTES_MAX = 1 << 30 };
 
-static const char code[] =
-    "module @sliceup_probe {\n"
-    "  func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {\n"
-    "    %sum = stablehlo.add %x, %y : tensor<4xf32>\n"
-    "    return %sum : tensor<4xf32>\n"
-    "  }\n"
-    "}\n";
+static const char code[] = "module @sliceup_probe {\n"
+                           "  func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {\n"
+                           "    %sum = stablehlo.add %x, %y : tensor<4xf32>\n"
+                           "    return %sum : tensor<4xf32>\n"
+                           "  }\n"
+                           "}\n";
 /* CompileOptionsProto: executable_build_options { num_replicas: 1 num_partitions: 1 }
  * (openxla/xla:xla/pjrt/proto/compile_options.proto). */
 static const char options[] = { 0x1a, 0x04, 0x20, 0x01, 0x28, 0x01 };
@@ -30,8 +29,10 @@ static int find_device (struct program *program)
     struct text raw = plugin_text (program->client->plugin, (const char *) list.items, sizeof (void *),
                                    sizeof (void *));
     if (list.items_n != 1 || raw.len < sizeof (void *))
-        return reporter_wrong (LAYER_POLICY, "a program for one device got %zu devices of this host: the client belongs "
-                            "to a group of hosts, and its first device is another host's", list.items_n);
+        return reporter_wrong (LAYER_POLICY,
+                               "a program for one device got %zu devices of this host: the client belongs "
+                               "to a group of hosts, and its first device is another host's",
+                               list.items_n);
     memcpy (&program->device, raw.ptr, sizeof program->device);
     return 0;
 }
@@ -158,7 +159,7 @@ static int check_value (const char *name, const float *got)
     for (uint32_t i = 0; i < NUMBERS_N; i++)
         if (!(got[i] == inputs[0][i] + inputs[1][i])) /* written so that a NaN is wrong */
             return reporter_wrong (LAYER_DEVICE, "element %u of x + y is %.9g; expected %.9g", i + 1, (double) got[i],
-                                (double) (inputs[0][i] + inputs[1][i]));
+                                   (double) (inputs[0][i] + inputs[1][i]));
     return 0;
 }
 
@@ -173,7 +174,7 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
         return -1;
     if (args.to_size != sizeof got)
         return reporter_wrong (LAYER_BUNDLE, "the output has %zu bytes, as it says; expected %zu", args.to_size,
-                            sizeof got);
+                               sizeof got);
     args.to = got;
     args.event = NULL;
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0 || await (plugin, args.event) < 0)
@@ -186,7 +187,7 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
 int program_run (struct program *program, struct client *client)
 {
     void *output = NULL;
-    *program = (struct program) { .client = client };
+    *program = (struct program){ .client = client };
     if (compile (program) < 0 || transfer (program) < 0)
         return -1;
     reporter_step (STAGE_EXECUTE);
@@ -224,7 +225,7 @@ static int serialize (struct program *program, struct pjrt_serialize *kept)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!kept->bytes || !kept->bytes_size || kept->bytes_size > SERIALIZED_BYTES_MAX)
         return reporter_wrong (LAYER_COMPILER, "the serialised program has %zu bytes%s, as it says", kept->bytes_size,
-                            kept->bytes ? "" : " at no address");
+                               kept->bytes ? "" : " at no address");
     reporter_is_number ("serialized.bytes", (int64_t) kept->bytes_size);
     return 0;
 }
@@ -265,8 +266,9 @@ int program_tell_memory (struct program *program)
     if (memory.arguments < 0 || memory.outputs < 0 || memory.temporaries < 0 || memory.code < 0 ||
         __builtin_add_overflow (memory.arguments, memory.outputs, &sum) ||
         __builtin_add_overflow (sum, memory.temporaries, &sum) || __builtin_add_overflow (sum, memory.code, &sum)) {
-        reporter_note ("what it says about the memory of the program cannot be: %lld bytes of arguments, %lld of outputs",
-                    (long long) memory.arguments, (long long) memory.outputs);
+        reporter_note (
+            "what it says about the memory of the program cannot be: %lld bytes of arguments, %lld of outputs",
+            (long long) memory.arguments, (long long) memory.outputs);
         return 0;
     }
     reporter_is_number ("program.bytes", sum);

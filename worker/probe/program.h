@@ -8,15 +8,15 @@
 
 struct program {
     struct client *client;
-    void *loaded, *executable;  /* as compiled */
-    void *reloaded;             /* as loaded again; NULL: the plugin cannot serialise */
-    void *device;               /* where it was loaded */
+    void *loaded, *executable; /* as compiled */
+    void *reloaded;            /* as loaded again; NULL: the plugin cannot serialise */
+    void *device;              /* where it was loaded */
     void *inputs[2];
 };
 
-int program_run (struct program *program, struct client *client);   /* compile, transfer, execute, read */
-int program_run_again (struct program *program);                    /* serialize, reload, execute-again */
-int program_tell_memory (struct program *program);                  /* what the compiler says that it takes */
+int program_run (struct program *program, struct client *client); /* compile, transfer, execute, read */
+int program_run_again (struct program *program);                  /* serialize, reload, execute-again */
+int program_tell_memory (struct program *program);                /* what the compiler says that it takes */
 int program_close (struct program *program);
 
 #endif

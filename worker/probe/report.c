@@ -5,7 +5,7 @@
 
 void probe_report_init (struct probe_report *report)
 {
-    *report = (struct probe_report) { .end = PROBE_RUNNING };
+    *report = (struct probe_report){ .end = PROBE_RUNNING };
     buf_init (&report->output, OUTPUT_KEPT_BYTES);
 }
 
@@ -20,7 +20,7 @@ struct text probe_finding (const struct probe_report *report, const char *name)
     for (uint32_t i = 0; i < report->findings_n; i++)
         if (text_is (report->findings[i].name, name))
             return report->findings[i].value;
-    return (struct text) { 0 };
+    return (struct text){ 0 };
 }
 
 bool probe_number (const struct probe_report *report, const char *name, uint64_t *out)
@@ -37,7 +37,7 @@ static struct text take_word (struct text *rest)
     while (word.len < rest->len && rest->ptr[word.len] != ' ')
         word.len++;
     uint32_t used = word.len + (word.len < rest->len);
-    *rest = (struct text) { rest->ptr + used, rest->len - used };
+    *rest = (struct text){ rest->ptr + used, rest->len - used };
     return word;
 }
 
@@ -50,7 +50,7 @@ static struct text unescaped (struct probe_report *report, struct text raw)
         char c = raw.ptr[escaped ? ++i : i];
         copy[len++] = escaped && c == 'n' ? '\n' : c;
     }
-    return (struct text) { copy, len };
+    return (struct text){ copy, len };
 }
 
 static bool is_name (struct text name)
@@ -67,7 +67,7 @@ static bool receive_step (struct probe_report *report, struct text name)
     uint32_t stage, last = report->steps_n ? report->steps[report->steps_n - 1].stage : STAGE_NONE;
     if (!names_find (&stage_names, name, &stage) || stage <= last)
         return false; /* each is done once, in their order */
-    report->steps[report->steps_n++] = (struct probe_step) { .stage = (enum probe_stage) stage };
+    report->steps[report->steps_n++] = (struct probe_step){ .stage = (enum probe_stage) stage };
     report->call[0] = '\0';
     return true;
 }
@@ -80,7 +80,7 @@ static bool receive_finding (struct probe_report *report, struct text rest)
     name = text_copy (&report->arena, name);
     if (probe_finding (report, name.ptr).ptr)
         return false;
-    report->findings[report->findings_n++] = (struct var) { name, unescaped (report, rest) };
+    report->findings[report->findings_n++] = (struct var){ name, unescaped (report, rest) };
     return true;
 }
 

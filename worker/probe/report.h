@@ -16,30 +16,35 @@ enum { FINDINGS_MOST = 64, NOTES_MOST = 32, OUTPUT_KEPT_BYTES = 8 * 1024 };
 enum probe_end {
     PROBE_RUNNING = 0,
     PROBE_WORKS,
-    PROBE_WRONG,        /* the probe found something wrong; `words` says what */
-    PROBE_REFUSED,      /* the plugin gave an error; `code` and `words` are its own */
-    PROBE_HUNG,         /* killed at the limit */
-    PROBE_CRASHED,      /* ended by `signal` */
-    PROBE_LEFT,         /* the process ended with `status` and had not said that all was done */
-    PROBE_BABBLED,      /* something else than the probe wrote to its pipe; `words` is how it begins */
+    PROBE_WRONG,   /* the probe found something wrong; `words` says what */
+    PROBE_REFUSED, /* the plugin gave an error; `code` and `words` are its own */
+    PROBE_HUNG,    /* killed at the limit */
+    PROBE_CRASHED, /* ended by `signal` */
+    PROBE_LEFT,    /* the process ended with `status` and had not said that all was done */
+    PROBE_BABBLED, /* something else than the probe wrote to its pipe; `words` is how it begins */
 };
 
 /* lacks: the plugin cannot do it, and says why. */
-struct probe_step { enum probe_stage stage; uint64_t ms; bool lacks; struct text why; };
+struct probe_step {
+    enum probe_stage stage;
+    uint64_t ms;
+    bool lacks;
+    struct text why;
+};
 
 struct probe_report {
     struct arena arena;
     struct probe_step steps[STAGE_N];
-    uint32_t steps_n;           /* begun; the last one is where it ended */
+    uint32_t steps_n; /* begun; the last one is where it ended */
     struct var findings[FINDINGS_MOST];
     uint32_t findings_n;
     struct text notes[NOTES_MOST];
     uint32_t notes_n;
-    bool client;                /* a client was to be made: then there are more steps to do */
+    bool client; /* a client was to be made: then there are more steps to do */
     enum probe_end end;
-    char call[REPORTER_NAME_MAX + 1];  /* the last function of the plugin that was called; "": none */
+    char call[REPORTER_NAME_MAX + 1]; /* the last function of the plugin that was called; "": none */
     int code, signal, status;
-    enum layer layer;           /* PROBE_WRONG: as the child said; after probe_judge that of the failure */
+    enum layer layer; /* PROBE_WRONG: as the child said; after probe_judge that of the failure */
     struct text words;
     uint64_t limit_ms, peak_bytes, output_bytes;
     struct buf output;          /* the end of what the plugin printed */

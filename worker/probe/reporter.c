@@ -1,12 +1,12 @@
 #include "worker/probe/reporter.h"
 
+#include "common/base/buf.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 
 static void write_out (const uint8_t *bytes, size_t len)
 {

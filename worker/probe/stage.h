@@ -9,9 +9,9 @@
 
 enum probe_stage {
     STAGE_NONE = 0,
-    STAGE_FILE,         /* the plugin's file: size, sha256 */
-    STAGE_LOAD,         /* dlopen */
-    STAGE_INTERFACE,    /* GetPjrtApi, versions, sizes, slots */
+    STAGE_FILE,      /* the plugin's file: size, sha256 */
+    STAGE_LOAD,      /* dlopen */
+    STAGE_INTERFACE, /* GetPjrtApi, versions, sizes, slots */
     STAGE_INITIALIZE,
     STAGE_ATTRIBUTES,
     STAGE_CLIENT,
@@ -30,8 +30,13 @@ enum probe_stage {
 };
 extern const struct names stage_names;
 
-enum { REPORTER_FD = 3, REPORTER_TEXT_MAX = 4096, REPORTER_LINE_MAX = 2 * REPORTER_TEXT_MAX + 128, REPORTER_NAME_MAX = 63,
-       REPORTER_BYTES_MAX = 256 * 1024,
-       REPORTER_EXIT_UNHEARD = 4 /* its pipe was closed */ };
+enum {
+    REPORTER_FD = 3,
+    REPORTER_TEXT_MAX = 4096,
+    REPORTER_LINE_MAX = 2 * REPORTER_TEXT_MAX + 128,
+    REPORTER_NAME_MAX = 63,
+    REPORTER_BYTES_MAX = 256 * 1024,
+    REPORTER_EXIT_UNHEARD = 4 /* its pipe was closed */
+};
 
 #endif

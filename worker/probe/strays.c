@@ -1,5 +1,6 @@
 #include "worker/probe/strays.h"
 
+#include "common/io/clock.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -7,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/io/clock.h"
 
 /* One that outlives SIGKILL so long is held by a driver; one that goes on forking is for who contains us. */
 enum { END_WAIT_MS = 5000, LOOK_AGAIN_MS = 5 };

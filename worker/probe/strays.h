@@ -5,14 +5,17 @@
 #ifndef SLICEUP_WORKER_PROBE_STRAYS_H
 #define SLICEUP_WORKER_PROBE_STRAYS_H
 
-#include <stdint.h>
 #include "common/base/err.h"
+#include <stdint.h>
 
 enum { STRAYS_MAX = 1024 };
 
-struct strays { int before[STRAYS_MAX]; uint32_t before_n; };
+struct strays {
+    int before[STRAYS_MAX];
+    uint32_t before_n;
+};
 
-int strays_adopt (struct strays *strays, struct err *err);  /* before the one that may leave some is started */
+int strays_adopt (struct strays *strays, struct err *err); /* before the one that may leave some is started */
 /* When that one is collected: kills what is left, for a few seconds at most. How many it killed. */
 uint32_t strays_end (const struct strays *strays);
 

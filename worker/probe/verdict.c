@@ -1,13 +1,17 @@
 /* verdict.c - whose fault it is that a plugin does not work, in one sentence, and what to look at. */
-#include <signal.h>
-#include <string.h>
 #include "common/base/duration.h"
 #include "worker/probe/pjrt.h"
 #include "worker/probe/report.h"
+#include <signal.h>
+#include <string.h>
 
 /* What plugins say, and who owns it. Sources beside the texts; the first that occurs decides. A text that is not
  * here is nobody's yet: the run's signature table may know it. */
-static const struct { const char *text; enum layer layer; const char *next; } known[] = {
+static const struct {
+    const char *text;
+    enum layer layer;
+    const char *next;
+} known[] = {
     /* openxla/xla:xla/pjrt/c/pjrt_c_api_helpers.cc */
     { "The plugin is likely built with a later version than the framework", LAYER_BUNDLE,
       "the plugin is newer than what this build can talk to: pin an older plugin, or update sliceup" },
@@ -35,9 +39,10 @@ static const struct { const char *text; enum layer layer; const char *next; } kn
 };
 
 static const char *const code_words[PJRT_CODES] = {
-    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
-    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+    "OK",        "CANCELLED",       "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS",  "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",    "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED",
 };
 
 static enum probe_stage last_stage (const struct probe_report *report)
@@ -71,7 +76,7 @@ static struct text next_line (struct text *rest)
     const char *end = rest->len ? memchr (rest->ptr, '\n', rest->len) : NULL;
     struct text line = { rest->ptr, end ? (uint32_t) (end - rest->ptr) : rest->len };
     uint32_t used = line.len + (end != NULL);
-    *rest = (struct text) { rest->ptr + used, rest->len - used };
+    *rest = (struct text){ rest->ptr + used, rest->len - used };
     return line;
 }
 
@@ -115,14 +120,11 @@ static const char *next_of_wrong (enum layer layer)
     switch (layer) {
     case LAYER_BUNDLE:
         return "compare the plugin with the pins: version, sha256; take one of a release that the frameworks use";
-    case LAYER_DEVICE:
-        return "a wrong value on one host only points at its device; on all, at the bundle";
-    case LAYER_HOST:
-        return "see the devices of this host: sliceup-worker facts";
+    case LAYER_DEVICE: return "a wrong value on one host only points at its device; on all, at the bundle";
+    case LAYER_HOST: return "see the devices of this host: sliceup-worker facts";
     case LAYER_POLICY:
         return "see the options and variables of the profile: a host that is to start alone has to be told so";
-    default:
-        return "see what the plugin printed";
+    default: return "see what the plugin printed";
     }
 }
 
@@ -141,7 +143,7 @@ static void judge_refused (struct probe_report *report)
     struct text said = text_format (&report->arena, "%s: %.*s", code, TEXT_ARG (report->words));
     report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (said));
     report->layer = stage == STAGE_COMPILE || stage == STAGE_SERIALIZE || stage == STAGE_RELOAD ? LAYER_COMPILER
-                                                                                               : LAYER_UNKNOWN;
+                                                                                                : LAYER_UNKNOWN;
     report->next = TEXT_LIT ("this is the plugin's own text; see what else it printed");
     (void) recognise (report, said);
 }
@@ -159,17 +161,22 @@ static void judge_hung (struct probe_report *report)
                                  "TPU_SKIP_MDS_QUERY=1 tells it not to");
     if (last_stage (report) != STAGE_CLIENT)
         return;
-    report->sentence = text_format (&report->arena, "%.*s; the client of a TPU slice is not made before all of its "
-                                    "hosts make theirs", TEXT_ARG (report->sentence));
+    report->sentence = text_format (&report->arena,
+                                    "%.*s; the client of a TPU slice is not made before all of its "
+                                    "hosts make theirs",
+                                    TEXT_ARG (report->sentence));
     report->next = TEXT_LIT ("on a slice of several hosts probe without a client (client: false, --no-client), or tell "
                              "this host that it is alone (TPU_PROCESS_BOUNDS=1,1,1 with TPU_CHIPS_PER_PROCESS_BOUNDS)");
 }
 
 static const char *signal_name (int number)
 {
-    static const struct { int number; const char *name; } names[] = {
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
         { SIGSEGV, "SIGSEGV" }, { SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" }, { SIGILL, "SIGILL" },
-        { SIGFPE, "SIGFPE" }, { SIGTRAP, "SIGTRAP" }, { SIGSYS, "SIGSYS" }, { SIGTERM, "SIGTERM" },
+        { SIGFPE, "SIGFPE" },   { SIGTRAP, "SIGTRAP" }, { SIGSYS, "SIGSYS" }, { SIGTERM, "SIGTERM" },
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].number == number)
@@ -204,8 +211,8 @@ static void judge_left (struct probe_report *report)
         how = "the probe's own process ended before it began";
     else if (report->status == REPORTER_EXIT_UNHEARD)
         how = "the plugin closed the probe's pipe, or ended the process";
-    add_printed (report, text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how,
-                                      report->status));
+    add_printed (report,
+                 text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how, report->status));
 }
 
 static void judge_babbled (struct probe_report *report)
@@ -220,26 +227,13 @@ static void judge_babbled (struct probe_report *report)
 void probe_judge (struct probe_report *report)
 {
     switch (report->end) {
-    case PROBE_WRONG:
-        judge_wrong (report);
-        break;
-    case PROBE_REFUSED:
-        judge_refused (report);
-        break;
-    case PROBE_HUNG:
-        judge_hung (report);
-        break;
-    case PROBE_CRASHED:
-        judge_crashed (report);
-        break;
-    case PROBE_LEFT:
-        judge_left (report);
-        break;
-    case PROBE_BABBLED:
-        judge_babbled (report);
-        break;
+    case PROBE_WRONG: judge_wrong (report); break;
+    case PROBE_REFUSED: judge_refused (report); break;
+    case PROBE_HUNG: judge_hung (report); break;
+    case PROBE_CRASHED: judge_crashed (report); break;
+    case PROBE_LEFT: judge_left (report); break;
+    case PROBE_BABBLED: judge_babbled (report); break;
     case PROBE_WORKS:
-    case PROBE_RUNNING:
-        break;
+    case PROBE_RUNNING: break;
     }
 }

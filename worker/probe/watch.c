@@ -1,5 +1,9 @@
 #include "worker/probe/watch.h"
 
+#include "common/io/clock.h"
+#include "worker/image/self.h"
+#include "worker/probe/option.h"
+#include "worker/probe/strays.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,23 +15,18 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "worker/probe/option.h"
-#include "worker/probe/strays.h"
-#include "worker/image/self.h"
 
 extern char **environ;
 
 /* What is left of the child after SIGKILL is the kernel's: a driver that does not let go must not hold us. */
-enum { REAP_WAIT_MS = 10 * 1000, CHUNK_BYTES = 16 * 1024, REST_CHUNKS = 64, POLL_MOST_MS = 60 * 1000,
-       FIXED_WORDS = 5 };
+enum { REAP_WAIT_MS = 10 * 1000, CHUNK_BYTES = 16 * 1024, REST_CHUNKS = 64, POLL_MOST_MS = 60 * 1000, FIXED_WORDS = 5 };
 
 struct watch {
     const struct probe_order *order;
     struct probe_report *report;
     pid_t pid;
     int pid_fd, reporter_fd, output_fd;
-    struct buf reporter;           /* the part of a line */
+    struct buf reporter; /* the part of a line */
     uint64_t reporter_bytes, echoed_bytes, received_ms;
     struct strays strays;
 };
@@ -44,8 +43,8 @@ static int plain_signals (posix_spawnattr_t *how)
         rc = posix_spawnattr_setsigdefault (how, &all);
     if (rc == 0)
         rc = posix_spawnattr_setpgroup (how, 0);
-    return rc ? rc : posix_spawnattr_setflags (how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
-                                               | POSIX_SPAWN_SETPGROUP);
+    return rc ? rc
+              : posix_spawnattr_setflags (how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 }
 
 /* dup2 on itself takes close-on-exec away (posix_spawn_file_actions_adddup2(3)). */
@@ -245,7 +244,9 @@ static void drain_rest (struct watch *watch)
     }
 }
 
-struct hearing { bool reporter, output, good; }; /* what may still come; good: and is believed */
+struct hearing {
+    bool reporter, output, good;
+}; /* what may still come; good: and is believed */
 
 /* False: the process is over. */
 static bool wait_and_receive (struct watch *watch, struct hearing *hearing, int wait_ms)
@@ -334,8 +335,8 @@ static void end (struct watch *watch)
     if (reap (watch, &status))
         note_end (watch, status);
     else
-        note (report, text_format (&report->arena, "its process %d outlived SIGKILL: a driver holds it",
-                                   (int) watch->pid));
+        note (report,
+              text_format (&report->arena, "its process %d outlived SIGKILL: a driver holds it", (int) watch->pid));
     uint32_t strays = strays_end (&watch->strays);
     if (strays)
         note (report, text_format (&report->arena, "the plugin left %u process%s behind, ended now", strays,

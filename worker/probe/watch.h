@@ -13,9 +13,9 @@ struct probe_order {
     const char *plugin;         /* a path */
     const char *const *options; /* as option.h reads them; checked */
     uint32_t options_n;
-    bool client;                /* false: nothing is asked of a device */
+    bool client; /* false: nothing is asked of a device */
     uint64_t limit_ms;
-    int echo_fd;                /* what the plugin prints goes there too, up to ECHO_BYTES_MAX; -1: nowhere */
+    int echo_fd; /* what the plugin prints goes there too, up to ECHO_BYTES_MAX; -1: nowhere */
     void (*begins) (void *listener, enum probe_stage stage); /* as a step begins; may be NULL */
     void *listener;
 };

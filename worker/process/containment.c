@@ -1,15 +1,15 @@
 /* containment.c - see containment.h. */
 #include "worker/process/containment.h"
 
-#include <assert.h>
 #include "common/base/mem.h"
 #include "worker/process/control_group.h"
 #include "worker/process/pid_namespace.h"
+#include <assert.h>
 
 struct containment {
     enum containment_level level;
-    struct pid_namespace *pid_namespace;              /* PID_NAMESPACE */
-    struct control_group *group;        /* CGROUP */
+    struct pid_namespace *pid_namespace; /* PID_NAMESPACE */
+    struct control_group *group;         /* CGROUP */
 };
 
 static const char *const names[] = { "none", "subreaper", "cgroup", "pid-namespace" };
@@ -67,7 +67,8 @@ struct containment *containment_choose (enum containment_level most, const char 
         containment->level = CONTAINMENT_CGROUP;
     log_say (log, "programs are kept together by: %s%s", names[containment->level],
              containment->level == CONTAINMENT_SUBREAPER
-                 ? "; if this worker is killed with SIGKILL, what they had started may go on" : "");
+                 ? "; if this worker is killed with SIGKILL, what they had started may go on"
+                 : "");
     return containment;
 }
 

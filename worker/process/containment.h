@@ -9,9 +9,9 @@
 #ifndef SLICEUP_WORKER_PROCESS_CONTAINMENT_H
 #define SLICEUP_WORKER_PROCESS_CONTAINMENT_H
 
-#include <stdint.h>
 #include "common/io/log.h"
 #include "worker/process/spawn.h"
+#include <stdint.h>
 
 enum containment_level { CONTAINMENT_NONE = 0, CONTAINMENT_SUBREAPER, CONTAINMENT_CGROUP, CONTAINMENT_PID_NAMESPACE };
 
@@ -19,7 +19,7 @@ struct containment;
 /* The best way that is not above `most`; the subreaper always works. The log gets why better ones do not. What a worker
  * that was killed left in its cgroup is ended first. `directory` is the worker's own. */
 struct containment *containment_choose (enum containment_level most, const char *directory, const struct log *log);
-void containment_close (struct containment *containment);  /* ends all that is left; NULL is fine */
+void containment_close (struct containment *containment); /* ends all that is left; NULL is fine */
 enum containment_level containment_level (const struct containment *containment); /* of NULL: subreaper */
 const char *containment_name (enum containment_level level);
 
@@ -27,10 +27,11 @@ const char *containment_name (enum containment_level level);
 int containment_place (struct containment *containment, struct spawn_place *place, struct err *err);
 /* Do orphans of our programs go to another process than this one? Then sweeping is its business. */
 bool containment_collects (const struct containment *containment);
-void containment_kill (struct containment *containment);    /* all that runs in it; returns at once */
+void containment_kill (struct containment *containment); /* all that runs in it; returns at once */
 bool containment_empty (struct containment *containment, int wait_ms, uint32_t *strays); /* where it collects */
 uint32_t containment_left (const struct containment *containment);
 void containment_abandon (struct containment *containment); /* what is left in it outlives SIGKILL */
-void containment_note_reaped (struct containment *containment, pid_t pid); /* a child of ours that was collected, whichever */
+void containment_note_reaped (struct containment *containment,
+                              pid_t pid); /* a child of ours that was collected, whichever */
 
 #endif

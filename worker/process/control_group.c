@@ -1,6 +1,11 @@
 /* control_group.c - see control_group.h. Files and their meaning: cgroups(7) and the kernel's cgroup-v2 text. */
 #include "worker/process/control_group.h"
 
+#include "common/base/digest.h"
+#include "common/base/mem.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/process/spawn.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,19 +18,14 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/digest.h"
-#include "common/base/mem.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/process/spawn.h"
 
 enum { FILE_MAX_BYTES = 1 << 20, NAME_DIGITS = 16, EMPTY_MAX_MS = 5000, AGAIN_MS = 5, TRIAL_MAX_MS = 5000 };
 #define NAME_START "sliceup-"
 enum { NAME_BYTES = sizeof NAME_START + NAME_DIGITS };
 
 struct control_group {
-    char path[PATH_MAX];        /* of the leaf */
-    char record[PATH_MAX];      /* the file that names it */
+    char path[PATH_MAX];   /* of the leaf */
+    char record[PATH_MAX]; /* the file that names it */
     int procs_fd, kill_fd;
 };
 
@@ -50,8 +50,8 @@ static int find_mount (char *out, size_t out_bytes, struct err *err)
     for (char *line = rc == 0 ? strtok_r (buf_c (&file), "\n", &rest) : NULL; line && !found;
          line = strtok_r (NULL, "\n", &rest)) {
         char point[PATH_MAX];
-        if (strstr (line, " - cgroup2 ") && sscanf (line, "%*s %*s %*s %*s %4095s", point) == 1
-            && !strchr (point, '\\'))
+        if (strstr (line, " - cgroup2 ") && sscanf (line, "%*s %*s %*s %*s %4095s", point) == 1 &&
+            !strchr (point, '\\'))
             found = snprintf (out, out_bytes, "%s", point) < (int) out_bytes;
     }
     buf_release (&file);

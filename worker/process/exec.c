@@ -1,6 +1,7 @@
 /* exec.c - see exec.h. */
 #include "worker/process/exec.h"
 
+#include "common/base/mem.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -13,13 +14,12 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/mem.h"
 
 enum {
-    SWEEP_AGAIN_MS = 20,        /* killing takes effect in steps: each death hands us the next orphans */
-    SWEEP_AT_ONCE_MS = 5,       /* what an empty pid namespace answers within; longer would hold up the loop */
-    SWEEP_MAX_MS = 10 * 1000,   /* a process in uninterruptible sleep outlives SIGKILL; it must not hold us up */
-    CHILDREN_MAX = 4096,        /* looked at in one sweep */
+    SWEEP_AGAIN_MS = 20,      /* killing takes effect in steps: each death hands us the next orphans */
+    SWEEP_AT_ONCE_MS = 5,     /* what an empty pid namespace answers within; longer would hold up the loop */
+    SWEEP_MAX_MS = 10 * 1000, /* a process in uninterruptible sleep outlives SIGKILL; it must not hold us up */
+    CHILDREN_MAX = 4096,      /* looked at in one sweep */
 };
 
 enum stage { STAGE_RUNNING, STAGE_INTERRUPTED, STAGE_TERMINATED, STAGE_KILLED };

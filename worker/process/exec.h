@@ -11,17 +11,17 @@
 #ifndef SLICEUP_WORKER_PROCESS_EXEC_H
 #define SLICEUP_WORKER_PROCESS_EXEC_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "worker/process/containment.h"
 #include "worker/process/spawn.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct exec_end {
-    int status;             /* as of waitpid */
-    uint64_t peak_bytes;    /* resident, of the program and those it waited for; at least as much as this process has,
-                             * in whose memory it began (spawn.c) */
-    uint32_t strays;        /* processes that outlived the program and were killed */
-    uint32_t unkillable;    /* processes that outlived SIGKILL */
+    int status;          /* as of waitpid */
+    uint64_t peak_bytes; /* resident, of the program and those it waited for; at least as much as this process has,
+                          * in whose memory it began (spawn.c) */
+    uint32_t strays;     /* processes that outlived the program and were killed */
+    uint32_t unkillable; /* processes that outlived SIGKILL */
 };
 
 /* Once a process, before the first exec: orphans of our programs become our children. */
@@ -35,12 +35,12 @@ struct exec *exec_start (const struct spawn_request *request, struct err *err); 
 /* In this host's own namespaces, for a program of ours that looks at the host and starts nothing: others' processes are
  * not seen from inside a pid namespace. */
 struct exec *exec_start_outside (const struct spawn_request *request, struct err *err);
-void exec_destroy (struct exec *exec);                  /* kills what is left, without waiting; NULL is fine */
+void exec_destroy (struct exec *exec); /* kills what is left, without waiting; NULL is fine */
 void exec_stop (struct exec *exec, bool hard, uint64_t stop_ms, uint64_t now_ms);
 /* At SIGCHLD and at the deadline. */
 void exec_turn (struct exec *exec, uint64_t now_ms);
-uint64_t exec_deadline_ms (const struct exec *exec);    /* UINT64_MAX: none */
-bool exec_main_ended (const struct exec *exec);         /* the program itself; children of it may live */
+uint64_t exec_deadline_ms (const struct exec *exec);            /* UINT64_MAX: none */
+bool exec_main_ended (const struct exec *exec);                 /* the program itself; children of it may live */
 bool exec_gone (const struct exec *exec, struct exec_end *end); /* all of it */
 pid_t exec_pid (const struct exec *exec);
 

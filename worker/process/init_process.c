@@ -102,8 +102,8 @@ static struct init_report become (const struct init_settings *request, int contr
         report.step = INIT_MOUNTS;
     else if (mount_proc () < 0)
         report.step = INIT_PROC;
-    else if ((children_fd = open_children ()) < 0 || setsid () < 0 || prctl (PR_SET_PDEATHSIG, SIGKILL) < 0
-             || let_go (control_fd, children_fd) < 0)
+    else if ((children_fd = open_children ()) < 0 || setsid () < 0 || prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+             let_go (control_fd, children_fd) < 0)
         report.step = INIT_SIGNALS;
     report.code = report.step == INIT_READY ? 0 : errno;
     return report;
@@ -111,7 +111,10 @@ static struct init_report become (const struct init_settings *request, int contr
 
 /* ---- being it ---- */
 
-struct sweep { bool on; uint32_t strays; };
+struct sweep {
+    bool on;
+    uint32_t strays;
+};
 
 /* False: there is no child left. */
 static bool collect (struct sweep *sweep)
@@ -150,7 +153,7 @@ static void take_order (struct sweep *sweep)
     if (got <= 0) /* the worker is gone; the parent-death signal says the same */
         _exit (0);
     if (word == PID_NAMESPACE_SWEEP)
-        *sweep = (struct sweep) { .on = true };
+        *sweep = (struct sweep){ .on = true };
 }
 
 static void receive_children (void)
@@ -163,12 +166,16 @@ static void receive_children (void)
 /* cmsg(3). A descriptor of -1: none. */
 static bool send_report (int fd, const struct init_report *report, int passed_fd)
 {
-    union { struct cmsghdr head; char bytes[CMSG_SPACE (sizeof passed_fd)]; } control = { .bytes = { 0 } };
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE (sizeof passed_fd)];
+    } control = { .bytes = { 0 } };
     struct iovec body = { .iov_base = (void *) report, .iov_len = sizeof *report };
     struct msghdr message = { .msg_iov = &body, .msg_iovlen = 1 };
     if (passed_fd >= 0) {
-        control.head = (struct cmsghdr) { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-                                          .cmsg_len = CMSG_LEN (sizeof passed_fd) };
+        control.head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+                                         .cmsg_type = SCM_RIGHTS,
+                                         .cmsg_len = CMSG_LEN (sizeof passed_fd) };
         memcpy (CMSG_DATA (&control.head), &passed_fd, sizeof passed_fd);
         message.msg_control = &control;
         message.msg_controllen = sizeof control;

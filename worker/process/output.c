@@ -1,12 +1,12 @@
 /* output.c - see output.h. */
 #include "worker/process/output.h"
 
+#include "common/base/utf8.h"
+#include "common/model/msg.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/model/msg.h"
-#include "common/base/utf8.h"
 
 /* One call reads this much at most, so that a program that never stops printing cannot keep the loop. */
 enum { READ_BYTES = 256 * 1024, TAIL_BYTES = RESULT_TAIL_MAX_BYTES };
@@ -15,8 +15,8 @@ struct output {
     int read_fd, write_fd, file_fd;
     uint64_t file_max_bytes, file_bytes;
     uint64_t bytes, dropped_bytes, unsent_bytes;
-    char tail[TAIL_BYTES];              /* a ring over all bytes: byte i stands at i % TAIL_BYTES */
-    char pending[LOG_CHUNK_MAX_BYTES];  /* gathered, because programs print a line at a time */
+    char tail[TAIL_BYTES];             /* a ring over all bytes: byte i stands at i % TAIL_BYTES */
+    char pending[LOG_CHUNK_MAX_BYTES]; /* gathered, because programs print a line at a time */
     uint32_t pending_len;
     uint64_t send_at_ms;
     uint64_t tokens_bytes, tokens_at_ms;
@@ -95,8 +95,10 @@ static void earn_tokens (struct output *output, uint64_t now_ms)
 
 static void send_pending (struct output *output, bool last, uint64_t now_ms)
 {
-    struct output_chunk chunk = { .offset = output->bytes - output->pending_len, .unsent_bytes = output->unsent_bytes,
-                                  .bytes = { output->pending, output->pending_len }, .last = last };
+    struct output_chunk chunk = { .offset = output->bytes - output->pending_len,
+                                  .unsent_bytes = output->unsent_bytes,
+                                  .bytes = { output->pending, output->pending_len },
+                                  .last = last };
     earn_tokens (output, now_ms);
     bool affordable = output->tokens_bytes >= output->pending_len;
     if (!affordable) { /* its place in the stream is still told by the last one */
@@ -208,7 +210,7 @@ struct text output_end (const struct output *output, struct arena *arena)
     uint32_t len = output->bytes < TAIL_BYTES ? (uint32_t) output->bytes : TAIL_BYTES;
     for (uint32_t i = 0; i < len; i++)
         bytes[i] = output->tail[(output->bytes - len + i) % TAIL_BYTES];
-    return text_copy (arena, (struct text) { bytes, len });
+    return text_copy (arena, (struct text){ bytes, len });
 }
 
 /* Not into the middle of a character. */

@@ -6,34 +6,40 @@
 #ifndef SLICEUP_WORKER_PROCESS_OUTPUT_H
 #define SLICEUP_WORKER_PROCESS_OUTPUT_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* 256 KiB/s a host is what a coordinator of 1,024 hosts can still look at. */
 enum { OUTPUT_RATE_BYTES = 256 * 1024, OUTPUT_GATHER_MS = 100 };
 
 /* One chunk towards the coordinator; false: it was not taken. `bytes` lives until the call returns. */
-struct output_chunk { uint64_t offset; struct text bytes; uint64_t unsent_bytes; bool last; };
+struct output_chunk {
+    uint64_t offset;
+    struct text bytes;
+    uint64_t unsent_bytes;
+    bool last;
+};
 typedef bool output_fn (void *owner, const struct output_chunk *chunk);
 
 struct output;
 /* `path` is made anew; at most `file_bytes` are kept there. */
 struct output *output_open (const char *path, uint64_t file_bytes, output_fn *fn, void *owner, struct err *err);
-void output_close (struct output *output);          /* NULL is fine */
+void output_close (struct output *output); /* NULL is fine */
 int output_read_fd (const struct output *output);
 int output_write_fd (const struct output *output);
-void output_close_write (struct output *output);    /* the end can only be seen once this end is closed */
+void output_close_write (struct output *output); /* the end can only be seen once this end is closed */
 /* False: nobody holds the writing end any more, all was read. */
 bool output_read (struct output *output, uint64_t now_ms);
 void output_turn (struct output *output, uint64_t now_ms);
 uint64_t output_deadline_ms (const struct output *output);
-void output_finish (struct output *output, uint64_t now_ms);    /* sends the last chunk, if there was any output */
+void output_finish (struct output *output, uint64_t now_ms); /* sends the last chunk, if there was any output */
 uint64_t output_bytes (const struct output *output);
-uint64_t output_dropped_bytes (const struct output *output);    /* not in the file */
-uint64_t output_unsent_bytes (const struct output *output);     /* not given to the coordinator */
-struct text output_end (const struct output *output, struct arena *arena);  /* the last RESULT_TAIL_MAX_BYTES, as printed */
+uint64_t output_dropped_bytes (const struct output *output); /* not in the file */
+uint64_t output_unsent_bytes (const struct output *output);  /* not given to the coordinator */
+struct text output_end (const struct output *output,
+                        struct arena *arena); /* the last RESULT_TAIL_MAX_BYTES, as printed */
 struct text output_tail (const struct output *output, struct arena *arena); /* of that the end, as valid UTF-8 */
 
 #endif

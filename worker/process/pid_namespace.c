@@ -1,6 +1,10 @@
 /* pid_namespace.c - see pid_namespace.h: the worker's side. */
 #include "worker/process/pid_namespace.h"
 
+#include "common/base/mem.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/process/init_process.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,29 +18,24 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/mem.h"
-#include "common/io/atomic_file.h"
-#include "common/io/clock.h"
-#include "worker/process/init_process.h"
 
 enum {
     READY_MAX_MS = 10 * 1000,
     CLOSE_MAX_MS = 1000,
-    ARG_START_FIELD = 48,       /* proc(5), stat: arg_start, then arg_end */
+    ARG_START_FIELD = 48, /* proc(5), stat: arg_start, then arg_end */
     STAT_MAX_BYTES = 4096,
     LEFT_MAX = 4096,
 };
 
 static const char *const step_names[] = { "starting", "mapping our own user and group",
-                                          "parting from the host's mounts",
-                                          "mounting a /proc for it",
+                                          "parting from the host's mounts", "mounting a /proc for it",
                                           "arranging itself" };
 
 struct pid_namespace {
-    pid_t pid;                  /* 0: dead and collected */
+    pid_t pid; /* 0: dead and collected */
     int pid_fd, control_fd, root_fd;
     int namespaces;
-    bool asked;                 /* a sweep, not answered yet */
+    bool asked; /* a sweep, not answered yet */
 };
 
 /* ---- starting it ---- */
@@ -59,7 +58,7 @@ static void find_words (struct init_settings *request)
 
 static void make_order (struct init_settings *request, bool user_namespace)
 {
-    *request = (struct init_settings) { .user_namespace = user_namespace };
+    *request = (struct init_settings){ .user_namespace = user_namespace };
     snprintf (request->uid_map, sizeof request->uid_map, "%u %u 1", geteuid (), geteuid ());
     snprintf (request->gid_map, sizeof request->gid_map, "%u %u 1", getegid (), getegid ());
     find_words (request);
@@ -68,10 +67,14 @@ static void make_order (struct init_settings *request, bool user_namespace)
 /* cmsg(3). What comes is of our own making; -1 stays where no descriptor came with it. */
 static ssize_t receive_report (int fd, struct init_report *report, int *passed_fd)
 {
-    union { struct cmsghdr head; char bytes[CMSG_SPACE (sizeof *passed_fd)]; } control;
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE (sizeof *passed_fd)];
+    } control;
     struct iovec body = { .iov_base = report, .iov_len = sizeof *report };
-    struct msghdr message = { .msg_iov = &body, .msg_iovlen = 1, .msg_control = &control,
-                              .msg_controllen = sizeof control };
+    struct msghdr message = {
+        .msg_iov = &body, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+    };
     ssize_t got = recvmsg (fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR (&message) : NULL;
     if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
@@ -133,7 +136,8 @@ static int start (struct pid_namespace *pid_namespace, struct err *err)
     pid_namespace->namespaces = CLONE_NEWPID | CLONE_NEWNS | (user_namespace ? CLONE_NEWUSER : 0);
     if (make_process (pid_namespace, &request, err) < 0)
         return -1;
-    if (take_report (pid_namespace->control_fd, &report, &pid_namespace->root_fd, err) < 0 || check_report (&report, err) < 0)
+    if (take_report (pid_namespace->control_fd, &report, &pid_namespace->root_fd, err) < 0 ||
+        check_report (&report, err) < 0)
         return -1;
     if (pid_namespace->root_fd < 0)
         return err_set (err, ERR_LIMIT, "its root directory could not be handed over: are there descriptors left?");
@@ -202,8 +206,10 @@ void pid_namespace_close (struct pid_namespace *pid_namespace)
 
 struct spawn_place pid_namespace_place (const struct pid_namespace *pid_namespace)
 {
-    return (struct spawn_place) { .namespaces_fd = pid_namespace->pid_fd, .namespaces = pid_namespace->namespaces,
-                                  .root_fd = pid_namespace->root_fd, .group_fd = -1 };
+    return (struct spawn_place){ .namespaces_fd = pid_namespace->pid_fd,
+                                 .namespaces = pid_namespace->namespaces,
+                                 .root_fd = pid_namespace->root_fd,
+                                 .group_fd = -1 };
 }
 
 pid_t pid_namespace_pid (const struct pid_namespace *pid_namespace)
@@ -227,8 +233,8 @@ bool pid_namespace_swept (struct pid_namespace *pid_namespace, int wait_ms, uint
     struct pollfd entry = { .fd = pid_namespace->control_fd, .events = POLLIN };
     if (pid_namespace->pid == 0)
         return true;
-    if (poll (&entry, 1, wait_ms) <= 0
-        || recv (pid_namespace->control_fd, &report, sizeof report, MSG_DONTWAIT) != sizeof report)
+    if (poll (&entry, 1, wait_ms) <= 0 ||
+        recv (pid_namespace->control_fd, &report, sizeof report, MSG_DONTWAIT) != sizeof report)
         return false; /* its death is heard of by SIGCHLD */
     pid_namespace->asked = false;
     *strays = report.strays;

@@ -1,19 +1,22 @@
-/* pid_namespace.h - a pid namespace for everything that this worker starts, held by its first process, the init process.
+/* pid_namespace.h - a pid namespace for everything that this worker starts, held by its first process, the init
+ * process.
  *
- * What is started in it (spawn.h, pid_namespace_place) stays a child of the worker, which waits for it and signals it as ever;
- * what a program leaves behind becomes the init process's child, whatever it did to escape. When the init process dies the kernel
- * kills all of the namespace, and the init process dies with the worker, SIGKILL or not (pid_namespaces(7), prctl(2)).
+ * What is started in it (spawn.h, pid_namespace_place) stays a child of the worker, which waits for it and signals it
+ * as ever; what a program leaves behind becomes the init process's child, whatever it did to escape. When the init
+ * process dies the kernel kills all of the namespace, and the init process dies with the worker, SIGKILL or not
+ * (pid_namespaces(7), prctl(2)).
  *
  * For root the namespace is made as it is; for others inside a user namespace in which nobody but they exists. It has a
  * /proc of its own, so that programs find themselves there under the pids they know.
  *
- * It knows nothing of programs. Main thread only: the parent-death signal is tied to the thread that made the init process.
+ * It knows nothing of programs. Main thread only: the parent-death signal is tied to the thread that made the init
+ * process.
  */
 #ifndef SLICEUP_WORKER_PROCESS_PID_NAMESPACE_H
 #define SLICEUP_WORKER_PROCESS_PID_NAMESPACE_H
 
-#include <stdint.h>
 #include "worker/process/spawn.h"
+#include <stdint.h>
 
 struct pid_namespace;
 /* NULL: not possible on this host, or not for us; the error says which step failed. */
@@ -28,7 +31,8 @@ bool pid_namespace_lives (struct pid_namespace *pid_namespace);
 
 /* Kills whatever is in the namespace. `strays`: processes that SIGKILL ended, since the sweep was asked for. */
 void pid_namespace_sweep (struct pid_namespace *pid_namespace);
-bool pid_namespace_swept (struct pid_namespace *pid_namespace, int wait_ms, uint32_t *strays);   /* nothing is left; also when it is dead */
-uint32_t pid_namespace_left (const struct pid_namespace *pid_namespace);  /* how many still are */
+bool pid_namespace_swept (struct pid_namespace *pid_namespace, int wait_ms,
+                          uint32_t *strays);                             /* nothing is left; also when it is dead */
+uint32_t pid_namespace_left (const struct pid_namespace *pid_namespace); /* how many still are */
 
 #endif

@@ -3,6 +3,7 @@
  * there, with all signals blocked, and what it writes is for this process to read. */
 #include "worker/process/spawn.h"
 
+#include "worker/image/self.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,29 +15,48 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "worker/image/self.h"
 
 /* Descriptors are first moved out of the way of their destinations. */
-enum { PARKED_FD_MIN = 16, SIGNALS_N = 64, STACK_BYTES = 64 * 1024,
-       SHARED = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD };
+enum {
+    PARKED_FD_MIN = 16,
+    SIGNALS_N = 64,
+    STACK_BYTES = 64 * 1024,
+    SHARED = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD
+};
 /* A process that executes another program returns from none of its functions: marked frames would stay marked. */
 #define NEW_PROCESS __attribute__ ((no_sanitize_address))
 
-enum step { STEP_NONE = 0, STEP_NAMESPACES, STEP_ROOT, STEP_PROCESS, STEP_GROUP, STEP_SESSION,
-            STEP_DESCRIPTORS, STEP_LIMITS, STEP_DIRECTORY, STEP_EXEC };
-static const char *const step_names[] = { "nothing", "entering its namespaces",
-                                          "entering its root directory", "making its process",
-                                          "entering its control group", "making a session", "arranging descriptors",
-                                          "setting limits", "entering its directory", "executing it" };
+enum step {
+    STEP_NONE = 0,
+    STEP_NAMESPACES,
+    STEP_ROOT,
+    STEP_PROCESS,
+    STEP_GROUP,
+    STEP_SESSION,
+    STEP_DESCRIPTORS,
+    STEP_LIMITS,
+    STEP_DIRECTORY,
+    STEP_EXEC
+};
+static const char *const step_names[] = { "nothing",
+                                          "entering its namespaces",
+                                          "entering its root directory",
+                                          "making its process",
+                                          "entering its control group",
+                                          "making a session",
+                                          "arranging descriptors",
+                                          "setting limits",
+                                          "entering its directory",
+                                          "executing it" };
 
 struct start {
     const struct spawn_request *request;
     const struct spawn_place *place;
     pid_t parent;
-    pid_t pid, between;         /* the program's process, and the one that makes it in a namespace; 0: never made */
+    pid_t pid, between; /* the program's process, and the one that makes it in a namespace; 0: never made */
     enum step failed;
-    int code;                   /* errno of that step */
-    _Alignas (16) char stack[STACK_BYTES], stack_between[STACK_BYTES];
+    int code; /* errno of that step */
+    _Alignas(16) char stack[STACK_BYTES], stack_between[STACK_BYTES];
 };
 
 const struct spawn_place spawn_place_here = { .namespaces_fd = -1, .root_fd = -1, .group_fd = -1 };

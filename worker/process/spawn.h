@@ -6,29 +6,29 @@
 #ifndef SLICEUP_WORKER_PROCESS_SPAWN_H
 #define SLICEUP_WORKER_PROCESS_SPAWN_H
 
+#include "common/base/err.h"
 #include <stdbool.h>
 #include <sys/types.h>
-#include "common/base/err.h"
 
 /* Where the program finds its channel, and the stage before it what it reports on (confine.h). */
 enum { SPAWN_CHANNEL_FD = 3, SPAWN_REPORT_FD = 4 };
 
 struct spawn_request {
-    const char *program;        /* a path; nothing is searched */
+    const char *program; /* a path; nothing is searched */
     char *const *argv, *const *envp;
-    const char *directory;      /* its working directory */
-    int output_fd;              /* becomes standard output and standard error */
-    int channel_fd;             /* becomes SPAWN_CHANNEL_FD; -1: none */
-    int report_fd;              /* becomes SPAWN_REPORT_FD; 0: none */
-    bool again;                 /* the program is this one, started again (self.h) */
+    const char *directory; /* its working directory */
+    int output_fd;         /* becomes standard output and standard error */
+    int channel_fd;        /* becomes SPAWN_CHANNEL_FD; -1: none */
+    int report_fd;         /* becomes SPAWN_REPORT_FD; 0: none */
+    bool again;            /* the program is this one, started again (self.h) */
 };
 
 /* Where a program is started, beyond its session. */
 struct spawn_place {
-    int namespaces_fd;          /* pidfd of a process whose namespaces it enters; -1: it stays in ours */
-    int namespaces;             /* CLONE_NEW*: which of them */
-    int root_fd;                /* the root directory of its programs in there; -1: that of the namespaces */
-    int group_fd;               /* cgroup.procs of the group it enters; -1: it stays in ours */
+    int namespaces_fd; /* pidfd of a process whose namespaces it enters; -1: it stays in ours */
+    int namespaces;    /* CLONE_NEW*: which of them */
+    int root_fd;       /* the root directory of its programs in there; -1: that of the namespaces */
+    int group_fd;      /* cgroup.procs of the group it enters; -1: it stays in ours */
 };
 extern const struct spawn_place spawn_place_here;
 

@@ -1,5 +1,7 @@
 #include "worker/process/subprocess.h"
 
+#include "common/base/duration.h"
+#include "common/io/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/duration.h"
-#include "common/io/clock.h"
 
 extern char **environ;
 
@@ -54,7 +54,8 @@ static int start (const struct subprocess *subprocess, int output, pid_t *pid, s
     if (rc == 0)
         rc = descriptors (&actions, subprocess, output);
     if (rc == 0)
-        rc = posix_spawnp (pid, subprocess->argv[0], &actions, &how, (char *const *) (uintptr_t) subprocess->argv, environ);
+        rc = posix_spawnp (pid, subprocess->argv[0], &actions, &how, (char *const *) (uintptr_t) subprocess->argv,
+                           environ);
     posix_spawnattr_destroy (&how);
     posix_spawn_file_actions_destroy (&actions);
     if (rc == 0)
@@ -140,7 +141,8 @@ static int reap (pid_t pid, int *status, struct err *err)
     return 0;
 }
 
-static int finish (const struct subprocess *subprocess, pid_t pid, int from, struct buf *out, int *status, struct err *err)
+static int finish (const struct subprocess *subprocess, pid_t pid, int from, struct buf *out, int *status,
+                   struct err *err)
 {
     char limit[DURATION_TEXT_BYTES];
     int process = (int) syscall (SYS_pidfd_open, pid, 0);

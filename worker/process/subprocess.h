@@ -6,15 +6,15 @@
 #ifndef SLICEUP_WORKER_PROCESS_SUBPROCESS_H
 #define SLICEUP_WORKER_PROCESS_SUBPROCESS_H
 
-#include <stdint.h>
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include <stdint.h>
 
 struct subprocess {
-    const char *const *argv;    /* ends in NULL; argv[0] is searched in PATH when it holds no '/' */
+    const char *const *argv; /* ends in NULL; argv[0] is searched in PATH when it holds no '/' */
     uint64_t limit_ms;
-    int echo_fd;                /* what it says goes there too, as it comes; -1: nowhere */
-    int held_fd;                /* stays open in it under another number; -1: none */
+    int echo_fd; /* what it says goes there too, as it comes; -1: nowhere */
+    int held_fd; /* stays open in it under another number; -1: none */
 };
 
 /* 0: it ended; `*status` is its exit status, or 128 + the signal that ended it. `out` has its standard output and

@@ -18,7 +18,7 @@ struct channel {
     struct evidence *evidence;
     channel_fn *fn;
     void *owner;
-    bool too_long;          /* the rest of a line that was refused is skipped up to its newline */
+    bool too_long; /* the rest of a line that was refused is skipped up to its newline */
     bool cut_short;
     uint32_t len;
     char line[LINE_MAX_BYTES];
@@ -137,7 +137,7 @@ static void take_line (struct channel *channel)
 {
     struct saying saying = { 0 };
     if (!channel->too_long)
-        evidence_take (channel->evidence, (struct text) { channel->line, channel->len }, &saying);
+        evidence_take (channel->evidence, (struct text){ channel->line, channel->len }, &saying);
     channel->len = 0;
     channel->too_long = false;
     if (saying.kind != SAYING_NOTHING)

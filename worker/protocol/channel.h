@@ -18,9 +18,9 @@ typedef void channel_fn (void *owner, const struct saying *saying);
 
 struct channel;
 struct channel *channel_open (struct evidence *evidence, channel_fn *fn, void *owner, struct err *err);
-void channel_close (struct channel *channel);           /* NULL is fine */
+void channel_close (struct channel *channel); /* NULL is fine */
 int channel_fd (const struct channel *channel);
-int channel_take_peer (struct channel *channel);        /* the program's end; the caller closes it */
+int channel_take_peer (struct channel *channel); /* the program's end; the caller closes it */
 /* `line` without its newline. False: the program does not read, the queue is full or the other end is closed. */
 bool channel_send (struct channel *channel, struct text line);
 bool channel_send_go (struct channel *channel, struct text gate, struct text value);

@@ -1,11 +1,11 @@
 /* evidence.c - see evidence.h. */
 #include "worker/protocol/evidence_state.h"
 
-#include <assert.h>
-#include <string.h>
 #include "common/base/utf8.h"
 #include "worker/protocol/key_line.h"
 #include "worker/protocol/memory_line.h"
+#include <assert.h>
+#include <string.h>
 
 enum { SHOWN_BYTES = 120 };
 enum { KEYS_MAX_BYTES = 19 * 1024 }; /* the keys' share of EVIDENCE_MAX_BYTES */
@@ -71,7 +71,7 @@ static int read_word (const json_t *line, const char *member, uint32_t min_bytes
                       struct err *err)
 {
     const json_t *value = json_object_get (line, member);
-    *out = (struct text) { json_string_value (value), (uint32_t) json_string_length (value) };
+    *out = (struct text){ json_string_value (value), (uint32_t) json_string_length (value) };
     if (!json_is_string (value) || out->len < min_bytes || out->len > max_bytes)
         return err_set (err, ERR_PARSE, "%s: expected a text of %u to %u bytes", member, min_bytes, max_bytes);
     return 0;
@@ -91,7 +91,7 @@ static int take_phase (struct evidence *evidence, const json_t *line, struct say
         return -1;
     arena_reset (&evidence->phase_arena);
     evidence->result.phase = text_copy (&evidence->phase_arena, name);
-    *saying = (struct saying) { .kind = SAYING_PHASE, .name = evidence->result.phase };
+    *saying = (struct saying){ .kind = SAYING_PHASE, .name = evidence->result.phase };
     return 0;
 }
 
@@ -184,7 +184,10 @@ static int take_done (struct evidence *evidence, const json_t *line, struct sayi
     return 0;
 }
 
-static const struct { const char *type; take_fn *take; } line_types[] = {
+static const struct {
+    const char *type;
+    take_fn *take;
+} line_types[] = {
     { "phase", take_phase },
     { "gate", take_gate },
     { "bundle", evidence_take_bundle },
@@ -209,11 +212,13 @@ static bool has_nul (const json_t *value)
     const char *name;
     json_t *item;
     size_t i;
-    json_object_foreach ((json_t *) value, name, item) {
+    json_object_foreach ((json_t *) value, name, item)
+    {
         if (has_nul (item))
             return true;
     }
-    json_array_foreach ((json_t *) value, i, item) {
+    json_array_foreach ((json_t *) value, i, item)
+    {
         if (has_nul (item))
             return true;
     }
@@ -225,7 +230,8 @@ static int refuse_nul (const json_t *line, struct err *err)
 {
     const char *member;
     json_t *value;
-    json_object_foreach ((json_t *) line, member, value) {
+    json_object_foreach ((json_t *) line, member, value)
+    {
         if (has_nul (value))
             return err_set (err, ERR_PARSE, "%.100s: a text with a NUL character", member);
     }
@@ -257,7 +263,7 @@ static int take_line (struct evidence *evidence, const json_t *line, struct sayi
     err_prefix (err, "%.100s", type);
     if (strcmp (type, "gate") == 0) {
         arena_reset (&evidence->gate_arena);
-        *saying = (struct saying) { .kind = SAYING_BAD_GATE };
+        *saying = (struct saying){ .kind = SAYING_BAD_GATE };
         saying->value = text_copy (&evidence->gate_arena, text_of (err->text));
     }
     return -1;
@@ -279,7 +285,7 @@ static void describe (struct evidence *evidence, const char *why, struct text li
 void evidence_refuse (struct evidence *evidence, const char *why)
 {
     evidence->result.spoke = true;
-    describe (evidence, why, (struct text) { 0 });
+    describe (evidence, why, (struct text){ 0 });
 }
 
 static json_t *parse (struct text line, struct err *err)
@@ -298,9 +304,9 @@ static json_t *parse (struct text line, struct err *err)
 /* ---- memory: what is said anew leaves its old words behind ---- */
 
 static const size_t own_lists[] = {
-    offsetof (struct result, policy),   offsetof (struct result, bundle),  offsetof (struct result, facts),
-    offsetof (struct result, counters), offsetof (struct result, checks),  offsetof (struct result, programs),
-    offsetof (struct result, metrics),  offsetof (struct result, notes),   offsetof (struct result, keys),
+    offsetof (struct result, policy),   offsetof (struct result, bundle), offsetof (struct result, facts),
+    offsetof (struct result, counters), offsetof (struct result, checks), offsetof (struct result, programs),
+    offsetof (struct result, metrics),  offsetof (struct result, notes),  offsetof (struct result, keys),
     offsetof (struct result, left_out),
 };
 
@@ -337,7 +343,7 @@ void evidence_take (struct evidence *evidence, struct text line, struct saying *
 {
     assert (line.len <= LINE_MAX_BYTES);
     struct err err = { 0 };
-    *saying = (struct saying) { 0 };
+    *saying = (struct saying){ 0 };
     evidence->result.spoke = true;
     json_t *json = parse (line, &err);
     if (!json || take_line (evidence, json, saying, &err) < 0)
@@ -349,7 +355,7 @@ void evidence_take (struct evidence *evidence, struct text line, struct saying *
 
 void evidence_init (struct evidence *evidence, struct text nonce)
 {
-    *evidence = (struct evidence) { .left_bytes = EVIDENCE_MAX_BYTES, .keys_left_bytes = KEYS_MAX_BYTES };
+    *evidence = (struct evidence){ .left_bytes = EVIDENCE_MAX_BYTES, .keys_left_bytes = KEYS_MAX_BYTES };
     evidence->nonce = text_copy (&evidence->arena, nonce);
 }
 

@@ -10,8 +10,8 @@
 #include "common/base/digest.h"
 #include "common/model/msg.h"
 
-/* What the lists of a result may cost on the wire: with its single texts and with what the worker itself adds (findings,
- * notes, what was found in its log) it still fits one message (MSG_MAX_BYTES). */
+/* What the lists of a result may cost on the wire: with its single texts and with what the worker itself adds
+ * (findings, notes, what was found in its log) it still fits one message (MSG_MAX_BYTES). */
 enum { EVIDENCE_MAX_BYTES = 39 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
 /* Counter: keys that a program told and the result does not carry. */
 #define EVIDENCE_KEYS_LEFT_OUT "cache_keys_left_out"
@@ -19,26 +19,37 @@ enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
 
 /* Sums of secrets under which a metric was said, and how often; of the rarest of too many only the number stays. */
 enum { METRIC_SUMS_MAX = 8 };
-struct sums_seen { struct digest sums; uint64_t times; };
-struct metric_past { struct sums_seen seen[METRIC_SUMS_MAX]; uint32_t n; uint64_t forgotten; };
+struct sums_seen {
+    struct digest sums;
+    uint64_t times;
+};
+struct metric_past {
+    struct sums_seen seen[METRIC_SUMS_MAX];
+    uint32_t n;
+    uint64_t forgotten;
+};
 
 struct evidence {
-    struct result result;       /* the pieces that come from the program; `problem` is not among them */
-    struct text complaint;      /* about the first line that was refused */
+    struct result result;  /* the pieces that come from the program; `problem` is not among them */
+    struct text complaint; /* about the first line that was refused */
     struct text nonce;
     const struct msg_run *asked; /* NULL: nobody knows what the program was asked to do */
-    bool failed;                /* it said failure */
+    bool failed;                 /* it said failure */
     bool saw_backend, saw_program_gate;
     struct metric_past pasts[RESULT_METRICS_MAX]; /* of result.metrics */
     size_t left_bytes, keys_left_bytes;
     struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
-    struct arena scratch;       /* of the line that is being taken */
+    struct arena scratch;                        /* of the line that is being taken */
 };
 
 /* What the worker has to act on at once. Texts live until the next line. */
 struct saying {
-    enum { SAYING_NOTHING = 0, SAYING_PHASE, SAYING_GATE,
-           SAYING_BAD_GATE } kind; /* it waits at a gate that nobody will open; `value` says why */
+    enum {
+        SAYING_NOTHING = 0,
+        SAYING_PHASE,
+        SAYING_GATE,
+        SAYING_BAD_GATE
+    } kind; /* it waits at a gate that nobody will open; `value` says why */
     struct text name;
     enum gate_mode mode;
     struct text value;

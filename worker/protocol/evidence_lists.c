@@ -37,7 +37,7 @@ void evidence_leave_out (struct evidence *evidence, const char *list)
             return;
         }
     struct number *room = evidence_room (evidence, offsetof (struct result, left_out), NULL);
-    *room = (struct number) { text_of (list), 1 };
+    *room = (struct number){ text_of (list), 1 };
     left_out->n++;
 }
 
@@ -133,8 +133,8 @@ int evidence_take_backend (struct evidence *evidence, const json_t *line, struct
     struct backend *known = &evidence->result.backend, backend = { 0 };
     size_t freed_bytes = evidence->saw_backend ? json_record_cost (&backend_record, known) : 0;
     (void) saying;
-    if (evidence_read (evidence, line, &backend_record, &backend, err) < 0
-        || evidence_pay (evidence, json_record_cost (&backend_record, &backend), freed_bytes, err) < 0)
+    if (evidence_read (evidence, line, &backend_record, &backend, err) < 0 ||
+        evidence_pay (evidence, json_record_cost (&backend_record, &backend), freed_bytes, err) < 0)
         return -1;
     if (!record_equal (&backend_record, known, &backend))
         record_copy (&backend_record, known, &backend, &evidence->arena);

@@ -1,6 +1,6 @@
 /* evidence_metrics.c - metrics, each said as often as its program likes: the last value is judged, what went before is
- * kept folded. The right sums of secrets are the same each time. So once it is known whether those of the last value are
- * right, how many of the earlier ones had the same tells how many are contradicted by their own. */
+ * kept folded. The right sums of secrets are the same each time. So once it is known whether those of the last value
+ * are right, how many of the earlier ones had the same tells how many are contradicted by their own. */
 #include "worker/protocol/evidence_state.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ static uint64_t count_sums (struct metric_past *past, const struct metric *metri
             return ++past->seen[i].times;
     struct sums_seen *place = past->n < METRIC_SUMS_MAX ? &past->seen[past->n++] : rarest (past);
     past->forgotten += place->times;
-    *place = (struct sums_seen) { sums, 1 };
+    *place = (struct sums_seen){ sums, 1 };
     return 1;
 }
 

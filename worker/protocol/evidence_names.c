@@ -5,7 +5,10 @@
 #include <string.h>
 
 /* What taking a line would change. */
-struct tally { uint32_t added; size_t cost_bytes, freed_bytes; };
+struct tally {
+    uint32_t added;
+    size_t cost_bytes, freed_bytes;
+};
 
 static size_t cost_of (size_t name_bytes, size_t value_bytes)
 {
@@ -85,14 +88,14 @@ static int take_vars (struct evidence *evidence, const json_t *line, const char 
     const char *name;
     if (!json_is_object (items))
         return err_set (err, ERR_PARSE, "%s: expected an object", member);
-    json_object_foreach (items, name, value) {
+    json_object_foreach (items, name, value)
+    {
         if (weigh_var (vars_at (evidence, offset), name, value, &tally, err) < 0)
             return -1;
     }
     if (afford (evidence, offset, &tally, err) < 0)
         return -1;
-    json_object_foreach (items, name, value)
-        put_var (evidence, offset, name, value);
+    json_object_foreach (items, name, value) put_var (evidence, offset, name, value);
     return 0;
 }
 
@@ -181,20 +184,21 @@ int evidence_take_counters (struct evidence *evidence, const json_t *line, struc
     (void) saying;
     if (!json_is_object (values))
         return err_set (err, ERR_PARSE, "values: expected an object");
-    json_object_foreach (values, name, value) {
+    json_object_foreach (values, name, value)
+    {
         if (weigh_counter (evidence, name, value, &tally, err) < 0)
             return -1;
     }
     if (check_order (evidence, values, err) < 0 || afford (evidence, counters_offset, &tally, err) < 0)
         return -1;
-    json_object_foreach (values, name, value)
-        put_counter (evidence, name, (uint64_t) json_integer_value (value));
+    json_object_foreach (values, name, value) put_counter (evidence, name, (uint64_t) json_integer_value (value));
     return 0;
 }
 
 int evidence_count (struct evidence *evidence, const char *name, uint64_t value, struct err *err)
 {
-    struct tally tally = { .added = !find_counter (evidence, text_of (name)), .cost_bytes = cost_of (strlen (name), 0) };
+    struct tally tally = { .added = !find_counter (evidence, text_of (name)),
+                           .cost_bytes = cost_of (strlen (name), 0) };
     if (tally.added && afford (evidence, counters_offset, &tally, err) < 0)
         return -1;
     put_counter (evidence, name, value);

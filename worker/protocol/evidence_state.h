@@ -2,9 +2,9 @@
 #ifndef SLICEUP_WORKER_PROTOCOL_EVIDENCE_STATE_H
 #define SLICEUP_WORKER_PROTOCOL_EVIDENCE_STATE_H
 
-#include <jansson.h>
 #include "worker/protocol/evidence.h"
 #include "worker/protocol/json_record.h"
+#include <jansson.h>
 
 /* -1: the line breaks a rule, which `err` names, and nothing of it was taken. */
 typedef int take_fn (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err);
@@ -21,7 +21,8 @@ int evidence_read (struct evidence *evidence, const json_t *line, const struct r
                    struct err *err);
 /* A copy of it, behind the others; there is room, and it is paid. */
 void evidence_put (struct evidence *evidence, size_t offset, const void *item);
-/* The same for what decides nothing: left out where the list has `places` items already, or there is no room to spare. */
+/* The same for what decides nothing: left out where the list has `places` items already, or there is no room to spare.
+ */
 void evidence_put_unjudged (struct evidence *evidence, size_t offset, uint32_t places, const void *item);
 void evidence_leave_out (struct evidence *evidence, const char *list);
 take_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;

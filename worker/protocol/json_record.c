@@ -1,11 +1,11 @@
 /* json_record.c - see json_record.h. */
 #include "worker/protocol/json_record.h"
 
+#include "common/base/utf8.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include "common/base/utf8.h"
 
 static int spend (struct json_purse *purse, size_t bytes, struct err *err)
 {
@@ -40,7 +40,7 @@ static int read_text (const json_t *value, const struct field *field, void *at, 
 {
     struct text *text = at;
     if (!value && !must_be_whole (field)) {
-        *text = (struct text) { 0 };
+        *text = (struct text){ 0 };
         return 0;
     }
     if (json_read_text (value, field->name, (uint32_t) field->max, must_be_whole (field), text, purse, err) < 0)
@@ -91,8 +91,7 @@ static int read_field (const json_t *value, const struct field *field, void *at,
 {
     uint64_t count = 0;
     switch (field->kind) {
-    case FIELD_TEXT:
-        return read_text (value, field, at, purse, err);
+    case FIELD_TEXT: return read_text (value, field, at, purse, err);
     case FIELD_U32:
     case FIELD_U64:
         if (read_count (value, field, &count, err) < 0)
@@ -102,12 +101,9 @@ static int read_field (const json_t *value, const struct field *field, void *at,
         else
             *(uint64_t *) at = count;
         return spend (purse, JSON_FIELD_COST_BYTES, err);
-    case FIELD_F64:
-        return read_real (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
-    case FIELD_ENUM:
-        return read_enum (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
-    case FIELD_LIST:
-        return read_list (value, field, at, purse, err);
+    case FIELD_F64: return read_real (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
+    case FIELD_ENUM: return read_enum (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
+    case FIELD_LIST: return read_list (value, field, at, purse, err);
     default:
         *(bool *) at = false; /* the only FIELD_BOOL, a metric's scope, has a word of its own in JSON */
         assert (field->kind == FIELD_BOOL);
@@ -140,7 +136,7 @@ static int read_list (const json_t *value, const struct field *field, void *at, 
         if (read_item (json_array_get (value, i), field, items + i * item_bytes, purse, err) < 0)
             return -1;
     }
-    *(struct any_list *) at = (struct any_list) { items, (uint32_t) n };
+    *(struct any_list *) at = (struct any_list){ items, (uint32_t) n };
     return 0;
 }
 
@@ -173,14 +169,10 @@ static size_t list_cost (const struct field *field, const struct any_list *list)
 static size_t value_cost (const struct field *field, const void *at)
 {
     switch (field->kind) {
-    case FIELD_TEXT:
-        return JSON_FIELD_COST_BYTES + ((const struct text *) at)->len;
-    case FIELD_RECORD:
-        return json_record_cost (field->of, at);
-    case FIELD_LIST:
-        return list_cost (field, at);
-    default:
-        return JSON_FIELD_COST_BYTES;
+    case FIELD_TEXT: return JSON_FIELD_COST_BYTES + ((const struct text *) at)->len;
+    case FIELD_RECORD: return json_record_cost (field->of, at);
+    case FIELD_LIST: return list_cost (field, at);
+    default: return JSON_FIELD_COST_BYTES;
     }
 }
 

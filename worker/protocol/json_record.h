@@ -6,15 +6,18 @@
 #ifndef SLICEUP_WORKER_PROTOCOL_JSON_RECORD_H
 #define SLICEUP_WORKER_PROTOCOL_JSON_RECORD_H
 
-#include <jansson.h>
 #include "common/base/err.h"
 #include "common/model/record.h"
+#include <jansson.h>
 
 /* MessagePack heads and the key of a field: more than any of them takes (spec: msgpack, formats). */
 enum { JSON_FIELD_COST_BYTES = 10, JSON_ITEM_COST_BYTES = 8 };
 
 /* What one reading may take: it goes into `arena`, and `left_bytes` shrinks by what it costs on the wire at most. */
-struct json_purse { struct arena *arena; size_t left_bytes; };
+struct json_purse {
+    struct arena *arena;
+    size_t left_bytes;
+};
 
 /* -1: nothing of `*out` may be used; the purse may be lighter. */
 int json_read_record (const json_t *object, const struct record *record, void *out, struct json_purse *purse,

@@ -25,7 +25,7 @@ static bool outranks (enum key_state state, enum key_state known)
 static int check_word (const json_t *value, const char *name, uint32_t min_bytes, uint32_t max_bytes, struct text *out,
                        struct err *err)
 {
-    *out = (struct text) { json_string_value (value), (uint32_t) json_string_length (value) };
+    *out = (struct text){ json_string_value (value), (uint32_t) json_string_length (value) };
     if (!json_is_string (value) || out->len < min_bytes || out->len > max_bytes || memchr (out->ptr, 0, out->len))
         return err_set (err, ERR_PARSE, "%s: expected a text of %u to %u bytes", name, min_bytes, max_bytes);
     return 0;
@@ -52,7 +52,8 @@ static int check_parts (const json_t *parts, struct err *err)
         return 0;
     if (!json_is_object (parts) || json_object_size (parts) > KEY_PARTS_MAX)
         return err_set (err, ERR_PARSE, "parts: expected an object of at most %d members", KEY_PARTS_MAX);
-    json_object_foreach ((json_t *) parts, name, digest) {
+    json_object_foreach ((json_t *) parts, name, digest)
+    {
         if (!name[0] || strlen (name) > PART_MAX_BYTES)
             return err_set (err, ERR_PARSE, "parts: expected names of 1 to %d bytes", PART_MAX_BYTES);
         if (check_word (digest, "parts", 0, PART_MAX_BYTES, &text, err) < 0)
@@ -65,7 +66,7 @@ static int check_parts (const json_t *parts, struct err *err)
 static int check (const json_t *line, struct cache_key *out, struct err *err)
 {
     const json_t *why = json_object_get (line, "why");
-    *out = (struct cache_key) { 0 };
+    *out = (struct cache_key){ 0 };
     if (check_word (json_object_get (line, "program"), "program", 1, NAME_MAX_BYTES, &out->program, err) < 0)
         return -1;
     if (check_word (json_object_get (line, "key"), "key", 1, NAME_MAX_BYTES, &out->key, err) < 0)
@@ -80,7 +81,7 @@ static int check (const json_t *line, struct cache_key *out, struct err *err)
 static int read_text (const json_t *line, const char *name, struct text *out, struct json_purse *purse)
 {
     const json_t *value = json_object_get (line, name);
-    *out = (struct text) { 0 };
+    *out = (struct text){ 0 };
     return value ? json_read_text (value, name, NAME_MAX_BYTES, false, out, purse, NULL) : 0;
 }
 
@@ -89,10 +90,11 @@ static int read_parts (const json_t *line, struct json_purse *purse, var_list *o
     json_t *parts = json_object_get (line, "parts"), *digest;
     const char *name;
     int rc = 0;
-    *out = (var_list) { 0 };
+    *out = (var_list){ 0 };
     if (json_object_size (parts) > 0)
         out->items = arena_array (purse->arena, json_object_size (parts), sizeof (struct var));
-    json_object_foreach (parts, name, digest) {
+    json_object_foreach (parts, name, digest)
+    {
         json_t *pair = json_pack ("{s:s, s:O}", "name", name, "value", digest);
         rc = json_read_record (pair, &var_record, &out->items[out->n++], purse, NULL);
         json_decref (pair);
@@ -117,7 +119,7 @@ static int read_key (const json_t *line, size_t reserve_bytes, struct json_purse
     if (read_parts (line, &rest, &out->parts) == 0)
         purse->left_bytes = rest.left_bytes + kept_bytes;
     else
-        out->parts = (var_list) { 0 };
+        out->parts = (var_list){ 0 };
     return 0;
 }
 
@@ -138,8 +140,7 @@ static struct cache_key *room_for_one (struct result *result, struct arena *aren
     return &result->keys.items[result->keys.n++];
 }
 
-int key_line_take (const json_t *line, struct result *result, struct json_purse *purse, bool *left_out,
-                   struct err *err)
+int key_line_take (const json_t *line, struct result *result, struct json_purse *purse, bool *left_out, struct err *err)
 {
     struct cache_key key;
     *left_out = false;

@@ -22,9 +22,9 @@ static void raise_to (uint64_t *most, uint64_t value)
 int memory_line_take (const json_t *line, struct result *result, struct err *err)
 {
     uint64_t peak, predicted, device_peak;
-    if (read_bytes (line, "peak_bytes", true, &peak, err) < 0
-        || read_bytes (line, "predicted_bytes", false, &predicted, err) < 0
-        || read_bytes (line, "device_peak_bytes", false, &device_peak, err) < 0)
+    if (read_bytes (line, "peak_bytes", true, &peak, err) < 0 ||
+        read_bytes (line, "predicted_bytes", false, &predicted, err) < 0 ||
+        read_bytes (line, "device_peak_bytes", false, &device_peak, err) < 0)
         return -1;
     raise_to (&result->peak_bytes, peak);
     raise_to (&result->predicted_bytes, predicted);

@@ -2,9 +2,9 @@
 #ifndef SLICEUP_WORKER_PROTOCOL_MEMORY_LINE_H
 #define SLICEUP_WORKER_PROTOCOL_MEMORY_LINE_H
 
-#include <jansson.h>
 #include "common/base/err.h"
 #include "common/model/result.h"
+#include <jansson.h>
 
 /* -1: nothing of the line was taken. */
 int memory_line_take (const json_t *line, struct result *result, struct err *err);

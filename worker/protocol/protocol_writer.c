@@ -1,5 +1,8 @@
 #include "worker/protocol/protocol_writer.h"
 
+#include "common/base/buf.h"
+#include "common/base/utf8.h"
+#include "common/io/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,17 +12,15 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "common/base/buf.h"
-#include "common/io/clock.h"
-#include "common/base/utf8.h"
 
 /* An attempt line carries a rung's arguments and may be longer than what a program may say. */
-/* A value is as long as a result may hold it; who says many of them bounds them together (worker/protocol/evidence.h). */
+/* A value is as long as a result may hold it; who says many of them bounds them together (worker/protocol/evidence.h).
+ */
 enum { PROTOCOL = 1, VALUE_BYTES_MAX = TEXT_MAX_BYTES, ATTEMPT_BYTES_MAX = 512 * 1024, ATTEMPT_WAIT_MS = 60000 };
 
 struct protocol_writer {
-    int fd;                 /* the worker, or -1: by hand */
-    json_t *attempt;        /* NULL by hand */
+    int fd;          /* the worker, or -1: by hand */
+    json_t *attempt; /* NULL by hand */
     bool broken;
     struct err why;
 };
@@ -144,10 +145,8 @@ var_list protocol_writer_arg_vars (const struct protocol_writer *writer, const c
     json_t *object = json_object_get (json_object_get (writer->attempt, "args"), name), *value;
     var_list vars = { arena_array (arena, json_object_size (object), sizeof *vars.items), 0 };
     const char *key;
-    json_object_foreach (object, key, value)
-        if (json_is_string (value))
-            vars.items[vars.n++] = (struct var) { text_copy (arena, text_of (key)),
-                                                  text_copy (arena, text_of (json_string_value (value))) };
+    json_object_foreach (object, key, value) if (json_is_string (value)) vars.items[vars.n++] =
+        (struct var){ text_copy (arena, text_of (key)), text_copy (arena, text_of (json_string_value (value))) };
     return vars;
 }
 
@@ -196,7 +195,7 @@ static void say (struct protocol_writer *writer, json_t *line)
     free (json);
     if (!writer->broken)
         writer->broken = writer->fd < 0 ? print_line (buf_c (&bytes), &writer->why)
-                                          : send_all (writer->fd, buf_c (&bytes), bytes.len, &writer->why);
+                                        : send_all (writer->fd, buf_c (&bytes), bytes.len, &writer->why);
     buf_release (&bytes);
 }
 
@@ -220,10 +219,11 @@ void protocol_writer_fact (struct protocol_writer *writer, const char *name, str
     say (writer, json_pack ("{ss ss so}", "type", "fact", "name", name, "value", json_clean (value, VALUE_BYTES_MAX)));
 }
 
-void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source, enum durability durability)
+void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source,
+                           enum durability durability)
 {
     say (writer, json_pack ("{ss so ss ss}", "type", "note", "text", json_clean (text, SENTENCE_MAX_BYTES), "source",
-                             source, "durability", names_of (&durability_names, durability)));
+                            source, "durability", names_of (&durability_names, durability)));
 }
 
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n)
@@ -242,15 +242,14 @@ void protocol_writer_bundle (struct protocol_writer *writer, const struct var *i
 
 void protocol_writer_backend (struct protocol_writer *writer, const struct backend *backend)
 {
-    json_t *line = json_pack ("{ss so so so so}", "type", "backend",
-                              "platform", json_clean (backend->platform, ID_MAX_BYTES),
-                              "platform_version", json_clean (backend->platform_version, VALUE_BYTES_MAX),
-                              "device_kind", json_clean (backend->device_kind, WORD_MAX_BYTES),
-                              "kernel_path", json_clean (backend->kernel_path, NAME_MAX_BYTES));
-    json_t *counts = json_pack ("{sI sI sI sI}", "devices", (json_int_t) backend->devices,
-                                "local_devices", (json_int_t) backend->local_devices,
-                                "process_count", (json_int_t) backend->process_count,
-                                "process_index", (json_int_t) backend->process_index);
+    json_t *line = json_pack ("{ss so so so so}", "type", "backend", "platform",
+                              json_clean (backend->platform, ID_MAX_BYTES), "platform_version",
+                              json_clean (backend->platform_version, VALUE_BYTES_MAX), "device_kind",
+                              json_clean (backend->device_kind, WORD_MAX_BYTES), "kernel_path",
+                              json_clean (backend->kernel_path, NAME_MAX_BYTES));
+    json_t *counts = json_pack (
+        "{sI sI sI sI}", "devices", (json_int_t) backend->devices, "local_devices", (json_int_t) backend->local_devices,
+        "process_count", (json_int_t) backend->process_count, "process_index", (json_int_t) backend->process_index);
     json_object_update (line, counts);
     json_decref (counts);
     say (writer, line);
@@ -259,7 +258,7 @@ void protocol_writer_backend (struct protocol_writer *writer, const struct backe
 void protocol_writer_check (struct protocol_writer *writer, const struct check *check)
 {
     say (writer, json_pack ("{ss so sf sf sf}", "type", "check", "name", json_clean (check->name, WORD_MAX_BYTES),
-                             "expected", check->expected, "observed", check->observed, "tolerance", check->tolerance));
+                            "expected", check->expected, "observed", check->observed, "tolerance", check->tolerance));
 }
 
 void protocol_writer_counters (struct protocol_writer *writer, const struct number *items, uint32_t n)
@@ -274,17 +273,17 @@ void protocol_writer_counters (struct protocol_writer *writer, const struct numb
     say (writer, json_pack ("{ss so}", "type", "counters", "values", values));
 }
 
-void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes, uint64_t device_peak_bytes)
+void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes,
+                             uint64_t device_peak_bytes)
 {
-    say (writer, json_pack ("{ss sI sI sI}", "type", "memory", "peak_bytes", (json_int_t) peak_bytes,
-                             "predicted_bytes", (json_int_t) predicted_bytes,
-                             "device_peak_bytes", (json_int_t) device_peak_bytes));
+    say (writer, json_pack ("{ss sI sI sI}", "type", "memory", "peak_bytes", (json_int_t) peak_bytes, "predicted_bytes",
+                            (json_int_t) predicted_bytes, "device_peak_bytes", (json_int_t) device_peak_bytes));
 }
 
 void protocol_writer_failure (struct protocol_writer *writer, enum layer layer, struct text text)
 {
     say (writer, json_pack ("{ss ss so}", "type", "failure", "layer", names_of (&layer_names, layer), "text",
-                             json_clean (text, SENTENCE_MAX_BYTES)));
+                            json_clean (text, SENTENCE_MAX_BYTES)));
 }
 
 void protocol_writer_done (struct protocol_writer *writer)

@@ -1,4 +1,5 @@
-/* protocol_writer.h - the program's end of the canary protocol (docs/spec/canary.md), for the programs built into the worker.
+/* protocol_writer.h - the program's end of the canary protocol (docs/spec/canary.md), for the programs built into the
+ * worker.
  *
  * With SLICEUP_FD in the environment it speaks over that descriptor and the worker's attempt line is read first;
  * without it a person is at the other end: there are no orders, and the same lines go to standard output.
@@ -12,11 +13,11 @@
 #include "common/model/outcome.h"
 #include "common/model/result.h"
 
-enum { PROTOCOL_WRITER_BUNDLE_MAX = 64 };   /* items a line, so that it stays below the protocol's 64 KiB */
+enum { PROTOCOL_WRITER_BUNDLE_MAX = 64 }; /* items a line, so that it stays below the protocol's 64 KiB */
 
 struct protocol_writer;
 /* Takes SLICEUP_FD out of the environment and keeps the descriptor from children. Waits a minute for the attempt. */
-struct protocol_writer *protocol_writer_open (struct err *err);             /* NULL on error */
+struct protocol_writer *protocol_writer_open (struct err *err);              /* NULL on error */
 int protocol_writer_close (struct protocol_writer *writer, struct err *err); /* frees; -1: not everything was said */
 
 bool protocol_writer_by_hand (const struct protocol_writer *writer);
@@ -32,13 +33,15 @@ var_list protocol_writer_arg_vars (const struct protocol_writer *writer, const c
 
 void protocol_writer_phase (struct protocol_writer *writer, const char *name);
 void protocol_writer_fact (struct protocol_writer *writer, const char *name, struct text value);
-void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source, enum durability durability);
+void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source,
+                           enum durability durability);
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n);
 void protocol_writer_backend (struct protocol_writer *writer, const struct backend *backend);
 void protocol_writer_check (struct protocol_writer *writer, const struct check *check);
 void protocol_writer_counters (struct protocol_writer *writer, const struct number *items, uint32_t n);
 /* Of this process; and of the device as the compiler and the runtime say, 0: they do not. */
-void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes, uint64_t device_peak_bytes);
+void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes,
+                             uint64_t device_peak_bytes);
 void protocol_writer_failure (struct protocol_writer *writer, enum layer layer, struct text text);
 void protocol_writer_done (struct protocol_writer *writer);
 

@@ -1,27 +1,28 @@
 /* driver.c - see driver.h. */
 #include "worker/run/driver.h"
 
+#include "common/io/clock.h"
+#include "common/io/loop.h"
+#include "common/wire/wire.h"
+#include "worker/attempt/attempt.h"
+#include "worker/attempt/result_store.h"
+#include "worker/core/member.h"
+#include "worker/link/sender.h"
+#include "worker/process/containment.h"
+#include "worker/process/exec.h"
+#include "worker/sandbox/code_pages.h"
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "common/io/clock.h"
-#include "common/io/loop.h"
-#include "common/wire/wire.h"
-#include "worker/core/member.h"
-#include "worker/attempt/attempt.h"
-#include "worker/sandbox/code_pages.h"
-#include "worker/process/containment.h"
-#include "worker/process/exec.h"
-#include "worker/attempt/result_store.h"
-#include "worker/link/sender.h"
 
 enum {
     BULK_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096, /* a piece of a file and its envelope, or a problem */
-    MESSAGES_A_ROUND = 64, ROUNDS_A_PASS = 8, /* then the program gets its turn */
-    LINGER_MS = 2000,           /* for BYE and the last result */
+    MESSAGES_A_ROUND = 64,
+    ROUNDS_A_PASS = 8, /* then the program gets its turn */
+    LINGER_MS = 2000,  /* for BYE and the last result */
 };
 
 struct driver {
@@ -36,8 +37,8 @@ struct driver {
     struct containment *containment;
     struct sender sender;
     struct arena decoded;
-    uint64_t unsent_bytes;      /* of log, of attempts that are over */
-    const char *told_to_end;    /* by whom; NULL: not told */
+    uint64_t unsent_bytes;   /* of log, of attempts that are over */
+    const char *told_to_end; /* by whom; NULL: not told */
     bool left;
 };
 
@@ -59,8 +60,11 @@ static bool send_output (void *owner, const struct output_chunk *chunk)
     struct msg msg = { .kind = MSG_LOG };
     if (!member_session (driver->member) || !driver->attempt)
         return false;
-    msg.of.log = (struct msg_log) { .key = attempt_which (driver->attempt), .offset = chunk->offset,
-                                    .bytes = chunk->bytes, .dropped_bytes = chunk->unsent_bytes, .last = chunk->last };
+    msg.of.log = (struct msg_log){ .key = attempt_which (driver->attempt),
+                                   .offset = chunk->offset,
+                                   .bytes = chunk->bytes,
+                                   .dropped_bytes = chunk->unsent_bytes,
+                                   .last = chunk->last };
     return sender_send (&driver->sender, LINK_BULK, &msg);
 }
 
@@ -109,27 +113,15 @@ static void leave (struct driver *driver, struct text why)
 static void perform (struct driver *driver, const struct member_effect *effect)
 {
     switch (effect->kind) {
-    case MEMBER_SEND:
-        send_effect (driver, effect->msg);
-        break;
-    case MEMBER_START:
-        start_attempt (driver, &effect->msg->of.run);
-        break;
-    case MEMBER_GO:
-        attempt_go (driver->attempt, effect->text, effect->value);
-        break;
+    case MEMBER_SEND: send_effect (driver, effect->msg); break;
+    case MEMBER_START: start_attempt (driver, &effect->msg->of.run); break;
+    case MEMBER_GO: attempt_go (driver->attempt, effect->text, effect->value); break;
     case MEMBER_STOP:
         attempt_stop (driver->attempt, effect->hard, effect->ending, effect->text, clock_boot_ms ());
         break;
-    case MEMBER_KEEP:
-        keep_result (driver, effect->result);
-        break;
-    case MEMBER_FORGET:
-        forget_result (driver, &effect->result->key);
-        break;
-    case MEMBER_EXIT:
-        leave (driver, effect->text);
-        break;
+    case MEMBER_KEEP: keep_result (driver, effect->result); break;
+    case MEMBER_FORGET: forget_result (driver, &effect->result->key); break;
+    case MEMBER_EXIT: leave (driver, effect->text); break;
     }
 }
 
@@ -166,10 +158,10 @@ static void take_frame (struct driver *driver, struct text bytes)
     if (!read_frame (driver, bytes, &msg))
         return;
     if (is_of_another_run (driver, &msg))
-        step (driver, &(struct member_input) { .kind = MEMBER_LEAVE,
-                                               .text = TEXT_LIT ("the coordinator has another run now") });
+        step (driver,
+              &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("the coordinator has another run now") });
     else
-        step (driver, &(struct member_input) { .kind = MEMBER_MSG, .msg = &msg });
+        step (driver, &(struct member_input){ .kind = MEMBER_MSG, .msg = &msg });
     if (msg.kind == MSG_WELCOME) /* joining is over, and waiting begins */
         code_pages_let_go ();
 }
@@ -179,8 +171,8 @@ static void take_bulk_frame (struct driver *driver, struct text bytes)
 {
     struct msg msg = { 0 };
     struct text run_id = { (const char *) driver->join->run_id, RUN_ID_BYTES };
-    if (!read_frame (driver, bytes, &msg) || msg.kind != MSG_CHUNK || !text_equal (msg.run_id, run_id)
-        || msg.epoch < member_epoch (driver->member) || !driver->attempt)
+    if (!read_frame (driver, bytes, &msg) || msg.kind != MSG_CHUNK || !text_equal (msg.run_id, run_id) ||
+        msg.epoch < member_epoch (driver->member) || !driver->attempt)
         return;
     attempt_chunk (driver->attempt, &msg.of.chunk, clock_boot_ms ());
 }
@@ -207,7 +199,7 @@ static void take_end (struct driver *driver, const struct result *result)
     struct attempt *over = driver->attempt;
     driver->attempt = NULL;
     driver->unsent_bytes += attempt_unsent_bytes (over);
-    step (driver, &(struct member_input) { .kind = MEMBER_ENDED, .result = result });
+    step (driver, &(struct member_input){ .kind = MEMBER_ENDED, .result = result });
     attempt_destroy (over);
 }
 
@@ -237,7 +229,7 @@ static void take_told (struct driver *driver)
         return;
     struct text why = text_of (driver->told_to_end);
     driver->told_to_end = NULL;
-    step (driver, &(struct member_input) { .kind = MEMBER_LEAVE, .text = why });
+    step (driver, &(struct member_input){ .kind = MEMBER_LEAVE, .text = why });
 }
 
 static uint64_t next_deadline_ms (const struct driver *driver)
@@ -254,7 +246,7 @@ static void pass (void *owner)
     struct driver *driver = owner;
     /* Before the attempt and the sockets: a worker that slept past its lease kills first, then seals and hears. */
     if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
-        step (driver, &(struct member_input) { .kind = MEMBER_TICK });
+        step (driver, &(struct member_input){ .kind = MEMBER_TICK });
     take_told (driver);
     if (driver->attempt)
         attempt_turn (driver->attempt, clock_boot_ms ());
@@ -310,9 +302,12 @@ static void recall (void *owner, const struct result *result)
 static int open_spoke (struct driver *driver, struct err *err)
 {
     const struct join *join = driver->join;
-    struct spoke_options options = { .address = join->address, .control_port = join->control_port,
-                                     .bulk_port = join->bulk_port, .hub_public_key = join->hub_key,
-                                     .keys = &join->keys, .control_bytes_max = MSG_MAX_BYTES,
+    struct spoke_options options = { .address = join->address,
+                                     .control_port = join->control_port,
+                                     .bulk_port = join->bulk_port,
+                                     .hub_public_key = join->hub_key,
+                                     .keys = &join->keys,
+                                     .control_bytes_max = MSG_MAX_BYTES,
                                      .bulk_bytes_max = BULK_MAX_BYTES };
     driver->spoke = spoke_open (&options, err);
     if (!driver->spoke)
@@ -354,9 +349,12 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     driver->sender.member = driver->member;
     if (result_store_recall (join->directory, recall, driver, &damage) < 0)
         log_say (driver->log, "a kept result was put aside: %s", damage.text);
-    driver->place = (struct attempt_place) { .host = text_of (join->host), .run_hex = text_of (join->run_hex),
-                                             .directory = join->directory, .output = send_output, .fetch = send_fetch,
-                                             .owner = driver };
+    driver->place = (struct attempt_place){ .host = text_of (join->host),
+                                            .run_hex = text_of (join->run_hex),
+                                            .directory = join->directory,
+                                            .output = send_output,
+                                            .fetch = send_fetch,
+                                            .owner = driver };
     memcpy (driver->place.trusted, join->trusted, sizeof join->trusted);
     loop_each_pass (driver->loop, pass, driver);
     return 0;

@@ -1,6 +1,12 @@
 /* join_loop.c - see join_loop.h. */
 #include "worker/run/join_loop.h"
 
+#include "common/base/duration.h"
+#include "common/io/atomic_file.h"
+#include "worker/link/instance_lock.h"
+#include "worker/link/run_discovery.h"
+#include "worker/link/ticket.h"
+#include "worker/run/driver.h"
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -11,12 +17,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/duration.h"
-#include "common/io/atomic_file.h"
-#include "worker/run/driver.h"
-#include "worker/link/run_discovery.h"
-#include "worker/link/instance_lock.h"
-#include "worker/link/ticket.h"
 
 enum { STATUS_DONE = 0, STATUS_USAGE = 2, STATUS_COULD_NOT = 3 };
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 30000 }; /* --stay: pauses after a run that could not be served */
@@ -27,7 +27,7 @@ struct join_loop {
     bool stay;
     struct log log;
     struct ticket ticket;
-    char ticket_file[PATH_MAX];             /* `file` as it was found from where this began; empty: not known */
+    char ticket_file[PATH_MAX]; /* `file` as it was found from where this began; empty: not known */
 };
 
 static const char usage[] =
@@ -58,16 +58,17 @@ static int take_arguments (struct join_loop *join_loop, int argc, char **argv, s
 {
     const char *wait = NULL;
     for (int i = 1; i < argc; i++) {
-        if (take_option (argc, argv, &i, "--ticket", &join_loop->file)
-            || take_option (argc, argv, &i, "--directory", &join_loop->directory)
-            || take_option (argc, argv, &i, "--wait", &wait))
+        if (take_option (argc, argv, &i, "--ticket", &join_loop->file) ||
+            take_option (argc, argv, &i, "--directory", &join_loop->directory) ||
+            take_option (argc, argv, &i, "--wait", &wait))
             continue;
         if (strcmp (argv[i], "--stay") != 0)
             return err_set (err, ERR_USAGE, "join: '%s' is no argument here, or lacks its value", argv[i]);
         join_loop->stay = true;
     }
     if (!join_loop->file)
-        return err_set (err, ERR_USAGE, "join: --ticket FILE is needed; without arguments the launch line is read from "
+        return err_set (err, ERR_USAGE,
+                        "join: --ticket FILE is needed; without arguments the launch line is read from "
                         "standard input");
     if (join_loop->directory[0] != '/')
         return err_set (err, ERR_USAGE, "join: --directory: expected an absolute path");
@@ -118,8 +119,8 @@ static int fill_join (const struct join_loop *join_loop, struct join *join, stru
 
 static int serve_run (const struct join_loop *join_loop, struct join *join, struct err *err)
 {
-    if (place (join_loop, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0
-        || join_enter (join->directory, err) < 0)
+    if (place (join_loop, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0 ||
+        join_enter (join->directory, err) < 0)
         return -1;
     log_say (&join_loop->log, "host %s is wanted in run %.8s", join->host, join->run_hex);
     if (instance_lock_take (join->directory, err) < 0)
@@ -200,7 +201,8 @@ static int stay (const struct join_loop *join_loop)
 
 int join_loop_main (int argc, char **argv, const char *version)
 {
-    struct join_loop join_loop = { .directory = START_DIRECTORY_DEFAULT, .version = version,
+    struct join_loop join_loop = { .directory = START_DIRECTORY_DEFAULT,
+                                   .version = version,
                                    .log = { .to = stderr, .program = "sliceup-worker" } };
     struct err err = { 0 };
     int status = STATUS_COULD_NOT;

@@ -1,4 +1,19 @@
 /* main.c - sliceup-worker: joins a run, or does one of the worker's own jobs. */
+#include "common/io/atomic_file.h"
+#include "common/io/capacity.h"
+#include "common/io/exhausted.h"
+#include "common/io/standard_fds.h"
+#include "worker/attempt/task.h"
+#include "worker/builtin/preflight.h"
+#include "worker/builtin/probe.h"
+#include "worker/builtin/survey.h"
+#include "worker/environment/restore.h"
+#include "worker/facts/facts.h"
+#include "worker/image/self.h"
+#include "worker/link/instance_lock.h"
+#include "worker/run/driver.h"
+#include "worker/run/join_loop.h"
+#include "worker/sandbox/confine.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -6,21 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/io/capacity.h"
-#include "common/io/exhausted.h"
-#include "common/io/standard_fds.h"
-#include "worker/sandbox/confine.h"
-#include "worker/run/driver.h"
-#include "worker/attempt/task.h"
-#include "worker/facts/facts.h"
-#include "worker/builtin/preflight.h"
-#include "worker/builtin/probe.h"
-#include "worker/environment/restore.h"
-#include "worker/link/instance_lock.h"
-#include "worker/builtin/survey.h"
-#include "worker/run/join_loop.h"
-#include "worker/image/self.h"
 
 static const char help[] =
     "usage: sliceup-worker COMMAND\n"
@@ -94,10 +94,12 @@ static int join_main (int argc, char **argv)
     return rc < 0 ? 3 : 0;
 }
 
-static const struct { const char *name; int (*run) (int argc, char **argv); } commands[] = {
-    { "join", join_main }, { "facts", facts_main }, { "preflight", preflight_main },
-    { "restore", restore_main }, { "task", task_main }, { "confine", confine_main },
-    { "cache", survey_main }, { "probe", probe_main },
+static const struct {
+    const char *name;
+    int (*run) (int argc, char **argv);
+} commands[] = {
+    { "join", join_main }, { "facts", facts_main },     { "preflight", preflight_main }, { "restore", restore_main },
+    { "task", task_main }, { "confine", confine_main }, { "cache", survey_main },        { "probe", probe_main },
 };
 
 int main (int argc, char **argv)

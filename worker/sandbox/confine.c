@@ -1,19 +1,19 @@
 #include "worker/sandbox/confine.h"
 
+#include "common/base/path.h"
+#include "common/io/atomic_file.h"
+#include "worker/sandbox/confine_report.h"
+#include "worker/sandbox/confine_sandbox.h"
+#include "worker/sandbox/own_files_probe.h"
+#include "worker/sandbox/scratch_generation.h"
+#include "worker/sandbox/socket_probe.h"
+#include "worker/sandbox/write_probe.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/path.h"
-#include "common/io/atomic_file.h"
-#include "worker/sandbox/socket_probe.h"
-#include "worker/sandbox/own_files_probe.h"
-#include "worker/sandbox/confine_report.h"
-#include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/write_probe.h"
-#include "worker/sandbox/scratch_generation.h"
 
 enum { EXIT_TOLD = 0, EXIT_LESS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 
@@ -40,8 +40,9 @@ static bool has_witness (const char *folder, struct arena *arena)
 static uint32_t try_in (struct stage *stage, const char *folder)
 {
     const struct confine_site *site = &stage->site;
-    struct write_probe_target target = { .folder = folder, .witness = has_witness (folder, &stage->arena),
-                                  .own_mounts = stage->sandbox.own_mounts };
+    struct write_probe_target target = { .folder = folder,
+                                         .witness = has_witness (folder, &stage->arena),
+                                         .own_mounts = stage->sandbox.own_mounts };
     target.mounts[0] = site->root;
     if (stage->sandbox.own_mounts && site->place && !stage->plan.overlay && !site->own)
         target.mounts[1] = text_format (&stage->arena, "%s/generation", site->place).ptr;
@@ -157,11 +158,17 @@ static void judge (struct stage *stage)
     if (report->view.level < stage->plan.least)
         refuse_level (stage);
     else if (stage->site.own && !own_is_writable (stage))
-        refuse (stage, LAYER_CACHE, text_format (&stage->arena, "its own generation %s cannot be written: %s",
-                                                 stage->site.own, strerror (errno)).ptr);
+        refuse (stage, LAYER_CACHE,
+                text_format (&stage->arena, "its own generation %s cannot be written: %s", stage->site.own,
+                             strerror (errno))
+                    .ptr);
     else if (stage->plan.overlay && !stage->sandbox.own_mounts)
-        refuse (stage, LAYER_CACHE, text_format (&stage->arena, "cache.overlay needs a mount namespace, which is not "
-                                                 "possible here: %.*s", TEXT_ARG (stage->sandbox.notes[0])).ptr);
+        refuse (stage, LAYER_CACHE,
+                text_format (&stage->arena,
+                             "cache.overlay needs a mount namespace, which is not "
+                             "possible here: %.*s",
+                             TEXT_ARG (stage->sandbox.notes[0]))
+                    .ptr);
 }
 
 static void print (const struct confine_report *report)
@@ -216,8 +223,8 @@ static void become (struct stage *stage)
 {
     confine_plan_free_environment (environ);
     execve (stage->plan.program[0], stage->plan.program + 1, environ);
-    refuse (stage, LAYER_PROGRAM, text_format (&stage->arena, "executing %.300s failed: %s", stage->plan.program[0],
-                                               strerror (errno)).ptr);
+    refuse (stage, LAYER_PROGRAM,
+            text_format (&stage->arena, "executing %.300s failed: %s", stage->plan.program[0], strerror (errno)).ptr);
 }
 
 static int run (struct stage *stage, int argc, char **argv, struct err *err)

@@ -8,15 +8,18 @@
 
 #define BIT(capability) (UINT64_C (1) << (capability))
 
-const uint64_t confine_caps_kept = BIT (CAP_CHOWN) | BIT (CAP_DAC_OVERRIDE) | BIT (CAP_FOWNER) | BIT (CAP_FSETID)
-                                   | BIT (CAP_KILL) | BIT (CAP_SETGID) | BIT (CAP_SETUID) | BIT (CAP_IPC_LOCK)
-                                   | BIT (CAP_IPC_OWNER) | BIT (CAP_SYS_NICE) | BIT (CAP_SYS_RESOURCE);
+const uint64_t confine_caps_kept = BIT (CAP_CHOWN) | BIT (CAP_DAC_OVERRIDE) | BIT (CAP_FOWNER) | BIT (CAP_FSETID) |
+                                   BIT (CAP_KILL) | BIT (CAP_SETGID) | BIT (CAP_SETUID) | BIT (CAP_IPC_LOCK) |
+                                   BIT (CAP_IPC_OWNER) | BIT (CAP_SYS_NICE) | BIT (CAP_SYS_RESOURCE);
 
-struct sets { struct __user_cap_header_struct header; struct __user_cap_data_struct words[_LINUX_CAPABILITY_U32S_3]; };
+struct sets {
+    struct __user_cap_header_struct header;
+    struct __user_cap_data_struct words[_LINUX_CAPABILITY_U32S_3];
+};
 
 static int get (struct sets *sets)
 {
-    *sets = (struct sets) { .header = { .version = _LINUX_CAPABILITY_VERSION_3 } };
+    *sets = (struct sets){ .header = { .version = _LINUX_CAPABILITY_VERSION_3 } };
     return (int) syscall (SYS_capget, &sets->header, sets->words);
 }
 

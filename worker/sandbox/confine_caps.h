@@ -3,9 +3,9 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_CAPS_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_CAPS_H
 
+#include "common/base/err.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/base/err.h"
 
 /* What programs of root and device runtimes use and what undoes no mount: owners and modes of files, signals, other
  * ids, locked memory, priorities, limits. Gone with the others: mounts (SYS_ADMIN), other processes' roots
@@ -14,7 +14,7 @@
  * ports that an NFS server takes for the host's kernel (NET_BIND_SERVICE, NET_RAW, NET_ADMIN; exports(5), secure). */
 extern const uint64_t confine_caps_kept;
 
-bool confine_caps_have (int capability);    /* effective */
+bool confine_caps_have (int capability); /* effective */
 /* Out of the bounding, permitted, effective, inheritable and ambient sets: all but `kept`. */
 int confine_caps_keep (uint64_t kept, struct err *err);
 

@@ -1,11 +1,11 @@
 #include "worker/sandbox/confine_device.h"
 
+#include "common/base/text.h"
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include "common/base/text.h"
 
 /* Documentation/admin-guide/devices.txt of Linux: SCSI generic */
 enum { MAJOR_SCSI_GENERIC = 21, DEPTH_MAX = 2 };
@@ -37,8 +37,8 @@ static int look (const char *path, int depth, struct arena *arena, struct confin
     int rc = 0;
     struct dirent *entry;
     while (rc == 0 && (entry = readdir (folder))) {
-        bool of_interest = entry->d_type == DT_BLK || entry->d_type == DT_DIR || entry->d_type == DT_CHR
-                           || entry->d_type == DT_UNKNOWN;
+        bool of_interest = entry->d_type == DT_BLK || entry->d_type == DT_DIR || entry->d_type == DT_CHR ||
+                           entry->d_type == DT_UNKNOWN;
         if (!of_interest || entry->d_name[0] == '.' || strcmp (entry->d_name, "shm") == 0)
             continue; /* shm is everybody's, and holds no devices: nodev or not, making one needs CAP_MKNOD */
         rc = consider (text_format (arena, "%s/%s", path, entry->d_name).ptr, depth, arena, out, err);

@@ -3,13 +3,16 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_DEVICE_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_DEVICE_H
 
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/mem.h"
+#include <stdint.h>
 
 enum { CONFINE_DEVICES_MAX = 1024 };
 
-struct confine_devices { const char *paths[CONFINE_DEVICES_MAX]; uint32_t n; };
+struct confine_devices {
+    const char *paths[CONFINE_DEVICES_MAX];
+    uint32_t n;
+};
 /* Those in /dev and the folders in it. */
 int confine_device_find (struct arena *arena, struct confine_devices *out, struct err *err);
 

@@ -1,5 +1,7 @@
 #include "worker/sandbox/confine_layer.h"
 
+#include "common/io/atomic_file.h"
+#include "common/model/plan.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -8,8 +10,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "common/model/plan.h"
 
 #define LAYER "/.cache-layer"
 enum { DEPTH_MAX = 32, OPTIONS_BYTES = 160 };
@@ -25,8 +25,10 @@ static int open_folder (const char *path, struct err *err)
 static int mount_on (const char *at, int lower, int upper, int work, struct err *err)
 {
     char options[OPTIONS_BYTES];
-    snprintf (options, sizeof options, "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,"
-              "userxattr", lower, upper, work);
+    snprintf (options, sizeof options,
+              "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,"
+              "userxattr",
+              lower, upper, work);
     if (mount ("sliceup", at, "overlay", MS_NOSUID | MS_NODEV, options) < 0)
         return err_errno (err, ERR_IO, "mounting an overlay on %.200s (cache.overlay asks for one)", at);
     return 0;
@@ -38,9 +40,9 @@ int confine_layer_mount (const char *generation, const char *scratch, const char
     const char *upper = text_format (&arena, "%s" LAYER "/upper", scratch).ptr;
     const char *work = text_format (&arena, "%s" LAYER "/work", scratch).ptr;
     int lower_fd = -1, upper_fd = -1, work_fd = -1, rc = -1;
-    if (folder_make (upper, 0755, err) == 0 && folder_make (work, 0755, err) == 0
-        && (lower_fd = open_folder (generation, err)) >= 0 && (upper_fd = open_folder (upper, err)) >= 0
-        && (work_fd = open_folder (work, err)) >= 0)
+    if (folder_make (upper, 0755, err) == 0 && folder_make (work, 0755, err) == 0 &&
+        (lower_fd = open_folder (generation, err)) >= 0 && (upper_fd = open_folder (upper, err)) >= 0 &&
+        (work_fd = open_folder (work, err)) >= 0)
         rc = mount_on (at, lower_fd, upper_fd, work_fd, err);
     const int fds[] = { lower_fd, upper_fd, work_fd };
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
@@ -53,7 +55,11 @@ int confine_layer_mount (const char *generation, const char *scratch, const char
 /* ---- afterwards ---- */
 
 /* nftw passes nothing on. Main thread only, as all that calls this. */
-static struct { struct confine_layer *layer; struct arena *arena; size_t prefix; } counting;
+static struct {
+    struct confine_layer *layer;
+    struct arena *arena;
+    size_t prefix;
+} counting;
 
 static int count (const char *path, const struct stat *at, int kind, struct FTW *where)
 {
@@ -74,7 +80,7 @@ int confine_layer_take (const char *scratch, struct arena *arena, struct confine
     const char *layer = text_format (arena, "%s" LAYER, scratch).ptr;
     const char *upper = text_format (arena, "%s/upper", layer).ptr;
     struct stat at;
-    *out = (struct confine_layer) { 0 };
+    *out = (struct confine_layer){ 0 };
     if (lstat (layer, &at) < 0 && errno == ENOENT)
         return 0;
     counting.layer = out;

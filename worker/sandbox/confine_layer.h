@@ -3,14 +3,14 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_LAYER_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_LAYER_H
 
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <stdint.h>
 
 enum { CONFINE_LAYER_NAMES = 5, CONFINE_LAYER_FILES_MAX = 100000 };
 
 struct confine_layer {
-    uint32_t files;             /* and links, marks of removed ones, ...: everything but folders */
+    uint32_t files;                         /* and links, marks of removed ones, ...: everything but folders */
     struct text names[CONFINE_LAYER_NAMES]; /* of the first ones found, below the generation, in no order */
 };
 

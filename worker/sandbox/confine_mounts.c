@@ -1,5 +1,11 @@
 #include "worker/sandbox/confine_mounts.h"
 
+#include "common/base/path.h"
+#include "common/io/atomic_file.h"
+#include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_device.h"
+#include "worker/sandbox/confine_layer.h"
+#include "worker/sandbox/mount_table.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -11,12 +17,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include "common/base/path.h"
-#include "common/io/atomic_file.h"
-#include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_device.h"
-#include "worker/sandbox/confine_layer.h"
-#include "worker/sandbox/mount_table.h"
 
 enum { MADE_MAX = 2 * PLACES_CLOSED_MAX + PLACES_OPEN_MAX + CONFINE_DEVICES_MAX + 16 };
 
@@ -26,8 +26,8 @@ struct mounts {
     struct arena arena;
     const char *made[MADE_MAX];
     uint32_t n;
-    struct mount_table table;   /* once the open places are mounts of their own */
-    uint32_t closed_n;          /* of its mounts: looked at, and made read-only where they were not */
+    struct mount_table table; /* once the open places are mounts of their own */
+    uint32_t closed_n;        /* of its mounts: looked at, and made read-only where they were not */
 };
 
 static int note_mount (struct mounts *mounts, const char *point, struct err *err)
@@ -64,7 +64,8 @@ static int set_access_plainly (const char *path, bool writable)
 static int set_access (const char *path, bool writable, unsigned recursive, unsigned long propagation)
 {
     struct mount_attr attr = { .attr_set = writable ? 0 : MOUNT_ATTR_RDONLY,
-                               .attr_clr = writable ? MOUNT_ATTR_RDONLY : 0, .propagation = propagation };
+                               .attr_clr = writable ? MOUNT_ATTR_RDONLY : 0,
+                               .propagation = propagation };
     int rc = mount_setattr (AT_FDCWD, path, recursive, &attr, sizeof attr);
     if (rc == 0 || errno != ENOSYS)
         return rc;
@@ -122,8 +123,8 @@ static int enter_user_namespace (struct err *err)
     snprintf (gid_map, sizeof gid_map, "%u %u 1", getegid (), getegid ());
     if (unshare (CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return err_errno (err, ERR_IO, "making a user namespace");
-    if (put_file ("/proc/self/setgroups", "deny") < 0 || put_file ("/proc/self/uid_map", uid_map) < 0
-        || put_file ("/proc/self/gid_map", gid_map) < 0)
+    if (put_file ("/proc/self/setgroups", "deny") < 0 || put_file ("/proc/self/uid_map", uid_map) < 0 ||
+        put_file ("/proc/self/gid_map", gid_map) < 0)
         return err_errno (err, ERR_IO, "mapping our own user and group");
     return 0;
 }
@@ -132,7 +133,8 @@ static int enter_user_namespace (struct err *err)
 static int enter_namespace (bool privileged, struct err *err)
 {
     if (!privileged && geteuid () == 0)
-        return err_set (err, ERR_STATE, "root without CAP_SYS_ADMIN: in a user namespace it would lose the rights over "
+        return err_set (err, ERR_STATE,
+                        "root without CAP_SYS_ADMIN: in a user namespace it would lose the rights over "
                         "the host that devices need");
     if (privileged && unshare (CLONE_NEWNS) < 0)
         return err_errno (err, ERR_IO, "making a mount namespace");
@@ -184,7 +186,7 @@ static int pin_above (struct mounts *mounts, const char *path, struct err *err)
 {
     const char *open = confine_places_open_above (&mounts->site->places, path);
     for (const char *slash = path + strlen (open) + 1; (slash = strchr (slash, '/')); slash++) {
-        const char *folder = text_copy (&mounts->arena, (struct text) { path, (uint32_t) (slash - path) }).ptr;
+        const char *folder = text_copy (&mounts->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr;
         bool pinned = false;
         for (uint32_t i = 0; i < mounts->n; i++)
             pinned = pinned || strcmp (mounts->made[i], folder) == 0;
@@ -202,8 +204,8 @@ static int by_length (const void *a, const void *b)
     return x_len < y_len ? -1 : x_len > y_len;
 }
 
-/* What lies outside of the open places was closed with all else. Not so the cache: what the host mounts there later would
- * come in. */
+/* What lies outside of the open places was closed with all else. Not so the cache: what the host mounts there later
+ * would come in. */
 static bool needs_mount (const struct confine_site *site, const char *path)
 {
     return confine_places_is_open (&site->places, path) || strcmp (path, site->root) == 0;
@@ -247,8 +249,10 @@ static int open_own (struct mounts *mounts, struct err *err)
 
 static int protect (struct mounts *mounts, struct err *err)
 {
-    return part_open_places (mounts, err) < 0 || close_all_else (mounts, err) < 0 || close_places (mounts, err) < 0
-                   || open_own (mounts, err) < 0 ? -1 : 0;
+    return part_open_places (mounts, err) < 0 || close_all_else (mounts, err) < 0 || close_places (mounts, err) < 0 ||
+                   open_own (mounts, err) < 0
+               ? -1
+               : 0;
 }
 
 /* ---- what is out of sight ---- */

@@ -1,13 +1,13 @@
 #include "worker/sandbox/confine_places.h"
 
+#include "common/base/path.h"
+#include "common/base/path_links.h"
+#include "worker/sandbox/mount_table.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "common/base/path.h"
-#include "common/base/path_links.h"
-#include "worker/sandbox/mount_table.h"
 
 /* ---- lists ---- */
 
@@ -65,15 +65,20 @@ bool confine_places_below_usual (const char *path)
     return is_listed (usual, USUAL, path);
 }
 
-struct writable { const struct confine_places *places; const char *path; };
+struct writable {
+    const struct confine_places *places;
+    const char *path;
+};
 
 static int refuse_link (void *owner, const char *link, struct err *err)
 {
     const struct writable *writable = owner;
     if (!confine_places_is_open (writable->places, link))
         return 0;
-    return err_set (err, ERR_STATE, "cache.writable %.200s leads through the link %.200s, which programs may replace: name the path "
-                    "that it leads to", writable->path, link);
+    return err_set (err, ERR_STATE,
+                    "cache.writable %.200s leads through the link %.200s, which programs may replace: name the path "
+                    "that it leads to",
+                    writable->path, link);
 }
 
 static int find_open (const struct confine_plan *plan, struct arena *arena, struct confine_places *out, struct err *err)
@@ -86,19 +91,23 @@ static int find_open (const struct confine_plan *plan, struct arena *arena, stru
         if (path_links_each (plan->writable[i], refuse_link, &writable, err) < 0)
             return -1;
         if (path && strcmp (path, "/") == 0)
-            return err_set (err, ERR_STATE, "cache.writable %.200s is the whole file system: name a folder below /", plan->writable[i]);
+            return err_set (err, ERR_STATE, "cache.writable %.200s is the whole file system: name a folder below /",
+                            plan->writable[i]);
         add_open (out, path);
     }
     return 0;
 }
 
-static int refuse_closed (const struct confine_plan *plan, const struct confine_places *out, struct arena *arena, struct err *err)
+static int refuse_closed (const struct confine_plan *plan, const struct confine_places *out, struct arena *arena,
+                          struct err *err)
 {
     for (uint32_t i = 0; i < plan->writable_n; i++) {
         const char *path = real (plan->writable[i], arena);
         if (path && is_listed (out->closed, out->closed_n, path))
-            return err_set (err, ERR_STATE, "cache.writable %.200s lies in what sliceup itself uses on this host, so no program could "
-                            "write there: name a folder apart from it", plan->writable[i]);
+            return err_set (err, ERR_STATE,
+                            "cache.writable %.200s lies in what sliceup itself uses on this host, so no program could "
+                            "write there: name a folder apart from it",
+                            plan->writable[i]);
     }
     return 0;
 }
@@ -115,7 +124,10 @@ static void drop_closed (struct confine_places *out)
 
 /* ---- links ---- */
 
-struct linking { struct confine_places *out; struct arena *arena; };
+struct linking {
+    struct confine_places *out;
+    struct arena *arena;
+};
 
 static int add_link (void *owner, const char *link, struct err *err)
 {
@@ -129,11 +141,12 @@ static int add_link (void *owner, const char *link, struct err *err)
     return 0;
 }
 
-static int find_links (const struct confine_plan *plan, struct arena *arena, struct confine_places *out, struct err *err)
+static int find_links (const struct confine_plan *plan, struct arena *arena, struct confine_places *out,
+                       struct err *err)
 {
     struct linking linking = { out, arena };
-    if (path_links_each (plan->root, add_link, &linking, err) < 0
-        || (plan->directory && path_links_each (plan->directory, add_link, &linking, err) < 0))
+    if (path_links_each (plan->root, add_link, &linking, err) < 0 ||
+        (plan->directory && path_links_each (plan->directory, add_link, &linking, err) < 0))
         return -1;
     for (uint32_t i = 0; i < plan->protected_n; i++)
         if (path_links_each (plan->protected[i], add_link, &linking, err) < 0)
@@ -180,8 +193,8 @@ static int find_closed (const struct confine_plan *plan, const char *root, const
                         struct confine_places *out, struct err *err)
 {
     struct mount_table table;
-    if (mount_table_read (arena, &table, err) < 0 || add_closed (out, root, err) < 0
-        || add_protected (out, directory, err) < 0)
+    if (mount_table_read (arena, &table, err) < 0 || add_closed (out, root, err) < 0 ||
+        add_protected (out, directory, err) < 0)
         return -1;
     for (uint32_t i = 0; i < plan->protected_n; i++)
         if (add_protected (out, real (plan->protected[i], arena), err) < 0)
@@ -199,7 +212,7 @@ static int find_closed (const struct confine_plan *plan, const char *root, const
 int confine_places_find (const struct confine_plan *plan, const char *root, const char *directory, const char *scratch,
                          const char *own, struct arena *arena, struct confine_places *out, struct err *err)
 {
-    *out = (struct confine_places) { 0 };
+    *out = (struct confine_places){ 0 };
     out->own[out->own_n++] = scratch;
     if (own)
         out->own[out->own_n++] = own;

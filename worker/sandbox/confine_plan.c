@@ -8,8 +8,8 @@ enum { ABI_ANY = INT32_MAX, DESCRIPTOR_MAX = 1 << 20 };
 static bool is_path (const char *text)
 {
     size_t len = strlen (text);
-    return text[0] == '/' && len > 1 && len <= PATH_MAX_BYTES && !strstr (text, "/../")
-           && !(len >= 3 && strcmp (text + len - 3, "/..") == 0);
+    return text[0] == '/' && len > 1 && len <= PATH_MAX_BYTES && !strstr (text, "/../") &&
+           !(len >= 3 && strcmp (text + len - 3, "/..") == 0);
 }
 
 static int take_path (const char *name, const char *value, const char **out, struct err *err)
@@ -59,9 +59,12 @@ static int take_protected (struct confine_plan *plan, const char *value, struct 
 
 static int take_option (struct confine_plan *plan, const char *name, const char *value, struct err *err)
 {
-    const struct { const char *name; const char **at; } paths[] = {
-        { "--root", &plan->root }, { "--bundle", &plan->bundle }, { "--scratch", &plan->scratch },
-        { "--place", &plan->place }, { "--generation", &plan->generation }, { "--base", &plan->base },
+    const struct {
+        const char *name;
+        const char **at;
+    } paths[] = {
+        { "--root", &plan->root },           { "--bundle", &plan->bundle },         { "--scratch", &plan->scratch },
+        { "--place", &plan->place },         { "--generation", &plan->generation }, { "--base", &plan->base },
         { "--directory", &plan->directory },
     };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
@@ -104,8 +107,9 @@ static int check (const struct confine_plan *plan, struct err *err)
 
 int confine_plan_read (int argc, char **argv, struct confine_plan *out, struct err *err)
 {
-    *out = (struct confine_plan) { .least = ENFORCEMENT_COOPERATIVE, .most = ENFORCEMENT_STORAGE,
-                                   .landlock_abi = ABI_ANY, .report_fd = -1 };
+    *out = (struct confine_plan){
+        .least = ENFORCEMENT_COOPERATIVE, .most = ENFORCEMENT_STORAGE, .landlock_abi = ABI_ANY, .report_fd = -1
+    };
     int i = 1;
     while (i < argc && strcmp (argv[i], "--") != 0) {
         if (strcmp (argv[i], "--overlay") == 0) {
@@ -127,6 +131,7 @@ int confine_plan_read (int argc, char **argv, struct confine_plan *out, struct e
 void confine_plan_free_environment (char **envp)
 {
     for (; *envp; envp++)
-        if (strncmp (*envp, CONFINE_KEPT_PREFIX CONFINE_LOADER_PREFIX, strlen (CONFINE_KEPT_PREFIX CONFINE_LOADER_PREFIX)) == 0)
+        if (strncmp (*envp, CONFINE_KEPT_PREFIX CONFINE_LOADER_PREFIX,
+                     strlen (CONFINE_KEPT_PREFIX CONFINE_LOADER_PREFIX)) == 0)
             *envp += strlen (CONFINE_KEPT_PREFIX);
 }

@@ -13,34 +13,43 @@
 #include "common/base/err.h"
 #include "common/model/msg.h"
 
-enum { CONFINE_MORE_MAX = 64, CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX, CONFINE_HIDDEN_MAX = HIDDEN_MAX + 2 };
+enum {
+    CONFINE_MORE_MAX = 64,
+    CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX,
+    CONFINE_HIDDEN_MAX = HIDDEN_MAX + 2
+};
 
-/* What the dynamic loader reads (ld.so(8)) would make another program of ours, too: such variables travel under other names. */
+/* What the dynamic loader reads (ld.so(8)) would make another program of ours, too: such variables travel under other
+ * names. */
 #define CONFINE_LOADER_PREFIX "LD_"
 #define CONFINE_KEPT_PREFIX "SLICEUP_KEPT_"
 
 /* What a worker protects besides what it is told to (protected.h). */
-struct confine_more { const char *protected[CONFINE_MORE_MAX]; uint32_t n; bool overflow; };
+struct confine_more {
+    const char *protected[CONFINE_MORE_MAX];
+    uint32_t n;
+    bool overflow;
+};
 
 struct confine_plan {
-    const char *root;           /* of the whole cache: nothing in it may be written but the own generation. Without a role
-                                 * the program has no part in it, and there is no place and no generation */
-    const char *bundle;         /* <root>/<frontend>/<bundle>: where a reader looks, a writer makes its generation */
+    const char *root;   /* of the whole cache: nothing in it may be written but the own generation. Without a role
+                         * the program has no part in it, and there is no place and no generation */
+    const char *bundle; /* <root>/<frontend>/<bundle>: where a reader looks, a writer makes its generation */
     enum cache_role role;
-    const char *scratch;        /* of the attempt: always writable */
-    const char *place;          /* <worker directory>/cache; `generation` in it is the constant path; NULL: none */
-    const char *generation;     /* NULL: none, or what the link `generation` in `place` leads to */
-    const char *base;           /* WRITER: a generation it must not change; NULL: there is none */
+    const char *scratch;    /* of the attempt: always writable */
+    const char *place;      /* <worker directory>/cache; `generation` in it is the constant path; NULL: none */
+    const char *generation; /* NULL: none, or what the link `generation` in `place` leads to */
+    const char *base;       /* WRITER: a generation it must not change; NULL: there is none */
     const char *writable[WRITABLE_MAX];
     const char *protected[CONFINE_PROTECTED_MAX]; /* what sliceup runs, reads or trusts, where it is there */
     const char *hidden[CONFINE_HIDDEN_MAX]; /* files and folders that mounts keep out of sight, where there are some */
     uint32_t writable_n, protected_n, hidden_n;
-    const char *directory;      /* of the worker, which stays in sight; NULL: that of `place`, or none */
+    const char *directory; /* of the worker, which stays in sight; NULL: that of `place`, or none */
     bool overlay;
     enum enforcement least, most;
-    int landlock_abi;           /* at most; more than any: all that there is */
-    int report_fd;              /* -1: standard output */
-    char *const *program;       /* its path, then its argv; NULL: none */
+    int landlock_abi;     /* at most; more than any: all that there is */
+    int report_fd;        /* -1: standard output */
+    char *const *program; /* its path, then its argv; NULL: none */
 };
 
 /* argv[0] is "confine". ERR_USAGE. */

@@ -1,8 +1,8 @@
 #include "worker/sandbox/confine_report.h"
 
+#include "common/wire/wire.h"
 #include <errno.h>
 #include <sys/socket.h>
-#include "common/wire/wire.h"
 
 enum { REPORT_BYTES_MAX = 32 * 1024 };
 
@@ -51,7 +51,7 @@ bool confine_report_receive (int fd, struct arena *arena, struct confine_report 
         *over = got == 0 || (got < 0 && errno != EAGAIN);
         if (got <= 0)
             break;
-        said |= take ((struct text) { packet, (uint32_t) got }, arena, report);
+        said |= take ((struct text){ packet, (uint32_t) got }, arena, report);
     }
     mem_free (packet);
     return said;

@@ -1,5 +1,9 @@
 #include "worker/sandbox/confine_sandbox.h"
 
+#include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_mounts.h"
+#include "worker/sandbox/landlock.h"
+#include "worker/sandbox/truncation.h"
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
@@ -9,12 +13,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_mounts.h"
-#include "worker/sandbox/landlock.h"
-#include "worker/sandbox/truncation.h"
 
-enum { NOBODY = 65534 };        /* the overflow uid (proc(5)), which owns nothing of a cache */
+enum { NOBODY = 65534 }; /* the overflow uid (proc(5)), which owns nothing of a cache */
 #define LEVEL(level) (UINT32_C (1) << (level))
 
 struct making {
@@ -35,9 +35,10 @@ struct confine_measures confine_measures_of (const struct confine_plan *plan)
 {
     int abi = landlock_abi ();
     abi = abi < plan->landlock_abi ? abi : plan->landlock_abi;
-    return (struct confine_measures) { .caps_kept = geteuid () == 0 ? confine_caps_kept : 0, .landlock_abi = abi,
-                                       .landlock_rights = landlock_write_rights (abi),
-                                       .landlock_scopes = landlock_scopes (abi) };
+    return (struct confine_measures){ .caps_kept = geteuid () == 0 ? confine_caps_kept : 0,
+                                      .landlock_abi = abi,
+                                      .landlock_rights = landlock_write_rights (abi),
+                                      .landlock_scopes = landlock_scopes (abi) };
 }
 
 /* ---- mounts ---- */
@@ -66,9 +67,9 @@ static _Noreturn void try_uid (const struct making *making)
 {
     const struct confine_site *site = making->site;
     const char *program = making->plan->program ? making->plan->program[0] : site->scratch;
-    bool reaches = setgroups (0, NULL) == 0 && setresgid (NOBODY, NOBODY, NOBODY) == 0
-                   && setresuid (NOBODY, NOBODY, NOBODY) == 0 && access (site->scratch, W_OK | X_OK) == 0
-                   && (!site->generation || access (site->generation, R_OK | X_OK) == 0) && access (program, X_OK) == 0;
+    bool reaches = setgroups (0, NULL) == 0 && setresgid (NOBODY, NOBODY, NOBODY) == 0 &&
+                   setresuid (NOBODY, NOBODY, NOBODY) == 0 && access (site->scratch, W_OK | X_OK) == 0 &&
+                   (!site->generation || access (site->generation, R_OK | X_OK) == 0) && access (program, X_OK) == 0;
     _exit (reaches ? 0 : 1);
 }
 
@@ -137,8 +138,8 @@ static void list_open (const struct making *making, const char *out[], uint32_t 
         out[(*n)++] = places->open[i];
 }
 
-/* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid. Nothing
- * can be mounted on a link, so there it is. */
+/* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid.
+ * Nothing can be mounted on a link, so there it is. */
 static void list_closed (const struct making *making, const char *out[], uint32_t *n)
 {
     const struct confine_places *places = &making->site->places;
@@ -177,7 +178,7 @@ void confine_sandbox_enter (const struct confine_plan *plan, const struct confin
 {
     struct making making = { plan, site, measures, arena, out };
     struct err err = { 0 };
-    *out = (struct confine_sandbox) { .levels = LEVEL (ENFORCEMENT_COOPERATIVE) };
+    *out = (struct confine_sandbox){ .levels = LEVEL (ENFORCEMENT_COOPERATIVE) };
     if (plan->most <= ENFORCEMENT_COOPERATIVE)
         return;
     bool mounts = take_mounts (&making);
@@ -188,9 +189,9 @@ void confine_sandbox_enter (const struct confine_plan *plan, const struct confin
         mounts = false;
     }
     bool landlock = take_landlock (&making);
-    out->levels |= (mounts ? LEVEL (ENFORCEMENT_NAMESPACE) : 0) | (landlock ? LEVEL (ENFORCEMENT_LANDLOCK) : 0)
-                   | (mounts && landlock ? LEVEL (ENFORCEMENT_NAMESPACE_LANDLOCK) : 0)
-                   | (uid ? LEVEL (ENFORCEMENT_OTHER_UID) : 0);
+    out->levels |= (mounts ? LEVEL (ENFORCEMENT_NAMESPACE) : 0) | (landlock ? LEVEL (ENFORCEMENT_LANDLOCK) : 0) |
+                   (mounts && landlock ? LEVEL (ENFORCEMENT_NAMESPACE_LANDLOCK) : 0) |
+                   (uid ? LEVEL (ENFORCEMENT_OTHER_UID) : 0);
     if (site->read_only && !site->own && plan->most >= ENFORCEMENT_STORAGE)
         out->levels |= LEVEL (ENFORCEMENT_STORAGE);
 }

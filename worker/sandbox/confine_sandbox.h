@@ -9,10 +9,13 @@
 #include "worker/sandbox/confine_site.h"
 
 /* What is taken; tests leave out one at a time and see a way open. */
-struct confine_measures { uint64_t caps_kept, landlock_rights, landlock_scopes; int landlock_abi; };
+struct confine_measures {
+    uint64_t caps_kept, landlock_rights, landlock_scopes;
+    int landlock_abi;
+};
 
 struct confine_sandbox {
-    uint32_t levels;            /* bits 1 << enum enforcement: all that hold by themselves */
+    uint32_t levels; /* bits 1 << enum enforcement: all that hold by themselves */
     bool own_mounts;
     struct text notes[CONFINE_NOTES_MAX];
     uint32_t notes_n;

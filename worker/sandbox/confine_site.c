@@ -1,5 +1,7 @@
 #include "worker/sandbox/confine_site.h"
 
+#include "common/base/path.h"
+#include "common/cache/storage.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,8 +9,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include "common/base/path.h"
-#include "common/cache/storage.h"
 
 static int resolve (const char *path, const char *what, struct arena *arena, const char **out, struct err *err)
 {
@@ -98,15 +98,17 @@ static void find_hidden (const struct confine_plan *plan, struct arena *arena, s
 
 int confine_site_find (const struct confine_plan *plan, struct arena *arena, struct confine_site *out, struct err *err)
 {
-    *out = (struct confine_site) { 0 };
-    if (resolve (plan->root, "the cache root", arena, &out->root, err) < 0
-        || resolve (plan->scratch, "the program's own folder", arena, &out->scratch, err) < 0)
+    *out = (struct confine_site){ 0 };
+    if (resolve (plan->root, "the cache root", arena, &out->root, err) < 0 ||
+        resolve (plan->scratch, "the program's own folder", arena, &out->scratch, err) < 0)
         return -1;
     if (path_is_below (out->scratch, out->root))
-        return err_set (err, ERR_STATE, "%.200s lies in the cache root %.200s, where nothing may be written: choose "
-                        "another cache.root", out->scratch, out->root);
-    if (resolve_bundle (plan, arena, out, err) < 0 || resolve_place (plan, arena, out, err) < 0
-        || resolve_generation (plan, arena, out, err) < 0 || look (out, err) < 0)
+        return err_set (err, ERR_STATE,
+                        "%.200s lies in the cache root %.200s, where nothing may be written: choose "
+                        "another cache.root",
+                        out->scratch, out->root);
+    if (resolve_bundle (plan, arena, out, err) < 0 || resolve_place (plan, arena, out, err) < 0 ||
+        resolve_generation (plan, arena, out, err) < 0 || look (out, err) < 0)
         return -1;
     find_hidden (plan, arena, out);
     return confine_places_find (plan, out->root, out->directory, out->scratch, out->own, arena, &out->places, err);

@@ -7,17 +7,17 @@
 #include "worker/sandbox/confine_places.h"
 
 struct confine_site {
-    const char *root, *scratch; /* links resolved, as all of these */
-    const char *bundle;         /* or the nearest folder above it that is there */
-    const char *generation;     /* NULL: the program has no part in the cache */
-    const char *own;            /* the generation, of a writer or a host's own; NULL: it only reads */
-    const char *base;           /* NULL: none */
-    const char *place, *directory; /* the folder of the constant path, and that of the worker; NULL: none */
+    const char *root, *scratch;             /* links resolved, as all of these */
+    const char *bundle;                     /* or the nearest folder above it that is there */
+    const char *generation;                 /* NULL: the program has no part in the cache */
+    const char *own;                        /* the generation, of a writer or a host's own; NULL: it only reads */
+    const char *base;                       /* NULL: none */
+    const char *place, *directory;          /* the folder of the constant path, and that of the worker; NULL: none */
     const char *hidden[CONFINE_HIDDEN_MAX]; /* of those in the plan, what is there */
     uint32_t hidden_n;
     struct confine_places places;
     char mount[NAME_MAX_BYTES + 1]; /* common/cache/storage.h */
-    bool read_only;             /* the storage itself is, outside of any sandbox */
+    bool read_only;                 /* the storage itself is, outside of any sandbox */
 };
 
 int confine_site_find (const struct confine_plan *plan, struct arena *arena, struct confine_site *out, struct err *err);

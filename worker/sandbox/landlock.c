@@ -2,6 +2,7 @@
  * than the kernel. */
 #include "worker/sandbox/landlock.h"
 
+#include "common/base/path.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,17 +15,21 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "common/base/path.h"
 
-#define RIGHT_REFER (UINT64_C (1) << 13)    /* ABI 2 */
-#define RIGHT_TRUNCATE (UINT64_C (1) << 14) /* ABI 3 */
+#define RIGHT_REFER (UINT64_C (1) << 13)           /* ABI 2 */
+#define RIGHT_TRUNCATE (UINT64_C (1) << 14)        /* ABI 3 */
 #define SCOPE_ABSTRACT_SOCKETS (UINT64_C (1) << 0) /* ABI 6 */
 #define SCOPE_SIGNALS (UINT64_C (1) << 1)
 #define RIGHTS_OF_FILES (LANDLOCK_ACCESS_FS_WRITE_FILE | RIGHT_TRUNCATE)
 
 enum { ENTRIES_MAX = 65536, DEPTH_MAX = 32 };
 
-struct grant { const struct landlock_paths *paths; int ruleset; uint64_t rights; uint32_t entries; };
+struct grant {
+    const struct landlock_paths *paths;
+    int ruleset;
+    uint64_t rights;
+    uint32_t entries;
+};
 
 int landlock_abi (void)
 {
@@ -34,10 +39,10 @@ int landlock_abi (void)
 
 uint64_t landlock_write_rights (int abi)
 {
-    uint64_t rights = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE
-                      | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG
-                      | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK
-                      | LANDLOCK_ACCESS_FS_MAKE_SYM;
+    uint64_t rights = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+                      LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+                      LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+                      LANDLOCK_ACCESS_FS_MAKE_SYM;
     if (abi >= LANDLOCK_ABI_REFER)
         rights |= RIGHT_REFER;
     return abi >= LANDLOCK_ABI_TRUNCATE ? rights | RIGHT_TRUNCATE : rights;
@@ -158,7 +163,9 @@ static int open_all (struct grant *grant, struct err *err)
 }
 
 /* linux/landlock.h may be older here than the kernel. */
-struct ruleset_attr { uint64_t files, network, scopes; };
+struct ruleset_attr {
+    uint64_t files, network, scopes;
+};
 
 int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err)
 {

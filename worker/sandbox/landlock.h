@@ -6,27 +6,26 @@
 #ifndef SLICEUP_WORKER_SANDBOX_LANDLOCK_H
 #define SLICEUP_WORKER_SANDBOX_LANDLOCK_H
 
-#include <stdint.h>
 #include "common/base/err.h"
+#include <stdint.h>
 
 enum { LANDLOCK_ABI_REFER = 2, LANDLOCK_ABI_TRUNCATE = 3, LANDLOCK_ABI_SCOPE = 6 };
 
 /* Real paths. */
 struct landlock_paths {
-    const char *const *open;    /* folders that may be written, but for what is closed in them */
+    const char *const *open; /* folders that may be written, but for what is closed in them */
     const char *const *closed;
-    const char *const *own;     /* may be written wherever they are */
+    const char *const *own; /* may be written wherever they are */
     uint32_t open_n, closed_n, own_n;
 };
 
-int landlock_abi (void);                    /* 0: there is none */
-uint64_t landlock_scopes (int abi);         /* which deputies outside are cut off: see landlock_restrict */
-uint64_t landlock_write_rights (int abi);   /* all rights to change something that it knows */
+int landlock_abi (void);                  /* 0: there is none */
+uint64_t landlock_scopes (int abi);       /* which deputies outside are cut off: see landlock_restrict */
+uint64_t landlock_write_rights (int abi); /* all rights to change something that it knows */
 /* `scopes`: no abstract socket of others is reached, and no process outside is sent a signal.
  * Where a folder holds something closed, only what is in it now and does not is opened, not the folder itself. Of
  * /dev, everything but block devices and folders of them: whoever can write those can write any file system. Paths
  * that are not there are passed over. */
-int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes,
-                       struct err *err);
+int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err);
 
 #endif

@@ -1,5 +1,8 @@
 #include "worker/sandbox/mount_table.h"
 
+#include "common/base/path.h"
+#include "common/base/text.h"
+#include "common/io/atomic_file.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -7,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "common/base/path.h"
-#include "common/base/text.h"
-#include "common/io/atomic_file.h"
 
 enum { TABLE_BYTES_MAX = 4 * 1024 * 1024, FIELDS = 6 };
 
@@ -37,8 +37,8 @@ static bool parse (char *line, struct mount *mount)
     for (int i = 0; i < FIELDS; i++)
         if (!(fields[i] = strtok_r (i ? NULL : line, " ", &save)))
             return false;
-    if (sscanf (fields[0], "%" SCNu64, &mount->id) != 1
-        || sscanf (fields[2], "%u:%u", &mount->major, &mount->minor) != 2)
+    if (sscanf (fields[0], "%" SCNu64, &mount->id) != 1 ||
+        sscanf (fields[2], "%u:%u", &mount->major, &mount->minor) != 2)
         return false;
     decode (fields[3]);
     decode (fields[4]);
@@ -53,7 +53,7 @@ static void parse_all (char *text, struct arena *arena, struct mount_table *out)
     uint32_t lines = 1;
     for (const char *at = text; (at = strchr (at, '\n')); at++)
         lines++;
-    *out = (struct mount_table) { .items = arena_array (arena, lines, sizeof *out->items) };
+    *out = (struct mount_table){ .items = arena_array (arena, lines, sizeof *out->items) };
     char *save = NULL;
     for (char *line = strtok_r (text, "\n", &save); line; line = strtok_r (NULL, "\n", &save))
         out->n += parse (line, &out->items[out->n]);
@@ -136,8 +136,10 @@ int mount_table_aliases (const struct mount_table *table, const char *folder, st
         if (!name || path_is_below (name, folder) || !shows (name, &at))
             continue;
         if (*n == max)
-            return err_set (err, ERR_LIMIT, "%.200s and the like have more than %u other names, by other mounts of their "
-                            "storage", folder, max);
+            return err_set (err, ERR_LIMIT,
+                            "%.200s and the like have more than %u other names, by other mounts of their "
+                            "storage",
+                            folder, max);
         out[(*n)++] = name;
     }
     return 0;

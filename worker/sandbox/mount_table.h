@@ -4,10 +4,10 @@
 #ifndef SLICEUP_WORKER_SANDBOX_MOUNT_TABLE_H
 #define SLICEUP_WORKER_SANDBOX_MOUNT_TABLE_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "common/base/err.h"
 #include "common/base/mem.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct mount {
     uint64_t id;
@@ -15,12 +15,15 @@ struct mount {
     const char *within, *point; /* `within`: the part of its file system that it shows */
     bool read_only;             /* the mount, whatever its file system is */
 };
-struct mount_table { struct mount *items; uint32_t n; };    /* in the order in which they were made */
+struct mount_table {
+    struct mount *items;
+    uint32_t n;
+}; /* in the order in which they were made */
 
 int mount_table_read (struct arena *arena, struct mount_table *out, struct err *err);
-/* One storage can be mounted at several places; what is below `folder` then has several names. Adds the others that can be
- * reached to `out`, of which `*n` are used and `max` may be. It cannot know mounts whose device number differs although the
- * server is the same. */
+/* One storage can be mounted at several places; what is below `folder` then has several names. Adds the others that can
+ * be reached to `out`, of which `*n` are used and `max` may be. It cannot know mounts whose device number differs
+ * although the server is the same. */
 int mount_table_aliases (const struct mount_table *table, const char *folder, struct arena *arena, const char **out,
                          uint32_t max, uint32_t *n, struct err *err);
 

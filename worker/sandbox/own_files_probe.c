@@ -1,5 +1,7 @@
 #include "worker/sandbox/own_files_probe.h"
 
+#include "common/base/path.h"
+#include "worker/sandbox/write_probe.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/path.h"
-#include "worker/sandbox/write_probe.h"
 
 enum { ENTRIES_TRIED = 48, DEPTH_TRIED = 3 };
 
@@ -37,7 +37,11 @@ static bool writes (const char *path)
     return is_file;
 }
 
-struct look { const struct confine_places *places; const char *shown; int budget; };
+struct look {
+    const struct confine_places *places;
+    const char *shown;
+    int budget;
+};
 
 static bool writes_in (struct look *look, const char *folder, int depth);
 
@@ -53,15 +57,16 @@ static bool is_passed_over (const struct look *look, const char *path)
 static bool writes_entry (struct look *look, const char *folder, const struct dirent *entry, int depth)
 {
     char path[PATH_MAX];
-    if (entry->d_name[0] == '.' || snprintf (path, sizeof path, "%s/%s", folder, entry->d_name) >= (int) sizeof path
-        || is_passed_over (look, path))
+    if (entry->d_name[0] == '.' || snprintf (path, sizeof path, "%s/%s", folder, entry->d_name) >= (int) sizeof path ||
+        is_passed_over (look, path))
         return false;
     if (entry->d_type == DT_DIR)
         return depth < DEPTH_TRIED && writes_in (look, path, depth + 1);
     return entry->d_type == DT_REG && writes (path);
 }
 
-/* Some of what is in it: all lies under the same rules. A file that is being executed cannot tell (open(2), ETXTBSY). */
+/* Some of what is in it: all lies under the same rules. A file that is being executed cannot tell (open(2), ETXTBSY).
+ */
 static bool writes_in (struct look *look, const char *folder, int depth)
 {
     DIR *entries = opendir (folder);
@@ -77,15 +82,15 @@ static bool writes_in (struct look *look, const char *folder, int depth)
 static bool can_move (const char *path)
 {
     char away[PATH_MAX];
-    if (snprintf (away, sizeof away, "%s.tried-%d", path, (int) getpid ()) >= (int) sizeof away
-        || rename (path, away) < 0)
+    if (snprintf (away, sizeof away, "%s.tried-%d", path, (int) getpid ()) >= (int) sizeof away ||
+        rename (path, away) < 0)
         return false;
     (void) rename (away, path);
     return true;
 }
 
-/* Itself and all above it, up to the place in which everybody may write. Above that nobody may, whatever we do: what lies
- * there is the host's own, and is not touched to see it. */
+/* Itself and all above it, up to the place in which everybody may write. Above that nobody may, whatever we do: what
+ * lies there is the host's own, and is not touched to see it. */
 static bool can_move_with_all_above (const struct confine_places *places, const char *path)
 {
     const char *open_place = confine_places_open_above (places, path);

@@ -1,5 +1,5 @@
-/* own_files_probe.h - ways to change what sliceup itself executes, imports, reads as configuration or trusts, tried from inside
- * the sandbox that a program gets: through that, code of the program would run outside of it.
+/* own_files_probe.h - ways to change what sliceup itself executes, imports, reads as configuration or trusts, tried
+ * from inside the sandbox that a program gets: through that, code of the program would run outside of it.
  *
  * Nothing stays changed: what worked is taken back. A name that is taken away comes back at once. */
 #ifndef SLICEUP_WORKER_SANDBOX_OWN_FILES_PROBE_H
@@ -7,9 +7,9 @@
 
 #include "worker/sandbox/confine_places.h"
 
-/* Bits of PROBE_OWN_* (write_probe.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the constant
- * path; NULL: none. `moves`: whether names are taken
- * away as well, which others would miss for a moment if it worked. */
+/* Bits of PROBE_OWN_* (write_probe.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the
+ * constant path; NULL: none. `moves`: whether names are taken away as well, which others would miss for a moment if it
+ * worked. */
 uint32_t own_files_probe (const struct confine_places *places, const char *shown, bool moves, const char **where);
 
 #endif

@@ -1,5 +1,7 @@
 #include "worker/sandbox/scratch_generation.h"
 
+#include "common/io/atomic_file.h"
+#include "worker/sandbox/write_probe.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/io/atomic_file.h"
-#include "worker/sandbox/write_probe.h"
 
 #define WORDS "Ways to write are tried on this file.\n"
 #define PREFIX "probe-"
@@ -34,8 +34,8 @@ static int fill (const char *folder, struct err *err)
 static bool is_left_behind (const char *name, const char *path, const struct stat *ours)
 {
     struct stat at;
-    return strncmp (name, PREFIX, strlen (PREFIX)) == 0 && lstat (path, &at) == 0 && S_ISDIR (at.st_mode)
-           && at.st_mtime + LEFT_BEHIND_S < ours->st_mtime;
+    return strncmp (name, PREFIX, strlen (PREFIX)) == 0 && lstat (path, &at) == 0 && S_ISDIR (at.st_mode) &&
+           at.st_mtime + LEFT_BEHIND_S < ours->st_mtime;
 }
 
 static void sweep (const char *folder, const struct scratch_generation *fixture)

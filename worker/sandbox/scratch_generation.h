@@ -7,7 +7,9 @@
 #include "common/base/err.h"
 #include "common/model/plan.h"
 
-struct scratch_generation { char path[PATH_MAX_BYTES + 1]; };
+struct scratch_generation {
+    char path[PATH_MAX_BYTES + 1];
+};
 
 /* <folder>/probe-<host>-<random> with a WITNESS. -1: it cannot be made; nothing of it is left. What others who were
  * killed left behind in the folder is removed. */

@@ -1,15 +1,19 @@
 /* socket_probe.h - a process outside of the sandbox that takes requests on a socket could write for a program: can a
  * program reach one?
  *
- * Two sockets that are made before rights are taken away, one with a path and one with an abstract name (unix(7)), stand
- * for those of all such processes. */
+ * Two sockets that are made before rights are taken away, one with a path and one with an abstract name (unix(7)),
+ * stand for those of all such processes. */
 #ifndef SLICEUP_WORKER_SANDBOX_SOCKET_PROBE_H
 #define SLICEUP_WORKER_SANDBOX_SOCKET_PROBE_H
 
 #include <stdint.h>
 #include <sys/un.h>
 
-struct socket_probe { int folder_fd, path_fd, abstract_fd; struct sockaddr_un path, abstract; unsigned abstract_bytes; };
+struct socket_probe {
+    int folder_fd, path_fd, abstract_fd;
+    struct sockaddr_un path, abstract;
+    unsigned abstract_bytes;
+};
 
 /* The path lies in `scratch`. What cannot be made is not reached either. */
 void socket_probe_open (struct socket_probe *socket_probe, const char *scratch);

@@ -29,8 +29,12 @@
         BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC, 1, 0), UNLESS (O_TRUNC | O_ACCMODE, 1), ANSWER (EACCES), PASS
 
 static struct sock_filter filter[] = {
-    LOAD (arch), BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0), ANSWER (ENOSYS),
-    LOAD (nr), BPF_JUMP (BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1), ANSWER (ENOSYS),
+    LOAD (arch),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0),
+    ANSWER (ENOSYS),
+    LOAD (nr),
+    BPF_JUMP (BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1),
+    ANSWER (ENOSYS),
     REFUSE (SYS_truncate, EACCES),
     REFUSE (SYS_openat2, ENOSYS),
     REFUSE (SYS_io_uring_setup, ENOSYS),

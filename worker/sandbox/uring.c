@@ -9,8 +9,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* One request, one answer: the two rings in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4), the request in another. */
-struct ring { int fd; struct io_uring_params params; uint8_t *rings; size_t rings_bytes; struct io_uring_sqe *request; };
+/* One request, one answer: the two rings in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4), the request in another.
+ */
+struct ring {
+    int fd;
+    struct io_uring_params params;
+    uint8_t *rings;
+    size_t rings_bytes;
+    struct io_uring_sqe *request;
+};
 
 static void *map (const struct ring *ring, size_t bytes, off_t what)
 {
@@ -19,7 +26,7 @@ static void *map (const struct ring *ring, size_t bytes, off_t what)
 
 static bool open_ring (struct ring *ring)
 {
-    *ring = (struct ring) { .fd = (int) syscall (SYS_io_uring_setup, 1, &ring->params), .params = ring->params };
+    *ring = (struct ring){ .fd = (int) syscall (SYS_io_uring_setup, 1, &ring->params), .params = ring->params };
     if (ring->fd < 0 || !(ring->params.features & IORING_FEAT_SINGLE_MMAP))
         return false;
     size_t asked = ring->params.sq_off.array + ring->params.sq_entries * sizeof (uint32_t);
@@ -56,8 +63,10 @@ bool uring_opens (const char *path, int flags)
     struct ring ring = { .fd = -1 };
     int fd = -1;
     if (open_ring (&ring)) {
-        *ring.request = (struct io_uring_sqe) { .opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .open_flags = (uint32_t) flags,
-                                                .addr = (uint64_t) (uintptr_t) path };
+        *ring.request = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT,
+                                               .fd = AT_FDCWD,
+                                               .open_flags = (uint32_t) flags,
+                                               .addr = (uint64_t) (uintptr_t) path };
         fd = ask (&ring);
     }
     close_ring (&ring);

@@ -1,6 +1,8 @@
 /* write_probe.c - see write_probe.h. Ways through mounts are in remount_probe.c. */
 #include "worker/sandbox/write_probe.h"
 
+#include "worker/sandbox/remount_probe.h"
+#include "worker/sandbox/uring.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,15 +15,15 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include "worker/sandbox/remount_probe.h"
-#include "worker/sandbox/uring.h"
 
 enum { WITNESS_BYTES_MAX = 4096 };
 
 static const char *const names[PROBES_N] = {
-    "create", "tmpfile", "append", "overwrite", "truncate", "rename", "unlink", "chmod", "utimes", "setxattr",
-    "symlink", "link", "mkdir", "mkfifo", "proc-root", "worker-root", "remount", "umount", "setflags", "io-uring",
-    "catalogue-lock", "own-create", "own-write", "own-rename", "path-socket", "abstract-socket",
+    "create",      "tmpfile",         "append",         "overwrite",   "truncate",  "rename",
+    "unlink",      "chmod",           "utimes",         "setxattr",    "symlink",   "link",
+    "mkdir",       "mkfifo",          "proc-root",      "worker-root", "remount",   "umount",
+    "setflags",    "io-uring",        "catalogue-lock", "own-create",  "own-write", "own-rename",
+    "path-socket", "abstract-socket",
 };
 
 const char *write_probe_name (enum probe probe)
@@ -45,7 +47,7 @@ bool write_probe_find (struct text name, enum probe *probe)
 
 struct trial {
     const struct write_probe_target *target;
-    char fresh[PATH_MAX];       /* a name that is not there */
+    char fresh[PATH_MAX]; /* a name that is not there */
     char witness[PATH_MAX];
     int doors;
 };
@@ -86,7 +88,11 @@ static bool overwrite (const struct trial *trial)
 
 /* ---- WITNESS, kept and put back ---- */
 
-struct kept { char bytes[WITNESS_BYTES_MAX]; ssize_t len; struct stat at; };
+struct kept {
+    char bytes[WITNESS_BYTES_MAX];
+    ssize_t len;
+    struct stat at;
+};
 
 static bool keep (const struct trial *trial, struct kept *kept)
 {
@@ -171,8 +177,8 @@ static bool setxattr_probe (const struct trial *trial)
     return true;
 }
 
-/* Flags of the inode, such as the one that keeps it from being removed (FS_IOC_GETFLAGS(2const)): a descriptor that reads is
- * enough for its owner. The value it has. */
+/* Flags of the inode, such as the one that keeps it from being removed (FS_IOC_GETFLAGS(2const)): a descriptor that
+ * reads is enough for its owner. The value it has. */
 static bool setflags_probe (const struct trial *trial)
 {
     int flags, fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -246,7 +252,8 @@ static bool proc_root (const struct trial *trial)
     return creates_below (trial, "/proc/self/root");
 }
 
-/* The worker is the parent; inside a pid namespace it is not seen, but its socket process is, process 1 (pid_namespace.h). */
+/* The worker is the parent; inside a pid namespace it is not seen, but its socket process is, process 1
+ * (pid_namespace.h). */
 static bool worker_root (const struct trial *trial)
 {
     char root[64];
@@ -265,13 +272,19 @@ static bool unmount (const struct trial *trial)
     return trial->doors & REMOUNT_BY_UMOUNT;
 }
 
-static const struct { bool (*open_probe) (const struct trial *trial); bool on_witness; } probes[PROBES_N] = {
-    [PROBE_CREATE] = { create, false }, [PROBE_TMPFILE] = { tmpfile_probe, false }, [PROBE_APPEND] = { append, true },
-    [PROBE_OVERWRITE] = { overwrite, true }, [PROBE_TRUNCATE] = { truncate_probe, true }, [PROBE_RENAME] = { rename_probe, true },
-    [PROBE_UNLINK] = { unlink_probe, true }, [PROBE_CHMOD] = { chmod_probe, true }, [PROBE_UTIMES] = { utimes_probe, true },
-    [PROBE_SETXATTR] = { setxattr_probe, true }, [PROBE_SYMLINK] = { symlink_probe, false }, [PROBE_LINK] = { link_probe, true },
-    [PROBE_MKDIR] = { mkdir_probe, false }, [PROBE_MKFIFO] = { mkfifo_probe, false }, [PROBE_PROC_ROOT] = { proc_root, false },
-    [PROBE_WORKER_ROOT] = { worker_root, false }, [PROBE_REMOUNT] = { remount, false }, [PROBE_UMOUNT] = { unmount, false },
+static const struct {
+    bool (*open_probe) (const struct trial *trial);
+    bool on_witness;
+} probes[PROBES_N] = {
+    [PROBE_CREATE] = { create, false },          [PROBE_TMPFILE] = { tmpfile_probe, false },
+    [PROBE_APPEND] = { append, true },           [PROBE_OVERWRITE] = { overwrite, true },
+    [PROBE_TRUNCATE] = { truncate_probe, true }, [PROBE_RENAME] = { rename_probe, true },
+    [PROBE_UNLINK] = { unlink_probe, true },     [PROBE_CHMOD] = { chmod_probe, true },
+    [PROBE_UTIMES] = { utimes_probe, true },     [PROBE_SETXATTR] = { setxattr_probe, true },
+    [PROBE_SYMLINK] = { symlink_probe, false },  [PROBE_LINK] = { link_probe, true },
+    [PROBE_MKDIR] = { mkdir_probe, false },      [PROBE_MKFIFO] = { mkfifo_probe, false },
+    [PROBE_PROC_ROOT] = { proc_root, false },    [PROBE_WORKER_ROOT] = { worker_root, false },
+    [PROBE_REMOUNT] = { remount, false },        [PROBE_UMOUNT] = { unmount, false },
     [PROBE_SETFLAGS] = { setflags_probe, true }, [PROBE_IO_URING] = { io_uring_probe, true },
 };
 
@@ -284,14 +297,16 @@ uint32_t write_probe_try (const struct write_probe_target *target)
     assert (fresh < PATH_MAX && witness < PATH_MAX); /* the folder is at most PATH_MAX_BYTES long */
     trial.doors = remount_probe (target->mounts, target->own_mounts);
     for (int probe = 0; probe < PROBES_N; probe++)
-        if (probes[probe].open_probe && (target->witness || !probes[probe].on_witness) && probes[probe].open_probe (&trial))
+        if (probes[probe].open_probe && (target->witness || !probes[probe].on_witness) &&
+            probes[probe].open_probe (&trial))
             open_ways |= PROBE_BIT (probe);
     return open_ways;
 }
 
 /* ---- the catalogue ---- */
 
-/* Byte by byte as SQLite does (its locks of the database file begin at 2^30, those of the log are at 120 in its index). */
+/* Byte by byte as SQLite does (its locks of the database file begin at 2^30, those of the log are at 120 in its index).
+ */
 static bool locks (const char *path, off_t at)
 {
     struct stat is;
@@ -305,8 +320,10 @@ static bool locks (const char *path, off_t at)
 
 bool write_probe_catalogue_lock (const char *root)
 {
-    static const struct { const char *name; off_t at; } files[] = { { "catalogue.db", 1 << 30 },
-                                                                    { "catalogue.db-shm", 120 } };
+    static const struct {
+        const char *name;
+        off_t at;
+    } files[] = { { "catalogue.db", 1 << 30 }, { "catalogue.db-shm", 120 } };
     char path[PATH_MAX];
     bool locked = false;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -324,8 +341,8 @@ bool write_probe_catalogue_lock (const char *root)
 static const uint32_t promised[ENFORCEMENT_N] = {
     [ENFORCEMENT_OTHER_UID] = ALL & ~PROBE_BIT (PROBE_CATALOGUE_LOCK),
     /* landlock(7), BUGS: chmod, utime and setxattr cannot be restricted, nor the ioctl of flags; reading is not */
-    [ENFORCEMENT_LANDLOCK] = ALL & ~(PROBE_BIT (PROBE_CHMOD) | PROBE_BIT (PROBE_UTIMES) | PROBE_BIT (PROBE_SETXATTR)
-                                     | PROBE_BIT (PROBE_SETFLAGS) | PROBE_BIT (PROBE_CATALOGUE_LOCK)),
+    [ENFORCEMENT_LANDLOCK] = ALL & ~(PROBE_BIT (PROBE_CHMOD) | PROBE_BIT (PROBE_UTIMES) | PROBE_BIT (PROBE_SETXATTR) |
+                                     PROBE_BIT (PROBE_SETFLAGS) | PROBE_BIT (PROBE_CATALOGUE_LOCK)),
     [ENFORCEMENT_NAMESPACE] = ALL,
     [ENFORCEMENT_NAMESPACE_LANDLOCK] = ALL,
     /* It refuses to have the cache written, whoever asks; what is sliceup's own lies elsewhere. */
