@@ -9,20 +9,21 @@
 
 enum { FACT_ITEMS = 5 };
 
+static int put_fact (msgpack_packer *to, const struct fact *fact)
+{
+    if (msgpack_pack_array (to, FACT_ITEMS) || msgpack_pack_uint32 (to, fact->kind) ||
+        msgpack_pack_uint64 (to, fact->index) || msgpack_pack_uint64 (to, fact->at_ms) ||
+        msgpack_pack_uint64 (to, fact->wall_ms))
+        return -1;
+    return put_record (to, fact_body (fact->kind), &fact->of);
+}
+
 void wire_put_fact (struct buf *out, const struct fact *fact)
 {
-    const struct record *body = fact_body (fact->kind);
-    struct put put;
-
-    assert (body);
-    put_begin (&put, out);
-    put_list (&put, FACT_ITEMS);
-    put_u64 (&put, fact->kind);
-    put_u64 (&put, fact->index);
-    put_u64 (&put, fact->at_ms);
-    put_u64 (&put, fact->wall_ms);
-    put_record (&put, body, &fact->of);
-    put_end (&put);
+    size_t began = out->len;
+    msgpack_packer packer = put_into (out);
+    assert (fact_body (fact->kind));
+    put_end (out, began, put_fact (&packer, fact));
 }
 
 static int get_kind (struct reader *reader, enum fact_kind *out, struct err *err)

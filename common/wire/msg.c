@@ -19,23 +19,23 @@ static const struct record *body_of (enum msg_kind kind)
     return body ? body : &empty_record;
 }
 
+static int put_msg (msgpack_packer *to, const struct msg *msg)
+{
+    if (msgpack_pack_array (to, ENVELOPE_ITEMS) || msgpack_pack_uint32 (to, msg->major) ||
+        msgpack_pack_uint32 (to, msg->minor) || msgpack_pack_uint32 (to, msg->kind) ||
+        msgpack_pack_bin_with_body (to, msg->run_id.ptr, msg->run_id.len) || msgpack_pack_uint64 (to, msg->epoch) ||
+        msgpack_pack_uint64 (to, msg->session) || msgpack_pack_uint64 (to, msg->seq) ||
+        msgpack_pack_uint64 (to, msg->ack))
+        return -1;
+    return put_record (to, body_of (msg->kind), &msg->of);
+}
+
 void wire_put_msg (struct buf *out, const struct msg *msg)
 {
-    struct put put;
-
+    size_t began = out->len;
+    msgpack_packer packer = put_into (out);
     assert (msg_is_known (msg->kind) && msg->run_id.len == RUN_ID_BYTES);
-    put_begin (&put, out);
-    put_list (&put, ENVELOPE_ITEMS);
-    put_u64 (&put, msg->major);
-    put_u64 (&put, msg->minor);
-    put_u64 (&put, msg->kind);
-    put_bytes (&put, msg->run_id);
-    put_u64 (&put, msg->epoch);
-    put_u64 (&put, msg->session);
-    put_u64 (&put, msg->seq);
-    put_u64 (&put, msg->ack);
-    put_record (&put, body_of (msg->kind), &msg->of);
-    put_end (&put);
+    put_end (out, began, put_msg (&packer, msg));
 }
 
 static int get_run_id (struct reader *reader, struct text *run_id, struct err *err)

@@ -1,4 +1,4 @@
-/* put.c - the shortest form of everything, so that equal values have equal bytes. Format bytes: see reader.c. */
+/* put.c - which calls of the packer a table means. Ours are what it would leave open: the one form of zero and NaN. */
 #include "common/wire/put.h"
 
 #include <assert.h>
@@ -7,185 +7,107 @@
 
 #include "common/wire/reader.h"
 
-/* The longest head of a value: a format byte and eight more. */
-enum { HEAD_MAX_BYTES = 9 };
-
-static void flush (struct put *put)
+/* Most pieces are one byte, and nearly all fit: two calls for each would cost more than packing them. */
+static int write_out (void *owner, const char *bytes, size_t len)
 {
-    buf_add (put->out, put->chunk, put->n);
-    put->n = 0;
-}
-
-void put_begin (struct put *put, struct buf *out)
-{
-    put->out = out;
-    put->began = out->len;
-    put->n = 0;
-}
-
-void put_end (struct put *put)
-{
-    flush (put);
-    if (put->out->overflow)
-        put->out->len = put->began;
-}
-
-/* A format byte and a big-endian number of `bytes`. */
-static void put_head (struct put *put, uint8_t format, uint64_t number, uint32_t bytes)
-{
-    if (put->n + HEAD_MAX_BYTES > sizeof put->chunk)
-        flush (put);
-    uint8_t *at = put->chunk + put->n;
-    *at++ = format;
-    for (uint32_t i = bytes; i-- > 0;)
-        *at++ = (uint8_t) (number >> (8 * i));
-    put->n += 1 + bytes;
-}
-
-static void put_raw (struct put *put, struct text bytes)
-{
-    if (put->n + bytes.len > sizeof put->chunk)
-        flush (put);
-    if (bytes.len > sizeof put->chunk) {
-        buf_text (put->out, bytes);
-    } else if (bytes.len > 0) {
-        memcpy (put->chunk + put->n, bytes.ptr, bytes.len);
-        put->n += bytes.len;
+    struct buf *out = owner;
+    if (len == 0 || len > out->capacity - out->len || out->overflow) {
+        buf_add (out, bytes, len);
+        return out->overflow ? -1 : 0;
     }
-}
-
-void put_u64 (struct put *put, uint64_t number)
-{
-    if (number < 0x80)
-        put_head (put, (uint8_t) number, 0, 0);
-    else if (number <= UINT8_MAX)
-        put_head (put, 0xcc, number, 1);
-    else if (number <= UINT16_MAX)
-        put_head (put, 0xcd, number, 2);
-    else if (number <= UINT32_MAX)
-        put_head (put, 0xce, number, 4);
+    if (len == 1)
+        out->ptr[out->len] = (uint8_t) *bytes;
     else
-        put_head (put, 0xcf, number, 8);
+        memcpy (out->ptr + out->len, bytes, len);
+    out->len += len;
+    return 0;
 }
 
-static void put_i64 (struct put *put, int64_t number)
+msgpack_packer put_into (struct buf *out)
 {
-    if (number >= 0)
-        put_u64 (put, (uint64_t) number);
-    else if (number >= -32)
-        put_head (put, (uint8_t) number, 0, 0);
-    else if (number >= INT8_MIN)
-        put_head (put, 0xd0, (uint64_t) number, 1);
-    else if (number >= INT16_MIN)
-        put_head (put, 0xd1, (uint64_t) number, 2);
-    else if (number >= INT32_MIN)
-        put_head (put, 0xd2, (uint64_t) number, 4);
-    else
-        put_head (put, 0xd3, (uint64_t) number, 8);
+    msgpack_packer packer;
+    msgpack_packer_init (&packer, out, write_out);
+    return packer;
 }
 
-static void put_f64 (struct put *put, double number)
+void put_end (struct buf *out, size_t began, int rc)
 {
-    uint64_t bits;
-    memcpy (&bits, &number, sizeof bits);
-    if (number == 0.0)
-        bits = 0;
-    else if (isnan (number))
-        bits = WIRE_NAN_BITS;
-    put_head (put, 0xcb, bits, sizeof bits);
+    if (rc == 0)
+        return;
+    out->overflow = true;
+    out->len = began;
 }
 
-static void put_text (struct put *put, struct text text)
+static int put_f64 (msgpack_packer *to, double number)
 {
-    if (text.len < 32)
-        put_head (put, (uint8_t) (0xa0 | text.len), 0, 0);
-    else if (text.len <= UINT8_MAX)
-        put_head (put, 0xd9, text.len, 1);
-    else if (text.len <= UINT16_MAX)
-        put_head (put, 0xda, text.len, 2);
-    else
-        put_head (put, 0xdb, text.len, 4);
-    put_raw (put, text);
+    static const uint64_t nan_bits = WIRE_NAN_BITS;
+    if (isnan (number))
+        memcpy (&number, &nan_bits, sizeof number);
+    return msgpack_pack_double (to, number == 0.0 ? 0.0 : number);
 }
 
-void put_bytes (struct put *put, struct text bytes)
-{
-    if (bytes.len <= UINT8_MAX)
-        put_head (put, 0xc4, bytes.len, 1);
-    else if (bytes.len <= UINT16_MAX)
-        put_head (put, 0xc5, bytes.len, 2);
-    else
-        put_head (put, 0xc6, bytes.len, 4);
-    put_raw (put, bytes);
-}
+static int put_value (msgpack_packer *to, const struct field *field, const void *at);
 
-static void put_count (struct put *put, uint32_t count, uint8_t small, uint8_t format16, uint8_t format32)
-{
-    if (count < 16)
-        put_head (put, (uint8_t) (small | count), 0, 0);
-    else if (count <= UINT16_MAX)
-        put_head (put, format16, count, 2);
-    else
-        put_head (put, format32, count, 4);
-}
-
-void put_list (struct put *put, uint32_t items)
-{
-    put_count (put, items, 0x90, 0xdc, 0xdd);
-}
-
-static void put_map (struct put *put, uint32_t pairs)
-{
-    put_count (put, pairs, 0x80, 0xde, 0xdf);
-}
-
-static void put_value (struct put *put, const struct field *field, const void *at);
-
-static void put_items (struct put *put, const struct field *field, const struct any_list *list)
+static int put_items (msgpack_packer *to, const struct field *field, const struct any_list *list)
 {
     struct field item = field_item (field);
     size_t item_bytes = field_item_bytes (field);
+    int rc = msgpack_pack_array (to, list->n);
 
-    put_list (put, list->n);
-    for (uint32_t i = 0; i < list->n; i++)
-        put_value (put, &item, (const char *) list->items + i * item_bytes);
+    for (uint32_t i = 0; rc == 0 && i < list->n; i++)
+        rc = put_value (to, &item, (const char *) list->items + i * item_bytes);
+    return rc;
 }
 
-static void put_value (struct put *put, const struct field *field, const void *at)
+static int put_value (msgpack_packer *to, const struct field *field, const void *at)
 {
+    const struct text *text = at;
+
     switch (field->kind) {
-    case FIELD_BOOL: put_head (put, *(const bool *) at ? 0xc3 : 0xc2, 0, 0); break;
+    case FIELD_BOOL:
+        return *(const bool *) at ? msgpack_pack_true (to) : msgpack_pack_false (to);
     case FIELD_U32:
-    case FIELD_ENUM: put_u64 (put, *(const uint32_t *) at); break;
-    case FIELD_U64: put_u64 (put, *(const uint64_t *) at); break;
-    case FIELD_I64: put_i64 (put, *(const int64_t *) at); break;
-    case FIELD_F64: put_f64 (put, *(const double *) at); break;
-    case FIELD_TEXT: put_text (put, *(const struct text *) at); break;
-    case FIELD_BYTES: put_bytes (put, *(const struct text *) at); break;
-    case FIELD_RECORD: put_record (put, field->of, at); break;
-    case FIELD_LIST: put_items (put, field, at); break;
+    case FIELD_ENUM:
+        return msgpack_pack_uint32 (to, *(const uint32_t *) at);
+    case FIELD_U64:
+        return msgpack_pack_uint64 (to, *(const uint64_t *) at);
+    case FIELD_I64:
+        return msgpack_pack_int64 (to, *(const int64_t *) at);
+    case FIELD_F64:
+        return put_f64 (to, *(const double *) at);
+    case FIELD_TEXT:
+        return msgpack_pack_str_with_body (to, text->ptr, text->len);
+    case FIELD_BYTES:
+        return msgpack_pack_bin_with_body (to, text->ptr, text->len);
+    case FIELD_RECORD:
+        return put_record (to, field->of, at);
+    case FIELD_LIST:
+        break;
     }
+    return put_items (to, field, at);
 }
 
-void put_record (struct put *put, const struct record *record, const void *value)
+static int put_field (msgpack_packer *to, const struct field *field, const void *value)
 {
-    uint32_t written = 0;
+    int rc = msgpack_pack_uint32 (to, field->key);
+    return rc == 0 ? put_value (to, field, (const char *) value + field->offset) : rc;
+}
+
+int put_record (msgpack_packer *to, const struct record *record, const void *value)
+{
+    uint32_t pairs = 0;
     uint64_t present = 0;
 
     assert (record->fields_n <= 64);
     for (uint32_t i = 0; i < record->fields_n; i++) {
-        const struct field *field = &record->fields[i];
-        if (!field_is_empty (field, (const char *) value + field->offset)) {
-            present |= 1ull << i;
-            written++;
-        }
-    }
-    put_map (put, written);
-    for (uint32_t i = 0; i < record->fields_n; i++) {
-        const struct field *field = &record->fields[i];
-        if (!(present >> i & 1))
+        if (field_is_empty (&record->fields[i], (const char *) value + record->fields[i].offset))
             continue;
-        put_u64 (put, field->key);
-        put_value (put, field, (const char *) value + field->offset);
+        present |= 1ull << i;
+        pairs++;
     }
+    int rc = msgpack_pack_map (to, pairs);
+    for (uint32_t i = 0; rc == 0 && i < record->fields_n; i++)
+        if (present >> i & 1)
+            rc = put_field (to, &record->fields[i], value);
+    return rc;
 }

@@ -6,15 +6,11 @@
 #include "common/wire/put.h"
 #include "common/wire/wire.h"
 
-/* No value within its table comes near: the largest, a plan of 4096 hosts with every text at its bound, has 50 MiB. */
-#define DIGESTED_MAX_BYTES (1ull << 30)
-
 void wire_put_record (struct buf *out, const struct record *record, const void *value)
 {
-    struct put put;
-    put_begin (&put, out);
-    put_record (&put, record, value);
-    put_end (&put);
+    size_t began = out->len;
+    msgpack_packer packer = put_into (out);
+    put_end (out, began, put_record (&packer, record, value));
 }
 
 int wire_get_record (struct text bytes, const struct record *record, void *out, struct arena *arena, struct err *err)
@@ -28,9 +24,9 @@ int wire_get_record (struct text bytes, const struct record *record, void *out, 
 void wire_digest (const struct record *record, const void *value, struct digest *out)
 {
     struct buf bytes;
-    buf_init (&bytes, DIGESTED_MAX_BYTES);
+    buf_init (&bytes, SIZE_MAX - 1);
     wire_put_record (&bytes, record, value);
-    assert (!bytes.overflow);
+    assert (!bytes.overflow); /* no value in memory is longer */
     *out = digest_of (bytes.ptr, bytes.len);
     buf_release (&bytes);
 }

@@ -1,4 +1,4 @@
-/* links: wire */
+/* links: wire unpacker */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -414,6 +414,24 @@ static void a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact (void **state)
     arena_release (&arena);
 }
 
+static void a_digest_has_room_for_the_largest_plan (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct plan plan = { 0 };
+    struct digest digest, of_bytes;
+    struct buf bytes;
+    fill_plan (&plan, &arena);
+    buf_init (&bytes, 16 << 20);
+    wire_put_record (&bytes, &plan_record, &plan);
+    assert_true (!bytes.overflow && bytes.len > 100 * 1000);
+    of_bytes = digest_of (bytes.ptr, bytes.len);
+    wire_digest (&plan_record, &plan, &digest);
+    assert_true (digest_equal (&digest, &of_bytes));
+    buf_release (&bytes);
+    arena_release (&arena);
+}
+
 static void what_does_not_fit_leaves_the_buffer_as_it_was (void **state)
 {
     (void) state;
@@ -432,6 +450,25 @@ static void what_does_not_fit_leaves_the_buffer_as_it_was (void **state)
     }
     buf_release (&whole);
     arena_release (&arena);
+}
+
+static void behind_what_was_lost_nothing_is_written (void **state)
+{
+    (void) state;
+    static const char too_much[64];
+    struct buf bytes;
+    struct msg small = { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = { "0123456789abcdef", RUN_ID_BYTES } };
+    buf_init (&bytes, 64);
+    buf_puts (&bytes, "keep");
+    buf_add (&bytes, too_much, sizeof too_much);
+    assert_true (bytes.overflow);
+    wire_put_msg (&bytes, &small);
+    assert_true (bytes.overflow);
+    assert_true (text_is (buf_as_text (&bytes), "keep"));
+    buf_clear (&bytes);
+    wire_put_msg (&bytes, &small);
+    assert_true (!bytes.overflow && bytes.len > 0);
+    buf_release (&bytes);
 }
 
 static void texts_alias_the_input_and_lists_the_arena (void **state)
@@ -466,7 +503,9 @@ int main (void)
         cmocka_unit_test (every_fact_within_its_table_is_within_the_limits),
         cmocka_unit_test (a_result_that_fills_a_message_is_within_its_items),
         cmocka_unit_test (a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact),
+        cmocka_unit_test (a_digest_has_room_for_the_largest_plan),
         cmocka_unit_test (what_does_not_fit_leaves_the_buffer_as_it_was),
+        cmocka_unit_test (behind_what_was_lost_nothing_is_written),
         cmocka_unit_test (texts_alias_the_input_and_lists_the_arena),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
