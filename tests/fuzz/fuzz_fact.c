@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len);
 
 /* Longer ones only make it slow; what a long one can hold more of, a short one can hold as well. */
-enum { FACT_MAX_BYTES = 1 << 20 };
+enum { INPUT_MAX_BYTES = 1 << 20 };
 
 static struct arena arena;
 static struct buf again;
@@ -46,10 +46,10 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     struct fact fact;
     struct err err;
 
-    if (len > FACT_MAX_BYTES)
+    if (len > INPUT_MAX_BYTES)
         return 0;
     if (again.max == 0)
-        buf_init (&again, FACT_MAX_BYTES);
+        buf_init (&again, INPUT_MAX_BYTES);
     struct text input = { (const char *) bytes, (uint32_t) len };
     if (wire_get_fact (input, &fact, &arena, &err) == 0)
         check_sound (input, &fact);
