@@ -64,25 +64,16 @@ static int put_value (msgpack_packer *to, const struct field *field, const void 
     const struct text *text = at;
 
     switch (field->kind) {
-    case FIELD_BOOL:
-        return *(const bool *) at ? msgpack_pack_true (to) : msgpack_pack_false (to);
+    case FIELD_BOOL: return *(const bool *) at ? msgpack_pack_true (to) : msgpack_pack_false (to);
     case FIELD_U32:
-    case FIELD_ENUM:
-        return msgpack_pack_uint32 (to, *(const uint32_t *) at);
-    case FIELD_U64:
-        return msgpack_pack_uint64 (to, *(const uint64_t *) at);
-    case FIELD_I64:
-        return msgpack_pack_int64 (to, *(const int64_t *) at);
-    case FIELD_F64:
-        return put_f64 (to, *(const double *) at);
-    case FIELD_TEXT:
-        return msgpack_pack_str_with_body (to, text->ptr, text->len);
-    case FIELD_BYTES:
-        return msgpack_pack_bin_with_body (to, text->ptr, text->len);
-    case FIELD_RECORD:
-        return put_record (to, field->of, at);
-    case FIELD_LIST:
-        break;
+    case FIELD_ENUM: return msgpack_pack_uint32 (to, *(const uint32_t *) at);
+    case FIELD_U64: return msgpack_pack_uint64 (to, *(const uint64_t *) at);
+    case FIELD_I64: return msgpack_pack_int64 (to, *(const int64_t *) at);
+    case FIELD_F64: return put_f64 (to, *(const double *) at);
+    case FIELD_TEXT: return msgpack_pack_str_with_body (to, text->ptr, text->len);
+    case FIELD_BYTES: return msgpack_pack_bin_with_body (to, text->ptr, text->len);
+    case FIELD_RECORD: return put_record (to, field->of, at);
+    case FIELD_LIST: break;
     }
     return put_items (to, field, at);
 }

@@ -1,5 +1,5 @@
-/* fuzz_walker.c - on every input the bounded walker and msgpack-c's unpacker agree, and where the walker is stricter one of
- * the reasons in tests/wire/compare.h says why. Seeds: those of messages and facts. */
+/* fuzz_walker.c - on every input the bounded walker and msgpack-c's unpacker agree, and where the walker is stricter
+ * one of the reasons in tests/wire/compare.h says why. Seeds: those of messages and facts. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* replay.c - a fuzz target without a fuzzer: the golden bytes and what is near them, the same each time. So a target that no
- * longer builds, or fails on its seeds, is noticed by the ordinary tests. */
+/* replay.c - a fuzz target without a fuzzer: the golden bytes and what is near them, the same each time. So a target
+ * that no longer builds, or fails on its seeds, is noticed by the ordinary tests. */
 #include <assert.h>
 #include <glob.h>
 #include <stdio.h>

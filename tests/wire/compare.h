@@ -4,10 +4,11 @@
  * rule of this project's language that MessagePack does not have. So both directions are compared: the walker accepts
  * exactly what the unpacker accepts and no reason speaks against, and then it is the same tree of the same length.
  *
- * The unpacker reserves 48 bytes for each value that a head announces, before it has seen one: 155 bytes make it ask for
- * 63 GB. So the heads are added up first. A value takes a byte at least: where more are announced than there are bytes
- * the input is incomplete, whoever reads it, and above a few thousand the unpacker is not asked. It then reserves at most
- * 48 times the input's length, or 200 KB. Nesting is no concern: it goes 32 levels down on a stack of its own and gives up. */
+ * The unpacker reserves 48 bytes for each value that a head announces, before it has seen one: 155 bytes make it ask
+ * for 63 GB. So the heads are added up first. A value takes a byte at least: where more are announced than there are
+ * bytes the input is incomplete, whoever reads it, and above a few thousand the unpacker is not asked. It then reserves
+ * at most 48 times the input's length, or 200 KB. Nesting is no concern: it goes 32 levels down on a stack of its own
+ * and gives up. */
 #ifndef SLICEUP_TESTS_COMPARE_H
 #define SLICEUP_TESTS_COMPARE_H
 
@@ -87,24 +88,29 @@ static inline const char *compare_refusal (const msgpack_object *object, uint32_
     switch (object->type) {
     case MSGPACK_OBJECT_NIL:
     case MSGPACK_OBJECT_EXT:
-    case MSGPACK_OBJECT_FLOAT32:
-        return "nil, ext and float32 are no part of it";
+    case MSGPACK_OBJECT_FLOAT32: return "nil, ext and float32 are no part of it";
     case MSGPACK_OBJECT_FLOAT64:
         memcpy (&bits, &object->via.f64, sizeof bits);
-        return bits == 1ull << 63 || (isnan (object->via.f64) && bits != WIRE_NAN_BITS) ? "zero and NaN have one form" : NULL;
+        return bits == 1ull << 63 || (isnan (object->via.f64) && bits != WIRE_NAN_BITS) ? "zero and NaN have one form"
+                                                                                        : NULL;
     case MSGPACK_OBJECT_STR:
-        return object->via.str.size == 0 || value_text_is_clean ((struct text) { object->via.str.ptr, object->via.str.size })
-                   ? NULL : "a text is not UTF-8 without NUL";
+        return object->via.str.size == 0 ||
+                       value_text_is_clean ((struct text){ object->via.str.ptr, object->via.str.size })
+                   ? NULL
+                   : "a text is not UTF-8 without NUL";
     case MSGPACK_OBJECT_ARRAY:
         return depth ? compare_list_refusal (&object->via.array, depth - 1, items) : "nested too deeply";
     case MSGPACK_OBJECT_MAP:
         return depth ? compare_map_refusal (&object->via.map, depth - 1, items) : "nested too deeply";
-    default:
-        return NULL;
+    default: return NULL;
     }
 }
 
-struct compare_bytes { const char *at; size_t len; bool same; };
+struct compare_bytes {
+    const char *at;
+    size_t len;
+    bool same;
+};
 
 static inline int compare_written (void *owner, const char *bytes, size_t len)
 {
@@ -127,7 +133,8 @@ static inline bool compare_is_shortest (const msgpack_object *object, struct tex
 }
 
 /* Why `input` must not be accepted; NULL: it must, as `unpacked`, its first `len` bytes. */
-static inline const char *compare_reason (struct text input, uint32_t items_max, msgpack_unpacked *unpacked, size_t *len)
+static inline const char *compare_reason (struct text input, uint32_t items_max, msgpack_unpacked *unpacked,
+                                          size_t *len)
 {
     uint64_t announced = compare_announced (input);
     uint32_t items = 0;
@@ -152,7 +159,8 @@ static inline bool compare_items (struct reader *reader, const msgpack_object *o
             same = compare_tree (reader, &object->via.array.ptr[i]);
     else
         for (uint32_t i = 0; i < object->via.map.size && same; i++)
-            same = compare_tree (reader, &object->via.map.ptr[i].key) && compare_tree (reader, &object->via.map.ptr[i].val);
+            same = compare_tree (reader, &object->via.map.ptr[i].key) &&
+                   compare_tree (reader, &object->via.map.ptr[i].val);
     return same;
 }
 
@@ -163,31 +171,31 @@ static inline bool compare_tree (struct reader *reader, const msgpack_object *ob
     if (reader_next (reader, &value, NULL) < 0)
         return false;
     switch (object->type) {
-    case MSGPACK_OBJECT_BOOLEAN:
-        return value.kind == VALUE_BOOL && value.number == object->via.boolean;
-    case MSGPACK_OBJECT_POSITIVE_INTEGER:
-        return value.kind == VALUE_UINT && value.number == object->via.u64;
+    case MSGPACK_OBJECT_BOOLEAN: return value.kind == VALUE_BOOL && value.number == object->via.boolean;
+    case MSGPACK_OBJECT_POSITIVE_INTEGER: return value.kind == VALUE_UINT && value.number == object->via.u64;
     case MSGPACK_OBJECT_NEGATIVE_INTEGER:
         return value.kind == VALUE_NEGATIVE && (int64_t) value.number == object->via.i64;
     case MSGPACK_OBJECT_FLOAT64:
         return value.kind == VALUE_FLOAT && memcmp (&value.real, &object->via.f64, sizeof value.real) == 0;
     case MSGPACK_OBJECT_STR:
         return value.kind == VALUE_TEXT &&
-               text_equal (value.text, (struct text) { object->via.str.ptr, object->via.str.size });
+               text_equal (value.text, (struct text){ object->via.str.ptr, object->via.str.size });
     case MSGPACK_OBJECT_BIN:
         return value.kind == VALUE_BYTES &&
-               text_equal (value.text, (struct text) { object->via.bin.ptr, object->via.bin.size });
+               text_equal (value.text, (struct text){ object->via.bin.ptr, object->via.bin.size });
     case MSGPACK_OBJECT_ARRAY:
         return value.kind == VALUE_LIST && value.number == object->via.array.size && compare_items (reader, object);
     case MSGPACK_OBJECT_MAP:
         return value.kind == VALUE_MAP && value.number == object->via.map.size && compare_items (reader, object);
-    default:
-        return false;
+    default: return false;
     }
 }
 
 /* `reason`: why both refuse; NULL: both accept the first `len` bytes. `differs`: where they do not agree, or NULL. */
-struct compared { const char *reason, *differs; size_t len; };
+struct compared {
+    const char *reason, *differs;
+    size_t len;
+};
 
 static inline struct compared compare_readers (struct text input, uint32_t items_max)
 {

@@ -1,6 +1,7 @@
 /* links: wire unpacker */
-/* The bounded walker beside msgpack-c's unpacker: each reason why it is stricter once, bytes that would cost the unpacker
- * gigabytes, and the bytes of the past with every bit turned and at every length. tests/fuzz/fuzz_walker.c goes further. */
+/* The bounded walker beside msgpack-c's unpacker: each reason why it is stricter once, bytes that would cost the
+ * unpacker gigabytes, and the bytes of the past with every bit turned and at every length. tests/fuzz/fuzz_walker.c
+ * goes further. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,35 +17,62 @@
 
 enum { BYTES_MAX = 1 << 20, LENGTH_STEP = 3, RANDOM_INPUTS = 200 * 1000, RANDOM_MAX_BYTES = 40 };
 
-struct row { const char *hex, *reason; };
+struct row {
+    const char *hex, *reason;
+};
 
 static const struct row rows[] = {
-    { "00", NULL }, { "ff", NULL }, { "cc80", NULL }, { "cfffffffffffffffff", NULL }, { "d38000000000000000", NULL },
-    { "c2", NULL }, { "cb7ff8000000000000", NULL }, { "a0", NULL }, { "a2c3a9", NULL }, { "c400", NULL },
-    { "90", NULL }, { "80", NULL }, { "82000101920203", NULL },
+    { "00", NULL },
+    { "ff", NULL },
+    { "cc80", NULL },
+    { "cfffffffffffffffff", NULL },
+    { "d38000000000000000", NULL },
+    { "c2", NULL },
+    { "cb7ff8000000000000", NULL },
+    { "a0", NULL },
+    { "a2c3a9", NULL },
+    { "c400", NULL },
+    { "90", NULL },
+    { "80", NULL },
+    { "82000101920203", NULL },
     { "05c1", NULL }, /* what trails is the caller's concern; both stop before it */
-    { "", "incomplete" }, { "8201", "incomplete" }, { "cd01", "incomplete" }, { "dbffffffff", "incomplete" },
-    { "c6ffffffff00", "incomplete" }, { "dc0fff", "incomplete" },
-    { "dc1fff", "incomplete, and dear to unpack" }, { "dd10000000", "incomplete, and dear to unpack" },
+    { "", "incomplete" },
+    { "8201", "incomplete" },
+    { "cd01", "incomplete" },
+    { "dbffffffff", "incomplete" },
+    { "c6ffffffff00", "incomplete" },
+    { "dc0fff", "incomplete" },
+    { "dc1fff", "incomplete, and dear to unpack" },
+    { "dd10000000", "incomplete, and dear to unpack" },
     { "dfffffffff", "incomplete, and dear to unpack" },
-    { "c1", "no MessagePack to the unpacker either" }, { "9201c1", "no MessagePack to the unpacker either" },
-    { "c0", "nil, ext and float32 are no part of it" }, { "d40100", "nil, ext and float32 are no part of it" },
-    { "c70001", "nil, ext and float32 are no part of it" }, { "ca3f800000", "nil, ext and float32 are no part of it" },
+    { "c1", "no MessagePack to the unpacker either" },
+    { "9201c1", "no MessagePack to the unpacker either" },
+    { "c0", "nil, ext and float32 are no part of it" },
+    { "d40100", "nil, ext and float32 are no part of it" },
+    { "c70001", "nil, ext and float32 are no part of it" },
+    { "ca3f800000", "nil, ext and float32 are no part of it" },
     { "8101c0", "nil, ext and float32 are no part of it" },
-    { "cb8000000000000000", "zero and NaN have one form" }, { "cb7ff8000000000001", "zero and NaN have one form" },
-    { "a1ff", "a text is not UTF-8 without NUL" }, { "a100", "a text is not UTF-8 without NUL" },
+    { "cb8000000000000000", "zero and NaN have one form" },
+    { "cb7ff8000000000001", "zero and NaN have one form" },
+    { "a1ff", "a text is not UTF-8 without NUL" },
+    { "a100", "a text is not UTF-8 without NUL" },
     { "8201010102", "a key is no integer of 32 bits, is there twice or falls" },
     { "8202010102", "a key is no integer of 32 bits, is there twice or falls" },
     { "81ff01", "a key is no integer of 32 bits, is there twice or falls" },
     { "81a16101", "a key is no integer of 32 bits, is there twice or falls" },
     { "819001", "a key is no integer of 32 bits, is there twice or falls" },
     { "81cf000000010000000001", "a key is no integer of 32 bits, is there twice or falls" },
-    { "cc7f", "a longer form than needed" }, { "ce0000ffff", "a longer form than needed" },
-    { "d005", "a longer form than needed" }, { "d0e0", "a longer form than needed" },
-    { "d90161", "a longer form than needed" }, { "c5000161", "a longer form than needed" },
-    { "dc0000", "a longer form than needed" }, { "df00000000", "a longer form than needed" },
+    { "cc7f", "a longer form than needed" },
+    { "ce0000ffff", "a longer form than needed" },
+    { "d005", "a longer form than needed" },
+    { "d0e0", "a longer form than needed" },
+    { "d90161", "a longer form than needed" },
+    { "c5000161", "a longer form than needed" },
+    { "dc0000", "a longer form than needed" },
+    { "df00000000", "a longer form than needed" },
     { "91919191919191919191919101", NULL },
-    { "9191919191919191919191919101", "nested too deeply" }, { "9191919191919191919191919190", "nested too deeply" },
+    { "9191919191919191919191919101", "nested too deeply" },
+    { "9191919191919191919191919190", "nested too deeply" },
 };
 
 static struct text read_hex (const char *hex, char *bytes)
@@ -61,7 +89,7 @@ static bool agree (struct text input, uint32_t items_max)
 {
     char *tight = malloc (input.len ? input.len : 1); /* reading past the end is seen by the sanitizer */
     memcpy (tight, input.ptr, input.len);
-    struct compared found = compare_readers ((struct text) { tight, input.len }, items_max);
+    struct compared found = compare_readers ((struct text){ tight, input.len }, items_max);
     if (found.differs)
         fail_msg ("%s; unpacker: %s", found.differs, found.reason ? found.reason : "accepted");
     free (tight);
@@ -110,7 +138,10 @@ static void write_key (struct buf *out, uint32_t key)
 }
 
 /* Which formats hold a length or count, of how many bytes: the short ones hold it in themselves. */
-static const struct family { enum value_kind kind; uint8_t formats[4], count_bytes[4], short_max; } families[] = {
+static const struct family {
+    enum value_kind kind;
+    uint8_t formats[4], count_bytes[4], short_max;
+} families[] = {
     { VALUE_TEXT, { 0xa0, 0xd9, 0xda, 0xdb }, { 0, 1, 2, 4 }, 31 },
     { VALUE_BYTES, { 0xc4, 0xc5, 0xc6 }, { 1, 2, 4 }, 0 },
     { VALUE_LIST, { 0x90, 0xdc, 0xdd }, { 0, 2, 4 }, 15 },
@@ -132,8 +163,8 @@ static void write_family (struct buf *out, const struct family *family, uint32_t
 
 static bool holds (const struct family *family, uint32_t form, uint32_t n)
 {
-    return family->formats[form] && (family->count_bytes[form] ? (uint64_t) n >> (8 * family->count_bytes[form]) == 0
-                                                                : n <= family->short_max);
+    return family->formats[form] &&
+           (family->count_bytes[form] ? (uint64_t) n >> (8 * family->count_bytes[form]) == 0 : n <= family->short_max);
 }
 
 static void each_length_and_count_has_one_form (void **state)
@@ -174,7 +205,7 @@ static void agree_on_what_is_near (struct buf *bytes)
     struct text input = buf_as_text (bytes);
     assert_true (agree (input, WIRE_ITEMS_MAX));
     for (uint32_t len = 0; len < input.len; len += LENGTH_STEP)
-        agree ((struct text) { input.ptr, len }, WIRE_ITEMS_MAX);
+        agree ((struct text){ input.ptr, len }, WIRE_ITEMS_MAX);
     for (size_t bit = 0; bit < 8 * bytes->len; bit++) {
         bytes->ptr[bit / 8] ^= (uint8_t) (1 << bit % 8);
         agree (input, WIRE_ITEMS_MAX);
@@ -203,8 +234,9 @@ static void they_agree_on_every_message_and_what_is_near_it (void **state)
 static void they_agree_on_random_bytes (void **state)
 {
     (void) state;
-    static const uint8_t heads[] = { 0x80, 0x81, 0x82, 0x90, 0x91, 0x93, 0xa0, 0xa1, 0xa3, 0xc0, 0xc1, 0xc2, 0xc4, 0xc5, 0xc7,
-                                     0xca, 0xcb, 0xcc, 0xcd, 0xcf, 0xd0, 0xd1, 0xd3, 0xd4, 0xd9, 0xda, 0xdc, 0xdd, 0xde, 0xff };
+    static const uint8_t heads[] = { 0x80, 0x81, 0x82, 0x90, 0x91, 0x93, 0xa0, 0xa1, 0xa3, 0xc0,
+                                     0xc1, 0xc2, 0xc4, 0xc5, 0xc7, 0xca, 0xcb, 0xcc, 0xcd, 0xcf,
+                                     0xd0, 0xd1, 0xd3, 0xd4, 0xd9, 0xda, 0xdc, 0xdd, 0xde, 0xff };
     struct rng rng = rng_seed (20260);
     char bytes[RANDOM_MAX_BYTES];
     uint32_t accepted = 0;
@@ -212,7 +244,7 @@ static void they_agree_on_random_bytes (void **state)
         uint32_t len = (uint32_t) rng_below (&rng, sizeof bytes);
         for (uint32_t at = 0; at < len; at++)
             bytes[at] = (char) (rng_below (&rng, 2) ? heads[rng_below (&rng, sizeof heads)] : rng_below (&rng, 6));
-        accepted += agree ((struct text) { bytes, len }, (uint32_t) (1 + rng_below (&rng, 12)));
+        accepted += agree ((struct text){ bytes, len }, (uint32_t) (1 + rng_below (&rng, 12)));
     }
     assert_in_range (accepted, RANDOM_INPUTS / 10, RANDOM_INPUTS * 9 / 10);
 }
