@@ -51,7 +51,7 @@ static inline uint64_t generate_number (struct generator *g, uint64_t max)
 {
     if (g->mode == GENERATE_EDGE)
         return max;
-    uint64_t number = rng_next (&g->rng) >> rng_below (&g->rng, 64);
+    uint64_t shift = rng_below (&g->rng, 64), number = rng_next (&g->rng) >> shift;
     return number == 0 ? 1 : number <= max ? number : 1 + number % max;
 }
 
