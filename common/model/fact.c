@@ -62,7 +62,7 @@ static const struct field generation_fields[] = {
     F_U64 (10, struct fact_generation, compile_ms, COUNT_MAX),
     F_LIST (11, struct fact_generation, keys, GENERATION_KEYS_MAX, &cache_key_record),
 };
-static const struct record generation_record = RECORD ("generation", struct fact_generation, generation_fields);
+const struct record generation_record = RECORD ("generation", struct fact_generation, generation_fields);
 
 static const struct field writer_granted_fields[] = {
     F_U64 (1, struct fact_writer_granted, token, COUNT_MAX),
@@ -70,8 +70,8 @@ static const struct field writer_granted_fields[] = {
     F_U32 (3, struct fact_writer_granted, host, HOSTS_MAX - 1),
     F_RECORD (4, struct fact_writer_granted, key, &attempt_key_record),
 };
-static const struct record writer_granted_record = RECORD ("writer-granted", struct fact_writer_granted,
-                                                           writer_granted_fields);
+const struct record writer_granted_record = RECORD ("writer-granted", struct fact_writer_granted,
+                                                    writer_granted_fields);
 
 static const char *const purpose_words[] = { "none", "climb", "retry", "isolation" };
 const struct names purpose_names = { purpose_words, sizeof purpose_words / sizeof purpose_words[0] };
@@ -147,7 +147,7 @@ static const struct field pass_ended_fields[] = {
     F_U64 (3, struct fact_pass_ended, duration_ms, COUNT_MAX),
     F_LIST (4, struct fact_pass_ended, verdicts, HOSTS_MAX, &verdict_record),
 };
-static const struct record pass_ended_record = RECORD ("pass-ended", struct fact_pass_ended, pass_ended_fields);
+const struct record pass_ended_record = RECORD ("pass-ended", struct fact_pass_ended, pass_ended_fields);
 
 static const struct field cancel_asked_fields[] = { F_U32 (1, struct fact_cancel_asked, level, CANCEL_LEVEL_MAX) };
 static const struct record cancel_asked_record = RECORD ("cancel-asked", struct fact_cancel_asked, cancel_asked_fields);
@@ -168,7 +168,7 @@ static const struct field pass_stopped_fields[] = {
     F_TEXT (4, struct fact_pass_stopped, cause, TEXT_MAX_BYTES),
     F_TEXT (5, struct fact_pass_stopped, next, TEXT_MAX_BYTES),
 };
-static const struct record pass_stopped_record = RECORD ("pass-stopped", struct fact_pass_stopped, pass_stopped_fields);
+const struct record pass_stopped_record = RECORD ("pass-stopped", struct fact_pass_stopped, pass_stopped_fields);
 
 static const struct field lease_lost_fields[] = {
     F_U64 (1, struct fact_lease_lost, token, COUNT_MAX),
@@ -248,6 +248,13 @@ static const struct field loss_told_fields[] = {
 };
 static const struct record loss_told_record = RECORD ("loss-told", struct fact_loss_told, loss_told_fields);
 
+static const struct field climb_stopped_fields[] = {
+    F_ENUM (1, struct fact_climb_stopped, outcome, &outcome_names),
+    F_TEXT (2, struct fact_climb_stopped, why, SENTENCE_MAX_BYTES),
+};
+static const struct record climb_stopped_record = RECORD ("climb-stopped", struct fact_climb_stopped,
+                                                          climb_stopped_fields);
+
 static const struct field cache_awaited_fields[] = { F_TEXT (1, struct fact_cache_awaited, what, NAME_MAX_BYTES) };
 static const struct record cache_awaited_record = RECORD ("cache-awaited", struct fact_cache_awaited,
                                                           cache_awaited_fields);
@@ -280,6 +287,7 @@ static const struct {
     [FACT_RETRY_PLANNED] = { "retry-planned", &retry_planned_record },
     [FACT_SUSPECTS_NAMED] = { "suspects-named", &suspects_named_record },
     [FACT_LOSS_TOLD] = { "loss-told", &loss_told_record },
+    [FACT_CLIMB_STOPPED] = { "climb-stopped", &climb_stopped_record },
     [FACT_HOST_REPORTED] = { "host-heard", &host_reported_record },
     [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
     [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },

@@ -33,6 +33,7 @@ enum fact_kind {
     FACT_RETRY_PLANNED,      /* a pass that fell for a transient reason is run again */
     FACT_SUSPECTS_NAMED,     /* what running parts of the slice by themselves showed */
     FACT_LOSS_TOLD,          /* a worker knows of what this journal lacks: nothing of it is to be relied on */
+    FACT_CLIMB_STOPPED,      /* nothing more is begun, for a reason that no pass showed */
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -212,6 +213,11 @@ struct fact_pass_stopped {
     enum layer layer;
     struct text cause, next;
 };
+/* `why`: a sentence that names what to do next. */
+struct fact_climb_stopped {
+    enum outcome outcome;
+    struct text why;
+};
 struct fact_cancel_asked {
     uint32_t level;
 };
@@ -271,6 +277,7 @@ struct fact {
         struct fact_retry_planned retry_planned;
         struct fact_suspects_named suspects_named;
         struct fact_loss_told loss_told;
+        struct fact_climb_stopped climb_stopped;
         struct fact_host_reported host_reported;
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;
@@ -278,7 +285,8 @@ struct fact {
     } of;
 };
 
-extern const struct record verdict_record;
+extern const struct record verdict_record, generation_record, writer_granted_record, pass_ended_record,
+    pass_stopped_record;
 
 const struct record *fact_body (enum fact_kind kind); /* NULL: unknown kind */
 const char *fact_name (enum fact_kind kind);

@@ -144,7 +144,8 @@ static const struct field generation_fields[] = {
     F_U64 (10, struct generation_receipt, compile_ms, COUNT_MAX),
     F_TEXT (11, struct generation_receipt, dropped, TEXT_BYTES),
 };
-static const struct record generation_record = RECORD ("generation", struct generation_receipt, generation_fields);
+static const struct record generation_receipt_record = RECORD ("generation", struct generation_receipt,
+                                                               generation_fields);
 
 static const struct field recovery_fields[] = {
     F_TEXT (1, struct recovery, run, RUN_BYTES),
@@ -171,7 +172,7 @@ static const struct field slice_receipt_fields[] = {
     F_LIST (2, struct slice_receipt, hosts, RECEIPT_HOSTS_MAX, &host_receipt_record),
     F_LIST (3, struct slice_receipt, times, RECEIPT_LISTED_MAX, &rung_time_record),
     F_LIST (4, struct slice_receipt, reductions, RECEIPT_LISTED_MAX, &reduction_record),
-    F_LIST (5, struct slice_receipt, generations, RECEIPT_LISTED_MAX, &generation_record),
+    F_LIST (5, struct slice_receipt, generations, RECEIPT_LISTED_MAX, &generation_receipt_record),
     F_LIST (6, struct slice_receipt, recoveries, RECEIPT_LISTED_MAX, &recovery_record),
     F_LIST (7, struct slice_receipt, violations, RECEIPT_LISTED_MAX, &violation_receipt_record),
 };

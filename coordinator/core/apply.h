@@ -4,14 +4,28 @@
 
 #include "coordinator/core/state.h"
 
+/* The whole of a coordinator's mind, for coord.c, which makes it, and for apply*.c: the only way to write `state`. */
+struct owner {
+    struct coord coord; /* first: coord_create returns it. Its `state` is the one below */
+    struct state state;
+    struct arena arena;      /* lives as long as the run */
+    struct arena pass_arena; /* of the running pass */
+    struct arena pass_before;
+};
+
+static inline struct owner *owner_of (struct coord *coord)
+{
+    return (struct owner *) coord;
+}
+
 /* apply_cache.c, apply_retry.c and apply_isolation.c, for apply.c alone. */
-void apply_cache_fact (struct coord *coord, const struct fact *fact);
-void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *ended, uint64_t index);
-/* False: the pass that fell is not run again. */
-bool apply_retry_called (struct coord *coord, const struct fact_pass_ended *ended);
-void apply_retry_planned (struct coord *coord, const struct fact_retry_planned *planned);
-void isolation_call (struct coord *coord, const struct fact_pass_ended *ended);
-void isolation_take (struct coord *coord, const struct fact_pass_ended *ended);
-void isolation_close (struct coord *coord, const struct fact_suspects_named *named);
+void apply_cache_fact (struct owner *to, const struct fact *fact);
+void apply_writer_ended (struct owner *to, const struct fact_attempt_ended *ended, uint64_t index);
+/* False: the pass that failed is not run again. */
+bool apply_retry_called (struct owner *to, const struct fact_pass_ended *ended);
+void apply_retry_planned (struct owner *to, const struct fact_retry_planned *planned);
+void apply_isolation_called (struct owner *to, const struct fact_pass_ended *ended);
+void apply_trial_ended (struct owner *to, const struct fact_pass_ended *ended);
+void apply_suspects_named (struct owner *to, const struct fact_suspects_named *named);
 
 #endif

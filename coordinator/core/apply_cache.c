@@ -2,95 +2,102 @@
  * violated. */
 #include "coordinator/core/apply.h"
 
-static void apply_generation (struct coord *coord, const struct fact *fact)
+#include <string.h>
+
+static void apply_generation (struct owner *to, const struct fact *fact)
 {
     const struct fact_generation *generation = &fact->of.generation;
     const struct record *record = fact_body (FACT_GENERATION_PUBLISHED);
-    coord->cache_known = true;
-    record_copy (record, &coord->generation, generation, &coord->arena);
-    coord->right_at = fact->kind == FACT_GENERATION_PUBLISHED ? coord->pass.began_at : 0;
+    to->state.cache_known = true;
+    if (!to->state.bundle.len)
+        to->state.bundle = text_copy (&to->arena, generation->bundle);
+    record_copy (record, &to->state.generation, generation, &to->arena);
+    to->state.right_at = fact->kind == FACT_GENERATION_PUBLISHED ? to->state.pass.began_at : 0;
 }
 
-static void apply_writer_granted (struct coord *coord, const struct fact_writer_granted *granted)
+static void apply_writer_granted (struct owner *to, const struct fact_writer_granted *granted)
 {
-    coord->grant = *granted;
-    coord->granted = coord->unreleased = true;
-    coord->wants_token = false;
+    to->state.grant = *granted;
+    to->state.granted = to->state.unreleased = true;
+    to->coord.soft.wants_token = false;
 }
 
-static void note_write_lease_over (struct coord *coord, uint64_t index)
+static void note_write_lease_over (struct owner *to, uint64_t index)
 {
-    uint32_t at = coord->writings_n++ % WRITINGS_MAX;
-    coord->writings[at].token = coord->grant.token;
-    coord->writings[at].over_at = index;
+    struct past_writing *items = to->state.writings.items;
+    if (!items)
+        items = to->state.writings.items = arena_array (&to->arena, WRITINGS_MAX, sizeof (*items));
+    if (to->state.writings.n == WRITINGS_MAX)
+        memmove (items, items + 1, (--to->state.writings.n) * sizeof (*items));
+    items[to->state.writings.n++] = (struct past_writing){ to->state.grant.token, index };
 }
 
 /* While its host was only lost, nobody knows whether the writer is dead. */
-void apply_writer_ended (struct coord *coord, const struct fact_attempt_ended *ended, uint64_t index)
+void apply_writer_ended (struct owner *to, const struct fact_attempt_ended *ended, uint64_t index)
 {
-    const struct fact_writer_granted *grant = &coord->grant;
+    const struct fact_writer_granted *grant = &to->state.grant;
     if (!grant->token || ended->host != grant->host || !attempt_key_equal (&grant->key, &ended->result.key))
         return;
-    if (coord->granted)
-        note_write_lease_over (coord, index);
+    if (to->state.granted)
+        note_write_lease_over (to, index);
     if (ended->result.ending != ENDING_LOST)
-        coord->granted = false;
+        to->state.granted = false;
     if (ended->sha256.len) /* of a worker's own message: not made up for it by a coordinator */
-        coord->unreleased = false;
+        to->state.unreleased = false;
     if (ended->result.ending != ENDING_LEASE_LOST)
         return;
-    coord->rungs[grant->key.rung].leases_lost++;
-    coord->rungs[grant->key.rung].lease_lost_attempt = grant->key.attempt;
+    to->state.rungs.items[grant->key.rung].leases_lost++;
+    to->state.rungs.items[grant->key.rung].lease_lost_attempt = grant->key.attempt;
 }
 
-static void apply_lease_lost (struct coord *coord, uint64_t index)
+static void apply_lease_lost (struct owner *to, uint64_t index)
 {
-    if (coord->granted)
-        note_write_lease_over (coord, index);
-    coord->granted = false;
+    if (to->state.granted)
+        note_write_lease_over (to, index);
+    to->state.granted = false;
 }
 
-static void apply_violated (struct coord *coord, const struct fact_cache_violated *violated)
+static void apply_violated (struct owner *to, const struct fact_cache_violated *violated)
 {
-    if (coord->violations.n == VIOLATIONS_MAX)
+    if (to->state.violations.n == VIOLATIONS_MAX)
         return;
-    if (!coord->violations.items)
-        coord->violations.items = arena_array (&coord->arena, VIOLATIONS_MAX, sizeof (*coord->violations.items));
-    coord->violations.items[coord->violations.n++] = (struct seen_violation){
+    if (!to->state.violations.items)
+        to->state.violations.items = arena_array (&to->arena, VIOLATIONS_MAX, sizeof (*to->state.violations.items));
+    to->state.violations.items[to->state.violations.n++] = (struct seen_violation){
         .kind = violated->finding.kind,
         .token = violated->finding.token,
-        .path = text_copy (&coord->arena, violated->finding.path),
+        .path = text_copy (&to->arena, violated->finding.path),
     };
-    coord->counted_violations += finding_counts (violated->finding.kind);
+    to->state.counted_violations += finding_counts (violated->finding.kind);
 }
 
 /* What it held has to be compiled again: nothing is built upon it, and the rung that met it begins anew, once. */
-static void apply_dropped (struct coord *coord, const struct fact_generation_dropped *dropped)
+static void apply_dropped (struct owner *to, const struct fact_generation_dropped *dropped)
 {
-    for (uint32_t i = 0; i < coord->violations.n; i++)
-        coord->violations.items[i].dropped |= coord->violations.items[i].token == dropped->token;
-    if (coord->generation.token != dropped->token)
+    for (uint32_t i = 0; i < to->state.violations.n; i++)
+        to->state.violations.items[i].dropped |= to->state.violations.items[i].token == dropped->token;
+    if (to->state.generation.token != dropped->token)
         return;
-    coord->generation = (struct fact_generation){ 0 };
-    coord->pass.dropped = coord->pass.active;
-    if (coord->rung >= coord->plan.rungs.n)
+    to->state.generation = (struct fact_generation){ 0 };
+    to->state.pass.dropped = to->state.pass.active;
+    if (to->state.rung >= to->state.plan.rungs.n)
         return;
-    struct rung_state *rung = &coord->rungs[coord->rung];
+    struct rung_state *rung = &to->state.rungs.items[to->state.rung];
     rung->cold_done = rung->cold_skipped = false;
 }
 
-void apply_cache_fact (struct coord *coord, const struct fact *fact)
+void apply_cache_fact (struct owner *to, const struct fact *fact)
 {
     switch (fact->kind) {
     case FACT_GENERATION_ADOPTED:
-    case FACT_GENERATION_PUBLISHED: apply_generation (coord, fact); break;
+    case FACT_GENERATION_PUBLISHED: apply_generation (to, fact); break;
     case FACT_WRITER_GRANTED:
-        if (fact->of.writer_granted.host < coord->plan.hosts.n)
-            apply_writer_granted (coord, &fact->of.writer_granted);
+        if (fact->of.writer_granted.host < to->state.plan.hosts.n)
+            apply_writer_granted (to, &fact->of.writer_granted);
         break;
-    case FACT_LEASE_LOST: apply_lease_lost (coord, fact->index); break;
-    case FACT_CACHE_VIOLATED: apply_violated (coord, &fact->of.cache_violated); break;
-    case FACT_GENERATION_DROPPED: apply_dropped (coord, &fact->of.generation_dropped); break;
+    case FACT_LEASE_LOST: apply_lease_lost (to, fact->index); break;
+    case FACT_CACHE_VIOLATED: apply_violated (to, &fact->of.cache_violated); break;
+    case FACT_GENERATION_DROPPED: apply_dropped (to, &fact->of.generation_dropped); break;
     default: break;
     }
 }

@@ -12,45 +12,43 @@ static const struct verdict *verdict_of (const struct fact_pass_ended *ended, ui
     return NULL;
 }
 
-static bool without_cause (struct coord *coord, const struct fact_pass_ended *ended)
+static bool without_cause (struct owner *to, const struct fact_pass_ended *ended)
 {
-    const struct pass_state *pass = &coord->pass;
-    struct isolate_host *hosts = arena_array (&coord->pass.arena, pass->n, sizeof (*hosts));
-    bool met = false;
-    for (uint32_t i = 0; i < pass->gates_n; i++)
-        met = met || pass->gates[i].open;
-    for (uint32_t i = 0; i < pass->n; i++)
+    struct pass_state *pass = &to->state.pass;
+    struct isolate_host *hosts = arena_array (&to->pass_arena, pass->parts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < pass->parts.n; i++)
         hosts[i] = (struct isolate_host){
-            .verdict = verdict_of (ended, pass->parts[i].host),
-            .ending = pass->parts[i].result.ending,
-            .code = pass->parts[i].result.code,
-            .at_gate = pass->parts[i].at_gate,
+            .verdict = verdict_of (ended, pass->parts.items[i].host),
+            .ending = pass->parts.items[i].result.ending,
+            .code = pass->parts.items[i].result.code,
+            .at_gate = pass->parts.items[i].at_gate,
         };
-    return isolate_without_cause (&coord->plan, hosts, pass->n, met);
+    return isolate_without_cause (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
 }
 
-void isolation_call (struct coord *coord, const struct fact_pass_ended *ended)
+void apply_isolation_called (struct owner *to, const struct fact_pass_ended *ended)
 {
-    const struct pass_state *pass = &coord->pass;
-    struct isolate_case of = isolation_case (coord);
-    if (!coord->plan.profile.splits || part_is_alone (coord) || pass->n != coord->plan.hosts.n || pass->stopped ||
-        pass->dropped)
+    struct pass_state *pass = &to->state.pass;
+    struct isolate_case of = isolation_case (&to->coord);
+    if (!to->state.plan.profile.splits || part_is_alone (&to->coord) || pass->parts.n != to->state.plan.hosts.n ||
+        pass->stopped || pass->dropped)
         return;
-    if (coord->cancel_level > 0 || coord->joined_n < coord->plan.hosts.n || of.unit == 0 || of.hosts / of.unit < 2)
+    if (to->state.cancel_level > 0 || to->state.joined_n < to->state.plan.hosts.n || of.unit == 0 ||
+        of.hosts / of.unit < 2)
         return;
-    if (coord->isolation.called_for || !without_cause (coord, ended))
+    if (to->state.isolation.called_for || !without_cause (to, ended))
         return;
-    coord->isolation.called_for = true;
-    record_copy (fact_body (FACT_PASS_ENDED), &coord->isolation.failed, ended, &coord->arena);
+    to->state.isolation.called_for = true;
+    record_copy (fact_body (FACT_PASS_ENDED), &to->state.isolation.failed, ended, &to->arena);
 }
 
 /* Also one whose worker was started again since; a worker that could not end its program is still there. */
-static bool lost_one (const struct coord *coord)
+static bool lost_one (struct owner *to)
 {
-    for (uint32_t i = 0; i < coord->pass.n; i++) {
-        const struct host *host = &coord->hosts[coord->pass.parts[i].host];
-        bool gone = host->life != HOST_JOINED || host->reborn_at > coord->pass.began_at;
-        if (coord->pass.parts[i].result.ending == ENDING_LOST && gone)
+    for (uint32_t i = 0; i < to->state.pass.parts.n; i++) {
+        struct host *host = &to->state.hosts.items[to->state.pass.parts.items[i].host];
+        bool gone = host->life != HOST_JOINED || host->reborn_at > to->state.pass.began_at;
+        if (to->state.pass.parts.items[i].result.ending == ENDING_LOST && gone)
             return true;
     }
     return false;
@@ -58,48 +56,50 @@ static bool lost_one (const struct coord *coord)
 
 /* Peers that are late pass by themselves, too; a part that falls for that, after the slice did, has one that never
  * comes. */
-static bool is_transient (const struct coord *coord, const struct fact_pass_ended *ended)
+static bool is_transient (struct owner *to, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        if (isolate_complains_only (&coord->plan, &ended->verdicts.items[i]))
+        if (isolate_complains_only (&to->state.plan, &ended->verdicts.items[i]))
             return false;
     return retry_all_transient (ended->verdicts.items, ended->verdicts.n);
 }
 
 /* What hindered it, or passes by itself, or that a worker went away, says nothing of who makes the program fail. */
-static enum isolate_answer answer_of (const struct coord *coord, const struct fact_pass_ended *ended)
+static enum isolate_answer answer_of (struct owner *to, const struct fact_pass_ended *ended)
 {
     if (ended->outcome == OUTCOME_PASSED)
         return ISOLATE_WORKS;
-    bool hindered = ended->outcome == OUTCOME_COULD_NOT_RUN || lost_one (coord);
-    return hindered || is_transient (coord, ended) ? ISOLATE_VOID : ISOLATE_FAILED;
+    bool hindered = ended->outcome == OUTCOME_COULD_NOT_RUN || lost_one (to);
+    return hindered || is_transient (to, ended) ? ISOLATE_VOID : ISOLATE_FAILED;
 }
 
-void isolation_take (struct coord *coord, const struct fact_pass_ended *ended)
+void apply_trial_ended (struct owner *to, const struct fact_pass_ended *ended)
 {
-    struct isolation *isolation = &coord->isolation;
-    const struct pass_state *pass = &coord->pass;
-    if (isolation->trials_n == ISOLATE_TRIALS_MAX)
+    struct isolation *isolation = &to->state.isolation;
+    struct pass_state *pass = &to->state.pass;
+    if (isolation->trials.n == ISOLATE_TRIALS_MAX)
         return;
-    struct isolate_trial *trial = &isolation->trials[isolation->trials_n++];
-    *trial = (struct isolate_trial){ .answer = answer_of (coord, ended), .duration_ms = ended->duration_ms };
-    trial->hosts.items = arena_array (&coord->arena, pass->n, sizeof (uint32_t));
-    for (trial->hosts.n = 0; trial->hosts.n < pass->n; trial->hosts.n++)
-        trial->hosts.items[trial->hosts.n] = pass->parts[trial->hosts.n].host;
+    if (!isolation->trials.items)
+        isolation->trials.items = arena_array (&to->arena, ISOLATE_TRIALS_MAX, sizeof (struct isolate_trial));
+    struct isolate_trial *trial = &isolation->trials.items[isolation->trials.n++];
+    *trial = (struct isolate_trial){ .answer = answer_of (to, ended), .duration_ms = ended->duration_ms };
+    trial->hosts.items = arena_array (&to->arena, pass->parts.n, sizeof (uint32_t));
+    for (trial->hosts.n = 0; trial->hosts.n < pass->parts.n; trial->hosts.n++)
+        trial->hosts.items[trial->hosts.n] = pass->parts.items[trial->hosts.n].host;
 }
 
-void isolation_close (struct coord *coord, const struct fact_suspects_named *named)
+void apply_suspects_named (struct owner *to, const struct fact_suspects_named *named)
 {
-    struct fact_pass_ended *failed = &coord->isolation.failed;
-    if (!coord->isolation.called_for || coord->isolation.over)
+    struct fact_pass_ended *failed = &to->state.isolation.failed;
+    if (!to->state.isolation.called_for || to->state.isolation.over)
         return;
-    coord->isolation.over = true;
+    to->state.isolation.over = true;
     struct isolate_ruling ruling;
-    isolate_rule (&coord->plan, named, failed->outcome, &coord->pass.arena, &ruling);
+    isolate_rule (&to->state.plan, named, failed->outcome, &to->pass_arena, &ruling);
     for (uint32_t i = 0; i < failed->verdicts.n; i++) {
         struct verdict after;
-        isolate_verdict (&ruling, &failed->verdicts.items[i], &coord->pass.arena, &after);
-        record_copy (&verdict_record, &failed->verdicts.items[i], &after, &coord->arena);
+        isolate_verdict (&ruling, &failed->verdicts.items[i], &to->pass_arena, &after);
+        record_copy (&verdict_record, &failed->verdicts.items[i], &after, &to->arena);
     }
-    coord->stop = (char *) sentence_of_fall (coord, failed, &coord->arena).ptr;
+    to->state.stop = sentence_of_fall (&to->coord, failed, &to->arena);
 }

@@ -5,14 +5,16 @@
 
 struct text bundle_name (const struct coord *coord, struct arena *arena)
 {
-    const struct plan *plan = &coord->plan;
-    struct text env_fingerprint = coord->env_fingerprint;
+    const struct plan *plan = &coord->state->plan;
+    if (coord->state->bundle.len)
+        return coord->state->bundle;
+    struct text env_fingerprint = coord->state->env_fingerprint;
     struct identity name = identity_begin (arena);
     identity_add (&name, "environment", env_fingerprint.len ? env_fingerprint : plan->pins.file.sha256);
     identity_add (&name, "backend", plan->profile.backend);
     identity_add (&name, "devices", text_format (arena, "%u", plan->profile.devices_per_host));
-    for (uint32_t i = 0; i < coord->hardware.n; i++)
-        identity_add (&name, "hardware", coord->hardware.items[i]);
+    for (uint32_t i = 0; i < coord->state->hardware.n; i++)
+        identity_add (&name, "hardware", coord->state->hardware.items[i]);
     identity_add_vars (&name, plan->profile.env.items, plan->profile.env.n);
     struct text fingerprint = identity_end (&name);
     return text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->profile.frontend), TEXT_ARG (fingerprint));
@@ -36,9 +38,9 @@ struct text bundle_cover (const struct plan *plan, const struct rung *rung, stru
 
 text_list bundle_covers (const struct coord *coord, struct arena *arena)
 {
-    text_list covers = { .items = arena_array (arena, coord->plan.rungs.n, sizeof (*covers.items)) };
-    for (uint32_t i = 0; i < coord->plan.rungs.n; i++)
-        if (climb_uses_cache (coord, &coord->plan.rungs.items[i]))
-            covers.items[covers.n++] = bundle_cover (&coord->plan, &coord->plan.rungs.items[i], arena);
+    text_list covers = { .items = arena_array (arena, coord->state->plan.rungs.n, sizeof (*covers.items)) };
+    for (uint32_t i = 0; i < coord->state->plan.rungs.n; i++)
+        if (climb_uses_cache (coord, &coord->state->plan.rungs.items[i]))
+            covers.items[covers.n++] = bundle_cover (&coord->state->plan, &coord->state->plan.rungs.items[i], arena);
     return covers;
 }

@@ -24,7 +24,7 @@ enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
 
 static const struct rung *closing_rung (const struct coord *coord)
 {
-    return &coord->plan.rungs.items[coord->pass.key.rung];
+    return &coord->state->plan.rungs.items[coord->state->pass.key.rung];
 }
 
 static bool is_survey (const struct rung *rung)
@@ -45,31 +45,31 @@ static bool ended_badly (const struct result *result)
 /* Once for all hosts; NULL: there is nothing to recognise. */
 static struct signature_set *signatures_if_needed (const struct coord *coord)
 {
-    for (uint32_t i = 0; i < coord->pass.n; i++)
-        if (ended_badly (&coord->pass.parts[i].result))
-            return signature_set_build (coord->plan.signatures.items, coord->plan.signatures.n);
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (ended_badly (&coord->state->pass.parts.items[i].result))
+            return signature_set_build (coord->state->plan.signatures.items, coord->state->plan.signatures.n);
     return NULL;
 }
 
 static void judge_part (const struct coord *coord, uint32_t at, const struct signature_set *signatures,
                         struct arena *arena, struct verdict *out)
 {
-    const struct pass_state *pass = &coord->pass;
-    uint32_t host = pass->parts[at].host;
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t host = pass->parts.items[at].host;
     struct rung rung = *closing_rung (coord);
     rung.timeout_ms = pass->timeout_ms;
     struct judge_case of = {
-        .plan = &coord->plan,
+        .plan = &coord->state->plan,
         .rung = &rung,
         .key = pass->key,
         .host = host,
-        .world = part_is_alone (coord) ? 1 : pass->n,
-        .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode) &&
-                  coord->grant.host == host,
-        .token = coord->grant.token,
-        .sealed = &coord->generation,
-        .storage = coord->storage,
-        .result = &pass->parts[at].result,
+        .world = part_is_alone (coord) ? 1 : pass->parts.n,
+        .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->state->plan.cache.mode) &&
+                  coord->state->grant.host == host,
+        .token = coord->state->grant.token,
+        .sealed = &coord->state->generation,
+        .storage = coord->state->storage,
+        .result = &pass->parts.items[at].result,
         .signatures = signatures,
     };
     judge_result (&of, arena, out);
@@ -78,10 +78,11 @@ static void judge_part (const struct coord *coord, uint32_t at, const struct sig
 /* Per part: it is the one for which the coordinator stopped the pass. */
 static bool *find_culprits (const struct coord *coord, struct arena *arena)
 {
-    const struct fact_pass_stopped *why = &coord->pass.why;
-    bool *culprits = arena_array (arena, coord->pass.n, sizeof (*culprits));
-    for (uint32_t i = 0; coord->pass.stopped && i < why->culprits.n; i++) {
-        uint32_t host = why->culprits.items[i], at = host < coord->plan.hosts.n ? coord->pass.part_of_host[host] : NONE;
+    const struct fact_pass_stopped *why = &coord->state->pass.why;
+    bool *culprits = arena_array (arena, coord->state->pass.parts.n, sizeof (*culprits));
+    for (uint32_t i = 0; coord->state->pass.stopped && i < why->culprits.n; i++) {
+        uint32_t host = why->culprits.items[i],
+                 at = host < coord->state->plan.hosts.n ? coord->soft.part_of_host[host] : NONE;
         if (at != NONE)
             culprits[at] = true;
     }
@@ -91,9 +92,9 @@ static bool *find_culprits (const struct coord *coord, struct arena *arena)
 /* A host that stands for those that are not at fault; NULL: there is none. */
 static const struct result *innocent_of (const struct coord *coord, const bool *culprits)
 {
-    for (uint32_t i = 0; i < coord->pass.n; i++)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!culprits[i])
-            return &coord->pass.parts[i].result;
+            return &coord->state->pass.parts.items[i].result;
     return NULL;
 }
 
@@ -101,7 +102,7 @@ static const struct result *innocent_of (const struct coord *coord, const bool *
 static struct text culprits_cause (const struct coord *coord, const struct result *culprit,
                                    const struct result *innocent, struct arena *arena)
 {
-    const struct fact_pass_stopped *why = &coord->pass.why;
+    const struct fact_pass_stopped *why = &coord->state->pass.why;
     struct text difference = innocent ? difference_between (culprit, innocent, arena) : (struct text){ 0 };
     if (!difference.len)
         return why->cause;
@@ -113,15 +114,15 @@ static struct text culprits_cause (const struct coord *coord, const struct resul
 static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                            struct arena *arena)
 {
-    const struct fact_pass_stopped *why = &coord->pass.why;
+    const struct fact_pass_stopped *why = &coord->state->pass.why;
     const struct result *innocent = innocent_of (coord, culprits);
-    for (uint32_t i = 0; i < coord->pass.n; i++)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (culprits[i])
             verdicts[i] = (struct verdict){
                 .host = verdicts[i].host,
                 .outcome = OUTCOME_FAILED,
                 .layer = why->layer,
-                .cause = culprits_cause (coord, &coord->pass.parts[i].result, innocent, arena),
+                .cause = culprits_cause (coord, &coord->state->pass.parts.items[i].result, innocent, arena),
                 .next = why->next,
                 .phase = verdicts[i].phase,
                 .cache = verdicts[i].cache,
@@ -138,11 +139,11 @@ static bool complains (const struct part *part, const struct verdict *verdict)
  * before all that was stopped on its own host. */
 static bool stopped_by_itself (const struct coord *coord, uint32_t at)
 {
-    const struct part *part = &coord->pass.parts[at];
-    if (part->result.ending != ENDING_CANCELLED || coord->pass.stopped || coord->cancel_level > 0)
+    const struct part *part = &coord->state->pass.parts.items[at];
+    if (part->result.ending != ENDING_CANCELLED || coord->state->pass.stopped || coord->state->cancel_level > 0)
         return false;
-    for (uint32_t i = 0; i < coord->pass.n; i++) {
-        const struct part *other = &coord->pass.parts[i];
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        const struct part *other = &coord->state->pass.parts.items[i];
         if (ended_badly (&other->result) && other->order < part->order)
             return false;
     }
@@ -155,25 +156,26 @@ static struct text peers_of (const struct coord *coord, const struct verdict *ve
 {
     struct reading reading = { 0 };
     if (verdict->outcome != OUTCOME_PASSED && signatures)
-        failure_evidence_of (&coord->plan, signatures, result, arena, &reading);
+        failure_evidence_of (&coord->state->plan, signatures, result, arena, &reading);
     return reading.peers;
 }
 
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                          const struct signature_set *signatures, struct arena *arena)
 {
-    struct blame_host *hosts = arena_array (arena, coord->pass.n, sizeof (*hosts));
-    for (uint32_t i = 0; i < coord->pass.n; i++) {
+    struct blame_host *hosts = arena_array (arena, coord->state->pass.parts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         hosts[i] = (struct blame_host){
             .verdict = &verdicts[i],
-            .order = coord->pass.parts[i].order,
-            .at_gate = coord->pass.parts[i].at_gate,
-            .ending = culprits[i] || stopped_by_itself (coord, i) ? ENDING_NONE : coord->pass.parts[i].result.ending,
-            .complains = !culprits[i] && complains (&coord->pass.parts[i], &verdicts[i]),
-            .peers = peers_of (coord, &verdicts[i], &coord->pass.parts[i].result, signatures, arena),
+            .order = coord->state->pass.parts.items[i].order,
+            .at_gate = coord->state->pass.parts.items[i].at_gate,
+            .ending = culprits[i] || stopped_by_itself (coord, i) ? ENDING_NONE
+                                                                  : coord->state->pass.parts.items[i].result.ending,
+            .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
+            .peers = peers_of (coord, &verdicts[i], &coord->state->pass.parts.items[i].result, signatures, arena),
         };
     }
-    blame_slice (&coord->plan, hosts, coord->pass.n, arena);
+    blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, arena);
 }
 
 static bool all_passed (const struct verdict *verdicts, uint32_t n)
@@ -204,11 +206,11 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_ENDED);
     struct fact_pass_ended *ended = &fact->of.pass_ended;
-    ended->key = coord->pass.key;
+    ended->key = coord->state->pass.key;
     ended->outcome = OUTCOME_PASSED;
-    ended->duration_ms = coord_clock (coord, now_ms) - coord->pass.began_ms;
-    struct verdict *listed = arena_array (&out->arena, coord->pass.n, sizeof (*listed));
-    for (uint32_t i = 0; i < coord->pass.n; i++) {
+    ended->duration_ms = coord_clock (coord, now_ms) - coord->state->pass.began_ms;
+    struct verdict *listed = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*listed));
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         ended->outcome = outcome_worst (ended->outcome, verdicts[i].outcome);
         if (verdicts[i].outcome != OUTCOME_PASSED)
             listed[ended->verdicts.n++] = verdicts[i];
@@ -251,23 +253,23 @@ static void publish (struct coord *coord, const struct result *writer, struct at
     const struct seal *seal = &writer->seal;
     const struct fact_generation *base = write_lease_base (coord);
     text_list ladder = bundle_covers (coord, &out->arena);
-    if (coord->generation.token == seal->token)
+    if (coord->state->generation.token == seal->token)
         return; /* by the process before this one */
     struct fact *fact = outbox_fact (out, FACT_GENERATION_PUBLISHED);
     struct fact_generation *generation = &fact->of.generation;
     *generation = (struct fact_generation){
         .token = seal->token,
         .sha256 = seal->sha256,
-        .bundle = coord->bundle,
+        .bundle = coord->state->bundle,
         .rung = key.rung,
         .entries = seal->entries,
         .bytes = seal->bytes,
-        .writer = coord->grant.host,
-        .from_run = text_of (coord->run),
+        .writer = coord->state->grant.host,
+        .from_run = coord->state->run,
         .compile_ms = compiled_ms (base, writer),
-        .covers = covers_next (&base->covers, &ladder,
-                               bundle_cover (&coord->plan, &coord->plan.rungs.items[key.rung], &out->arena),
-                               &out->arena),
+        .covers = covers_next (
+            &base->covers, &ladder,
+            bundle_cover (&coord->state->plan, &coord->state->plan.rungs.items[key.rung], &out->arena), &out->arena),
     };
     add_keys (base, writer, generation, &out->arena);
     coord_commit (coord, fact, now_ms);
@@ -276,21 +278,21 @@ static void publish (struct coord *coord, const struct result *writer, struct at
 
 static const struct result *result_of_writer (const struct coord *coord)
 {
-    uint32_t at = coord->pass.part_of_host[coord->grant.host];
-    return at == NONE ? NULL : &coord->pass.parts[at].result;
+    uint32_t at = coord->soft.part_of_host[coord->state->grant.host];
+    return at == NONE ? NULL : &coord->state->pass.parts.items[at].result;
 }
 
 static void compare_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
 {
-    uint32_t n = coord->pass.n;
+    uint32_t n = coord->state->pass.parts.n;
     const struct result **results = arena_array (arena, n, sizeof (*results));
     uint32_t *hosts = arena_array (arena, n, sizeof (*hosts));
     for (uint32_t i = 0; i < n; i++) {
-        results[i] = &coord->pass.parts[i].result;
-        hosts[i] = coord->pass.parts[i].host;
+        results[i] = &coord->state->pass.parts.items[i].result;
+        hosts[i] = coord->state->pass.parts.items[i].host;
     }
     struct agree_case of = {
-        .plan = &coord->plan, .results = results, .hosts = hosts, .n = n, .alone = part_is_alone (coord)
+        .plan = &coord->state->plan, .results = results, .hosts = hosts, .n = n, .alone = part_is_alone (coord)
     };
     if (all_passed (verdicts, n))
         agree_parts (&of, verdicts, arena);
@@ -302,11 +304,11 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
 
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct pass_state *pass = &coord->pass;
+    const struct pass_state *pass = &coord->state->pass;
     struct attempt_key key = pass->key;
-    struct verdict *verdicts = arena_array (&out->arena, pass->n, sizeof (*verdicts));
+    struct verdict *verdicts = arena_array (&out->arena, pass->parts.n, sizeof (*verdicts));
     struct signature_set *signatures = signatures_if_needed (coord);
-    for (uint32_t i = 0; i < pass->n; i++)
+    for (uint32_t i = 0; i < pass->parts.n; i++)
         judge_part (coord, i, signatures, &out->arena, &verdicts[i]);
     const bool *culprits = find_culprits (coord, &out->arena);
     judge_stopped (coord, culprits, verdicts, &out->arena);
@@ -319,8 +321,8 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);
     violation_of_pass (coord, now_ms, out);
-    bool good = all_passed (verdicts, pass->n),
-         warmed = key.pass == PASS_COLD && cache_mode_writes (coord->plan.cache.mode);
+    bool good = all_passed (verdicts, pass->parts.n),
+         warmed = key.pass == PASS_COLD && cache_mode_writes (coord->state->plan.cache.mode);
     const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;
     if (writer) /* first: a pass that has ended is not closed again by the next process */
         publish (coord, writer, key, now_ms, out);

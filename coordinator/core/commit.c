@@ -4,7 +4,7 @@
 
 void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms)
 {
-    fact->index = fact_is_soft (fact->kind) ? 0 : coord->next_index;
+    fact->index = fact_is_soft (fact->kind) ? 0 : coord->state->next_index;
     fact->at_ms = coord_clock (coord, now_ms);
     coord_apply (coord, fact);
 }
@@ -15,8 +15,8 @@ struct msg *coord_send (struct coord *coord, uint32_t host, enum msg_kind kind, 
     msg->kind = kind;
     struct effect *effect = outbox_effect (out, FX_SEND);
     effect->host = host;
-    effect->session = coord->hosts[host].session;
+    effect->session = coord->state->hosts.items[host].session;
     effect->msg = msg;
-    coord->hosts[host].sent_ms = coord->clock_ms;
+    coord->soft.hosts[host].sent_ms = coord->soft.clock_ms;
     return msg;
 }

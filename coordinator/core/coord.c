@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
+#include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/commit.h"
@@ -18,35 +19,39 @@ enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s *
 
 struct coord *coord_create (void)
 {
-    struct coord *coord = mem_alloc (sizeof (*coord));
-    coord->next_index = 1;
-    coord->launch_late_ms = UINT64_MAX;
-    return coord;
+    struct owner *owner = mem_alloc (sizeof (*owner));
+    owner->coord.state = &owner->state;
+    owner->state.next_index = 1;
+    owner->coord.soft.launch_late_ms = UINT64_MAX;
+    return &owner->coord;
 }
 
 void coord_destroy (struct coord *coord)
 {
     if (coord == NULL)
         return;
-    arena_release (&coord->lease_owner_arena);
-    arena_release (&coord->reported_arena);
-    arena_release (&coord->pass.arena);
-    arena_release (&coord->pass.before);
-    arena_release (&coord->arena);
-    mem_free (coord);
+    struct owner *owner = owner_of (coord);
+    arena_release (&coord->soft.lease_owner_arena);
+    arena_release (&coord->soft.reported_arena);
+    arena_release (&coord->soft.gates_arena);
+    arena_release (&coord->soft.gates_before);
+    arena_release (&owner->pass_arena);
+    arena_release (&owner->pass_before);
+    arena_release (&owner->arena);
+    mem_free (owner);
 }
 
 static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_EPOCH_BEGAN);
-    fact->of.epoch_began = (struct fact_epoch_began){ .epoch = coord->epoch + 1, .pid = pid };
+    fact->of.epoch_began = (struct fact_epoch_began){ .epoch = coord->state->epoch + 1, .pid = pid };
     coord_commit (coord, fact, now_ms);
 }
 
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed,
                  struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
-    coord->clock_offset_ms = -(int64_t) now_ms;
+    coord->soft.clock_offset_ms = -(int64_t) now_ms;
     struct fact *fact = outbox_fact (out, FACT_RUN_OPENED);
     fact->of.run_opened =
         (struct fact_run_opened){ .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
@@ -58,38 +63,40 @@ void coord_open (struct coord *coord, struct text run_id_hex, const struct plan 
 
 static void admit_known (struct coord *coord, struct outbox *out)
 {
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
-        if (!coord->hosts[i].keyed)
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
+        if (!coord->state->hosts.items[i].keyed)
             continue;
         struct effect *effect = outbox_effect (out, FX_ADMIT);
         effect->host = i;
-        effect->text = text_of (coord->hosts[i].key);
+        effect->text = coord->state->hosts.items[i].key;
     }
 }
 
 void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
-    coord->clock_offset_ms = (int64_t) coord->clock_ms - (int64_t) now_ms;
-    if (coord->doubt.len) {
-        outbox_effect (out, FX_DOUBT)->text = coord->doubt;
+    coord->soft.clock_offset_ms = (int64_t) coord->soft.clock_ms - (int64_t) now_ms;
+    if (coord->state->doubt.len) {
+        outbox_effect (out, FX_DOUBT)->text = coord->state->doubt;
         return;
     }
-    if (coord->ended) {
-        outbox_effect (out, FX_END)->exit_status = coord->exit_status;
+    if (coord->state->ended) {
+        outbox_effect (out, FX_END)->exit_status = coord->state->exit_status;
         return;
     }
-    coord->climbing = coord->next_index > 1 && coord->joined_n == coord->plan.hosts.n;
+    coord->soft.climbing = coord->state->next_index > 1 && coord->state->joined_n == coord->state->plan.hosts.n;
     write_lease_attach (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
-    for (uint32_t i = 0; i < coord->plan.hosts.n && coord->plan.limits.lost_ms < COME_BACK_MS; i++)
-        coord->hosts[i].received_ms += COME_BACK_MS - coord->plan.limits.lost_ms; /* they are on their way here */
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->state->plan.limits.lost_ms < COME_BACK_MS; i++)
+        coord->soft.hosts[i].received_ms += COME_BACK_MS -
+                                            coord->state->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
     violation_attach (coord, now_ms, out);
-    if (coord->generation.token && text_is (coord->generation.from_run, coord->run))
+    if (coord->state->generation.token && text_equal (coord->state->generation.from_run, coord->state->run))
         write_lease_publish (coord, out); /* it may not have got that far */
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
-    coord->launch_late_ms = coord->clock_ms + COME_BACK_MS; /* a keyed worker that was let go is on its way here */
+    coord->soft.launch_late_ms = coord->soft.clock_ms +
+                                 COME_BACK_MS; /* a keyed worker that was let go is on its way here */
 }
 
 static void take_key (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
@@ -99,13 +106,13 @@ static void take_key (struct coord *coord, const struct input *in, uint64_t now_
     coord_commit (coord, fact, now_ms);
     struct effect *effect = outbox_effect (out, FX_ADMIT);
     effect->host = in->host;
-    effect->text = text_of (coord->hosts[in->host].key);
+    effect->text = coord->state->hosts.items[in->host].key;
 }
 
 /* Only told: nothing is decided by it. */
 static void take_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->hosts[in->host].life == HOST_JOINED)
+    if (coord->state->hosts.items[in->host].life == HOST_JOINED)
         return;
     struct fact *fact = outbox_fact (out, FACT_HOST_STEPPED);
     fact->of.host_stepped = (struct fact_host_stepped){ .host = in->host, .step = in->text };
@@ -114,34 +121,34 @@ static void take_step (struct coord *coord, const struct input *in, uint64_t now
 
 static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, struct outbox *out)
 {
-    if (level <= coord->cancel_level || coord->ended)
+    if (level <= coord->state->cancel_level || coord->state->ended)
         return;
     struct fact *fact = outbox_fact (out, FACT_CANCEL_ASKED);
     fact->of.cancel_asked.level = level;
     coord_commit (coord, fact, now_ms);
-    for (uint32_t i = 0; coord->pass.active && i < coord->pass.n; i++)
+    for (uint32_t i = 0; coord->state->pass.active && i < coord->state->pass.parts.n; i++)
         stop_part (coord, i, level > 1, TEXT_LIT ("cancelled by the user"), now_ms, out);
 }
 
 void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->doubt.len)
+    if (coord->state->doubt.len)
         return;
-    if (coord->ended && in->kind == IN_TOKEN && in->token)
+    if (coord->state->ended && in->kind == IN_TOKEN && in->token)
         write_lease_decline (in->token, out); /* other runs need not wait for one that is over */
-    if (coord->ended && in->kind != IN_MSG)
+    if (coord->state->ended && in->kind != IN_MSG)
         return; /* nothing is recorded after the end */
-    if (!coord->ended)
+    if (!coord->state->ended)
         watch_awake (coord, now_ms);
     switch (in->kind) {
     case IN_TICK:
-        if (!coord->ended)
+        if (!coord->state->ended)
             watch_time (coord, now_ms, out);
         break;
     case IN_MSG: inbox_message (coord, in->host, in->msg, in->text, now_ms, out); break;
     case IN_WORKER_KEYED: take_key (coord, in, now_ms, out); break;
     case IN_WORKER_EXITED:
-        if (!coord->ended && !host_is_lost (coord, in->host))
+        if (!coord->state->ended && !host_is_lost (coord, in->host))
             lose_host (coord, in->host, in->text, now_ms, out);
         break;
     case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
@@ -149,13 +156,13 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     case IN_CACHE_FOUND: climb_cache_found (coord, in, now_ms, out); break;
     case IN_TOKEN: climb_token (coord, in, now_ms, out); break;
     case IN_LEASE_TAKEN:
-        if (coord->granted && coord->grant.token == in->token)
+        if (coord->state->granted && coord->state->grant.token == in->token)
             climb_lease_taken (coord, now_ms, out);
         break;
     case IN_CACHE_AUDITED: violation_audited (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     }
-    if (coord->doubt.len)
+    if (coord->state->doubt.len)
         return;
     climb_advance (coord, now_ms, out);
     wait_status_report (coord, now_ms, out);
@@ -163,52 +170,59 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
 
 uint64_t coord_deadline_ms (const struct coord *coord)
 {
-    if (coord->ended || coord->doubt.len)
+    if (coord->state->ended || coord->state->doubt.len)
         return UINT64_MAX;
     uint64_t at = watch_deadline (coord), writing_ms = write_lease_deadline_ms (coord),
              audit_ms = violation_deadline_ms (coord);
-    uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->clock_offset_ms);
+    uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->soft.clock_offset_ms);
     at_ms = writing_ms < at_ms ? writing_ms : at_ms;
-    if ((coord->asked_cache || coord->asked_token) && coord->answer_by_ms < at_ms)
-        at_ms = coord->answer_by_ms;
+    if ((coord->soft.asked_cache || coord->soft.asked_token) && coord->soft.answer_by_ms < at_ms)
+        at_ms = coord->soft.answer_by_ms;
     return audit_ms < at_ms ? audit_ms : at_ms;
 }
 
 const struct plan *coord_plan (const struct coord *coord)
 {
-    return &coord->plan;
+    return &coord->state->plan;
 }
 
 uint64_t coord_epoch (const struct coord *coord)
 {
-    return coord->epoch;
+    return coord->state->epoch;
 }
 
 uint64_t coord_session (const struct coord *coord, uint32_t host)
 {
-    return coord->hosts[host].session;
+    return coord->state->hosts.items[host].session;
 }
 
 uint64_t coord_seen_seq (const struct coord *coord, uint32_t host)
 {
-    return coord->hosts[host].seen_seq;
+    return coord->soft.hosts[host].seen_seq;
 }
 
 bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start)
 {
-    *pid = coord->hosts[host].pid;
-    *pid_start = coord->hosts[host].pid_start;
-    return coord->hosts[host].life == HOST_JOINED;
+    *pid = coord->state->hosts.items[host].pid;
+    *pid_start = coord->state->hosts.items[host].pid_start;
+    return coord->state->hosts.items[host].life == HOST_JOINED;
 }
 
 bool coord_ended (const struct coord *coord, uint32_t *exit_status)
 {
-    if (coord->ended && exit_status)
-        *exit_status = coord->exit_status;
-    return coord->ended;
+    if (coord->state->ended && exit_status)
+        *exit_status = coord->state->exit_status;
+    return coord->state->ended;
 }
 
 uint64_t coord_run_clock_ms (const struct coord *coord)
 {
-    return coord->clock_ms;
+    return coord->soft.clock_ms;
+}
+
+const struct record *const coord_state_record = &state_record;
+
+const void *coord_state (const struct coord *coord)
+{
+    return coord->state;
 }

@@ -111,8 +111,9 @@ uint64_t coord_run_clock_ms (const struct coord *coord); /* at_ms of the last fa
 /* What `host` will be told of a rung, to see how large that is. Numbers, digests and the bundle's name are not known
  * yet and are 0 or empty. Texts are the plan's, or in `arena`. */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena);
-/* Digest of the durable state, for tests: replay must rebuild exactly it. */
-struct digest;
-void coord_digest (const struct coord *coord, struct digest *out);
+/* What the durable facts made, all of it and nothing else, to be compared and copied along `coord_state_record`: replay
+ * rebuilds exactly this. */
+extern const struct record *const coord_state_record;
+const void *coord_state (const struct coord *coord);
 
 #endif

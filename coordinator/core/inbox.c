@@ -35,9 +35,9 @@ static bool same_incarnation (const struct host *host, const struct msg_hello *h
  */
 static struct text rebirth (const struct host *host, const struct msg_hello *hello)
 {
-    bool known = host->boot_id[0] && hello->boot_id.len;
-    return known && !text_is (hello->boot_id, host->boot_id) ? TEXT_LIT ("the host was rebooted while it ran")
-                                                             : TEXT_LIT ("its worker was restarted while it ran");
+    bool known = host->boot_id.len && hello->boot_id.len;
+    return known && !text_equal (hello->boot_id, host->boot_id) ? TEXT_LIT ("the host was rebooted while it ran")
+                                                                : TEXT_LIT ("its worker was restarted while it ran");
 }
 
 static uint64_t beat_ms (const struct limits *limits)
@@ -57,8 +57,8 @@ static uint64_t still_here_ms (const struct limits *limits)
 static void send_welcome (struct coord *coord, uint32_t host, struct outbox *out)
 {
     struct msg *msg = coord_send (coord, host, MSG_WELCOME, out);
-    msg->of.welcome.heartbeat_ms = beat_ms (&coord->plan.limits);
-    msg->of.welcome.limits = coord->plan.limits;
+    msg->of.welcome.heartbeat_ms = beat_ms (&coord->state->plan.limits);
+    msg->of.welcome.limits = coord->state->plan.limits;
 }
 
 static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
@@ -76,14 +76,15 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
  * journal. */
 static bool joins_too_often (const struct coord *coord, const struct host *host)
 {
-    return host->joined_epoch == coord->epoch && host->joins >= JOINS_MAX;
+    return host->joined_epoch == coord->state->epoch && host->joins >= JOINS_MAX;
 }
 
 static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
     const struct msg_hello *hello = &msg->of.hello;
-    struct host *state = &coord->hosts[host];
-    bool again = state->life == HOST_JOINED && state->joined_epoch == coord->epoch && same_incarnation (state, hello);
+    const struct host *state = &coord->state->hosts.items[host];
+    bool again = state->life == HOST_JOINED && state->joined_epoch == coord->state->epoch &&
+                 same_incarnation (state, hello);
     bool reborn = state->session != 0 && !same_incarnation (state, hello);
     struct text why = rebirth (state, hello); /* before what is known of it changes */
     if (!again && joins_too_often (coord, state)) {
@@ -95,7 +96,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
         struct fact *fact = outbox_fact (out, FACT_HOST_JOINED);
         fact->of.host_joined = (struct fact_host_joined){
             .host = host,
-            .session = coord->next_index,
+            .session = coord->state->next_index,
             .version = hello->version,
             .boot_id = hello->boot_id,
             .pid = hello->pid,
@@ -103,9 +104,9 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
         };
         coord_commit (coord, fact, now_ms);
     }
-    state->seen_seq = 0; /* it counts anew from its WELCOME */
+    coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
     send_welcome (coord, host, out);
-    if (reborn && !holds (hello, &coord->pass.key))
+    if (reborn && !holds (hello, &coord->state->pass.key))
         loss_of_attempt (coord, host, why, now_ms, out);
     receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
@@ -128,16 +129,16 @@ static void dismiss (struct coord *coord, uint32_t host, const struct holding *h
 }
 
 /* What was decided before a restart still holds: the decision is durable, what was said is not. */
-static bool wants_stop (const struct coord *coord, const struct part *part)
+static bool wants_stop (const struct coord *coord, uint32_t at)
 {
-    return part->stopped || coord->cancel_level > 0 || coord->pass.stopped;
+    return coord->soft.parts[at].stopped || coord->state->cancel_level > 0 || coord->state->pass.stopped;
 }
 
 void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
-    const struct pass_state *pass = &coord->pass;
-    uint32_t at = pass->active && attempt_key_equal (&in->key, &pass->key) ? pass->part_of_host[in->host] : NONE;
-    if (at == NONE || pass->parts[at].ended)
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t at = pass->active && attempt_key_equal (&in->key, &pass->key) ? coord->soft.part_of_host[in->host] : NONE;
+    if (at == NONE || pass->parts.items[at].ended)
         return;
     loss_end_unstarted (coord, in->host, ENDING_NOT_STARTED, in->text, now_ms, out);
     loss_stop_waiting_peers (coord, now_ms, out);
@@ -146,19 +147,19 @@ void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms,
 /* The order to write, when it was lost, has to come again while the lease that was granted for it lives. */
 static uint64_t run_again_ms (const struct coord *coord)
 {
-    uint64_t ask_ms = lease_ask_ms (coord->lease.term_ms);
-    return coord->granted && ask_ms < RESEND_MS ? ask_ms : RESEND_MS;
+    uint64_t ask_ms = lease_ask_ms (coord->soft.lease.term_ms);
+    return coord->state->granted && ask_ms < RESEND_MS ? ask_ms : RESEND_MS;
 }
 
 static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms,
                             struct outbox *out)
 {
-    struct part *part = &coord->pass.parts[at];
-    struct host *host = &coord->hosts[part->host];
+    const struct part *part = &coord->state->pass.parts.items[at];
+    const struct host_link *link = &coord->soft.hosts[part->host];
     uint64_t now = coord_clock (coord, now_ms);
-    part->at_gate = host->at_gate;
-    bool stop = wants_stop (coord, part);
-    if (held == NULL && now < host->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
+    coord->soft.parts[at].at_gate = link->at_gate;
+    bool stop = wants_stop (coord, at);
+    if (held == NULL && now < link->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
         loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"),
@@ -167,8 +168,9 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
         run_message_send (coord, at, now_ms, out);
     else if (held->state == ATTEMPT_AT_GATE && !stop)
         gate_arrive (coord, at, held, now_ms, out);
-    if (held != NULL && stop && held->state != ATTEMPT_ENDED && now >= host->stop_sent_ms + RESEND_MS)
-        stop_part (coord, at, coord->cancel_level > 1 || part->killed, TEXT_LIT ("told to stop"), now_ms, out);
+    if (held != NULL && stop && held->state != ATTEMPT_ENDED && now >= link->stop_sent_ms + RESEND_MS)
+        stop_part (coord, at, coord->state->cancel_level > 1 || coord->soft.parts[at].killed, TEXT_LIT ("told to stop"),
+                   now_ms, out);
 }
 
 static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
@@ -180,9 +182,9 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
     fact->of.host_reported.holdings.n = n;
     coord_commit (coord, fact, now_ms);
 
-    struct pass_state *pass = &coord->pass;
-    uint32_t at = pass->active ? pass->part_of_host[host] : NONE;
-    bool wanted = at != NONE && !pass->parts[at].ended;
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t at = pass->active ? coord->soft.part_of_host[host] : NONE;
+    bool wanted = at != NONE && !pass->parts.items[at].ended;
     const struct holding *held = NULL;
     for (uint32_t i = 0; i < n; i++) {
         if (wanted && attempt_key_equal (&items[i].key, &pass->key))
@@ -192,7 +194,7 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
     }
     if (wanted)
         reconcile_part (coord, at, held, now_ms, out);
-    if (coord->clock_ms >= coord->hosts[host].sent_ms + still_here_ms (&coord->plan.limits))
+    if (coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms (&coord->state->plan.limits))
         send_welcome (coord, host, out);
 }
 
@@ -204,8 +206,8 @@ static void note_conflict (struct coord *coord, uint32_t host, const struct part
     struct fact *fact = outbox_fact (out, FACT_CONFLICT_SEEN);
     fact->of.conflict_seen = (struct fact_conflict_seen){
         .host = host,
-        .key = coord->pass.key,
-        .kept = text_of (part->sha256),
+        .key = coord->state->pass.key,
+        .kept = part->sha256,
         .other = sha256,
     };
     coord_commit (coord, fact, now_ms);
@@ -214,20 +216,20 @@ static void note_conflict (struct coord *coord, uint32_t host, const struct part
 static void take_result (struct coord *coord, uint32_t host, const struct result *result, struct text sha256,
                          uint64_t now_ms, struct outbox *out)
 {
-    struct pass_state *pass = &coord->pass;
-    uint32_t at = pass->active && attempt_key_equal (&result->key, &pass->key) ? pass->part_of_host[host] : NONE;
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t at = pass->active && attempt_key_equal (&result->key, &pass->key) ? coord->soft.part_of_host[host] : NONE;
     if (at == NONE) { /* of a pass that is over: whatever it says, it counts no more */
         acknowledge (coord, host, &result->key, out);
         return;
     }
-    struct part *part = &pass->parts[at];
+    struct part *part = &pass->parts.items[at];
     if (!part->ended) {
         struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
         fact->of.attempt_ended = (struct fact_attempt_ended){
             .host = host,
             .result = *result,
             .sha256 = sha256,
-            .at_gate = coord->hosts[host].at_gate,
+            .at_gate = coord->soft.hosts[host].at_gate,
         };
         write_lease_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);
@@ -236,8 +238,8 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
             loss_stop_waiting_peers (coord, now_ms, out);
         return;
     }
-    bool told_before = part->sha256[0] != 0; /* else it was given up: what comes late contradicts nobody */
-    if (told_before && !text_is (sha256, part->sha256) && !part->conflict)
+    bool told_before = part->sha256.len > 0; /* else it was given up: what comes late contradicts nobody */
+    if (told_before && !text_equal (sha256, part->sha256) && !part->conflict)
         note_conflict (coord, host, part, sha256, now_ms, out);
     acknowledge (coord, host, &result->key, out);
 }
@@ -246,15 +248,15 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
 static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *bye, uint64_t now_ms,
                       struct outbox *out)
 {
-    if (coord->hosts[host].life == HOST_JOINED && !coord->ended)
+    if (coord->state->hosts.items[host].life == HOST_JOINED && !coord->state->ended)
         lose_host (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms, out);
 }
 
 void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
                     struct outbox *out)
 {
-    struct host *state = &coord->hosts[host];
-    if (coord->ended) {
+    const struct host *state = &coord->state->hosts.items[host];
+    if (coord->state->ended) {
         coord_send (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
         return;
     }
@@ -264,13 +266,13 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
         take_hello (coord, host, msg, now_ms, out);
         return;
     }
-    if (state->life != HOST_JOINED || state->joined_epoch != coord->epoch || msg->session != state->session) {
+    if (state->life != HOST_JOINED || state->joined_epoch != coord->state->epoch || msg->session != state->session) {
         coord_send (coord, host, MSG_REHELLO, out);
         return;
     }
-    if (msg->seq <= state->seen_seq)
+    if (msg->seq <= coord->soft.hosts[host].seen_seq)
         return; /* repeated or overtaken: a later message has said more */
-    state->seen_seq = msg->seq;
+    coord->soft.hosts[host].seen_seq = msg->seq;
     switch (msg->kind) {
     case MSG_HEARTBEAT:
         write_lease_asked (coord, host, &msg->of.heartbeat, now_ms, out);

@@ -11,25 +11,25 @@
 
 static struct text host_name (const struct coord *coord, uint32_t host)
 {
-    return coord->plan.hosts.items[host].name;
+    return coord->state->plan.hosts.items[host].name;
 }
 
 static bool was_begun (const struct coord *coord, const struct attempt_key *key)
 {
-    if (key->rung >= coord->plan.rungs.n || key->pass > PASS_RESTORED)
+    if (key->rung >= coord->state->plan.rungs.n || key->pass > PASS_RESTORED)
         return true; /* of no plan of ours: nonsense is no evidence */
-    return key->attempt <= coord->rungs[key->rung].attempts[key->pass];
+    return key->attempt <= coord->state->rungs.items[key->rung].attempts[key->pass];
 }
 
 static struct text unknown_epoch (const struct coord *coord, uint32_t host, uint64_t epoch, struct arena *arena)
 {
-    if (epoch <= coord->epoch)
+    if (epoch <= coord->state->epoch)
         return (struct text){ 0 };
     return text_format (
         arena,
         "%.*s obeys the coordinator of epoch %llu, and the last one here is of epoch %llu: the run was gone on with "
         "from another copy of its folder",
-        TEXT_ARG (host_name (coord, host)), (unsigned long long) epoch, (unsigned long long) coord->epoch);
+        TEXT_ARG (host_name (coord, host)), (unsigned long long) epoch, (unsigned long long) coord->state->epoch);
 }
 
 static struct text unknown_attempt (const struct coord *coord, uint32_t host, const struct attempt_key *key,
@@ -39,7 +39,7 @@ static struct text unknown_attempt (const struct coord *coord, uint32_t host, co
         return (struct text){ 0 };
     return text_format (arena, "%.*s holds attempt %u of rung %.*s, which was never begun here",
                         TEXT_ARG (host_name (coord, host)), (unsigned) key->attempt,
-                        TEXT_ARG (coord->plan.rungs.items[key->rung].id));
+                        TEXT_ARG (coord->state->plan.rungs.items[key->rung].id));
 }
 
 static struct text unknown_holding (const struct coord *coord, uint32_t host, const struct holding *items, uint32_t n,
@@ -54,8 +54,8 @@ static struct text unknown_holding (const struct coord *coord, uint32_t host, co
 static struct text unknown_fact (const struct coord *coord, uint32_t host, const struct msg_hello *hello,
                                  struct arena *arena)
 {
-    const struct host *state = &coord->hosts[host];
-    uint64_t until = state->joined_epoch == coord->epoch ? coord->next_index - 1 : state->joined_until;
+    const struct host *state = &coord->state->hosts.items[host];
+    uint64_t until = state->joined_epoch == coord->state->epoch ? coord->state->next_index - 1 : state->joined_until;
     if (hello->told_epoch > state->joined_epoch)
         return text_format (arena, "%.*s was told of fact %llu in epoch %llu, in which it never joined here",
                             TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,

@@ -7,38 +7,38 @@
 
 static bool cascading (const struct coord *coord)
 {
-    return coord->pass.active && coord->pass.failed_ms != UINT64_MAX && !part_is_alone (coord);
+    return coord->state->pass.active && coord->state->pass.failing && !part_is_alone (coord);
 }
 
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (!cascading (coord))
         return;
-    for (uint32_t i = 0; i < coord->pass.n; i++) /* at a gate they wait for one that will not come */
-        if (coord->pass.parts[i].at_gate && !coord->pass.parts[i].stopped)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) /* at a gate they wait for one that will not come */
+        if (coord->soft.parts[i].at_gate && !coord->soft.parts[i].stopped)
             stop_part (coord, i, false, TEXT_LIT ("a peer fell"), now_ms, out);
 }
 
 uint64_t loss_cascade_at (const struct coord *coord)
 {
-    return cascading (coord) ? coord->pass.failed_ms + coord->plan.limits.cascade_ms : UINT64_MAX;
+    return cascading (coord) ? coord->state->pass.failed_ms + coord->state->plan.limits.cascade_ms : UINT64_MAX;
 }
 
 void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord_clock (coord, now_ms) < loss_cascade_at (coord))
         return;
-    for (uint32_t i = 0; i < coord->pass.n; i++)
-        if (!coord->pass.parts[i].stopped)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (!coord->soft.parts[i].stopped)
             stop_part (coord, i, false, TEXT_LIT ("a peer fell"), now_ms, out);
 }
 
 void loss_give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended.host = coord->pass.parts[at].host;
+    fact->of.attempt_ended.host = coord->state->pass.parts.items[at].host;
     fact->of.attempt_ended.result = (struct result){
-        .key = coord->pass.key,
+        .key = coord->state->pass.key,
         .ending = ENDING_LOST,
         .problem = TEXT_LIT ("its worker beats, but never ended the attempt, even when told to kill it"),
     };
@@ -48,14 +48,14 @@ void loss_give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struc
 /* The running attempt died with the worker process that held it. */
 void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
 {
-    struct pass_state *pass = &coord->pass;
-    uint32_t at = pass->active ? pass->part_of_host[host] : NONE;
-    if (at == NONE || pass->parts[at].ended)
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t at = pass->active ? coord->soft.part_of_host[host] : NONE;
+    if (at == NONE || pass->parts.items[at].ended)
         return;
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended = (struct fact_attempt_ended){
         .host = host,
-        .at_gate = coord->hosts[host].at_gate,
+        .at_gate = coord->soft.hosts[host].at_gate,
         .result = { .key = pass->key, .ending = ENDING_LOST, .problem = why },
     };
     coord_commit (coord, fact, now_ms);
@@ -77,6 +77,6 @@ void loss_end_unstarted (struct coord *coord, uint32_t host, enum ending ending,
 {
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = host;
-    fact->of.attempt_ended.result = (struct result){ .key = coord->pass.key, .ending = ending, .problem = why };
+    fact->of.attempt_ended.result = (struct result){ .key = coord->state->pass.key, .ending = ending, .problem = why };
     coord_commit (coord, fact, now_ms);
 }

@@ -32,7 +32,7 @@ static bool passed (const struct verdict *verdict)
 
 static bool all_passed (const struct proving *proving)
 {
-    for (uint32_t i = 0; i < proving->coord->pass.n; i++)
+    for (uint32_t i = 0; i < proving->coord->state->pass.parts.n; i++)
         if (!passed (&proving->verdicts[i]))
             return false;
     return true;
@@ -54,8 +54,8 @@ static const struct metric *metric_named (const struct result *result, struct te
 
 static bool anybody_came_to_its_end (const struct pass_state *pass)
 {
-    for (uint32_t i = 0; i < pass->n; i++)
-        if (came_to_its_end (&pass->parts[i].result))
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        if (came_to_its_end (&pass->parts.items[i].result))
             return true;
     return false;
 }
@@ -86,7 +86,7 @@ static struct text missing_text (const struct coord *coord, const struct reduce_
         return (struct text){ 0 };
     struct text *names = arena_array (arena, verdict->missing_n, sizeof (*names));
     for (uint32_t i = 0; i < verdict->missing_n; i++)
-        names[i] = coord->plan.hosts.items[coord->pass.parts[verdict->missing[i]].host].name;
+        names[i] = coord->state->plan.hosts.items[coord->state->pass.parts.items[verdict->missing[i]].host].name;
     return text_format (arena, ": missing %.*s", TEXT_ARG (fold (names, verdict->missing_n, arena)));
 }
 
@@ -94,11 +94,11 @@ static struct text missing_text (const struct coord *coord, const struct reduce_
 static struct text causes_text (const struct proving *proving)
 {
     const struct coord *coord = proving->coord;
-    struct text *names = arena_array (&proving->out->arena, coord->pass.n, sizeof (*names));
+    struct text *names = arena_array (&proving->out->arena, coord->state->pass.parts.n, sizeof (*names));
     uint32_t n = 0;
-    for (uint32_t i = 0; i < coord->pass.n; i++)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!passed (&proving->verdicts[i]) && proving->verdicts[i].outcome != OUTCOME_CASCADE)
-            names[n++] = coord->plan.hosts.items[proving->verdicts[i].host].name;
+            names[n++] = coord->state->plan.hosts.items[proving->verdicts[i].host].name;
     return fold (names, n, &proving->out->arena);
 }
 
@@ -114,7 +114,7 @@ static struct text names_text (const struct text *names, uint32_t n, struct aren
 
 static uint32_t host_of (const struct proving *proving, uint32_t part)
 {
-    return proving->coord->pass.parts[part].host;
+    return proving->coord->state->pass.parts.items[part].host;
 }
 
 /* It lacks what it would have said because another host fell. */
@@ -127,7 +127,7 @@ static void record_hosts (const struct proving *proving, const struct reduce_ver
                           struct fact_metric_judged *judged)
 {
     struct arena *arena = &proving->out->arena;
-    uint32_t n = proving->coord->pass.n;
+    uint32_t n = proving->coord->state->pass.parts.n;
     judged->missing.items = arena_array (arena, verdict->missing_n, sizeof (uint32_t));
     judged->culprits.items = arena_array (arena, verdict->culprits_n, sizeof (uint32_t));
     judged->contradicted.items = arena_array (arena, n, sizeof (struct contradicted));
@@ -149,7 +149,7 @@ static void record_metric (const struct proving *proving, struct text name, cons
 {
     struct fact *fact = outbox_fact (proving->out, FACT_METRIC_JUDGED);
     struct fact_metric_judged *judged = &fact->of.metric_judged;
-    judged->key = proving->coord->pass.key;
+    judged->key = proving->coord->state->pass.key;
     judged->metric = name;
     if (first) {
         judged->axes.items = first->axes.items;
@@ -175,7 +175,7 @@ static const struct metric *first_of (const struct reduce_input *in)
 static void judge_metric (const struct proving *proving, const struct reduce_input *in, struct reduce_verdict *verdict)
 {
     reduce_judge (in, verdict);
-    if (proving->coord->pass.dealt)
+    if (proving->coord->state->pass.dealt)
         return;
     *verdict = (struct reduce_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
     snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
@@ -206,21 +206,24 @@ static void fail_those_at_fault (const struct proving *proving, struct text name
     for (uint32_t i = 0; i < verdict->culprits_n; i++)
         fail (proving, verdict->culprits[i].host, name, first, verdict->culprits[i].proof, verdict->culprits[i].why,
               (struct text){ 0 });
-    for (uint32_t i = 0; i < proving->coord->pass.n && verdict->culprits_n == 0; i++)
+    for (uint32_t i = 0; i < proving->coord->state->pass.parts.n && verdict->culprits_n == 0; i++)
         fail (proving, i, name, first, verdict->proof, verdict->why, missing);
 }
 
 static void prove_metric (struct proving *proving, struct text name, bool required)
 {
-    const struct pass_state *pass = &proving->coord->pass;
-    const struct metric **metrics = arena_array (&proving->out->arena, pass->n, sizeof (*metrics));
-    for (uint32_t i = 0; i < pass->n; i++)
-        metrics[i] = metric_named (&pass->parts[i].result, name);
+    const struct pass_state *pass = &proving->coord->state->pass;
+    const struct metric **metrics = arena_array (&proving->out->arena, pass->parts.n, sizeof (*metrics));
+    uint64_t *secrets = arena_array (&proving->out->arena, pass->parts.n, sizeof (*secrets));
+    for (uint32_t i = 0; i < pass->parts.n; i++) {
+        metrics[i] = metric_named (&pass->parts.items[i].result, name);
+        secrets[i] = pass->parts.items[i].secret;
+    }
     struct reduce_input in = {
         .mesh = &pass->mesh,
-        .hosts = pass->n,
-        .devices_per_host = proving->coord->plan.profile.devices_per_host,
-        .secrets = pass->secrets,
+        .hosts = pass->parts.n,
+        .devices_per_host = proving->coord->state->plan.profile.devices_per_host,
+        .secrets = secrets,
         .metrics = metrics,
     };
     judge_metric (proving, &in, proving->found);
@@ -245,12 +248,12 @@ static bool is_among (const struct text *names, uint32_t n, struct text name)
 /* Whoever said it: one that only some hosts report must not look as if nobody had. */
 static void prove_others (struct proving *proving)
 {
-    const struct pass_state *pass = &proving->coord->pass;
+    const struct pass_state *pass = &proving->coord->state->pass;
     struct text names[OTHERS_MAX];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < pass->n; i++)
-        for (uint32_t k = 0; k < pass->parts[i].result.metrics.n && n < OTHERS_MAX; k++) {
-            struct text name = pass->parts[i].result.metrics.items[k].name;
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        for (uint32_t k = 0; k < pass->parts.items[i].result.metrics.n && n < OTHERS_MAX; k++) {
+            struct text name = pass->parts.items[i].result.metrics.items[k].name;
             if (!is_among (proving->rung->metrics.items, proving->rung->metrics.n, name) && !is_among (names, n, name))
                 names[n++] = name;
         }
@@ -267,7 +270,7 @@ static void cascade_the_rest (const struct proving *proving)
     struct text cause = text_format (arena, "%.*s, because %.*s did not pass",
                                      TEXT_ARG (names_text (proving->unproved, proving->unproved_n, arena)),
                                      TEXT_ARG (causes_text (proving)));
-    for (uint32_t i = 0; i < proving->coord->pass.n; i++)
+    for (uint32_t i = 0; i < proving->coord->state->pass.parts.n; i++)
         if (passed (&proving->verdicts[i])) {
             proving->verdicts[i].outcome = OUTCOME_CASCADE;
             proving->verdicts[i].layer = LAYER_COLLECTIVE;
@@ -277,16 +280,16 @@ static void cascade_the_rest (const struct proving *proving)
 
 void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
 {
-    const struct rung *rung = &coord->plan.rungs.items[coord->pass.key.rung];
+    const struct rung *rung = &coord->state->plan.rungs.items[coord->state->pass.key.rung];
     struct proving proving = { .coord = coord, .rung = rung, .verdicts = verdicts, .now_ms = now_ms, .out = out };
     bool well = all_passed (&proving);
-    if (!anybody_came_to_its_end (&coord->pass))
+    if (!anybody_came_to_its_end (&coord->state->pass))
         return; /* nobody is left who could pass */
     proving.unproved = arena_array (&out->arena, rung->metrics.n, sizeof (*proving.unproved));
     proving.found = arena_alloc (&out->arena, sizeof (*proving.found));
     for (uint32_t i = 0; i < rung->metrics.n; i++)
         prove_metric (&proving, rung->metrics.items[i], true);
-    if (well && coord->pass.purpose != PURPOSE_ISOLATION)
+    if (well && coord->state->pass.purpose != PURPOSE_ISOLATION)
         prove_others (&proving);
     cascade_the_rest (&proving);
 }

@@ -41,12 +41,12 @@ static text_list out_of_sight (const struct plan *plan, struct arena *arena)
 
 static struct cache_access order_cache (const struct coord *coord, uint32_t host, struct arena *arena)
 {
-    const struct pass_state *pass = &coord->pass;
+    const struct pass_state *pass = &coord->state->pass;
     struct cache_access access = { .role = CACHE_ROLE_NONE };
-    const struct cache_plan *plan = &coord->plan.cache;
-    const struct rung *rung = &coord->plan.rungs.items[pass->key.rung];
+    const struct cache_plan *plan = &coord->state->plan.cache;
+    const struct rung *rung = &coord->state->plan.rungs.items[pass->key.rung];
     bool surveys = rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
-    if (!cache_is_used (&coord->plan))
+    if (!cache_is_used (&coord->state->plan))
         return access;
     access.least = plan->least;
     access.overlay = plan->overlay;
@@ -55,25 +55,25 @@ static struct cache_access order_cache (const struct coord *coord, uint32_t host
     access.protected.items = plan->protected.items;
     access.protected.n = plan->protected.n;
     access.trust = plan->trust;
-    access.hidden = out_of_sight (&coord->plan, arena);
+    access.hidden = out_of_sight (&coord->state->plan, arena);
     access.frontend_root = plan->root;
     if (pass->key.pass == PASS_ONCE && !surveys)
         return access;
-    access.role = surveys                        ? surveyor (plan, coord->plan.hosts.items[host].name)
+    access.role = surveys                        ? surveyor (plan, coord->state->plan.hosts.items[host].name)
                   : plan->mode == CACHE_PER_HOST ? CACHE_ROLE_OWN
                                                  : CACHE_ROLE_READER;
     if (surveys)
         return access;
-    access.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->root), TEXT_ARG (coord->bundle));
+    access.frontend_root = text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->root), TEXT_ARG (coord->state->bundle));
     if (access.role == CACHE_ROLE_OWN)
         return access;
-    bool writer = pass->key.pass == PASS_COLD && host == coord->grant.host;
+    bool writer = pass->key.pass == PASS_COLD && host == coord->state->grant.host;
     if (writer) {
         access.role = CACHE_ROLE_WRITER;
-        access.lease_ms = coord->plan.limits.lease_ms;
+        access.lease_ms = coord->state->plan.limits.lease_ms;
     }
-    access.token = writer ? coord->grant.token : coord->generation.token;
-    access.sha256 = writer ? (struct text){ 0 } : coord->generation.sha256;
+    access.token = writer ? coord->state->grant.token : coord->state->generation.token;
+    access.sha256 = writer ? (struct text){ 0 } : coord->state->generation.sha256;
     if (writer) {
         access.base = write_lease_base (coord)->token;
         access.base_sha256 = write_lease_base (coord)->sha256;
@@ -84,7 +84,7 @@ static struct cache_access order_cache (const struct coord *coord, uint32_t host
 static void order_pins (const struct coord *coord, const struct plan_host *host, const struct rung *rung,
                         struct pins *pins)
 {
-    *pins = coord->plan.pins;
+    *pins = coord->state->plan.pins;
     if (rung->kind != PROGRAM_BUILTIN || !text_is (rung->builtin, "restore"))
         pins->wheels.n = 0; /* a long list that nobody else reads */
     if (host->env_dir.len)
@@ -93,27 +93,27 @@ static void order_pins (const struct coord *coord, const struct plan_host *host,
 
 static struct msg_run order_make (const struct coord *coord, uint32_t at, struct arena *arena)
 {
-    const struct pass_state *pass = &coord->pass;
-    uint32_t host = pass->parts[at].host;
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t host = pass->parts.items[at].host;
     bool alone = part_is_alone (coord);
     char nonce[33];
     deal_nonce (pass->seed, host, nonce);
     struct msg_run run = {
         .key = pass->key,
         .nonce = text_copy (arena, text_of (nonce)),
-        .rung = coord->plan.rungs.items[pass->key.rung],
+        .rung = coord->state->plan.rungs.items[pass->key.rung],
         .rank = alone ? 0 : at,
-        .world = alone ? 1 : pass->n,
-        .address = coord->plan.hosts.items[host].address,
-        .secret = pass->secrets[at],
-        .profile = coord->plan.profile,
+        .world = alone ? 1 : pass->parts.n,
+        .address = coord->state->plan.hosts.items[host].address,
+        .secret = pass->parts.items[at].secret,
+        .profile = coord->state->plan.profile,
         .cache = order_cache (coord, host, arena),
-        .signatures = coord->plan.signature_table,
+        .signatures = coord->state->plan.signature_table,
     };
     run.rung.timeout_ms = pass->timeout_ms;
     if (!alone)
         run.mesh = pass->mesh;
-    order_pins (coord, &coord->plan.hosts.items[host], &run.rung, &run.pins);
+    order_pins (coord, &coord->state->plan.hosts.items[host], &run.rung, &run.pins);
     return run;
 }
 
@@ -122,26 +122,24 @@ static struct msg_run order_make (const struct coord *coord, uint32_t at, struct
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
 {
     struct part part = { .host = host };
-    uint64_t secret = 0;
     bool warms = plan->rungs.items[rung].warm != WARM_NONE;
-    struct coord coord = { .plan = *plan, .grant = { .host = host } };
-    coord.pass = (struct pass_state){ .key = { rung, warms ? PASS_COLD : PASS_ONCE, 1 },
-                                      .n = 1,
-                                      .parts = &part,
-                                      .secrets = &secret,
-                                      .mesh = plan->mesh };
+    struct state state = { .plan = *plan, .grant = { .host = host } };
+    state.pass = (struct pass_state){ .key = { rung, warms ? PASS_COLD : PASS_ONCE, 1 }, .mesh = plan->mesh };
+    state.pass.parts.items = &part;
+    state.pass.parts.n = 1;
+    struct coord coord = { .state = &state };
     return order_make (&coord, 0, arena);
 }
 
 void run_message_send (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
 {
-    uint32_t host = coord->pass.parts[at].host;
+    uint32_t host = coord->state->pass.parts.items[at].host;
     coord_send (coord, host, MSG_RUN, out)->of.run = order_make (coord, at, &out->arena);
-    coord->hosts[host].run_sent_ms = coord_clock (coord, now_ms);
+    coord->soft.hosts[host].run_sent_ms = coord_clock (coord, now_ms);
 }
 
 void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    for (uint32_t i = 0; i < coord->pass.n; i++)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         run_message_send (coord, i, now_ms, out);
 }

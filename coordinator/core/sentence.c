@@ -91,9 +91,9 @@ static uint32_t retries_of (const struct rung_state *rung)
 
 struct text sentence_of_fall (const struct coord *coord, const struct fact_pass_ended *ended, struct arena *arena)
 {
-    const struct rung_state *rung = &coord->rungs[ended->key.rung];
+    const struct rung_state *rung = &coord->state->rungs.items[ended->key.rung];
     uint32_t n = rung->retries[ended->key.pass];
-    struct text fall = sentence_of_verdicts (&coord->plan, ended, arena);
+    struct text fall = sentence_of_verdicts (&coord->state->plan, ended, arena);
     if (n == 0)
         return fall;
     return text_format (arena, "%.*s; after %u retr%s (%.*s)", TEXT_ARG (fall), n, n == 1 ? "y" : "ies",
@@ -105,13 +105,13 @@ static struct text recoveries_text (const struct coord *coord, struct arena *are
 {
     struct text all = { 0 };
     uint32_t told = 0;
-    for (uint32_t i = 0; i < coord->plan.rungs.n; i++) {
-        uint32_t n = retries_of (&coord->rungs[i]);
+    for (uint32_t i = 0; i < coord->state->plan.rungs.n; i++) {
+        uint32_t n = retries_of (&coord->state->rungs.items[i]);
         if (n == 0 || told++ >= GROUPS_SHOWN)
             continue;
         all = text_format (arena, "%.*s; rung %.*s passed after %u retr%s (%.*s)", TEXT_ARG (all),
-                           TEXT_ARG (coord->plan.rungs.items[i].id), n, n == 1 ? "y" : "ies",
-                           TEXT_ARG (text_clip (coord->rungs[i].retried_for, NAME_MAX_BYTES)));
+                           TEXT_ARG (coord->state->plan.rungs.items[i].id), n, n == 1 ? "y" : "ies",
+                           TEXT_ARG (text_clip (coord->state->rungs.items[i].retried_for, NAME_MAX_BYTES)));
     }
     if (told > GROUPS_SHOWN)
         all = text_format (arena, "%.*s; and %u more rungs after retries", TEXT_ARG (all), told - GROUPS_SHOWN);
@@ -133,18 +133,18 @@ static struct text all_hosts (const struct plan *plan, struct arena *arena)
 
 static struct text run_sentence (const struct coord *coord, struct arena *arena)
 {
-    const struct plan *plan = &coord->plan;
+    const struct plan *plan = &coord->state->plan;
     char span[DURATION_TEXT_BYTES];
-    duration_print (coord->clock_ms, span);
-    if (coord->cancel_level > 0 && coord->isolation.called_for)
+    duration_print (coord->soft.clock_ms, span);
+    if (coord->state->cancel_level > 0 && coord->state->isolation.called_for)
         return text_format (arena,
-                            "slice %.*s: %s; cancelled by the user while parts of the slice were run by themselves",
-                            TEXT_ARG (plan->slice), coord->stop);
-    if (coord->cancel_level > 0 && coord->rung < plan->rungs.n)
+                            "slice %.*s: %.*s; cancelled by the user while parts of the slice were run by themselves",
+                            TEXT_ARG (plan->slice), TEXT_ARG (coord->state->stop));
+    if (coord->state->cancel_level > 0 && coord->state->rung < plan->rungs.n)
         return text_format (arena, "slice %.*s: cancelled by the user after %s, before rung %u of %u had ended",
-                            TEXT_ARG (plan->slice), span, coord->rung + 1, plan->rungs.n);
-    if (coord->stop)
-        return text_format (arena, "slice %.*s: %s", TEXT_ARG (plan->slice), coord->stop);
+                            TEXT_ARG (plan->slice), span, coord->state->rung + 1, plan->rungs.n);
+    if (coord->state->stop.len)
+        return text_format (arena, "slice %.*s: %.*s", TEXT_ARG (plan->slice), TEXT_ARG (coord->state->stop));
     return text_format (arena, "slice %.*s: climbed to the top: %u of %u rungs passed on %.*s in %s%.*s",
                         TEXT_ARG (plan->slice), plan->rungs.n, plan->rungs.n, TEXT_ARG (all_hosts (plan, arena)), span,
                         TEXT_ARG (recoveries_text (coord, arena)));

@@ -11,16 +11,16 @@ enum { AUDIT_MS = 60 * 1000 }; /* a storage that answers no sooner is told of, n
 
 bool violation_dropped (const struct coord *coord, uint64_t token)
 {
-    for (uint32_t i = 0; i < coord->violations.n; i++)
-        if (coord->violations.items[i].token == token && coord->violations.items[i].dropped)
+    for (uint32_t i = 0; i < coord->state->violations.n; i++)
+        if (coord->state->violations.items[i].token == token && coord->state->violations.items[i].dropped)
             return true;
     return false;
 }
 
 static bool recorded (const struct coord *coord, const struct finding *finding)
 {
-    for (uint32_t i = 0; i < coord->violations.n; i++) {
-        const struct seen_violation *seen = &coord->violations.items[i];
+    for (uint32_t i = 0; i < coord->state->violations.n; i++) {
+        const struct seen_violation *seen = &coord->state->violations.items[i];
         if (seen->kind == finding->kind && seen->token == finding->token && text_equal (seen->path, finding->path))
             return true;
     }
@@ -55,13 +55,13 @@ static uint64_t right_until (const struct coord *coord, const struct finding *fi
 {
     if (finding->kind == FINDING_LATE_WRITE)
         return write_lease_over_at (coord, finding->token);
-    return finding->token == coord->generation.token ? coord->right_at : 0;
+    return finding->token == coord->state->generation.token ? coord->state->right_at : 0;
 }
 
 /* What changes no exit status may fill half: how often programs try to write is theirs to say. */
 static bool is_full (const struct coord *coord, enum finding_kind kind)
 {
-    return coord->violations.n >= (finding_counts (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
+    return coord->state->violations.n >= (finding_counts (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
 }
 
 void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
@@ -69,12 +69,13 @@ void violation_record (struct coord *coord, uint32_t host, const struct finding 
 {
     if (recorded (coord, finding))
         return;
-    bool full = is_full (coord, finding->kind), current = finding->token == coord->generation.token;
+    bool full = is_full (coord, finding->kind), current = finding->token == coord->state->generation.token;
     struct fact *fact = full ? NULL : outbox_fact (out, FACT_CACHE_VIOLATED);
     if (fact) {
         fact->of.cache_violated = (struct fact_cache_violated){
             .host = host,
-            .rung = coord->rung < coord->plan.rungs.n ? coord->rung : coord->plan.rungs.n - 1,
+            .rung = coord->state->rung < coord->state->plan.rungs.n ? coord->state->rung
+                                                                    : coord->state->plan.rungs.n - 1,
             .finding = *finding,
             .since = right_until (coord, finding),
             .from_run = from_run,
@@ -89,7 +90,7 @@ void violation_record (struct coord *coord, uint32_t host, const struct finding 
 /* A host that sees another storage found that, whatever it says about what lies there. */
 static bool sees_elsewhere (const struct coord *coord, const struct result *result)
 {
-    return coord->storage.len && !text_equal (result->cache.storage, coord->storage);
+    return coord->state->storage.len && !text_equal (result->cache.storage, coord->state->storage);
 }
 
 /* What a host can know of: the generation that it was given, and what its own program tried. */
@@ -107,18 +108,18 @@ static void record_elsewhere (struct coord *coord, const struct part *part, uint
     struct text seen = part->result.cache.storage.len ? part->result.cache.storage : TEXT_LIT ("none");
     struct finding finding = { .kind = FINDING_NOT_SAME_STORAGE,
                                .token = given,
-                               .path = coord->plan.hosts.items[part->host].name };
+                               .path = coord->state->plan.hosts.items[part->host].name };
     finding.detail = text_format (&out->arena, "it sees storage %.*s under %.*s, the others see %.*s", TEXT_ARG (seen),
-                                  TEXT_ARG (coord->plan.cache.root), TEXT_ARG (coord->storage));
+                                  TEXT_ARG (coord->state->plan.cache.root), TEXT_ARG (coord->state->storage));
     violation_record (coord, part->host, &finding, (struct text){ 0 }, now_ms, out);
 }
 
 void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct text from_run = text_copy (&out->arena, coord->generation.from_run); /* dropping forgets it */
-    uint64_t given = coord->generation.token;
-    for (uint32_t i = 0; i < coord->pass.n; i++) {
-        const struct part *part = &coord->pass.parts[i];
+    struct text from_run = text_copy (&out->arena, coord->state->generation.from_run); /* dropping forgets it */
+    uint64_t given = coord->state->generation.token;
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        const struct part *part = &coord->state->pass.parts.items[i];
         if (part->result.findings.n && sees_elsewhere (coord, &part->result))
             record_elsewhere (coord, part, given, now_ms, out);
         for (uint32_t k = 0; given && k < part->result.findings.n; k++)
@@ -133,7 +134,7 @@ void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out
 static void record_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     struct finding unseen = { .kind = FINDING_UNSEEN,
-                              .path = text_clip (coord->plan.cache.root, NAME_MAX_BYTES),
+                              .path = text_clip (coord->state->plan.cache.root, NAME_MAX_BYTES),
                               .detail = text_clip (why, SENTENCE_MAX_BYTES) };
     violation_record (coord, UINT32_MAX, &unseen, (struct text){ 0 }, now_ms, out);
 }
@@ -141,31 +142,31 @@ static void record_unseen (struct coord *coord, struct text why, uint64_t now_ms
 /* A question that nobody waits for any more: the storage may answer later, or never. */
 void violation_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (!coord->asked_audit || now_ms < coord->audit_by_ms)
+    if (!coord->soft.asked_audit || now_ms < coord->soft.audit_by_ms)
         return;
-    coord->asked_audit = false;
-    coord->audited = true;
+    coord->soft.asked_audit = false;
+    coord->soft.audited = true;
     record_unseen (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
 }
 
 bool violation_audit_is_done (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->audited || coord->bundle.len == 0)
+    if (coord->soft.audited || coord->state->bundle.len == 0)
         return true;
-    if (coord->asked_audit)
+    if (coord->soft.asked_audit)
         return false;
-    coord->asked_audit = true;
-    coord->audit_by_ms = now_ms + AUDIT_MS;
+    coord->soft.asked_audit = true;
+    coord->soft.audit_by_ms = now_ms + AUDIT_MS;
     struct effect *effect = outbox_effect (out, FX_CACHE_AUDIT);
-    effect->text = coord->bundle;
-    effect->storage = coord->storage;
+    effect->text = coord->state->bundle;
+    effect->storage = coord->state->storage;
     return false;
 }
 
 void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
-    coord->asked_audit = false;
-    coord->audited = true;
+    coord->soft.asked_audit = false;
+    coord->soft.audited = true;
     if (in->text.len && !in->findings_n)
         record_unseen (coord, in->text, now_ms, out);
     for (uint32_t i = 0; i < in->findings_n; i++)
@@ -175,8 +176,8 @@ void violation_audited (struct coord *coord, const struct input *in, uint64_t no
 /* The drops that an earlier process may not have got to. */
 void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    for (uint32_t i = 0; i < coord->violations.n; i++) {
-        const struct seen_violation *seen = &coord->violations.items[i];
+    for (uint32_t i = 0; i < coord->state->violations.n; i++) {
+        const struct seen_violation *seen = &coord->state->violations.items[i];
         if (is_dropped_for (seen->kind, seen->token))
             drop (coord, seen->token, reason (seen->kind, seen->path, &out->arena), now_ms, out);
     }
@@ -184,5 +185,5 @@ void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out)
 
 uint64_t violation_deadline_ms (const struct coord *coord)
 {
-    return coord->asked_audit ? coord->audit_by_ms : UINT64_MAX;
+    return coord->soft.asked_audit ? coord->soft.audit_by_ms : UINT64_MAX;
 }

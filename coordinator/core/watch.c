@@ -25,9 +25,9 @@ enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; l
  * lease. */
 static uint64_t cache_ms (const struct coord *coord)
 {
-    uint64_t timeout_ms = coord->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
-    switch (coord->pass.key.pass) {
-    case PASS_COLD: return close_ms + coord->plan.limits.lease_ms;
+    uint64_t timeout_ms = coord->state->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
+    switch (coord->state->pass.key.pass) {
+    case PASS_COLD: return close_ms + coord->state->plan.limits.lease_ms;
     case PASS_RESTORED: return close_ms;
     default: return 0;
     }
@@ -35,11 +35,11 @@ static uint64_t cache_ms (const struct coord *coord)
 
 static uint64_t overdue_at (const struct coord *coord)
 {
-    const struct limits *limits = &coord->plan.limits;
-    if (!coord->pass.active)
+    const struct limits *limits = &coord->state->plan.limits;
+    if (!coord->state->pass.active)
         return UINT64_MAX;
-    uint64_t began_ms = coord->pass.began_ms + coord->pass.slept_ms;
-    return began_ms + coord->pass.timeout_ms + 2 * limits->stop_ms + cache_ms (coord) + LATE_MS;
+    uint64_t began_ms = coord->state->pass.began_ms + coord->soft.pass_slept_ms;
+    return began_ms + coord->state->pass.timeout_ms + 2 * limits->stop_ms + cache_ms (coord) + LATE_MS;
 }
 
 static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -47,12 +47,12 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
     uint64_t at = overdue_at (coord), now = coord_clock (coord, now_ms);
     if (now < at)
         return;
-    for (uint32_t i = 0; i < coord->pass.n && coord->pass.active; i++) {
-        if (coord->pass.parts[i].ended)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n && coord->state->pass.active; i++) {
+        if (coord->state->pass.parts.items[i].ended)
             continue;
         if (now >= at + LATE_MS)
             loss_give_up_part (coord, i, now_ms, out);
-        else if (!coord->pass.parts[i].killed)
+        else if (!coord->soft.parts[i].killed)
             stop_part (coord, i, true, TEXT_LIT ("past every time limit"), now_ms, out);
     }
 }
@@ -64,18 +64,19 @@ static bool expected_to_speak (const struct host *host)
 
 static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    const struct limits *limits = &coord->plan.limits;
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
-        struct host *host = &coord->hosts[i];
+    const struct limits *limits = &coord->state->plan.limits;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
+        const struct host *host = &coord->state->hosts.items[i];
+        const struct host_link *link = &coord->soft.hosts[i];
         uint64_t now = coord_clock (coord, now_ms);
-        uint64_t silent = now > host->received_ms ? now - host->received_ms : 0;
+        uint64_t silent = now > link->received_ms ? now - link->received_ms : 0;
         if (!expected_to_speak (host) || silent < limits->suspect_ms)
             continue;
         if (silent >= limits->lost_ms) {
             char span[DURATION_TEXT_BYTES];
             lose_host (coord, i, text_format (&out->arena, "silent for %s", duration_print (silent, span)), now_ms,
                        out);
-        } else if (!host->suspected) {
+        } else if (!link->suspected) {
             struct fact *fact = outbox_fact (out, FACT_HOST_SUSPECTED);
             fact->of.host_suspected = (struct fact_host_suspected){ .host = i, .silent_ms = silent };
             coord_commit (coord, fact, now_ms);
@@ -85,7 +86,8 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
 
 static uint64_t join_by (const struct coord *coord)
 {
-    return coord->climbing ? UINT64_MAX : coord->began_ms + coord->slept_ms + coord->plan.limits.join_ms;
+    return coord->soft.climbing ? UINT64_MAX
+                                : coord->state->began_ms + coord->soft.slept_ms + coord->state->plan.limits.join_ms;
 }
 
 static void watch_joining (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -93,17 +95,17 @@ static void watch_joining (struct coord *coord, uint64_t now_ms, struct outbox *
     if (coord_clock (coord, now_ms) < join_by (coord))
         return;
     char span[DURATION_TEXT_BYTES];
-    duration_print (coord->plan.limits.join_ms, span);
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
-        if (coord->hosts[i].life != HOST_JOINED && !host_is_lost (coord, i))
+    duration_print (coord->state->plan.limits.join_ms, span);
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (coord->state->hosts.items[i].life != HOST_JOINED && !host_is_lost (coord, i))
             lose_host (coord, i, text_format (&out->arena, "its worker did not join within %s", span), now_ms, out);
 }
 
 static void watch_late (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (coord_clock (coord, now_ms) < coord->launch_late_ms)
+    if (coord_clock (coord, now_ms) < coord->soft.launch_late_ms)
         return;
-    coord->launch_late_ms = UINT64_MAX;
+    coord->soft.launch_late_ms = UINT64_MAX;
     launch_hosts (coord, HOST_KEYED, out);
 }
 
@@ -126,26 +128,27 @@ static uint64_t least (uint64_t a, uint64_t b)
 
 uint64_t watch_deadline (const struct coord *coord)
 {
-    uint64_t at = coord->launch_late_ms;
+    uint64_t at = coord->soft.launch_late_ms;
     bool awaited = false;
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
-        const struct host *host = &coord->hosts[i];
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
+        const struct host *host = &coord->state->hosts.items[i];
+        const struct host_link *link = &coord->soft.hosts[i];
         awaited |= host->life != HOST_JOINED && !host_is_lost (coord, i);
         if (expected_to_speak (host))
-            at = least (at, host->received_ms +
-                                (host->suspected ? coord->plan.limits.lost_ms : coord->plan.limits.suspect_ms));
+            at = least (at, link->received_ms + (link->suspected ? coord->state->plan.limits.lost_ms
+                                                                 : coord->state->plan.limits.suspect_ms));
     }
     if (awaited)
         at = least (at, join_by (coord));
     at = least (at, climb_retry_at (coord));
-    if (!coord->pass.active)
+    if (!coord->state->pass.active)
         return at;
     bool unstopped = false, unkilled = false, unended = false;
-    for (uint32_t i = 0; i < coord->pass.n; i++) {
-        const struct part *part = &coord->pass.parts[i];
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        const struct part *part = &coord->state->pass.parts.items[i];
         unended |= !part->ended;
-        unstopped |= !part->ended && !part->stopped;
-        unkilled |= !part->ended && !part->killed;
+        unstopped |= !part->ended && !coord->soft.parts[i].stopped;
+        unkilled |= !part->ended && !coord->soft.parts[i].killed;
     }
     if (unstopped)
         at = least (at, loss_cascade_at (coord));
@@ -161,11 +164,11 @@ uint64_t watch_deadline (const struct coord *coord)
 void watch_awake (struct coord *coord, uint64_t now_ms)
 {
     uint64_t now = coord_clock (coord, now_ms), wanted = watch_deadline (coord);
-    bool overslept = coord->stepped_ms && now > wanted && now - wanted > OVERSLEPT_MS;
-    uint64_t slept_ms = overslept ? now - coord->stepped_ms : 0;
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++)
-        coord->hosts[i].received_ms += slept_ms;
-    coord->slept_ms += slept_ms;
-    coord->pass.slept_ms += slept_ms;
-    coord->stepped_ms = now;
+    bool overslept = coord->soft.stepped_ms && now > wanted && now - wanted > OVERSLEPT_MS;
+    uint64_t slept_ms = overslept ? now - coord->soft.stepped_ms : 0;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        coord->soft.hosts[i].received_ms += slept_ms;
+    coord->soft.slept_ms += slept_ms;
+    coord->soft.pass_slept_ms += slept_ms;
+    coord->soft.stepped_ms = now;
 }

@@ -18,24 +18,26 @@ enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the leas
 
 static uint64_t term_ms (const struct coord *coord)
 {
-    uint64_t term = coord->plan.limits.lease_ms;
+    uint64_t term = coord->state->plan.limits.lease_ms;
     return term ? term : LEASE_TERM_MS;
 }
 
 uint32_t write_lease_candidate (const struct coord *coord)
 {
-    const struct cache_plan *cache = &coord->plan.cache;
-    uint32_t lost = coord->rung < coord->plan.rungs.n ? coord->rungs[coord->rung].leases_lost : 0;
+    const struct cache_plan *cache = &coord->state->plan.cache;
+    uint32_t lost = coord->state->rung < coord->state->plan.rungs.n
+                        ? coord->state->rungs.items[coord->state->rung].leases_lost
+                        : 0;
     struct text name = cache->writers.n ? cache->writers.items[lost % cache->writers.n] : cache->writer;
-    int rank = plan_rank (&coord->plan, name);
+    int rank = plan_rank (&coord->state->plan, name);
     return rank < 0 ? 0 : (uint32_t) rank;
 }
 
 void write_lease_attach (struct coord *coord, uint64_t now_ms)
 {
-    lease_init (&coord->lease, term_ms (coord));
-    if (coord->unreleased)
-        lease_restart (&coord->lease, coord->grant.token, coord->grant.host, now_ms);
+    lease_init (&coord->soft.lease, term_ms (coord));
+    if (coord->state->unreleased)
+        lease_restart (&coord->soft.lease, coord->state->grant.token, coord->state->grant.host, now_ms);
 }
 
 /* ---- asking for a token ---- */
@@ -47,21 +49,23 @@ static uint64_t takeover_ms (const struct coord *coord)
 
 static bool lease_owner_is_silent (const struct coord *coord, uint64_t now_ms)
 {
-    return coord->lease_owner.token && now_ms - coord->lease_owner_beat_ms >= takeover_ms (coord);
+    return coord->soft.lease_owner.token && now_ms - coord->soft.lease_owner_beat_ms >= takeover_ms (coord);
 }
 
 void write_lease_ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->asked_token || now_ms < coord->ask_again_ms || lease_state (&coord->lease, now_ms) != LEASE_FREE)
+    if (coord->soft.asked_token || now_ms < coord->soft.ask_again_ms ||
+        lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
         return;
-    coord->asked_token = true;
-    coord->answer_by_ms = now_ms + ANSWER_MS;
+    coord->soft.asked_token = true;
+    coord->soft.answer_by_ms = now_ms + ANSWER_MS;
     struct effect *effect = outbox_effect (out, FX_TOKEN);
-    effect->text = coord->bundle;
-    effect->storage = coord->storage;
-    effect->token = coord->grant.token > coord->generation.token ? coord->grant.token : coord->generation.token;
+    effect->text = coord->state->bundle;
+    effect->storage = coord->state->storage;
+    effect->token = coord->state->grant.token > coord->state->generation.token ? coord->state->grant.token
+                                                                               : coord->state->generation.token;
     if (lease_owner_is_silent (coord, now_ms))
-        effect->lease_owner = coord->lease_owner;
+        effect->lease_owner = coord->soft.lease_owner;
 }
 
 static bool same_lease_owner (const struct lease_owner *a, const struct lease_owner *b)
@@ -72,27 +76,27 @@ static bool same_lease_owner (const struct lease_owner *a, const struct lease_ow
 /* Another run writes: look again for what it publishes, and count for how long it has not moved. */
 void write_lease_wait (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms)
 {
-    if (!coord->lease_owner.token)
-        coord->lease_owner_since_ms = now_ms;
-    if (!same_lease_owner (&coord->lease_owner, lease_owner)) {
-        arena_reset (&coord->lease_owner_arena);
-        coord->lease_owner = (struct lease_owner){ text_copy (&coord->lease_owner_arena, lease_owner->run),
-                                                   lease_owner->token, lease_owner->beat };
-        coord->lease_owner_beat_ms = now_ms;
+    if (!coord->soft.lease_owner.token)
+        coord->soft.lease_owner_since_ms = now_ms;
+    if (!same_lease_owner (&coord->soft.lease_owner, lease_owner)) {
+        arena_reset (&coord->soft.lease_owner_arena);
+        coord->soft.lease_owner = (struct lease_owner){ text_copy (&coord->soft.lease_owner_arena, lease_owner->run),
+                                                        lease_owner->token, lease_owner->beat };
+        coord->soft.lease_owner_beat_ms = now_ms;
     }
-    coord->ask_again_ms = now_ms + lease_ask_ms (term_ms (coord));
-    coord->look_again = true;
-    coord->reported_wait = (struct text){ 0 }; /* whoever began to watch meanwhile has not heard it */
+    coord->soft.ask_again_ms = now_ms + lease_ask_ms (term_ms (coord));
+    coord->soft.look_again = true;
+    coord->soft.reported_wait = (struct text){ 0 }; /* whoever began to watch meanwhile has not heard it */
 }
 
 void write_lease_wait_no_more (struct coord *coord)
 {
-    coord->lease_owner = (struct lease_owner){ 0 };
+    coord->soft.lease_owner = (struct lease_owner){ 0 };
 }
 
 bool write_lease_waited_too_long (const struct coord *coord, uint64_t now_ms)
 {
-    return coord->lease_owner.token && now_ms - coord->lease_owner_since_ms >= LEASE_OWNER_MAX_MS;
+    return coord->soft.lease_owner.token && now_ms - coord->soft.lease_owner_since_ms >= LEASE_OWNER_MAX_MS;
 }
 
 /* One that has grown too large serves readers, and is not copied any more. */
@@ -107,17 +111,18 @@ void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, st
     struct fact *fact = outbox_fact (out, FACT_WRITER_GRANTED);
     fact->of.writer_granted = (struct fact_writer_granted){
         .token = token,
-        .base = is_outgrown (&coord->generation) ? 0 : coord->generation.token,
+        .base = is_outgrown (&coord->state->generation) ? 0 : coord->state->generation.token,
         .host = write_lease_candidate (coord),
-        .key = { coord->rung, PASS_COLD, coord->rungs[coord->rung].attempts[PASS_COLD] + 1 },
+        .key = { coord->state->rung, PASS_COLD, coord->state->rungs.items[coord->state->rung].attempts[PASS_COLD] + 1 },
     };
     coord_commit (coord, fact, now_ms);
-    lease_grant (&coord->lease, token, coord->grant.host, now_ms);
+    lease_grant (&coord->soft.lease, token, coord->state->grant.host, now_ms);
 }
 
 bool write_lease_unbegun (const struct coord *coord)
 {
-    return coord->granted && coord->rungs[coord->grant.key.rung].attempts[PASS_COLD] < coord->grant.key.attempt;
+    return coord->state->granted && coord->state->rungs.items[coord->state->grant.key.rung].attempts[PASS_COLD] <
+                                        coord->state->grant.key.attempt;
 }
 
 void write_lease_decline (uint64_t token, struct outbox *out)
@@ -131,21 +136,21 @@ void write_lease_decline (uint64_t token, struct outbox *out)
 
 static bool is_sealed_in_pass (const struct coord *coord)
 {
-    const struct pass_state *pass = &coord->pass;
-    if (coord->granted || !pass->active || !attempt_key_equal (&pass->key, &coord->grant.key))
+    const struct pass_state *pass = &coord->state->pass;
+    if (coord->state->granted || !pass->active || !attempt_key_equal (&pass->key, &coord->state->grant.key))
         return false;
-    uint32_t at = pass->part_of_host[coord->grant.host];
-    return at != NONE && pass->parts[at].ended && pass->parts[at].result.seal.token;
+    uint32_t at = coord->soft.part_of_host[coord->state->grant.host];
+    return at != NONE && pass->parts.items[at].ended && pass->parts.items[at].result.seal.token;
 }
 
 /* Its writer has ended, others of the pass have not: until it is published other runs must not take the lease for that
  * of a dead run. */
 static void beat_till_published (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (now_ms < coord->beat_again_ms || !is_sealed_in_pass (coord))
+    if (now_ms < coord->soft.beat_again_ms || !is_sealed_in_pass (coord))
         return;
-    coord->beat_again_ms = now_ms + lease_ask_ms (term_ms (coord));
-    outbox_effect (out, FX_LEASE_BEAT)->token = coord->grant.token;
+    coord->soft.beat_again_ms = now_ms + lease_ask_ms (term_ms (coord));
+    outbox_effect (out, FX_LEASE_BEAT)->token = coord->state->grant.token;
 }
 
 void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
@@ -154,7 +159,7 @@ void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_hea
     beat_till_published (coord, now_ms, out);
     if (!beat->lease_token)
         return;
-    bool renewed = coord->granted && lease_renew (&coord->lease, beat->lease_token, host, now_ms);
+    bool renewed = coord->state->granted && lease_renew (&coord->soft.lease, beat->lease_token, host, now_ms);
     struct msg *msg = coord_send (coord, host, MSG_LEASE, out);
     msg->of.lease = (struct msg_lease){ .token = beat->lease_token,
                                         .ask = beat->lease_ask,
@@ -166,35 +171,35 @@ void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_hea
 /* Its writer reported: whatever it was, nothing of the program is left. */
 void write_lease_ended (struct coord *coord, uint32_t host, const struct result *result)
 {
-    if (coord->grant.host == host && attempt_key_equal (&coord->grant.key, &result->key) &&
+    if (coord->state->grant.host == host && attempt_key_equal (&coord->state->grant.key, &result->key) &&
         result->ending != ENDING_LOST)
-        lease_release (&coord->lease, coord->grant.token);
+        lease_release (&coord->soft.lease, coord->state->grant.token);
 }
 
 static void give_up_writer (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
-    struct pass_state *pass = &coord->pass;
-    uint32_t at = pass->active && attempt_key_equal (&pass->key, &coord->grant.key)
-                      ? pass->part_of_host[coord->grant.host]
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t at = pass->active && attempt_key_equal (&pass->key, &coord->state->grant.key)
+                      ? coord->soft.part_of_host[coord->state->grant.host]
                       : NONE;
-    if (at == NONE || pass->parts[at].ended)
+    if (at == NONE || pass->parts.items[at].ended)
         return;
     stop_part (coord, at, true, why, now_ms, out);
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended.host = coord->grant.host;
+    fact->of.attempt_ended.host = coord->state->grant.host;
     fact->of.attempt_ended.result = (struct result){ .key = pass->key, .ending = ENDING_LEASE_LOST, .problem = why };
     coord_commit (coord, fact, now_ms);
-    for (uint32_t i = 0; i < pass->n; i++)
+    for (uint32_t i = 0; i < pass->parts.n; i++)
         stop_part (coord, i, false, TEXT_LIT ("the writer of the cache lost its lease"), now_ms, out);
 }
 
 void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
-    if (!coord->granted)
+    if (!coord->state->granted)
         return;
     struct fact *fact = outbox_fact (out, FACT_LEASE_LOST);
     fact->of.lease_lost =
-        (struct fact_lease_lost){ .token = coord->grant.token, .host = coord->grant.host, .why = why };
+        (struct fact_lease_lost){ .token = coord->state->grant.token, .host = coord->state->grant.host, .why = why };
     coord_commit (coord, fact, now_ms);
     give_up_writer (coord, why, now_ms, out);
 }
@@ -202,7 +207,7 @@ void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, st
 /* Also when its host was lost: that the writer is gone is a guess until its lease is over. */
 void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (!coord->granted || lease_state (&coord->lease, now_ms) == LEASE_HELD)
+    if (!coord->state->granted || lease_state (&coord->soft.lease, now_ms) == LEASE_HELD)
         return; /* FREE: this process slept past the end and the lock-delay */
     char span[DURATION_TEXT_BYTES];
     duration_print (term_ms (coord), span);
@@ -210,20 +215,20 @@ void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out
                       text_format (&out->arena,
                                    "its lease to write generation %" PRIu64 " ran out: it did not ask for more "
                                    "time within %s",
-                                   coord->grant.token, span),
+                                   coord->state->grant.token, span),
                       now_ms, out);
 }
 
 const struct fact_generation *write_lease_base (const struct coord *coord)
 {
     static const struct fact_generation nothing;
-    return coord->grant.base ? &coord->generation : &nothing;
+    return coord->state->grant.base ? &coord->state->generation : &nothing;
 }
 
 void write_lease_publish (const struct coord *coord, struct outbox *out)
 {
     struct effect *effect = outbox_effect (out, FX_CACHE_PUBLISH);
-    effect->generation = &coord->generation;
+    effect->generation = &coord->state->generation;
     effect->covers = bundle_covers (coord, &out->arena);
 }
 
@@ -231,21 +236,22 @@ void write_lease_publish (const struct coord *coord, struct outbox *out)
  * runs wait for as long as we would. */
 void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->granted || lease_state (&coord->lease, now_ms) != LEASE_FREE)
+    if (coord->state->granted || lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
         return;
-    write_lease_decline (coord->grant.token, out);
+    write_lease_decline (coord->state->grant.token, out);
 }
 
 uint64_t write_lease_deadline_ms (const struct coord *coord)
 {
     uint64_t at_ms = UINT64_MAX;
-    bool warming = coord->granted;
-    if (warming && coord->lease.held)
-        at_ms = coord->lease.over_at_ms;
-    if (!warming && coord->wants_token && !coord->asked_token && !coord->asked_cache && !coord->asked_audit) {
-        at_ms = coord->lease.token ? lease_free_at (&coord->lease) : 0;
-        if (at_ms == UINT64_MAX || at_ms < coord->ask_again_ms)
-            at_ms = coord->ask_again_ms;
+    bool warming = coord->state->granted;
+    if (warming && coord->soft.lease.held)
+        at_ms = coord->soft.lease.over_at_ms;
+    if (!warming && coord->soft.wants_token && !coord->soft.asked_token && !coord->soft.asked_cache &&
+        !coord->soft.asked_audit) {
+        at_ms = coord->soft.lease.token ? lease_free_at (&coord->soft.lease) : 0;
+        if (at_ms == UINT64_MAX || at_ms < coord->soft.ask_again_ms)
+            at_ms = coord->soft.ask_again_ms;
     }
     return at_ms;
 }

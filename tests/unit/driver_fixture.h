@@ -13,7 +13,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/core/state.h"
+#include "coordinator/core/apply.h"
 #include "coordinator/monitor/snapshot.h"
 #include "coordinator/run/driver_private.h"
 #include "sample.h"

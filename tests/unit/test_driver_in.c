@@ -152,9 +152,9 @@ static void a_pass_takes_its_share_and_comes_again_at_once (void **state)
 static uint32_t suspected (struct coord *coord)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < coord->plan.hosts.n; i++) {
-        n += coord->hosts[i].suspected;
-        coord->hosts[i].suspected = false; /* counted */
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
+        n += coord->soft.hosts[i].suspected;
+        coord->soft.hosts[i].suspected = false; /* counted */
     }
     return n;
 }
@@ -170,11 +170,11 @@ static void time_has_its_turn_while_much_is_left (void **state)
     stage_key (stage, STAGE_HOSTS - 1);
     struct coord *coord = stage->driver->coord;
     for (uint32_t i = 0; i < TRIES && !stage->driver->more; i++) {
-        coord->plan.limits.suspect_ms = stage->plan.limits.suspect_ms;
+        owner_of (coord)->state.plan.limits.suspect_ms = stage->plan.limits.suspect_ms;
         crowd (stage, 300, i);
         assert_int_equal (suspected (coord), 0);
-        coord->plan.limits.suspect_ms = 1; /* nobody was heard for longer */
-        coord->stepped_ms = 0;             /* and not for this process standing still */
+        owner_of (coord)->state.plan.limits.suspect_ms = 1; /* nobody was heard for longer */
+        coord->soft.stepped_ms = 0;                         /* and not for this process standing still */
         driver_each_pass (stage->driver);
         assert_int_equal (suspected (coord), STAGE_HOSTS - 1);
     }

@@ -17,7 +17,7 @@ static void nothing_is_said_before_it_is_durable (void **state)
     uint64_t before = stage->driver->recorded_index;
     disk_stalls = true;
     stage_says (stage, 0, stage_hello (stage, 0));
-    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage->driver->coord->joined_n;)
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage->driver->coord->state->joined_n;)
         assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
     assert_true (stage_run (stage, 200));
     assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
@@ -37,7 +37,7 @@ static void nobody_is_let_in_before_it_is_durable (void **state)
     link_keys_make (&keys);
     disk_stalls = true;
     driver_key (stage->driver, 0, text_of (keys.public_key));
-    assert_true (stage->driver->coord->hosts[0].keyed);
+    assert_true (stage->driver->coord->state->hosts.items[0].keyed);
     assert_true (stage_run (stage, 100));
     struct held *held = held_ready (&stage->driver->held, UINT64_MAX);
     while (held && (held->kind != HELD_EFFECT || held->effect != FX_ADMIT)) { /* only publishing goes before it */
@@ -155,11 +155,12 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     assert_int_not_equal (problem.code, ERR_NONE);
     assert_non_null (strstr (problem.text, "journal"));
     struct input in = { .kind = IN_CANCEL, .level = 1 };
-    struct digest before, after;
-    coord_digest (stage->driver->coord, &before);
+    struct arena arena = { 0 };
+    struct state before;
+    record_copy (&state_record, &before, coord_state (stage->driver->coord), &arena);
     driver_step (stage->driver, &in); /* it takes nothing in either */
-    coord_digest (stage->driver->coord, &after);
-    assert_memory_equal (&before, &after, sizeof before);
+    assert_true (record_equal (&state_record, &before, coord_state (stage->driver->coord)));
+    arena_release (&arena);
     stage_linger (stage, 200);
     assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
     disk_fails = false;
@@ -269,7 +270,8 @@ static void an_order_that_is_too_large_ends_the_attempt (void **state)
     stage_until (stage, FACT_RUN_ENDED, 1);
     assert_true (driver_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 3);
-    assert_non_null (strstr (stage->driver->coord->stop, "its order is larger than the 65536 bytes of one message"));
+    assert_non_null (
+        strstr (stage->driver->coord->state->stop.ptr, "its order is larger than the 65536 bytes of one message"));
     assert_int_equal (stage->facts[FACT_ATTEMPT_ENDED], 2);
     assert_int_equal (stage_received (stage, 0, MSG_RUN) + stage_received (stage, 1, MSG_RUN), 0);
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "coordinator/core/state.h"
+#include "coordinator/core/apply.h"
 #include "retry_fixture.h"
 
 static void the_second_attempt_begins_when_its_moment_has_come (void **state)
@@ -189,7 +189,7 @@ static void what_was_dropped_from_the_cache_is_not_run_again (void **state)
     (void) state;
     struct bench bench;
     bench_open (&bench);
-    bench.coord->pass.dropped = true;
+    owner_of (bench.coord)->state.pass.dropped = true;
     fall_for_a_while (&bench);
     assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
     assert_non_null (last (&bench, FACT_RUN_ENDED));
