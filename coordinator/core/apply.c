@@ -301,7 +301,8 @@ static void apply_pass_ended (struct owner *to, const struct fact *fact)
         apply_trial_ended (to, ended);
         return;
     }
-    to->coord.soft.audited = to->coord.soft.audited && ended->key.pass == PASS_ONCE;
+    if (ended->key.pass != PASS_ONCE)
+        acquisition_next (to->coord.soft.acquisition, ACQUISITION_USED, &to->coord.soft.acquisition);
     if (ended->key.pass == PASS_RESTORED && to->state.generation.token && ended->outcome == OUTCOME_PASSED)
         to->state.right_at = to->state.pass.began_at;
     if (ended->outcome != OUTCOME_PASSED && may_regrant (rung, ended))

@@ -6,8 +6,10 @@
 
 #include "common/base/duration.h"
 #include "common/base/rng.h"
+#include "coordinator/core/acquire.h"
 #include "coordinator/core/bundle.h"
 #include "coordinator/core/close.h"
+#include "coordinator/core/commands.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/isolation.h"
 #include "coordinator/core/outbox.h"
@@ -18,12 +20,6 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/retry.h"
-
-/* Generations, as opposed to a cache that every host keeps for itself. */
-static bool is_shared (const struct coord *coord)
-{
-    return cache_mode_writes (coord->state->plan.cache.mode) || coord->state->plan.cache.mode == CACHE_READ_ONLY;
-}
 
 static bool covered (const struct coord *coord, const struct rung *rung, struct arena *arena)
 {
@@ -47,7 +43,7 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
     struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
     bool writer_only = pass == PASS_COLD && coord->state->plan.rungs.items[coord->state->rung].warm != WARM_GANG &&
-                       is_shared (coord);
+                       cache_is_shared (coord);
     began->key = next_key (coord, pass);
     began->seed = rng_fold (rng_fold (coord->state->seed, began->key.rung), (uint64_t) pass << 32 | began->key.attempt);
     began->purpose = PURPOSE_CLIMB;
@@ -84,86 +80,32 @@ static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *
     climb_advance (coord, now_ms, out);
 }
 
-static void ask_cache (struct coord *coord, uint64_t now_ms, struct outbox *out)
-{
-    if (coord->soft.asked_cache)
-        return;
-    coord->soft.asked_cache = true;
-    coord->soft.answer_by_ms = now_ms + ANSWER_MS;
-    struct effect *effect = outbox_effect (out, FX_CACHE_FIND);
-    effect->text = bundle_name (coord, &out->arena);
-    effect->covers = bundle_covers (coord, &out->arena);
-}
-
 static bool granted_for (const struct coord *coord, const struct attempt_key *key)
 {
     return coord->state->granted && attempt_key_equal (&coord->state->grant.key, key);
 }
 
-/* Nothing more is begun. A pass that ended badly stops the climb by itself: apply.c. */
-static void stop_climb (struct coord *coord, enum outcome outcome, struct text why, uint64_t now_ms, struct outbox *out)
-{
-    struct fact *fact = outbox_fact (out, FACT_CLIMB_STOPPED);
-    fact->of.climb_stopped = (struct fact_climb_stopped){ .outcome = outcome,
-                                                          .why = text_clip (why, SENTENCE_MAX_BYTES) };
-    coord_commit (coord, fact, now_ms);
-}
-
-static void stop_for_cache (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)
-{
-    stop_climb (coord, OUTCOME_COULD_NOT_RUN,
-                text_format (&out->arena, "could not use the compile cache: %.*s", TEXT_ARG (problem)), now_ms, out);
-    climb_advance (coord, now_ms, out);
-}
-
 static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
-    stop_for_cache (coord,
-                    text_format (&out->arena,
-                                 "mode read-only, and no published generation of %.*s holds the programs of "
-                                 "rung %.*s; next: warm them with mode single-writer, or import a generation that does",
-                                 TEXT_ARG (coord->state->bundle), TEXT_ARG (rung->id)),
-                    now_ms, out);
-}
-
-static void wait_for_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
-{
-    coord->soft.wants_token = true;
-    if (write_lease_waited_too_long (coord, now_ms))
-        stop_for_cache (coord,
-                        text_format (&out->arena,
-                                     "other runs have held the lease to write it for an hour, now run %.*s, "
-                                     "which is alive; next: see what it does, or give this run a cache root of its own",
-                                     TEXT_ARG (coord->soft.lease_owner.run)),
-                        now_ms, out);
-    else if (coord->soft.look_again && now_ms >= coord->soft.ask_again_ms)
-        ask_cache (coord, now_ms, out); /* it may have published meanwhile what this rung needs */
-    else if (!coord->soft.look_again)
-        write_lease_ask (coord, now_ms, out);
+    acquire_give_up (
+        coord,
+        text_format (&out->arena,
+                     "mode read-only, and no published generation of %.*s holds the programs of "
+                     "rung %.*s; next: warm them with mode single-writer, or import a generation that does",
+                     TEXT_ARG (coord->state->bundle), TEXT_ARG (rung->id)),
+        now_ms, out);
 }
 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct attempt_key key = next_key (coord, PASS_COLD);
-    if (!is_shared (coord) || granted_for (coord, &key))
+    if (!cache_is_shared (coord) || granted_for (coord, &key))
         begin_pass (coord, PASS_COLD, now_ms, out);
     else if (coord->state->plan.cache.mode == CACHE_READ_ONLY)
         stop_uncovered (coord, now_ms, out);
     else
-        wait_for_token (coord, now_ms, out);
-}
-
-/* The catalogue knows what earlier runs published, and the root is looked over before anything of it is used. */
-static bool cache_is_known (struct coord *coord, uint64_t now_ms, struct outbox *out)
-{
-    if (!is_shared (coord))
-        return true;
-    if (!coord->state->cache_known) {
-        ask_cache (coord, now_ms, out);
-        return false;
-    }
-    return violation_audit_is_done (coord, now_ms, out);
+        acquire_token (coord, now_ms, out);
 }
 
 /* The same launch failed before, in a way that it would fail again: it is not paid for twice. */
@@ -176,7 +118,6 @@ static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox 
                              "with --again",
                              TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad)),
                 now_ms, out);
-    climb_advance (coord, now_ms, out);
 }
 
 static bool untried (const struct rung_state *state)
@@ -197,9 +138,9 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
         begin_pass (coord, PASS_ONCE, now_ms, out);
         return;
     }
-    if (!cache_is_known (coord, now_ms, out))
+    if (cache_is_shared (coord) && !acquire_generation (coord, now_ms, out))
         return;
-    if (!state->cold_done && is_shared (coord) && covered (coord, rung, &out->arena))
+    if (!state->cold_done && cache_is_shared (coord) && covered (coord, rung, &out->arena))
         skip_cold (coord, now_ms, out);
     if (!state->cold_done)
         begin_cold (coord, now_ms, out);
@@ -222,7 +163,7 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->state->cancel_level == 0 && is_shared (coord) && !violation_audit_is_done (coord, now_ms, out))
+    if (coord->state->cancel_level == 0 && cache_is_shared (coord) && !acquire_last_audit (coord, now_ms, out))
         return; /* the answer brings us here again */
     struct fact *fact = outbox_fact (out, FACT_RUN_ENDED);
     fact->of.run_ended = (struct fact_run_ended){
@@ -292,6 +233,8 @@ static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *
     coord->soft.climbing = true;
     if (climb_retry_at (coord) == UINT64_MAX)
         begin_next (coord, now_ms, out);
+    if (coord->state->stop.len) /* it cannot be begun: that is the end */
+        climb_advance (coord, now_ms, out);
 }
 
 uint64_t climb_retry_at (const struct coord *coord)
@@ -344,60 +287,4 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
         end_run (coord, coord->state->stop_outcome, now_ms, out);
     else
         begin_or_wait (coord, now_ms, out);
-}
-
-void climb_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
-{
-    char span[DURATION_TEXT_BYTES];
-    if (!(coord->soft.asked_cache || coord->soft.asked_token) || now_ms < coord->soft.answer_by_ms)
-        return;
-    coord->soft.asked_cache = coord->soft.asked_token = false;
-    stop_for_cache (coord,
-                    text_format (&out->arena,
-                                 "its catalogue under %.*s has not answered for %s; next: see whether that "
-                                 "storage hangs",
-                                 TEXT_ARG (coord->state->plan.cache.root), duration_print (ANSWER_MS, span)),
-                    now_ms, out);
-}
-
-void climb_token (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
-{
-    coord->soft.asked_token = false;
-    if (in->token)
-        write_lease_grant (coord, in->token, now_ms, out);
-    else if (in->lease_owner.token)
-        write_lease_wait (coord, &in->lease_owner, now_ms);
-    else
-        stop_for_cache (coord, in->text, now_ms, out);
-}
-
-/* The catalogue's lease went to another run, which had not seen ours move: what our writer makes is not published. */
-void climb_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
-{
-    write_lease_lose (
-        coord,
-        TEXT_LIT ("another run took the lease of the cache over: this coordinator had not shown for too long "
-                  "that its writer lives"),
-        now_ms, out);
-}
-
-void climb_cache_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
-{
-    const struct fact_generation *found = in->generation;
-    coord->soft.asked_cache = false;
-    coord->soft.look_again = false;
-    if (!found && in->text.len &&
-        coord->state->plan.cache.mode == CACHE_READ_ONLY) { /* a writer is told so when it asks for a token */
-        stop_for_cache (coord, in->text, now_ms, out);
-        return;
-    }
-    if (coord->state->cache_known &&
-        (!found || found->token <= coord->state->generation.token || found->token <= coord->state->misfit))
-        return; /* asked again, and nothing new */
-    coord->soft.audited = false;
-    struct fact *fact = outbox_fact (out, FACT_GENERATION_ADOPTED);
-    if (found)
-        fact->of.generation = *found;
-    fact->of.generation.bundle = bundle_name (coord, &out->arena);
-    coord_commit (coord, fact, now_ms);
 }

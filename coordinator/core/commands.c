@@ -27,3 +27,11 @@ void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out)
         if (coord->state->hosts.items[i].life == life)
             outbox_effect (out, FX_LAUNCH)->host = i;
 }
+
+void stop_climb (struct coord *coord, enum outcome outcome, struct text why, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_CLIMB_STOPPED);
+    fact->of.climb_stopped = (struct fact_climb_stopped){ .outcome = outcome,
+                                                          .why = text_clip (why, SENTENCE_MAX_BYTES) };
+    coord_commit (coord, fact, now_ms);
+}

@@ -8,5 +8,7 @@
 void stop_part (struct coord *coord, uint32_t part, bool hard, struct text why, uint64_t now_ms, struct outbox *out);
 void stop_all_parts (struct coord *coord, bool hard, struct text why, uint64_t now_ms, struct outbox *out);
 void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out); /* all hosts in this life */
+/* Nothing more is begun. A pass that ended badly stops the climb by itself: apply.c. `why`: one sentence. */
+void stop_climb (struct coord *coord, enum outcome outcome, struct text why, uint64_t now_ms, struct outbox *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
+#include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
 #include "coordinator/core/commands.h"
@@ -85,6 +86,7 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
     }
     coord->soft.climbing = coord->state->next_index > 1 && coord->state->joined_n == coord->state->plan.hosts.n;
     write_lease_attach (coord, now_ms);
+    coord->soft.acquisition = coord->state->cache_known ? ACQUISITION_FOUND : ACQUISITION_UNKNOWN;
     begin_epoch (coord, pid, now_ms, out);
     for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->state->plan.limits.lost_ms < COME_BACK_MS; i++)
         coord->soft.hosts[i].received_ms += COME_BACK_MS -
@@ -153,13 +155,13 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
         break;
     case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
     case IN_ORDER_UNSAID: inbox_unsaid (coord, in, now_ms, out); break;
-    case IN_CACHE_FOUND: climb_cache_found (coord, in, now_ms, out); break;
-    case IN_TOKEN: climb_token (coord, in, now_ms, out); break;
+    case IN_CACHE_FOUND: acquire_found (coord, in, now_ms, out); break;
+    case IN_TOKEN: acquire_token_answered (coord, in, now_ms, out); break;
     case IN_LEASE_TAKEN:
         if (coord->state->granted && coord->state->grant.token == in->token)
-            climb_lease_taken (coord, now_ms, out);
+            write_lease_taken (coord, now_ms, out);
         break;
-    case IN_CACHE_AUDITED: violation_audited (coord, in, now_ms, out); break;
+    case IN_CACHE_AUDITED: acquire_audited (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     }
     if (coord->state->doubt.len)
@@ -172,13 +174,11 @@ uint64_t coord_deadline_ms (const struct coord *coord)
 {
     if (coord->state->ended || coord->state->doubt.len)
         return UINT64_MAX;
-    uint64_t at = watch_deadline (coord), writing_ms = write_lease_deadline_ms (coord),
-             audit_ms = violation_deadline_ms (coord);
+    uint64_t at = watch_deadline (coord), write_ms = write_lease_deadline_ms (coord),
+             answer_ms = acquire_deadline_ms (coord);
     uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->soft.clock_offset_ms);
-    at_ms = writing_ms < at_ms ? writing_ms : at_ms;
-    if ((coord->soft.asked_cache || coord->soft.asked_token) && coord->soft.answer_by_ms < at_ms)
-        at_ms = coord->soft.answer_by_ms;
-    return audit_ms < at_ms ? audit_ms : at_ms;
+    at_ms = write_ms < at_ms ? write_ms : at_ms;
+    return answer_ms < at_ms ? answer_ms : at_ms;
 }
 
 const struct plan *coord_plan (const struct coord *coord)

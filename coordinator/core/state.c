@@ -24,6 +24,11 @@ bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
            coord->state->plan.cache.mode != CACHE_NONE;
 }
 
+bool cache_is_shared (const struct coord *coord)
+{
+    return cache_mode_writes (coord->state->plan.cache.mode) || coord->state->plan.cache.mode == CACHE_READ_ONLY;
+}
+
 uint64_t write_lease_over_at (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->state->writings.n; i++)

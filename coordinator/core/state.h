@@ -6,13 +6,12 @@
 #ifndef SLICEUP_COORDINATOR_CORE_STATE_H
 #define SLICEUP_COORDINATOR_CORE_STATE_H
 
+#include "coordinator/core/acquisition.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/core/lease.h"
 #include "coordinator/verdict/isolate.h"
 
-/* A catalogue that answers no sooner hangs with its storage; looking over a large root on a slow one is part of an
- * answer. */
-enum { ANSWER_MS = 10 * 60 * 1000, RUN_SHOWN_BYTES = 8 };
+enum { RUN_SHOWN_BYTES = 8 };
 enum { GATES_MAX = ATTEMPT_GATES_MAX, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
 
 /* ---- what facts made: written by apply*.c alone, and described by `state_record` ---- */
@@ -193,17 +192,14 @@ struct soft {
     uint64_t pass_slept_ms;                 /* how long the coordinator stood still while the pass ran */
     bool retry_waited;                      /* the moment of the planned retry has come */
 
-    /* write_lease.c, violation.c */
+    /* write_lease.c, acquire.c */
     struct lease lease;
     struct lease_owner lease_owner; /* token 0: nobody else writes this bundle; in lease_owner_arena */
     struct arena lease_owner_arena;
     uint64_t lease_owner_since_ms, lease_owner_beat_ms, ask_again_ms, beat_again_ms;
-    bool wants_token, look_again;
-    bool audited;         /* nothing was done to the cache since the root was audited */
-    uint64_t audit_by_ms; /* when the answer is not awaited any more */
-    /* questions that are out */
-    bool asked_cache, asked_token, asked_audit;
-    uint64_t answer_by_ms; /* of asked_cache and asked_token */
+    bool wants_token; /* the last step of the climb came to a cold pass that has no grant */
+    enum acquisition acquisition;
+    uint64_t answer_by_ms; /* of its question */
 
     bool climbing;             /* every host joined once */
     uint64_t stepped_ms;       /* run clock of the last step of this process; 0: none yet */
@@ -221,6 +217,8 @@ struct coord {
 uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
 bool part_is_alone (const struct coord *coord); /* parts of the running pass do not depend on one another */
+/* The cache has generations, as opposed to one that every host keeps for itself. */
+bool cache_is_shared (const struct coord *coord);
 bool climb_uses_cache (const struct coord *coord,
                        const struct rung *rung); /* one that runs share or that one host keeps */
 /* At which entry the writing of `token` was over; 0: not of this run, or long ago. */

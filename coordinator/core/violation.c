@@ -7,8 +7,6 @@
 #include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 
-enum { AUDIT_MS = 60 * 1000 }; /* a storage that answers no sooner is told of, not waited for */
-
 bool violation_dropped (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++)
@@ -131,7 +129,7 @@ void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out
 /* ---- looking over the root, by the coordinator ---- */
 
 /* That nothing was found is no evidence then, and the receipt has to say so. */
-static void record_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
+void violation_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     struct finding unseen = { .kind = FINDING_UNSEEN,
                               .path = text_clip (coord->state->plan.cache.root, NAME_MAX_BYTES),
@@ -139,36 +137,10 @@ static void record_unseen (struct coord *coord, struct text why, uint64_t now_ms
     violation_record (coord, UINT32_MAX, &unseen, (struct text){ 0 }, now_ms, out);
 }
 
-/* A question that nobody waits for any more: the storage may answer later, or never. */
-void violation_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
-{
-    if (!coord->soft.asked_audit || now_ms < coord->soft.audit_by_ms)
-        return;
-    coord->soft.asked_audit = false;
-    coord->soft.audited = true;
-    record_unseen (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
-}
-
-bool violation_audit_is_done (struct coord *coord, uint64_t now_ms, struct outbox *out)
-{
-    if (coord->soft.audited || coord->state->bundle.len == 0)
-        return true;
-    if (coord->soft.asked_audit)
-        return false;
-    coord->soft.asked_audit = true;
-    coord->soft.audit_by_ms = now_ms + AUDIT_MS;
-    struct effect *effect = outbox_effect (out, FX_CACHE_AUDIT);
-    effect->text = coord->state->bundle;
-    effect->storage = coord->state->storage;
-    return false;
-}
-
 void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
-    coord->soft.asked_audit = false;
-    coord->soft.audited = true;
     if (in->text.len && !in->findings_n)
-        record_unseen (coord, in->text, now_ms, out);
+        violation_unseen (coord, in->text, now_ms, out);
     for (uint32_t i = 0; i < in->findings_n; i++)
         violation_record (coord, UINT32_MAX, &in->findings[i].finding, in->findings[i].run, now_ms, out);
 }
@@ -181,9 +153,4 @@ void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out)
         if (is_dropped_for (seen->kind, seen->token))
             drop (coord, seen->token, reason (seen->kind, seen->path, &out->arena), now_ms, out);
     }
-}
-
-uint64_t violation_deadline_ms (const struct coord *coord)
-{
-    return coord->soft.asked_audit ? coord->soft.audit_by_ms : UINT64_MAX;
 }

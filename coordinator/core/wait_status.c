@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "coordinator/core/acquire.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 
@@ -15,9 +16,9 @@ static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct a
     if (coord->soft.wants_token && coord->soft.lease_owner.token)
         return text_format (arena, "run %.*s, which writes this cache now (generation %" PRIu64 ")", TEXT_ARG (run),
                             coord->soft.lease_owner.token);
-    if (coord->soft.asked_audit)
+    if (coord->soft.acquisition == ACQUISITION_AUDITING)
         return TEXT_LIT ("the cache root to be looked over");
-    if (coord->soft.asked_cache || coord->soft.asked_token)
+    if (acquire_is_asking (coord))
         return TEXT_LIT ("the catalogue of the cache");
     if (coord->soft.wants_token && lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
         return text_format (arena, "the lease of generation %" PRIu64 " to be over for certain",

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "common/base/duration.h"
+#include "coordinator/core/acquire.h"
 #include "coordinator/core/climb.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 
 enum {
@@ -117,8 +117,7 @@ void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out)
     loss_cascade (coord, now_ms, out);
     watch_overdue (coord, now_ms, out);
     write_lease_watch (coord, now_ms, out);
-    violation_watch (coord, now_ms, out);
-    climb_watch (coord, now_ms, out);
+    acquire_watch (coord, now_ms, out);
 }
 
 static uint64_t least (uint64_t a, uint64_t b)

@@ -52,13 +52,13 @@ static bool lease_owner_is_silent (const struct coord *coord, uint64_t now_ms)
     return coord->soft.lease_owner.token && now_ms - coord->soft.lease_owner_beat_ms >= takeover_ms (coord);
 }
 
+bool write_lease_is_free (const struct coord *coord, uint64_t now_ms)
+{
+    return now_ms >= coord->soft.ask_again_ms && lease_state (&coord->soft.lease, now_ms) == LEASE_FREE;
+}
+
 void write_lease_ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->soft.asked_token || now_ms < coord->soft.ask_again_ms ||
-        lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
-        return;
-    coord->soft.asked_token = true;
-    coord->soft.answer_by_ms = now_ms + ANSWER_MS;
     struct effect *effect = outbox_effect (out, FX_TOKEN);
     effect->text = coord->state->bundle;
     effect->storage = coord->state->storage;
@@ -85,7 +85,6 @@ void write_lease_wait (struct coord *coord, const struct lease_owner *lease_owne
         coord->soft.lease_owner_beat_ms = now_ms;
     }
     coord->soft.ask_again_ms = now_ms + lease_ask_ms (term_ms (coord));
-    coord->soft.look_again = true;
     coord->soft.reported_wait = (struct text){ 0 }; /* whoever began to watch meanwhile has not heard it */
 }
 
@@ -243,15 +242,21 @@ void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *o
 
 uint64_t write_lease_deadline_ms (const struct coord *coord)
 {
-    uint64_t at_ms = UINT64_MAX;
-    bool warming = coord->state->granted;
-    if (warming && coord->soft.lease.held)
-        at_ms = coord->soft.lease.over_at_ms;
-    if (!warming && coord->soft.wants_token && !coord->soft.asked_token && !coord->soft.asked_cache &&
-        !coord->soft.asked_audit) {
-        at_ms = coord->soft.lease.token ? lease_free_at (&coord->soft.lease) : 0;
-        if (at_ms == UINT64_MAX || at_ms < coord->soft.ask_again_ms)
-            at_ms = coord->soft.ask_again_ms;
-    }
-    return at_ms;
+    bool idle = coord->soft.acquisition == ACQUISITION_READY || coord->soft.acquisition == ACQUISITION_OWNED;
+    if (coord->state->granted)
+        return coord->soft.lease.held ? coord->soft.lease.over_at_ms : UINT64_MAX;
+    if (!coord->soft.wants_token || !idle)
+        return UINT64_MAX;
+    uint64_t at_ms = coord->soft.lease.token ? lease_free_at (&coord->soft.lease) : 0;
+    return at_ms == UINT64_MAX || at_ms < coord->soft.ask_again_ms ? coord->soft.ask_again_ms : at_ms;
+}
+
+/* What our writer makes is not published then. */
+void write_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    write_lease_lose (
+        coord,
+        TEXT_LIT ("another run took the lease of the cache over: this coordinator had not shown for too long "
+                  "that its writer lives"),
+        now_ms, out);
 }

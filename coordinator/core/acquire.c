@@ -1,0 +1,192 @@
+#include "coordinator/core/acquire.h"
+
+#include <assert.h>
+
+#include "common/base/duration.h"
+#include "coordinator/core/bundle.h"
+#include "coordinator/core/commands.h"
+#include "coordinator/core/commit.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/write_lease.h"
+
+enum {
+    ANSWER_MS = 10 * 60 * 1000, /* a catalogue that answers no sooner hangs with its storage; looking over a large root
+                                   on a slow one is part of an answer */
+    AUDIT_MS = 60 * 1000,       /* a storage that answers no sooner is told of, not waited for */
+};
+
+static void move (struct coord *coord, enum acquisition_event event)
+{
+    bool legal = acquisition_next (coord->soft.acquisition, event, &coord->soft.acquisition);
+    assert (legal);
+    (void) legal;
+}
+
+/* ---- questions ---- */
+
+static void find (struct coord *coord, enum acquisition_event event, uint64_t now_ms, struct outbox *out)
+{
+    move (coord, event);
+    coord->soft.answer_by_ms = now_ms + ANSWER_MS;
+    struct effect *effect = outbox_effect (out, FX_CACHE_FIND);
+    effect->text = bundle_name (coord, &out->arena);
+    effect->covers = bundle_covers (coord, &out->arena);
+}
+
+static void audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    move (coord, ACQUISITION_AUDIT);
+    coord->soft.answer_by_ms = now_ms + AUDIT_MS;
+    struct effect *effect = outbox_effect (out, FX_CACHE_AUDIT);
+    effect->text = coord->state->bundle;
+    effect->storage = coord->state->storage;
+}
+
+static void ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    move (coord, ACQUISITION_ASK);
+    coord->soft.answer_by_ms = now_ms + ANSWER_MS;
+    write_lease_ask (coord, now_ms, out);
+}
+
+bool acquire_generation (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    switch (coord->soft.acquisition) {
+    case ACQUISITION_UNKNOWN: find (coord, ACQUISITION_FIND, now_ms, out); return false;
+    case ACQUISITION_FOUND: audit (coord, now_ms, out); return false;
+    case ACQUISITION_READY:
+    case ACQUISITION_ASKING:
+    case ACQUISITION_OWNED:
+    case ACQUISITION_LOOKING: return true;
+    default: return false;
+    }
+}
+
+bool acquire_last_audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (coord->soft.acquisition == ACQUISITION_FOUND)
+        audit (coord, now_ms, out);
+    return coord->soft.acquisition != ACQUISITION_AUDITING;
+}
+
+static bool waited_too_long (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (!write_lease_waited_too_long (coord, now_ms))
+        return false;
+    acquire_give_up (coord,
+                     text_format (&out->arena,
+                                  "other runs have held the lease to write it for an hour, now run %.*s, "
+                                  "which is alive; next: see what it does, or give this run a cache root of its own",
+                                  TEXT_ARG (coord->soft.lease_owner.run)),
+                     now_ms, out);
+    return true;
+}
+
+void acquire_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    bool ready = coord->soft.acquisition == ACQUISITION_READY, owned = coord->soft.acquisition == ACQUISITION_OWNED;
+    coord->soft.wants_token = true;
+    if ((!ready && !owned) || waited_too_long (coord, now_ms, out))
+        return;
+    if (ready && write_lease_is_free (coord, now_ms))
+        ask (coord, now_ms, out);
+    else if (owned && now_ms >= coord->soft.ask_again_ms)
+        find (coord, ACQUISITION_LOOK, now_ms, out); /* it may have published meanwhile what this rung needs */
+}
+
+void acquire_give_up (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)
+{
+    move (coord, ACQUISITION_FAIL);
+    stop_climb (coord, OUTCOME_COULD_NOT_RUN,
+                text_format (&out->arena, "could not use the compile cache: %.*s", TEXT_ARG (problem)), now_ms, out);
+}
+
+/* ---- answers; one that is not awaited any more changes nothing here ---- */
+
+static void adopt (struct coord *coord, const struct fact_generation *found, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_GENERATION_ADOPTED);
+    if (found)
+        fact->of.generation = *found;
+    fact->of.generation.bundle = bundle_name (coord, &out->arena);
+    coord_commit (coord, fact, now_ms);
+}
+
+static bool is_new (const struct coord *coord, const struct fact_generation *found)
+{
+    return found && found->token > coord->state->generation.token && found->token > coord->state->misfit;
+}
+
+void acquire_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+{
+    bool looking = coord->soft.acquisition == ACQUISITION_LOOKING;
+    if (!looking && coord->soft.acquisition != ACQUISITION_FINDING)
+        return;
+    if (!in->generation && in->text.len && coord->state->plan.cache.mode == CACHE_READ_ONLY) {
+        acquire_give_up (coord, in->text, now_ms, out); /* a writer is told so when it asks for a token */
+        return;
+    }
+    if (looking && !is_new (coord, in->generation)) {
+        move (coord, ACQUISITION_NOTHING_NEW);
+        return;
+    }
+    move (coord, ACQUISITION_ANSWER);
+    adopt (coord, in->generation, now_ms, out);
+}
+
+void acquire_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+{
+    if (coord->soft.acquisition == ACQUISITION_AUDITING)
+        move (coord, ACQUISITION_AUDITED);
+    violation_audited (coord, in, now_ms, out);
+}
+
+void acquire_token_answered (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+{
+    if (coord->soft.acquisition != ACQUISITION_ASKING) {
+        if (in->token)
+            write_lease_decline (in->token, out); /* other runs need not wait for it */
+        return;
+    }
+    if (in->token) {
+        move (coord, ACQUISITION_GRANTED);
+        write_lease_grant (coord, in->token, now_ms, out);
+    } else if (in->lease_owner.token) {
+        move (coord, ACQUISITION_TAKEN);
+        write_lease_wait (coord, &in->lease_owner, now_ms);
+    } else {
+        acquire_give_up (coord, in->text, now_ms, out);
+    }
+}
+
+/* ---- time ---- */
+
+bool acquire_is_asking (const struct coord *coord)
+{
+    enum acquisition now = coord->soft.acquisition;
+    return now == ACQUISITION_FINDING || now == ACQUISITION_ASKING || now == ACQUISITION_LOOKING;
+}
+
+void acquire_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    if (now_ms < acquire_deadline_ms (coord))
+        return;
+    if (coord->soft.acquisition == ACQUISITION_AUDITING) {
+        move (coord, ACQUISITION_AUDITED);
+        violation_unseen (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
+        return;
+    }
+    acquire_give_up (coord,
+                     text_format (&out->arena,
+                                  "its catalogue under %.*s has not answered for %s; next: see whether that "
+                                  "storage hangs",
+                                  TEXT_ARG (coord->state->plan.cache.root), duration_print (ANSWER_MS, span)),
+                     now_ms, out);
+}
+
+uint64_t acquire_deadline_ms (const struct coord *coord)
+{
+    bool asked = acquire_is_asking (coord) || coord->soft.acquisition == ACQUISITION_AUDITING;
+    return asked ? coord->soft.answer_by_ms : UINT64_MAX;
+}
