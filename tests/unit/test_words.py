@@ -1,0 +1,48 @@
+"""Identifiers and file names use the words of docs/glossary.md: none of those that it lists as retired."""
+import pathlib
+import re
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+COMMENT = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def retired():
+    table = (TOP / "docs/glossary.md").read_text().split("## Retired words")[1]
+    return {row.group(1) for row in re.finditer(r"^\| ([a-z]+) \|", table, re.M)} - {"retired"}
+
+
+def parts(name):
+    return {part for part in re.split(r"_|(?<=[a-z])(?=[A-Z])", name.lower()) if part}
+
+
+def sources():
+    for room in ("common", "coordinator", "worker", "tests"):
+        yield from sorted((TOP / room).rglob("*.[ch]"))
+
+
+class Words(unittest.TestCase):
+    def test_the_list_is_there(self):
+        self.assertGreater(len(retired()), 20)
+        self.assertIn("errand", retired())
+
+    def test_no_identifier_has_a_retired_word(self):
+        gone, found = retired(), set()
+        for path in sources():
+            for name in set(WORD.findall(COMMENT.sub(" ", path.read_text()))):
+                if parts(name) & gone:
+                    found.add(f"{path.relative_to(TOP)}: {name}")
+        self.assertEqual(sorted(found), [])
+
+    def test_no_file_has_a_retired_word(self):
+        found = [str(path.relative_to(TOP)) for path in sources() if parts(path.stem) & retired()]
+        self.assertEqual(found, [])
+
+    def test_a_retired_word_is_found(self):
+        self.assertTrue(parts("cache_errand_audit") & retired())
+        self.assertFalse(parts("cache_task_audit") & retired())
+
+
+if __name__ == "__main__":
+    unittest.main()
