@@ -1,54 +1,15 @@
 #include "coordinator/receipt/drift_private.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-struct drift_item *drift_add_item (struct drift_work *work)
-{
-    struct drift *out = work->out;
-    if (out->n == work->items_capacity) {
-        work->items_capacity = work->items_capacity ? 2 * work->items_capacity : 16;
-        struct drift_item *items = arena_array (work->arena, work->items_capacity, sizeof (*items));
-        if (out->n)
-            memcpy (items, out->items, out->n * sizeof (*items));
-        out->items = items;
-    }
-    return &out->items[out->n++];
-}
-
-static bool is_finding (const struct drift_item *item)
-{
-    return item->verdict != DRIFT_TOO_FEW && item->verdict != DRIFT_AS_EXPECTED;
-}
-
-static int worst_first (const void *a, const void *b)
-{
-    const struct drift_item *x = a, *y = b;
-    if (is_finding (x) != is_finding (y))
-        return is_finding (x) ? -1 : 1;
-    if (x->severity != y->severity)
-        return x->severity < y->severity ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    if (x->deviating != y->deviating)
-        return x->deviating < y->deviating ? -1 : 1;
-    return text_compare (x->fact, y->fact);
-}
-
-void drift_items_sort (struct drift *drift)
-{
-    if (drift->n)
-        qsort (drift->items, drift->n, sizeof (*drift->items), worst_first);
-}
 
 /* ---- filling the table ---- */
 
 typedef void take_fn (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
                       uint32_t n);
 
-static void each_value (struct drift_work *work, bool setup, take_fn *take)
+static void each_value (struct drift_work *work, take_fn *take)
 {
-    struct drift_values values = { .arena = work->arena, .query = work->query, .setup = setup };
+    struct drift_values values = { .arena = work->arena, .query = work->query };
     for (uint32_t i = 0; i < work->hosts.n; i++)
         for (enum drift_section section = 0; section < SECTION_N; section++) {
             struct drift_vars vars = drift_values_section (&values, work->hosts.receipts[i], section);
@@ -62,10 +23,10 @@ static void each_value (struct drift_work *work, bool setup, take_fn *take)
 static void fill_table (struct drift_work *work)
 {
     drift_table_init (&work->table, work->hosts.n, work->arena);
-    each_value (work, false, drift_table_add);
+    each_value (work, drift_table_add);
     drift_table_close (&work->table);
     if (drift_table_wants_marks (&work->table))
-        each_value (work, false, drift_table_mark);
+        each_value (work, drift_table_mark);
     const bool **tells = arena_array (work->arena, SECTION_N, sizeof (*tells));
     for (int i = 0; i < SECTION_N; i++)
         tells[i] = work->table.tells[i];
@@ -182,17 +143,6 @@ static void judge_topology (struct drift_work *work)
 
 /* ---- all of it ---- */
 
-static void keep_worst (struct drift *out)
-{
-    if (out->findings <= DRIFT_ITEMS_MAX)
-        return;
-    uint32_t over = out->findings - DRIFT_ITEMS_MAX;
-    memmove (&out->items[DRIFT_ITEMS_MAX], &out->items[out->findings], (out->n - out->findings) * sizeof (*out->items));
-    out->findings = DRIFT_ITEMS_MAX;
-    out->n -= over;
-    out->left_out += over;
-}
-
 void drift_find (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
                  struct drift *out)
 {
@@ -208,29 +158,5 @@ void drift_find (const struct slice_receipt *receipt, const struct drift_query *
         drift_measures_judge (&work, receipt);
     judge_topology (&work);
     drift_items_sort (out);
-    keep_worst (out);
-}
-
-const struct text *drift_group_hosts (const struct drift *drift, const struct drift_item *item,
-                                      const struct drift_group *group, struct arena *arena)
-{
-    struct text *names = arena_array (arena, group->hosts_n, sizeof (*names));
-    uint32_t n = 0;
-    for (uint32_t i = 0; !group->rest && i < group->hosts_n; i++)
-        names[n++] = drift->names[group->hosts[i]];
-    if (!group->rest)
-        return names;
-    bool *elsewhere = arena_array (arena, drift->hosts_n, sizeof (*elsewhere));
-    for (uint32_t g = 0; g < item->groups_n; g++)
-        for (uint32_t i = 0; !item->groups[g].rest && i < item->groups[g].hosts_n; i++)
-            elsewhere[item->groups[g].hosts[i]] = true;
-    for (uint32_t i = 0; i < drift->hosts_n && n < group->hosts_n; i++)
-        if (drift->tells[item->section][i] && !elsewhere[i])
-            names[n++] = drift->names[i];
-    return names;
-}
-
-bool drift_is_incomplete (const struct drift *drift)
-{
-    return drift->silent_n || drift->silences_n || drift->only_now_n || drift->only_before_n;
+    drift_items_keep_worst (out);
 }

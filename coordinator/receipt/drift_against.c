@@ -263,7 +263,7 @@ static void count_item (struct drift_work *work, const struct drift_item *item, 
 static void fold_fact (struct drift_work *work, const struct change *changes, uint32_t n, struct arena *scratch)
 {
     struct drift_item item = {
-        .fact = text_format (work->arena, "%s %.*s", drift_section_words[changes->section], TEXT_ARG (changes->name)),
+        .fact = drift_fact_text (changes->section, changes->name, work->arena),
         .verdict = DRIFT_CHANGED,
         .settled = true,
         .section = changes->section,

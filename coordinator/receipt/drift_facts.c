@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "coordinator/verdict/flag_set.h"
 
@@ -11,12 +10,6 @@ struct candidates {
     struct drift_candidate *items;
     uint32_t n;
 };
-
-struct text drift_fact_text (const struct drift_table *table, const struct drift_fact *fact, struct arena *arena)
-{
-    (void) table;
-    return text_format (arena, "%s %.*s", drift_section_words[fact->section], TEXT_ARG (fact->name));
-}
 
 /* ---- values that count as one ---- */
 
@@ -76,16 +69,6 @@ static uint32_t hosts_of (const struct drift_table *table, const struct drift_fa
 }
 
 /* ---- numbers ---- */
-
-/* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
-bool drift_number (struct text text, double *number)
-{
-    char copy[64], *end;
-    if (text.len == 0 || !text_to_c (text, copy, sizeof (copy)) || !strchr ("+-.0123456789", copy[0]))
-        return false;
-    *number = strtod (copy, &end);
-    return end != copy && isfinite (*number) && (*end == '\0' || *end == ' ');
-}
 
 /* What each host says as a number; false when some value is none. */
 static bool numbers_of (const struct drift_work *work, const struct drift_fact *fact, double *numbers)
@@ -257,7 +240,7 @@ static void list_expected (struct drift_work *work, const struct drift_fact *fac
         return;
     struct drift_item *item = drift_add_item (work);
     *item = (struct drift_item){
-        .fact = drift_fact_text (&work->table, fact, work->arena),
+        .fact = drift_fact_text (fact->section, fact->name, work->arena),
         .kind = rule->kind,
         .verdict = DRIFT_AS_EXPECTED,
         .severity = DRIFT_REST,
@@ -287,7 +270,7 @@ static bool judge_number (struct drift_work *work, const struct drift_fact *fact
     double *numbers = mem_array (work->table.hosts_n, sizeof (*numbers));
     bool all = fact->missing == DRIFT_NONE_AT && numbers_of (work, fact, numbers);
     if (all) {
-        struct drift_item item = { .fact = drift_fact_text (&work->table, fact, work->arena),
+        struct drift_item item = { .fact = drift_fact_text (fact->section, fact->name, work->arena),
                                    .kind = rule->kind,
                                    .why = rule->why };
         item.severity = drift_severity_of (item.fact, &item.order);
@@ -339,7 +322,7 @@ static void sort_out (struct drift_work *work, uint32_t at, struct candidates *l
     work->out->compared++;
     if (equal && !pinned.len)
         return;
-    struct text shown = drift_fact_text (&work->table, fact, work->arena);
+    struct text shown = drift_fact_text (fact->section, fact->name, work->arena);
     const struct drift_rule *rule = drift_rule_of (work->query, shown);
     if (rule->kind == DRIFT_IGNORED)
         work->out->ignored++;

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double consistency = 0.6745, score_limit = 3.5;
 
@@ -140,4 +141,13 @@ void drift_numbers_judge (struct drift_work *work, const double *numbers, uint32
         *drift_add_item (work) = *item;
     }
     mem_free (outliers);
+}
+
+bool drift_number (struct text text, double *number)
+{
+    char copy[64], *end;
+    if (text.len == 0 || !text_to_c (text, copy, sizeof (copy)) || !strchr ("+-.0123456789", copy[0]))
+        return false;
+    *number = strtod (copy, &end);
+    return end != copy && isfinite (*number) && (*end == '\0' || *end == ' ');
 }

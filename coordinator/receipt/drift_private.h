@@ -95,17 +95,19 @@ uint32_t drift_measures_alike (const struct drift_measures *list, uint32_t from)
 int drift_measure_order (const struct drift_measure *a, const struct drift_measure *b);
 struct text drift_measure_text (const struct drift_measure *measure, struct arena *arena);
 void drift_measures_judge (struct drift_work *work, const struct slice_receipt *receipt);
-/* Is the number far enough from what it should be, relatively and absolutely? */
+/* drift_numbers.c
+ * Is the number far enough from what it should be, relatively and absolutely? */
 bool drift_number_matters (double number, double from, const struct drift_rule *rule, bool above_only);
 /* Numbers per host, NaN: none. Adds a finding, or counts why there is none. `item` is filled in but for the verdict. */
 void drift_numbers_judge (struct drift_work *work, const double *numbers, uint32_t n, const struct drift_rule *rule,
                           bool above_only, struct drift_item *item);
 double drift_median (double *numbers, uint32_t n); /* sorts them */
-
-struct drift_item *drift_add_item (struct drift_work *work);
-/* "fact kernel.release" */
-struct text drift_fact_text (const struct drift_table *table, const struct drift_fact *fact, struct arena *arena);
+/* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
 bool drift_number (struct text text, double *number);
+
+/* drift_items.c */
+struct drift_item *drift_add_item (struct drift_work *work);
 void drift_items_sort (struct drift *drift);
+void drift_items_keep_worst (struct drift *drift); /* of sorted findings, DRIFT_ITEMS_MAX */
 
 #endif

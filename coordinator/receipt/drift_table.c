@@ -253,3 +253,8 @@ bool drift_table_lacks (const struct drift_table *table, const struct drift_fact
     const uint8_t *bitmap = table->missing + (size_t) fact->missing * ((table->hosts_n + 7) / 8);
     return table->tells[fact->section][host] && !(bitmap[host / 8] >> host % 8 & 1);
 }
+
+struct text drift_fact_text (enum drift_section section, struct text name, struct arena *arena)
+{
+    return text_format (arena, "%s %.*s", drift_section_words[section], TEXT_ARG (name));
+}

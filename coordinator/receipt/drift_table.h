@@ -85,6 +85,8 @@ void drift_table_close (struct drift_table *table);
 bool drift_table_wants_marks (struct drift_table *table);
 void drift_table_mark (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
                        uint32_t n);
+/* "fact kernel.release" */
+struct text drift_fact_text (enum drift_section section, struct text name, struct arena *arena);
 bool drift_table_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host);
 /* A 64-bit hash of bytes; not for anything that an adversary must not guess. */
 uint64_t drift_hash (struct text text, uint64_t seed);

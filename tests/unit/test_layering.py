@@ -13,10 +13,6 @@ BUILD = pathlib.Path(os.environ["SLICEUP_BUILD"])
 FILES_IN_A_CIRCLE = 2
 # Circles of more files than that, to be taken apart. Nothing is added here.
 CIRCLES_LEFT = [
-    ["coordinator/receipt/drift.c",
-     "coordinator/receipt/drift_facts.c",
-     "coordinator/receipt/drift_measures.c",
-     "coordinator/receipt/drift_numbers.c"],
     ["coordinator/receipt/receipt_fold.c",
      "coordinator/receipt/receipt_fold_cache.c",
      "coordinator/receipt/receipt_fold_evidence.c",
