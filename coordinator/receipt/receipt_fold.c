@@ -1,13 +1,8 @@
-#include "coordinator/receipt/receipt_fold_private.h"
-#include "coordinator/verdict/blame.h"
-#include "coordinator/verdict/bundle_rules.h"
-
-#include <string.h>
+#include "coordinator/receipt/receipt_fold_state.h"
 
 #include "common/model/secret.h"
 #include "coordinator/receipt/merge.h"
-
-enum { EVIDENCE_BYTES = 1024 };
+#include "coordinator/verdict/blame.h"
 
 struct receipt_fold *receipt_fold_create (void)
 {
@@ -33,35 +28,6 @@ void receipt_fold_destroy (struct receipt_fold *fold)
         mem_free (lists[i]->items);
     arena_release (&fold->arena);
     mem_free (fold);
-}
-
-void *receipt_grow (struct growing *list, size_t item_bytes)
-{
-    if (list->n == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 8;
-        list->items = mem_grow (list->items, list->capacity, item_bytes);
-    }
-    void *item = (char *) list->items + (size_t) list->n++ * item_bytes;
-    memset (item, 0, item_bytes);
-    return item;
-}
-
-struct text receipt_keep (struct receipt_fold *fold, struct text text)
-{
-    return text_copy (&fold->arena, text);
-}
-
-/* The last word on a name counts. */
-static void keep_var (struct receipt_fold *fold, struct growing *list, const struct var *var)
-{
-    struct var *vars = list->items;
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (vars[i].name, var->name)) {
-            vars[i].value = receipt_keep (fold, var->value);
-            return;
-        }
-    *(struct var *) receipt_grow (list, sizeof (struct var)) = (struct var){ receipt_keep (fold, var->name),
-                                                                             receipt_keep (fold, var->value) };
 }
 
 /* ---- one kind of fact each ---- */
@@ -92,22 +58,6 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
         header->hosts.items[header->hosts.n] = plan->hosts.items[header->hosts.n].name;
 }
 
-struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
-{
-    return host < fold->plan.hosts.n ? fold->plan.hosts.items[host].name : (struct text){ 0 };
-}
-
-struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
-{
-    return rung < fold->plan.rungs.n ? fold->plan.rungs.items[rung].id : (struct text){ 0 };
-}
-
-void receipt_recover (struct receipt_fold *fold, struct text what)
-{
-    struct recovery *recovery = receipt_grow (&fold->recoveries, sizeof (*recovery));
-    *recovery = (struct recovery){ fold->header.run, what };
-}
-
 static void fold_joined (struct receipt_fold *fold, const struct fact_host_joined *joined)
 {
     struct host_fold *host = &fold->hosts[joined->host];
@@ -125,76 +75,6 @@ static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *l
                                         TEXT_ARG (fold->plan.hosts.items[lost->host].name), TEXT_ARG (lost->why)));
     fold->hosts[lost->host].lost = true;
     fold->hosts[lost->host].lost_why = receipt_keep (fold, lost->why);
-}
-
-static struct text restore_method (const struct result *result)
-{
-    for (uint32_t i = 0; i < result->notes.n; i++)
-        if (text_is (result->notes.items[i].source, "environment"))
-            return result->notes.items[i].text;
-    return (struct text){ 0 };
-}
-
-static struct text bundle_value (const struct result *result, const char *name)
-{
-    for (uint32_t i = 0; i < result->bundle.n; i++)
-        if (text_is (result->bundle.items[i].name, name))
-            return result->bundle.items[i].value;
-    return (struct text){ 0 };
-}
-
-static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
-{
-    struct note note;
-    if (result->done && bundle_rules_note (&fold->plan, &result->bundle, &fold->arena, &note))
-        *(struct note *) receipt_grow (&host->notes, sizeof note) = note;
-}
-
-static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
-{
-    const struct pins *pins = &fold->plan.pins;
-    const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
-    if (!text_is (rung->builtin, "restore"))
-        return;
-    host->setup = (struct setup){
-        .pins = pins->name,
-        .pins_sha256 = pins->file.sha256,
-        .script_sha256 = pins->setup.sha256,
-        .restore_method = receipt_keep (fold, restore_method (result)),
-        .python = receipt_keep (fold, bundle_value (result, "python")),
-        .environment = receipt_keep (fold, bundle_value (result, "fingerprint")),
-    };
-    note_bundle (fold, host, result);
-}
-
-static void fold_evidence (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
-{
-    var_list seen = secret_hidden_all (&fold->arena, &result->policy);
-    for (uint32_t i = 0; i < result->bundle.n; i++)
-        keep_var (fold, &host->bundle, &result->bundle.items[i]);
-    for (uint32_t i = 0; i < seen.n; i++)
-        keep_var (fold, &host->observed, &seen.items[i]);
-    for (uint32_t i = 0; i < result->facts.n; i++)
-        keep_var (fold, &host->facts, &result->facts.items[i]);
-    for (uint32_t i = 0; i < result->notes.n; i++)
-        record_copy (&note_record, receipt_grow (&host->notes, sizeof (struct note)), &result->notes.items[i],
-                     &fold->arena);
-    if (result->backend.platform.len)
-        record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
-    fold_setup (fold, host, result);
-}
-
-static struct text last_bytes (struct text text, uint32_t bytes)
-{
-    if (text.len <= bytes)
-        return text;
-    text.ptr += text.len - bytes;
-    text.len = bytes;
-    while (text.len && ((unsigned char) *text.ptr & 0xC0) == 0x80) { /* not into the middle of a character */
-        text.ptr++;
-        text.len--;
-    }
-    return text;
 }
 
 static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
@@ -218,28 +98,11 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
         .dropped_bytes = result->dropped_bytes,
         .strays = result->strays,
         .bad_lines = result->bad_lines,
-        .cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES)),
     };
-    RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
     receipt_fold_view (fold, rung, result);
     rung->purpose = receipt_fold_purpose (fold, &result->key);
     receipt_fold_history (fold, host, rung);
-    receipt_fold_measured (fold, rung, result);
-    if (rung->purpose != PURPOSE_ISOLATION) /* what a part of the slice shows is about that part */
-        fold_evidence (fold, host, result);
-}
-
-struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
-{
-    const struct attempt_key *keys = fold->hosts[host].open.items;
-    struct rung_receipt *rungs = fold->hosts[host].rungs.items;
-    for (uint32_t i = fold->hosts[host].rungs.n; i > 0; i--)
-        if (attempt_key_equal (&keys[i - 1], key))
-            return &rungs[i - 1];
-    return NULL;
+    receipt_fold_evidence (fold, host, rung, result);
 }
 
 static void pass_rung (struct rung_receipt *rung)

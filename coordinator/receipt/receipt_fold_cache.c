@@ -1,5 +1,5 @@
 /* receipt_fold_cache.c - what the journal says of the compile cache: generations, their writers' leases, violations. */
-#include "coordinator/receipt/receipt_fold_private.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 
 #include <inttypes.h>
 

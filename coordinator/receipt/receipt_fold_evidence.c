@@ -1,10 +1,90 @@
-/* receipt_fold_evidence.c - what an attempt measured, and what was recognised in its output. */
-#include "coordinator/receipt/receipt_fold_private.h"
+/* receipt_fold_evidence.c - what an attempt measured, what was recognised in its output, and what its host said. */
+#include "coordinator/receipt/receipt_fold_state.h"
 
 #include <string.h>
 
+#include "common/model/secret.h"
+#include "coordinator/verdict/bundle_rules.h"
+
 /* Of the note by which a worker tells that it waited for a device: docs/spec/protocol.md. */
 #define DEVICE_NOTE_SOURCE "device"
+
+enum { EVIDENCE_BYTES = 1024 };
+
+/* ---- the host ---- */
+
+/* The last word on a name counts. */
+static void keep_var (struct receipt_fold *fold, struct growing *list, const struct var *var)
+{
+    struct var *vars = list->items;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (vars[i].name, var->name)) {
+            vars[i].value = receipt_keep (fold, var->value);
+            return;
+        }
+    *(struct var *) receipt_grow (list, sizeof (struct var)) = (struct var){ receipt_keep (fold, var->name),
+                                                                             receipt_keep (fold, var->value) };
+}
+
+static struct text restore_method (const struct result *result)
+{
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        if (text_is (result->notes.items[i].source, "environment"))
+            return result->notes.items[i].text;
+    return (struct text){ 0 };
+}
+
+static struct text bundle_value (const struct result *result, const char *name)
+{
+    for (uint32_t i = 0; i < result->bundle.n; i++)
+        if (text_is (result->bundle.items[i].name, name))
+            return result->bundle.items[i].value;
+    return (struct text){ 0 };
+}
+
+static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    struct note note;
+    if (result->done && bundle_rules_note (&fold->plan, &result->bundle, &fold->arena, &note))
+        *(struct note *) receipt_grow (&host->notes, sizeof note) = note;
+}
+
+static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    const struct pins *pins = &fold->plan.pins;
+    const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
+    if (!text_is (rung->builtin, "restore"))
+        return;
+    host->setup = (struct setup){
+        .pins = pins->name,
+        .pins_sha256 = pins->file.sha256,
+        .script_sha256 = pins->setup.sha256,
+        .restore_method = receipt_keep (fold, restore_method (result)),
+        .python = receipt_keep (fold, bundle_value (result, "python")),
+        .environment = receipt_keep (fold, bundle_value (result, "fingerprint")),
+    };
+    note_bundle (fold, host, result);
+}
+
+/* What the host said of itself, for the host's part of the receipt. */
+static void fold_host (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
+{
+    var_list seen = secret_hidden_all (&fold->arena, &result->policy);
+    for (uint32_t i = 0; i < result->bundle.n; i++)
+        keep_var (fold, &host->bundle, &result->bundle.items[i]);
+    for (uint32_t i = 0; i < seen.n; i++)
+        keep_var (fold, &host->observed, &seen.items[i]);
+    for (uint32_t i = 0; i < result->facts.n; i++)
+        keep_var (fold, &host->facts, &result->facts.items[i]);
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        record_copy (&note_record, receipt_grow (&host->notes, sizeof (struct note)), &result->notes.items[i],
+                     &fold->arena);
+    if (result->backend.platform.len)
+        record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
+    fold_setup (fold, host, result);
+}
+
+/* ---- the attempt ---- */
 
 static void add_recovered (struct rung_receipt *rung, struct text what, struct arena *arena)
 {
@@ -25,13 +105,34 @@ static void keep_waiting (struct rung_receipt *rung, const struct result *result
             add_recovered (rung, result->notes.items[i].text, arena);
 }
 
-void receipt_fold_measured (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result)
+static struct text last_bytes (struct text text, uint32_t bytes)
+{
+    if (text.len <= bytes)
+        return text;
+    text.ptr += text.len - bytes;
+    text.len = bytes;
+    while (text.len && ((unsigned char) *text.ptr & 0xC0) == 0x80) { /* not into the middle of a character */
+        text.ptr++;
+        text.len--;
+    }
+    return text;
+}
+
+void receipt_fold_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
+                            const struct result *result)
 {
     rung->memory = (struct memory){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->plan.rungs.items[result->key.rung].launch;
     rung->bad_line = receipt_keep (fold, result->bad_line);
+    rung->cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES));
+    RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->left_out, result->left_out, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->phases, result->phases, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->sightings, result->sightings, &sighting_record, &fold->arena);
     keep_waiting (rung, result, &fold->arena);
+    if (rung->purpose != PURPOSE_ISOLATION) /* what a part of the slice shows is about that part */
+        fold_host (fold, host, result);
 }

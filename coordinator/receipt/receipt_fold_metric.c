@@ -1,5 +1,5 @@
 /* receipt_fold_metric.c - what was proved of metrics: of each pass of a rung its latest attempt counts. */
-#include "coordinator/receipt/receipt_fold_private.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 
 static bool is_known (const struct receipt_fold *fold, uint32_t host)
 {

@@ -1,5 +1,5 @@
 /* receipt_fold_retry.c - what the journal says of what was run again: retries, and parts of the slice by themselves. */
-#include "coordinator/receipt/receipt_fold_private.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 
 #include "common/base/duration.h"
 #include "coordinator/verdict/isolate.h"

@@ -13,11 +13,6 @@ BUILD = pathlib.Path(os.environ["SLICEUP_BUILD"])
 FILES_IN_A_CIRCLE = 2
 # Circles of more files than that, to be taken apart. Nothing is added here.
 CIRCLES_LEFT = [
-    ["coordinator/receipt/receipt_fold.c",
-     "coordinator/receipt/receipt_fold_cache.c",
-     "coordinator/receipt/receipt_fold_evidence.c",
-     "coordinator/receipt/receipt_fold_metric.c",
-     "coordinator/receipt/receipt_fold_retry.c"],
     ["coordinator/view/plain.c",
      "coordinator/view/plain_metric.c",
      "coordinator/view/plain_retry.c"],

@@ -1,8 +1,6 @@
-/* receipt_fold_private.h - the parts of a receipt's fold, for the files that make it up: receipt_fold.c,
- * receipt_fold_cache.c for what concerns the compile cache, receipt_fold_retry.c for what was run again,
- * receipt_fold_evidence.c for what an attempt measured, receipt_fold_metric.c for what was proved of it. */
-#ifndef SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_PRIVATE_H
-#define SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_PRIVATE_H
+/* receipt_fold_state.h - what a fold has kept so far; private to receipt_fold*.c. */
+#ifndef SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_STATE_H
+#define SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_STATE_H
 
 #include "coordinator/receipt/receipt_fold.h"
 
@@ -35,12 +33,15 @@ struct receipt_fold {
     struct growing judged; /* attempt_key of each reduction */
 };
 
+/* receipt_fold_state.c */
 void *receipt_grow (struct growing *list, size_t item_bytes); /* one more item, all zero */
 struct text receipt_keep (struct receipt_fold *fold, struct text text);
 void receipt_recover (struct receipt_fold *fold, struct text what);
 /* Empty: the plan has no such one. */
 struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host);
 struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung);
+/* NULL: none */
+struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key);
 
 #define RECEIPT_KEEP_LIST(to, from, record, arena)                                                                     \
     do {                                                                                                               \
@@ -56,8 +57,6 @@ struct retry_fold {
     struct text what;
 };
 
-struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host,
-                                      const struct attempt_key *key); /* NULL: none */
 /* receipt_fold_retry.c */
 void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began *began);
 enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key);
@@ -65,7 +64,8 @@ void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *ho
 void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact);
 void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named);
 /* receipt_fold_evidence.c; after the history */
-void receipt_fold_measured (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result);
+void receipt_fold_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
+                            const struct result *result);
 /* receipt_fold_metric.c */
 void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
 void receipt_fold_forget_metrics (struct receipt_fold *fold,
