@@ -3,68 +3,15 @@
 
 #include "common/base/utf8.h"
 #include "worker/protocol/key_line.h"
-#include "worker/protocol/memory_line.h"
 #include <assert.h>
 #include <string.h>
 
 enum { SHOWN_BYTES = 120 };
 enum { KEYS_MAX_BYTES = 19 * 1024 }; /* the keys' share of EVIDENCE_MAX_BYTES */
-enum { MEMORY_MAX_BYTES = 1 << 20 }; /* several times what a result holds at most */
-
-/* ---- what was asked ---- */
 
 void evidence_ask (struct evidence *evidence, const struct msg_run *run)
 {
     evidence->asked = run;
-}
-
-bool evidence_compiles_only (const struct evidence *evidence)
-{
-    const struct msg_run *asked = evidence->asked;
-    return asked && asked->rung.warm == WARM_AOT && asked->key.pass == PASS_COLD;
-}
-
-bool evidence_lacks_backend (const struct evidence *evidence)
-{
-    return evidence->asked && evidence->asked->rung.backend.len && !evidence->saw_backend;
-}
-
-bool evidence_lacks_program_gate (const struct evidence *evidence)
-{
-    const struct msg_run *asked = evidence->asked;
-    return asked && asked->rung.scope == SCOPE_SLICE && asked->world > 1 && !evidence->saw_program_gate;
-}
-
-/* ---- lists and their cost ---- */
-
-int evidence_pay (struct evidence *evidence, size_t cost_bytes, size_t freed_bytes, struct err *err)
-{
-    if (cost_bytes > evidence->left_bytes + freed_bytes)
-        return err_set (err, ERR_LIMIT, "there is more evidence than a result carries");
-    evidence->left_bytes += freed_bytes;
-    evidence->left_bytes -= cost_bytes;
-    return 0;
-}
-
-const struct field *evidence_field (size_t offset)
-{
-    uint32_t i = 0;
-    while (result_record.fields[i].offset != offset)
-        i++;
-    return &result_record.fields[i];
-}
-
-void *evidence_room (struct evidence *evidence, size_t offset, struct err *err)
-{
-    const struct field *field = evidence_field (offset);
-    struct any_list *list = (struct any_list *) ((char *) &evidence->result + offset);
-    if (list->n == field->max) {
-        err_set (err, ERR_LIMIT, "more than %u %s", list->n, field->name);
-        return NULL;
-    }
-    if (!list->items)
-        list->items = arena_array (&evidence->arena, field->max, field->of->bytes);
-    return (char *) list->items + list->n * field->of->bytes;
 }
 
 static int read_word (const json_t *line, const char *member, uint32_t min_bytes, uint32_t max_bytes, struct text *out,
@@ -142,10 +89,38 @@ static int take_cache (struct evidence *evidence, const json_t *line, struct say
     return rc;
 }
 
+static int read_bytes (const json_t *line, const char *member, bool needed, uint64_t *out, struct err *err)
+{
+    const json_t *value = json_object_get (line, member);
+    *out = 0;
+    if (!value && !needed)
+        return 0;
+    if (!json_is_integer (value) || json_integer_value (value) < 0)
+        return err_set (err, ERR_PARSE, "%s: expected a whole number from 0", member);
+    *out = (uint64_t) json_integer_value (value);
+    return 0;
+}
+
+static void raise_to (uint64_t *most, uint64_t value)
+{
+    if (value > *most)
+        *most = value;
+}
+
+/* The largest of several counts. */
 static int take_memory (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
 {
+    struct result *result = &evidence->result;
+    uint64_t peak, predicted, device_peak;
     (void) saying;
-    return memory_line_take (line, &evidence->result, err);
+    if (read_bytes (line, "peak_bytes", true, &peak, err) < 0 ||
+        read_bytes (line, "predicted_bytes", false, &predicted, err) < 0 ||
+        read_bytes (line, "device_peak_bytes", false, &device_peak, err) < 0)
+        return -1;
+    raise_to (&result->peak_bytes, peak);
+    raise_to (&result->predicted_bytes, predicted);
+    raise_to (&result->device_peak_bytes, device_peak);
+    return 0;
 }
 
 /* The first failure is the cause; what follows it is mostly clean-up that failed as well. */
@@ -301,44 +276,6 @@ static json_t *parse (struct text line, struct err *err)
     return json;
 }
 
-/* ---- memory: what is said anew leaves its old words behind ---- */
-
-static const size_t own_lists[] = {
-    offsetof (struct result, policy),   offsetof (struct result, bundle), offsetof (struct result, facts),
-    offsetof (struct result, counters), offsetof (struct result, checks), offsetof (struct result, programs),
-    offsetof (struct result, metrics),  offsetof (struct result, notes),  offsetof (struct result, keys),
-    offsetof (struct result, left_out),
-};
-
-static void move_list (struct evidence *evidence, size_t offset, struct arena *to)
-{
-    const struct field *field = evidence_field (offset);
-    struct any_list *list = (struct any_list *) ((char *) &evidence->result + offset);
-    size_t item_bytes = field->of->bytes;
-    if (!list->items)
-        return;
-    char *items = arena_array (to, field->max, item_bytes);
-    for (uint32_t i = 0; i < list->n; i++)
-        record_copy (field->of, items + i * item_bytes, (char *) list->items + i * item_bytes, to);
-    list->items = items;
-}
-
-static void keep_within_bounds (struct evidence *evidence)
-{
-    struct arena fresh = { 0 };
-    struct text *texts[] = { &evidence->nonce, &evidence->complaint, &evidence->result.bad_line,
-                             &evidence->result.failure };
-    if (evidence->arena.used_bytes < MEMORY_MAX_BYTES)
-        return;
-    for (size_t i = 0; i < sizeof own_lists / sizeof own_lists[0]; i++)
-        move_list (evidence, own_lists[i], &fresh);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        *texts[i] = text_copy (&fresh, *texts[i]);
-    record_copy (&backend_record, &evidence->result.backend, &evidence->result.backend, &fresh);
-    arena_release (&evidence->arena);
-    evidence->arena = fresh;
-}
-
 void evidence_take (struct evidence *evidence, struct text line, struct saying *saying)
 {
     assert (line.len <= LINE_MAX_BYTES);
@@ -350,7 +287,7 @@ void evidence_take (struct evidence *evidence, struct text line, struct saying *
         describe (evidence, err.text, line);
     json_decref (json);
     arena_reset (&evidence->scratch);
-    keep_within_bounds (evidence);
+    evidence_keep_within_bounds (evidence);
 }
 
 void evidence_init (struct evidence *evidence, struct text nonce)

@@ -4,55 +4,6 @@
 
 #include <math.h>
 
-/* Of what a result may carry, for what is judged. */
-enum { RESERVE_BYTES = 8 * 1024 };
-/* More than one line may hold. */
-enum { LINE_COST_BYTES = 1 << 20 };
-
-static struct any_list *list_at (struct evidence *evidence, size_t offset)
-{
-    return (struct any_list *) ((char *) &evidence->result + offset);
-}
-
-int evidence_read (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
-                   struct err *err)
-{
-    struct json_purse purse = { &evidence->scratch, LINE_COST_BYTES };
-    return json_read_record (line, record, item, &purse, err);
-}
-
-void evidence_put (struct evidence *evidence, size_t offset, const void *item)
-{
-    void *room = evidence_room (evidence, offset, NULL);
-    record_copy (evidence_field (offset)->of, room, item, &evidence->arena);
-    list_at (evidence, offset)->n++;
-}
-
-void evidence_leave_out (struct evidence *evidence, const char *list)
-{
-    number_list *left_out = (number_list *) &evidence->result.left_out;
-    for (uint32_t i = 0; i < left_out->n; i++)
-        if (text_is (left_out->items[i].name, list)) {
-            left_out->items[i].value++;
-            return;
-        }
-    struct number *room = evidence_room (evidence, offsetof (struct result, left_out), NULL);
-    *room = (struct number){ text_of (list), 1 };
-    left_out->n++;
-}
-
-void evidence_put_unjudged (struct evidence *evidence, size_t offset, uint32_t places, const void *item)
-{
-    const struct field *field = evidence_field (offset);
-    size_t cost_bytes = json_record_cost (field->of, item);
-    if (list_at (evidence, offset)->n >= places || cost_bytes + RESERVE_BYTES > evidence->left_bytes) {
-        evidence_leave_out (evidence, field->name);
-        return;
-    }
-    evidence->left_bytes -= cost_bytes;
-    evidence_put (evidence, offset, item);
-}
-
 /* ---- checks: all must hold, so one that does not is what counts ---- */
 
 static bool holds (const struct check *check)

@@ -9,14 +9,21 @@
 /* -1: the line breaks a rule, which `err` names, and nothing of it was taken. */
 typedef int take_fn (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err);
 
+/* ---- evidence_state.c ---- */
+
+/* The program has to say it, and has not. */
+bool evidence_lacks_backend (const struct evidence *evidence);
+/* It has to pass the gate `program`, and has not come to it. */
+bool evidence_lacks_program_gate (const struct evidence *evidence);
+/* Its attempt compiles and executes nothing. */
+bool evidence_compiles_only (const struct evidence *evidence);
 /* The list at `offset` of a result, as its table describes it. */
 const struct field *evidence_field (size_t offset);
 /* The place behind its last item; its memory was taken for all that it may ever hold. NULL: it is full. */
 void *evidence_room (struct evidence *evidence, size_t offset, struct err *err);
 /* Pays `cost_bytes` out of what a result may carry, after `freed_bytes` were given back. */
 int evidence_pay (struct evidence *evidence, size_t cost_bytes, size_t freed_bytes, struct err *err);
-
-/* evidence_lists.c. A record from a line, whatever it costs; what it points at lives until the next line. */
+/* A record from a line, whatever it costs; what it points at lives until the next line. */
 int evidence_read (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
                    struct err *err);
 /* A copy of it, behind the others; there is room, and it is paid. */
@@ -25,18 +32,15 @@ void evidence_put (struct evidence *evidence, size_t offset, const void *item);
  */
 void evidence_put_unjudged (struct evidence *evidence, size_t offset, uint32_t places, const void *item);
 void evidence_leave_out (struct evidence *evidence, const char *list);
-take_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;
+/* What is said anew leaves its old words behind: from time to time only the last ones are taken along. */
+void evidence_keep_within_bounds (struct evidence *evidence);
 
+/* ---- one function a type of line ---- */
+
+/* evidence_lists.c */
+take_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;
 /* evidence_metrics.c */
 take_fn evidence_take_metric;
-
-/* The program has to say it, and has not. */
-bool evidence_lacks_backend (const struct evidence *evidence);
-/* It has to pass the gate `program`, and has not come to it. */
-bool evidence_lacks_program_gate (const struct evidence *evidence);
-/* Its attempt compiles and executes nothing. */
-bool evidence_compiles_only (const struct evidence *evidence);
-
 /* evidence_names.c: texts and numbers by name */
 take_fn evidence_take_bundle, evidence_take_policy, evidence_take_fact, evidence_take_counters;
 int evidence_count (struct evidence *evidence, const char *name, uint64_t value, struct err *err);
