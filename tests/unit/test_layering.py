@@ -55,16 +55,6 @@ CIRCLES_LEFT = [
      "coordinator/cli/terminal.c",
      "coordinator/cli/ticket.c",
      "coordinator/cli/watch.c"],
-    ["worker/attempt/attempt_cache.c",
-     "worker/attempt/attempt_ends.c",
-     "worker/attempt/attempt_events.c",
-     "worker/attempt/attempt_phases.c",
-     "worker/attempt/attempt_result.c"],
-    ["worker/attempt/attempt.c",
-     "worker/attempt/attempt_close.c",
-     "worker/attempt/cache_task.c",
-     "worker/attempt/log_reader.c",
-     "worker/attempt/task.c"],
 ]
 
 

@@ -9,7 +9,6 @@
 #include "worker/command/confine_command.h"
 #include "worker/command/protected.h"
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,13 +16,6 @@ enum {
     DRAIN_MS = 2000, /* a stray may hold the pipe; by then all of them are dead */
     FETCHES_MAX = 3, /* what was fetched may be damaged again before it is used, but not for ever */
 };
-
-struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
-                          const char *suffix)
-{
-    return text_format (arena, "%s/%s/%" PRIu32 ".%s.%" PRIu32 "%s", directory, folder, key->rung,
-                        names_of (&pass_names, key->pass), key->attempt, suffix);
-}
 
 /* ---- starting ---- */
 
@@ -101,26 +93,6 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
         evidence_refuse (&attempt->evidence, "the attempt line could not be handed over");
     }
     return 0;
-}
-
-/* Who holds the device says more than that the rung's time is over: some of that time is left for saying it. */
-static uint64_t device_wait_ms (const struct attempt *attempt)
-{
-    uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->place->device_wait_ms;
-    uint64_t left_ms = attempt->deadline_ms > now_ms ? attempt->deadline_ms - now_ms : 0;
-    return wait_ms < left_ms / 2 ? wait_ms : left_ms / 2;
-}
-
-int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err)
-{
-    const struct attempt_place *place = attempt->place;
-    struct task_order command = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
-    if (kind == TASK_READ) {
-        command.output_bytes = output_bytes (attempt->output);
-        command.tail = output_end (attempt->output, &attempt->arena);
-    }
-    attempt->exec = task_start (kind, &command, place->host, place->directory, STDERR_FILENO, &attempt->task_fd, err);
-    return attempt->exec ? 0 : -1;
 }
 
 /* Everything that it needs is here; is the device free as well? */
@@ -236,11 +208,8 @@ static int begin_fetching (struct attempt *attempt, const struct task_answer *an
     if (attempt->fetches++ == FETCHES_MAX)
         return err_set (err, ERR_DAMAGE, "files of this rung were fetched %d times, and each time damaged in %s/files",
                         FETCHES_MAX, attempt->place->directory);
-    attempt->step = STEP_FETCHING;
     attempt_enter_phase (attempt, "files");
-    attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, attempt->place->directory,
-                                  attempt->place->fetch, attempt->place->owner, now_ms);
-    fetch_turn (attempt->fetch, now_ms);
+    attempt_fetch (attempt, answer, now_ms);
     return 0;
 }
 
@@ -276,8 +245,7 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
 {
     struct task_answer answer;
     struct err err = { 0 };
-    task_answer (attempt->task_fd, end, &attempt->arena, &answer);
-    attempt->task_fd = -1;
+    attempt_end_task (attempt, end, &answer);
     attempt_result (attempt)->cache_state = answer.cache_state;
     attempt_result (attempt)->cache.storage = answer.cache.storage;
     attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
@@ -301,8 +269,7 @@ static void after_awaiting (struct attempt *attempt, const struct exec_end *end,
 {
     struct task_answer answer;
     struct err err = { 0 };
-    task_answer (attempt->task_fd, end, &attempt->arena, &answer);
-    attempt->task_fd = -1;
+    attempt_end_task (attempt, end, &answer);
     attempt->waited = answer.waited;
     if (attempt->stopping || !answer.done) {
         attempt_not_started (attempt, answer.layer, answer.problem, now_ms);

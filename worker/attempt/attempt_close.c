@@ -3,7 +3,6 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/utf8.h"
-#include <string.h>
 
 enum {
     CLOSE_MIN_MS = 60 * 1000,
@@ -60,15 +59,6 @@ static void begin_reading (struct attempt *attempt, uint64_t now_ms)
         unread (attempt, text_of (err.text), now_ms);
 }
 
-static void begin_fetching_table (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)
-{
-    attempt->table_fetched = true;
-    attempt->step = STEP_FETCHING;
-    attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, attempt->place->directory,
-                                  attempt->place->fetch, attempt->place->owner, now_ms);
-    fetch_turn (attempt->fetch, now_ms);
-}
-
 void attempt_table_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms)
 {
     if (problem.len)
@@ -119,7 +109,8 @@ static void after_reading (struct attempt *attempt, const struct task_answer *an
     } else if (over) {
         unread (attempt, TEXT_LIT ("that took too long, or was told to stop"), now_ms);
     } else if (answer->missing.n && !attempt->table_fetched) {
-        begin_fetching_table (attempt, answer, now_ms);
+        attempt->table_fetched = true;
+        attempt_fetch (attempt, answer, now_ms);
     } else {
         unread (attempt,
                 answer->missing.n ? TEXT_LIT ("the table of them was fetched, and is not there") : answer->problem,
@@ -195,8 +186,7 @@ static void after_cache (struct attempt *attempt, const struct task_answer *answ
 void attempt_after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
     struct task_answer answer;
-    task_answer (attempt->task_fd, end, &attempt->arena, &answer);
-    attempt->task_fd = -1;
+    attempt_end_task (attempt, end, &answer);
     if (attempt->closing == TASK_READ)
         after_reading (attempt, &answer, now_ms);
     else

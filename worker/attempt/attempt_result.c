@@ -1,42 +1,11 @@
 /* attempt_result.c - how an attempt ended, as this worker saw it. */
 #include "worker/attempt/attempt_state.h"
 
-#include "common/base/utf8.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/command/parse.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
-
-enum { NOTE_BYTES = 512 }; /* share of a message, see evidence.h */
-
-struct result *attempt_result (struct attempt *attempt)
-{
-    return &attempt->evidence.result;
-}
-
-void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem)
-{
-    struct result *result = attempt_result (attempt);
-    if (result->problem.len)
-        return; /* the first one is the cause */
-    result->problem = text_clean (&attempt->arena, problem, SENTENCE_MAX_BYTES);
-    if (result->layer == LAYER_NONE)
-        result->layer = layer;
-}
-
-void attempt_add_note (struct attempt *attempt, const char *source, struct text text)
-{
-    struct result *result = attempt_result (attempt);
-    uint32_t n = result->notes.n;
-    bool full = n == RESULT_NOTES_MAX; /* then ours takes the place of the program's last one, and stands first */
-    struct note *items = arena_array (&attempt->arena, RESULT_NOTES_MAX, sizeof *items); /* a late line may add to it */
-    if (n)
-        memcpy (items + full, result->notes.items, (n - full) * sizeof *items);
-    items[full ? 0 : n] = (struct note){ text_clip (text, NOTE_BYTES), text_of (source), DURABILITY_RECHECK };
-    result->notes.items = items;
-    result->notes.n = n + !full;
-}
 
 static void count_output (struct attempt *attempt, uint64_t now_ms)
 {

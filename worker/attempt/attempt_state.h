@@ -14,7 +14,7 @@ enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see 
 #define ATTEMPT_PHASE_CONFINE "confine"
 #define ATTEMPT_PHASE_DEVICE "device"
 
-/* AWAITING: an task looks whether the device is free. CLOSING: one seals what was written, holds what was read against
+/* AWAITING: a task looks whether the device is free. CLOSING: one seals what was written, holds what was read against
  * its manifest again, or searches the log; FETCHING may also be for the last of these. */
 enum step {
     STEP_PREPARING,
@@ -45,7 +45,7 @@ struct attempt {
     struct phase_clock phases;
 
     enum step step;
-    struct exec *exec; /* an task or the program */
+    struct exec *exec; /* a task or the program */
     int task_fd;
     struct fetch *fetch; /* FETCHING */
     uint32_t fetches;    /* begun so far */
@@ -77,8 +77,17 @@ struct attempt {
     uint32_t sayings_first, sayings_n;
 };
 
-/* attempt.c */
+/* attempt_state.c */
+struct result *attempt_result (struct attempt *attempt);
+/* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
+void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem);
+/* Once the program is over: until then its own notes grow. */
+void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
+
+/* attempt_tasks.c */
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
+void attempt_end_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
+void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* what it misses */
 
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
@@ -113,11 +122,6 @@ void attempt_take_survey (struct attempt *attempt);
 void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
 
 /* attempt_result.c */
-struct result *attempt_result (struct attempt *attempt);
-/* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
-void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem);
-/* Once the program is over: until then its own notes grow. */
-void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
 void attempt_not_started (struct attempt *attempt, enum layer layer, struct text problem, uint64_t now_ms);
 void attempt_finish (struct attempt *attempt, uint64_t now_ms);

@@ -5,6 +5,7 @@
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "worker/attempt/task_channel.h"
 #include "worker/attempt/verified.h"
 #include <errno.h>
 #include <limits.h>

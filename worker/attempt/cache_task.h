@@ -1,4 +1,4 @@
-/* cache_task.h - the part of an task that has to do with the shared compile cache.
+/* cache_task.h - the part of a task that has to do with the shared compile cache.
  *
  * Each fills `answer` and reads or writes whole generations: only in the task's own process. Texts of the answer live
  * in `arena`. */
@@ -17,7 +17,5 @@ int cache_task_prepare (const struct task_place *place, const struct cache_acces
                         struct task_answer *answer);
 void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
 void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
-/* task.c: puts a failure into the answer; always -1. */
-int task_fail (struct task_answer *answer, struct arena *arena, enum layer layer, const struct err *err);
 
 #endif

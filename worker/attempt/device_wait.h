@@ -2,7 +2,7 @@
  *
  * A runtime that was just ended may still be letting go of the device, and whoever starts into it gets an error that
  * looks like a broken host. It looks again and again until the device is free or the bound has passed. It never ends a
- * process and never removes a lock file. It blocks: an task's work. */
+ * process and never removes a lock file. It blocks: a task's work. */
 #ifndef SLICEUP_WORKER_ATTEMPT_DEVICE_WAIT_H
 #define SLICEUP_WORKER_ATTEMPT_DEVICE_WAIT_H
 

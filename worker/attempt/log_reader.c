@@ -3,7 +3,7 @@
 
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
-#include "worker/attempt/cache_task.h"
+#include "worker/attempt/task_channel.h"
 #include "worker/files/kit.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* log_reader.h - what a program printed, held against the table of known failures.
  *
  * Reads the whole log of an attempt as this host has it, which the coordinator may not have got all of. It knows
- * nothing of verdicts. It waits for disks: an task's work. */
+ * nothing of verdicts. It waits for disks: a task's work. */
 #ifndef SLICEUP_WORKER_ATTEMPT_LOG_READER_H
 #define SLICEUP_WORKER_ATTEMPT_LOG_READER_H
 

@@ -3,7 +3,7 @@
  * still what it was, searching a log. Done in a process of its own, so that heartbeats go on and a cancel can end it.
  *
  * The process is this executable again (`sliceup-worker task <what> <directory> <host>`); it reads the RUN from its
- * channel and answers there. Whoever starts an task drives its exec and asks for the answer when all of it
+ * channel and answers there. Whoever starts a task drives its exec and asks for the answer when all of it
  * is gone. */
 #ifndef SLICEUP_WORKER_ATTEMPT_TASK_H
 #define SLICEUP_WORKER_ATTEMPT_TASK_H
@@ -46,7 +46,7 @@ bool task_is_needed (const struct msg_run *run);
 bool task_audit_is_needed (const struct msg_run *run);
 /* `host` is this host's name in the plan. `report_fd` becomes the process's standard error. `*channel_fd` is the
  * caller's, for task_answer. NULL on error. */
-struct exec *task_start (enum task_kind kind, const struct task_order *request, struct text host, const char *directory,
+struct exec *task_start (enum task_kind kind, const struct task_order *order, struct text host, const char *directory,
                          int report_fd, int *channel_fd, struct err *err);
 /* After exec_gone. Always gives an answer; one that never came is not done. Closes `channel_fd`. */
 void task_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer);

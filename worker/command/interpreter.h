@@ -2,7 +2,7 @@
  *
  * A path says where an interpreter begins, not what it is made of: a copied one, or a script in its place, leads
  * elsewhere. So each is asked (-I -S: no code of packages, of the user or of the folder runs for it), within
- * ENVIRONMENT_ASK_MS, before anything that is confined. It is an task's work: it waits for other processes. */
+ * ENVIRONMENT_ASK_MS, before anything that is confined. It is a task's work: it waits for other processes. */
 #ifndef SLICEUP_WORKER_COMMAND_INTERPRETER_H
 #define SLICEUP_WORKER_COMMAND_INTERPRETER_H
 

@@ -1,0 +1,159 @@
+/* task_channel.c - see task_channel.h. */
+#include "worker/attempt/task_channel.h"
+
+#include "common/wire/wire.h"
+#include "worker/command/interpreter.h"
+#include "worker/files/kit.h"
+#include "worker/files/wheels.h"
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* FINDINGS_MAX findings of a path and a sentence each, and what else it says. */
+enum { ANSWER_MAX_BYTES = 128 * 1024 + INTERPRETER_BYTES_MAX };
+
+static const struct field answer_fields[] = {
+    F_BOOL (1, struct task_answer, done),
+    F_TEXT (2, struct task_answer, problem, SENTENCE_MAX_BYTES),
+    F_ENUM (3, struct task_answer, layer, &layer_names),
+    F_TEXT (4, struct task_answer, python, PATH_MAX_BYTES),
+    F_TEXT (5, struct task_answer, cache_state, SENTENCE_MAX_BYTES),
+    F_RECORD (6, struct task_answer, seal, &seal_record),
+    F_TEXT (7, struct task_answer, kit, PATH_MAX_BYTES),
+    F_TEXTS (8, struct task_answer, missing, KIT_FILES_MAX + WHEELS_MAX, SHA256_HEX_BYTES),
+    F_RECORD (9, struct task_answer, cache, &cache_view_record),
+    F_LIST (10, struct task_answer, findings, FINDINGS_MAX, &finding_record),
+    F_TEXT (11, struct task_answer, waited, SENTENCE_MAX_BYTES),
+    F_LIST (12, struct task_answer, sightings, SIGHTINGS_MAX, &sighting_record),
+    F_TEXTS (13, struct task_answer, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
+    F_TEXTS (14, struct task_answer, loaded, INTERPRETER_PATHS_MAX, PATH_MAX_BYTES),
+};
+static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
+
+/* An order as it is handed over; `run` are the bytes of the RUN. */
+struct payload {
+    struct text run;
+    uint64_t device_wait_ms, output_bytes;
+    struct text tail;
+};
+static const struct field payload_fields[] = {
+    F_BYTES (1, struct payload, run, MSG_MAX_BYTES),
+    F_U64 (2, struct payload, device_wait_ms, INT64_MAX),
+    F_U64 (3, struct payload, output_bytes, INT64_MAX),
+    F_BYTES (4, struct payload, tail, RESULT_TAIL_MAX_BYTES),
+};
+static const struct record payload_record = RECORD ("order", struct payload, payload_fields);
+enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 64 };
+
+static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
+const struct names task_kind_names = { kind_words, sizeof kind_words / sizeof kind_words[0] };
+
+/* ---- the order ---- */
+
+static void put_payload (const struct task_order *order, struct buf *out)
+{
+    struct buf run;
+    buf_init (&run, MSG_MAX_BYTES);
+    wire_put_record (&run, msg_body (MSG_RUN), order->run);
+    struct payload payload = { buf_as_text (&run), order->device_wait_ms, order->output_bytes, order->tail };
+    wire_put_record (out, &payload_record, &payload);
+    out->overflow |= run.overflow;
+    buf_release (&run);
+}
+
+int task_channel_open (const struct task_order *order, int pair[2], struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, PAYLOAD_MAX_BYTES);
+    put_payload (order, &bytes);
+    int rc = -1;
+    if (bytes.overflow) {
+        err_set (err, ERR_LIMIT, "the order of this attempt is larger than a message");
+    } else if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        err_errno (err, ERR_IO, "making a channel for a task");
+    } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len ||
+               shutdown (pair[0], SHUT_WR) < 0) {
+        /* Less than a socket's buffer: it either fits at once or something is wrong with this host. */
+        err_errno (err, ERR_IO, "handing the request to a task");
+        close (pair[0]);
+        close (pair[1]);
+    } else {
+        rc = 0;
+    }
+    buf_release (&bytes);
+    return rc;
+}
+
+/* To the end of the stream, or until `out` is full. */
+static int read_all (int fd, struct buf *out, struct err *err)
+{
+    char bytes[4096];
+    for (;;) {
+        ssize_t got = read (fd, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno (err, ERR_IO, "reading the channel of a task");
+        if (got == 0)
+            return 0;
+        buf_add (out, bytes, (size_t) got);
+        if (out->overflow)
+            return err_set (err, ERR_LIMIT, "more than %zu bytes on the channel of a task", out->max);
+    }
+}
+
+int task_channel_get_order (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
+                            struct task_order *order, struct err *err)
+{
+    struct payload payload = { 0 };
+    buf_init (bytes, PAYLOAD_MAX_BYTES);
+    if (read_all (fd, bytes, err) < 0 ||
+        wire_get_record (buf_as_text (bytes), &payload_record, &payload, arena, err) < 0 ||
+        wire_get_record (payload.run, msg_body (MSG_RUN), run, arena, err) < 0)
+        return -1;
+    *order = (struct task_order){ run, payload.device_wait_ms, payload.output_bytes, payload.tail };
+    return 0;
+}
+
+/* ---- the answer ---- */
+
+int task_fail (struct task_answer *answer, struct arena *arena, enum layer layer, const struct err *err)
+{
+    struct text problem = text_of (err->text);
+    struct buf escaped;
+    answer->layer = layer;
+    buf_init (&escaped, 8 * ERR_TEXT_BYTES);
+    if (!text_is_utf8 (problem)) /* a path in it was cut, or is none that an answer may hold */
+        buf_escaped (&escaped, problem, 0);
+    answer->problem = text_copy (arena, escaped.len ? text_clip (buf_as_text (&escaped), SENTENCE_MAX_BYTES) : problem);
+    buf_release (&escaped);
+    return -1;
+}
+
+int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, ANSWER_MAX_BYTES);
+    wire_put_record (&bytes, &answer_record, answer);
+    int rc = 0;
+    if (bytes.overflow || send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL) != (ssize_t) bytes.len)
+        rc = err_errno (err, ERR_IO, "answering");
+    buf_release (&bytes);
+    return rc;
+}
+
+int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer, struct err *err)
+{
+    struct buf bytes;
+    struct task_answer received = { 0 };
+    buf_init (&bytes, ANSWER_MAX_BYTES);
+    int rc = read_all (fd, &bytes, err);
+    if (rc == 0 && (!bytes.len || !sound)) /* the exit status says all that is known */
+        rc = -1;
+    if (rc == 0)
+        rc = wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, err);
+    if (rc == 0)
+        record_copy (&answer_record, answer, &received, arena); /* the texts alias `bytes` */
+    buf_release (&bytes);
+    return rc;
+}
