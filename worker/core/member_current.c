@@ -1,7 +1,9 @@
-/* member_current.c - the attempt whose program is alive, and the one that waits for it to be gone. */
+/* member_current.c - the attempt whose program is alive, with its lease if it writes a generation, and the one that
+ * waits for it to be gone. */
 #include "worker/core/member_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #define STATE(s) (1u << (s))
 
@@ -165,15 +167,62 @@ void current_see_gate (struct member *member, const struct member_input *in, uin
     member_hurry (member, now_ms);
 }
 
+static bool writes (const struct member *member)
+{
+    return current_alive (member) && member->lease_client.token;
+}
+
+static struct text why_lost (const struct member *member, struct arena *arena)
+{
+    const char *started = member->current.started ? "the program may not go on" : "nothing was started";
+    const char *how = member->lease_client.refused
+                          ? "was refused by the coordinator, which gave it up or to another host"
+                          : "ran out: no answer came in time; see whether this host reaches the coordinator";
+    return text_format (arena, "the lease to write generation %" PRIu64 " of the cache %s; %s",
+                        member->lease_client.token, how, started);
+}
+
+/* A program that failed by itself did so whatever became of its lease; one that ended well did so for nothing. */
+static void judge_end (struct member *member, struct result *result, uint64_t now_ms, struct member_outbox *out)
+{
+    if (!writes (member) || !lease_client_must_stop (&member->lease_client, now_ms))
+        return;
+    result->seal = (struct seal){ 0 };
+    if (result->ending != ENDING_EXITED || result->code != 0)
+        return;
+    result->ending = ENDING_LEASE_LOST;
+    if (!result->problem.len)
+        result->problem = why_lost (member, &out->arena);
+}
+
 void current_see_end (struct member *member, const struct result *result, uint64_t now_ms, struct member_outbox *out)
 {
     assert (current_is (member, &result->key));
     struct result told = *result;
-    member_judge_end (member, &told, now_ms, out);
+    judge_end (member, &told, now_ms, out);
     lease_client_drop (&member->lease_client);
     current_move (member, ATTEMPT_NONE);
     forget_gate (member);
     current_keep (member, now_ms, &told, out);
     member->current.holding.phase = (struct text){ 0 };
     current_begin_pending (member, now_ms, out);
+}
+
+/* ---- its lease ---- */
+
+void member_watch_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
+{
+    if (writes (member) && lease_client_must_stop (&member->lease_client, now_ms) && !member->current.hard)
+        current_stop (member, true, ENDING_LEASE_LOST, why_lost (member, &out->arena), now_ms, out);
+}
+
+void member_use_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
+{
+    if (writes (member) && !member->current.started && lease_client_may_write (&member->lease_client, now_ms))
+        current_start (member, out);
+}
+
+void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms)
+{
+    lease_client_receive (&member->lease_client, lease->token, lease->ask, lease->term_ms, now_ms);
 }

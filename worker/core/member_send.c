@@ -1,7 +1,9 @@
-/* member_send.c - the messages a member sends. */
+/* member_send.c - the messages a member sends, and when the next heartbeat is due. */
 #include "worker/core/member_state.h"
 
 #include <assert.h>
+
+enum { BEAT_APART_MS = 20 }; /* a change is told at once, a storm of changes is not */
 
 /* The same words for HELLO and HEARTBEAT: the coordinator compares them with what it wants. */
 static uint32_t holdings_of (const struct member *member, uint64_t now_ms, struct holding *out)
@@ -66,4 +68,24 @@ void member_send_bye (struct member *member, struct member_outbox *out)
 {
     struct msg msg = { .kind = MSG_BYE, .of.bye.why = member->why };
     send_msg (out, &msg);
+}
+
+/* ---- when the next heartbeat is due ---- */
+
+void member_hurry (struct member *member, uint64_t now_ms)
+{
+    uint64_t earliest_ms = member->beaten_ms + BEAT_APART_MS;
+    if (earliest_ms < now_ms)
+        earliest_ms = now_ms;
+    if (earliest_ms < member->beat_at_ms)
+        member->beat_at_ms = earliest_ms;
+}
+
+uint64_t member_beat_at_ms (const struct member *member)
+{
+    uint64_t ask_at_ms = lease_client_ask_at_ms (&member->lease_client),
+             earliest_ms = member->beaten_ms + BEAT_APART_MS;
+    if (ask_at_ms < earliest_ms)
+        ask_at_ms = earliest_ms;
+    return ask_at_ms < member->beat_at_ms ? ask_at_ms : member->beat_at_ms;
 }

@@ -51,6 +51,10 @@ void member_send_hello (struct member *member, uint64_t now_ms, struct member_ou
 void member_send_heartbeat (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void member_send_result (struct held *held, uint64_t now_ms, struct member_outbox *out);
 void member_send_bye (struct member *member, struct member_outbox *out);
+/* When the next heartbeat is due, questions about the lease included. Only while joined. */
+uint64_t member_beat_at_ms (const struct member *member);
+/* The next heartbeat goes out as soon as may be. */
+void member_hurry (struct member *member, uint64_t now_ms);
 
 bool current_alive (const struct member *member);
 bool current_is (const struct member *member, const struct attempt_key *key); /* alive, and this one */
@@ -67,17 +71,12 @@ void current_pass_gate (struct member *member, struct text gate, struct text val
 void current_see_phase (struct member *member, struct text phase, uint64_t now_ms);
 void current_see_gate (struct member *member, const struct member_input *in, uint64_t now_ms);
 void current_see_end (struct member *member, const struct result *result, uint64_t now_ms, struct member_outbox *out);
+
 /* Stops what its lease does not carry any more. Before anything else is done in a step: whoever slept past the end of
  * the lease kills first, and hears afterwards. */
 void member_watch_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
 /* Starts what has its lease now. */
 void member_use_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms);
-/* `result` as it may be told: what a lost lease does not carry is taken from the copy. */
-void member_judge_end (struct member *member, struct result *result, uint64_t now_ms, struct member_outbox *out);
-/* When the next heartbeat is due, questions about the lease included. Only while joined. */
-uint64_t member_beat_at_ms (const struct member *member);
-/* The next heartbeat goes out as soon as may be. */
-void member_hurry (struct member *member, uint64_t now_ms);
 
 #endif
