@@ -178,6 +178,11 @@ static const struct field result_fields[] = {
 };
 const struct record result_record = RECORD ("result", struct result, result_fields);
 
+bool result_ended_badly (const struct result *result)
+{
+    return result->ending != ENDING_EXITED || result->code != 0;
+}
+
 bool result_counter (const struct result *result, const char *name, uint64_t *value)
 {
     for (uint32_t i = 0; i < result->counters.n; i++) {

@@ -209,6 +209,7 @@ extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record,
     var_record, program_record;
 
+bool result_ended_badly (const struct result *result); /* in any way but an exit with 0 */
 bool result_counter (const struct result *result, const char *name, uint64_t *value); /* false: absent */
 
 #endif

@@ -100,7 +100,7 @@ static bool broke_protocol (const struct judge_case *of, struct arena *arena, st
 static bool ended_well (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
-    if (result->ending == ENDING_EXITED && result->code == 0)
+    if (!result_ended_badly (result))
         return true;
     struct text how = result->ending == ENDING_SIGNALLED ? text_format (arena, "killed by signal %u (%s)", result->code,
                                                                         strsignal ((int) result->code))

@@ -17,8 +17,7 @@ enum {
 static bool is_sound (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
-    return result->ending == ENDING_EXITED && result->code == 0 &&
-           (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
+    return !result_ended_badly (result) && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
 }
 
 /* ---- the log of a program that ended badly ---- */

@@ -188,7 +188,7 @@ static void judge_end (struct member *member, struct result *result, uint64_t no
     if (!writes (member) || !lease_client_must_stop (&member->lease_client, now_ms))
         return;
     result->seal = (struct seal){ 0 };
-    if (result->ending != ENDING_EXITED || result->code != 0)
+    if (result_ended_badly (result))
         return;
     result->ending = ENDING_LEASE_LOST;
     if (!result->problem.len)
