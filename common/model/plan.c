@@ -242,3 +242,12 @@ int plan_rung (const struct plan *plan, struct text id)
     }
     return -1;
 }
+
+const struct signature *plan_signature (const struct plan *plan, struct text id)
+{
+    for (uint32_t i = 0; i < plan->signatures.n && id.len; i++) {
+        if (text_equal (plan->signatures.items[i].id, id))
+            return &plan->signatures.items[i];
+    }
+    return NULL;
+}

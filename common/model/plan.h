@@ -295,5 +295,7 @@ extern const struct record plan_record;
 
 int plan_rank (const struct plan *plan, struct text host); /* or -1 */
 int plan_rung (const struct plan *plan, struct text id);   /* or -1 */
+/* Of known failures; NULL: none has this id. */
+const struct signature *plan_signature (const struct plan *plan, struct text id);
 
 #endif

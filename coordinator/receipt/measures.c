@@ -81,19 +81,11 @@ static void add_host (struct measure *now, const struct result *result)
     raise (&now->duration_ms, result->duration_ms);
 }
 
-static const struct signature *signature_of (const struct plan *plan, struct text id)
-{
-    for (uint32_t i = 0; i < plan->signatures.n && id.len; i++)
-        if (text_equal (plan->signatures.items[i].id, id))
-            return &plan->signatures.items[i];
-    return NULL;
-}
-
 /* What will fail again: recognised, neither of a kind that passes by itself nor printed by working programs too, and
  * owned by what the signature is made of. */
 static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
 {
-    const struct signature *known = signature_of (plan, verdict->signature);
+    const struct signature *known = plan_signature (plan, verdict->signature);
     if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer ||
         known->noise)
         return false;
@@ -104,7 +96,7 @@ static bool would_fail_again (const struct plan *plan, const struct verdict *ver
 /* "exit status 1" tells nobody what to change: then the line that decided it stands behind it. */
 static struct text cause_of (const struct plan *plan, const struct verdict *verdict, struct arena *arena)
 {
-    const struct signature *known = signature_of (plan, verdict->signature);
+    const struct signature *known = plan_signature (plan, verdict->signature);
     struct text line = verdict->evidence, cause = verdict->cause;
     const char *end = line.len ? memchr (line.ptr, '\n', line.len) : NULL;
     line.len = end ? (uint32_t) (end - line.ptr) : line.len;

@@ -10,17 +10,9 @@ static bool failed (const struct blame_host *host)
     return host->verdict->outcome != OUTCOME_PASSED;
 }
 
-static const struct signature *known (const struct plan *plan, struct text signature)
+bool blame_is_complaint (const struct plan *plan, struct text id)
 {
-    for (uint32_t i = 0; i < plan->signatures.n; i++)
-        if (signature.len && text_equal (plan->signatures.items[i].id, signature))
-            return &plan->signatures.items[i];
-    return NULL;
-}
-
-static bool says_peer_failed (const struct plan *plan, struct text id)
-{
-    const struct signature *signature = known (plan, id);
+    const struct signature *signature = plan_signature (plan, id);
     return signature && signature->peer;
 }
 
@@ -28,14 +20,14 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
 {
     if (host->awaited)
         return false;
-    return host->ending == ENDING_CANCELLED || says_peer_failed (plan, host->verdict->signature) ||
+    return host->ending == ENDING_CANCELLED || blame_is_complaint (plan, host->verdict->signature) ||
            (host->ending == ENDING_TIMEOUT && host->at_gate);
 }
 
 /* What working programs print, too, is no confession. */
 static bool recognised (const struct plan *plan, const struct blame_host *host)
 {
-    const struct signature *signature = known (plan, host->verdict->signature);
+    const struct signature *signature = plan_signature (plan, host->verdict->signature);
     return host->verdict->layer != LAYER_UNKNOWN && !(signature && signature->noise);
 }
 
@@ -154,7 +146,7 @@ static void accuse (const struct plan *plan, struct blame_host *host, const char
     struct verdict *verdict = host->verdict;
     if (follows (plan, host) || host->complains || host->awaited)
         verdict->layer = LAYER_UNKNOWN;
-    if (says_peer_failed (plan, verdict->signature)) {
+    if (blame_is_complaint (plan, verdict->signature)) {
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/signature/line.h"
+#include "coordinator/verdict/blame.h"
 
 /* A verdict quotes a few lines; the receipt has all of them. The journal holds one verdict per host that fell. PEERS:
  * of all that can be sighted; it is read once and not kept. */
@@ -81,20 +82,12 @@ static struct text evidence_of (const struct signature_decision *of, const struc
     return lines_joined (lines, n, EVIDENCE_MAX_BYTES, arena);
 }
 
-static bool is_of_peers (const struct plan *plan, struct text id)
-{
-    for (uint32_t i = 0; i < plan->signatures.n; i++)
-        if (text_equal (plan->signatures.items[i].id, id))
-            return plan->signatures.items[i].peer;
-    return false;
-}
-
 static struct text peers_of (const struct plan *plan, const struct signature_seen *seen, struct arena *arena)
 {
     struct text lines[READ_MAX];
     uint32_t n = 0;
     for (uint32_t i = 0; i < seen->sightings_n; i++)
-        if (is_of_peers (plan, seen->sightings[i].signature))
+        if (blame_is_complaint (plan, seen->sightings[i].signature))
             lines[n++] = seen->sightings[i].text;
     return lines_joined (lines, n, PEERS_MAX_BYTES, arena);
 }

@@ -4,21 +4,15 @@
 
 #include <stdio.h>
 
+#include "coordinator/verdict/blame.h"
+
 enum { FOLDED_BYTES = 1 << 20, NAMED_BYTES = 512 };
 
 /* ---- confessions ---- */
 
-static bool is_peer_text (const struct plan *plan, struct text id)
-{
-    for (uint32_t i = 0; i < plan->signatures.n; i++)
-        if (text_equal (plan->signatures.items[i].id, id))
-            return plan->signatures.items[i].peer;
-    return false;
-}
-
 bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict)
 {
-    return verdict->outcome != OUTCOME_CASCADE && verdict->signature.len && is_peer_text (plan, verdict->signature);
+    return verdict->outcome != OUTCOME_CASCADE && blame_is_complaint (plan, verdict->signature);
 }
 
 static bool ended_by_itself (const struct isolate_host *host)
@@ -35,7 +29,7 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
     if (verdict->outcome == OUTCOME_COULD_NOT_RUN)
         return true;
     if (verdict->signature.len)
-        return !is_peer_text (plan, verdict->signature);
+        return !blame_is_complaint (plan, verdict->signature);
     if (verdict->layer == LAYER_COLLECTIVE)
         return !ended_by_itself (host); /* else it complains */
     return verdict->layer != LAYER_UNKNOWN;
