@@ -20,3 +20,22 @@ uint32_t majority_of (const struct text *values, uint32_t n)
     }
     return best;
 }
+
+/* Boyer and Moore's vote: such values are long, and each host has one. */
+struct text majority_value (const struct text *values, uint32_t n)
+{
+    struct text value = { 0 };
+    uint32_t lead = 0, told = 0, same = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!values[i].len)
+            continue;
+        if (lead == 0)
+            value = values[i];
+        lead = text_equal (values[i], value) ? lead + 1 : lead - 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        told += values[i].len > 0;
+        same += values[i].len > 0 && text_equal (values[i], value);
+    }
+    return same * 2 > told ? value : (struct text){ 0 };
+}

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "common/model/result.h"
+#include "coordinator/verdict/majority.h"
 
 enum { CHIPS_MAX = 1 << 20 };
 
@@ -167,26 +168,6 @@ static uint32_t names_in (struct text list)
     return n;
 }
 
-/* What more than half of those say that say anything; empty: there is none. Boyer and Moore's vote: such lists are
- * long, and each host has one. */
-static struct text usual_of (const struct text *values, uint32_t n)
-{
-    struct text usual = { 0 };
-    uint32_t lead = 0, protocol_writers = 0, same = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!values[i].len)
-            continue;
-        if (lead == 0)
-            usual = values[i];
-        lead = text_equal (values[i], usual) ? lead + 1 : lead - 1;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        protocol_writers += values[i].len > 0;
-        same += values[i].len > 0 && text_equal (values[i], usual);
-    }
-    return same * 2 > protocol_writers ? usual : (struct text){ 0 };
-}
-
 static bool worker_list_wrong (const struct asked *asked)
 {
     struct text list = asked->lists[asked->rank], shown = text_clip (list, 400);
@@ -229,7 +210,7 @@ void topology_judge (const struct plan *plan, const struct topology_host *hosts,
         return;
     const struct text *numbers = column (hosts, plan->hosts.n, "tpu.worker_id", arena);
     const struct text *lists = column (hosts, plan->hosts.n, "tpu.worker_hostnames", arena);
-    struct text usual_list = usual_of (lists, plan->hosts.n);
+    struct text usual_list = majority_value (lists, plan->hosts.n);
     for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
         struct asked asked = { plan, hosts, numbers, lists, usual_list, rank, arena, &out->items[out->n] };
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
