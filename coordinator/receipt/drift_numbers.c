@@ -69,6 +69,16 @@ static void measure (const double *numbers, uint32_t n, struct drift_item *item)
     mem_free (sorted);
 }
 
+static void add_single (struct drift_work *work, double number, uint32_t host, struct drift_item *item)
+{
+    item->groups[item->groups_n++] = (struct drift_group){
+        .number = number,
+        .value = text_format (work->arena, "%.15g", number),
+        .hosts = arena_copy (work->arena, &host, sizeof (host)),
+        .hosts_n = 1,
+    };
+}
+
 /* Outliers, the farthest first, each by itself; then everybody else, who stand for the median. */
 static void group_outliers (struct drift_work *work, const double *numbers, uint32_t n, struct outlier *outliers,
                             uint32_t outliers_n, struct drift_item *item)
@@ -86,13 +96,8 @@ static void group_outliers (struct drift_work *work, const double *numbers, uint
     rest.value = text_format (work->arena, "%.15g", item->median);
     if (rest.hosts_n)
         item->groups[item->groups_n++] = rest;
-    for (uint32_t i = 0; i < outliers_n; i++) {
-        struct drift_group *group = &item->groups[item->groups_n++];
-        *group = (struct drift_group){ .number = outliers[i].number,
-                                       .hosts_n = 1,
-                                       .value = text_format (work->arena, "%.15g", outliers[i].number) };
-        group->hosts = arena_copy (work->arena, &outliers[i].host, sizeof (uint32_t));
-    }
+    for (uint32_t i = 0; i < outliers_n; i++)
+        add_single (work, outliers[i].number, outliers[i].host, item);
     item->deviating = outliers_n;
 }
 
@@ -110,13 +115,8 @@ static void count_too_few (struct drift_work *work, const double *numbers, uint3
     item->verdict = DRIFT_TOO_FEW;
     item->groups = arena_array (work->arena, item->measured, sizeof (*item->groups));
     for (uint32_t i = 0; i < n; i++)
-        if (!isnan (numbers[i])) {
-            struct drift_group *group = &item->groups[item->groups_n++];
-            *group = (struct drift_group){ .number = numbers[i],
-                                           .hosts_n = 1,
-                                           .value = text_format (work->arena, "%.15g", numbers[i]) };
-            group->hosts = arena_copy (work->arena, &i, sizeof (i));
-        }
+        if (!isnan (numbers[i]))
+            add_single (work, numbers[i], i, item);
     *drift_add_item (work) = *item;
 }
 

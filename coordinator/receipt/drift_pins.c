@@ -2,19 +2,7 @@
 
 #include <string.h>
 
-static struct text normal_name (struct text name, struct arena *arena)
-{
-    char *out = arena_alloc (arena, name.len + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool joint = c == '-' || c == '_' || c == '.';
-        if (joint && n && out[n - 1] == '-')
-            continue;
-        out[n++] = joint ? '-' : c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
-    }
-    return (struct text){ out, n };
-}
+#include "common/model/requirements.h"
 
 static bool ends_word (char c)
 {
@@ -30,7 +18,7 @@ static bool read_line (struct text line, struct arena *arena, struct var *pin)
         return false;
     for (end = at + 2; end < line.len && !ends_word (line.ptr[end]);)
         end++;
-    pin->name = normal_name ((struct text){ line.ptr, at }, arena);
+    pin->name = requirement_normal_name ((struct text){ line.ptr, at }, arena);
     pin->value = text_copy (arena, (struct text){ line.ptr + at + 2, end - at - 2 });
     return pin->name.len > 0 && pin->value.len > 0;
 }
