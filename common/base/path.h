@@ -1,9 +1,22 @@
-/* path.h - paths as texts: absolute, without ".", ".." and "//". */
+/* path.h - paths as texts, and the symbolic links through which one leads, as the kernel resolves it.
+ *
+ * Whoever may replace such a link chooses what the path names. It changes nothing, and knows nothing of rights. */
 #ifndef SLICEUP_COMMON_BASE_PATH_H
 #define SLICEUP_COMMON_BASE_PATH_H
 
+#include "common/base/err.h"
 #include <stdbool.h>
 
-bool path_is_below (const char *path, const char *folder); /* also when they are the same; all is below "/" */
+/* Also when they are the same; all is below "/". Both are absolute, without ".", ".." and "//". */
+bool path_is_below (const char *path, const char *folder);
+
+enum { PATH_LINKS_MAX = 40 }; /* as the kernel's own, path_resolution(7) */
+
+/* -1 stops. `link` lives until it returns. */
+typedef int path_link_fn (void *owner, const char *link, struct err *err);
+/* Calls `fn` for each link on the way and at the end, with its own place: the real folder that it lies in, and its
+ * name. A relative path is one of this process's folder. What is not there, or cannot be reached, ends the way: 0.
+ * ERR_LIMIT: more than PATH_LINKS_MAX links, or a path that is too long. */
+int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err);
 
 #endif

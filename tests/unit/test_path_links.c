@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/path_links.h"
+#include "common/base/path.h"
 
 /* "<top>/a" and what follows it. */
 struct tree {

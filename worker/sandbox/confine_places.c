@@ -1,7 +1,6 @@
 #include "worker/sandbox/confine_places.h"
 
 #include "common/base/path.h"
-#include "common/base/path_links.h"
 #include "worker/sandbox/mount_table.h"
 #include <errno.h>
 #include <limits.h>
