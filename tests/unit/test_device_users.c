@@ -9,8 +9,8 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/attempt/device_wait.h"
-#include "worker/facts/command_line.h"
 #include "worker/facts/device_users.h"
+#include "worker/facts/shown.h"
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -195,7 +195,7 @@ static void without_time_it_says_so (void **state)
 
 static void is_shown (struct machine *machine, const char *raw, size_t len, const char *shown)
 {
-    struct text said = command_line_shown (&machine->arena, (struct text){ raw, (uint32_t) len }, 200);
+    struct text said = shown_command (&machine->arena, (struct text){ raw, (uint32_t) len }, 200);
     if (!text_is (said, shown))
         fail_msg ("'%.*s' instead of '%s'", TEXT_ARG (said), shown);
 }
@@ -221,7 +221,7 @@ static void a_program_has_one_name_on_all_hosts (void **state)
                                             { "/", "" },
                                             { "a\033b", "a\\x1bb" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        assert_true (text_is (command_line_program (&machine->arena, text_of (lines[i][0])), lines[i][1]));
+        assert_true (text_is (shown_program (&machine->arena, text_of (lines[i][0])), lines[i][1]));
 }
 
 /* ---- waiting ---- */

@@ -2,7 +2,7 @@
 #include "common/io/clock.h"
 #include "machine_fixture.h"
 #include "worker/facts/facts.h"
-#include "worker/facts/mount_shown.h"
+#include "worker/facts/shown.h"
 #include "worker/facts/tpu_logs.h"
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -269,7 +269,7 @@ static void a_mount_is_told_without_numbers_of_disks (void **state)
     };
     struct machine *machine = *state;
     for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++)
-        if (!text_is (mount_shown (&machine->list.arena, mounts[i][0]), mounts[i][1]))
+        if (!text_is (shown_mount (&machine->list.arena, mounts[i][0]), mounts[i][1]))
             fail_msg ("%s is not %s", mounts[i][0], mounts[i][1]);
 }
 

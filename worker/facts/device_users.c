@@ -3,7 +3,7 @@
 
 #include "common/base/buf.h"
 #include "common/io/clock.h"
-#include "worker/facts/command_line.h"
+#include "worker/facts/shown.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -124,8 +124,8 @@ static void name_it (struct search *search, const char *pid, struct holder *hold
     if (!len && fits (snprintf (path, sizeof path, "%s/%s/comm", search->roots->proc, pid), sizeof path))
         len = read_start (path, raw); /* it has ended, or wrote over its arguments */
     struct text line = { raw, (uint32_t) len };
-    holder->command = command_line_shown (search->arena, line, HOLDER_COMMAND_BYTES);
-    holder->program = command_line_program (search->arena, line);
+    holder->command = shown_command (search->arena, line, HOLDER_COMMAND_BYTES);
+    holder->program = shown_program (search->arena, line);
 }
 
 /* proc(5): field 22 of stat, counted from behind the name, which may hold anything. */

@@ -1,4 +1,4 @@
-/* http_query.c - see http_query.h. */
+/* http_asker.c - see http_asker.h. */
 #include "worker/facts/http_asker.h"
 
 #include "common/base/buf.h"

@@ -1,4 +1,4 @@
-/* http_query.h - several HTTP GETs to one server at once, without waiting for any of them alone.
+/* http_asker.h - several HTTP GETs to one server at once, without waiting for any of them alone.
  *
  * For small answers of a server on this machine or its own link: one connection each, no names, no TLS, no redirects,
  * nothing is asked twice. Nothing that goes wrong is an error: it is how the question ended. One thread, which polls

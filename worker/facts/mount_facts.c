@@ -1,7 +1,7 @@
 /* mount_facts.c - what the folders of a run lie on, and whether there is room left. */
 #include "common/cache/storage.h"
 #include "worker/facts/fact_list.h"
-#include "worker/facts/mount_shown.h"
+#include "worker/facts/shown.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void add_folder (struct fact_list *list, const char *mount_name, const ch
     }
     bool known = storage_mount (folder, mount, sizeof mount, &err) == 0;
     fact_add (list, mount_name,
-              known ? mount_shown (&list->arena, mount) : text_format (&list->arena, "unreadable (%.200s)", err.text));
+              known ? shown_mount (&list->arena, mount) : text_format (&list->arena, "unreadable (%.200s)", err.text));
     fact_add (list, room_name, room_of (folder));
 }
 

@@ -1,8 +1,6 @@
 /* variable_family.c - see variable_family.h. */
 #include "worker/facts/variable_family.h"
 
-#include "common/model/secret.h"
-#include "worker/facts/fact_list.h"
 #include <string.h>
 #include <strings.h>
 
@@ -30,9 +28,4 @@ bool variable_counts (struct text name)
         if (text_is (name, names[i]))
             return true;
     return is_proxy (name);
-}
-
-struct text variable_shown (struct arena *arena, struct text value)
-{
-    return fact_line (arena, secret_cut (arena, value));
 }

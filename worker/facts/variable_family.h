@@ -9,7 +9,5 @@
 #include "common/base/text.h"
 
 bool variable_counts (struct text name); /* it belongs to a family of docs/spec/facts.md */
-/* `value` without the user and password of addresses in it, on one line. */
-struct text variable_shown (struct arena *arena, struct text value);
 
 #endif

@@ -1,13 +1,46 @@
-/* command_line.c - see command_line.h. */
-#include "worker/facts/command_line.h"
+/* shown.c - see shown.h. */
+#include "worker/facts/shown.h"
 
 #include "common/base/buf.h"
 #include "common/model/secret.h"
-#include "worker/facts/variable_family.h"
+#include "worker/facts/fact_list.h"
+#include <ctype.h>
 #include <string.h>
 
 enum { SHOWN_MAX_BYTES = 64 * 1024, PROGRAM_BYTES = 63 };
 #define HIDDEN "***"
+
+struct text shown_value (struct arena *arena, struct text value)
+{
+    return fact_line (arena, secret_cut (arena, value));
+}
+
+/* ---- mounts ---- */
+
+/* Disks whose names go on with letters (Linux, admin-guide/devices). */
+static const char *const lettered[] = { "/dev/sd", "/dev/vd", "/dev/xvd", "/dev/hd" };
+
+static uint32_t kind_len (struct text source)
+{
+    uint32_t len = (uint32_t) strlen ("/dev/");
+    if (!text_starts (source, "/dev/"))
+        return source.len;
+    for (size_t i = 0; i < sizeof lettered / sizeof *lettered; i++)
+        if (text_starts (source, lettered[i]))
+            return (uint32_t) strlen (lettered[i]);
+    while (len < source.len && source.ptr[len] != '/' && !isdigit ((unsigned char) source.ptr[len]))
+        len++;
+    return len;
+}
+
+struct text shown_mount (struct arena *arena, const char *mount)
+{
+    const char *blank = strrchr (mount, ' ');
+    struct text source = text_of (blank ? blank + 1 : mount);
+    return shown_value (arena, (struct text){ mount, (uint32_t) (source.ptr - mount) + kind_len (source) });
+}
+
+/* ---- command lines ---- */
 
 /* A blank parts words as well: daemons write a sentence over their arguments, and shells get a whole script as one. */
 static bool next_word (struct text *rest, struct text *word)
@@ -32,11 +65,11 @@ static void add_word (struct arena *arena, struct buf *line, struct text word)
     const char *sign = memchr (word.ptr, '=', word.len);
     struct text name = { word.ptr, sign ? (uint32_t) (sign - word.ptr) : 0 };
     bool secret = sign && secret_by_name (name);
-    buf_text (line, variable_shown (arena, secret ? name : word));
+    buf_text (line, shown_value (arena, secret ? name : word));
     buf_puts (line, secret ? "=" HIDDEN : "");
 }
 
-struct text command_line_shown (struct arena *arena, struct text raw, uint32_t max_bytes)
+struct text shown_command (struct arena *arena, struct text raw, uint32_t max_bytes)
 {
     struct buf line;
     struct text word;
@@ -54,12 +87,12 @@ struct text command_line_shown (struct arena *arena, struct text raw, uint32_t m
     return out;
 }
 
-struct text command_line_program (struct arena *arena, struct text raw)
+struct text shown_program (struct arena *arena, struct text raw)
 {
     struct text name;
     next_word (&raw, &name);
     const char *slash = name.len ? memrchr (name.ptr, '/', name.len) : NULL;
     if (slash)
         name = (struct text){ slash + 1, (uint32_t) (name.ptr + name.len - slash - 1) };
-    return text_clip (variable_shown (arena, name), PROGRAM_BYTES);
+    return text_clip (shown_value (arena, name), PROGRAM_BYTES);
 }
