@@ -1,8 +1,6 @@
 #include "worker/builtin/probe.h"
 
 #include "common/base/duration.h"
-#include "worker/builtin/probe_print.h"
-#include "worker/builtin/probe_rung.h"
 #include "worker/probe/child.h"
 #include "worker/probe/option.h"
 #include "worker/probe/watch.h"

@@ -9,7 +9,19 @@
 #ifndef SLICEUP_WORKER_BUILTIN_PROBE_H
 #define SLICEUP_WORKER_BUILTIN_PROBE_H
 
+#include "worker/probe/report.h"
+
 /* argv[0] is the program's own word. */
 int probe_main (int argc, char **argv);
+
+/* probe_rung.c: as a rung, its order taken from the worker and its report said as evidence. SLICEUP_FD is in the
+ * environment. Exit status as above. */
+int probe_rung (void);
+
+/* probe_print.c: a report to standard output, one line a step and the verdict last, or as JSON (sliceup.probe/1). */
+int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err);
+int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err);
+/* What one step found, in words; empty: nothing to say. */
+struct text probe_said (const struct probe_report *report, enum probe_stage stage, struct arena *arena);
 
 #endif

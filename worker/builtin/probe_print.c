@@ -1,4 +1,4 @@
-#include "worker/builtin/probe_print.h"
+#include "worker/builtin/probe.h"
 
 #include "common/base/utf8.h"
 #include <inttypes.h>

@@ -1,6 +1,5 @@
-#include "worker/builtin/probe_rung.h"
+#include "worker/builtin/probe.h"
 
-#include "worker/builtin/probe_print.h"
 #include "worker/probe/option.h"
 #include "worker/probe/watch.h"
 #include "worker/protocol/protocol_writer.h"
