@@ -182,11 +182,6 @@ static void apply_gate_opened (struct owner *to, const struct fact_gate_opened *
                                                         .value = text_copy (&to->pass_arena, opened->value) };
 }
 
-static bool ended_badly (const struct result *result)
-{
-    return result->ending != ENDING_EXITED || result->code != 0;
-}
-
 static void learn_environment (struct owner *to, const struct result *result)
 {
     for (uint32_t i = 0; i < result->bundle.n && !to->state.env_fingerprint.len; i++)
@@ -233,7 +228,7 @@ static void apply_attempt_ended (struct owner *to, const struct fact *fact)
     part->at_gate = ended->at_gate;
     record_copy (&result_record, &part->result, &ended->result, &to->pass_arena);
     part->sha256 = text_copy (&to->pass_arena, ended->sha256);
-    if (ended_badly (&ended->result) && !pass->failing) {
+    if (result_ended_badly (&ended->result) && !pass->failing) {
         pass->failing = true;
         pass->failed_ms = fact->at_ms;
     }

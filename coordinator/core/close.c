@@ -37,16 +37,11 @@ static bool tells_facts (const struct rung *rung)
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "facts");
 }
 
-static bool ended_badly (const struct result *result)
-{
-    return result->ending != ENDING_EXITED || result->code != 0;
-}
-
 /* Once for all hosts; NULL: there is nothing to recognise. */
 static struct signature_set *signatures_if_needed (const struct coord *coord)
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (ended_badly (&coord->state->pass.parts.items[i].result))
+        if (result_ended_badly (&coord->state->pass.parts.items[i].result))
             return signature_set_build (coord->state->plan.signatures.items, coord->state->plan.signatures.n);
     return NULL;
 }
@@ -132,7 +127,7 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
 
 static bool complains (const struct part *part, const struct verdict *verdict)
 {
-    return ended_badly (&part->result) && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
+    return result_ended_badly (&part->result) && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
 }
 
 /* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped
@@ -144,7 +139,7 @@ static bool stopped_by_itself (const struct coord *coord, uint32_t at)
         return false;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         const struct part *other = &coord->state->pass.parts.items[i];
-        if (ended_badly (&other->result) && other->order < part->order)
+        if (result_ended_badly (&other->result) && other->order < part->order)
             return false;
     }
     return true;

@@ -80,8 +80,7 @@ static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t no
 static bool passed_it_by (const struct coord *coord, const struct gate_queue *gate, uint32_t at)
 {
     const struct part *part = &coord->state->pass.parts.items[at];
-    return part->ended && gate->values[at].ptr == NULL && part->result.ending == ENDING_EXITED &&
-           part->result.code == 0;
+    return part->ended && gate->values[at].ptr == NULL && !result_ended_badly (&part->result);
 }
 
 static bool passed_by (const struct coord *coord, const struct gate_queue *gate)

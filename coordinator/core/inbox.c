@@ -234,7 +234,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
         write_lease_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
-        if (result->ending != ENDING_EXITED || result->code != 0)
+        if (result_ended_badly (result))
             loss_stop_waiting_peers (coord, now_ms, out);
         return;
     }

@@ -41,7 +41,7 @@ static bool all_passed (const struct proving *proving)
 /* Of a program that did not come to its end, or broke a rule on the way, nobody knows the last value. */
 static bool came_to_its_end (const struct result *result)
 {
-    return result->ending == ENDING_EXITED && result->code == 0 && result->done && result->bad_lines == 0;
+    return !result_ended_badly (result) && result->done && result->bad_lines == 0;
 }
 
 static const struct metric *metric_named (const struct result *result, struct text name)
