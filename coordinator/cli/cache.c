@@ -1,4 +1,5 @@
 #include "coordinator/cli/cache.h"
+#include "coordinator/cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>

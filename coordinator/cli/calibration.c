@@ -7,7 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/duration.h"
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/run/calibration_store.h"
 #include "coordinator/view/size.h"
 

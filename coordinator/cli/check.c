@@ -1,3 +1,4 @@
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/planning.h"
 

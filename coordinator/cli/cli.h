@@ -1,4 +1,4 @@
-/* cli.h - the command line: one file a command, each exporting one row of the table.
+/* cli.h - what every command is given, how it reads its arguments, and how it says that it failed.
  *
  * Exit status (design.md, 6): 0 everything asked for holds; 1 it ran and something did not hold; 2 usage or
  * configuration; 3 could not run; 4 cache violation; 5 journal damaged; 130 cancelled. */
@@ -37,9 +37,6 @@ struct cli_command {
     const char *help;                                    /* what it does, options, examples, exit status */
     int (*run) (struct cli *cli, int argc, char **argv); /* argv[0] is the command's name; returns the exit status */
 };
-extern const struct cli_command check_command, run_command, resume_command, status_command, watch_command,
-    receipt_command, logs_command, runs_command, hosts_command, ticket_command, monitor_key_command, cache_command,
-    drift_command, env_command, calibration_command, explain_command;
 
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */
 int cli_fail (const struct cli *cli, const struct err *err);
@@ -49,6 +46,5 @@ bool cli_option (int argc, char **argv, int *i, const char *name, const char **v
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
 int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
                  const char *const known[]);
-int cli_main (int argc, char **argv);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "common/conf/conf.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/drift_side.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/receipt/drift.h"

@@ -1,4 +1,4 @@
-#include "coordinator/cli/env.h"
+#include "coordinator/cli/env_ls.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -260,16 +260,9 @@ static int by_path (const void *a, const void *b)
     return strcmp (((const struct environment *) a)->path, ((const struct environment *) b)->path);
 }
 
-int env_ls (struct cli *cli, int argc, char **argv)
+int env_ls (struct cli *cli, bool json)
 {
-    static const char *const known[] = { "--json", NULL };
     struct err err = { 0 };
-    bool json = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") != 0)
-            return cli_unknown (cli, &env_command, argv[i], known);
-        json = true;
-    }
     struct listing *list = mem_alloc (sizeof *list);
     list->cli = cli;
     int rc = look (list, &err);

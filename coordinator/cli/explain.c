@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"

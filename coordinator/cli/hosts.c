@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_answer.h"
 #include "coordinator/cli/host_operand.h"
 #include "coordinator/cli/planning.h"

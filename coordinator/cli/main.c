@@ -1,4 +1,4 @@
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 
 int main (int argc, char **argv)
 {

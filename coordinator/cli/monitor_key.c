@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
 

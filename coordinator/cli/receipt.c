@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/io/atomic_file.h"
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/home/run_begun.h"

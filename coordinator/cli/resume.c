@@ -1,4 +1,5 @@
 #include "coordinator/cli/climb.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/home/run_begun.h"
 
 static int resume_run (struct cli *cli, int argc, char **argv)

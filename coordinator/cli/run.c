@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "coordinator/cli/climb.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/signature_file.h"

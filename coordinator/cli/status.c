@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/io/clock.h"
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"

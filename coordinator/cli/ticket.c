@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/keys/ticket.h"

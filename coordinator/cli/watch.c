@@ -3,7 +3,7 @@
 
 #include "common/io/clock.h"
 #include "common/io/loop.h"
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/leave.h"
 #include "coordinator/cli/terminal.h"
