@@ -11,13 +11,15 @@ struct teller {
     struct buf words; /* of the line being made */
 };
 
+/* plain_line.c */
 void plain_say (struct teller *teller, uint64_t at_ms); /* the words, as a line */
 void plain_add_key (struct teller *teller, const struct attempt_key *key);
 
+/* plain_metric.c */
+void plain_metric (struct teller *teller, const struct fact *fact);
 /* plain_retry.c */
 void plain_part_began (struct teller *teller, const struct fact *fact); /* the words before its hosts */
 void plain_part_ended (struct teller *teller, const struct fact *fact);
-void plain_metric (struct teller *teller, const struct fact *fact);
 void plain_retry (struct teller *teller, const struct fact *fact);
 void plain_suspects (struct teller *teller, const struct fact *fact);
 
