@@ -12,11 +12,6 @@
 
 enum { SETTLE_LOOK_MS = 100 };
 
-bool driver_by_ticket (const struct plan *plan)
-{
-    return plan->launcher == LAUNCHER_JOIN && plan->start.control_port != 0;
-}
-
 static void raw_run_id (const char *hex, char raw[RUN_ID_BYTES])
 {
     for (size_t i = 0; i < RUN_ID_BYTES; i++) {

@@ -14,6 +14,11 @@ enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
 /* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
 enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
 
+bool driver_by_ticket (const struct plan *plan)
+{
+    return plan->launcher == LAUNCHER_JOIN && plan->start.control_port != 0;
+}
+
 static void refuse_version (struct driver *driver, uint32_t host, const struct msg *msg)
 {
     struct text theirs = msg->of.hello.version;
@@ -178,14 +183,6 @@ void driver_take_durable (void *owner, int fd, uint32_t events)
     }
     driver->now_ms = clock_boot_ms ();
     driver_release_held (driver);
-}
-
-void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key)
-{
-    struct driver *driver = owner;
-    driver->now_ms = clock_boot_ms ();
-    struct input in = { .kind = IN_WORKER_KEYED, .host = rank, .text = public_key };
-    driver_step (driver, &in);
 }
 
 void driver_worker_exited (void *owner, uint32_t rank, struct text why)

@@ -126,7 +126,13 @@ void driver_step (struct driver *driver, const struct input *in)
 
 /* ---- performing effects ---- */
 
-void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key);
+void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key)
+{
+    struct driver *driver = owner;
+    driver->now_ms = clock_boot_ms ();
+    struct input in = { .kind = IN_WORKER_KEYED, .host = rank, .text = public_key };
+    driver_step (driver, &in);
+}
 
 /* Launcher join: workers come by themselves, each with the key of its ticket. */
 static void expect_ticket (struct driver *driver, uint32_t host)

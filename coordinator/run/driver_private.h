@@ -67,10 +67,8 @@ struct driver {
     struct err problem;
 };
 
-/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_key). */
-bool driver_by_ticket (const struct plan *plan);
-
 /* driver_out.c */
+void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key); /* a callback: `owner` is the driver */
 void driver_step (struct driver *driver, const struct input *in);
 void driver_take_outbox (struct driver *driver);
 void driver_address (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg); /* fills its envelope */
@@ -85,10 +83,12 @@ uint64_t driver_leave_look_ms (const struct driver *driver); /* once ended: when
 void driver_ask (struct driver *driver, const struct held *held);
 void driver_end_use (struct driver *driver); /* this run uses no generation any more */
 
-/* driver_in.c: callbacks; `owner` is the driver. */
+/* driver_in.c */
+/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_key). */
+bool driver_by_ticket (const struct plan *plan);
+/* Callbacks; `owner` is the driver. */
 void driver_take_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
-void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key);
 void driver_worker_stepped (void *owner, uint32_t rank, struct text step);
 void driver_worker_found (void *owner, uint32_t rank, struct text sentence);
 void driver_worker_exited (void *owner, uint32_t rank, struct text why);
