@@ -146,6 +146,12 @@ static struct start *oldest_queued (const struct launch *launch)
     return oldest;
 }
 
+void launch_report (struct launch *launch, uint32_t rank, const struct buf *why)
+{
+    launch->exited (launch->owner, rank, buf_as_text (why));
+    launch_begin_queued (launch);
+}
+
 static void begin_next (struct launch *launch, struct start *start)
 {
     struct err err = { 0 };

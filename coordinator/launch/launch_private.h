@@ -69,25 +69,22 @@ static inline bool launch_is_remote (const struct launch *launch)
     return launch->launcher != LAUNCHER_LOCAL;
 }
 
-/* launch.c */
+/* launch_start.c */
 struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state);
 void start_destroy (struct start *start);
 void start_set_state (struct start *start, enum start_state state);
 void start_detach (struct start *start);      /* its rank is free for another one */
 void start_drop_output (struct start *start); /* it is listened to no more */
+bool start_say (const struct start *start, struct text words);
+void launch_drop_fd (struct loop *loop, int *fd); /* forgotten, closed and -1 */
+/* launch_events.c: its output, where it has one, and its end are heard from now on. */
 int start_watch (struct start *start, struct err *err);
-/* Nothing more is wanted of it: killed and reported now, reaped when it is gone. */
-void start_give_up (struct start *start, const struct buf *why);
-void start_give_up_joining (struct start *start, const char *reason);
-/* Last of all that is done with a start: the callback may start the next one. */
-void launch_report (struct launch *launch, uint32_t rank, const struct buf *why);
 int launch_timer_ready (struct launch *launch, struct err *err);
 void launch_timer_set (struct launch *launch, uint64_t at_ms);
-/* launch_input.c: takes what waits in its output. The start stays valid. */
-void start_listen (struct start *start);
-bool start_say (const struct start *start, struct text words);
 /* launch_begin.c */
 void launch_begin_queued (struct launch *launch);
+/* Last of all that is done with a start: the callback may start the next one. */
+void launch_report (struct launch *launch, uint32_t rank, const struct buf *why);
 
 /* How long a worker may take to name its key; for starts from now on. */
 void launch_set_timeout (struct launch *launch, uint64_t timeout_ms);

@@ -1,0 +1,277 @@
+/* launch_events.c - what a worker or its courier says, its end and its deadline, and what follows from them. */
+#include "coordinator/launch/launch_private.h"
+
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static void give_up (struct start *start, const struct buf *why)
+{
+    launch_process_kill_group (&start->process);
+    launch_drop_fd (start->launch->loop, &start->process.input_fd);
+    start_drop_output (start);
+    start_set_state (start, START_GIVEN_UP);
+    start_detach (start);
+    launch_report (start->launch, start->rank, why);
+}
+
+static void give_up_joining (struct start *start, const char *reason)
+{
+    struct buf why;
+    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    buf_printf (&why, "the worker did not join: %s", reason);
+    launch_log_last_words (&start->log, &why);
+    give_up (start, &why);
+    buf_release (&why);
+}
+
+/* ---- words ---- */
+
+static bool is_own (const struct start *start, const struct launch_said *said)
+{
+    uint64_t ticks;
+    return said->pid == start->process.pid && launch_process_start_time (said->pid, &ticks) &&
+           ticks == (uint64_t) said->pid_start;
+}
+
+static void take_answer (struct start *start, const struct launch_said *said)
+{
+    struct launch *launch = start->launch;
+    if (!launch_is_remote (launch) && !is_own (start, said)) {
+        give_up_joining (start, "it named another pid or start time than those of the process that was started");
+        return;
+    }
+    if (!launch_is_remote (launch))
+        start_drop_output (start); /* a courier has more to say */
+    start_set_state (start, START_KEYED);
+    launch->keyed (launch->owner, start->rank, text_of (said->public_key)); /* it may do anything */
+    launch_begin_queued (launch);
+}
+
+/* What a host said is quoted in it, so it is made safe to show. */
+static void take_refusal (struct start *start, const struct launch_said *said)
+{
+    struct buf why;
+    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    buf_puts (&why, "the worker was not started, in step ");
+    buf_escaped (&why, text_of (said->step), 0);
+    buf_puts (&why, ": ");
+    buf_escaped (&why, text_of (said->why), 0);
+    give_up (start, &why);
+    buf_release (&why);
+}
+
+static void take_end (struct start *start, const struct launch_said *said)
+{
+    struct buf why;
+    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    buf_puts (&why, "the worker ended: ");
+    buf_escaped (&why, text_of (said->why), 0);
+    launch_log_last_words (&start->log, &why);
+    give_up (start, &why);
+    buf_release (&why);
+}
+
+static void take_step (const struct start *start, const struct launch_said *said)
+{
+    struct launch *launch = start->launch;
+    if (launch->step && start->state == START_AWAITED && text_is_utf8 (text_of (said->step)))
+        launch->step (launch->owner, start->rank, text_of (said->step));
+}
+
+/* Nothing follows from it: who launches says it to people. */
+static void take_found (const struct start *start, const struct launch_said *said)
+{
+    struct launch *launch = start->launch;
+    struct buf sentence;
+    buf_init (&sentence, LAUNCH_WHY_MAX_BYTES);
+    buf_escaped (&sentence, text_of (said->why), 0);
+    if (launch->found)
+        launch->found (launch->owner, start->rank, buf_as_text (&sentence));
+    buf_release (&sentence);
+}
+
+static void take_word (struct start *start, const struct launch_said *said)
+{
+    bool before_go = start->state == START_AWAITED || start->state == START_KEYED;
+    switch (said->word) {
+    case WORD_ANSWER:
+        if (start->state == START_AWAITED)
+            take_answer (start, said);
+        break;
+    case WORD_STEP: take_step (start, said); break;
+    case WORD_FOUND: take_found (start, said); break;
+    case WORD_REFUSED:
+        if (before_go)
+            take_refusal (start, said);
+        break;
+    case WORD_LEFT:
+        if (start->state == START_ADMITTED) {
+            start_set_state (start, START_LEFT);
+            start_detach (start);
+        }
+        break;
+    case WORD_ENDED:
+        if (start->state != START_GIVEN_UP)
+            take_end (start, said);
+        break;
+    case WORD_NONE: break;
+    }
+}
+
+/* False: nothing more comes of these bytes. */
+static bool take_output (struct start *start, struct text *output)
+{
+    struct launch_said said;
+    struct err err = { 0 };
+    int rc = launch_protocol_receive (start->parser, output, &said, &err);
+    if (rc > 0)
+        take_word (start, &said);
+    else if (rc < 0)
+        give_up_joining (start, err.text);
+    return rc > 0 && start->process.output_fd >= 0;
+}
+
+/* Its end is near when the output ends, mostly: that, or the deadline, says more. */
+static void listen_to (struct start *start)
+{
+    char bytes[4096];
+    while (start->process.output_fd >= 0) {
+        ssize_t n = read (start->process.output_fd, bytes, sizeof bytes);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n <= 0) {
+            start_drop_output (start);
+            return;
+        }
+        struct text output = { .ptr = bytes, .len = (uint32_t) n };
+        while (take_output (start, &output))
+            ;
+    }
+}
+
+/* ---- ends ---- */
+
+/* No host, pid or path in it: equal causes of many hosts fold into one line. */
+static void say_end (const struct start *start, const struct buf *how, bool clean, struct buf *why)
+{
+    bool early = start->state == START_AWAITED || start->state == START_KEYED;
+    buf_puts (why, launch_is_remote (start->launch) ? "the courier of the worker " : "the worker ");
+    buf_text (why, buf_as_text (how));
+    if (early)
+        buf_puts (why, start->state == START_AWAITED ? " before it named its key" : " before it was admitted");
+    if (early || !clean)
+        launch_log_last_words (&start->log, why);
+}
+
+/* A courier that falls after GO takes only a tied worker with it; of another one its silence will tell. */
+static bool is_told (const struct start *start)
+{
+    bool stands = start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH &&
+                  !start->launch->start->tied;
+    return stands || start->state == START_LEFT || start->state == START_GIVEN_UP;
+}
+
+static void on_ended (void *owner, int fd, uint32_t events)
+{
+    struct start *start = owner;
+    struct launch *launch = start->launch;
+    struct buf how, why;
+    uint32_t rank = start->rank;
+    bool clean;
+    (void) fd, (void) events;
+    listen_to (start); /* its last words may wait behind its end */
+    buf_init (&how, LAUNCH_WHY_MAX_BYTES);
+    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    if (launch_process_ended (start->process.pidfd, &how, &clean)) {
+        bool told = is_told (start);
+        say_end (start, &how, clean, &why);
+        start_destroy (start);
+        if (!told)
+            launch_report (launch, rank, &why);
+    }
+    buf_release (&why);
+    buf_release (&how);
+}
+
+static void on_output (void *owner, int fd, uint32_t events)
+{
+    (void) fd, (void) events;
+    listen_to (owner);
+}
+
+int start_watch (struct start *start, struct err *err)
+{
+    struct loop *loop = start->launch->loop;
+    int output_fd = start->process.output_fd;
+    if (output_fd >= 0 && loop_watch (loop, output_fd, EPOLLIN, on_output, start, err) != 0)
+        return -1;
+    return loop_watch (loop, start->process.pidfd, EPOLLIN, on_ended, start, err);
+}
+
+/* ---- deadlines ---- */
+
+static uint64_t earliest_deadline (const struct launch *launch)
+{
+    uint64_t earliest = UINT64_MAX;
+    for (const struct start *start = launch->starts; start; start = start->next)
+        if (start->state == START_AWAITED && start->deadline_ms < earliest)
+            earliest = start->deadline_ms;
+    return earliest;
+}
+
+static struct start *overdue (struct launch *launch, uint64_t now_ms)
+{
+    for (struct start *start = launch->starts; start; start = start->next)
+        if (start->state == START_AWAITED && start->deadline_ms <= now_ms)
+            return start;
+    return NULL;
+}
+
+void launch_timer_set (struct launch *launch, uint64_t at_ms)
+{
+    struct itimerspec at = { 0 }; /* all zero: disarmed */
+    if (at_ms != UINT64_MAX) {
+        at.it_value.tv_sec = (time_t) (at_ms / 1000);
+        at.it_value.tv_nsec = (long) (at_ms % 1000) * 1000000;
+    }
+    int rc = timerfd_settime (launch->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    assert (rc == 0);
+    launch->timer_ms = at_ms;
+}
+
+static void on_timer (void *owner, int fd, uint32_t events)
+{
+    struct launch *launch = owner;
+    uint64_t times;
+    char why[128], timeout[DURATION_TEXT_BYTES];
+    (void) events;
+    if (read (fd, &times, sizeof times) != sizeof times)
+        return; /* set anew meanwhile */
+    uint64_t now_ms = clock_boot_ms ();
+    snprintf (why, sizeof why, "it did not name its key within %s", duration_print (launch->timeout_ms, timeout));
+    for (struct start *start; (start = overdue (launch, now_ms));)
+        give_up_joining (start, why);
+    launch_timer_set (launch, earliest_deadline (launch));
+}
+
+int launch_timer_ready (struct launch *launch, struct err *err)
+{
+    if (launch->timer_fd >= 0)
+        return 0;
+    int fd = timerfd_create (CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "no timer for the start of workers");
+    if (loop_watch (launch->loop, fd, EPOLLIN, on_timer, launch, err) != 0) {
+        (void) close (fd); /* a timer holds nothing */
+        return -1;
+    }
+    launch->timer_fd = fd;
+    return 0;
+}
