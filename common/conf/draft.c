@@ -185,3 +185,26 @@ int draft_names (struct draft *draft, const struct value *list, uint32_t max, st
         result |= add_name (draft, item, names);
     return result;
 }
+
+static const char *list_of (struct draft *draft, unsigned launchers)
+{
+    struct buf list;
+    buf_init (&list, ERR_TEXT_BYTES);
+    for (uint32_t i = 1; i < launcher_names.n; i++)
+        if (launchers & (1u << i))
+            buf_printf (&list, "%s%s", list.len ? ", " : "", launcher_names.of[i]);
+    const char *text = text_copy (draft->arena, buf_as_text (&list)).ptr;
+    buf_release (&list);
+    return text;
+}
+
+void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers)
+{
+    enum launcher launcher = draft->plan.launcher;
+    if (!value->given || launcher == LAUNCHER_NONE || (launchers & (1u << launcher)))
+        return;
+    bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
+    problem_at (draft->problems, value->node, "%s with launcher: %s, expected it with %s only%s%s%s", key->name,
+                names_of (&launcher_names, launcher), list_of (draft, launchers),
+                is_name ? "; did you mean launcher: " : "", is_name ? key->name : "", is_name ? "?" : "");
+}

@@ -1,7 +1,6 @@
 /* start.c - how workers get onto hosts that are not this machine, and how they find the way back. */
 #include "common/conf/address.h"
 #include "common/conf/draft.h"
-#include "common/conf/nearest.h"
 
 #define BIT(LAUNCHER) (1u << (LAUNCHER))
 
@@ -12,29 +11,6 @@ static const unsigned elsewhere = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM) | BI
 bool draft_is_elsewhere (const struct draft *draft)
 {
     return (elsewhere & BIT (draft->plan.launcher)) != 0;
-}
-
-static const char *list_of (struct draft *draft, unsigned launchers)
-{
-    struct buf list;
-    buf_init (&list, ERR_TEXT_BYTES);
-    for (uint32_t i = 1; i < launcher_names.n; i++)
-        if (launchers & BIT (i))
-            buf_printf (&list, "%s%s", list.len ? ", " : "", launcher_names.of[i]);
-    const char *text = text_copy (draft->arena, buf_as_text (&list)).ptr;
-    buf_release (&list);
-    return text;
-}
-
-void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers)
-{
-    enum launcher launcher = draft->plan.launcher;
-    if (!value->given || launcher == LAUNCHER_NONE || (launchers & BIT (launcher)))
-        return;
-    bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
-    problem_at (draft->problems, value->node, "%s with launcher: %s, expected it with %s only%s%s%s", key->name,
-                names_of (&launcher_names, launcher), list_of (draft, launchers),
-                is_name ? "; did you mean launcher: " : "", is_name ? key->name : "", is_name ? "?" : "");
 }
 
 static void check_sections (struct draft *draft)

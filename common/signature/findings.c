@@ -78,10 +78,10 @@ static bool only_noise (const struct signature_scan *scan)
 }
 
 /* It printed a lot after all that may pass by itself, or may be harmless: it may well have ended of something else. */
-static bool went_on (struct signature_scan *scan)
+static bool went_on (const struct signature_scan *scan, uint32_t end)
 {
     bool noise = only_noise (scan);
-    uint32_t last = 0, end = scan_line_number (scan, scan->base + scan->len);
+    uint32_t last = 0;
     for (uint32_t i = 0; i < scan->set->n; i++)
         if (scan->watches[i].sighted && (scan->set->items[i].transient || noise) && scan->watches[i].last_line > last)
             last = scan->watches[i].last_line;
@@ -168,7 +168,7 @@ static bool owner_is_plain (const struct signature_scan *scan)
     return false;
 }
 
-void findings_take (struct signature_scan *scan, struct arena *arena, struct signature_seen *out)
+void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena, struct signature_seen *out)
 {
     *out = (struct signature_seen){ 0 };
     take_sightings (scan, arena, out);
@@ -177,6 +177,6 @@ void findings_take (struct signature_scan *scan, struct arena *arena, struct sig
     if (owner_is_plain (scan))
         return;
     out->shown_n = shown_take (&scan->shown, arena, &out->shown);
-    if (out->sightings_n + out->shown_n == 0 || went_on (scan))
+    if (out->sightings_n + out->shown_n == 0 || went_on (scan, last_line))
         take_end (scan, arena, out);
 }

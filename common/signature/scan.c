@@ -51,7 +51,8 @@ static uint32_t count_ends (const struct signature_scan *scan, uint64_t from, ui
     return n;
 }
 
-uint32_t scan_line_number (struct signature_scan *scan, uint64_t offset)
+/* From 1; `offset` lies in the window, and no line is counted twice on the way. */
+static uint32_t line_number (struct signature_scan *scan, uint64_t offset)
 {
     if (offset >= scan->counted_to)
         scan->lines += count_ends (scan, scan->counted_to, offset);
@@ -114,7 +115,7 @@ static void add_announced (const struct signature_scan *scan, struct text line, 
 static void take_place (struct signature_scan *scan, uint32_t at, struct place *place)
 {
     struct text line = line_of (scan, at, &place->offset);
-    place->line = scan_line_number (scan, place->offset);
+    place->line = line_number (scan, place->offset);
     place->len = line_clean (part_shown (scan, line, at), place->text, SHOWN_LINE_BYTES);
     add_announced (scan, line, place);
 }
@@ -160,7 +161,7 @@ static void found_text (struct signature_scan *scan, uint32_t item, uint32_t at,
     struct watch *watch = &scan->watches[item];
     uint64_t offset;
     if (scan->set->items[item].transient || scan->set->items[item].noise)
-        watch->last_line = scan_line_number (scan, end);
+        watch->last_line = line_number (scan, end);
     if (watch->open && end - watch->last > NEAR_BYTES)
         settle (scan, item);
     if (watch->sighted) {
@@ -281,7 +282,7 @@ static void read_to (struct signature_scan *scan, uint32_t to)
 static void slide (struct signature_scan *scan)
 {
     uint32_t drop = scan->done > BACK_BYTES ? scan->done - BACK_BYTES : 0;
-    scan_line_number (scan, scan->base + drop);
+    line_number (scan, scan->base + drop);
     memmove (scan->window, scan->window + drop, scan->len - drop);
     scan->base += drop;
     scan->len -= drop;
@@ -313,7 +314,7 @@ void signature_scan_end (struct signature_scan *scan, struct arena *arena, struc
     read_to (scan, scan->len);
     for (uint32_t i = 0; i < scan->set->n; i++)
         settle (scan, i);
-    findings_take (scan, arena, out);
+    findings_take (scan, line_number (scan, scan->base + scan->len), arena, out);
     scan_free (scan);
 }
 

@@ -37,9 +37,7 @@ struct signature_scan {
     struct shown shown;
 };
 
-/* From 1; `offset` lies in the window, and no line is counted twice on the way. */
-uint32_t scan_line_number (struct signature_scan *scan, uint64_t offset);
-/* After the last byte was read and each message is settled. */
-void findings_take (struct signature_scan *scan, struct arena *arena, struct signature_seen *out);
+/* After the last byte was read and each message is settled. `last_line`: number of the log's last line, from 1. */
+void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena, struct signature_seen *out);
 
 #endif
