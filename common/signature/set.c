@@ -1,6 +1,12 @@
 #include "common/signature/set.h"
 #include "common/signature/line.h"
 
+/* The key is for ever. */
+static const struct field table_fields[] = {
+    F_LIST (1, struct signature_table, signatures, SIGNATURES_MAX, &signature_record),
+};
+const struct record signature_table_record = RECORD ("signature table", struct signature_table, table_fields);
+
 static uint32_t needles_of (const struct signature *item)
 {
     return 1 + item->also.n + item->unless.n;
