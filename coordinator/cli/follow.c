@@ -22,6 +22,7 @@ struct follow {
     void *owner;
     struct journal_reader *journal; /* opened when the file is there */
     struct listener *events;
+    bool opened;        /* its first fact was handed on */
     uint64_t asked_ms;  /* for events, last */
     uint64_t index;     /* of the last durable fact handed on */
     uint64_t pid;       /* remote: of the last coordinator, as it recorded itself */
@@ -86,6 +87,7 @@ static int hand_on (struct follow *follow, const struct fact *fact, struct err *
 {
     if (run_facts_check (follow->dir.id, fact, err) != 0)
         return -1;
+    follow->opened |= fact->kind == FACT_RUN_OPENED;
     follow->fn (follow->owner, fact);
     return 0;
 }
@@ -129,6 +131,13 @@ int follow_journal (struct follow *follow, struct err *err)
     while (rc == 0 && more)
         rc = follow_some (follow, &more, err);
     return rc;
+}
+
+int follow_begun (const struct follow *follow, struct err *err)
+{
+    if (follow->opened)
+        return 0;
+    return err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", follow->dir.id);
 }
 
 /* ---- events ---- */

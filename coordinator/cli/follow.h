@@ -21,6 +21,8 @@ void follow_close (struct follow *follow);
 int follow_journal (struct follow *follow, struct err *err);
 /* The same, but no more at a time than keeps who watches waiting; `*more`: there is more. */
 int follow_some (struct follow *follow, bool *more, struct err *err);
+/* Did the facts of its folder's journal say that it began? ERR_STATE: none did, so it was never begun. */
+int follow_begun (const struct follow *follow, struct err *err);
 bool follow_has_journal (const struct follow *follow); /* was it there when it was last read? */
 /* Does a coordinator hold the run now (1, 0; -1: that cannot be told), and which process? Remote: does it answer; `pid`
  * as recorded, 0: not known. */

@@ -246,10 +246,8 @@ static int show_all (struct logs *logs, struct err *err)
 
 static int prepare (struct logs *logs, struct follow *follow, struct err *err)
 {
-    if (follow_journal (follow, err) < 0)
+    if (follow_journal (follow, err) < 0 || follow_begun (follow, err) < 0)
         return -1;
-    if (!logs->board->opened)
-        return err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", logs->dir.id);
     if (!log_output_names_safe (logs->board))
         return err_set (err, ERR_DAMAGE,
                         "run %.8s: a host or rung of its plan has a name that no configuration may give", logs->dir.id);

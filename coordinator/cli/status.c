@@ -55,8 +55,8 @@ static int learn (const struct cli *cli, const struct run_dir *dir, struct query
         *pid = 0;
     if (rc == 0 && held && !query->board->ended)
         rc = receive (cli, query, follow, err);
-    if (rc == 0 && !query->board->opened)
-        rc = err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", dir->id);
+    if (rc == 0)
+        rc = follow_begun (follow, err);
     follow_close (follow);
     return rc;
 }
