@@ -3,20 +3,13 @@
 
 static bool find_group (const void *owner, struct text name, struct text *expression)
 {
-    const struct draft *draft = owner;
-    for (uint32_t i = 0; i < draft->groups.n; i++) {
-        if (text_equal (draft->groups.items[i].name, name)) {
-            *expression = draft->groups.items[i].value;
-            return true;
-        }
-    }
-    return false;
+    return var_find (owner, name, expression);
 }
 
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names)
 {
     struct err err;
-    const struct host_groups groups = { .find = find_group, .owner = draft };
+    const struct host_groups groups = { .find = find_group, .owner = &draft->groups };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .once = once, .groups = &groups };
     if (hostset_read (node->text, &rules, draft->arena, names, &err) == 0)
         return 0;

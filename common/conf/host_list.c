@@ -3,15 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Its place in the list, or the list's length. */
+static uint32_t find (const struct host_list *list, struct text name)
+{
+    uint32_t at = 0;
+    while (at < list->n && !text_equal (list->hosts[at].name, name))
+        at++;
+    return at;
+}
+
 void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host)
 {
     struct problem_list *problems = list->draft->problems;
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (text_equal (list->hosts[i].name, host.name)) {
-            problem_at (problems, node, "the host %s is given twice, first in line %u; expected once",
-                        problem_quote (problems, host.name), list->where[i]->line);
-            return;
-        }
+    uint32_t before = find (list, host.name);
+    if (before < list->n) {
+        problem_at (problems, node, "the host %s is given twice, first in line %u; expected once",
+                    problem_quote (problems, host.name), list->where[before]->line);
+        return;
     }
     if (list->n == HOSTS_MAX) {
         if (!list->full)
@@ -29,12 +37,7 @@ void host_list_add (struct host_list *list, const struct yaml_node *node, struct
 
 static const char *folded (struct draft *draft, const struct text *names, uint32_t n)
 {
-    struct buf text;
-    buf_init (&text, SOURCE_MAX_BYTES);
-    hostset_fold (names, n, &text);
-    const char *shown = problem_quote (draft->problems, buf_as_text (&text));
-    buf_release (&text);
-    return shown;
+    return problem_quote (draft->problems, hostset_folded (names, n, UINT32_MAX, draft->arena));
 }
 
 /* Which hosts of the list a host set names, and the names that are none of them. */
@@ -51,9 +54,7 @@ static int choose (const struct host_list *list, const struct yaml_node *node, s
         return -1;
     choice->strangers = arena_array (list->draft->arena, names.n, sizeof *choice->strangers);
     for (uint32_t i = 0; i < names.n; i++) {
-        uint32_t at = 0;
-        while (at < list->n && !text_equal (list->hosts[at].name, names.items[i]))
-            at++;
+        uint32_t at = find (list, names.items[i]);
         if (at < list->n)
             choice->named[at] = true;
         else

@@ -62,6 +62,10 @@ struct name_list hostset_names (const struct hostset *set, struct arena *arena);
 /* Appends the folded form, as nodeset folds: rack[1-4]n[01-16]. Any order of `names` gives the same text, repeated
  * names count once, and expand (fold (x)) = x. Numbers of more than 18 digits stand alone. */
 void hostset_fold (const struct text *names, uint32_t n, struct buf *out);
+/* The same as a text in `arena`, cut to `max_bytes` as text_clip cuts; UINT32_MAX: whole, up to 1 MiB. */
+struct text hostset_folded (const struct text *names, uint32_t n, uint32_t max_bytes, struct arena *arena);
+/* Appends the same, made safe to show and cut to `columns`, as buf_escaped does; 0: whole. */
+void hostset_fold_escaped (const struct text *names, uint32_t n, uint32_t columns, struct buf *out);
 /* Puts `names` into the order in which nodeset lists and splits them, drops repeated ones, returns how many stay. */
 uint32_t hostset_sort (struct text *names, uint32_t n);
 

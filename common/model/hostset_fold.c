@@ -4,7 +4,7 @@
 #include "common/model/hostset_family.h"
 #include "common/model/hostset_scan.h"
 
-enum { RANGE_DIGITS_MAX = 18 }; /* as hostset_item.c reads */
+enum { RANGE_DIGITS_MAX = 18 /* as hostset_item.c reads */, FOLDED_MAX_BYTES = 1 << 20 };
 
 struct folding {
     struct arena arena;
@@ -143,6 +143,23 @@ void hostset_fold (const struct text *names, uint32_t n, struct buf *out)
             comma = ",";
         }
     arena_release (&folding.arena);
+}
+
+struct text hostset_folded (const struct text *names, uint32_t n, uint32_t max_bytes, struct arena *arena)
+{
+    struct buf folded;
+    buf_init (&folded, FOLDED_MAX_BYTES);
+    hostset_fold (names, n, &folded);
+    struct text text = text_copy (arena, text_clip (buf_as_text (&folded), max_bytes));
+    buf_release (&folded);
+    return text;
+}
+
+void hostset_fold_escaped (const struct text *names, uint32_t n, uint32_t columns, struct buf *out)
+{
+    struct arena arena = { 0 };
+    buf_escaped (out, hostset_folded (names, n, UINT32_MAX, &arena), columns);
+    arena_release (&arena);
 }
 
 uint32_t hostset_sort (struct text *names, uint32_t n)

@@ -225,6 +225,16 @@ bool cache_mode_writes (enum cache_mode mode)
     return mode == CACHE_SINGLE_WRITER || mode == CACHE_WARM_ONLY;
 }
 
+bool var_find (const var_list *vars, struct text name, struct text *value)
+{
+    for (uint32_t i = 0; i < vars->n; i++)
+        if (text_equal (vars->items[i].name, name)) {
+            *value = vars->items[i].value;
+            return true;
+        }
+    return false;
+}
+
 int plan_rank (const struct plan *plan, struct text host)
 {
     for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {

@@ -293,6 +293,8 @@ struct plan {
 };
 extern const struct record plan_record;
 
+/* *value: that of the first variable called `name`. False: there is none, and *value stays. */
+bool var_find (const var_list *vars, struct text name, struct text *value);
 int plan_rank (const struct plan *plan, struct text host); /* or -1 */
 int plan_rung (const struct plan *plan, struct text id);   /* or -1 */
 /* Of known failures; NULL: none has this id. */

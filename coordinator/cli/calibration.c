@@ -9,6 +9,7 @@
 #include "common/base/duration.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/run/calibration_store.h"
+#include "coordinator/view/record_json.h"
 #include "coordinator/view/size.h"
 
 enum {
@@ -123,23 +124,17 @@ static void print_launch (const struct measure_list *all, uint32_t at)
     buf_release (&line);
 }
 
-static json_t *json_text (struct text text)
-{
-    json_t *value = json_stringn (text.len ? text.ptr : "", text.len);
-    return value ? value : json_string ("");
-}
-
 static json_t *json_launch (const struct measure_list *all, uint32_t at)
 {
     const struct measure *measure = &all->items[at];
     json_t *launch = json_pack (
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", json_text (measure->signature), "shape",
-        json_text (measure->shape), "rung", json_text (measure->rung), "slice", json_text (measure->slice), "run",
-        json_text (measure->run), "pins", json_text (measure->pins), "pass", names_of (&pass_names, measure->pass),
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", text_json (measure->signature), "shape",
+        text_json (measure->shape), "rung", text_json (measure->rung), "slice", text_json (measure->slice), "run",
+        text_json (measure->run), "pins", text_json (measure->pins), "pass", names_of (&pass_names, measure->pass),
         "outcome", names_of (&outcome_names, measure->outcome), "layer", names_of (&layer_names, measure->layer));
     json_t *rest = json_pack (
-        "{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", json_text (measure->failure), "cause",
-        json_text (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",
+        "{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", text_json (measure->failure), "cause",
+        text_json (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",
         (int) is_outdated (all, at), "hosts", (json_int_t) measure->hosts, "predicted_bytes",
         (json_int_t) measure->predicted_bytes, "device_peak_bytes", (json_int_t) measure->device_peak_bytes,
         "host_peak_bytes", (json_int_t) measure->host_peak_bytes, "start_ms", (json_int_t) measure->start_ms,

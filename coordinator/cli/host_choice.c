@@ -42,18 +42,14 @@ int host_choice_resolve (const struct host_choice *choice, const struct name_lis
 {
     struct arena arena = { 0 };
     struct name_list with = { 0 }, without = { 0 };
-    struct buf folded;
     uint32_t n = 0;
-    buf_init (&folded, HOSTS_MAX * (HOST_NAME_MAX_BYTES + 1));
-    hostset_fold (all->items, all->n, &folded);
-    struct text everything = folded.overflow ? TEXT_LIT ("") : buf_as_text (&folded);
+    struct text everything = hostset_folded (all->items, all->n, UINT32_MAX, &arena);
     int rc = read_set ("--hosts", choice->hosts, everything, &arena, &with, err);
     if (rc == 0)
         rc = read_set ("--exclude", choice->exclude, everything, &arena, &without, err);
     for (uint32_t i = 0; rc == 0 && i < all->n; i++)
         n += chosen[i] = (!choice->hosts || hostset_has (&with, all->items[i])) &&
                          !hostset_has (&without, all->items[i]);
-    buf_release (&folded);
     arena_release (&arena);
     return rc < 0 || n > 0 || host_choice_is_default (choice) ? rc : none_left (choice, err);
 }

@@ -158,11 +158,8 @@ static int check_arguments (const struct request *request)
 static bool find_group (const void *owner, struct text name, struct text *expression)
 {
     const struct request *request = owner;
-    for (uint32_t i = 0; i < request->slice_groups.n; i++)
-        if (text_equal (request->slice_groups.items[i].name, name)) {
-            *expression = request->slice_groups.items[i].value;
-            return true;
-        }
+    if (var_find (&request->slice_groups, name, expression))
+        return true;
     *expression = buf_as_text (&request->slice_hosts);
     return text_is (name, "*");
 }

@@ -117,14 +117,11 @@ static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
 /* What stands for many hosts in one line; cut, for addresses that do not fold. */
 static void print_folded (const struct text *names, uint32_t n, FILE *to)
 {
-    enum { FOLDED_BYTES = 1 << 20, SHOWN_COLUMNS = 160 };
-    struct buf folded, shown;
-    buf_init (&folded, FOLDED_BYTES);
-    buf_init (&shown, FOLDED_BYTES);
-    hostset_fold (names, n, &folded);
-    buf_escaped (&shown, buf_as_text (&folded), SHOWN_COLUMNS);
+    enum { SHOWN_BYTES = 1 << 20, SHOWN_COLUMNS = 160 };
+    struct buf shown;
+    buf_init (&shown, SHOWN_BYTES);
+    hostset_fold_escaped (names, n, SHOWN_COLUMNS, &shown);
     fputs (buf_c (&shown), to);
-    buf_release (&folded);
     buf_release (&shown);
 }
 

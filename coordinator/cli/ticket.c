@@ -32,13 +32,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct wish *
 
 static bool find_group (const void *owner, struct text name, struct text *expression)
 {
-    const var_list *groups = owner;
-    for (uint32_t i = 0; i < groups->n; i++)
-        if (text_equal (groups->items[i].name, name)) {
-            *expression = groups->items[i].value;
-            return true;
-        }
-    return false;
+    return var_find (owner, name, expression);
 }
 
 /* Stricter than where a run is looked at: a host that is misspelt here would be waited for later. */
@@ -75,17 +69,15 @@ static int choose_hosts (const struct plan *plan, const var_list *groups, const 
                : err_set (err, ERR_USAGE, "--hosts and --exclude leave no host of slice %.*s", TEXT_ARG (plan->slice));
 }
 
-static void say_made (const struct wish *wish, const struct plan *plan, const struct name_list *hosts)
+static void say_made (const struct wish *wish, const struct plan *plan, const struct name_list *hosts,
+                      struct arena *arena)
 {
-    struct buf folded;
-    buf_init (&folded, 1 << 20);
-    hostset_fold (hosts->items, hosts->n, &folded);
-    printf ("%u ticket%s for %s of slice %.*s in %s\n"
+    struct text folded = hostset_folded (hosts->items, hosts->n, UINT32_MAX, arena);
+    printf ("%u ticket%s for %.*s of slice %.*s in %s\n"
             "Carry each to its host, readable there by its user only, then start there:\n"
             "  sliceup-worker join --ticket FILE --stay\n"
             "and here:\n  sliceup run %s\n",
-            hosts->n, hosts->n == 1 ? "" : "s", buf_c (&folded), TEXT_ARG (plan->slice), wish->out, wish->slice);
-    buf_release (&folded);
+            hosts->n, hosts->n == 1 ? "" : "s", TEXT_ARG (folded), TEXT_ARG (plan->slice), wish->out, wish->slice);
 }
 
 static int issue (struct cli *cli, const struct wish *wish, const struct plan *plan, const var_list *groups,
@@ -100,7 +92,7 @@ static int issue (struct cli *cli, const struct wish *wish, const struct plan *p
                                   .renew_slice = wish->renew && host_choice_is_default (&wish->hosts) };
     if (choose_hosts (plan, groups, &wish->hosts, arena, &hosts, &err) < 0 || ticket_issue (&order, &err) < 0)
         return cli_fail (cli, &err);
-    say_made (wish, plan, &hosts);
+    say_made (wish, plan, &hosts, arena);
     return EXIT_HOLDS;
 }
 

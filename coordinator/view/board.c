@@ -3,8 +3,6 @@
 #include "common/model/hostset.h"
 #include "coordinator/view/board_private.h"
 
-enum { FOLDED_BYTES = 1 << 20 };
-
 static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };
 const struct names board_life_names = { life_words, sizeof (life_words) / sizeof (life_words[0]) };
 
@@ -168,15 +166,12 @@ static struct board_metric *metric_for (struct board *board, const struct fact_m
 
 static void keep_culprits (struct board *board, const struct fact_metric_judged *judged, struct board_metric *metric)
 {
-    struct text *names = mem_array (judged->culprits.n, sizeof (*names));
-    struct buf folded;
-    buf_init (&folded, FOLDED_BYTES);
+    struct arena arena = { 0 };
+    struct text *names = arena_array (&arena, judged->culprits.n, sizeof (*names));
     for (uint32_t i = 0; i < judged->culprits.n; i++)
         names[i] = board_host_name (board, judged->culprits.items[i]);
-    hostset_fold (names, judged->culprits.n, &folded);
-    kept_set (&metric->culprits, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
-    buf_release (&folded);
-    mem_free (names);
+    kept_set (&metric->culprits, hostset_folded (names, judged->culprits.n, UINT32_MAX, &arena), BOARD_CAUSE_MAX_BYTES);
+    arena_release (&arena);
     metric->contradicted = 0;
     for (uint32_t i = 0; i < judged->contradicted.n; i++)
         metric->contradicted += judged->contradicted.items[i].count;

@@ -1,8 +1,6 @@
 /* board_read.c - questions about a board. */
 #include "coordinator/view/board.h"
 
-enum { FOLDED_MAX_BYTES = 1 << 20 };
-
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms)
 {
     if (board->ended || wall_ms < board->clock_wall_ms)
@@ -54,13 +52,9 @@ void board_fold (const struct board *board, const uint32_t *hosts, uint32_t n, s
 {
     struct text *names = mem_array (n, sizeof (*names));
     uint32_t known = 0;
-    struct buf folded;
-    buf_init (&folded, FOLDED_MAX_BYTES);
     for (uint32_t i = 0; i < n; i++)
         if (hosts[i] < board->plan.hosts.n)
             names[known++] = board->plan.hosts.items[hosts[i]].name;
-    hostset_fold (names, known, &folded);
-    buf_escaped (out, buf_as_text (&folded), 0);
-    buf_release (&folded);
+    hostset_fold_escaped (names, known, 0, out);
     mem_free (names);
 }

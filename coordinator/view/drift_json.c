@@ -4,25 +4,11 @@
 #include <stdlib.h>
 
 #include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/record_json.h"
 
 enum { FOLDED_BYTES_MAX = 1 << 20 };
 static const char schema[] = "sliceup.drift/1";
 static const struct drift_manner whole = { 0 };
-
-static json_t *text_json (struct text text)
-{
-    return json_stringn (text.len ? text.ptr : "", text.len);
-}
-
-static json_t *folded (const struct text *names, uint32_t n)
-{
-    struct buf buf;
-    buf_init (&buf, FOLDED_BYTES_MAX);
-    hostset_fold (names, n, &buf);
-    json_t *json = text_json (buf_as_text (&buf));
-    buf_release (&buf);
-    return json;
-}
 
 static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uint32_t n)
 {
@@ -37,7 +23,7 @@ static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uin
 static json_t *group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
 {
     struct arena arena = { 0 };
-    json_t *json = folded (drift_group_hosts (drift, item, group, &arena), group->hosts_n);
+    json_t *json = folded_json (drift_group_hosts (drift, item, group, &arena), group->hosts_n);
     arena_release (&arena);
     return json;
 }
@@ -148,7 +134,7 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
     json_object_set_new (json, "by_group", json_boolean (drift->by_group));
     json_object_set_new (json, "pins_missing", json_boolean (subject->pins_missing));
     json_object_set_new (json, "only_here", hosts_json (drift, drift->only_now, drift->only_now_n));
-    json_object_set_new (json, "only_before", folded (drift->only_before, drift->only_before_n));
+    json_object_set_new (json, "only_before", folded_json (drift->only_before, drift->only_before_n));
     dump (json, out);
 }
 

@@ -4,19 +4,16 @@
 #include <stdlib.h>
 
 #include "common/model/hostset.h"
+#include "coordinator/view/record_json.h"
 #include "coordinator/view/reduction_text.h"
 
-enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, FOLDED_BYTES = 1 << 20 };
+enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, LINE_BYTES = 1 << 20 };
 
 /* ---- text ---- */
 
 static void add_hosts (const struct explain_hosts *hosts, struct buf *out)
 {
-    struct buf folded;
-    buf_init (&folded, FOLDED_BYTES);
-    hostset_fold (hosts->items, hosts->n, &folded);
-    buf_escaped (out, buf_as_text (&folded), SENTENCE_COLUMNS);
-    buf_release (&folded);
+    hostset_fold_escaped (hosts->items, hosts->n, SENTENCE_COLUMNS, out);
 }
 
 static void add_line (const char *label, struct text text, uint32_t columns, struct buf *out)
@@ -153,17 +150,11 @@ void explain_text (const struct explanation *explanation, struct buf *out)
 
 /* ---- JSON ---- */
 
-static json_t *json_text (struct text text)
-{
-    json_t *value = json_stringn (text.len ? text.ptr : "", text.len);
-    return value ? value : json_string (""); /* records hold UTF-8 only */
-}
-
 static json_t *json_hosts (const struct explain_hosts *hosts)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < hosts->n; i++)
-        json_array_append_new (list, json_text (hosts->items[i]));
+        json_array_append_new (list, text_json (hosts->items[i]));
     return list;
 }
 
@@ -171,7 +162,7 @@ static json_t *json_printed (const struct explain_cause *cause)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < cause->printed_n; i++)
-        json_array_append_new (list, json_pack ("{s:o, s:o}", "text", json_text (cause->printed[i].text), "hosts",
+        json_array_append_new (list, json_pack ("{s:o, s:o}", "text", text_json (cause->printed[i].text), "hosts",
                                                 json_hosts (&cause->printed[i].hosts)));
     return list;
 }
@@ -185,9 +176,9 @@ static json_t *json_causes (const struct explanation *explanation)
             list,
             json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
                        names_of (&outcome_names, cause->outcome), "layer", names_of (&layer_names, cause->cause.layer),
-                       "signature", json_text (cause->cause.signature), "recognised", (int) cause->recognised, "text",
-                       json_text (cause->cause.text), "printed", json_printed (cause), "bad_line",
-                       json_text (cause->bad_line), "next", json_text (cause->cause.next)));
+                       "signature", text_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
+                       text_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
+                       text_json (cause->bad_line), "next", text_json (cause->cause.next)));
     }
     return list;
 }
@@ -201,7 +192,7 @@ static json_t *json_steps (const struct explanation *explanation)
         for (uint32_t k = 0; k < step->answers_n; k++)
             json_array_append_new (answers, json_pack ("{s:s, s:o, s:o}", "mark",
                                                        names_of (&explain_mark_names, step->answers[k].mark), "text",
-                                                       json_text (step->answers[k].text), "hosts",
+                                                       text_json (step->answers[k].text), "hosts",
                                                        json_hosts (&step->answers[k].hosts)));
         json_array_append_new (list,
                                json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question, "mark",
@@ -215,9 +206,9 @@ static json_t *json_metrics (const struct explanation *explanation)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < explanation->metrics_n; i++) {
         struct buf line;
-        buf_init (&line, FOLDED_BYTES);
+        buf_init (&line, LINE_BYTES);
         reduction_text (explanation->metrics[i], &line);
-        json_array_append_new (list, json_text (buf_as_text (&line)));
+        json_array_append_new (list, text_json (buf_as_text (&line)));
         buf_release (&line);
     }
     return list;
@@ -227,7 +218,7 @@ static json_t *json_texts (const struct text *items, uint32_t n)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < n; i++)
-        json_array_append_new (list, json_text (items[i]));
+        json_array_append_new (list, text_json (items[i]));
     return list;
 }
 
@@ -236,8 +227,8 @@ void explain_json (const struct explanation *explanation, struct buf *out)
     static const struct header nobody;
     const struct header *header = explanation->header ? explanation->header : &nobody;
     json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                             "sliceup.explain/1", "run", json_text (header->run), "slice", json_text (header->slice),
-                             "sentence", json_text (header->sentence), "rung", json_text (explanation->rung), "causes",
+                             "sliceup.explain/1", "run", text_json (header->run), "slice", text_json (header->slice),
+                             "sentence", text_json (header->sentence), "rung", text_json (explanation->rung), "causes",
                              json_causes (explanation), "cascades", json_hosts (&explanation->cascades), "passed",
                              json_hosts (&explanation->passed), "metrics", json_metrics (explanation), "steps",
                              header == &nobody ? json_array () : json_steps (explanation), "differences",

@@ -12,21 +12,6 @@
 enum { RECEIPT_JSON_MAX_BYTES = 512 << 20 };
 static const char schema[] = "sliceup.receipt/1";
 
-static json_t *text_json (struct text text)
-{
-    return json_stringn (text.len ? text.ptr : "", text.len);
-}
-
-static json_t *folded (const struct text *names, uint32_t n)
-{
-    struct buf buf;
-    buf_init (&buf, 1 << 20);
-    hostset_fold (names, n, &buf);
-    json_t *json = text_json (buf_as_text (&buf));
-    buf_release (&buf);
-    return json;
-}
-
 static json_t *rung_name (const struct header *header, int rung)
 {
     return rung < 0 ? json_null () : text_json (header->rungs.items[rung]);
@@ -54,7 +39,7 @@ static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung
                 names[n++] = receipt->hosts.items[i].host;
         }
         if (n > 0 || with_cascades) {
-            json_t *json = folded (names, n);
+            json_t *json = folded_json (names, n);
             mem_free (names);
             return json;
         }
@@ -101,7 +86,7 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
                 names[n++] = receipt->hosts.items[i].host;
         if (n == 0)
             continue;
-        json_object_set_new (object, names_of (&outcome_names, outcome), folded (names, n));
+        json_object_set_new (object, names_of (&outcome_names, outcome), folded_json (names, n));
         if (outcome != OUTCOME_NOT_REACHED)
             *worst = *worst == OUTCOME_NOT_REACHED ? outcome : outcome_worst (*worst, outcome);
     }
@@ -139,7 +124,7 @@ static json_t *enforcement_json (const struct slice_receipt *receipt, struct tex
     for (enum enforcement level = ENFORCEMENT_NONE + 1; level < ENFORCEMENT_N; level++) {
         uint32_t n = receipt_enforced (receipt, run, level, names);
         if (n > 0)
-            json_object_set_new (object, names_of (&enforcement_names, level), folded (names, n));
+            json_object_set_new (object, names_of (&enforcement_names, level), folded_json (names, n));
     }
     mem_free (names);
     return object;

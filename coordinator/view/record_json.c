@@ -13,9 +13,18 @@ static bool is_object_list (const struct field *field)
 
 /* ---- to JSON ---- */
 
-static json_t *text_json (struct text text)
+json_t *text_json (struct text text)
 {
-    return json_stringn (text.len ? text.ptr : "", text.len);
+    json_t *value = json_stringn (text.len ? text.ptr : "", text.len);
+    return value ? value : json_string ("");
+}
+
+json_t *folded_json (const struct text *names, uint32_t n)
+{
+    struct arena arena = { 0 };
+    json_t *json = text_json (hostset_folded (names, n, UINT32_MAX, &arena));
+    arena_release (&arena);
+    return json;
 }
 
 static json_t *hex_json (struct text bytes)

@@ -1,9 +1,10 @@
-/* record_json.h - records <-> JSON, from their tables. A list of variables or numbers ({name, value}) is shown as an
- * object. */
+/* record_json.h - records <-> JSON, from their tables, and the texts and host sets beside them. A list of variables or
+ * numbers ({name, value}) is shown as an object. */
 #ifndef SLICEUP_COORDINATOR_VIEW_RECORD_JSON_H
 #define SLICEUP_COORDINATOR_VIEW_RECORD_JSON_H
 
 #include "common/base/err.h"
+#include "common/model/hostset.h"
 #include "common/model/record.h"
 #include <jansson.h>
 
@@ -12,5 +13,8 @@ json_t *record_to_json (const struct record *record, const void *value);
 /* The reverse: unknown members, wrong types and values out of bounds are errors that name the place. Missing members
  * are empty. Texts are copied into `arena`. */
 int record_from_json (const struct record *record, const json_t *json, void *out, struct arena *arena, struct err *err);
+
+json_t *text_json (struct text text); /* of UTF-8, which all that records hold is; else "" */
+json_t *folded_json (const struct text *names, uint32_t n);
 
 #endif

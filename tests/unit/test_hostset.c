@@ -598,6 +598,25 @@ static void a_hundred_thousand_names_fold (void **state)
     arena_release (&arena);
 }
 
+static void a_folded_set_is_a_text_that_may_be_cut (void **state)
+{
+    (void) state;
+    static const struct text names[] = { TEXT_LIT ("v6e2"), TEXT_LIT ("v6e0"), TEXT_LIT ("v6e1"), TEXT_LIT ("a\x1b") };
+    struct arena arena = { 0 };
+    struct buf shown;
+    buf_init (&shown, 64);
+    assert_true (text_is (hostset_folded (names, 3, UINT32_MAX, &arena), "v6e[0-2]"));
+    assert_true (text_is (hostset_folded (names, 3, 4, &arena), "v6e["));
+    assert_int_equal (hostset_folded (NULL, 0, UINT32_MAX, &arena).len, 0);
+    hostset_fold_escaped (names + 2, 2, 0, &shown);
+    assert_string_equal (buf_c (&shown), "a\\x1b,v6e1");
+    buf_clear (&shown);
+    hostset_fold_escaped (names, 3, 3, &shown);
+    assert_true (shown.len > 0 && shown.len < 8);
+    buf_release (&shown);
+    arena_release (&arena);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,6 +635,7 @@ int main (void)
         cmocka_unit_test (nothing_folds_to_nothing),
         cmocka_unit_test (expanding_what_was_folded_gives_the_same_set),
         cmocka_unit_test (boxes_hold_each_name_once),
+        cmocka_unit_test (a_folded_set_is_a_text_that_may_be_cut),
         cmocka_unit_test (a_hundred_thousand_names_fold),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
