@@ -71,7 +71,7 @@ static int check (struct bundle_draft *list, const struct value of[], const stru
 
 static void add (struct bundle_draft *list, const struct value of[], const struct yaml_node *node)
 {
-    struct texts backends;
+    struct name_list backends;
     var_list parts = { 0 };
     for (int i = 0; i < BUNDLE_KEYS; i++)
         if (of[i].given && !of[i].good)

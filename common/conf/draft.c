@@ -125,6 +125,12 @@ static int by_name (const void *a, const void *b)
     return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
 }
 
+void draft_sort (var_list *vars)
+{
+    if (vars->n > 0)
+        qsort (vars->items, vars->n, sizeof *vars->items, by_name);
+}
+
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args)
 {
     int result = 0;
@@ -143,21 +149,12 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
     }
     if (result != 0)
         return result;
-    if (read.n > 0)
-        qsort (read.items, read.n, sizeof *read.items, by_name);
+    draft_sort (&read);
     *args = read;
     return 0;
 }
 
-static bool already (const struct texts *names, struct text name)
-{
-    for (uint32_t i = 0; i < names->n; i++)
-        if (text_equal (names->items[i], name))
-            return true;
-    return false;
-}
-
-static int add_name (struct draft *draft, const struct yaml_node *item, struct texts *names)
+static int add_name (struct draft *draft, const struct yaml_node *item, struct name_list *names)
 {
     if (item->kind == YAML_BAD)
         return -1;
@@ -166,16 +163,16 @@ static int add_name (struct draft *draft, const struct yaml_node *item, struct t
     const char *quoted = problem_quote (draft->problems, item->text);
     if (!name_is_good (item->text))
         return problem_at (draft->problems, item, "%s, expected a name of letters, digits, '.', '_' and '-'", quoted);
-    if (already (names, item->text))
+    if (hostset_has (names, item->text))
         return problem_at (draft->problems, item, "%s is listed twice, expected once", quoted);
     names->items[names->n++] = item->text;
     return 0;
 }
 
-int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct texts *names)
+int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct name_list *names)
 {
     int result = 0;
-    *names = (struct texts){ 0 };
+    *names = (struct name_list){ 0 };
     if (!list->given || !list->good)
         return list->given ? -1 : 0;
     if (list->node->n > max)

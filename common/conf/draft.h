@@ -89,11 +89,8 @@ struct text draft_path (struct draft *draft, const struct value *path);
 struct text draft_own_path (struct draft *draft, const struct yaml_node *node, struct text path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);
+void draft_sort (var_list *vars); /* by name */
 /* Names in a list, each given once. */
-struct texts {
-    struct text *items;
-    uint32_t n;
-};
-int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct texts *names);
+int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct name_list *names);
 
 #endif

@@ -1,5 +1,4 @@
 /* probe.c - the arguments of the builtin probe: which plugin, how its client is created, or that none is. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -99,11 +98,6 @@ static int read_arg (struct draft *draft, const struct yaml_node *key, const str
     return rc == 0 ? json_of (key->value, key->text, json, draft->problems) : -1;
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
-}
-
 void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct value *args, struct rung *rung)
 {
     bool has_plugin = false;
@@ -119,8 +113,7 @@ void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const 
         if (read_arg (draft, key, rung, &json) == 0)
             rung->args.items[rung->args.n++] = (struct var){ key->text, json };
     }
-    if (rung->args.n > 0)
-        qsort (rung->args.items, rung->args.n, sizeof *rung->args.items, by_name);
+    draft_sort (&rung->args);
     if (!has_plugin)
         problem_at (draft->problems, args->given ? args->node : rung_node,
                     "a probe without a plugin, expected args: {plugin: ...}, the path of a PJRT plugin");

@@ -1,6 +1,5 @@
 /* profile.c - the launch policy: frontend, backend, devices, and the variables set before a program starts. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -56,11 +55,6 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
     return 0;
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
-}
-
 static void read_env (struct draft *draft, const struct value *map, const struct value *premapped)
 {
     uint32_t n = map->given && map->good ? map->node->n : 0;
@@ -77,7 +71,7 @@ static void read_env (struct draft *draft, const struct value *map, const struct
                                            .value = text_format (draft->arena, "%" PRIu64, premapped->number) };
     if (env.n > VARS_MAX)
         problem_at (draft->problems, map->node, "%u variables, expected at most %d", env.n, VARS_MAX);
-    qsort (env.items, env.n, sizeof *env.items, by_name);
+    draft_sort (&env);
     draft->plan.profile.env = env;
 }
 

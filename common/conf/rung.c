@@ -1,5 +1,4 @@
 /* rung.c - one rung: which program, in which scope, with which cold pass, and what has to hold. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -69,19 +68,6 @@ static void read_program (struct draft *draft, const struct value of[], struct r
     }
 }
 
-static const struct var *find_var (const var_list *list, struct text name)
-{
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i].name, name))
-            return &list->items[i];
-    return NULL;
-}
-
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
-}
-
 static void read_args (struct draft *draft, const struct value *map, struct rung *rung)
 {
     var_list own = { 0 };
@@ -92,13 +78,12 @@ static void read_args (struct draft *draft, const struct value *map, struct rung
     if (own.n > 0)
         memcpy (all.items, own.items, own.n * sizeof *own.items);
     for (uint32_t i = 0; i < draft->profile_args.n; i++)
-        if (!find_var (&own, draft->profile_args.items[i].name))
+        if (!var_find (&own, draft->profile_args.items[i].name, &(struct text){ 0 }))
             all.items[all.n++] = draft->profile_args.items[i];
     if (all.n > VARS_MAX)
         problem_at (draft->problems, map->node, "%u arguments with those of the profile, expected at most %d", all.n,
                     VARS_MAX);
-    if (all.n > 0)
-        qsort (all.items, all.n, sizeof *all.items, by_name);
+    draft_sort (&all);
     rung->args = all;
 }
 
@@ -200,7 +185,7 @@ static void read_backend (struct draft *draft, const struct value *backend, stru
 
 static void read_metrics (struct draft *draft, const struct value of[], struct rung *rung)
 {
-    struct texts names;
+    struct name_list names;
     const struct value *metrics = &of[RUNG_METRICS];
     if (draft_names (draft, metrics, METRICS_MAX, &names) != 0 || names.n == 0)
         return;

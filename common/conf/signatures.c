@@ -15,7 +15,7 @@ struct signature_draft {
     uint64_t bytes; /* of all their texts */
 };
 
-static int read_condition (struct draft *draft, const struct yaml_node *node, struct texts *texts)
+static int read_condition (struct draft *draft, const struct yaml_node *node, struct name_list *texts)
 {
     if (node->kind != YAML_SCALAR || yaml_is_null (node))
         return node->kind == YAML_BAD
@@ -30,10 +30,10 @@ static int read_condition (struct draft *draft, const struct yaml_node *node, st
     return 0;
 }
 
-static int read_conditions (struct draft *draft, const struct value *list, struct texts *texts)
+static int read_conditions (struct draft *draft, const struct value *list, struct name_list *texts)
 {
     int result = 0;
-    *texts = (struct texts){ 0 };
+    *texts = (struct name_list){ 0 };
     if (!list->given || !list->good)
         return list->given ? -1 : 0;
     if (list->node->n > SIGNATURE_TEXTS_MAX)
@@ -61,7 +61,7 @@ static bool has_room (struct signature_draft *list, const struct signature *item
 
 static void add (struct signature_draft *list, const struct value of[], const struct yaml_node *node)
 {
-    struct texts also, unless;
+    struct name_list also, unless;
     bool good = read_conditions (list->draft, &of[SIGNATURE_ALSO], &also) == 0;
     good = read_conditions (list->draft, &of[SIGNATURE_UNLESS], &unless) == 0 && good;
     for (int i = 0; i < SIGNATURE_KEYS; i++)

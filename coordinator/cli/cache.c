@@ -1,7 +1,6 @@
 #include "coordinator/cli/cache.h"
 #include "coordinator/cli/commands.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the command line ---- */

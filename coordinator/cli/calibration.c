@@ -1,5 +1,4 @@
 /* calibration.c - what launches took in memory and time, over all runs; what is known bad; forgetting it. */
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

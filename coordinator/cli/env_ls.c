@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <sys/epoll.h>
 
 #include "common/io/clock.h"

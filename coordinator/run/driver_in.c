@@ -1,7 +1,6 @@
 /* driver_in.c - what comes in: messages, ends of workers, time. */
 #include "coordinator/run/driver_private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/digest.h"

@@ -23,17 +23,16 @@ struct asked {
 };
 typedef enum explain_mark answer_fn (const struct asked *asked, const struct host_receipt *host, struct text *answer);
 
-static struct text value_of (const struct var *items, uint32_t n, const char *name)
+static struct text value_of (const var_list *vars, const char *name)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (text_is (items[i].name, name))
-            return items[i].value;
-    return (struct text){ 0 };
+    struct text value = { 0 };
+    (void) var_find (vars, text_of (name), &value);
+    return value;
 }
 
 static struct text fact_of (const struct host_receipt *host, const char *name)
 {
-    return value_of (host->facts.items, host->facts.n, name);
+    return value_of (&host->facts, name);
 }
 
 /* 1. Which frontend owned the path? */
@@ -43,13 +42,12 @@ static enum explain_mark answer_frontend (const struct asked *asked, const struc
     static const char *const frontends[] = { "jax", "torch_xla", "torch-xla", "torch_tpu", "torch-tpu" };
     struct text said = { 0 };
     for (size_t i = 0; i < sizeof frontends / sizeof frontends[0]; i++) {
-        struct text version = value_of (host->bundle.items, host->bundle.n, frontends[i]);
+        struct text version = value_of (&host->bundle, frontends[i]);
         if (version.len)
             said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", frontends[i],
                                 TEXT_ARG (version));
     }
-    struct text jaxlib = value_of (host->bundle.items, host->bundle.n, "jaxlib"),
-                libtpu = value_of (host->bundle.items, host->bundle.n, "libtpu");
+    struct text jaxlib = value_of (&host->bundle, "jaxlib"), libtpu = value_of (&host->bundle, "libtpu");
     *answer = said.len ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "",
                                       TEXT_ARG (jaxlib), libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
                        : TEXT_LIT ("said no version of any frontend: it never came past its imports, or needs none");
@@ -79,7 +77,7 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
     uint32_t n = 0;
     for (uint32_t i = 0; i < host->policy.launched.n; i++) {
         const struct var *launched = &host->policy.launched.items[i];
-        struct text seen = value_of (host->policy.observed.items, host->policy.observed.n, launched->name.ptr);
+        struct text seen = value_of (&host->policy.observed, launched->name.ptr);
         bool reported = false;
         for (uint32_t k = 0; k < host->policy.observed.n; k++)
             reported |= text_equal (host->policy.observed.items[k].name, launched->name);

@@ -1,7 +1,6 @@
 #include "coordinator/view/plain_private.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "common/base/duration.h"
 #include "coordinator/view/size.h"
