@@ -153,31 +153,41 @@ static bool wants_plain (bool asked)
     return asked || !isatty (STDOUT_FILENO) || !term || strcmp (term, "dumb") == 0;
 }
 
-static int run_command_named (const char *name, const struct globals *globals, int argc, char **argv)
+static const struct cli_command *find_command (const char *name)
 {
-    char wanted[PATH_BYTES], home[PATH_BYTES], program[PATH_BYTES];
-    const struct cli_command *command = NULL;
     for (size_t i = 0; i < COMMANDS_N; i++)
         if (strcmp (commands[i]->name, name) == 0)
-            command = commands[i];
-    if (command == NULL)
-        return unknown_command (name);
-    if (globals->help) {
-        print_help (command);
-        return EXIT_HOLDS;
-    }
+            return commands[i];
+    return NULL;
+}
+
+static int run_it (const struct cli_command *command, const struct globals *globals, int argc, char **argv)
+{
+    char wanted[PATH_BYTES], home[PATH_BYTES], program[PATH_BYTES];
     const char *share = getenv ("SLICEUP_SHARE");
-    struct cli cli = { .share_dir = share ? share : SLICEUP_SHARE_DIR, .log = { stderr, "sliceup", globals->verbose } };
+    struct cli cli = { .home = home,
+                       .home_named = wanted,
+                       .share_dir = share ? share : SLICEUP_SHARE_DIR,
+                       .program = program,
+                       .log = { stderr, "sliceup", globals->verbose } };
     struct err err = { 0 };
     if (name_home (globals->home, wanted, &err) < 0 || find_home (wanted, home, &err) < 0)
         return cli_fail (&cli, &err);
     find_self (program);
-    cli.home = home;
-    cli.home_named = wanted;
-    cli.program = program;
     cli.plain = wants_plain (globals->plain);
     cli.color = wants_color (cli.plain);
     return command->run (&cli, argc, argv);
+}
+
+static int run_command_named (const char *name, const struct globals *globals, int argc, char **argv)
+{
+    const struct cli_command *command = find_command (name);
+    if (command == NULL)
+        return unknown_command (name);
+    if (!globals->help)
+        return run_it (command, globals, argc, argv);
+    print_help (command);
+    return EXIT_HOLDS;
 }
 
 /* Half a receipt must not look like a whole one. */
