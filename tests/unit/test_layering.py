@@ -11,56 +11,14 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["SLICEUP_BUILD"])
 FILES_IN_A_CIRCLE = 2
-# Circles of more files than that, to be taken apart. Nothing is added here.
-CIRCLES_LEFT = [
-    ["coordinator/view/plain.c",
-     "coordinator/view/plain_metric.c",
-     "coordinator/view/plain_retry.c"],
-    ["coordinator/launch/launch.c",
-     "coordinator/launch/launch_begin.c",
-     "coordinator/launch/launch_input.c"],
-    ["coordinator/run/driver.c",
-     "coordinator/run/driver_catalogue.c",
-     "coordinator/run/driver_in.c",
-     "coordinator/run/driver_out.c"],
-    ["coordinator/cli/cache.c",
-     "coordinator/cli/cache_explain.c",
-     "coordinator/cli/cache_gc.c",
-     "coordinator/cli/cache_ls.c",
-     "coordinator/cli/cache_place.c",
-     "coordinator/cli/cache_transfer.c",
-     "coordinator/cli/cache_verify.c",
-     "coordinator/cli/calibration.c",
-     "coordinator/cli/check.c",
-     "coordinator/cli/cli.c",
-     "coordinator/cli/climb.c",
-     "coordinator/cli/drift.c",
-     "coordinator/cli/drift_side.c",
-     "coordinator/cli/env.c",
-     "coordinator/cli/env_ls.c",
-     "coordinator/cli/env_restore.c",
-     "coordinator/cli/explain.c",
-     "coordinator/cli/host_choice.c",
-     "coordinator/cli/hosts.c",
-     "coordinator/cli/log_choice.c",
-     "coordinator/cli/log_follow.c",
-     "coordinator/cli/logs.c",
-     "coordinator/cli/monitor_key.c",
-     "coordinator/cli/planning.c",
-     "coordinator/cli/receipt.c",
-     "coordinator/cli/resume.c",
-     "coordinator/cli/run.c",
-     "coordinator/cli/runs.c",
-     "coordinator/cli/status.c",
-     "coordinator/cli/terminal.c",
-     "coordinator/cli/ticket.c",
-     "coordinator/cli/watch.c"],
-]
+
+
+ROOM = re.compile(r"^room \((\w+) (\S+)\s([^)]*)\)", re.M)
 
 
 def rooms_of_cmake():
     """folder -> folders it may use, as `room (name folder uses...)` says"""
-    calls = re.findall(r"^room \((\w+) (\S+)\s([^)]*)\)", (TOP / "CMakeLists.txt").read_text(), re.M)
+    calls = ROOM.findall((TOP / "CMakeLists.txt").read_text())
     folder = {name: path for name, path, _ in calls}
     return {path: {folder[word] for word in uses.split() if word in folder} for _, path, uses in calls}
 
@@ -100,10 +58,11 @@ def includes(kind):
 
 def objects():
     """(source, object) of every file of a room, as it was built"""
-    for path in BUILD.glob("CMakeFiles/*.dir/**/*.c.o"):
-        source = str(path.relative_to(BUILD)).split(".dir/", 1)[1][:-2]
-        if str(pathlib.PurePosixPath(source).parent) in MAY_USE and (TOP / source).exists():
-            yield source, path
+    for name, room, _ in ROOM.findall((TOP / "CMakeLists.txt").read_text()):
+        for path in BUILD.glob(f"CMakeFiles/{name}.dir/{room}/*.c.o"):
+            source = str(path.relative_to(BUILD)).split(".dir/", 1)[1][:-2]
+            if (TOP / source).exists():
+                yield source, path
 
 
 @functools.cache
@@ -191,8 +150,7 @@ class Layering(unittest.TestCase):
 
     def test_no_more_than_two_files_use_each_other_in_a_circle(self):
         large = [circle for circle in circles(uses_of_files()) if len(circle) > FILES_IN_A_CIRCLE]
-        self.assertEqual([circle for circle in large if circle not in CIRCLES_LEFT], [])
-        self.assertEqual([circle for circle in CIRCLES_LEFT if circle not in large], [], "taken apart: remove it from the list")
+        self.assertEqual(large, [])
 
     def test_foreign_headers_stay_behind_their_fence(self):
         for room, path, name in includes("<"):
