@@ -132,14 +132,14 @@ void host_list_reduce (struct host_list *list)
 }
 
 /* Where a host is: of two with the same, one is probably a slip. */
-struct spot {
+struct location {
     struct text address;
     uint32_t port, host;
 };
 
-static int by_spot (const void *a, const void *b)
+static int by_location (const void *a, const void *b)
 {
-    const struct spot *x = a, *y = b;
+    const struct location *x = a, *y = b;
     int by_address = text_compare (x->address, y->address);
     if (by_address != 0)
         return by_address;
@@ -148,40 +148,41 @@ static int by_spot (const void *a, const void *b)
     return x->host < y->host ? -1 : x->host > y->host;
 }
 
-static void warn_of_same (const struct host_list *list, const struct spot *before, const struct spot *spot)
+static void warn_of_same (const struct host_list *list, const struct location *before, const struct location *location)
 {
-    const struct plan_host *first = &list->hosts[before->host], *second = &list->hosts[spot->host];
-    if (!text_equal (before->address, spot->address) || before->port != spot->port)
+    const struct plan_host *first = &list->hosts[before->host], *second = &list->hosts[location->host];
+    if (!text_equal (before->address, location->address) || before->port != location->port)
         return;
-    warning_at (list->draft->problems, list->where[spot->host],
+    warning_at (list->draft->problems, list->where[location->host],
                 "the hosts %.*s and %.*s have the same %s%.*s%s: one machine given twice?", TEXT_ARG (first->name),
-                TEXT_ARG (second->name), spot->port ? "sshd, " : "address ", TEXT_ARG (spot->address),
-                spot->port ? text_format (list->draft->arena, " port %u", spot->port).ptr : "");
+                TEXT_ARG (second->name), location->port ? "sshd, " : "address ", TEXT_ARG (location->address),
+                location->port ? text_format (list->draft->arena, " port %u", location->port).ptr : "");
 }
 
 /* Seen twice as one place is one warning: the address says it already. */
-static void check_spots (const struct host_list *list, bool ssh)
+static void check_locations (const struct host_list *list, bool ssh)
 {
-    struct spot *spots = mem_array (list->n, sizeof *spots);
+    struct location *locations = mem_array (list->n, sizeof *locations);
     for (uint32_t i = 0; i < list->n; i++) {
         const struct plan_host *host = &list->hosts[i];
         bool own = ssh && host->ssh.address.len > 0;
-        spots[i] = (struct spot){ own ? host->ssh.address : host->address, ssh ? host->ssh.port : 0, i };
+        locations[i] = (struct location){ own ? host->ssh.address : host->address, ssh ? host->ssh.port : 0, i };
     }
     if (list->n > 0)
-        qsort (spots, list->n, sizeof *spots, by_spot);
+        qsort (locations, list->n, sizeof *locations, by_location);
     for (uint32_t i = 1; i < list->n; i++) {
-        bool told = ssh && text_equal (list->hosts[spots[i - 1].host].address, list->hosts[spots[i].host].address);
+        bool told = ssh &&
+                    text_equal (list->hosts[locations[i - 1].host].address, list->hosts[locations[i].host].address);
         if (!told)
-            warn_of_same (list, &spots[i - 1], &spots[i]);
+            warn_of_same (list, &locations[i - 1], &locations[i]);
     }
-    mem_free (spots);
+    mem_free (locations);
 }
 
 void host_list_check (const struct host_list *list)
 {
     if (draft_is_elsewhere (list->draft))
-        check_spots (list, false);
+        check_locations (list, false);
     if (list->draft->plan.launcher == LAUNCHER_SSH)
-        check_spots (list, true);
+        check_locations (list, true);
 }

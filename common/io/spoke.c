@@ -15,7 +15,7 @@
  * When nothing could be sent for longer than its longest pause and one handshake take, the spoke connects anew. */
 enum { STALE_MS = 12000 };
 
-struct strand {
+struct connection {
     void *socket; /* DEALER */
     struct endpoint to;
     uint32_t bytes_max;
@@ -28,7 +28,7 @@ struct strand {
 
 struct spoke {
     void *context;
-    struct strand strands[LINK_CHANNELS];
+    struct connection strands[LINK_CHANNELS];
 };
 
 static int check_options (const struct spoke_options *options, struct err *err)
@@ -43,11 +43,11 @@ static int check_options (const struct spoke_options *options, struct err *err)
     return 0;
 }
 
-static int strand_connect (struct strand *strand, struct err *err)
+static int connection_connect (struct connection *connection, struct err *err)
 {
-    if (socket_connect (strand->socket, &strand->to, err) != 0)
+    if (socket_connect (connection->socket, &connection->to, err) != 0)
         return -1;
-    strand->connected = true;
+    connection->connected = true;
     return 0;
 }
 
@@ -60,21 +60,22 @@ static int let_queue (void *socket, struct err *err)
     return 0;
 }
 
-static int strand_open (struct spoke *spoke, enum link_channel which, const struct spoke_options *options,
-                        struct err *err)
+static int connection_open (struct spoke *spoke, enum link_channel which, const struct spoke_options *options,
+                            struct err *err)
 {
-    struct strand *strand = &spoke->strands[which];
+    struct connection *connection = &spoke->strands[which];
     bool control = which == LINK_CONTROL;
-    strand->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
+    connection->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
     const struct socket_kind kind = { .type = ZMQ_DEALER,
                                       .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
-                                      .bytes_max = strand->bytes_max };
-    if (endpoint_make (options->address, control ? options->control_port : options->bulk_port, &strand->to, err) != 0)
+                                      .bytes_max = connection->bytes_max };
+    if (endpoint_make (options->address, control ? options->control_port : options->bulk_port, &connection->to, err) !=
+        0)
         return -1;
-    strand->socket = socket_client (spoke->context, &kind, options->hub_public_key, options->keys, err);
-    if (!strand->socket)
+    connection->socket = socket_client (spoke->context, &kind, options->hub_public_key, options->keys, err);
+    if (!connection->socket)
         return -1;
-    return control ? strand_connect (strand, err) : let_queue (strand->socket, err);
+    return control ? connection_connect (connection, err) : let_queue (connection->socket, err);
 }
 
 struct spoke *spoke_open (const struct spoke_options *options, struct err *err)
@@ -87,7 +88,7 @@ struct spoke *spoke_open (const struct spoke_options *options, struct err *err)
     spoke->context = context_hold (err);
     bool good = spoke->context != NULL;
     for (int i = 0; good && i < LINK_CHANNELS; i++)
-        good = strand_open (spoke, (enum link_channel) i, options, err) == 0;
+        good = connection_open (spoke, (enum link_channel) i, options, err) == 0;
     if (good)
         return spoke;
     spoke_close (spoke, 0);
@@ -114,26 +115,26 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel)
 
 /* One message is there; anything but one frame within bounds is not from a coordinator of ours, whose sender notices
  * that nobody answers. */
-static bool is_of_use (struct strand *strand)
+static bool is_of_use (struct connection *connection)
 {
-    bool whole = !zmq_msg_more (&strand->body);
-    socket_skip_parts (strand->socket, &strand->body);
-    return whole && zmq_msg_size (&strand->body) <= strand->bytes_max;
+    bool whole = !zmq_msg_more (&connection->body);
+    socket_skip_parts (connection->socket, &connection->body);
+    return whole && zmq_msg_size (&connection->body) <= connection->bytes_max;
 }
 
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes)
 {
-    struct strand *strand = &spoke->strands[channel];
+    struct connection *connection = &spoke->strands[channel];
     uint32_t useless = 0;
-    while (useless < USELESS_AT_ONCE && socket_receive (strand->socket, &strand->body)) {
-        if (is_of_use (strand)) {
-            bytes->ptr = zmq_msg_data (&strand->body);
-            bytes->len = (uint32_t) zmq_msg_size (&strand->body);
+    while (useless < USELESS_AT_ONCE && socket_receive (connection->socket, &connection->body)) {
+        if (is_of_use (connection)) {
+            bytes->ptr = zmq_msg_data (&connection->body);
+            bytes->len = (uint32_t) zmq_msg_size (&connection->body);
             return true;
         }
         useless++;
     }
-    strand->left = useless == USELESS_AT_ONCE;
+    connection->left = useless == USELESS_AT_ONCE;
     return false;
 }
 
@@ -142,38 +143,38 @@ bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel)
     return spoke->strands[channel].left;
 }
 
-static void connect_anew (struct strand *strand)
+static void connect_anew (struct connection *connection)
 {
     /* Same socket, so the descriptor that is watched stays. ENOENT: libzmq forgot the endpoint with the connection. */
-    int rc = zmq_disconnect (strand->socket, strand->to.text);
+    int rc = zmq_disconnect (connection->socket, connection->to.text);
     assert (rc == 0 || zmq_errno () == ENOENT);
-    rc = socket_connect (strand->socket, &strand->to, NULL);
+    rc = socket_connect (connection->socket, &connection->to, NULL);
     assert (rc == 0); /* it was good when the spoke was opened */
 }
 
 /* Called at least as often as the worker's heart beats. */
-static void note_blocked (struct strand *strand)
+static void note_blocked (struct connection *connection)
 {
     uint64_t now_ms = clock_boot_ms ();
-    if (!strand->blocked) {
-        strand->blocked = true;
-        strand->blocked_ms = now_ms;
-    } else if (now_ms - strand->blocked_ms >= STALE_MS) {
-        connect_anew (strand);
-        strand->blocked_ms = now_ms;
+    if (!connection->blocked) {
+        connection->blocked = true;
+        connection->blocked_ms = now_ms;
+    } else if (now_ms - connection->blocked_ms >= STALE_MS) {
+        connect_anew (connection);
+        connection->blocked_ms = now_ms;
     }
 }
 
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len)
 {
-    struct strand *strand = &spoke->strands[channel];
-    assert (len <= strand->bytes_max); /* longer, and the coordinator's side cuts the connection */
-    if (!strand->connected && strand_connect (strand, NULL) != 0)
+    struct connection *connection = &spoke->strands[channel];
+    assert (len <= connection->bytes_max); /* longer, and the coordinator's side cuts the connection */
+    if (!connection->connected && connection_connect (connection, NULL) != 0)
         return false;
-    if (socket_send (strand->socket, bytes, len, 0)) {
-        strand->blocked = false;
+    if (socket_send (connection->socket, bytes, len, 0)) {
+        connection->blocked = false;
         return true;
     }
-    note_blocked (strand);
+    note_blocked (connection);
     return false;
 }

@@ -7,7 +7,7 @@
 
 enum { KEEP = 2 };
 
-struct verb {
+struct subcommand {
     const char *name;
     const char *options;  /* of this verb, between blanks */
     uint32_t least, most; /* operands */
@@ -16,7 +16,7 @@ struct verb {
     int (*run) (struct cli *cli, const struct cache_request *request);
 };
 #define WHERE " --root --run --slice --trust "
-static const struct verb verbs[] = {
+static const struct subcommand subcommands[] = {
     { "ls", WHERE "--json ", 0, 0, true, "[SLICE.yaml]", cache_ls },
     { "verify", WHERE "--json --full --quick ", 0, CACHE_OPERANDS_MAX, true, "[SLICE.yaml] [GENERATION...]",
       cache_verify },
@@ -25,15 +25,15 @@ static const struct verb verbs[] = {
     { "export", WHERE "--json ", 2, 2, false, "BUNDLE|GENERATION FOLDER", cache_export },
     { "import", WHERE "--json ", 1, 1, false, "FOLDER", cache_import },
 };
-enum { VERBS_N = sizeof verbs / sizeof verbs[0] };
+enum { VERBS_N = sizeof subcommands / sizeof subcommands[0] };
 
-static bool takes (const struct verb *verb, const char *option)
+static bool takes (const struct subcommand *subcommand, const char *option)
 {
-    const char *at = strstr (verb->options, option);
+    const char *at = strstr (subcommand->options, option);
     return at && at[-1] == ' ' && at[strlen (option)] == ' ';
 }
 
-static bool take_flag (const struct verb *verb, const char *argument, struct cache_request *request)
+static bool take_flag (const struct subcommand *subcommand, const char *argument, struct cache_request *request)
 {
     bool ignored; /* --full: what is done anyway, for those who want to say it */
     const struct {
@@ -45,7 +45,7 @@ static bool take_flag (const struct verb *verb, const char *argument, struct cac
         { "--abandoned", &request->abandoned }, { "--dry-run", &request->dry_run },
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (strcmp (argument, flags[i].name) == 0 && takes (verb, flags[i].name))
+        if (strcmp (argument, flags[i].name) == 0 && takes (subcommand, flags[i].name))
             return *flags[i].at = true;
     return false;
 }
@@ -66,7 +66,7 @@ static int take_keep (const struct cli *cli, const char *value, struct cache_req
 }
 
 /* -1: not an option with a value. */
-static int take_value (const struct cli *cli, const struct verb *verb, int argc, char **argv, int *i,
+static int take_value (const struct cli *cli, const struct subcommand *subcommand, int argc, char **argv, int *i,
                        struct cache_request *request)
 {
     const struct {
@@ -78,11 +78,11 @@ static int take_value (const struct cli *cli, const struct verb *verb, int argc,
                    { "--trust", &request->trust } };
     const char *value = NULL;
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
-        if (takes (verb, places[k].name) && cli_option (argc, argv, i, places[k].name, places[k].at))
+        if (takes (subcommand, places[k].name) && cli_option (argc, argv, i, places[k].name, places[k].at))
             return EXIT_HOLDS;
-    if (takes (verb, "--keep") && cli_option (argc, argv, i, "--keep", &value))
+    if (takes (subcommand, "--keep") && cli_option (argc, argv, i, "--keep", &value))
         return take_keep (cli, value, request);
-    if (!takes (verb, "--forget") || !cli_option (argc, argv, i, "--forget", &value))
+    if (!takes (subcommand, "--forget") || !cli_option (argc, argv, i, "--forget", &value))
         return -1;
     if (request->forget_n == CACHE_FORGET_MAX)
         return say (cli, "too many --forget", "");
@@ -91,13 +91,13 @@ static int take_value (const struct cli *cli, const struct verb *verb, int argc,
 }
 
 /* Only what this verb takes is proposed. */
-static int refuse (const struct cli *cli, const struct verb *verb, const char *argument)
+static int refuse (const struct cli *cli, const struct subcommand *subcommand, const char *argument)
 {
     static const char *const known[] = { "--root",  "--run",  "--slice",   "--trust",     "--json",    "--full",
                                          "--quick", "--keep", "--dropped", "--abandoned", "--dry-run", "--forget" };
     const char *taken[sizeof known / sizeof known[0] + 1] = { 0 };
     for (size_t i = 0, n = 0; i < sizeof known / sizeof known[0]; i++)
-        if (takes (verb, known[i]))
+        if (takes (subcommand, known[i]))
             taken[n++] = known[i];
     return cli_unknown (cli, &cache_command, argument, taken);
 }
@@ -109,46 +109,48 @@ static bool is_number (const char *word)
 }
 
 /* False: there is no place for it. */
-static bool take_operand (const struct verb *verb, const char *word, struct cache_request *request)
+static bool take_operand (const struct subcommand *subcommand, const char *word, struct cache_request *request)
 {
     if (word[0] == '-')
         return false;
-    if (verb->slice && !is_number (word)) {
+    if (subcommand->slice && !is_number (word)) {
         bool first = request->slice == NULL;
         request->slice = word;
         return first;
     }
-    if (request->operands_n == verb->most)
+    if (request->operands_n == subcommand->most)
         return false;
     request->operands[request->operands_n++] = word;
     return true;
 }
 
-static int take_arguments (const struct cli *cli, const struct verb *verb, int argc, char **argv,
+static int take_arguments (const struct cli *cli, const struct subcommand *subcommand, int argc, char **argv,
                            struct cache_request *request)
 {
     for (int i = 2; i < argc; i++) {
-        int status = take_flag (verb, argv[i], request) ? EXIT_HOLDS : take_value (cli, verb, argc, argv, &i, request);
+        int status = take_flag (subcommand, argv[i], request) ? EXIT_HOLDS
+                                                              : take_value (cli, subcommand, argc, argv, &i, request);
         if (status > EXIT_HOLDS)
             return status;
         if (status == EXIT_HOLDS)
             continue;
-        if (!take_operand (verb, argv[i], request))
-            return refuse (cli, verb, argv[i]);
+        if (!take_operand (subcommand, argv[i], request))
+            return refuse (cli, subcommand, argv[i]);
     }
     if ((request->root != NULL) + (request->run != NULL) + (request->slice != NULL) > 1)
         return say (cli, "one of --root, --run and --slice says which cache root", "");
-    if (request->operands_n >= verb->least)
+    if (request->operands_n >= subcommand->least)
         return EXIT_HOLDS;
-    fprintf (cli->log.to, "sliceup cache %s: expected %s; see sliceup cache --help\n", verb->name, verb->operands);
+    fprintf (cli->log.to, "sliceup cache %s: expected %s; see sliceup cache --help\n", subcommand->name,
+             subcommand->operands);
     return EXIT_USAGE;
 }
 
-static const struct verb *find_verb (const char *name)
+static const struct subcommand *find_subcommand (const char *name)
 {
     for (size_t i = 0; i < VERBS_N; i++)
-        if (strcmp (verbs[i].name, name) == 0)
-            return &verbs[i];
+        if (strcmp (subcommands[i].name, name) == 0)
+            return &subcommands[i];
     return NULL;
 }
 
@@ -158,13 +160,13 @@ static int cache_run (struct cli *cli, int argc, char **argv)
     struct cache_request request = { .keep = KEEP };
     if (argc < 2)
         return say (cli, "ls, verify, explain, gc, export or import? sliceup cache --help says what they do", "");
-    const struct verb *verb = find_verb (argv[1]);
+    const struct subcommand *subcommand = find_subcommand (argv[1]);
     for (size_t i = 0; i < VERBS_N; i++)
-        names[i] = verbs[i].name;
-    if (!verb)
+        names[i] = subcommands[i].name;
+    if (!subcommand)
         return cli_unknown (cli, &cache_command, argv[1], names);
-    int status = take_arguments (cli, verb, argc, argv, &request);
-    return status == EXIT_HOLDS ? verb->run (cli, &request) : status;
+    int status = take_arguments (cli, subcommand, argc, argv, &request);
+    return status == EXIT_HOLDS ? subcommand->run (cli, &request) : status;
 }
 
 const struct cli_command cache_command = {

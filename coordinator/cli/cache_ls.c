@@ -46,8 +46,8 @@ struct listing {
     char storage[STORAGE_ID_BYTES];
     struct catalogue_list all;
     struct row *rows;                /* as `all` */
-    struct pending_results *shelves; /* by bundle */
-    uint32_t shelves_n;
+    struct pending_results *folders; /* by bundle */
+    uint32_t folders_n;
     uint32_t nameless; /* generations that lie there, and no catalogue knows of their bundle */
     struct arena arena;
     uint64_t now_ms;
@@ -75,7 +75,7 @@ static void take_stored (struct listing *list, uint32_t first, const struct stor
 
 static struct pending_results *add_pending_results (struct listing *list, struct text bundle, uint32_t first)
 {
-    struct pending_results *pending_results = &list->shelves[list->shelves_n++];
+    struct pending_results *pending_results = &list->folders[list->folders_n++];
     *pending_results = (struct pending_results){ .bundle = bundle, .first = first };
     return pending_results;
 }
@@ -86,25 +86,25 @@ static int by_bundle (const void *a, const void *b)
 }
 
 /* The catalogue's first, then those of which only folders are there. */
-static void take_shelves (struct listing *list, const struct text *bundles, uint32_t n)
+static void take_folders (struct listing *list, const struct text *bundles, uint32_t n)
 {
-    list->shelves_n = 0;
-    list->shelves = arena_array (&list->arena, list->all.n + n, sizeof *list->shelves);
+    list->folders_n = 0;
+    list->folders = arena_array (&list->arena, list->all.n + n, sizeof *list->folders);
     for (uint32_t i = 0; i < list->all.n; i++) {
         struct text bundle = list->all.items[i].bundle;
         bool same = i > 0 && text_equal (bundle, list->all.items[i - 1].bundle);
-        struct pending_results *pending_results = same ? &list->shelves[list->shelves_n - 1]
+        struct pending_results *pending_results = same ? &list->folders[list->folders_n - 1]
                                                        : add_pending_results (list, bundle, i);
         pending_results->n++;
     }
-    uint32_t known = list->shelves_n;
+    uint32_t known = list->folders_n;
     for (uint32_t i = 0; i < n; i++) {
         struct pending_results asked = { .bundle = bundles[i] };
-        if (!known || !bsearch (&asked, list->shelves, known, sizeof asked, by_bundle))
+        if (!known || !bsearch (&asked, list->folders, known, sizeof asked, by_bundle))
             add_pending_results (list, bundles[i], 0);
     }
-    if (list->shelves_n)
-        qsort (list->shelves, list->shelves_n, sizeof *list->shelves, by_bundle);
+    if (list->folders_n)
+        qsort (list->folders, list->folders_n, sizeof *list->folders, by_bundle);
 }
 
 static int look_at (struct listing *list, struct pending_results *pending_results, struct err *err)
@@ -128,14 +128,14 @@ static int look (struct listing *list, struct err *err)
     list->rows = arena_array (&list->arena, list->all.n, sizeof *list->rows);
     if (cache_bundles (list->root, &list->arena, &bundles, &n, err) != 0)
         return -1;
-    take_shelves (list, bundles, n);
-    for (uint32_t i = 0; i < list->shelves_n; i++) {
-        if (look_at (list, &list->shelves[i], err) != 0)
+    take_folders (list, bundles, n);
+    for (uint32_t i = 0; i < list->folders_n; i++) {
+        if (look_at (list, &list->folders[i], err) != 0)
             return -1;
-        if (list->shelves[i].n || list->shelves[i].own_n)
-            list->shelves[kept++] = list->shelves[i];
+        if (list->folders[i].n || list->folders[i].own_n)
+            list->folders[kept++] = list->folders[i];
     }
-    list->shelves_n = kept;
+    list->folders_n = kept;
     return 0;
 }
 
@@ -196,8 +196,8 @@ static json_t *pending_results_json (struct listing *list, const struct pending_
 static int show_json (struct listing *list)
 {
     json_t *bundles = json_array ();
-    for (uint32_t i = 0; i < list->shelves_n; i++)
-        json_array_append_new (bundles, pending_results_json (list, &list->shelves[i]));
+    for (uint32_t i = 0; i < list->folders_n; i++)
+        json_array_append_new (bundles, pending_results_json (list, &list->folders[i]));
     return cache_print_json (
         list->cli, json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
 }
@@ -364,9 +364,9 @@ static void add_title (const struct listing *list, const struct style *style, st
         bytes += list->rows[i].lies ? list->rows[i].bytes : 0;
         published += list->all.items[i].state == GENERATION_PUBLISHED;
     }
-    for (uint32_t i = 0; i < list->shelves_n; i++)
-        for (uint32_t k = 0; k < list->shelves[i].own_n; k++, own++)
-            bytes += list->shelves[i].own[k].bytes;
+    for (uint32_t i = 0; i < list->folders_n; i++)
+        for (uint32_t k = 0; k < list->folders[i].own_n; k++, own++)
+            bytes += list->folders[i].own[k].bytes;
     line_printf (&line, "%s (storage %s): %u published, ", list->root, list->storage, published);
     if (own)
         line_printf (&line, "%u of single hosts, ", own);
@@ -393,10 +393,10 @@ static int show_text (struct listing *list)
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     add_title (list, &style, &out);
-    if (list->shelves_n == 0)
+    if (list->folders_n == 0)
         buf_puts (&out, "nothing was cached here yet\n");
-    for (uint32_t i = 0; i < list->shelves_n; i++)
-        add_pending_results_text (list, &list->shelves[i], &style, &out);
+    for (uint32_t i = 0; i < list->folders_n; i++)
+        add_pending_results_text (list, &list->folders[i], &style, &out);
     int status = terminal_write (list->cli, &out);
     buf_release (&out);
     return status;
@@ -410,7 +410,7 @@ static bool needs_no_catalogue (struct listing *list)
     struct stat st;
     const char *path = text_format (&list->arena, "%s/catalogue.db", list->root).ptr;
     return lstat (path, &st) != 0 && errno == ENOENT && storage_id (list->root, false, list->storage, NULL) == 0 &&
-           look (list, NULL) == 0 && list->shelves_n && !list->nameless;
+           look (list, NULL) == 0 && list->folders_n && !list->nameless;
 }
 
 static int list_root (struct listing *list, struct err *err)

@@ -23,7 +23,7 @@
 enum { OWN_THREADS = 7, OWN_BYTES = 16 * 1024 * 1024 };
 enum { INTERRUPTS_LEAVE = 3 };
 
-struct climber {
+struct run_loop {
     struct cli *cli;
     struct driver *driver;
     struct viewer *viewer;
@@ -32,40 +32,40 @@ struct climber {
     char sentence[4096]; /* of RUN_ENDED */
 };
 
-static void take_sentence (struct climber *climber, struct text bytes)
+static void take_sentence (struct run_loop *run_loop, struct text bytes)
 {
     struct arena arena = { 0 };
     struct fact fact;
     if (wire_get_fact (bytes, &fact, &arena, NULL) == 0)
-        snprintf (climber->sentence, sizeof (climber->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
+        snprintf (run_loop->sentence, sizeof (run_loop->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
     arena_release (&arena);
 }
 
 static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
 {
-    struct climber *climber = owner;
+    struct run_loop *run_loop = owner;
     if (kind == FACT_RUN_ENDED)
-        take_sentence (climber, bytes);
-    viewer_fact (climber->viewer, kind, bytes);
+        take_sentence (run_loop, bytes);
+    viewer_fact (run_loop->viewer, kind, bytes);
 }
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. */
 static void on_signal (void *owner, int signal, int64_t pid)
 {
     (void) pid;
-    struct climber *climber = owner;
+    struct run_loop *run_loop = owner;
     if (signal == SIGPIPE || signal == SIGCHLD || signal == SIGHUP)
         return; /* a terminal that goes away, or a lost ssh connection, does not end the climb */
-    climber->interrupts++;
+    run_loop->interrupts++;
     static const char *const said[] = {
         "stopping: the running rung is asked to end (Ctrl-C again: kill it)",
         "killing the running rung (Ctrl-C again: leave without waiting)",
         "leaving; workers stop by themselves when they hear nothing",
     };
-    log_say (&climber->cli->log, "%s",
-             said[climber->interrupts < INTERRUPTS_LEAVE ? climber->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
-    if (climber->driver)
-        driver_cancel (climber->driver, climber->interrupts);
+    log_say (&run_loop->cli->log, "%s",
+             said[run_loop->interrupts < INTERRUPTS_LEAVE ? run_loop->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
+    if (run_loop->driver)
+        driver_cancel (run_loop->driver, run_loop->interrupts);
 }
 
 /* The programs of one build lie side by side. */
@@ -75,34 +75,34 @@ static void path_beside (const struct cli *cli, const char *name, char out[RUN_P
     snprintf (out, RUN_PATH_BYTES, "%.*s%s", slash ? (int) (slash + 1 - cli->program) : 0, cli->program, name);
 }
 
-static int open_driver (struct climber *climber, const struct run_dir *dir, const struct plan *plan, struct err *err)
+static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, const struct plan *plan, struct err *err)
 {
     char worker[RUN_PATH_BYTES], courier[RUN_PATH_BYTES], bundle[RUN_PATH_BYTES];
-    path_beside (climber->cli, "sliceup-worker", worker);
-    path_beside (climber->cli, "sliceup-courier", courier);
-    path_beside (climber->cli, "sliceup-worker.bundle", bundle);
+    path_beside (run_loop->cli, "sliceup-worker", worker);
+    path_beside (run_loop->cli, "sliceup-courier", courier);
+    path_beside (run_loop->cli, "sliceup-worker.bundle", bundle);
     struct driver_options options = {
         .dir = dir,
-        .log = &climber->cli->log,
+        .log = &run_loop->cli->log,
         .version = SLICEUP_VERSION,
         .worker_path = worker,
         .courier_path = courier,
         .bundle_path = bundle,
         .watch = on_fact,
-        .owner = climber,
+        .owner = run_loop,
     };
-    climber->driver = plan ? driver_open (climber->loop, &options, plan, err)
-                           : driver_resume (climber->loop, &options, err);
-    return climber->driver ? 0 : -1;
+    run_loop->driver = plan ? driver_open (run_loop->loop, &options, plan, err)
+                            : driver_resume (run_loop->loop, &options, err);
+    return run_loop->driver ? 0 : -1;
 }
 
 /* The sentence quotes hosts, the path is the user's: neither drives the terminal. */
-static void say_end (const struct climber *climber, const struct run_dir *dir, bool receipt_written)
+static void say_end (const struct run_loop *run_loop, const struct run_dir *dir, bool receipt_written)
 {
     char path[RUN_PATH_BYTES];
     struct buf line;
-    buf_init (&line, 16 * (sizeof (climber->sentence) + sizeof (path)));
-    buf_escaped (&line, text_of (climber->sentence), 0);
+    buf_init (&line, 16 * (sizeof (run_loop->sentence) + sizeof (path)));
+    buf_escaped (&line, text_of (run_loop->sentence), 0);
     if (receipt_written) {
         buf_puts (&line, "\nreceipt: ");
         buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);
@@ -142,41 +142,41 @@ static void say_unfinished (const struct run_dir *dir, bool forgotten)
 }
 
 /* What follows waits for a terminal, or for whoever reads. */
-static void only_words_left (const struct climber *climber)
+static void only_words_left (const struct run_loop *run_loop)
 {
     leave_when_asked (EXIT_CANCELLED);
-    if (climber->interrupts >= INTERRUPTS_LEAVE)
+    if (run_loop->interrupts >= INTERRUPTS_LEAVE)
         leave_soon (EXIT_CANCELLED);
 }
 
 /* All that is done to disks is done before. */
-static int finish (struct climber *climber, const struct run_dir *dir, struct err *err)
+static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct err *err)
 {
     uint32_t exit_status = EXIT_COULD_NOT;
     struct err problem = { 0 };
-    bool ended = driver_ended (climber->driver, &exit_status, &problem);
-    driver_close (climber->driver);
-    climber->driver = NULL;
-    bool unfinished = problem.code || climber->sentence[0] == '\0';
+    bool ended = driver_ended (run_loop->driver, &exit_status, &problem);
+    driver_close (run_loop->driver);
+    run_loop->driver = NULL;
+    bool unfinished = problem.code || run_loop->sentence[0] == '\0';
     int written = unfinished ? 0 : receipt_write_files (dir, err);
     if (!unfinished)
-        known_launches_keep (climber->cli, dir);
-    bool forgotten = unfinished && problem.code != ERR_DAMAGE && forget_unbegun (climber->cli, dir);
-    only_words_left (climber);
-    viewer_close (climber->viewer);
-    climber->viewer = NULL;
+        known_launches_keep (run_loop->cli, dir);
+    bool forgotten = unfinished && problem.code != ERR_DAMAGE && forget_unbegun (run_loop->cli, dir);
+    only_words_left (run_loop);
+    viewer_close (run_loop->viewer);
+    run_loop->viewer = NULL;
     if (problem.code)
-        say_problem (climber->cli, &problem, forgotten);
+        say_problem (run_loop->cli, &problem, forgotten);
     if (problem.code == ERR_DAMAGE)
         return EXIT_DAMAGED;
     if (unfinished) {
         say_unfinished (dir, forgotten);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
-    say_end (climber, dir, written == 0);
+    say_end (run_loop, dir, written == 0);
     if (written == 0)
         return (int) exit_status;
-    int failed = cli_fail (climber->cli, err); /* a run whose record is gone proves nothing */
+    int failed = cli_fail (run_loop->cli, err); /* a run whose record is gone proves nothing */
     return exit_status ? (int) exit_status : failed;
 }
 
@@ -199,26 +199,26 @@ int climb_capacity (uint32_t hosts, struct err *err)
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
-    struct climber climber = { .cli = cli };
+    struct run_loop run_loop = { .cli = cli };
     struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout, .heading = heading };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
-    bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (climber.loop = loop_open (&err)) != NULL &&
-                loop_signals (climber.loop, signals, on_signal, &climber, &err) == 0 &&
-                (climber.viewer = viewer_open (&look, &err)) != NULL && open_driver (&climber, dir, plan, &err) == 0;
+    bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop.loop = loop_open (&err)) != NULL &&
+                loop_signals (run_loop.loop, signals, on_signal, &run_loop, &err) == 0 &&
+                (run_loop.viewer = viewer_open (&look, &err)) != NULL && open_driver (&run_loop, dir, plan, &err) == 0;
     if (making_fd >= 0)
         close (making_fd); /* the journal's lock says from here on that somebody holds the run */
     if (!open) {
         if (plan)
             forget_unbegun (cli, dir);
-        only_words_left (&climber);
-        viewer_close (climber.viewer);
+        only_words_left (&run_loop);
+        viewer_close (run_loop.viewer);
         status = cli_fail (cli, &err);
     } else {
-        if (!driver_ended (climber.driver, NULL, NULL) && loop_run (climber.loop, &err) < 0)
+        if (!driver_ended (run_loop.driver, NULL, NULL) && loop_run (run_loop.loop, &err) < 0)
             cli_fail (cli, &err);
-        status = finish (&climber, dir, &err);
+        status = finish (&run_loop, dir, &err);
     }
-    loop_close (climber.loop);
+    loop_close (run_loop.loop);
     return status;
 }

@@ -110,25 +110,25 @@ static int list (struct cli *cli, int argc, char **argv)
 static const struct {
     const char *name;
     int (*run) (struct cli *cli, int argc, char **argv);
-} verbs[] = {
+} subcommands[] = {
     { "restore", env_restore },
     { "check", env_check },
     { "ls", list },
 };
-enum { VERBS_N = sizeof verbs / sizeof verbs[0] };
+enum { VERBS_N = sizeof subcommands / sizeof subcommands[0] };
 
 static int env_run (struct cli *cli, int argc, char **argv)
 {
     const char *names[VERBS_N + 1] = { 0 };
     for (size_t i = 0; i < VERBS_N; i++)
-        names[i] = verbs[i].name;
+        names[i] = subcommands[i].name;
     if (argc < 2) {
         fprintf (cli->log.to, "sliceup env: restore, check or ls? sliceup env --help says what they do\n");
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < VERBS_N; i++)
-        if (strcmp (verbs[i].name, argv[1]) == 0)
-            return verbs[i].run (cli, argc - 1, argv + 1);
+        if (strcmp (subcommands[i].name, argv[1]) == 0)
+            return subcommands[i].run (cli, argc - 1, argv + 1);
     return cli_unknown (cli, &env_command, argv[1], names);
 }
 

@@ -87,7 +87,7 @@ static int hand_on (struct remote *remote, const struct fact *fact, struct err *
         return err_set (err, ERR_REFUSED, "%s, port %u, tells of another run than %.8s, which this key is for",
                         remote->key.address, (unsigned) remote->key.port, remote->key.run);
     if (fact->kind == FACT_LOSS_TOLD)
-        return run_facts_doubt (remote->key.run, fact->of.loss_told.why, err);
+        return run_facts_lost (remote->key.run, fact->of.loss_told.why, err);
     if (!fact_is_soft (fact->kind))
         remote->index = fact->index;
     remote->fn (remote->owner, fact);

@@ -13,7 +13,7 @@
 
 enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 24, SPAN_COLUMNS = 12 };
 
-struct lister {
+struct listing {
     const struct cli *cli;
     struct style style;
     bool json;
@@ -76,15 +76,15 @@ static uint64_t begun_wall_ms (const struct listed *run)
     return run->board->opened ? run->board->opened_wall_ms : run->created_ms;
 }
 
-static uint64_t age_ms (const struct lister *lister, const struct listed *run)
+static uint64_t age_ms (const struct listing *listing, const struct listed *run)
 {
     uint64_t begun_ms = begun_wall_ms (run);
-    return lister->now_wall_ms > begun_ms ? lister->now_wall_ms - begun_ms : 0;
+    return listing->now_wall_ms > begun_ms ? listing->now_wall_ms - begun_ms : 0;
 }
 
-static uint64_t lasted_ms (const struct lister *lister, const struct listed *run)
+static uint64_t lasted_ms (const struct listing *listing, const struct listed *run)
 {
-    return run->pid ? board_now_ms (run->board, lister->now_wall_ms) : run->board->clock_ms;
+    return run->pid ? board_now_ms (run->board, listing->now_wall_ms) : run->board->clock_ms;
 }
 
 /* ---- JSON ---- */
@@ -94,7 +94,7 @@ static json_t *safe_text (struct text text)
     return text_is_utf8 (text) ? json_stringn (text.len ? text.ptr : "", text.len) : json_string ("?");
 }
 
-static void list_json (struct lister *lister, const struct listed *run)
+static void list_json (struct listing *listing, const struct listed *run)
 {
     const struct board *board = run->board;
     bool known = run->err.code == 0;
@@ -104,9 +104,9 @@ static void list_json (struct lister *lister, const struct listed *run)
                                 reached < 0 ? json_null () : safe_text (board_rung_id (board, (uint32_t) reached)),
                                 "exit_status", known && board->ended ? json_integer (board->exit_status) : json_null (),
                                 "created_wall_ms", (json_int_t) begun_wall_ms (run), "duration_ms",
-                                known ? json_integer ((json_int_t) lasted_ms (lister, run)) : json_null (), "problem",
+                                known ? json_integer ((json_int_t) lasted_ms (listing, run)) : json_null (), "problem",
                                 known ? json_null () : safe_text (text_of (run->err.text)));
-    if (object == NULL || json_array_append_new (lister->list, object) != 0)
+    if (object == NULL || json_array_append_new (listing->list, object) != 0)
         mem_exhausted (0);
 }
 
@@ -144,10 +144,10 @@ static enum paint paint_of (const struct listed *run)
     return run->board->ended ? PAINT_GOOD : PAINT_STRONG;
 }
 
-static void list_text (struct lister *lister, const struct listed *run)
+static void list_text (struct listing *listing, const struct listed *run)
 {
     char span[DURATION_TEXT_BYTES];
-    struct line line = line_begin (&lister->out, &lister->style);
+    struct line line = line_begin (&listing->out, &listing->style);
     line_printf (&line, "%.8s  ", run->dir->id);
     add_cell (&line, run->board->opened ? run->board->plan.slice : TEXT_LIT ("?"), SLICE_COLUMNS);
     line_paint (&line, paint_of (run));
@@ -157,15 +157,15 @@ static void list_text (struct lister *lister, const struct listed *run)
         line_text (&line, text_of (run->err.text));
     } else {
         add_reached (&line, run->board);
-        add_cell (&line, text_of (duration_print (lasted_ms (lister, run), span)), SPAN_COLUMNS);
-        line_printf (&line, "%s ago", duration_print (age_ms (lister, run), span));
+        add_cell (&line, text_of (duration_print (lasted_ms (listing, run), span)), SPAN_COLUMNS);
+        line_printf (&line, "%s ago", duration_print (age_ms (listing, run), span));
     }
     line_end (&line);
 }
 
-static void head_text (struct lister *lister)
+static void head_text (struct listing *listing)
 {
-    struct line line = line_begin (&lister->out, &lister->style);
+    struct line line = line_begin (&listing->out, &listing->style);
     line_paint (&line, PAINT_FAINT);
     line_puts (&line, "run       ");
     add_cell (&line, TEXT_LIT ("slice"), SLICE_COLUMNS);
@@ -178,51 +178,51 @@ static void head_text (struct lister *lister)
 
 static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
-    struct lister *lister = owner;
+    struct listing *listing = owner;
     struct listed run = { .dir = dir, .created_ms = created_ms };
     read_run (&run);
-    if (lister->json) {
-        list_json (lister, &run);
+    if (listing->json) {
+        list_json (listing, &run);
     } else {
-        if (lister->n == 0)
-            head_text (lister);
-        list_text (lister, &run);
+        if (listing->n == 0)
+            head_text (listing);
+        list_text (listing, &run);
     }
-    lister->n++;
+    listing->n++;
     board_destroy (run.board);
     return 0;
 }
 
-static int finish (struct lister *lister)
+static int finish (struct listing *listing)
 {
-    if (lister->json) {
-        char *text = json_dumps (lister->list, JSON_INDENT (2) | JSON_ENSURE_ASCII);
+    if (listing->json) {
+        char *text = json_dumps (listing->list, JSON_INDENT (2) | JSON_ENSURE_ASCII);
         if (text == NULL)
             mem_exhausted (0);
-        buf_puts (&lister->out, text);
-        buf_byte (&lister->out, '\n');
+        buf_puts (&listing->out, text);
+        buf_byte (&listing->out, '\n');
         free (text);
-    } else if (lister->n == 0) {
-        buf_puts (&lister->out, "no runs yet; start one with: sliceup run SLICE.yaml\n");
+    } else if (listing->n == 0) {
+        buf_puts (&listing->out, "no runs yet; start one with: sliceup run SLICE.yaml\n");
     }
-    return terminal_write (lister->cli, &lister->out);
+    return terminal_write (listing->cli, &listing->out);
 }
 
 static int runs_run (struct cli *cli, int argc, char **argv)
 {
     static const char *const known[] = { "--json", NULL };
-    struct lister lister = { .cli = cli, .style = terminal_style (cli), .now_wall_ms = clock_wall_ms () };
+    struct listing listing = { .cli = cli, .style = terminal_style (cli), .now_wall_ms = clock_wall_ms () };
     struct err err = { 0 };
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--json") != 0)
             return cli_unknown (cli, &runs_command, argv[i], known);
-        lister.json = true;
+        listing.json = true;
     }
-    buf_init (&lister.out, LIST_MAX_BYTES);
-    lister.list = json_array ();
-    int status = run_dir_each (cli->home, list_run, &lister, &err) < 0 ? cli_fail (cli, &err) : finish (&lister);
-    json_decref (lister.list);
-    buf_release (&lister.out);
+    buf_init (&listing.out, LIST_MAX_BYTES);
+    listing.list = json_array ();
+    int status = run_dir_each (cli->home, list_run, &listing, &err) < 0 ? cli_fail (cli, &err) : finish (&listing);
+    json_decref (listing.list);
+    buf_release (&listing.out);
     return status;
 }
 

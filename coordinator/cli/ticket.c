@@ -5,26 +5,26 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/keys/ticket.h"
 
-struct wish {
+struct options {
     const char *slice, *out;
     struct host_choice hosts;
     bool renew;
 };
 
-static int take_arguments (struct cli *cli, int argc, char **argv, struct wish *wish)
+static int take_arguments (struct cli *cli, int argc, char **argv, struct options *options)
 {
     static const char *const known[] = { "--out", "--hosts", "--exclude", "--renew", NULL };
     for (int i = 1; i < argc; i++) {
-        if (cli_option (argc, argv, &i, "--out", &wish->out) || host_choice_option (&wish->hosts, argc, argv, &i))
+        if (cli_option (argc, argv, &i, "--out", &options->out) || host_choice_option (&options->hosts, argc, argv, &i))
             continue;
         if (strcmp (argv[i], "--renew") == 0)
-            wish->renew = true;
-        else if (argv[i][0] == '-' || wish->slice)
+            options->renew = true;
+        else if (argv[i][0] == '-' || options->slice)
             return cli_unknown (cli, &ticket_command, argv[i], known);
         else
-            wish->slice = argv[i];
+            options->slice = argv[i];
     }
-    if (wish->slice && wish->out && wish->out[0])
+    if (options->slice && options->out && options->out[0])
         return EXIT_HOLDS;
     fprintf (cli->log.to, "sliceup ticket: which slice, and where to? usage: sliceup %s\n", ticket_command.usage);
     return EXIT_USAGE;
@@ -69,7 +69,7 @@ static int choose_hosts (const struct plan *plan, const var_list *groups, const 
                : err_set (err, ERR_USAGE, "--hosts and --exclude leave no host of slice %.*s", TEXT_ARG (plan->slice));
 }
 
-static void say_made (const struct wish *wish, const struct plan *plan, const struct name_list *hosts,
+static void say_made (const struct options *options, const struct plan *plan, const struct name_list *hosts,
                       struct arena *arena)
 {
     struct text folded = hostset_folded (hosts->items, hosts->n, UINT32_MAX, arena);
@@ -77,22 +77,23 @@ static void say_made (const struct wish *wish, const struct plan *plan, const st
             "Carry each to its host, readable there by its user only, then start there:\n"
             "  sliceup-worker join --ticket FILE --stay\n"
             "and here:\n  sliceup run %s\n",
-            hosts->n, hosts->n == 1 ? "" : "s", TEXT_ARG (folded), TEXT_ARG (plan->slice), wish->out, wish->slice);
+            hosts->n, hosts->n == 1 ? "" : "s", TEXT_ARG (folded), TEXT_ARG (plan->slice), options->out,
+            options->slice);
 }
 
-static int issue (struct cli *cli, const struct wish *wish, const struct plan *plan, const var_list *groups,
+static int issue (struct cli *cli, const struct options *options, const struct plan *plan, const var_list *groups,
                   struct arena *arena)
 {
     struct name_list hosts = { 0 };
     struct err err = { 0 };
     struct ticket_order order = { .plan = plan,
                                   .hosts = &hosts,
-                                  .folder = wish->out,
-                                  .renew = wish->renew,
-                                  .renew_slice = wish->renew && host_choice_is_default (&wish->hosts) };
-    if (choose_hosts (plan, groups, &wish->hosts, arena, &hosts, &err) < 0 || ticket_issue (&order, &err) < 0)
+                                  .folder = options->out,
+                                  .renew = options->renew,
+                                  .renew_slice = options->renew && host_choice_is_default (&options->hosts) };
+    if (choose_hosts (plan, groups, &options->hosts, arena, &hosts, &err) < 0 || ticket_issue (&order, &err) < 0)
         return cli_fail (cli, &err);
-    say_made (wish, plan, &hosts, arena);
+    say_made (options, plan, &hosts, arena);
     return EXIT_HOLDS;
 }
 
@@ -101,12 +102,12 @@ static int ticket_run (struct cli *cli, int argc, char **argv)
     struct arena arena = { 0 };
     struct plan plan = { 0 };
     var_list groups = { 0 };
-    struct wish wish = { 0 };
-    int status = take_arguments (cli, argc, argv, &wish);
+    struct options options = { 0 };
+    int status = take_arguments (cli, argc, argv, &options);
     if (status == EXIT_HOLDS)
-        status = planning_load_slice (cli, wish.slice, &arena, &plan, &groups);
+        status = planning_load_slice (cli, options.slice, &arena, &plan, &groups);
     if (status == EXIT_HOLDS)
-        status = issue (cli, &wish, &plan, &groups, &arena);
+        status = issue (cli, &options, &plan, &groups, &arena);
     arena_release (&arena);
     return status;
 }

@@ -438,7 +438,7 @@ static void apply_of_kind (struct owner *to, const struct fact *fact)
         if (key_in_range (to, &fact->of.retry_planned.key))
             apply_retry_planned (to, &fact->of.retry_planned);
         break;
-    case FACT_LOSS_TOLD: to->state.doubt = text_copy (&to->arena, fact->of.loss_told.why); break;
+    case FACT_LOSS_TOLD: to->state.lost_facts = text_copy (&to->arena, fact->of.loss_told.why); break;
     case FACT_SUSPECTS_NAMED: apply_suspects_named (to, &fact->of.suspects_named); break;
     case FACT_HOST_SUSPECTED:
         if (in_range (to, fact->of.host_suspected.host))

@@ -76,8 +76,8 @@ static void admit_known (struct coord *coord, struct outbox *out)
 void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
     coord->soft.clock_offset_ms = (int64_t) coord->soft.clock_ms - (int64_t) now_ms;
-    if (coord->state->doubt.len) {
-        outbox_effect (out, FX_DOUBT)->text = coord->state->doubt;
+    if (coord->state->lost_facts.len) {
+        outbox_effect (out, FX_FACTS_LOST)->text = coord->state->lost_facts;
         return;
     }
     if (coord->state->ended) {
@@ -134,7 +134,7 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
 
 void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->state->doubt.len)
+    if (coord->state->lost_facts.len)
         return;
     if (coord->state->ended && in->kind == IN_TOKEN && in->token)
         write_lease_decline (in->token, out); /* other runs need not wait for one that is over */
@@ -164,7 +164,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     case IN_CACHE_AUDITED: acquire_audited (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     }
-    if (coord->state->doubt.len)
+    if (coord->state->lost_facts.len)
         return;
     climb_advance (coord, now_ms, out);
     wait_status_report (coord, now_ms, out);
@@ -172,7 +172,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
 
 uint64_t coord_deadline_ms (const struct coord *coord)
 {
-    if (coord->state->ended || coord->state->doubt.len)
+    if (coord->state->ended || coord->state->lost_facts.len)
         return UINT64_MAX;
     uint64_t at = watch_deadline (coord), write_ms = write_lease_deadline_ms (coord),
              answer_ms = acquire_deadline_ms (coord);

@@ -52,7 +52,7 @@ enum effect_kind {
     FX_CACHE_DROP,    /* `token` is quarantined: not to be found by any run */
     FX_CACHE_PUBLISH, /* record `generation` in the catalogue for later runs, and end its lease */
     FX_END,           /* the run is over: flush, tell monitors, leave with exit_status */
-    FX_DOUBT,         /* the journal lacks what was acknowledged, `text` says how that is known: leave silently */
+    FX_FACTS_LOST,    /* the journal lacks what was acknowledged, `text` says how that is known: leave silently */
 };
 struct effect {
     enum effect_kind kind;

@@ -96,6 +96,6 @@ bool journal_loss_found (struct coord *coord, uint32_t host, const struct msg *m
         fact->of.loss_told.index = msg->of.hello.told_index;
     }
     coord_commit (coord, fact, now_ms);
-    outbox_effect (out, FX_DOUBT)->text = why;
+    outbox_effect (out, FX_FACTS_LOST)->text = why;
     return true;
 }

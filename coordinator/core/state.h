@@ -154,7 +154,7 @@ struct state {
     enum outcome stop_outcome;
     bool ended;
     uint32_t exit_status;
-    struct text doubt; /* what a worker knows that is not here; empty: nothing */
+    struct text lost_facts; /* what a worker knows that is not here; empty: nothing */
 };
 
 /* ---- what this process alone knows: when what was said and received; learned again after a restart ---- */

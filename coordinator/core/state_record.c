@@ -150,6 +150,6 @@ static const struct field state_fields[] = {
     F_ENUM (30, struct state, stop_outcome, &outcome_names),
     F_BOOL (31, struct state, ended),
     F_U32 (32, struct state, exit_status, ANY),
-    F_TEXT (33, struct state, doubt, ANY_BYTES),
+    F_TEXT (33, struct state, lost_facts, ANY_BYTES),
 };
 const struct record state_record = RECORD ("state", struct state, state_fields);

@@ -84,9 +84,9 @@ static bool ended (struct transport *transport, struct buf *how)
     return true;
 }
 
-static void wait_reaped (struct transport_srun *srun, uint64_t patience_ms)
+static void wait_reaped (struct transport_srun *srun, uint64_t timeout_ms)
 {
-    uint64_t until_ms = clock_boot_ms () + patience_ms;
+    uint64_t until_ms = clock_boot_ms () + timeout_ms;
     for (reap (srun, WNOHANG); srun->pid > 0 && clock_boot_ms () < until_ms; reap (srun, WNOHANG))
         (void) poll (NULL, 0, LOOK_MS);
 }

@@ -65,7 +65,7 @@ static void find_silences (struct drift_work *work, const bool *silent)
     uint32_t reporting = out->hosts_n - out->silent_n;
     out->silences = arena_array (work->arena, SECTION_N, sizeof (*out->silences));
     for (int s = 0; s < SECTION_N; s++) {
-        uint32_t told = work->table.tellers[s];
+        uint32_t told = work->table.printers[s];
         if (!words[s] || told == reporting || 2 * told < reporting || told == 0)
             continue;
         struct drift_silence *silence = &out->silences[out->silences_n++];

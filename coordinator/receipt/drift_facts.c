@@ -65,7 +65,7 @@ static uint32_t largest_of (const struct drift_table *table, const struct drift_
 /* Who could say the fact: for a program, only who does. */
 static uint32_t hosts_of (const struct drift_table *table, const struct drift_fact *fact)
 {
-    return fact->missing == DRIFT_NONE_AT ? fact->hosts_n : table->tellers[fact->section];
+    return fact->missing == DRIFT_NONE_AT ? fact->hosts_n : table->printers[fact->section];
 }
 
 /* ---- numbers ---- */
@@ -154,7 +154,7 @@ static void fill_groups (struct drift_work *work, const struct drift_fact *fact,
 static void add_absent (struct drift_work *work, const struct drift_fact *fact, struct drift_item *item)
 {
     const struct drift_table *table = &work->table;
-    uint32_t n = fact->missing == DRIFT_NONE_AT ? 0 : table->tellers[fact->section] - fact->hosts_n;
+    uint32_t n = fact->missing == DRIFT_NONE_AT ? 0 : table->printers[fact->section] - fact->hosts_n;
     if (n == 0)
         return;
     struct drift_group *group = &item->groups[item->groups_n++];

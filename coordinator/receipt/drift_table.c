@@ -177,7 +177,7 @@ void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *
 
 void drift_table_tells (struct drift_table *table, enum drift_section section, uint32_t host)
 {
-    table->tellers[section] += !table->tells[section][host];
+    table->printers[section] += !table->tells[section][host];
     table->tells[section][host] = true;
 }
 
@@ -223,7 +223,7 @@ bool drift_table_wants_marks (struct drift_table *table)
 {
     for (uint32_t i = 0; i < table->facts_n; i++) {
         struct drift_fact *fact = &table->facts[i];
-        if (fact->section == SECTION_PROGRAM || fact->hosts_n >= table->tellers[fact->section])
+        if (fact->section == SECTION_PROGRAM || fact->hosts_n >= table->printers[fact->section])
             continue;
         if (table->missing_n == MISSING_MAX)
             table->missing_left_out++;

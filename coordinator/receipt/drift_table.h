@@ -67,7 +67,7 @@ struct drift_table {
     struct drift_numbers fact_slots, value_slots; /* hash tables of indices */
     struct drift_numbers guess[SECTION_N];        /* fact at each place of the host before */
     bool *tells[SECTION_N];                       /* does the host say anything of this section? */
-    uint32_t tellers[SECTION_N];
+    uint32_t printers[SECTION_N];
     uint8_t *missing; /* bitmaps, one after the other */
     uint32_t missing_n, missing_left_out;
 };

@@ -242,9 +242,9 @@ void driver_end (struct driver *driver, uint32_t exit_status)
 }
 
 /* Nothing more is said: who was told more than is known here must not hear of less. */
-static void driver_doubt (struct driver *driver, struct text why)
+static void driver_lost_facts (struct driver *driver, struct text why)
 {
-    run_facts_doubt (driver->dir.id, why, &driver->problem);
+    run_facts_lost (driver->dir.id, why, &driver->problem);
     driver->input_closed = true;
     driver_end (driver, 5);
 }
@@ -266,7 +266,7 @@ static void driver_perform (struct driver *driver, const struct held *held)
         driver_end_use (driver);
         driver_end (driver, held->exit_status);
         break;
-    case FX_DOUBT: driver_doubt (driver, held->bytes); break;
+    case FX_FACTS_LOST: driver_lost_facts (driver, held->bytes); break;
     }
 }
 

@@ -141,7 +141,7 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
 }
 
 /* What was only a cascade so far is now a cause without a name. */
-static void accuse (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
+static void blame_host_of (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
 {
     struct verdict *verdict = host->verdict;
     if (follows (plan, host) || host->complains || host->awaited)
@@ -178,10 +178,10 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (first < 0)
         return;
     if (named)
-        accuse (plan, &hosts[first], "the others name it as the one that failed them", arena);
+        blame_host_of (plan, &hosts[first], "the others name it as the one that failed them", arena);
     for (uint32_t i = 0; i < n && awaited; i++)
         if (hosts[i].awaited)
-            accuse (plan, &hosts[i], "the others waited for it at a gate", arena);
+            blame_host_of (plan, &hosts[i], "the others waited for it at a gate", arena);
     struct text name = plan->hosts.items[hosts[first].verdict->host].name;
     struct text cause = text_format (arena, "fell because %.*s did", TEXT_ARG (name));
     for (uint32_t i = 0; i < n; i++) {

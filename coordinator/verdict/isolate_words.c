@@ -146,8 +146,8 @@ static struct text add_clause (struct text cause, struct text why, struct arena 
                       SENTENCE_MAX_BYTES);
 }
 
-static void accuse (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
-                    struct verdict *after)
+static void blame_host_of (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
+                           struct verdict *after)
 {
     *after = *before;
     if (before->outcome == OUTCOME_CASCADE) {
@@ -176,7 +176,7 @@ void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict 
     if (before->outcome == OUTCOME_PASSED)
         return;
     if (named->suspects.n ? is_suspect (named, before->host) : before->outcome != OUTCOME_CASCADE) {
-        accuse (ruling, before, arena, after);
+        blame_host_of (ruling, before, arena, after);
         return;
     }
     if (named->suspects.n == 0)

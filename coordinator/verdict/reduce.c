@@ -25,7 +25,7 @@ static bool claims_agree (const struct metric *a, const struct metric *b)
     return same;
 }
 
-static void accuse (struct reduce_verdict *out, uint32_t host, enum proof proof, const char *why)
+static void blame_host_of (struct reduce_verdict *out, uint32_t host, enum proof proof, const char *why)
 {
     out->culprits[out->culprits_n++] = (struct reduce_culprit){ host, proof, why };
 }
@@ -37,7 +37,7 @@ static bool all_reported (const struct reduce_input *in, struct reduce_verdict *
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host] == NULL) {
             miss (out, (int) host);
-            accuse (out, host, PROOF_UNPROVED, "this host did not report it");
+            blame_host_of (out, host, PROOF_UNPROVED, "this host did not report it");
         }
     if (out->missing_n)
         snprintf (out->why, sizeof (out->why), "not every host reported it");
@@ -48,7 +48,7 @@ static bool all_claim_global (const struct reduce_input *in, struct reduce_verdi
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (!in->metrics[host]->global)
-            accuse (out, host, PROOF_UNPROVED, "it is reported as a local value");
+            blame_host_of (out, host, PROOF_UNPROVED, "it is reported as a local value");
     if (out->culprits_n)
         snprintf (out->why, sizeof (out->why), "it is reported as a local value");
     return out->culprits_n == 0;
@@ -58,7 +58,7 @@ static bool all_have_shards (const struct reduce_input *in, struct reduce_verdic
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host]->shards.n != in->devices_per_host)
-            accuse (out, host, PROOF_UNPROVED, "it has another number of shards than the host has devices");
+            blame_host_of (out, host, PROOF_UNPROVED, "it has another number of shards than the host has devices");
     if (out->culprits_n)
         snprintf (out->why, sizeof (out->why), "a host reported %u shards for %u devices",
                   in->metrics[out->culprits[0].host]->shards.n, in->devices_per_host);
@@ -72,7 +72,7 @@ static bool all_are_sound (const struct reduce_input *in, struct reduce_verdict 
         for (uint32_t i = 0; i < in->devices_per_host && !why; i++)
             why = reduce_unsound (reduce_shard (in, host * in->devices_per_host + i));
         if (why)
-            accuse (out, host, PROOF_UNPROVED, why);
+            blame_host_of (out, host, PROOF_UNPROVED, why);
     }
     if (out->culprits_n)
         snprintf (out->why, sizeof (out->why), "%s", out->culprits[0].why);
@@ -176,7 +176,7 @@ static struct report read_host (const struct reduce_input *in, uint32_t host, co
 /* ---- who ---- */
 
 /* How the reduction of one group went, as the reports of its devices show. */
-struct course {
+struct group_result {
     bool right;        /* it took place: who reported something else did so alone */
     bool local, other; /* reports of the own contribution only, and others */
     bool unlike;       /* some other sum is not that of a reduction without those with a local value */
@@ -184,58 +184,58 @@ struct course {
 };
 
 /* Just those with a local value took no part. */
-static bool course_lacks (const struct course *course)
+static bool group_result_lacks (const struct group_result *group_result)
 {
-    return !course->right && course->local && course->other && !course->unlike;
+    return !group_result->right && group_result->local && group_result->other && !group_result->unlike;
 }
 
-static struct course *read_courses (const struct reduce_input *in, const struct groups *groups,
-                                    const enum proof *proofs, struct arena *arena)
+static struct group_result *read_group_results (const struct reduce_input *in, const struct groups *groups,
+                                                const enum proof *proofs, struct arena *arena)
 {
-    struct course *courses = arena_array (arena, reduce_devices (in), sizeof (*courses));
+    struct group_result *group_results = arena_array (arena, reduce_devices (in), sizeof (*group_results));
     for (uint32_t device = 0; device < reduce_devices (in); device++) {
-        struct course *course = &courses[groups->of_device[device]];
-        course->right |= proofs[device] == PROOF_PROVED;
-        course->local |= proofs[device] == PROOF_LOCAL;
-        course->other |= proofs[device] != PROOF_LOCAL;
-        course->lacking += proofs[device] == PROOF_LOCAL ? reduce_number (in, device) : 0;
+        struct group_result *group_result = &group_results[groups->of_device[device]];
+        group_result->right |= proofs[device] == PROOF_PROVED;
+        group_result->local |= proofs[device] == PROOF_LOCAL;
+        group_result->other |= proofs[device] != PROOF_LOCAL;
+        group_result->lacking += proofs[device] == PROOF_LOCAL ? reduce_number (in, device) : 0;
     }
     for (uint32_t device = 0; device < reduce_devices (in); device++) {
         uint32_t group = groups->of_device[device];
         if (proofs[device] != PROOF_LOCAL &&
-            reduce_shard (in, device)->proof != groups->items[group].numbers - courses[group].lacking)
-            courses[group].unlike = true;
+            reduce_shard (in, device)->proof != groups->items[group].numbers - group_results[group].lacking)
+            group_results[group].unlike = true;
     }
-    return courses;
+    return group_results;
 }
 
 /* Where nothing is right anywhere, and a group does not tell who, it may be all of them. */
 static bool somebody_stands_out (const struct reduce_input *in, const struct groups *groups,
-                                 const struct course *courses)
+                                 const struct group_result *group_results)
 {
     bool some_right = false, all_told = true;
     for (uint32_t device = 0; device < reduce_devices (in); device++) {
-        const struct course *course = &courses[groups->of_device[device]];
-        some_right |= course->right;
-        all_told &= course_lacks (course);
+        const struct group_result *group_result = &group_results[groups->of_device[device]];
+        some_right |= group_result->right;
+        all_told &= group_result_lacks (group_result);
     }
     return some_right || all_told;
 }
 
 /* Its first device that is at fault speaks for it. */
-static void accuse_host (const struct reduce_input *in, uint32_t host, const struct groups *groups,
-                         const struct course *courses, const enum proof *proofs, struct reduce_verdict *out)
+static void blame_one (const struct reduce_input *in, uint32_t host, const struct groups *groups,
+                       const struct group_result *group_results, const enum proof *proofs, struct reduce_verdict *out)
 {
     uint32_t first = host * in->devices_per_host;
     bool accused = false;
     for (uint32_t device = first; device < first + in->devices_per_host; device++) {
-        bool lacks = course_lacks (&courses[groups->of_device[device]]);
+        bool lacks = group_result_lacks (&group_results[groups->of_device[device]]);
         if (proofs[device] == PROOF_PROVED || (lacks && proofs[device] != PROOF_LOCAL))
             continue;
         if (lacks)
             miss (out, (int) host);
         if (!accused)
-            accuse (out, host, proofs[device], reasons[proofs[device]]);
+            blame_host_of (out, host, proofs[device], reasons[proofs[device]]);
         accused = true;
     }
 }
@@ -243,11 +243,11 @@ static void accuse_host (const struct reduce_input *in, uint32_t host, const str
 static void find_culprits (const struct reduce_input *in, const struct groups *groups, const enum proof *proofs,
                            struct reduce_verdict *out, struct arena *arena)
 {
-    const struct course *courses = read_courses (in, groups, proofs, arena);
-    if (!somebody_stands_out (in, groups, courses))
+    const struct group_result *group_results = read_group_results (in, groups, proofs, arena);
+    if (!somebody_stands_out (in, groups, group_results))
         return;
     for (uint32_t host = 0; host < in->hosts; host++)
-        accuse_host (in, host, groups, courses, proofs, out);
+        blame_one (in, host, groups, group_results, proofs, out);
 }
 
 /* ---- the verdict ---- */

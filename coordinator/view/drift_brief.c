@@ -7,11 +7,11 @@ enum { SENTENCE_BYTES = 64 << 10 };
 
 static struct text sentence_of (const struct drift *drift, const struct drift_item *item, struct arena *arena)
 {
-    static const struct drift_manner manner = { .value_bytes = 60, .hosts_bytes = 60 };
+    static const struct drift_wording wording = { .value_bytes = 60, .hosts_bytes = 60 };
     struct buf sentence;
     uint32_t at = 0;
     buf_init (&sentence, SENTENCE_BYTES);
-    drift_sentence (drift, item, drift_minority_next (item, &at), &manner, &sentence);
+    drift_sentence (drift, item, drift_minority_next (item, &at), &wording, &sentence);
     struct text copy = text_copy (arena, buf_as_text (&sentence));
     buf_release (&sentence);
     return copy;

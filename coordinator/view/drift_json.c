@@ -8,7 +8,7 @@
 
 enum { FOLDED_BYTES_MAX = 1 << 20 };
 static const char schema[] = "sliceup.drift/1";
-static const struct drift_manner whole = { 0 };
+static const struct drift_wording whole = { 0 };
 
 static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uint32_t n)
 {

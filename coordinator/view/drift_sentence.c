@@ -30,12 +30,12 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 
 /* ---- pieces ---- */
 
-static void add_hosts (const struct text *names, uint32_t n, const struct drift_manner *manner, struct buf *out)
+static void add_hosts (const struct text *names, uint32_t n, const struct drift_wording *wording, struct buf *out)
 {
     struct buf folded;
     buf_init (&folded, HOSTS_TEXT_MAX_BYTES);
     hostset_fold (names, n, &folded);
-    if (manner->hosts_bytes && (folded.overflow || folded.len > manner->hosts_bytes))
+    if (wording->hosts_bytes && (folded.overflow || folded.len > wording->hosts_bytes))
         buf_printf (out, "%u hosts (%.*s ...)", n, TEXT_ARG (names[0]));
     else
         buf_text (out, buf_as_text (&folded));
@@ -43,22 +43,22 @@ static void add_hosts (const struct text *names, uint32_t n, const struct drift_
 }
 
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
-                           const struct drift_manner *manner, struct buf *out)
+                           const struct drift_wording *wording, struct buf *out)
 {
     struct text *names = mem_array (n, sizeof (*names));
     for (uint32_t i = 0; i < n; i++)
         names[i] = drift->names[hosts[i]];
     if (n)
-        add_hosts (names, n, manner, out);
+        add_hosts (names, n, wording, out);
     mem_free (names);
 }
 
 static void add_group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                             const struct drift_manner *manner, struct buf *out)
+                             const struct drift_wording *wording, struct buf *out)
 {
     struct arena arena = { 0 };
     if (group->hosts_n)
-        add_hosts (drift_group_hosts (drift, item, group, &arena), group->hosts_n, manner, out);
+        add_hosts (drift_group_hosts (drift, item, group, &arena), group->hosts_n, wording, out);
     arena_release (&arena);
 }
 
@@ -66,7 +66,7 @@ static void add_group_hosts (const struct drift *drift, const struct drift_item 
 static void add_others (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                         const char *many, const char *one, struct buf *out)
 {
-    static const struct drift_manner whole = { 0 };
+    static const struct drift_wording whole = { 0 };
     if (group->hosts_n == 1) {
         add_group_hosts (drift, item, group, &whole, out);
         buf_printf (out, " %s", one);
@@ -82,21 +82,21 @@ static uint32_t common_bytes (struct text a, struct text b)
     return n;
 }
 
-static void add_value (struct text value, struct text beside, const struct drift_manner *manner, struct buf *out)
+static void add_value (struct text value, struct text beside, const struct drift_wording *wording, struct buf *out)
 {
     if (value.len == 0) {
         buf_puts (out, "empty");
         return;
     }
-    if (manner->value_bytes == 0 || value.len <= manner->value_bytes) {
+    if (wording->value_bytes == 0 || value.len <= wording->value_bytes) {
         buf_text (out, value);
         return;
     }
     uint32_t from = common_bytes (value, beside);
-    from = from + LEAD_BYTES < manner->value_bytes ? 0 : from - LEAD_BYTES;
+    from = from + LEAD_BYTES < wording->value_bytes ? 0 : from - LEAD_BYTES;
     while (from > 0 && ((unsigned char) value.ptr[from] & 0xC0) == 0x80) /* not into the middle of a character */
         from--;
-    struct text shown = text_clip ((struct text){ value.ptr + from, value.len - from }, manner->value_bytes);
+    struct text shown = text_clip ((struct text){ value.ptr + from, value.len - from }, wording->value_bytes);
     buf_printf (out, "%s%.*s%s", from ? "..." : "", TEXT_ARG (shown), from + shown.len < value.len ? "..." : "");
 }
 
@@ -141,7 +141,7 @@ static void split (struct text text, struct words *words)
 }
 
 static uint32_t add_words_without (struct text text, struct text without, const char *lead,
-                                   const struct drift_manner *manner, struct buf *out)
+                                   const struct drift_wording *wording, struct buf *out)
 {
     struct words words, others;
     uint32_t n = 0;
@@ -154,24 +154,24 @@ static uint32_t add_words_without (struct text text, struct text without, const 
         if (there)
             continue;
         buf_puts (out, n++ ? " " : lead);
-        add_value (words.items[i], (struct text){ 0 }, manner, out);
+        add_value (words.items[i], (struct text){ 0 }, wording, out);
     }
     return n;
 }
 
 /* "lacks --a and has --b"; false: it cannot be told so. */
-static bool add_words (struct text value, struct text reference, const struct drift_manner *manner, struct buf *out)
+static bool add_words (struct text value, struct text reference, const struct drift_wording *wording, struct buf *out)
 {
     size_t before = out->len;
-    uint32_t lacks = add_words_without (reference, value, " lacks ", manner, out);
-    return lacks + add_words_without (value, reference, lacks ? " and has " : " has ", manner, out) > 0 ||
+    uint32_t lacks = add_words_without (reference, value, " lacks ", wording, out);
+    return lacks + add_words_without (value, reference, lacks ? " and has " : " has ", wording, out) > 0 ||
            out->len > before;
 }
 
 /* ---- sentences ---- */
 
 static void say_difference (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                            const struct drift_manner *manner, struct buf *out)
+                            const struct drift_wording *wording, struct buf *out)
 {
     const struct drift_group *reference = drift_reference_group (item);
     struct text beside = reference ? reference->value : (struct text){ 0 };
@@ -180,14 +180,14 @@ static void say_difference (const struct drift *drift, const struct drift_item *
     else {
         buf_printf (out, ": %.*s", TEXT_ARG (item->fact));
         if (item->kind == DRIFT_TOKENS && reference && !reference->absent && group->value.len && beside.len &&
-            add_words (group->value, beside, manner, out)) {
+            add_words (group->value, beside, wording, out)) {
             buf_puts (out, ", unlike ");
             add_others (drift, item, reference, "", "", out);
             out->len -= out->len && out->ptr[out->len - 1] == ' ';
             return;
         }
         buf_puts (out, " is ");
-        add_value (group->value, beside, manner, out);
+        add_value (group->value, beside, wording, out);
     }
     if (!reference)
         return;
@@ -195,18 +195,18 @@ static void say_difference (const struct drift *drift, const struct drift_item *
     add_others (drift, item, reference, reference->absent ? "have none" : "have ",
                 reference->absent ? "has none" : "has ", out);
     if (!reference->absent)
-        add_value (reference->value, group->value, manner, out);
+        add_value (reference->value, group->value, wording, out);
 }
 
 static void say_not_pinned (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                            const struct drift_manner *manner, struct buf *out)
+                            const struct drift_wording *wording, struct buf *out)
 {
     const struct drift_group *reference = drift_reference_group (item);
     buf_printf (out, group->absent ? ": no %.*s" : ": %.*s is ", TEXT_ARG (item->fact));
     if (!group->absent)
-        add_value (group->value, item->pinned, manner, out);
+        add_value (group->value, item->pinned, wording, out);
     buf_puts (out, ", pinned is ");
-    add_value (item->pinned, group->value, manner, out);
+    add_value (item->pinned, group->value, wording, out);
     if (reference) {
         buf_puts (out, ", as ");
         add_others (drift, item, reference, "have", "has", out);
@@ -232,7 +232,7 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
 }
 
 static void say_changed (const struct drift_item *item, const struct drift_group *group,
-                         const struct drift_manner *manner, struct buf *out)
+                         const struct drift_wording *wording, struct buf *out)
 {
     if (item->rung.len) {
         bool time = text_starts (item->fact, "duration ");
@@ -249,68 +249,68 @@ static void say_changed (const struct drift_item *item, const struct drift_group
     buf_printf (out, ": %.*s ", TEXT_ARG (item->fact));
     if (group->before_absent) {
         buf_puts (out, "is new: ");
-        add_value (group->value, group->before, manner, out);
+        add_value (group->value, group->before, wording, out);
         return;
     }
     if (item->kind == DRIFT_TOKENS && !group->absent && group->value.len && group->before.len) {
         out->len--;
-        add_words (group->value, group->before, manner, out);
+        add_words (group->value, group->before, wording, out);
         buf_puts (out, ", unlike before");
         return;
     }
     buf_puts (out, "was ");
-    add_value (group->before, group->value, manner, out);
+    add_value (group->before, group->value, wording, out);
     buf_puts (out, group->absent ? ", is gone" : ", is ");
     if (!group->absent)
-        add_value (group->value, group->before, manner, out);
+        add_value (group->value, group->before, wording, out);
 }
 
 void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                     const struct drift_manner *manner, struct buf *out)
+                     const struct drift_wording *wording, struct buf *out)
 {
-    add_group_hosts (drift, item, group, manner, out);
+    add_group_hosts (drift, item, group, wording, out);
     switch (item->verdict) {
-    case DRIFT_NOT_PINNED: say_not_pinned (drift, item, group, manner, out); break;
+    case DRIFT_NOT_PINNED: say_not_pinned (drift, item, group, wording, out); break;
     case DRIFT_OUTLIER: say_outlier (item, group, out); break;
-    case DRIFT_CHANGED: say_changed (item, group, manner, out); break;
+    case DRIFT_CHANGED: say_changed (item, group, wording, out); break;
     case DRIFT_IMPOSSIBLE:
         buf_puts (out, ": ");
         buf_text (out, group->value);
         break;
-    default: say_difference (drift, item, group, manner, out);
+    default: say_difference (drift, item, group, wording, out);
     }
 }
 
-void drift_sentence_listed (const struct drift *drift, const struct drift_item *item, const struct drift_manner *manner,
-                            struct buf *out)
+void drift_sentence_listed (const struct drift *drift, const struct drift_item *item,
+                            const struct drift_wording *wording, struct buf *out)
 {
     enum { SHOWN = 4 };
     buf_printf (out, "%.*s: ", TEXT_ARG (item->fact));
     for (uint32_t i = 0; i < item->groups_n && i < SHOWN; i++) {
         const struct drift_group *group = &item->groups[i];
         buf_puts (out, i ? " | " : "");
-        add_group_hosts (drift, item, group, manner, out);
+        add_group_hosts (drift, item, group, wording, out);
         buf_byte (out, ' ');
         if (item->verdict == DRIFT_TOO_FEW)
             drift_sentence_number (item, group->number, out);
         else if (group->absent)
             buf_puts (out, "none");
         else
-            add_value (group->value, (struct text){ 0 }, manner, out);
+            add_value (group->value, (struct text){ 0 }, wording, out);
     }
     if (item->groups_n > SHOWN)
         buf_printf (out, " | %u more", item->groups_n - SHOWN);
 }
 
 /* Hosts without a report stand before everything: nobody knows what they would have said. */
-void drift_sentence_first (const struct drift *drift, const struct drift_manner *manner, struct buf *out)
+void drift_sentence_first (const struct drift *drift, const struct drift_wording *wording, struct buf *out)
 {
     uint32_t at = 0;
     if (drift->silent_n) {
         buf_puts (out, "no report of ");
-        drift_sentence_hosts (drift, drift->silent, drift->silent_n, manner, out);
+        drift_sentence_hosts (drift, drift->silent, drift->silent_n, wording, out);
     } else if (drift->findings)
-        drift_sentence (drift, &drift->items[0], drift_minority_next (&drift->items[0], &at), manner, out);
+        drift_sentence (drift, &drift->items[0], drift_minority_next (&drift->items[0], &at), wording, out);
     else
         buf_printf (out, "no drift: %u host%s, %u facts compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
                     drift->compared);

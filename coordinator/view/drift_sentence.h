@@ -11,21 +11,21 @@
 #include "coordinator/receipt/drift.h"
 
 /* In bytes; 0: any length. Of two long values that are held against one another the part is shown where they part. */
-struct drift_manner {
+struct drift_wording {
     uint32_t value_bytes, hosts_bytes;
 };
 
 /* Appends the sentence about one group of a finding that is not its reference; of a CHANGED item, about any group. */
 void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                     const struct drift_manner *manner, struct buf *out);
+                     const struct drift_wording *wording, struct buf *out);
 /* An item that is no finding, with all its values. */
-void drift_sentence_listed (const struct drift *drift, const struct drift_item *item, const struct drift_manner *manner,
-                            struct buf *out);
+void drift_sentence_listed (const struct drift *drift, const struct drift_item *item,
+                            const struct drift_wording *wording, struct buf *out);
 /* What the answer comes to: the worst finding, or that there is none, and of how many hosts and facts. */
-void drift_sentence_first (const struct drift *drift, const struct drift_manner *manner, struct buf *out);
+void drift_sentence_first (const struct drift *drift, const struct drift_wording *wording, struct buf *out);
 /* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
-                           const struct drift_manner *manner, struct buf *out);
+                           const struct drift_wording *wording, struct buf *out);
 /* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
 void drift_sentence_number (const struct drift_item *item, double number, struct buf *out);
 const struct drift_group *drift_reference_group (const struct drift_item *item); /* NULL: there is none */

@@ -3,7 +3,7 @@
 #include "coordinator/view/drift_sentence.h"
 
 enum { SENTENCE_BYTES_MAX = 1 << 20 };
-static const struct drift_manner manner = { .value_bytes = 40, .hosts_bytes = 40 };
+static const struct drift_wording wording = { .value_bytes = 40, .hosts_bytes = 40 };
 
 struct page {
     const struct drift *drift;
@@ -36,7 +36,7 @@ static void put_finding (struct page *page, const struct drift_item *item)
     buf_init (&sentence, SENTENCE_BYTES_MAX);
     for (uint32_t at = 0; (group = drift_minority_next (item, &at)) && (told < GROUPS_SHOWN || page->all); told++) {
         buf_clear (&sentence);
-        drift_sentence (page->drift, item, group, &manner, &sentence);
+        drift_sentence (page->drift, item, group, &wording, &sentence);
         put_line (page, paint_of (item), "", &sentence);
         if (page->all && item->why.len && told == 0) {
             buf_clear (&sentence);
@@ -65,7 +65,7 @@ static void put_findings (struct page *page)
     uint32_t most = page->all ? drift->findings : DRIFT_TEXT_FINDINGS;
     buf_init (&sentence, SENTENCE_BYTES_MAX);
     if (drift->silent_n || !drift->findings) {
-        drift_sentence_first (drift, &manner, &sentence);
+        drift_sentence_first (drift, &wording, &sentence);
         put_line (page,
                   drift->silent_n               ? PAINT_BAD
                   : drift_is_incomplete (drift) ? PAINT_NONE
@@ -93,7 +93,7 @@ static void put_silences (struct page *page)
         const struct drift_silence *silence = &drift->silences[i];
         buf_clear (&sentence);
         buf_puts (&sentence, "not compared: ");
-        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &manner, &sentence);
+        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &wording, &sentence);
         if (silence->told)
             buf_printf (&sentence, " said nothing of %s, %u hosts did", silence->what, silence->told);
         else
@@ -110,7 +110,7 @@ static void put_others (struct page *page)
     buf_init (&sentence, SENTENCE_BYTES_MAX);
     if (drift->only_now_n) {
         buf_puts (&sentence, "only here: ");
-        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &manner, &sentence);
+        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &wording, &sentence);
         put_line (page, PAINT_WARN, "", &sentence);
     }
     if (drift->only_before_n) {
@@ -136,7 +136,7 @@ static void put_subject (struct page *page, const struct drift_subject *subject)
     buf_clear (&sentence);
     if (!subject->against && drift->findings && drift->reference_n) {
         buf_puts (&sentence, "reference: ");
-        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &manner, &sentence);
+        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &wording, &sentence);
         buf_printf (&sentence, ", %s%s", drift->reference_n == 1 ? "by itself" : "which agree in everything",
                     drift->tie ? "; another group is as large, this one has the lowest rank" : "");
         put_line (page, PAINT_FAINT, "", &sentence);
@@ -160,7 +160,7 @@ static void put_rest (struct page *page, const struct drift_subject *subject)
     }
     for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {
         buf_clear (&sentence);
-        drift_sentence_listed (drift, &drift->items[i], &manner, &sentence);
+        drift_sentence_listed (drift, &drift->items[i], &wording, &sentence);
         put_line (page, PAINT_NONE,
                   drift->items[i].verdict == DRIFT_TOO_FEW ? "  too few: " : "  expected: ", &sentence);
     }

@@ -8,9 +8,9 @@
 
 enum { SENTENCE_BYTES = 1 << 20, FALLEN_TOLD = 3, SET_COLUMNS = 120 };
 
-static void add_host (struct teller *teller, uint32_t host)
+static void add_host (struct printer *printer, uint32_t host)
 {
-    buf_text (&teller->words, board_host_name (teller->board, host));
+    buf_text (&printer->words, board_host_name (printer->board, host));
 }
 
 static const char *plural (uint32_t n)
@@ -28,187 +28,187 @@ static uint32_t back_n (const struct board *board)
     return n;
 }
 
-static void tell_joined (struct teller *teller, const struct fact *fact)
+static void tell_joined (struct printer *printer, const struct fact *fact)
 {
-    uint32_t at = fact->of.host_joined.host, n = teller->board->plan.hosts.n;
+    uint32_t at = fact->of.host_joined.host, n = printer->board->plan.hosts.n;
     if (at >= n)
         return;
-    const struct board_host *host = &teller->board->hosts[at];
+    const struct board_host *host = &printer->board->hosts[at];
     if (host->returned) {
-        add_host (teller, at);
-        buf_puts (&teller->words, " joined again");
-    } else if (back_n (teller->board) == n) {
-        buf_printf (&teller->words, host->joins > 1 ? "%u host%s came back" : "%u host%s joined", n, plural (n));
+        add_host (printer, at);
+        buf_puts (&printer->words, " joined again");
+    } else if (back_n (printer->board) == n) {
+        buf_printf (&printer->words, host->joins > 1 ? "%u host%s came back" : "%u host%s joined", n, plural (n));
     } else {
         return;
     }
-    plain_say (teller, fact->at_ms);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_lost (struct teller *teller, const struct fact *fact)
+static void tell_lost (struct printer *printer, const struct fact *fact)
 {
-    add_host (teller, fact->of.host_lost.host);
-    buf_puts (&teller->words, " lost: ");
-    buf_text (&teller->words, fact->of.host_lost.why);
-    plain_say (teller, fact->at_ms);
+    add_host (printer, fact->of.host_lost.host);
+    buf_puts (&printer->words, " lost: ");
+    buf_text (&printer->words, fact->of.host_lost.why);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_suspected (struct teller *teller, const struct fact *fact)
+static void tell_suspected (struct printer *printer, const struct fact *fact)
 {
     char span[DURATION_TEXT_BYTES];
-    add_host (teller, fact->of.host_suspected.host);
-    buf_printf (&teller->words, " silent for %s", duration_print (fact->of.host_suspected.silent_ms, span));
-    plain_say (teller, fact->at_ms);
+    add_host (printer, fact->of.host_suspected.host);
+    buf_printf (&printer->words, " silent for %s", duration_print (fact->of.host_suspected.silent_ms, span));
+    plain_say (printer, fact->at_ms);
 }
 
 /* ---- the cache ---- */
 
-static void add_generation (struct teller *teller, const struct fact_generation *generation)
+static void add_generation (struct printer *printer, const struct fact_generation *generation)
 {
     char size[SIZE_TEXT_BYTES];
-    buf_printf (&teller->words, "cache generation %" PRIu64, generation->token);
-    buf_printf (&teller->words, " (%u entr%s, %s)", generation->entries, generation->entries == 1 ? "y" : "ies",
+    buf_printf (&printer->words, "cache generation %" PRIu64, generation->token);
+    buf_printf (&printer->words, " (%u entr%s, %s)", generation->entries, generation->entries == 1 ? "y" : "ies",
                 size_print (generation->bytes, size));
 }
 
-static void tell_adopted (struct teller *teller, const struct fact *fact)
+static void tell_adopted (struct printer *printer, const struct fact *fact)
 {
     if (fact->of.generation.token) {
-        add_generation (teller, &fact->of.generation);
-        buf_puts (&teller->words, " of an earlier run fits");
+        add_generation (printer, &fact->of.generation);
+        buf_puts (&printer->words, " of an earlier run fits");
     } else {
-        buf_puts (&teller->words, "no cache generation of an earlier run fits: compiling anew");
+        buf_puts (&printer->words, "no cache generation of an earlier run fits: compiling anew");
     }
-    plain_say (teller, fact->at_ms);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_published (struct teller *teller, const struct fact *fact)
+static void tell_published (struct printer *printer, const struct fact *fact)
 {
-    add_generation (teller, &fact->of.generation);
-    buf_puts (&teller->words, " published, written by ");
-    add_host (teller, fact->of.generation.writer);
-    plain_say (teller, fact->at_ms);
+    add_generation (printer, &fact->of.generation);
+    buf_puts (&printer->words, " published, written by ");
+    add_host (printer, fact->of.generation.writer);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_granted (struct teller *teller, const struct fact *fact)
+static void tell_granted (struct printer *printer, const struct fact *fact)
 {
-    add_host (teller, fact->of.writer_granted.host);
-    buf_printf (&teller->words, " may write cache generation %" PRIu64, fact->of.writer_granted.token);
-    plain_say (teller, fact->at_ms);
+    add_host (printer, fact->of.writer_granted.host);
+    buf_printf (&printer->words, " may write cache generation %" PRIu64, fact->of.writer_granted.token);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_lease_lost (struct teller *teller, const struct fact *fact)
+static void tell_lease_lost (struct printer *printer, const struct fact *fact)
 {
     const struct fact_lease_lost *lost = &fact->of.lease_lost;
-    add_host (teller, lost->host);
-    buf_printf (&teller->words, " may not write cache generation %" PRIu64 " any more", lost->token);
+    add_host (printer, lost->host);
+    buf_printf (&printer->words, " may not write cache generation %" PRIu64 " any more", lost->token);
     if (lost->why.len)
-        buf_puts (&teller->words, ": ");
-    buf_text (&teller->words, lost->why);
-    plain_say (teller, fact->at_ms);
+        buf_puts (&printer->words, ": ");
+    buf_text (&printer->words, lost->why);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_violated (struct teller *teller, const struct fact *fact)
+static void tell_violated (struct printer *printer, const struct fact *fact)
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
     const struct finding *finding = &violated->finding;
-    buf_printf (&teller->words, "%s: %s", finding_counts (finding->kind) ? "cache violated" : "cache",
+    buf_printf (&printer->words, "%s: %s", finding_counts (finding->kind) ? "cache violated" : "cache",
                 names_of (&finding_kind_names, finding->kind));
     if (finding->token)
-        buf_printf (&teller->words, " in generation %" PRIu64, finding->token);
-    if (violated->host < teller->board->plan.hosts.n) {
-        buf_puts (&teller->words, ", seen by ");
-        add_host (teller, violated->host);
+        buf_printf (&printer->words, " in generation %" PRIu64, finding->token);
+    if (violated->host < printer->board->plan.hosts.n) {
+        buf_puts (&printer->words, ", seen by ");
+        add_host (printer, violated->host);
     }
     if (finding->path.len)
-        buf_puts (&teller->words, ": ");
-    buf_text (&teller->words, finding->path);
+        buf_puts (&printer->words, ": ");
+    buf_text (&printer->words, finding->path);
     if (finding->detail.len)
-        buf_puts (&teller->words, ": ");
-    buf_text (&teller->words, finding->detail);
-    plain_say (teller, fact->at_ms);
+        buf_puts (&printer->words, ": ");
+    buf_text (&printer->words, finding->detail);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_dropped (struct teller *teller, const struct fact *fact)
+static void tell_dropped (struct printer *printer, const struct fact *fact)
 {
     const struct fact_generation_dropped *dropped = &fact->of.generation_dropped;
-    buf_printf (&teller->words, "cache generation %" PRIu64 " is not used any more", dropped->token);
+    buf_printf (&printer->words, "cache generation %" PRIu64 " is not used any more", dropped->token);
     if (dropped->why.len)
-        buf_puts (&teller->words, ": ");
-    buf_text (&teller->words, dropped->why);
-    plain_say (teller, fact->at_ms);
+        buf_puts (&printer->words, ": ");
+    buf_text (&printer->words, dropped->why);
+    plain_say (printer, fact->at_ms);
 }
 
 /* ---- passes ---- */
 
-static void tell_began (struct teller *teller, const struct fact *fact)
+static void tell_began (struct printer *printer, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
     if (began->purpose == PURPOSE_ISOLATION) {
-        plain_part_began (teller, fact);
+        plain_part_began (printer, fact);
     } else {
-        plain_add_key (teller, &began->key);
-        buf_printf (&teller->words, " %sattempt %u began on ", began->purpose == PURPOSE_RETRY ? "again, " : "",
+        plain_add_key (printer, &began->key);
+        buf_printf (&printer->words, " %sattempt %u began on ", began->purpose == PURPOSE_RETRY ? "again, " : "",
                     began->key.attempt);
     }
-    board_fold (teller->board, began->hosts.items, began->hosts.n, &teller->words);
-    buf_printf (&teller->words, " (%u host%s)", began->hosts.n, plural (began->hosts.n));
-    plain_say (teller, fact->at_ms);
+    board_fold (printer->board, began->hosts.items, began->hosts.n, &printer->words);
+    buf_printf (&printer->words, " (%u host%s)", began->hosts.n, plural (began->hosts.n));
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_skipped (struct teller *teller, const struct fact *fact)
+static void tell_skipped (struct printer *printer, const struct fact *fact)
 {
-    plain_add_key (teller, &fact->of.pass_skipped.key);
-    buf_puts (&teller->words, " skipped: ");
-    buf_text (&teller->words, fact->of.pass_skipped.why);
-    plain_say (teller, fact->at_ms);
+    plain_add_key (printer, &fact->of.pass_skipped.key);
+    buf_puts (&printer->words, " skipped: ");
+    buf_text (&printer->words, fact->of.pass_skipped.why);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_stopped (struct teller *teller, const struct fact *fact)
+static void tell_stopped (struct printer *printer, const struct fact *fact)
 {
     const struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
-    plain_add_key (teller, &stopped->key);
-    buf_puts (&teller->words, " stopped because of ");
-    board_fold (teller->board, stopped->culprits.items, stopped->culprits.n, &teller->words);
-    buf_puts (&teller->words, ": ");
-    buf_text (&teller->words, stopped->cause);
-    plain_say (teller, fact->at_ms);
+    plain_add_key (printer, &stopped->key);
+    buf_puts (&printer->words, " stopped because of ");
+    board_fold (printer->board, stopped->culprits.items, stopped->culprits.n, &printer->words);
+    buf_puts (&printer->words, ": ");
+    buf_text (&printer->words, stopped->cause);
+    plain_say (printer, fact->at_ms);
 }
 
-static void add_ending (struct teller *teller, const struct result *result)
+static void add_ending (struct printer *printer, const struct result *result)
 {
     switch (result->ending) {
-    case ENDING_EXITED: buf_printf (&teller->words, "exit status %u", result->code); break;
-    case ENDING_SIGNALLED: buf_printf (&teller->words, "signal %u", result->code); break;
-    default: buf_puts (&teller->words, names_of (&ending_names, result->ending));
+    case ENDING_EXITED: buf_printf (&printer->words, "exit status %u", result->code); break;
+    case ENDING_SIGNALLED: buf_printf (&printer->words, "signal %u", result->code); break;
+    default: buf_puts (&printer->words, names_of (&ending_names, result->ending));
     }
     if (result->phase.len) {
-        buf_puts (&teller->words, " in phase ");
-        buf_text (&teller->words, result->phase);
+        buf_puts (&printer->words, " in phase ");
+        buf_text (&printer->words, result->phase);
     }
     if (result->problem.len) {
-        buf_puts (&teller->words, ": ");
-        buf_text (&teller->words, result->problem);
+        buf_puts (&printer->words, ": ");
+        buf_text (&printer->words, result->problem);
     }
 }
 
 /* The first that fall are told at once, for they are the news; the verdict tells of all. */
-static void tell_fallen (struct teller *teller, const struct fact *fact)
+static void tell_fallen (struct printer *printer, const struct fact *fact)
 {
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
-    const struct board_pass *pass = board_running (teller->board);
+    const struct board_pass *pass = board_running (printer->board);
     if (ended->result.ending == ENDING_EXITED && ended->result.code == 0)
         return;
-    if (teller->board->purpose == PURPOSE_ISOLATION) /* that a part fails is told once */
+    if (printer->board->purpose == PURPOSE_ISOLATION) /* that a part fails is told once */
         return;
-    if (pass == NULL || pass->failed_n > FALLEN_TOLD || !attempt_key_equal (&ended->result.key, &teller->board->key))
+    if (pass == NULL || pass->failed_n > FALLEN_TOLD || !attempt_key_equal (&ended->result.key, &printer->board->key))
         return;
-    plain_add_key (teller, &ended->result.key);
-    buf_puts (&teller->words, " ended on ");
-    add_host (teller, ended->host);
-    buf_puts (&teller->words, ": ");
-    add_ending (teller, &ended->result);
-    plain_say (teller, fact->at_ms);
+    plain_add_key (printer, &ended->result.key);
+    buf_puts (&printer->words, " ended on ");
+    add_host (printer, ended->host);
+    buf_puts (&printer->words, ": ");
+    add_ending (printer, &ended->result);
+    plain_say (printer, fact->at_ms);
 }
 
 void plain_counts (const struct board_pass *pass, struct buf *out)
@@ -228,93 +228,93 @@ void plain_counts (const struct board_pass *pass, struct buf *out)
         buf_puts (out, names_of (&outcome_names, pass->outcome));
 }
 
-static void tell_group (struct teller *teller, const struct board_group *group, uint64_t at_ms)
+static void tell_group (struct printer *printer, const struct board_group *group, uint64_t at_ms)
 {
-    buf_puts (&teller->words, "  ");
-    board_fold (teller->board, group->hosts.items, group->hosts.n, &teller->words);
-    buf_printf (&teller->words, " %s: ", names_of (&outcome_names, group->outcome));
-    buf_text (&teller->words, group->cause);
-    buf_printf (&teller->words, " [%s%s", names_of (&layer_names, group->layer), group->signature.len ? ", " : "");
-    buf_text (&teller->words, group->signature);
-    buf_byte (&teller->words, ']');
+    buf_puts (&printer->words, "  ");
+    board_fold (printer->board, group->hosts.items, group->hosts.n, &printer->words);
+    buf_printf (&printer->words, " %s: ", names_of (&outcome_names, group->outcome));
+    buf_text (&printer->words, group->cause);
+    buf_printf (&printer->words, " [%s%s", names_of (&layer_names, group->layer), group->signature.len ? ", " : "");
+    buf_text (&printer->words, group->signature);
+    buf_byte (&printer->words, ']');
     if (group->next.len) {
-        buf_puts (&teller->words, "; next: ");
-        buf_text (&teller->words, group->next);
+        buf_puts (&printer->words, "; next: ");
+        buf_text (&printer->words, group->next);
     }
-    plain_say (teller, at_ms);
+    plain_say (printer, at_ms);
 }
 
-static void tell_ended (struct teller *teller, const struct fact *fact)
+static void tell_ended (struct printer *printer, const struct fact *fact)
 {
     const struct attempt_key *key = &fact->of.pass_ended.key;
     char span[DURATION_TEXT_BYTES];
-    if (key->rung >= teller->board->plan.rungs.n || (uint32_t) key->pass >= BOARD_PASSES)
+    if (key->rung >= printer->board->plan.rungs.n || (uint32_t) key->pass >= BOARD_PASSES)
         return;
-    if (teller->board->purpose == PURPOSE_ISOLATION && attempt_key_equal (key, &teller->board->key)) {
-        plain_part_ended (teller, fact);
+    if (printer->board->purpose == PURPOSE_ISOLATION && attempt_key_equal (key, &printer->board->key)) {
+        plain_part_ended (printer, fact);
         return;
     }
-    const struct board_pass *pass = &teller->board->rungs[key->rung].passes[key->pass];
-    plain_add_key (teller, key);
-    buf_puts (&teller->words, ": ");
-    plain_counts (pass, &teller->words);
-    buf_printf (&teller->words, " in %s", duration_print (pass->duration_ms, span));
-    plain_say (teller, fact->at_ms);
+    const struct board_pass *pass = &printer->board->rungs[key->rung].passes[key->pass];
+    plain_add_key (printer, key);
+    buf_puts (&printer->words, ": ");
+    plain_counts (pass, &printer->words);
+    buf_printf (&printer->words, " in %s", duration_print (pass->duration_ms, span));
+    plain_say (printer, fact->at_ms);
     for (uint32_t i = 0; i < pass->groups.n; i++)
-        tell_group (teller, &pass->groups.items[i], fact->at_ms);
+        tell_group (printer, &pass->groups.items[i], fact->at_ms);
     if (pass->ungrouped_n) {
-        buf_printf (&teller->words, "  and %u more host%s; see the receipt", pass->ungrouped_n,
+        buf_printf (&printer->words, "  and %u more host%s; see the receipt", pass->ungrouped_n,
                     plural (pass->ungrouped_n));
-        plain_say (teller, fact->at_ms);
+        plain_say (printer, fact->at_ms);
     }
 }
 
 /* ---- the run ---- */
 
-static void tell_opened (struct teller *teller, const struct fact *fact)
+static void tell_opened (struct printer *printer, const struct fact *fact)
 {
     const struct fact_run_opened *opened = &fact->of.run_opened;
-    buf_puts (&teller->words, "slice ");
-    buf_text (&teller->words, opened->plan.slice);
-    buf_printf (&teller->words, ": %u host%s, %u rung%s", opened->plan.hosts.n, plural (opened->plan.hosts.n),
+    buf_puts (&printer->words, "slice ");
+    buf_text (&printer->words, opened->plan.slice);
+    buf_printf (&printer->words, ": %u host%s, %u rung%s", opened->plan.hosts.n, plural (opened->plan.hosts.n),
                 opened->plan.rungs.n, plural (opened->plan.rungs.n));
-    plain_say (teller, fact->at_ms);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_epoch (struct teller *teller, const struct fact *fact)
+static void tell_epoch (struct printer *printer, const struct fact *fact)
 {
     if (fact->of.epoch_began.epoch <= 1)
         return;
-    buf_printf (&teller->words, "a coordinator took over (the %" PRIu64 ". of this run)", fact->of.epoch_began.epoch);
-    plain_say (teller, fact->at_ms);
+    buf_printf (&printer->words, "a coordinator took over (the %" PRIu64 ". of this run)", fact->of.epoch_began.epoch);
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_cancel (struct teller *teller, const struct fact *fact)
+static void tell_cancel (struct printer *printer, const struct fact *fact)
 {
-    buf_puts (&teller->words, fact->of.cancel_asked.level > 1 ? "cancelled: the running rung is killed"
-                                                              : "cancelled: the running rung is asked to end");
-    plain_say (teller, fact->at_ms);
+    buf_puts (&printer->words, fact->of.cancel_asked.level > 1 ? "cancelled: the running rung is killed"
+                                                               : "cancelled: the running rung is asked to end");
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_conflict (struct teller *teller, const struct fact *fact)
+static void tell_conflict (struct printer *printer, const struct fact *fact)
 {
-    add_host (teller, fact->of.conflict_seen.host);
-    buf_puts (&teller->words, " sent two different results for ");
-    plain_add_key (teller, &fact->of.conflict_seen.key);
-    buf_puts (&teller->words, "; the first one counts");
-    plain_say (teller, fact->at_ms);
+    add_host (printer, fact->of.conflict_seen.host);
+    buf_puts (&printer->words, " sent two different results for ");
+    plain_add_key (printer, &fact->of.conflict_seen.key);
+    buf_puts (&printer->words, "; the first one counts");
+    plain_say (printer, fact->at_ms);
 }
 
-static void tell_run_ended (struct teller *teller, const struct fact *fact)
+static void tell_run_ended (struct printer *printer, const struct fact *fact)
 {
     const struct fact_run_ended *ended = &fact->of.run_ended;
-    buf_printf (&teller->words, "ended: %s (exit status %u)", names_of (&outcome_names, ended->outcome),
+    buf_printf (&printer->words, "ended: %s (exit status %u)", names_of (&outcome_names, ended->outcome),
                 ended->exit_status);
-    plain_say (teller, fact->at_ms);
+    plain_say (printer, fact->at_ms);
 }
 
-typedef void tell_fn (struct teller *teller, const struct fact *fact);
-static tell_fn *const tellers[] = {
+typedef void tell_fn (struct printer *printer, const struct fact *fact);
+static tell_fn *const printers[] = {
     [FACT_RUN_OPENED] = tell_opened,          [FACT_EPOCH_BEGAN] = tell_epoch,
     [FACT_HOST_JOINED] = tell_joined,         [FACT_HOST_LOST] = tell_lost,
     [FACT_GENERATION_ADOPTED] = tell_adopted, [FACT_WRITER_GRANTED] = tell_granted,
@@ -330,29 +330,29 @@ static tell_fn *const tellers[] = {
 
 void plain_fact (const struct board *board, const struct fact *fact, const struct style *style, struct buf *out)
 {
-    struct teller teller = { .board = board, .style = style, .out = out };
-    if ((uint32_t) fact->kind >= sizeof (tellers) / sizeof (tellers[0]) || tellers[fact->kind] == NULL ||
+    struct printer printer = { .board = board, .style = style, .out = out };
+    if ((uint32_t) fact->kind >= sizeof (printers) / sizeof (printers[0]) || printers[fact->kind] == NULL ||
         !board->opened)
         return;
-    buf_init (&teller.words, SENTENCE_BYTES);
-    tellers[fact->kind](&teller, fact);
-    buf_release (&teller.words);
+    buf_init (&printer.words, SENTENCE_BYTES);
+    printers[fact->kind](&printer, fact);
+    buf_release (&printer.words);
 }
 
 void plain_waiting (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
 {
-    struct teller teller = { .board = board, .style = style, .out = out };
+    struct printer printer = { .board = board, .style = style, .out = out };
     struct buf lines;
     buf_init (&lines, SENTENCE_BYTES);
-    buf_init (&teller.words, SENTENCE_BYTES);
+    buf_init (&printer.words, SENTENCE_BYTES);
     waiting_lines (board, now_ms, WAITING_LINES, SET_COLUMNS, &lines);
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;
-        buf_add (&teller.words, lines.ptr + from, at - from);
-        plain_say (&teller, now_ms);
+        buf_add (&printer.words, lines.ptr + from, at - from);
+        plain_say (&printer, now_ms);
         from = at + 1;
     }
-    buf_release (&teller.words);
+    buf_release (&printer.words);
     buf_release (&lines);
 }

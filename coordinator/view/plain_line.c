@@ -3,19 +3,19 @@
 
 #include <inttypes.h>
 
-void plain_say (struct teller *teller, uint64_t at_ms)
+void plain_say (struct printer *printer, uint64_t at_ms)
 {
-    struct line line = line_begin (teller->out, teller->style);
+    struct line line = line_begin (printer->out, printer->style);
     line_printf (&line, "[%6" PRIu64 ".%" PRIu64 " s] ", at_ms / 1000, at_ms % 1000 / 100);
-    line_text (&line, buf_as_text (&teller->words));
+    line_text (&line, buf_as_text (&printer->words));
     line_end (&line);
-    buf_clear (&teller->words);
+    buf_clear (&printer->words);
 }
 
 /* "tiny restored"; a rung with one pass only needs no word for it. */
-void plain_add_key (struct teller *teller, const struct attempt_key *key)
+void plain_add_key (struct printer *printer, const struct attempt_key *key)
 {
-    buf_text (&teller->words, board_rung_id (teller->board, key->rung));
+    buf_text (&printer->words, board_rung_id (printer->board, key->rung));
     if (key->pass == PASS_COLD || key->pass == PASS_RESTORED)
-        buf_printf (&teller->words, " %s", names_of (&pass_names, key->pass));
+        buf_printf (&printer->words, " %s", names_of (&pass_names, key->pass));
 }

@@ -4,7 +4,7 @@
 
 #include "coordinator/view/plain.h"
 
-struct teller {
+struct printer {
     const struct board *board;
     const struct style *style;
     struct buf *out;
@@ -12,15 +12,15 @@ struct teller {
 };
 
 /* plain_line.c */
-void plain_say (struct teller *teller, uint64_t at_ms); /* the words, as a line */
-void plain_add_key (struct teller *teller, const struct attempt_key *key);
+void plain_say (struct printer *printer, uint64_t at_ms); /* the words, as a line */
+void plain_add_key (struct printer *printer, const struct attempt_key *key);
 
 /* plain_metric.c */
-void plain_metric (struct teller *teller, const struct fact *fact);
+void plain_metric (struct printer *printer, const struct fact *fact);
 /* plain_retry.c */
-void plain_part_began (struct teller *teller, const struct fact *fact); /* the words before its hosts */
-void plain_part_ended (struct teller *teller, const struct fact *fact);
-void plain_retry (struct teller *teller, const struct fact *fact);
-void plain_suspects (struct teller *teller, const struct fact *fact);
+void plain_part_began (struct printer *printer, const struct fact *fact); /* the words before its hosts */
+void plain_part_ended (struct printer *printer, const struct fact *fact);
+void plain_retry (struct printer *printer, const struct fact *fact);
+void plain_suspects (struct printer *printer, const struct fact *fact);
 
 #endif

@@ -107,49 +107,49 @@ static int longest_first (const void *a, const void *b)
 
 enum { SET_BYTES = 1 << 20, NAMED_COLUMNS = 30 };
 
-struct teller {
+struct printer {
     const struct board *board;
     uint64_t now_ms;
     uint32_t set_columns;
     struct buf *out;
 };
 
-static void add_set (const struct teller *teller, const uint32_t *hosts, uint32_t n)
+static void add_set (const struct printer *printer, const uint32_t *hosts, uint32_t n)
 {
     struct buf set;
     buf_init (&set, SET_BYTES);
-    board_fold (teller->board, hosts, n, &set);
-    if (teller->set_columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= teller->set_columns) {
-        buf_text (teller->out, buf_as_text (&set));
+    board_fold (printer->board, hosts, n, &set);
+    if (printer->set_columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= printer->set_columns) {
+        buf_text (printer->out, buf_as_text (&set));
     } else {
-        buf_printf (teller->out, "%" PRIu32 " hosts", n);
-        buf_puts (teller->out, teller->set_columns >= NAMED_COLUMNS ? " (" : "");
-        board_fold (teller->board, hosts, teller->set_columns >= NAMED_COLUMNS, teller->out);
-        buf_puts (teller->out, teller->set_columns >= NAMED_COLUMNS ? " ...)" : "");
+        buf_printf (printer->out, "%" PRIu32 " hosts", n);
+        buf_puts (printer->out, printer->set_columns >= NAMED_COLUMNS ? " (" : "");
+        board_fold (printer->board, hosts, printer->set_columns >= NAMED_COLUMNS, printer->out);
+        buf_puts (printer->out, printer->set_columns >= NAMED_COLUMNS ? " ...)" : "");
     }
     buf_release (&set);
 }
 
-static void add_span (const struct teller *teller, uint64_t from_ms, uint64_t limit_ms)
+static void add_span (const struct printer *printer, uint64_t from_ms, uint64_t limit_ms)
 {
     char span[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
-    uint64_t spent_ms = teller->now_ms > from_ms ? teller->now_ms - from_ms : 0;
-    buf_printf (teller->out, " (%s", duration_print (spent_ms, span));
+    uint64_t spent_ms = printer->now_ms > from_ms ? printer->now_ms - from_ms : 0;
+    buf_printf (printer->out, " (%s", duration_print (spent_ms, span));
     if (limit_ms)
-        buf_printf (teller->out, " of %s", duration_print (limit_ms, limit));
-    buf_puts (teller->out, ")");
+        buf_printf (printer->out, " of %s", duration_print (limit_ms, limit));
+    buf_puts (printer->out, ")");
 }
 
-static void add_attempt_span (const struct teller *teller)
+static void add_attempt_span (const struct printer *printer)
 {
-    const struct board *board = teller->board;
-    add_span (teller, board_running (board)->began_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
+    const struct board *board = printer->board;
+    add_span (printer, board_running (board)->began_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
 }
 
 /* Who takes part and has not come to this gate yet. */
-static void add_missing (const struct teller *teller, struct text gate)
+static void add_missing (const struct printer *printer, struct text gate)
 {
-    const struct board *board = teller->board;
+    const struct board *board = printer->board;
     uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts)), n = 0;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         const struct board_host *host = &board->hosts[i];
@@ -157,19 +157,19 @@ static void add_missing (const struct teller *teller, struct text gate)
             hosts[n++] = i;
     }
     if (n)
-        buf_puts (teller->out, ", waiting for ");
-    add_set (teller, hosts, n);
+        buf_puts (printer->out, ", waiting for ");
+    add_set (printer, hosts, n);
     mem_free (hosts);
 }
 
-static void add_gate (const struct teller *teller, const struct wait_group *group)
+static void add_gate (const struct printer *printer, const struct wait_group *group)
 {
-    add_set (teller, group->hosts, group->n);
-    buf_puts (teller->out, " at gate ");
-    buf_escaped (teller->out, group->word, 0);
-    if (teller->board->plan.rungs.items[teller->board->key.rung].scope == SCOPE_SLICE)
-        add_missing (teller, group->word);
-    add_attempt_span (teller);
+    add_set (printer, group->hosts, group->n);
+    buf_puts (printer->out, " at gate ");
+    buf_escaped (printer->out, group->word, 0);
+    if (printer->board->plan.rungs.items[printer->board->key.rung].scope == SCOPE_SLICE)
+        add_missing (printer, group->word);
+    add_attempt_span (printer);
 }
 
 /* What a worker does with the cache around its program; every other phase is a word of the program. */
@@ -190,55 +190,55 @@ static const char *cache_phase (struct text phase)
     return NULL;
 }
 
-static void add_phase (const struct teller *teller, const struct wait_group *group)
+static void add_phase (const struct printer *printer, const struct wait_group *group)
 {
     const char *does = cache_phase (group->word);
-    buf_puts (teller->out, "waiting for ");
-    add_set (teller, group->hosts, group->n);
+    buf_puts (printer->out, "waiting for ");
+    add_set (printer, group->hosts, group->n);
     if (does)
-        buf_puts (teller->out, does);
+        buf_puts (printer->out, does);
     else if (group->word.len)
-        buf_puts (teller->out, " in phase ");
-    buf_escaped (teller->out, does ? (struct text){ 0 } : group->word, 0);
-    add_attempt_span (teller);
+        buf_puts (printer->out, " in phase ");
+    buf_escaped (printer->out, does ? (struct text){ 0 } : group->word, 0);
+    add_attempt_span (printer);
 }
 
-static void add_silent (const struct teller *teller, const struct wait_group *group)
+static void add_silent (const struct printer *printer, const struct wait_group *group)
 {
     char span[DURATION_TEXT_BYTES];
-    add_set (teller, group->hosts, group->n);
-    uint64_t silent_ms = teller->now_ms > group->since_ms ? teller->now_ms - group->since_ms : 0;
-    buf_printf (teller->out, " silent for %s", duration_print (silent_ms, span));
+    add_set (printer, group->hosts, group->n);
+    uint64_t silent_ms = printer->now_ms > group->since_ms ? printer->now_ms - group->since_ms : 0;
+    buf_printf (printer->out, " silent for %s", duration_print (silent_ms, span));
 }
 
-static void add_awaited (const struct teller *teller, const struct wait_group *group)
+static void add_awaited (const struct printer *printer, const struct wait_group *group)
 {
-    buf_puts (teller->out, "waiting for ");
-    buf_escaped (teller->out, group->word, 0);
-    add_span (teller, group->since_ms, 0);
+    buf_puts (printer->out, "waiting for ");
+    buf_escaped (printer->out, group->word, 0);
+    add_span (printer, group->since_ms, 0);
 }
 
-static void add_retry (const struct teller *teller)
+static void add_retry (const struct printer *printer)
 {
-    const struct board *board = teller->board;
+    const struct board *board = printer->board;
     char span[DURATION_TEXT_BYTES];
-    uint64_t left_ms = board->retry.due_ms > teller->now_ms ? board->retry.due_ms - teller->now_ms : 0;
-    buf_printf (teller->out, "waiting %s before retry %u of %u of rung ", duration_print (left_ms, span),
+    uint64_t left_ms = board->retry.due_ms > printer->now_ms ? board->retry.due_ms - printer->now_ms : 0;
+    buf_printf (printer->out, "waiting %s before retry %u of %u of rung ", duration_print (left_ms, span),
                 board->retry.nth, board->plan.limits.retries);
-    buf_escaped (teller->out, board_rung_id (board, board->retry.key.rung), 0);
-    buf_puts (teller->out, ": ");
-    buf_escaped (teller->out, board->retry.why, 0);
+    buf_escaped (printer->out, board_rung_id (board, board->retry.key.rung), 0);
+    buf_puts (printer->out, ": ");
+    buf_escaped (printer->out, board->retry.why, 0);
 }
 
-static void add_step (const struct teller *teller, const struct wait_group *group)
+static void add_step (const struct printer *printer, const struct wait_group *group)
 {
     if (group->word.len == 0)
         return;
-    buf_puts (teller->out, ", in step ");
-    buf_escaped (teller->out, group->word, 0);
+    buf_puts (printer->out, ", in step ");
+    buf_escaped (printer->out, group->word, 0);
 }
 
-static void add_line (const struct teller *teller, const struct wait_group *group)
+static void add_line (const struct printer *printer, const struct wait_group *group)
 {
     static const char *const what[] = { [WAIT_JOIN] = " to join",
                                         [WAIT_RETURN] = " to come back",
@@ -246,28 +246,28 @@ static void add_line (const struct teller *teller, const struct wait_group *grou
                                         [WAIT_START] = " to start",
                                         [WAIT_RESULT] = " to send its result" };
     switch (group->wait) {
-    case WAIT_GATE: add_gate (teller, group); break;
-    case WAIT_PHASE: add_phase (teller, group); break;
-    case WAIT_SILENT: add_silent (teller, group); break;
-    case WAIT_CACHE: add_awaited (teller, group); break;
-    case WAIT_RETRY: add_retry (teller); break;
+    case WAIT_GATE: add_gate (printer, group); break;
+    case WAIT_PHASE: add_phase (printer, group); break;
+    case WAIT_SILENT: add_silent (printer, group); break;
+    case WAIT_CACHE: add_awaited (printer, group); break;
+    case WAIT_RETRY: add_retry (printer); break;
     default:
-        buf_puts (teller->out, "waiting for ");
-        add_set (teller, group->hosts, group->n);
-        buf_puts (teller->out, what[group->wait]);
-        add_step (teller, group);
+        buf_puts (printer->out, "waiting for ");
+        add_set (printer, group->hosts, group->n);
+        buf_puts (printer->out, what[group->wait]);
+        add_step (printer, group);
         if (group->wait == WAIT_JOIN || group->wait == WAIT_RETURN)
-            add_span (teller, group->since_ms, teller->board->plan.limits.join_ms);
+            add_span (printer, group->since_ms, printer->board->plan.limits.join_ms);
         else
-            add_attempt_span (teller);
+            add_attempt_span (printer);
     }
-    buf_byte (teller->out, '\n');
+    buf_byte (printer->out, '\n');
 }
 
 uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns,
                         struct buf *out)
 {
-    struct teller teller = { board, now_ms, set_columns, out };
+    struct printer printer = { board, now_ms, set_columns, out };
     struct wait_table table = { 0 };
     if (!board->opened || board->ended)
         return 0;
@@ -281,7 +281,7 @@ uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lin
         qsort (table.items, table.n, sizeof (*table.items), longest_first);
     uint32_t shown = earliest (table.n, lines);
     for (uint32_t i = 0; i < shown; i++)
-        add_line (&teller, &table.items[i]);
+        add_line (&printer, &table.items[i]);
     if (shown < table.n)
         buf_printf (out, "... and %" PRIu32 " more\n", table.n - shown);
     for (uint32_t i = 0; i < table.n; i++)

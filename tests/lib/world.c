@@ -266,7 +266,7 @@ static void perform (struct world *world, const struct effect *effect, struct te
         break;
     }
     case FX_END: world->ended = true; break;
-    case FX_DOUBT:
+    case FX_FACTS_LOST:
         world->report->doubted = true;
         world->ended = true;
         break;

@@ -472,7 +472,7 @@ static struct text filled (struct bench *bench, uint32_t bytes)
 
 static const struct result *worst (struct bench *bench, struct evidence *evidence)
 {
-    struct saying saying;
+    struct statement statement;
     evidence_init (evidence, TEXT_LIT (NONCE));
     size_t left_bytes;
     do { /* until nothing more is taken */
@@ -481,7 +481,7 @@ static const struct result *worst (struct bench *bench, struct evidence *evidenc
         evidence_take (evidence,
                        text_format (&bench->arena, "{\"type\":\"fact\",\"name\":\"f%zu\",\"value\":\"%.*s\"}",
                                     left_bytes, (int) size, filled (bench, size).ptr),
-                       &saying);
+                       &statement);
     } while (evidence->left_bytes < left_bytes);
     return &evidence->result;
 }

@@ -202,7 +202,7 @@ static void what_working_programs_print_is_no_confession (void **state)
     slice_close (&slice);
 }
 
-static void a_voice_for_itself_does_not_count (void **state)
+static void a_line_for_itself_does_not_count (void **state)
 {
     struct slice slice;
     (void) state;
@@ -515,7 +515,7 @@ int main (void)
         cmocka_unit_test (who_confesses_is_not_outvoted),
         cmocka_unit_test (one_reporter_is_not_enough),
         cmocka_unit_test (what_working_programs_print_is_no_confession),
-        cmocka_unit_test (a_voice_for_itself_does_not_count),
+        cmocka_unit_test (a_line_for_itself_does_not_count),
         cmocka_unit_test (who_passed_is_not_accused_by_the_others),
         cmocka_unit_test (who_is_accused_does_not_pass_by_itself),
         cmocka_unit_test (of_two_the_one_that_is_left_is_believed),

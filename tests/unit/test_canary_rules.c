@@ -159,10 +159,10 @@ struct bench {
     uint32_t bad_gates;
 };
 
-static void note_saying (void *owner, const struct saying *saying)
+static void note_statement (void *owner, const struct statement *statement)
 {
     struct bench *bench = owner;
-    bench->bad_gates += saying->kind == SAYING_BAD_GATE;
+    bench->bad_gates += statement->kind == STATEMENT_BAD_GATE;
 }
 
 static void bench_open (struct bench *bench, enum asked asked)
@@ -175,7 +175,7 @@ static void bench_open (struct bench *bench, enum asked asked)
                                      .backend = asked == ALONE ? (struct text){ 0 } : TEXT_LIT ("cpu") };
     evidence_init (&bench->evidence, TEXT_LIT (NONCE));
     evidence_ask (&bench->evidence, &bench->run);
-    bench->channel = channel_open (&bench->evidence, note_saying, bench, NULL);
+    bench->channel = channel_open (&bench->evidence, note_statement, bench, NULL);
     assert_non_null (bench->channel);
     bench->peer = channel_take_peer (bench->channel);
 }

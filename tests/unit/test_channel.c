@@ -29,21 +29,21 @@ struct bench {
     enum gate_mode mode;
 };
 
-static void note_saying (void *owner, const struct saying *saying)
+static void note_statement (void *owner, const struct statement *statement)
 {
     struct bench *bench = owner;
-    bench->phases += saying->kind == SAYING_PHASE;
-    bench->gates += saying->kind == SAYING_GATE;
-    bench->mode = saying->mode;
-    assert_true (text_to_c (saying->name, bench->name, sizeof bench->name));
-    assert_true (text_to_c (saying->value, bench->value, sizeof bench->value));
+    bench->phases += statement->kind == STATEMENT_PHASE;
+    bench->gates += statement->kind == STATEMENT_GATE;
+    bench->mode = statement->mode;
+    assert_true (text_to_c (statement->name, bench->name, sizeof bench->name));
+    assert_true (text_to_c (statement->value, bench->value, sizeof bench->value));
 }
 
 static int setup (void **state)
 {
     struct bench *bench = mem_alloc (sizeof *bench);
     evidence_init (&bench->evidence, TEXT_LIT (NONCE));
-    bench->channel = channel_open (&bench->evidence, note_saying, bench, NULL);
+    bench->channel = channel_open (&bench->evidence, note_statement, bench, NULL);
     assert_non_null (bench->channel);
     bench->peer = channel_take_peer (bench->channel);
     *state = bench;

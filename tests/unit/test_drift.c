@@ -89,7 +89,7 @@ static struct host_receipt *host (struct slice *slice, uint32_t i)
 
 static const char *first_line (struct slice *slice, const struct drift_query *query)
 {
-    static const struct drift_manner whole = { 0 };
+    static const struct drift_wording whole = { 0 };
     struct buf out;
     buf_init (&out, 1 << 20);
     drift_find (&slice->receipt, query, &slice->arena, &slice->drift);

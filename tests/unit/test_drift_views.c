@@ -52,7 +52,7 @@ static void make (struct slice *slice, const char *prefix, struct arena *arena)
 }
 
 static const struct drift_query plain;
-static const struct drift_manner whole;
+static const struct drift_wording whole;
 
 static const char *first_against (const struct slice *now, const struct slice *before, struct drift *drift,
                                   struct arena *arena)
@@ -348,7 +348,7 @@ static void no_line_of_the_text_is_wider_than_120 (void **state)
 /* Two long values that differ at their ends. */
 static void long_values_are_shown_where_they_part (void **state)
 {
-    static const struct drift_manner narrow = { .value_bytes = 40 };
+    static const struct drift_wording narrow = { .value_bytes = 40 };
     struct arena arena = { 0 };
     struct slice a;
     struct drift drift;

@@ -44,13 +44,13 @@ static int teardown (void **state)
 __attribute__ ((format (printf, 2, 3))) static void say (struct bench *bench, const char *format, ...)
 {
     char line[8192];
-    struct saying saying;
+    struct statement statement;
     va_list args;
     va_start (args, format);
     int len = vsnprintf (line, sizeof line, format, args);
     va_end (args);
     assert_in_range (len, 1, sizeof line - 1);
-    evidence_take (&bench->evidence, (struct text){ line, (uint32_t) len }, &saying);
+    evidence_take (&bench->evidence, (struct text){ line, (uint32_t) len }, &statement);
     assert_true (bench->evidence.arena.used_bytes < MEMORY_BYTES);
 }
 

@@ -21,7 +21,7 @@ struct bench {
     struct outbox out;
     struct fact facts[FACTS_MAX]; /* durable ones, copied */
     uint32_t facts_n, said_n;     /* said: messages of the last step */
-    char doubt[256];              /* of the last FX_DOUBT; empty: none yet */
+    char lost_facts[256];         /* of the last FX_FACTS_LOST; empty: none yet */
     uint64_t now_ms, seq;
 };
 
@@ -33,8 +33,8 @@ static void collect (struct bench *bench)
         if (item->is_fact && !fact_is_soft (item->fact.kind))
             fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
         bench->said_n += !item->is_fact && item->effect.kind == FX_SEND;
-        if (!item->is_fact && item->effect.kind == FX_DOUBT)
-            assert_true (text_to_c (item->effect.text, bench->doubt, sizeof bench->doubt));
+        if (!item->is_fact && item->effect.kind == FX_FACTS_LOST)
+            assert_true (text_to_c (item->effect.text, bench->lost_facts, sizeof bench->lost_facts));
     }
     outbox_clear (&bench->out);
 }
@@ -112,17 +112,17 @@ static void restart_from (struct bench *bench, uint32_t kept)
 static void expect_doubt (const struct bench *bench, const char *words)
 {
     const struct fact *last = &bench->facts[bench->facts_n - 1];
-    if (!strstr (bench->doubt, words))
-        fail_msg ("expected a doubt with '%s', found '%s'", words, bench->doubt);
+    if (!strstr (bench->lost_facts, words))
+        fail_msg ("expected a doubt with '%s', found '%s'", words, bench->lost_facts);
     assert_int_equal (last->kind, FACT_LOSS_TOLD);
-    assert_true (text_is (last->of.loss_told.why, bench->doubt));
+    assert_true (text_is (last->of.loss_told.why, bench->lost_facts));
     assert_int_equal (bench->said_n, 0);
     assert_true (coord_deadline_ms (bench->coord) == UINT64_MAX);
 }
 
 static void expect_none (const struct bench *bench)
 {
-    assert_string_equal (bench->doubt, "");
+    assert_string_equal (bench->lost_facts, "");
     assert_true (bench->said_n > 0);
 }
 
@@ -176,7 +176,7 @@ static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
     }
     hello (bench, 1, 0, 0);
     assert_true (bench->facts_n == facts_n && bench->said_n == 0);
-    bench->doubt[0] = '\0';
+    bench->lost_facts[0] = '\0';
     restart_from (bench, facts_n);
     assert_int_equal (bench->facts_n, facts_n); /* not even a new epoch */
     expect_doubt (bench, "host0 was told of fact 5");
@@ -242,9 +242,9 @@ static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
         struct bench *bench = *state;
         all_join (bench);
         hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 1 });
-        assert_string_equal (bench->doubt, "");
+        assert_string_equal (bench->lost_facts, "");
         hold (bench, kinds[i], (struct attempt_key){ 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
-        assert_string_equal (bench->doubt, "");
+        assert_string_equal (bench->lost_facts, "");
         hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 2 });
         expect_doubt (bench, "host0 holds attempt 2 of rung facts, which was never begun here");
         close_bench (state);

@@ -31,9 +31,9 @@ static int teardown (void **state)
 
 static void say (struct evidence *evidence, const char *line)
 {
-    struct saying saying;
-    evidence_take (evidence, text_of (line), &saying);
-    assert_int_equal (saying.kind, SAYING_NOTHING);
+    struct statement statement;
+    evidence_take (evidence, text_of (line), &statement);
+    assert_int_equal (statement.kind, STATEMENT_NOTHING);
 }
 
 static void say_state (struct evidence *evidence, const char *state, const char *why, const char *parts)

@@ -379,8 +379,8 @@ void attempt_destroy (struct attempt *attempt)
     channel_close (attempt->channel);
     output_close (attempt->output);
     evidence_release (&attempt->evidence);
-    for (uint32_t i = 0; i < SAYINGS_MAX; i++)
-        arena_release (&attempt->sayings[i].arena);
+    for (uint32_t i = 0; i < STATEMENTS_MAX; i++)
+        arena_release (&attempt->statements[i].arena);
     arena_release (&attempt->arena);
     mem_free (attempt);
 }

@@ -92,7 +92,7 @@ int attempt_open_ends (struct attempt *attempt, struct err *err)
     if (!attempt->output)
         return -1;
     if (attempt->run.rung.kind != PROGRAM_COMMAND) {
-        attempt->channel = channel_open (&attempt->evidence, attempt_take_saying, attempt, err);
+        attempt->channel = channel_open (&attempt->evidence, attempt_take_statement, attempt, err);
         if (!attempt->channel)
             return -1;
     }

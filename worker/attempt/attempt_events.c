@@ -6,17 +6,18 @@
 
 static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
 {
-    uint32_t n = attempt->sayings_n;
-    struct attempt_event *last = n ? &attempt->sayings[(attempt->sayings_first + n - 1) % SAYINGS_MAX].event : NULL;
+    uint32_t n = attempt->statements_n;
+    struct attempt_event *last = n ? &attempt->statements[(attempt->statements_first + n - 1) % STATEMENTS_MAX].event
+                                   : NULL;
     if (last && last->kind == ATTEMPT_EVENT_PHASE && event->kind == ATTEMPT_EVENT_PHASE)
-        n = --attempt->sayings_n; /* only the latest of phases in a row is worth telling */
-    assert (n < SAYINGS_MAX);
-    uint32_t at = (attempt->sayings_first + attempt->sayings_n++) % SAYINGS_MAX;
-    struct arena *arena = &attempt->sayings[at].arena;
+        n = --attempt->statements_n; /* only the latest of phases in a row is worth telling */
+    assert (n < STATEMENTS_MAX);
+    uint32_t at = (attempt->statements_first + attempt->statements_n++) % STATEMENTS_MAX;
+    struct arena *arena = &attempt->statements[at].arena;
     arena_reset (arena);
-    attempt->sayings[at].event = *event;
-    attempt->sayings[at].event.name = text_copy (arena, event->name);
-    attempt->sayings[at].event.value = text_copy (arena, event->value);
+    attempt->statements[at].event = *event;
+    attempt->statements[at].event.name = text_copy (arena, event->name);
+    attempt->statements[at].event.value = text_copy (arena, event->value);
 }
 
 void attempt_enter_phase (struct attempt *attempt, const char *name)
@@ -43,43 +44,43 @@ static void dismiss (struct attempt *attempt, struct text why)
         attempt->dismissed = channel_send_stop (attempt->channel, why);
 }
 
-static bool comes_to_gate (struct attempt *attempt, const struct saying *saying)
+static bool comes_to_gate (struct attempt *attempt, const struct statement *statement)
 {
-    const char *problem = gate_problem (attempt, saying->name);
+    const char *problem = gate_problem (attempt, statement->name);
     if (problem) {
         evidence_refuse (&attempt->evidence, problem);
         dismiss (attempt, text_of (problem));
         return false;
     }
-    attempt->gates[attempt->gates_n++] = text_copy (&attempt->arena, saying->name);
+    attempt->gates[attempt->gates_n++] = text_copy (&attempt->arena, statement->name);
     attempt->gate_open = true;
-    attempt_time_gate (attempt, saying->name, clock_boot_ms ());
+    attempt_time_gate (attempt, statement->name, clock_boot_ms ());
     return true;
 }
 
-void attempt_take_saying (void *owner, const struct saying *saying)
+void attempt_take_statement (void *owner, const struct statement *statement)
 {
     struct attempt *attempt = owner;
-    struct attempt_event event = { .name = saying->name, .mode = saying->mode, .value = saying->value };
-    event.kind = saying->kind == SAYING_GATE ? ATTEMPT_EVENT_GATE : ATTEMPT_EVENT_PHASE;
-    if (saying->kind == SAYING_BAD_GATE) {
-        dismiss (attempt, saying->value);
+    struct attempt_event event = { .name = statement->name, .mode = statement->mode, .value = statement->value };
+    event.kind = statement->kind == STATEMENT_GATE ? ATTEMPT_EVENT_GATE : ATTEMPT_EVENT_PHASE;
+    if (statement->kind == STATEMENT_BAD_GATE) {
+        dismiss (attempt, statement->value);
         return;
     }
-    if (saying->kind == SAYING_GATE && !comes_to_gate (attempt, saying))
+    if (statement->kind == STATEMENT_GATE && !comes_to_gate (attempt, statement))
         return;
-    if (saying->kind == SAYING_PHASE)
-        attempt_time_phase (attempt, saying->name, true, clock_boot_ms ());
+    if (statement->kind == STATEMENT_PHASE)
+        attempt_time_phase (attempt, statement->name, true, clock_boot_ms ());
     attempt_note_event (attempt, &event);
 }
 
 bool attempt_next (struct attempt *attempt, struct attempt_event *event)
 {
     *event = (struct attempt_event){ 0 };
-    if (attempt->sayings_n) {
-        *event = attempt->sayings[attempt->sayings_first].event;
-        attempt->sayings_first = (attempt->sayings_first + 1) % SAYINGS_MAX;
-        attempt->sayings_n--;
+    if (attempt->statements_n) {
+        *event = attempt->statements[attempt->statements_first].event;
+        attempt->statements_first = (attempt->statements_first + 1) % STATEMENTS_MAX;
+        attempt->statements_n--;
         return true;
     }
     if (attempt->step != STEP_ENDED)

@@ -9,7 +9,7 @@
 #include "worker/protocol/channel.h"
 #include "worker/sandbox/confine_report.h"
 
-enum { SAYINGS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_saying */
+enum { STATEMENTS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_statement */
 
 #define ATTEMPT_PHASE_CONFINE "confine"
 #define ATTEMPT_PHASE_DEVICE "device"
@@ -73,8 +73,8 @@ struct attempt {
     struct {
         struct attempt_event event;
         struct arena arena;
-    } sayings[SAYINGS_MAX]; /* a ring */
-    uint32_t sayings_first, sayings_n;
+    } statements[STATEMENTS_MAX]; /* a ring */
+    uint32_t statements_first, statements_n;
 };
 
 /* attempt_state.c */
@@ -103,7 +103,7 @@ void attempt_time_end (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_events.c */
 void attempt_enter_phase (struct attempt *attempt, const char *name);
-channel_fn attempt_take_saying;
+channel_fn attempt_take_statement;
 
 /* attempt_ends.c: the program's output and channel, and the loop's watches on them. */
 int attempt_open_ends (struct attempt *attempt, struct err *err);

@@ -249,7 +249,7 @@ static void say_json (const struct preflight *preflight)
 
 /* ---- the command ---- */
 
-struct wish {
+struct options {
     const char *directory, *python;
     bool brief, json, help;
 };
@@ -257,36 +257,36 @@ struct wish {
 static const char usage[] = "usage: sliceup-worker preflight [--directory DIR] [--python PYTHON] [--json | --brief]\n"
                             "Says whether this host has what a worker needs, and what to do where it does not.\n";
 
-static bool read_wish (int argc, char **argv, struct wish *wish)
+static bool read_options (int argc, char **argv, struct options *options)
 {
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
         if (strcmp (argv[i], "--brief") == 0)
-            wish->brief = true;
+            options->brief = true;
         else if (strcmp (argv[i], "--json") == 0)
-            wish->json = true;
+            options->json = true;
         else if (strcmp (argv[i], "--help") == 0)
-            wish->help = true;
+            options->help = true;
         else if (strcmp (argv[i], "--directory") == 0 && more)
-            wish->directory = argv[++i];
+            options->directory = argv[++i];
         else if (strcmp (argv[i], "--python") == 0 && more)
-            wish->python = argv[++i];
+            options->python = argv[++i];
         else
             return false;
     }
-    return !(wish->brief && wish->json);
+    return !(options->brief && options->json);
 }
 
 /* Every start of a worker waits for the brief answer: what would only be a note is not asked for then. */
-static int look_and_say (const struct wish *wish)
+static int look_and_say (const struct options *options)
 {
     struct host_probe *host = mem_alloc (sizeof *host);
     struct preflight preflight;
-    host_probe (host, wish->directory, wish->python || wish->brief ? wish->python : "python3");
-    if (!wish->brief)
+    host_probe (host, options->directory, options->python || options->brief ? options->python : "python3");
+    if (!options->brief)
         host_probe_namespace (host);
-    preflight_judge (&preflight, host, wish->python != NULL);
-    (wish->json ? say_json : wish->brief ? say_brief : say_lines) (&preflight);
+    preflight_judge (&preflight, host, options->python != NULL);
+    (options->json ? say_json : options->brief ? say_brief : say_lines) (&preflight);
     bool ready = preflight_ready (&preflight), said = fflush (stdout) == 0 && !ferror (stdout);
     preflight_release (&preflight);
     mem_free (host);
@@ -295,11 +295,11 @@ static int look_and_say (const struct wish *wish)
 
 int preflight_main (int argc, char **argv)
 {
-    struct wish wish = { 0 };
-    bool understood = read_wish (argc, argv, &wish);
-    if (!understood || wish.help) {
+    struct options options = { 0 };
+    bool understood = read_options (argc, argv, &options);
+    if (!understood || options.help) {
         fputs (usage, understood ? stdout : stderr);
         return understood ? EXIT_READY : EXIT_WRONG_USAGE;
     }
-    return look_and_say (&wish);
+    return look_and_say (&options);
 }

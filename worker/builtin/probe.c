@@ -32,7 +32,7 @@ static const char help[] =
     "Variables that the plugin reads (TPU_..., LIBTPU_INIT_ARGS, XLA_FLAGS) are those of this shell.\n"
     "Exit status: 0 it works; 1 it does not; 2 usage; 3 it could not be tried.\n";
 
-struct wish {
+struct options {
     const char *plugin, *options[OPTIONS_MAX];
     uint32_t options_n;
     uint64_t limit_ms;
@@ -41,22 +41,22 @@ struct wish {
 
 /* ---- the command line ---- */
 
-static int read_option (struct wish *wish, const char *word, struct err *err)
+static int read_option (struct options *options, const char *word, struct err *err)
 {
     struct pjrt_named_value value;
-    if (wish->options_n == OPTIONS_MAX)
+    if (options->options_n == OPTIONS_MAX)
         return err_set (err, ERR_USAGE, "more than %d options", OPTIONS_MAX);
-    wish->options[wish->options_n++] = word;
+    options->options[options->options_n++] = word;
     return option_read (word, &value, err);
 }
 
-static int read_valued (struct wish *wish, const char *name, const char *value, struct err *err)
+static int read_valued (struct options *options, const char *name, const char *value, struct err *err)
 {
     if (strcmp (name, "--option") == 0)
-        return read_option (wish, value, err);
+        return read_option (options, value, err);
     if (strcmp (name, "--plugin") == 0)
-        wish->plugin = value;
-    else if (!duration_parse (text_of (value), &wish->limit_ms) || !wish->limit_ms)
+        options->plugin = value;
+    else if (!duration_parse (text_of (value), &options->limit_ms) || !options->limit_ms)
         return err_set (err, ERR_USAGE, "--timeout is \"%.40s\"; expected a duration such as 30s", value);
     return 0;
 }
@@ -66,25 +66,25 @@ static bool takes_value (const char *word)
     return strcmp (word, "--option") == 0 || strcmp (word, "--plugin") == 0 || strcmp (word, "--timeout") == 0;
 }
 
-static int read_words (int argc, char **argv, struct wish *wish, struct err *err)
+static int read_words (int argc, char **argv, struct options *options, struct err *err)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--help") == 0)
-            wish->help = true;
+            options->help = true;
         else if (strcmp (argv[i], "--json") == 0)
-            wish->json = true;
+            options->json = true;
         else if (strcmp (argv[i], "--no-client") == 0)
-            wish->client = false;
+            options->client = false;
         else if (!takes_value (argv[i]))
             return err_set (err, ERR_USAGE, "unknown option %.100s", argv[i]);
         else if (i + 1 == argc)
             return err_set (err, ERR_USAGE, "%s needs a value", argv[i]);
-        else if (read_valued (wish, argv[i], argv[i + 1], err) < 0)
+        else if (read_valued (options, argv[i], argv[i + 1], err) < 0)
             return -1;
         else
             i++;
     }
-    if (!wish->help && (!wish->plugin || !*wish->plugin || strlen (wish->plugin) > PATH_MAX_BYTES))
+    if (!options->help && (!options->plugin || !*options->plugin || strlen (options->plugin) > PATH_MAX_BYTES))
         return err_set (err, ERR_USAGE, "--plugin PATH of at most %d bytes is needed", PATH_MAX_BYTES);
     return 0;
 }
@@ -95,22 +95,22 @@ static const char *path_of (const char *plugin, struct arena *arena)
     return strchr (plugin, '/') ? plugin : text_format (arena, "./%s", plugin).ptr;
 }
 
-static int probe_by_hand (const struct wish *wish)
+static int probe_by_hand (const struct options *options)
 {
     struct probe_report report;
     struct arena arena = { 0 };
     struct err err = { 0 };
-    struct probe_order order = { .plugin = path_of (wish->plugin, &arena),
-                                 .options = wish->options,
-                                 .options_n = wish->options_n,
-                                 .client = wish->client,
-                                 .limit_ms = wish->limit_ms,
+    struct probe_order order = { .plugin = path_of (options->plugin, &arena),
+                                 .options = options->options,
+                                 .options_n = options->options_n,
+                                 .client = options->client,
+                                 .limit_ms = options->limit_ms,
                                  .echo_fd = -1 };
     probe_report_init (&report);
     int status = EXIT_NOT_TRIED;
     if (probe_watch (&order, &report, &err) < 0)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
-    else if ((wish->json ? probe_print_json : probe_print_lines) (&report, wish->plugin, &err) < 0)
+    else if ((options->json ? probe_print_json : probe_print_lines) (&report, options->plugin, &err) < 0)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
     else
         status = report.end == PROBE_WORKS ? EXIT_WORKS : EXIT_FAILS;
@@ -121,17 +121,17 @@ static int probe_by_hand (const struct wish *wish)
 
 int probe_main (int argc, char **argv)
 {
-    struct wish wish = { .client = true, .limit_ms = LIMIT_MS };
+    struct options options = { .client = true, .limit_ms = LIMIT_MS };
     struct err err = { 0 };
     if (argc >= 4 && strcmp (argv[1], PROBE_CHILD) == 0)
         probe_child (argv[2], strcmp (argv[3], PROBE_CHILD_CLIENT) == 0, argv + 4);
     if (argc == 1 && getenv ("SLICEUP_FD"))
         return probe_rung ();
-    if (read_words (argc, argv, &wish, &err) < 0) {
+    if (read_words (argc, argv, &options, &err) < 0) {
         fprintf (stderr, "sliceup-worker probe: %s\n%s", err.text, usage);
         return EXIT_WRONG_USAGE;
     }
-    if (wish.help)
+    if (options.help)
         return fputs (usage, stdout) < 0 || fputs (help, stdout) < 0 ? EXIT_NOT_TRIED : EXIT_WORKS;
-    return probe_by_hand (&wish);
+    return probe_by_hand (&options);
 }

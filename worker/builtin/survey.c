@@ -151,16 +151,16 @@ static void say_view (struct survey *survey, const struct confine_report *report
 
 static int probe_level (struct survey *survey, struct err *err)
 {
-    struct scratch_generation yard;
+    struct scratch_generation scratch;
     struct confine_report report = { 0 };
-    bool apart = survey->writable && scratch_generation_make (survey->root, &yard, err) == 0;
+    bool apart = survey->writable && scratch_generation_make (survey->root, &scratch, err) == 0;
     if (survey->writable && !apart)
         return err_prefix (err,
                            "what keeps programs from writing is tried out in a small folder in the cache root, which "
                            "cannot be made");
-    int rc = survey_probe (survey->root, apart ? yard.path : survey->root, survey->least, &survey->protected,
+    int rc = survey_probe (survey->root, apart ? scratch.path : survey->root, survey->least, &survey->protected,
                            &survey->arena, &report, err);
-    if (apart && scratch_generation_remove (&yard, rc == 0 ? err : NULL) < 0)
+    if (apart && scratch_generation_remove (&scratch, rc == 0 ? err : NULL) < 0)
         rc = -1;
     if (rc < 0)
         return -1;

@@ -19,7 +19,7 @@ enum { EXIT_SAID = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2 };
 /* Of FACT_LIST_MAX, and of the bytes that a result carries; each list has one more, for how many were left out. */
 enum { ENV_FACTS_MAX = 64, PROFILE_FACTS_MAX = 48, VARIABLE_BYTES = 20 * 1024 };
 
-struct telling {
+struct reporting {
     struct protocol_writer *writer;
     struct fact_list list;
     uint32_t said; /* of the list */
@@ -34,25 +34,26 @@ static const char *home_folder (const struct protocol_writer *writer)
 }
 
 /* What is known so far is told before what may take long, or hang. */
-static void say_new (struct telling *telling)
+static void say_new (struct reporting *reporting)
 {
-    const struct fact_list *list = &telling->list;
-    for (; telling->said < list->n; telling->said++)
-        protocol_writer_fact (telling->writer, list->items[telling->said].name.ptr, list->items[telling->said].value);
+    const struct fact_list *list = &reporting->list;
+    for (; reporting->said < list->n; reporting->said++)
+        protocol_writer_fact (reporting->writer, list->items[reporting->said].name.ptr,
+                              list->items[reporting->said].value);
 }
 
-static void say_note (struct telling *telling, struct text note)
+static void say_note (struct reporting *reporting, struct text note)
 {
     if (note.len)
-        protocol_writer_note (telling->writer, note, NOTE_SOURCE, DURABILITY_RECHECK);
+        protocol_writer_note (reporting->writer, note, NOTE_SOURCE, DURABILITY_RECHECK);
 }
 
 /* ---- notes ---- */
 
-static void say_uptime (struct telling *telling)
+static void say_uptime (struct reporting *reporting)
 {
     char up[DURATION_TEXT_BYTES];
-    say_note (telling, text_format (&telling->list.arena, "up for %s", duration_print (clock_boot_ms (), up)));
+    say_note (reporting, text_format (&reporting->list.arena, "up for %s", duration_print (clock_boot_ms (), up)));
 }
 
 /* ---- variables ---- */
@@ -71,20 +72,20 @@ static var_list environment (struct arena *arena)
     return vars;
 }
 
-static void add_variables (struct telling *telling)
+static void add_variables (struct reporting *reporting)
 {
     size_t left_bytes = VARIABLE_BYTES;
-    var_list own = environment (&telling->list.arena);
-    variable_facts (&telling->list, "profile", &telling->profile, PROFILE_FACTS_MAX, &left_bytes);
-    variable_facts (&telling->list, "env", &own, ENV_FACTS_MAX, &left_bytes);
+    var_list own = environment (&reporting->list.arena);
+    variable_facts (&reporting->list, "profile", &reporting->profile, PROFILE_FACTS_MAX, &left_bytes);
+    variable_facts (&reporting->list, "env", &own, ENV_FACTS_MAX, &left_bytes);
 }
 
 /* The one that programs would load; empty: they take that of their environment, or of their system. */
-static const char *libtpu_path (const struct telling *telling)
+static const char *libtpu_path (const struct reporting *reporting)
 {
-    for (uint32_t i = 0; i < telling->profile.n; i++)
-        if (text_is (telling->profile.items[i].name, LIBTPU_VARIABLE) && telling->profile.items[i].value.len)
-            return telling->profile.items[i].value.ptr;
+    for (uint32_t i = 0; i < reporting->profile.n; i++)
+        if (text_is (reporting->profile.items[i].name, LIBTPU_VARIABLE) && reporting->profile.items[i].value.len)
+            return reporting->profile.items[i].value.ptr;
     const char *own = getenv (LIBTPU_VARIABLE);
     return own && *own ? own : NULL;
 }
@@ -100,64 +101,64 @@ static bool is_google (struct fact_list *list)
            text_find (fact_value (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
 }
 
-static void say_machine (struct telling *telling, struct metadata *metadata)
+static void say_machine (struct reporting *reporting, struct metadata *metadata)
 {
-    protocol_writer_phase (telling->writer, "machine");
-    machine_facts (&telling->list);
-    container_facts (&telling->list);
-    memory_facts (&telling->list);
-    add_variables (telling);
-    say_new (telling);
+    protocol_writer_phase (reporting->writer, "machine");
+    machine_facts (&reporting->list);
+    container_facts (&reporting->list);
+    memory_facts (&reporting->list);
+    add_variables (reporting);
+    say_new (reporting);
     metadata_poll (metadata);
 }
 
-static void say_places (struct telling *telling, struct metadata *metadata)
+static void say_places (struct reporting *reporting, struct metadata *metadata)
 {
-    protocol_writer_phase (telling->writer, "libraries");
-    library_facts (&telling->list, libtpu_path (telling));
-    say_new (telling);
+    protocol_writer_phase (reporting->writer, "libraries");
+    library_facts (&reporting->list, libtpu_path (reporting));
+    say_new (reporting);
     metadata_poll (metadata);
-    protocol_writer_phase (telling->writer, "mounts");
-    struct text room = mount_facts (&telling->list, home_folder (telling->writer));
-    say_new (telling);
-    say_note (telling, room);
+    protocol_writer_phase (reporting->writer, "mounts");
+    struct text room = mount_facts (&reporting->list, home_folder (reporting->writer));
+    say_new (reporting);
+    say_note (reporting, room);
 }
 
-static void say_all (struct telling *telling)
+static void say_all (struct reporting *reporting)
 {
-    struct fact_list *list = &telling->list;
-    protocol_writer_phase (telling->writer, "devices");
+    struct fact_list *list = &reporting->list;
+    protocol_writer_phase (reporting->writer, "devices");
     pci_facts (list);
     struct metadata *metadata = metadata_ask (is_google (list)); /* it has all the time that the rest takes to answer */
     device_facts (list);
-    say_new (telling);
+    say_new (reporting);
     metadata_poll (metadata);
-    say_machine (telling, metadata);
-    say_places (telling, metadata);
-    protocol_writer_phase (telling->writer, "metadata");
+    say_machine (reporting, metadata);
+    say_places (reporting, metadata);
+    protocol_writer_phase (reporting->writer, "metadata");
     metadata_wait (metadata);
-    say_note (telling, cloud_facts (list, metadata));
-    say_new (telling);
+    say_note (reporting, cloud_facts (list, metadata));
+    say_new (reporting);
     metadata_release (metadata);
-    say_uptime (telling);
-    say_note (telling, tpu_logs_newest (list, clock_wall_ms ()));
-    protocol_writer_done (telling->writer);
+    say_uptime (reporting);
+    say_note (reporting, tpu_logs_newest (list, clock_wall_ms ()));
+    protocol_writer_done (reporting->writer);
 }
 
 static int run (void)
 {
     struct err err;
-    struct telling *telling;
+    struct reporting *reporting;
     struct protocol_writer *writer = protocol_writer_open (&err);
     if (!writer)
         goto failed;
-    telling = mem_alloc (sizeof *telling);
-    telling->writer = writer;
-    fact_list_init (&telling->list, &fact_roots_real);
-    telling->profile = protocol_writer_arg_vars (writer, "profile_env", &telling->list.arena);
-    say_all (telling);
-    fact_list_release (&telling->list);
-    mem_free (telling);
+    reporting = mem_alloc (sizeof *reporting);
+    reporting->writer = writer;
+    fact_list_init (&reporting->list, &fact_roots_real);
+    reporting->profile = protocol_writer_arg_vars (writer, "profile_env", &reporting->list.arena);
+    say_all (reporting);
+    fact_list_release (&reporting->list);
+    mem_free (reporting);
     if (protocol_writer_close (writer, &err) == 0)
         return EXIT_SAID;
 failed:

@@ -87,7 +87,7 @@ static bool is_fatal (struct text line)
 }
 
 /* The line that most likely says why: a fatal one, or else the last. */
-static struct text telling_line (struct probe_report *report)
+static struct text reporting_line (struct probe_report *report)
 {
     struct text rest = buf_as_text (&report->output), found = { 0 };
     while (rest.len) {
@@ -103,7 +103,7 @@ static struct text telling_line (struct probe_report *report)
 /* A process that ended without a word has said why in what it printed, if at all. */
 static void add_printed (struct probe_report *report, struct text how)
 {
-    struct text line = telling_line (report);
+    struct text line = reporting_line (report);
     report->sentence = how;
     if (line.len)
         report->sentence = text_format (&report->arena, "%.*s; it printed: %.*s", TEXT_ARG (how), TEXT_ARG (line));

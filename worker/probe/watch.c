@@ -244,23 +244,23 @@ static void drain_rest (struct watch *watch)
     }
 }
 
-struct hearing {
+struct open_streams {
     bool reporter, output, good;
 }; /* what may still come; good: and is believed */
 
 /* False: the process is over. */
-static bool wait_and_receive (struct watch *watch, struct hearing *hearing, int wait_ms)
+static bool wait_and_receive (struct watch *watch, struct open_streams *open_streams, int wait_ms)
 {
     struct pollfd fds[] = { { .fd = watch->pid_fd, .events = POLLIN },
-                            { .fd = hearing->reporter ? watch->reporter_fd : -1, .events = POLLIN },
-                            { .fd = hearing->output ? watch->output_fd : -1, .events = POLLIN } };
+                            { .fd = open_streams->reporter ? watch->reporter_fd : -1, .events = POLLIN },
+                            { .fd = open_streams->output ? watch->output_fd : -1, .events = POLLIN } };
     if (poll (fds, 3, wait_ms) < 0)
         return true;
     if (fds[1].revents)
-        hearing->reporter = drain_reporter (watch, &hearing->good);
+        open_streams->reporter = drain_reporter (watch, &open_streams->good);
     if (fds[2].revents)
-        hearing->output = drain_output (watch);
-    if (!fds[0].revents || !hearing->good)
+        open_streams->output = drain_output (watch);
+    if (!fds[0].revents || !open_streams->good)
         return true;
     drain_rest (watch);
     return false;
@@ -269,11 +269,11 @@ static bool wait_and_receive (struct watch *watch, struct hearing *hearing, int 
 /* Until the process ends, babbles, or its time is over. */
 static void follow (struct watch *watch)
 {
-    struct hearing hearing = { true, true, true };
+    struct open_streams open_streams = { true, true, true };
     uint64_t deadline_ms = clock_boot_ms () + watch->order->limit_ms;
-    for (uint64_t now_ms = clock_boot_ms (); hearing.good && now_ms < deadline_ms; now_ms = clock_boot_ms ()) {
+    for (uint64_t now_ms = clock_boot_ms (); open_streams.good && now_ms < deadline_ms; now_ms = clock_boot_ms ()) {
         uint64_t left_ms = deadline_ms - now_ms;
-        if (!wait_and_receive (watch, &hearing, left_ms < POLL_MOST_MS ? (int) left_ms : POLL_MOST_MS))
+        if (!wait_and_receive (watch, &open_streams, left_ms < POLL_MOST_MS ? (int) left_ms : POLL_MOST_MS))
             return;
     }
     /* One that has said what is wrong and cannot end, since a driver holds it, has still said it. */

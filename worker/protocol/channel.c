@@ -135,13 +135,13 @@ bool channel_send_stop (struct channel *channel, struct text reason)
 
 static void take_line (struct channel *channel)
 {
-    struct saying saying = { 0 };
+    struct statement statement = { 0 };
     if (!channel->too_long)
-        evidence_take (channel->evidence, (struct text){ channel->line, channel->len }, &saying);
+        evidence_take (channel->evidence, (struct text){ channel->line, channel->len }, &statement);
     channel->len = 0;
     channel->too_long = false;
-    if (saying.kind != SAYING_NOTHING)
-        channel->fn (channel->owner, &saying);
+    if (statement.kind != STATEMENT_NOTHING)
+        channel->fn (channel->owner, &statement);
 }
 
 static void add_to_line (struct channel *channel, const char *bytes, size_t len)

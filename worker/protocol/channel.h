@@ -14,7 +14,7 @@
 enum { CHANNEL_QUEUE_BYTES = 512 * 1024 };
 
 /* Called for each saying, in order, from channel_read. */
-typedef void channel_fn (void *owner, const struct saying *saying);
+typedef void channel_fn (void *owner, const struct statement *statement);
 
 struct channel;
 struct channel *channel_open (struct evidence *evidence, channel_fn *fn, void *owner, struct err *err);

@@ -31,18 +31,18 @@ static int need_word (const json_t *line, const char *member, uint32_t max_bytes
 
 /* ---- one function a type of line ---- */
 
-static int take_phase (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+static int take_phase (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct text name;
     if (need_word (line, "name", WORD_MAX_BYTES, &name, err) < 0)
         return -1;
     arena_reset (&evidence->phase_arena);
     evidence->result.phase = text_copy (&evidence->phase_arena, name);
-    *saying = (struct saying){ .kind = SAYING_PHASE, .name = evidence->result.phase };
+    *statement = (struct statement){ .kind = STATEMENT_PHASE, .name = evidence->result.phase };
     return 0;
 }
 
-static int take_gate (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+static int take_gate (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct text name, mode, value;
     uint32_t found = GATE_NONE;
@@ -58,10 +58,10 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct sayi
         return err_set (err, ERR_REFUSED, "an attempt that only compiles passes no gate");
     evidence->saw_program_gate |= text_is (name, "program") && found == GATE_AGREE;
     arena_reset (&evidence->gate_arena);
-    saying->name = text_copy (&evidence->gate_arena, name);
-    saying->value = text_copy (&evidence->gate_arena, value);
-    saying->mode = (enum gate_mode) found;
-    saying->kind = SAYING_GATE;
+    statement->name = text_copy (&evidence->gate_arena, name);
+    statement->value = text_copy (&evidence->gate_arena, value);
+    statement->mode = (enum gate_mode) found;
+    statement->kind = STATEMENT_GATE;
     return 0;
 }
 
@@ -74,16 +74,16 @@ static void leave_out_key (struct evidence *evidence)
     evidence_leave_out (evidence, "keys");
 }
 
-static int take_cache (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+static int take_cache (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     bool left_out = false;
-    (void) saying;
+    (void) statement;
     size_t keys_bytes = evidence->keys_left_bytes;
     size_t had_bytes = keys_bytes < evidence->left_bytes ? keys_bytes : evidence->left_bytes;
-    struct json_purse purse = { &evidence->arena, had_bytes };
-    int rc = key_line_take (line, &evidence->result, &purse, &left_out, err);
-    evidence->left_bytes -= had_bytes - purse.left_bytes;
-    evidence->keys_left_bytes -= had_bytes - purse.left_bytes;
+    struct json_budget budget = { &evidence->arena, had_bytes };
+    int rc = key_line_take (line, &evidence->result, &budget, &left_out, err);
+    evidence->left_bytes -= had_bytes - budget.left_bytes;
+    evidence->keys_left_bytes -= had_bytes - budget.left_bytes;
     if (rc == 0 && left_out)
         leave_out_key (evidence);
     return rc;
@@ -108,11 +108,11 @@ static void raise_to (uint64_t *most, uint64_t value)
 }
 
 /* The largest of several counts. */
-static int take_memory (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+static int take_memory (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct result *result = &evidence->result;
     uint64_t peak, predicted, device_peak;
-    (void) saying;
+    (void) statement;
     if (read_bytes (line, "peak_bytes", true, &peak, err) < 0 ||
         read_bytes (line, "predicted_bytes", false, &predicted, err) < 0 ||
         read_bytes (line, "device_peak_bytes", false, &device_peak, err) < 0)
@@ -124,11 +124,11 @@ static int take_memory (struct evidence *evidence, const json_t *line, struct sa
 }
 
 /* The first failure is the cause; what follows it is mostly clean-up that failed as well. */
-static int take_failure (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+static int take_failure (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct text word;
     uint32_t layer = LAYER_NONE;
-    (void) saying;
+    (void) statement;
     if (need_word (line, "layer", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!names_find (&layer_names, word, &layer))
@@ -145,10 +145,10 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
     return 0;
 }
 
-static int take_done (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+static int take_done (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct text nonce;
-    (void) saying;
+    (void) statement;
     if (need_word (line, "nonce", EVIDENCE_NONCE_MAX_BYTES, &nonce, err) < 0)
         return -1;
     if (!text_equal (nonce, evidence->nonce))
@@ -213,7 +213,7 @@ static int refuse_nul (const json_t *line, struct err *err)
     return 0;
 }
 
-static int take_typed (struct evidence *evidence, const char *type, const json_t *line, struct saying *saying,
+static int take_typed (struct evidence *evidence, const char *type, const json_t *line, struct statement *statement,
                        struct err *err)
 {
     if (refuse_nul (line, err) < 0)
@@ -223,23 +223,23 @@ static int take_typed (struct evidence *evidence, const char *type, const json_t
             continue;
         if (evidence->result.done)
             return err_set (err, ERR_REFUSED, "said after done, which is the last line");
-        return line_types[i].take (evidence, line, saying, err);
+        return line_types[i].take (evidence, line, statement, err);
     }
     return err_set (err, ERR_PARSE, "unknown type");
 }
 
-static int take_line (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+static int take_line (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     const char *type = json_string_value (json_object_get (line, "type"));
     if (!type)
         return err_set (err, ERR_PARSE, "expected an object with a type");
-    if (take_typed (evidence, type, line, saying, err) == 0)
+    if (take_typed (evidence, type, line, statement, err) == 0)
         return 0;
     err_prefix (err, "%.100s", type);
     if (strcmp (type, "gate") == 0) {
         arena_reset (&evidence->gate_arena);
-        *saying = (struct saying){ .kind = SAYING_BAD_GATE };
-        saying->value = text_copy (&evidence->gate_arena, text_of (err->text));
+        *statement = (struct statement){ .kind = STATEMENT_BAD_GATE };
+        statement->value = text_copy (&evidence->gate_arena, text_of (err->text));
     }
     return -1;
 }
@@ -276,14 +276,14 @@ static json_t *parse (struct text line, struct err *err)
     return json;
 }
 
-void evidence_take (struct evidence *evidence, struct text line, struct saying *saying)
+void evidence_take (struct evidence *evidence, struct text line, struct statement *statement)
 {
     assert (line.len <= LINE_MAX_BYTES);
     struct err err = { 0 };
-    *saying = (struct saying){ 0 };
+    *statement = (struct statement){ 0 };
     evidence->result.spoke = true;
     json_t *json = parse (line, &err);
-    if (!json || take_line (evidence, json, saying, &err) < 0)
+    if (!json || take_line (evidence, json, statement, &err) < 0)
         describe (evidence, err.text, line);
     json_decref (json);
     arena_reset (&evidence->scratch);

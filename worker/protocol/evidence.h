@@ -43,12 +43,12 @@ struct evidence {
 };
 
 /* What the worker has to act on at once. Texts live until the next line. */
-struct saying {
+struct statement {
     enum {
-        SAYING_NOTHING = 0,
-        SAYING_PHASE,
-        SAYING_GATE,
-        SAYING_BAD_GATE
+        STATEMENT_NOTHING = 0,
+        STATEMENT_PHASE,
+        STATEMENT_GATE,
+        STATEMENT_BAD_GATE
     } kind; /* it waits at a gate that nobody will open; `value` says why */
     struct text name;
     enum gate_mode mode;
@@ -59,7 +59,7 @@ void evidence_init (struct evidence *evidence, struct text nonce);
 /* What the attempt asks of its program, and so which order its lines must have. Borrowed. */
 void evidence_ask (struct evidence *evidence, const struct msg_run *run);
 void evidence_release (struct evidence *evidence);
-void evidence_take (struct evidence *evidence, struct text line, struct saying *saying);
+void evidence_take (struct evidence *evidence, struct text line, struct statement *statement);
 /* A line that could not even be taken. */
 void evidence_refuse (struct evidence *evidence, const char *why);
 

@@ -38,10 +38,10 @@ static int put_failed (struct evidence *evidence, const struct check *check, str
     return 0;
 }
 
-int evidence_take_check (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_check (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct check check = { 0 };
-    (void) saying;
+    (void) statement;
     if (evidence_read (evidence, line, &check_record, &check, err) < 0)
         return -1;
     if (check.tolerance < 0)
@@ -54,10 +54,10 @@ int evidence_take_check (struct evidence *evidence, const json_t *line, struct s
 
 /* ---- programs, notes ---- */
 
-int evidence_take_program (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_program (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct program program = { 0 };
-    (void) saying;
+    (void) statement;
     if (evidence_read (evidence, line, &program_record, &program, err) < 0)
         return -1;
     for (uint32_t i = 0; i < evidence->result.programs.n; i++)
@@ -67,10 +67,10 @@ int evidence_take_program (struct evidence *evidence, const json_t *line, struct
     return 0;
 }
 
-int evidence_take_note (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_note (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct note note = { 0 };
-    (void) saying;
+    (void) statement;
     if (evidence_read (evidence, line, &note_record, &note, err) < 0)
         return -1;
     evidence_put_unjudged (evidence, offsetof (struct result, notes), RESULT_NOTES_MAX, &note);
@@ -79,11 +79,11 @@ int evidence_take_note (struct evidence *evidence, const json_t *line, struct sa
 
 /* ---- the backend: the last word counts ---- */
 
-int evidence_take_backend (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_backend (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct backend *known = &evidence->result.backend, backend = { 0 };
     size_t freed_bytes = evidence->saw_backend ? json_record_cost (&backend_record, known) : 0;
-    (void) saying;
+    (void) statement;
     if (evidence_read (evidence, line, &backend_record, &backend, err) < 0 ||
         evidence_pay (evidence, json_record_cost (&backend_record, &backend), freed_bytes, err) < 0)
         return -1;

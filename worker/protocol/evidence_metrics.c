@@ -144,10 +144,10 @@ static int say_again (struct evidence *evidence, uint32_t at, struct metric *met
     return 0;
 }
 
-int evidence_take_metric (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_metric (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct metric metric = { 0 };
-    (void) saying;
+    (void) statement;
     if (read_metric (evidence, line, &metric, err) < 0)
         return -1;
     if (evidence_lacks_backend (evidence))

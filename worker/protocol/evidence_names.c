@@ -99,24 +99,24 @@ static int take_vars (struct evidence *evidence, const json_t *line, const char 
     return 0;
 }
 
-int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
-    (void) saying;
+    (void) statement;
     return take_vars (evidence, line, "items", offsetof (struct result, bundle), err);
 }
 
-int evidence_take_policy (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_policy (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
-    (void) saying;
+    (void) statement;
     return take_vars (evidence, line, "observed", offsetof (struct result, policy), err);
 }
 
-int evidence_take_fact (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_fact (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     const size_t offset = offsetof (struct result, facts);
     const json_t *name = json_object_get (line, "name"), *value = json_object_get (line, "value");
     struct tally tally = { 0 };
-    (void) saying;
+    (void) statement;
     if (!json_is_string (name))
         return err_set (err, ERR_PARSE, "name: expected a text");
     if (weigh_var (vars_at (evidence, offset), json_string_value (name), value, &tally, err) < 0)
@@ -176,12 +176,12 @@ static int check_order (const struct evidence *evidence, const json_t *values, s
     return 0;
 }
 
-int evidence_take_counters (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err)
+int evidence_take_counters (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     json_t *values = json_object_get (line, "values"), *value;
     struct tally tally = { 0 };
     const char *name;
-    (void) saying;
+    (void) statement;
     if (!json_is_object (values))
         return err_set (err, ERR_PARSE, "values: expected an object");
     json_object_foreach (values, name, value)

@@ -66,8 +66,8 @@ void *evidence_room (struct evidence *evidence, size_t offset, struct err *err)
 int evidence_read (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
                    struct err *err)
 {
-    struct json_purse purse = { &evidence->scratch, LINE_COST_BYTES };
-    return json_read_record (line, record, item, &purse, err);
+    struct json_budget budget = { &evidence->scratch, LINE_COST_BYTES };
+    return json_read_record (line, record, item, &budget, err);
 }
 
 void evidence_put (struct evidence *evidence, size_t offset, const void *item)

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 /* -1: the line breaks a rule, which `err` names, and nothing of it was taken. */
-typedef int take_fn (struct evidence *evidence, const json_t *line, struct saying *saying, struct err *err);
+typedef int take_fn (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err);
 
 /* ---- evidence_state.c ---- */
 

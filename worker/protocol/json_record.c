@@ -7,26 +7,26 @@
 #include <math.h>
 #include <string.h>
 
-static int spend (struct json_purse *purse, size_t bytes, struct err *err)
+static int spend (struct json_budget *budget, size_t bytes, struct err *err)
 {
-    if (purse->left_bytes < bytes)
+    if (budget->left_bytes < bytes)
         return err_set (err, ERR_LIMIT, "there is more evidence than a result carries");
-    purse->left_bytes -= bytes;
+    budget->left_bytes -= bytes;
     return 0;
 }
 
 int json_read_text (const json_t *value, const char *name, uint32_t max_bytes, bool whole, struct text *out,
-                    struct json_purse *purse, struct err *err)
+                    struct json_budget *budget, struct err *err)
 {
     if (!json_is_string (value))
         return err_set (err, ERR_PARSE, "%s: expected a string", name);
     size_t len = json_string_length (value);
     if (whole && len > max_bytes)
         return err_set (err, ERR_LIMIT, "%s: %zu bytes, expected at most %" PRIu32, name, len, max_bytes);
-    if (spend (purse, (len < max_bytes ? len : max_bytes) + JSON_FIELD_COST_BYTES, err) < 0)
+    if (spend (budget, (len < max_bytes ? len : max_bytes) + JSON_FIELD_COST_BYTES, err) < 0)
         return -1;
     struct text raw = { json_string_value (value), (uint32_t) len }; /* lines are bounded, so it fits */
-    *out = text_clean (purse->arena, raw, max_bytes);
+    *out = text_clean (budget->arena, raw, max_bytes);
     return 0;
 }
 
@@ -35,7 +35,7 @@ static bool must_be_whole (const struct field *field)
     return strcmp (field->name, "name") == 0 || strcmp (field->name, "fingerprint") == 0;
 }
 
-static int read_text (const json_t *value, const struct field *field, void *at, struct json_purse *purse,
+static int read_text (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
                       struct err *err)
 {
     struct text *text = at;
@@ -43,7 +43,7 @@ static int read_text (const json_t *value, const struct field *field, void *at, 
         *text = (struct text){ 0 };
         return 0;
     }
-    if (json_read_text (value, field->name, (uint32_t) field->max, must_be_whole (field), text, purse, err) < 0)
+    if (json_read_text (value, field->name, (uint32_t) field->max, must_be_whole (field), text, budget, err) < 0)
         return -1;
     if (!text->len && must_be_whole (field))
         return err_set (err, ERR_PARSE, "%s: empty", field->name);
@@ -83,15 +83,15 @@ static int read_enum (const json_t *value, const struct field *field, void *at, 
     return 0;
 }
 
-static int read_list (const json_t *value, const struct field *field, void *at, struct json_purse *purse,
+static int read_list (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
                       struct err *err);
 
-static int read_field (const json_t *value, const struct field *field, void *at, struct json_purse *purse,
+static int read_field (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
                        struct err *err)
 {
     uint64_t count = 0;
     switch (field->kind) {
-    case FIELD_TEXT: return read_text (value, field, at, purse, err);
+    case FIELD_TEXT: return read_text (value, field, at, budget, err);
     case FIELD_U32:
     case FIELD_U64:
         if (read_count (value, field, &count, err) < 0)
@@ -100,27 +100,27 @@ static int read_field (const json_t *value, const struct field *field, void *at,
             *(uint32_t *) at = (uint32_t) count;
         else
             *(uint64_t *) at = count;
-        return spend (purse, JSON_FIELD_COST_BYTES, err);
-    case FIELD_F64: return read_real (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
-    case FIELD_ENUM: return read_enum (value, field, at, err) < 0 ? -1 : spend (purse, JSON_FIELD_COST_BYTES, err);
-    case FIELD_LIST: return read_list (value, field, at, purse, err);
+        return spend (budget, JSON_FIELD_COST_BYTES, err);
+    case FIELD_F64: return read_real (value, field, at, err) < 0 ? -1 : spend (budget, JSON_FIELD_COST_BYTES, err);
+    case FIELD_ENUM: return read_enum (value, field, at, err) < 0 ? -1 : spend (budget, JSON_FIELD_COST_BYTES, err);
+    case FIELD_LIST: return read_list (value, field, at, budget, err);
     default:
         *(bool *) at = false; /* the only FIELD_BOOL, a metric's scope, has a word of its own in JSON */
         assert (field->kind == FIELD_BOOL);
-        return spend (purse, JSON_FIELD_COST_BYTES, err);
+        return spend (budget, JSON_FIELD_COST_BYTES, err);
     }
 }
 
-static int read_item (const json_t *value, const struct field *field, void *at, struct json_purse *purse,
+static int read_item (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
                       struct err *err)
 {
     if (field->item == FIELD_RECORD)
-        return json_read_record (value, field->of, at, purse, err);
+        return json_read_record (value, field->of, at, budget, err);
     assert (field->item == FIELD_TEXT);
-    return json_read_text (value, field->name, (uint32_t) field->item_max, true, at, purse, err);
+    return json_read_text (value, field->name, (uint32_t) field->item_max, true, at, budget, err);
 }
 
-static int read_list (const json_t *value, const struct field *field, void *at, struct json_purse *purse,
+static int read_list (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
                       struct err *err)
 {
     if (!json_is_array (value))
@@ -129,27 +129,27 @@ static int read_list (const json_t *value, const struct field *field, void *at, 
     size_t item_bytes = field->item == FIELD_RECORD ? field->of->bytes : sizeof (struct text);
     if (n > field->max)
         return err_set (err, ERR_LIMIT, "%s: %zu items, expected at most %" PRIu64, field->name, n, field->max);
-    if (spend (purse, JSON_FIELD_COST_BYTES, err) < 0)
+    if (spend (budget, JSON_FIELD_COST_BYTES, err) < 0)
         return -1;
-    char *items = n ? arena_array (purse->arena, n, item_bytes) : NULL;
+    char *items = n ? arena_array (budget->arena, n, item_bytes) : NULL;
     for (size_t i = 0; i < n; i++) {
-        if (read_item (json_array_get (value, i), field, items + i * item_bytes, purse, err) < 0)
+        if (read_item (json_array_get (value, i), field, items + i * item_bytes, budget, err) < 0)
             return -1;
     }
     *(struct any_list *) at = (struct any_list){ items, (uint32_t) n };
     return 0;
 }
 
-int json_read_record (const json_t *object, const struct record *record, void *out, struct json_purse *purse,
+int json_read_record (const json_t *object, const struct record *record, void *out, struct json_budget *budget,
                       struct err *err)
 {
     if (!json_is_object (object))
         return err_set (err, ERR_PARSE, "%s: expected an object", record->name);
-    if (spend (purse, JSON_ITEM_COST_BYTES, err) < 0)
+    if (spend (budget, JSON_ITEM_COST_BYTES, err) < 0)
         return -1;
     for (uint32_t i = 0; i < record->fields_n; i++) {
         const struct field *field = &record->fields[i];
-        if (read_field (json_object_get (object, field->name), field, (char *) out + field->offset, purse, err) < 0)
+        if (read_field (json_object_get (object, field->name), field, (char *) out + field->offset, budget, err) < 0)
             return err_prefix (err, "%s", record->name);
     }
     return 0;

@@ -14,18 +14,18 @@
 enum { JSON_FIELD_COST_BYTES = 10, JSON_ITEM_COST_BYTES = 8 };
 
 /* What one reading may take: it goes into `arena`, and `left_bytes` shrinks by what it costs on the wire at most. */
-struct json_purse {
+struct json_budget {
     struct arena *arena;
     size_t left_bytes;
 };
 
 /* -1: nothing of `*out` may be used; the purse may be lighter. */
-int json_read_record (const json_t *object, const struct record *record, void *out, struct json_purse *purse,
+int json_read_record (const json_t *object, const struct record *record, void *out, struct json_budget *budget,
                       struct err *err);
 /* What a value costs on the wire at most. */
 size_t json_record_cost (const struct record *record, const void *value);
 /* One text of at most `max_bytes`; `whole`: refused rather than cut. */
 int json_read_text (const json_t *value, const char *name, uint32_t max_bytes, bool whole, struct text *out,
-                    struct json_purse *purse, struct err *err);
+                    struct json_budget *budget, struct err *err);
 
 #endif

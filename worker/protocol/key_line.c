@@ -78,25 +78,25 @@ static int check (const json_t *line, struct cache_key *out, struct err *err)
     return check_parts (json_object_get (line, "parts"), err);
 }
 
-static int read_text (const json_t *line, const char *name, struct text *out, struct json_purse *purse)
+static int read_text (const json_t *line, const char *name, struct text *out, struct json_budget *budget)
 {
     const json_t *value = json_object_get (line, name);
     *out = (struct text){ 0 };
-    return value ? json_read_text (value, name, NAME_MAX_BYTES, false, out, purse, NULL) : 0;
+    return value ? json_read_text (value, name, NAME_MAX_BYTES, false, out, budget, NULL) : 0;
 }
 
-static int read_parts (const json_t *line, struct json_purse *purse, var_list *out)
+static int read_parts (const json_t *line, struct json_budget *budget, var_list *out)
 {
     json_t *parts = json_object_get (line, "parts"), *digest;
     const char *name;
     int rc = 0;
     *out = (var_list){ 0 };
     if (json_object_size (parts) > 0)
-        out->items = arena_array (purse->arena, json_object_size (parts), sizeof (struct var));
+        out->items = arena_array (budget->arena, json_object_size (parts), sizeof (struct var));
     json_object_foreach (parts, name, digest)
     {
         json_t *pair = json_pack ("{s:s, s:O}", "name", name, "value", digest);
-        rc = json_read_record (pair, &var_record, &out->items[out->n++], purse, NULL);
+        rc = json_read_record (pair, &var_record, &out->items[out->n++], budget, NULL);
         json_decref (pair);
         if (rc < 0)
             break;
@@ -106,18 +106,18 @@ static int read_parts (const json_t *line, struct json_purse *purse, var_list *o
 
 /* All of a line that was checked, without its parts when they would leave less than `reserve_bytes`. -1: the purse is
  * too light even so. */
-static int read_key (const json_t *line, size_t reserve_bytes, struct json_purse *purse, struct cache_key *out)
+static int read_key (const json_t *line, size_t reserve_bytes, struct json_budget *budget, struct cache_key *out)
 {
-    if (purse->left_bytes < HEADS_COST_BYTES)
+    if (budget->left_bytes < HEADS_COST_BYTES)
         return -1;
-    purse->left_bytes -= HEADS_COST_BYTES;
-    if (read_text (line, "program", &out->program, purse) < 0 || read_text (line, "key", &out->key, purse) < 0 ||
-        read_text (line, "why", &out->why, purse) < 0)
+    budget->left_bytes -= HEADS_COST_BYTES;
+    if (read_text (line, "program", &out->program, budget) < 0 || read_text (line, "key", &out->key, budget) < 0 ||
+        read_text (line, "why", &out->why, budget) < 0)
         return -1;
-    size_t kept_bytes = purse->left_bytes < reserve_bytes ? purse->left_bytes : reserve_bytes;
-    struct json_purse rest = { purse->arena, purse->left_bytes - kept_bytes };
+    size_t kept_bytes = budget->left_bytes < reserve_bytes ? budget->left_bytes : reserve_bytes;
+    struct json_budget rest = { budget->arena, budget->left_bytes - kept_bytes };
     if (read_parts (line, &rest, &out->parts) == 0)
-        purse->left_bytes = rest.left_bytes + kept_bytes;
+        budget->left_bytes = rest.left_bytes + kept_bytes;
     else
         out->parts = (var_list){ 0 };
     return 0;
@@ -140,7 +140,8 @@ static struct cache_key *room_for_one (struct result *result, struct arena *aren
     return &result->keys.items[result->keys.n++];
 }
 
-int key_line_take (const json_t *line, struct result *result, struct json_purse *purse, bool *left_out, struct err *err)
+int key_line_take (const json_t *line, struct result *result, struct json_budget *budget, bool *left_out,
+                   struct err *err)
 {
     struct cache_key key;
     *left_out = false;
@@ -150,11 +151,11 @@ int key_line_take (const json_t *line, struct result *result, struct json_purse 
     if (known && !outranks (key.state, known->state))
         return 0;
     size_t others_bytes = (size_t) (RESULT_KEYS_MAX - result->keys.n) * BARE_KEY_BYTES;
-    *left_out = (!known && result->keys.n == RESULT_KEYS_MAX) || read_key (line, others_bytes, purse, &key) < 0;
+    *left_out = (!known && result->keys.n == RESULT_KEYS_MAX) || read_key (line, others_bytes, budget, &key) < 0;
     if (*left_out)
         return 0;
     if (known && key.parts.n == 0)
         key.parts = known->parts;
-    *(known ? known : room_for_one (result, purse->arena)) = key;
+    *(known ? known : room_for_one (result, budget->arena)) = key;
     return 0;
 }
