@@ -10,7 +10,7 @@
 #include "coordinator/verdict/reduce.h"
 
 /* Names that the rung does not require, over all hosts: a slice of liars must not fill the journal. */
-enum { OTHERS_MAX = 64, FOLDED_BYTES = 1 << 20 };
+enum { OTHERS_MAX = 64 };
 
 struct proving {
     struct coord *coord;
@@ -70,16 +70,6 @@ static struct text axes_text (const struct metric *metric, struct arena *arena)
     return all;
 }
 
-static struct text fold (const struct text *names, uint32_t n, struct arena *arena)
-{
-    struct buf folded;
-    buf_init (&folded, FOLDED_BYTES);
-    hostset_fold (names, n, &folded);
-    struct text text = text_copy (arena, text_clip (buf_as_text (&folded), NAME_MAX_BYTES));
-    buf_release (&folded);
-    return text;
-}
-
 static struct text missing_text (const struct coord *coord, const struct reduce_verdict *verdict, struct arena *arena)
 {
     if (verdict->missing_n == 0)
@@ -87,7 +77,8 @@ static struct text missing_text (const struct coord *coord, const struct reduce_
     struct text *names = arena_array (arena, verdict->missing_n, sizeof (*names));
     for (uint32_t i = 0; i < verdict->missing_n; i++)
         names[i] = coord->state->plan.hosts.items[coord->state->pass.parts.items[verdict->missing[i]].host].name;
-    return text_format (arena, ": missing %.*s", TEXT_ARG (fold (names, verdict->missing_n, arena)));
+    return text_format (arena, ": missing %.*s",
+                        TEXT_ARG (hostset_folded (names, verdict->missing_n, NAME_MAX_BYTES, arena)));
 }
 
 /* Those that did not pass for a reason of their own. */
@@ -99,7 +90,7 @@ static struct text causes_text (const struct proving *proving)
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!passed (&proving->verdicts[i]) && proving->verdicts[i].outcome != OUTCOME_CASCADE)
             names[n++] = coord->state->plan.hosts.items[proving->verdicts[i].host].name;
-    return fold (names, n, &proving->out->arena);
+    return hostset_folded (names, n, NAME_MAX_BYTES, &proving->out->arena);
 }
 
 static struct text names_text (const struct text *names, uint32_t n, struct arena *arena)

@@ -4,7 +4,7 @@
 #include "common/base/duration.h"
 
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
-enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, FOLDED_BYTES = 1 << 20 };
+enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240 };
 
 static bool same_cause (const struct verdict *a, const struct verdict *b)
 {
@@ -13,17 +13,12 @@ static bool same_cause (const struct verdict *a, const struct verdict *b)
 }
 
 /* "v6e[0-3]", or "300 hosts, a3,b7,c..." */
-static void add_folded (struct text *names, uint32_t n, struct buf *line)
+static struct text folded (struct text *names, uint32_t n, struct arena *arena)
 {
-    struct buf folded;
-    buf_init (&folded, FOLDED_BYTES);
-    hostset_fold (names, n, &folded);
-    struct text all = buf_as_text (&folded);
+    struct text all = hostset_folded (names, n, UINT32_MAX, arena);
     if (all.len <= HOSTS_SHOWN_BYTES)
-        buf_text (line, all);
-    else
-        buf_printf (line, "%u hosts, %.*s...", n, TEXT_ARG (text_clip (all, HOSTS_SHOWN_BYTES)));
-    buf_release (&folded);
+        return all;
+    return text_format (arena, "%u hosts, %.*s...", n, TEXT_ARG (text_clip (all, HOSTS_SHOWN_BYTES)));
 }
 
 static void add_hosts (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
@@ -36,7 +31,7 @@ static void add_hosts (const struct plan *plan, const struct fact_pass_ended *en
             done[i] = true;
             names[n++] = plan->hosts.items[ended->verdicts.items[i].host].name;
         }
-    add_folded (names, n, line);
+    buf_text (line, folded (names, n, arena));
 }
 
 static void add_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
@@ -123,12 +118,7 @@ static struct text all_hosts (const struct plan *plan, struct arena *arena)
     struct text *names = arena_array (arena, plan->hosts.n, sizeof (*names));
     for (uint32_t i = 0; i < plan->hosts.n; i++)
         names[i] = plan->hosts.items[i].name;
-    struct buf folded;
-    buf_init (&folded, 1024);
-    add_folded (names, plan->hosts.n, &folded);
-    struct text text = text_copy (arena, buf_as_text (&folded));
-    buf_release (&folded);
-    return text;
+    return folded (names, plan->hosts.n, arena);
 }
 
 static struct text run_sentence (const struct coord *coord, struct arena *arena)

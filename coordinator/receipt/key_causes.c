@@ -53,40 +53,11 @@ static void add_values (struct comparison *of, struct text what, struct text her
 
 /* ---- texts that are sets of tokens ---- */
 
-static bool next_token (struct text *rest, struct text *token)
-{
-    uint32_t end = 0;
-    while (end < rest->len && rest->ptr[end] != ' ')
-        end++;
-    *token = (struct text){ rest->ptr, end };
-    uint32_t past = end < rest->len ? end + 1 : end;
-    *rest = (struct text){ rest->ptr + past, rest->len - past };
-    return end > 0;
-}
-
-static bool has_token (struct text tokens, struct text wanted)
-{
-    struct text token;
-    while (next_token (&tokens, &token))
-        if (text_equal (token, wanted))
-            return true;
-    return false;
-}
-
-/* Both as flag_set gives them. */
-static struct text without (struct text tokens, struct text others, struct arena *arena)
-{
-    struct text left = { 0 }, token;
-    while (next_token (&tokens, &token))
-        if (!has_token (others, token))
-            left = text_format (arena, "%.*s%s%.*s", TEXT_ARG (left), left.len ? " " : "", TEXT_ARG (token));
-    return left;
-}
-
 static void add_tokens (struct comparison *of, struct text what, struct text here, struct text there)
 {
     struct text mine = flag_set (here, of->arena), theirs = flag_set (there, of->arena);
-    struct text only_here = without (mine, theirs, of->arena), only_there = without (theirs, mine, of->arena);
+    struct text only_here = flag_set_without (mine, theirs, of->arena),
+                only_there = flag_set_without (theirs, mine, of->arena);
     struct text a = text_clip (only_here, SHOWN_BYTES), b = text_clip (only_there, SHOWN_BYTES);
     struct text only = a.len ? a : b, text;
     if (only.len == 0)

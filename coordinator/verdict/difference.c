@@ -27,35 +27,15 @@ static const struct var *find (const var_list *list, struct text name)
     return NULL;
 }
 
-/* The next word of sorted words that one blank separates each; empty: there is none. */
-static struct text next_word (struct text *rest)
-{
-    uint32_t len = 0;
-    while (len < rest->len && rest->ptr[len] != ' ')
-        len++;
-    struct text word = { rest->ptr, len };
-    uint32_t skip = len < rest->len ? len + 1 : len;
-    *rest = (struct text){ rest->ptr + skip, rest->len - skip };
-    return word;
-}
-
-static bool has_word (struct text words, struct text word)
-{
-    while (words.len)
-        if (text_equal (next_word (&words), word))
-            return true;
-    return false;
-}
-
 static void tell_extra (struct comparison *comparison, struct text name, struct text has, struct text lacks,
                         bool is_mine)
 {
-    while (has.len) {
-        struct text word = next_word (&has), shown = text_clip (word, WORD_SHOWN_BYTES);
-        if (!has_word (lacks, word) && next_thing (comparison))
+    struct text word;
+    while (flag_set_next (&has, &word))
+        if (!flag_set_has (lacks, word) && next_thing (comparison))
             buf_printf (&comparison->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks",
-                        TEXT_ARG (shown), is_mine ? "the others have not" : "which the others have");
-    }
+                        TEXT_ARG (text_clip (word, WORD_SHOWN_BYTES)),
+                        is_mine ? "the others have not" : "which the others have");
 }
 
 static void tell_words (struct comparison *comparison, struct text name, struct text mine, struct text theirs)

@@ -42,3 +42,32 @@ struct text flag_set (struct text flags, struct arena *arena)
     buf_release (&joined);
     return text;
 }
+
+bool flag_set_next (struct text *rest, struct text *word)
+{
+    uint32_t end = 0;
+    while (end < rest->len && rest->ptr[end] != ' ')
+        end++;
+    *word = (struct text){ rest->ptr, end };
+    uint32_t past = end < rest->len ? end + 1 : end;
+    *rest = (struct text){ rest->ptr + past, rest->len - past };
+    return end > 0;
+}
+
+bool flag_set_has (struct text set, struct text word)
+{
+    struct text one;
+    while (flag_set_next (&set, &one))
+        if (text_equal (one, word))
+            return true;
+    return false;
+}
+
+struct text flag_set_without (struct text set, struct text other, struct arena *arena)
+{
+    struct text left = { 0 }, word;
+    while (flag_set_next (&set, &word))
+        if (!flag_set_has (other, word))
+            left = text_format (arena, "%.*s%s%.*s", TEXT_ARG (left), left.len ? " " : "", TEXT_ARG (word));
+    return left;
+}

@@ -77,12 +77,7 @@ static struct text fold (const struct plan *plan, const uint32_t *hosts, uint32_
     for (uint32_t i = 0; i < n; i++)
         if (hosts[i] < plan->hosts.n)
             names[known++] = plan->hosts.items[hosts[i]].name;
-    struct buf folded;
-    buf_init (&folded, FOLDED_BYTES);
-    hostset_fold (names, known, &folded);
-    struct text text = text_copy (arena, text_clip (buf_as_text (&folded), NAMED_BYTES));
-    buf_release (&folded);
-    return text;
+    return hostset_folded (names, known, NAMED_BYTES, arena);
 }
 
 static struct text halves (const struct plan *plan, const struct isolate_case *of, struct arena *arena)

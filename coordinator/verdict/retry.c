@@ -1,6 +1,6 @@
 #include "coordinator/verdict/retry.h"
 
-enum { WHAT_BYTES = 120, HOSTS_BYTES = 1 << 20 };
+enum { WHAT_BYTES = 120 };
 
 static bool is_cause (const struct verdict *verdict)
 {
@@ -44,13 +44,8 @@ struct text retry_why (const struct plan *plan, const struct verdict *verdicts, 
     for (uint32_t i = 0; i < n; i++)
         if (is_cause (&verdicts[i]) && verdicts[i].host < plan->hosts.n)
             names[named++] = plan->hosts.items[verdicts[i].host].name;
-    struct buf hosts;
-    buf_init (&hosts, HOSTS_BYTES);
-    hostset_fold (names, named, &hosts);
-    struct text why = text_format (arena, "%.*s on %.*s", TEXT_ARG (what_of (first)),
-                                   TEXT_ARG (text_clip (buf_as_text (&hosts), NAME_MAX_BYTES)));
-    buf_release (&hosts);
-    return why;
+    struct text hosts = hostset_folded (names, named, NAME_MAX_BYTES, arena);
+    return text_format (arena, "%.*s on %.*s", TEXT_ARG (what_of (first)), TEXT_ARG (hosts));
 }
 
 uint64_t retry_wait_ms (const struct limits *limits, uint32_t nth)
