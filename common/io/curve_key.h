@@ -1,4 +1,4 @@
-/* curve_key.h - private to common/io: a CURVE key as text (Z85, 40 characters) and as bytes. Pure. */
+/* curve_key.h - a CURVE key as text (Z85, 40 characters) and as bytes. Pure. */
 #ifndef SLICEUP_COMMON_IO_CURVE_KEY_H
 #define SLICEUP_COMMON_IO_CURVE_KEY_H
 #include "common/base/err.h"

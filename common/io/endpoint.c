@@ -1,9 +1,10 @@
+#include "common/io/endpoint.h"
+
 #include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "common/io/socket.h"
 
 enum { ADDRESS_BYTES_MAX = 255 }; /* of a DNS name */
 

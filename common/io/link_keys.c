@@ -49,24 +49,32 @@ static int check_private (int fd, const char *path, struct err *err)
     return 0;
 }
 
-static int read_keys (int fd, const char *path, struct link_keys *keys, struct err *err)
+int link_keys_parse (struct link_keys *keys, struct text file, const char *path, struct err *err)
 {
-    char file[FILE_BYTES + 1] = "";
-    ssize_t n = read (fd, file, FILE_BYTES);
-    if (n < 0)
-        return err_errno (err, ERR_IO, "key file %s cannot be read", path);
+    char copy[FILE_BYTES + 1];
     int end = 0;
-    bool whole = n == FILE_BYTES && memcmp (file, head, sizeof head - 1) == 0 &&
-                 sscanf (file + sizeof head - 1, "public %40s\nsecret %40s\n%n", keys->public_key, keys->secret_key,
+    bool whole = file.len == FILE_BYTES && text_to_c (file, copy, sizeof copy) && text_starts (file, head) &&
+                 sscanf (copy + sizeof head - 1, "public %40s\nsecret %40s\n%n", keys->public_key, keys->secret_key,
                          &end) == 2 &&
                  end == FILE_BYTES - (int) sizeof head + 1;
-    explicit_bzero (file, sizeof file);
+    explicit_bzero (copy, sizeof copy);
     if (!whole)
         return err_set (err, ERR_DAMAGE, "key file %s is not one of ours; it must begin with \"%.*s\"", path,
                         (int) sizeof head - 2, head);
     if (link_keys_check (keys, err) != 0)
         return err_prefix (err, "key file %s", path);
     return 0;
+}
+
+static int read_keys (int fd, const char *path, struct link_keys *keys, struct err *err)
+{
+    char file[FILE_BYTES];
+    ssize_t n = read (fd, file, sizeof file);
+    if (n < 0)
+        return err_errno (err, ERR_IO, "key file %s cannot be read", path);
+    int rc = link_keys_parse (keys, (struct text){ file, (uint32_t) n }, path, err);
+    explicit_bzero (file, sizeof file);
+    return rc;
 }
 
 int link_keys_load (struct link_keys *keys, const char *path, struct err *err)

@@ -47,9 +47,9 @@ static int read_all (int fd, const char *path, struct buf *out, struct err *err)
     return out->overflow ? err_set (err, ERR_DAMAGE, "%s grew while it was read", path) : 0;
 }
 
-int private_file_read (const char *path, struct buf *out, struct err *err)
+static int read_by (const char *path, int flags, struct buf *out, struct err *err)
 {
-    int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
     if (fd < 0)
         return err_errno (err, ERR_IO, "%s cannot be opened", path);
     int rc = check (fd, path, out, err);
@@ -57,4 +57,14 @@ int private_file_read (const char *path, struct buf *out, struct err *err)
         rc = read_all (fd, path, out, err);
     close (fd);
     return rc;
+}
+
+int private_file_read (const char *path, struct buf *out, struct err *err)
+{
+    return read_by (path, 0, out, err);
+}
+
+int private_file_read_own (const char *path, struct buf *out, struct err *err)
+{
+    return read_by (path, O_NOFOLLOW, out, err);
 }

@@ -1,6 +1,6 @@
 /* private_file.h - files that hold a secret: owner and mode are asked of the open file, before a byte of it is read.
  *
- * Symbolic links are followed, since Kubernetes mounts Secrets as such. Errors name the path, never what is in it. */
+ * Errors name the path, never what is in it. */
 #ifndef SLICEUP_COMMON_IO_PRIVATE_FILE_H
 #define SLICEUP_COMMON_IO_PRIVATE_FILE_H
 #include "common/base/buf.h"
@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 /* Is the open file a regular one, of the user who asks, that nobody else may use? `at`: what fstat says. */
 int private_file_check (int fd, const char *path, struct stat *at, struct err *err);
-/* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. */
+/* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. A
+ * symbolic link is followed, since Kubernetes mounts Secrets as such. */
 int private_file_read (const char *path, struct buf *out, struct err *err);
+/* The same of a file that only we make: there is no link in its place. */
+int private_file_read_own (const char *path, struct buf *out, struct err *err);
 #endif

@@ -5,6 +5,7 @@
 #define SLICEUP_COMMON_IO_SOCKET_H
 
 #include "common/base/err.h"
+#include "common/io/endpoint.h"
 #include "common/io/link.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,15 +29,6 @@ void *socket_server (void *context, const struct socket_kind *kind, const char *
 void *socket_client (void *context, const struct socket_kind *kind, const char *server_public_key,
                      const struct link_keys *keys, struct err *err);
 void socket_close (void **socket, uint64_t linger_ms); /* *socket may be NULL already */
-
-enum { ENDPOINT_BYTES = 300 };
-struct endpoint {
-    char text[ENDPOINT_BYTES];
-};
-int endpoint_make (const char *address, uint16_t port, struct endpoint *out, struct err *err); /* port 0: any */
-uint16_t endpoint_port (const struct endpoint *bound);
-/* Where a client on this machine reaches what was bound, also when that was "any address". */
-struct endpoint endpoint_local (const struct endpoint *bound);
 
 int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound, struct err *err);
 int socket_connect (void *socket, const struct endpoint *to, struct err *err);

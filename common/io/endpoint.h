@@ -1,0 +1,17 @@
+/* endpoint.h - an address and a port as libzmq takes them. Pure. */
+#ifndef SLICEUP_COMMON_IO_ENDPOINT_H
+#define SLICEUP_COMMON_IO_ENDPOINT_H
+
+#include "common/base/err.h"
+#include <stdint.h>
+
+enum { ENDPOINT_BYTES = 300 };
+struct endpoint {
+    char text[ENDPOINT_BYTES];
+};
+int endpoint_make (const char *address, uint16_t port, struct endpoint *out, struct err *err); /* port 0: any */
+uint16_t endpoint_port (const struct endpoint *bound);
+/* Where a client on this machine reaches what was bound, also when that was "any address". */
+struct endpoint endpoint_local (const struct endpoint *bound);
+
+#endif
