@@ -27,7 +27,8 @@ MAY_USE = rooms_of_cmake()
 
 # foreign header -> rooms that may include it
 FENCED = {
-    r"czmq|zmq": {"common/io"},
+    r"zmq": {"common/io"},
+    r"czmq": {"coordinator/czmq"},
     r"msgpack": {"common/wire"},
     r"libfyaml": {"common/conf"},
     r"sqlite3": {"coordinator/database", "coordinator/journal", "coordinator/catalogue", "coordinator/run"},
