@@ -7,6 +7,7 @@
 #include "coordinator/cli/remote.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/keys/key_file.h"
 
 enum {
     FRAMES_AT_ONCE = 4096,
@@ -150,7 +151,7 @@ int follow_listen (struct follow *follow, struct err *err)
     if (follow->events || follow->remote)
         return 0;
     if (run_hub_load (&follow->dir, &hub, err) < 0 ||
-        link_keys_load (&keys, run_dir_path (&follow->dir, "monitor.key", path), err) < 0)
+        key_file_load (&keys, run_dir_path (&follow->dir, "monitor.key", path), err) < 0)
         return -1;
     follow->events = listener_open (run_hub_near (&hub), hub.events_port, hub.public_key, &keys, err);
     return follow->events ? 0 : -1;

@@ -95,17 +95,19 @@ const struct cli_command monitor_key_command = {
     .usage = "monitor-key [RUN] [--name NAME] [--address ADDR] > FILE",
     .summary = "a key with which another machine may watch a running run, and do nothing else",
     .help =
-        "Prints a key file: where the coordinator is, its public key, and a key pair made for this one monitor. The\n"
-        "running coordinator admits it at once. Carry the file to the other machine (it is secret: mode 0600 is asked\n"
-        "there) and use it with sliceup watch --key FILE or sliceup status --key FILE, which show everything from the\n"
-        "beginning of the run. A monitor can read and nothing else. The key is good until the run ends; a run has at\n"
-        "most 64.\n\n"
+        "Prints a key file: where the coordinator is, its public key, and a key pair made for this one monitor. It is\n"
+        "a CURVE certificate, which programs with czmq or pyzmq load as well. The running coordinator admits it at\n"
+        "once. Carry the file to the other machine (it is secret: mode 0600 is asked there) and use it with sliceup\n"
+        "watch --key FILE or sliceup status --key FILE, which show everything from the beginning of the run. A "
+        "monitor\n"
+        "can read and nothing else. The key is good until the run ends; a run has at most 64.\n\n"
         "  --name NAME      what to call it (default: monitor-1, monitor-2, ...)\n"
         "  --address ADDR   how the other machine reaches this one (default: coordinator.address of the slice, else\n"
         "                   where the run listens)\n\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
         "Example:\n  sliceup monitor-key last --name wall > wall.key\n"
         "  scp wall.key screen: && ssh screen sliceup watch --key wall.key\n\n"
-        "Exit status: 0 printed; 2 no such run, or a bad name; 3 no coordinator holds the run, or the name is taken.\n",
+        "Exit status: 0 printed; 2 no such run, a bad name or address; 3 no coordinator holds the run, or the name is "
+        "taken.\n",
     .run = monitor_key_run,
 };

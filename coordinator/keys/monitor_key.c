@@ -2,18 +2,15 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "common/io/private_file.h"
+#include "common/io/endpoint.h"
 #include "common/model/hostset.h"
+#include "coordinator/czmq/certificate.h"
 #include "coordinator/keys/public_key.h"
-
-/* ---- make ---- */
 
 static int taken (const struct run_dir *dir, const char *name, struct err *err)
 {
@@ -83,6 +80,9 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
         return err_set (err, ERR_USAGE, "an address has at most %d bytes", NAME_MAX_BYTES);
     snprintf (made.coordinator_key, sizeof made.coordinator_key, "%s", hub.public_key);
     made.port = hub.events_port;
+    struct endpoint at; /* what no monitor could use is refused here, not there */
+    if (endpoint_make (made.address, made.port, &at, err) != 0)
+        return -1;
     link_keys_make (&made.keys);
     int rc = keep_public (dir, name, made.keys.public_key, err);
     if (rc == 0)
@@ -93,58 +93,14 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
 
 void monitor_key_print (const struct monitor_key *key, struct buf *out)
 {
-    json_t *object = json_pack ("{s:i, s:s, s:s, s:i, s:s, s:s, s:s}", "sliceup-monitor", 1, "run", key->run, "address",
-                                key->address, "port", (int) key->port, "coordinator_key", key->coordinator_key,
-                                "public_key", key->keys.public_key, "secret_key", key->keys.secret_key);
-    char *text = object ? json_dumps (object, JSON_INDENT (2)) : NULL;
-    json_decref (object);
-    buf_puts (out, text ? text : "");
-    buf_byte (out, '\n');
-    free (text);
-}
-
-/* ---- load ---- */
-
-static bool take_string (const json_t *object, const char *name, char *out, size_t out_bytes)
-{
-    const json_t *value = json_object_get (object, name);
-    struct text text = { json_string_value (value), (uint32_t) json_string_length (value) };
-    return json_is_string (value) && text.len > 0 && text_to_c (text, out, out_bytes);
-}
-
-static bool take_key (const json_t *object, const char *name, char out[LINK_KEY_BYTES])
-{
-    return take_string (object, name, out, LINK_KEY_BYTES) && strlen (out) == LINK_KEY_BYTES - 1;
-}
-
-static bool take_all (const json_t *object, struct monitor_key *key)
-{
-    json_int_t port = json_integer_value (json_object_get (object, "port"));
-    key->port = (uint16_t) port;
-    return json_integer_value (json_object_get (object, "sliceup-monitor")) == 1 && port > 0 && port <= UINT16_MAX &&
-           take_string (object, "run", key->run, sizeof key->run) &&
-           strspn (key->run, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1 &&
-           take_string (object, "address", key->address, sizeof key->address) &&
-           take_key (object, "coordinator_key", key->coordinator_key) &&
-           take_key (object, "public_key", key->keys.public_key) &&
-           take_key (object, "secret_key", key->keys.secret_key);
-}
-
-int monitor_key_load (struct monitor_key *key, const char *path, struct err *err)
-{
-    struct buf file;
-    struct monitor_key found = { 0 };
-    buf_init (&file, MONITOR_KEY_FILE_MAX_BYTES);
-    int rc = private_file_read (path, &file, err);
-    json_t *object = rc == 0 ? json_loadb ((const char *) file.ptr, file.len, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    if (rc == 0 && (!json_is_object (object) || !take_all (object, &found)))
-        rc = err_set (err, ERR_PARSE, "%s is no monitor key: sliceup monitor-key RUN prints one", path);
-    if (rc == 0)
-        *key = found;
-    json_decref (object);
-    if (file.ptr)
-        explicit_bzero (file.ptr, file.len);
-    buf_release (&file);
-    explicit_bzero (&found, sizeof found);
-    return rc;
+    char port[8];
+    snprintf (port, sizeof port, "%u", (unsigned) key->port);
+    const struct certificate_word words[] = {
+        { "sliceup-monitor", "1" },
+        { "run", key->run },
+        { "address", key->address },
+        { "port", port },
+        { "coordinator-key", key->coordinator_key },
+    };
+    certificate_print (&key->keys, words, sizeof words / sizeof words[0], out);
 }

@@ -1,7 +1,7 @@
 /* monitor_key.h - what lets somebody on another machine watch one run: where, whose, and a key pair of its own.
  *
- * The file is secret (0600); the public half stays in <run>/monitors/<name>.pub, where the coordinator notices it. The
- * key is good until the run ends. */
+ * The file is a czmq certificate, whose words say the rest; it is secret (0600). The public half stays in
+ * <run>/monitors/<name>.pub, where the coordinator notices it. The key is good until the run ends. */
 #ifndef SLICEUP_COORDINATOR_KEYS_MONITOR_KEY_H
 #define SLICEUP_COORDINATOR_KEYS_MONITOR_KEY_H
 
@@ -27,6 +27,7 @@ struct monitor_key {
 int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const char *name, const char *address,
                       struct err *err);
 void monitor_key_print (const struct monitor_key *key, struct buf *out);
+/* A certificate, or the JSON object that was printed before that was so. */
 int monitor_key_load (struct monitor_key *key, const char *path, struct err *err);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "common/io/atomic_file.h"
 #include "coordinator/home/home_folder.h"
+#include "coordinator/keys/key_file.h"
 #include "coordinator/keys/public_key.h"
 
 enum { PATH_BYTES = 2048 };
@@ -80,9 +81,9 @@ static int slice_keys (const struct ticket_order *order, struct link_keys *keys,
         slice_path (order->plan, "coordinator.key", path, err) < 0)
         return -1;
     if (!order->renew_slice && access (path, F_OK) == 0)
-        return link_keys_load (keys, path, err);
+        return key_file_load (keys, path, err);
     link_keys_make (keys);
-    return link_keys_save (keys, path, err);
+    return key_file_save (keys, path, err);
 }
 
 static int write_ticket (const struct ticket_order *order, struct text host, const char *coordinator_key,
@@ -182,7 +183,7 @@ int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct 
                         "slice %.*s has no tickets yet, so no worker can come; make them and carry "
                         "each to its host: sliceup ticket %.*s --out DIR",
                         TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
-    if (link_keys_load (&found.coordinator, path, err) < 0)
+    if (key_file_load (&found.coordinator, path, err) < 0)
         return -1;
     found.hosts = mem_array (plan->hosts.n, sizeof *found.hosts);
     int rc = load_hosts (plan, &found, err);

@@ -9,6 +9,7 @@
 
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
+#include "coordinator/keys/key_file.h"
 
 enum { SETTLE_LOOK_MS = 100 };
 
@@ -42,9 +43,9 @@ static int open_monitor_key (struct driver *driver, struct err *err)
     run_dir_path (&driver->dir, "monitor.key", path);
     if (access (path, F_OK) != 0) {
         link_keys_make (&keys);
-        if (link_keys_save (&keys, path, err) < 0)
+        if (key_file_save (&keys, path, err) < 0)
             return -1;
-    } else if (link_keys_load (&keys, path, err) < 0) {
+    } else if (key_file_load (&keys, path, err) < 0) {
         return -1;
     }
     return hub_admit_monitor (driver->hub, text_of (keys.public_key), err);

@@ -14,6 +14,7 @@ import unittest
 
 import lab
 import yaml
+from certificate import pair_of
 
 WORKER = lab.BUILD / "bin" / "sliceup-worker"
 
@@ -198,6 +199,29 @@ class Runs(Volunteers):
             self.assertEqual(2, worker.out.count("is wanted in run"), worker.out)
             worker.kill(signal.SIGTERM)
             self.assertEqual(0, worker.end(30).status)
+
+    def test_the_slice_s_pair_is_a_certificate_and_one_of_before_is_as_good(self):
+        path = self.slice()
+        self.passes(self.issue(path))
+        file = self.lab.home / "slices" / "slice" / "coordinator.key"
+        public, secret = pair_of(file)
+        self.assertEqual(self.keys_of("h0")["coordinator_key"], public)
+        self.assertEqual(0o600, stat.S_IMODE(file.stat().st_mode))
+        file.write_text(f"sliceup link keys 1\npublic {public}\nsecret {secret}\n")
+        self.passes(self.issue(path, "--renew", "--hosts", "h1"))
+        self.assertEqual(public, self.keys_of("h1")["coordinator_key"])
+        for host in ("h0", "h1"):
+            self.come(host)
+        self.passes(self.lab.sliceup("run", path))
+        real = file.rename(self.lab.root / "elsewhere.key")
+        file.symlink_to(real)
+        self.assertEqual(3, self.lab.sliceup("run", path).status, "a link in its place")
+        file.unlink()
+        shutil.copy(real, file)
+        file.chmod(0o640)
+        refused = self.lab.sliceup("run", path)
+        self.assertEqual(3, refused.status)
+        self.assertIn("others may use it", refused.err)
 
     def test_a_worker_ends_with_its_run_and_may_come_late(self):
         path = self.slice()

@@ -11,6 +11,12 @@ import unittest
 
 import lab
 import zmq_peer
+from certificate import as_before, pair_of
+
+try:
+    import zmq.auth
+except ImportError:
+    zmq = None
 
 
 class Monitors(lab.LabTest):
@@ -129,7 +135,7 @@ class Watching(Monitors):
 
     def test_who_lags_behind_at_the_end_is_waited_for_and_told(self):
         run = self.start(self.slow_slice(seconds=4))
-        key = json.loads(self.passes(self.lab.sliceup("monitor-key")).out)
+        key = as_before(self.passes(self.lab.sliceup("monitor-key")).out)
         late, dead = self.peer(key), self.peer(key)
 
         def asked_until_the_last_rung():  # an answer after the end would be the end of it
@@ -166,7 +172,7 @@ class Keys(Monitors):
 
     def test_each_monitor_has_its_own_key_and_names_are_taken_once(self):
         run = self.start(self.slow_slice(seconds=30))
-        keys = [json.loads(self.passes(self.lab.sliceup("monitor-key", *more)).out)
+        keys = [as_before(self.passes(self.lab.sliceup("monitor-key", *more)).out)
                 for more in ([], [], ["last", "--name", "wall"], ["--address", "192.0.2.7"])]
         self.assertEqual(4, len({key["secret_key"] for key in keys}))
         self.assertEqual("192.0.2.7", keys[3]["address"])
@@ -175,9 +181,49 @@ class Keys(Monitors):
         self.assertIn("wall already", refused.err)
         for name in ("../wall", "", "-x", "a/b", "x" * 64):
             self.assertEqual(2, self.lab.sliceup("monitor-key", f"--name={name}").status, name)
+        for address in ("", 'a"b', "a b", "a\nport = 1", "a;b", "x" * 300):
+            refused = self.lab.sliceup("monitor-key", "--address", address)
+            self.assertEqual((2, ""), (refused.status, refused.out), address)
         folder = self.lab.run_folder() / "monitors"
         self.assertEqual({"monitor-1.pub", "monitor-2.pub", "wall.pub", "monitor-3.pub"},
                          {path.name for path in folder.iterdir()})
+        run.kill(signal.SIGINT)
+        run.end(60)
+
+    def test_other_programs_load_the_key_and_one_of_before_is_good(self):
+        run = self.start(self.slow_slice(seconds=30))
+        path = self.key()
+        before = as_before(path.read_text())
+        self.assertEqual((before["public_key"], before["secret_key"]), pair_of(path))
+        for file in (path, self.lab.run_folder() / "monitor.key"):
+            public, secret = pair_of(file)
+            derived = zmq_peer.ctypes.create_string_buffer(41)
+            zmq_peer.checked(zmq_peer.ZMQ.zmq_curve_public(derived, secret.encode()))
+            self.assertEqual(derived.value, public.encode())
+        path.write_text(json.dumps(before, indent=2))
+        for _ in range(2):
+            status = self.passes(self.lab.sliceup("status", "--key", path, "--json", env=self.elsewhere))
+            self.assertEqual(before["run"], json.loads(status.out)["run"])
+            path.write_text(self.passes(self.lab.sliceup("monitor-key")).out)
+            before = as_before(path.read_text())
+        run.kill(signal.SIGINT)
+        run.end(60)
+
+    @unittest.skipUnless(zmq, "needs python3-zmq")
+    def test_pyzmq_loads_the_key_and_watches_with_it(self):
+        run = self.start(self.slow_slice(seconds=30))
+        path = self.key()
+        key = as_before(path.read_text())
+        context = zmq.Context()
+        socket = context.socket(zmq.DEALER)
+        socket.linger = 0
+        socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(path)
+        socket.curve_serverkey = key["coordinator_key"].encode()
+        socket.connect(f"tcp://{key['address']}:{key['port']}")
+        socket.send(b"facts 1 0")
+        self.assertTrue(socket.poll(20000))
+        self.assertEqual(b"S", socket.recv()[:1])
+        context.destroy(0)
         run.kill(signal.SIGINT)
         run.end(60)
 
@@ -185,7 +231,7 @@ class Keys(Monitors):
         run = self.start(self.slow_slice(seconds=40))
         with concurrent.futures.ThreadPoolExecutor(8) as people:
             made = list(people.map(lambda _: self.lab.sliceup("monitor-key"), range(8)))
-        printed = {json.loads(self.passes(one).out)["public_key"] for one in made}
+        printed = {as_before(self.passes(one).out)["public_key"] for one in made}
         self.assertEqual(8, len(printed))
         folder = self.lab.run_folder() / "monitors"
         self.assertEqual(printed, {path.read_text().strip() for path in folder.iterdir()})
@@ -195,7 +241,7 @@ class Keys(Monitors):
     def test_no_more_keys_are_made_than_are_admitted(self):
         run = self.start(self.slow_slice(seconds=60))
         folder = self.lab.run_folder() / "monitors"
-        public = json.loads(self.passes(self.lab.sliceup("monitor-key")).out)["public_key"]
+        public = as_before(self.passes(self.lab.sliceup("monitor-key")).out)["public_key"]
         for number in range(2, 65):
             (folder / f"monitor-{number}.pub").write_text(public + "\n")
         refused = self.lab.sliceup("monitor-key")
@@ -222,12 +268,16 @@ class Keys(Monitors):
         path.chmod(0o600)
         good = {"sliceup-monitor": 1, "run": "0" * 32, "address": "127.0.0.1", "port": 1, "coordinator_key": "k" * 40,
                 "public_key": "k" * 40, "secret_key": "sekret" + "k" * 34}
+        pair = "curve\n    public-key = \"%s\"\n    secret-key %s\n"
         for text in ("", "{", "[1]", json.dumps({**good, "run": "../" + "0" * 29}), json.dumps({**good, "port": 0}),
-                     json.dumps({**good, "secret_key": "sekret"}), json.dumps(good), "y" * 5000):
+                     json.dumps({**good, "secret_key": "sekret"}), json.dumps(good), "y" * 5000,
+                     pair % ("k" * 40, "sekret"), pair % ("k" * 40, "= \"sekret"), pair % ("k" * 40, '= "" sekret'),
+                     pair % ("k" * 40, '= "sekret' + "k" * 34 + '"'), "sekret = ?\n        x\n", "  sekret\n"):
             path.write_text(text)
             refused = self.lab.sliceup("status", "--key", path, env=self.elsewhere)
             self.assertNotEqual(0, refused.status, text)
-            self.assertNotIn("sekret", refused.out + refused.err)
+            self.assertEqual("", refused.out)
+            self.assertNotIn("sekret", refused.err)
         self.assertEqual(2, self.lab.sliceup("watch", "--key", path, "last").status)
 
 
@@ -244,7 +294,7 @@ class Hostile(Monitors):
         notes = {f"note{k}": "x" * 1000 for k in range(30)}     # a plan of more than an answer
         many = [self.lab.rung(f"r{i}", "plain/hello.py", args=notes) for i in range(10)]
         run = self.start(self.slow_slice(seconds=3, hosts=2, rungs=many), ASAN_OPTIONS=small)
-        key = json.loads(self.passes(self.lab.sliceup("monitor-key")).out)
+        key = as_before(self.passes(self.lab.sliceup("monitor-key")).out)
         before = self.rss_bytes(run.process.pid)
         peers = [self.peer(key) for _ in range(6)]
         stop, sent, peaks = threading.Event(), [0], [before]
@@ -279,7 +329,7 @@ class Hostile(Monitors):
 
     def test_a_monitor_key_opens_neither_of_the_workers_doors(self):
         run = self.start(self.slow_slice(seconds=20))
-        key = json.loads(self.passes(self.lab.sliceup("monitor-key")).out)
+        key = as_before(self.passes(self.lab.sliceup("monitor-key")).out)
         hub = json.loads((self.lab.run_folder() / "hub.json").read_text())
         pair = (key["public_key"].encode(), key["secret_key"].encode())
         self.assertEqual(key["port"], hub["events_port"])

@@ -14,6 +14,7 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/apply.h"
+#include "coordinator/keys/key_file.h"
 #include "coordinator/monitor/snapshot.h"
 #include "coordinator/run/driver_private.h"
 #include "sample.h"
@@ -334,7 +335,7 @@ static inline struct listener *stage_listen (const struct stage *stage)
     struct err err = { 0 };
     char path[RUN_PATH_BYTES];
     assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
-    assert_int_equal (link_keys_load (&keys, run_dir_path (&stage->dir, "monitor.key", path), &err), 0);
+    assert_int_equal (key_file_load (&keys, run_dir_path (&stage->dir, "monitor.key", path), &err), 0);
     struct listener *listener = listener_open ("127.0.0.1", at.events_port, at.public_key, &keys, &err);
     if (!listener)
         fail_msg ("%s", err.text);

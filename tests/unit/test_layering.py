@@ -172,5 +172,21 @@ class Layering(unittest.TestCase):
         self.assertEqual(circles({"a": ["b"], "b": ["c"], "c": []}), [])
 
 
+class Libraries(unittest.TestCase):
+    """What czmq brings (systemd, gcrypt, lzma, ...) never comes to a host, nor into the process that speaks ssh."""
+
+    @staticmethod
+    def libraries(program):
+        return subprocess.run(["ldd", BUILD / "bin" / program], capture_output=True, text=True, check=True).stdout
+
+    def test_only_the_coordinators_program_has_czmq(self):
+        self.assertIn("libczmq", self.libraries("sliceup"))
+        for program in ("sliceup-worker", "sliceup-courier"):
+            told = self.libraries(program)
+            self.assertIn("libc.so", told)
+            for name in ("czmq", "systemd", "gcrypt"):
+                self.assertNotIn(name, told, program)
+
+
 if __name__ == "__main__":
     unittest.main()
