@@ -1,4 +1,5 @@
-/* link.h - authenticated frames between coordinator, workers and monitors. The only home of libzmq.
+/* link.h - authenticated frames between coordinator, workers and monitors, but for the monitors' own end, which is
+ * coordinator/czmq/listener.h. The only home of libzmq.
  *
  * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
  * handler (its own thread, fail-closed, self-tested when the hub opens). One libzmq context per process. The thread
@@ -95,18 +96,5 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
 bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_left */
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
-
-/* ---- monitor side: a DEALER ---- */
-struct listener;
-struct listener *listener_open (const char *address, uint16_t events_port, const char *hub_public_key,
-                                const struct link_keys *keys, struct err *err);
-void listener_close (struct listener *listener);
-/* Connects anew: libzmq gives a connection up for good when something else answered at the port for a while. */
-void listener_again (struct listener *listener);
-int listener_fd (const struct listener *listener);
-/* At most QUESTION_MAX_BYTES. False: there is no connection now. Whoever does not ask hears nothing. */
-bool listener_ask (struct listener *listener, const void *bytes, size_t len);
-/* Answers, and events of the last 10 s of asking. False: nothing of use is there now; ask again within a second. */
-bool listener_receive (struct listener *listener, struct text *bytes);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <zmq.h>
 
-enum { CONTROL_QUEUE_MAX = 256, BULK_QUEUE_MAX = 64, EVENTS_QUEUE_MAX = 1000 }; /* messages, in each direction */
+enum { CONTROL_QUEUE_MAX = 256, BULK_QUEUE_MAX = 64 }; /* messages, in each direction */
 enum { CLOSE_LINGER_MS = 2000 };
 /* Messages of no use that are read away at a time: whoever sends them without end must not hold up the loop. */
 enum { USELESS_AT_ONCE = 64 };

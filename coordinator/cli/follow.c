@@ -1,10 +1,12 @@
 #include "coordinator/cli/follow.h"
 
+#include <poll.h>
+
 #include "common/io/clock.h"
-#include "common/io/link.h"
 #include "common/io/share.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/remote.h"
+#include "coordinator/czmq/listener.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/keys/key_file.h"
@@ -157,11 +159,19 @@ int follow_listen (struct follow *follow, struct err *err)
     return follow->events ? 0 : -1;
 }
 
-int follow_fd (const struct follow *follow)
+bool follow_listens (const struct follow *follow)
+{
+    return follow->remote != NULL || follow->events != NULL;
+}
+
+void follow_wait (struct follow *follow, uint32_t most_ms)
 {
     if (follow->remote)
-        return remote_fd (follow->remote);
-    return follow->events ? listener_fd (follow->events) : -1;
+        remote_wait (follow->remote, most_ms);
+    else if (follow->events)
+        listener_wait (follow->events, most_ms);
+    else
+        (void) poll (NULL, 0, (int) most_ms);
 }
 
 static int take_event (struct follow *follow, struct text bytes, struct err *err)

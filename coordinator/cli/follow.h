@@ -31,8 +31,10 @@ int follow_held (const struct follow *follow, int64_t *pid, struct err *err);
 bool follow_caught_up (const struct follow *follow);
 /* Connects to the events of a live coordinator; done already: 0. */
 int follow_listen (struct follow *follow, struct err *err);
-int follow_fd (const struct follow *follow); /* edge-triggered: call follow_events now and then; -1: not listening */
-/* Hands on events that are there now; some may be left for the next call, which nothing announces. */
+bool follow_listens (const struct follow *follow);
+/* Until there may be an event, a signal came, or so long. */
+void follow_wait (struct follow *follow, uint32_t most_ms);
+/* Hands on events that are there now; some may be left for the next call. */
 int follow_events (struct follow *follow, struct err *err);
 
 #endif

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/io/clock.h"
-#include "common/io/link.h"
 #include "common/io/share.h"
 #include "common/wire/wire.h"
+#include "coordinator/czmq/listener.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal_writer.h"
 #include "coordinator/monitor/snapshot.h"
@@ -54,9 +54,9 @@ void remote_close (struct remote *remote)
     mem_free (remote);
 }
 
-int remote_fd (const struct remote *remote)
+void remote_wait (struct remote *remote, uint32_t most_ms)
 {
-    return listener_fd (remote->listener);
+    listener_wait (remote->listener, most_ms);
 }
 
 uint64_t remote_silent_ms (const struct remote *remote)

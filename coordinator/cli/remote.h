@@ -12,7 +12,7 @@ typedef void remote_fact_fn (void *owner, const struct fact *fact);
 struct remote;
 struct remote *remote_open (const struct monitor_key *key, remote_fact_fn *fn, void *owner, struct err *err);
 void remote_close (struct remote *remote);
-int remote_fd (const struct remote *remote); /* edge-triggered: remote_turn drains it */
+void remote_wait (struct remote *remote, uint32_t most_ms); /* until something may have come, or a signal */
 /* Hands on what came, asks for what is missing; several times a second. -1: what came is not this run. */
 int remote_turn (struct remote *remote, struct err *err);
 bool remote_answers (const struct remote *remote);   /* lately */

@@ -1,4 +1,3 @@
-#include <poll.h>
 #include <string.h>
 
 #include "common/io/clock.h"
@@ -37,11 +36,10 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
         log_detail (&cli->log, "phases are not known: %s", quiet.text);
         return 0;
     }
-    struct pollfd poll_for = { .fd = follow_fd (follow), .events = POLLIN };
     while (!query->board->ended && query->received_n < query->board->joined_n && clock_boot_ms () < until_ms) {
         if (follow_events (follow, err) < 0)
             return -1;
-        (void) poll (&poll_for, 1, RECEIVE_STEP_MS); /* edge-triggered: a missed edge costs one step */
+        follow_wait (follow, RECEIVE_STEP_MS);
     }
     return follow_journal (follow, err);
 }
@@ -64,7 +62,6 @@ static int learn (const struct cli *cli, const struct run_dir *dir, struct query
 static int wait_for_facts (struct follow *follow, const struct monitor_key *key, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + ANSWER_MS;
-    struct pollfd poll_for = { .fd = follow_fd (follow), .events = POLLIN };
     while (!follow_caught_up (follow)) {
         if (follow_journal (follow, err) < 0)
             return -1;
@@ -73,7 +70,7 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
                             "%s, port %u, did not answer within %d s: the run has ended, its "
                             "coordinator is gone, or something is in between",
                             key->address, (unsigned) key->port, ANSWER_MS / 1000);
-        (void) poll (&poll_for, 1, RECEIVE_STEP_MS); /* edge-triggered: a missed edge costs one step */
+        follow_wait (follow, RECEIVE_STEP_MS);
     }
     return 0;
 }

@@ -1,7 +1,6 @@
-#include <sys/epoll.h>
+#include <inttypes.h>
 
 #include "common/io/clock.h"
-#include "common/io/loop.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/leave.h"
@@ -21,15 +20,14 @@ struct watcher {
     const struct run_dir *dir;
     const struct monitor_key *key; /* NULL: the run's folder is here */
     uint64_t answered_ms;          /* with a key: when the coordinator last did */
-    struct loop *loop;
     struct live *live;
     struct follow *follow;
+    bool over;
     uint64_t look_ms;      /* when the journal and its lock are looked at next */
     bool more;             /* the journal was not read to its end */
     uint64_t appear_by_ms; /* a run that is being made has no journal for a moment */
     bool held;             /* a coordinator held it at the last look */
     bool said_gone;
-    int events_fd;
     int status;
     struct err err;
 };
@@ -43,14 +41,11 @@ static void on_fact (void *owner, const struct fact *fact)
 static void leave (struct watcher *watcher, int status)
 {
     watcher->status = status;
-    loop_stop (watcher->loop);
+    watcher->over = true;
 }
 
-static void on_events (void *owner, int fd, uint32_t events)
+static void take_events (struct watcher *watcher)
 {
-    (void) fd;
-    (void) events;
-    struct watcher *watcher = owner;
     if (follow_events (watcher->follow, &watcher->err) < 0)
         leave (watcher, EXIT_COULD_NOT);
 }
@@ -58,17 +53,9 @@ static void on_events (void *owner, int fd, uint32_t events)
 /* Failing to listen costs speed and phases, nothing else: the journal is followed all the same. */
 static void listen_in (struct watcher *watcher)
 {
-    if (watcher->events_fd >= 0)
-        return;
     struct err err = { 0 };
-    if (follow_listen (watcher->follow, &err) < 0) {
+    if (follow_listen (watcher->follow, &err) < 0)
         log_detail (&watcher->cli->log, "no live events yet: %s", err.text);
-        return;
-    }
-    if (loop_watch (watcher->loop, follow_fd (watcher->follow), EPOLLIN, on_events, watcher, &err) < 0)
-        log_detail (&watcher->cli->log, "no live events: %s", err.text);
-    else
-        watcher->events_fd = follow_fd (watcher->follow);
 }
 
 static void tell_holder (struct watcher *watcher, bool held)
@@ -151,26 +138,27 @@ static void look (struct watcher *watcher)
         listen_in (watcher);
 }
 
-static void each_pass (void *owner)
+/* Returns when the next one is due. */
+static uint64_t pass (struct watcher *watcher)
 {
-    struct watcher *watcher = owner;
     uint64_t now_ms = clock_boot_ms ();
     if (leave_was_asked ()) {
         leave (watcher, EXIT_CANCELLED);
-        return;
+        return now_ms;
     }
-    if (watcher->events_fd >= 0 && watcher->err.code == 0)
-        on_events (watcher, watcher->events_fd, 0); /* its descriptor is edge-triggered */
+    if (follow_listens (watcher->follow))
+        take_events (watcher);
     if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
         look (watcher);
-        watcher->look_ms = watcher->more ? now_ms : now_ms + (watcher->events_fd >= 0 ? JOURNAL_MS : REDRAW_MS);
+        watcher->look_ms = watcher->more ? now_ms
+                                         : now_ms + (follow_listens (watcher->follow) ? JOURNAL_MS : REDRAW_MS);
     }
     if (watcher->err.code)
-        return; /* the end of it is told, and nothing that was not read */
+        return now_ms; /* the end of it is told, and nothing that was not read */
     live_tick (watcher->live, now_ms);
     if (live_board (watcher->live)->ended)
         leave (watcher, (int) live_board (watcher->live)->exit_status);
-    loop_deadline (watcher->loop, watcher->more ? now_ms : now_ms + REDRAW_MS);
+    return watcher->more ? now_ms : now_ms + REDRAW_MS;
 }
 
 static void say_sentence (const struct watcher *watcher, const struct text sentence)
@@ -200,11 +188,21 @@ static int finish (struct watcher *watcher)
     return watcher->status;
 }
 
+static void watch (struct watcher *watcher)
+{
+    leave_note_signals (EXIT_CANCELLED);
+    while (!watcher->over) {
+        uint64_t due_ms = pass (watcher), now_ms = clock_boot_ms ();
+        if (!watcher->over)
+            follow_wait (watcher->follow, due_ms > now_ms ? (uint32_t) (due_ms - now_ms) : 0);
+    }
+}
+
 /* Of a run in this home, or one elsewhere. */
 static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key)
 {
     struct watcher watcher = {
-        .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .events_fd = -1, .status = EXIT_COULD_NOT
+        .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .status = EXIT_COULD_NOT
     };
     struct live_options look_of = { .plain = cli->plain, .color = cli->color, .out = stdout };
     watcher.answered_ms = clock_boot_ms ();
@@ -212,18 +210,9 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
     watcher.live = live_open (&look_of);
     watcher.follow = key ? follow_open_remote (key, on_fact, &watcher, &watcher.err)
                          : follow_open (dir, on_fact, &watcher);
-    watcher.loop = watcher.follow ? loop_open (&watcher.err) : NULL;
-    if (watcher.loop) {
-        leave_note_signals (EXIT_CANCELLED);
-        loop_each_pass (watcher.loop, each_pass, &watcher);
-        loop_deadline (watcher.loop, 0);
-        loop_run (watcher.loop, &watcher.err); /* what failed is told below */
-    }
-    if (watcher.events_fd >= 0)
-        loop_forget (watcher.loop, watcher.events_fd);
+    if (watcher.follow)
+        watch (&watcher);
     follow_close (watcher.follow);
-    if (watcher.loop)
-        loop_close (watcher.loop);
     return finish (&watcher);
 }
 

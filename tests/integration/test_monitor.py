@@ -123,6 +123,20 @@ class Watching(Monitors):
         here = self.passes(self.lab.sliceup("watch", "--plain"))
         self.assertEqual(self.durable(here.out), self.durable(ended.out))
 
+    def test_who_leaves_is_let_go_at_once_whatever_czmq_was_told(self):
+        run = self.start(self.slow_slice(seconds=60))
+        self.elsewhere = {**self.elsewhere, "ZSYS_SIGHANDLER": "true", "ZSYS_IO_THREADS": "0", "ZSYS_LINGER": "60000",
+                          "ZSYS_MAX_SOCKETS": "1", "ZSYS_LOGSTREAM": "stdout"}
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            shown = self.watch(self.key("--name", f"one-{int(sig)}"))
+            shown.wait_out("low attempt 1 began", 60)
+            shown.kill(sig)
+            ended = shown.end(10)
+            self.assertEqual(130, ended.status, ended)
+            self.assertNotIn("dangling", ended.out)
+        run.kill(signal.SIGINT)
+        run.end(60)
+
     def test_when_the_coordinator_is_gone_it_says_so_and_ends(self):
         run = self.start(self.slow_slice(seconds=100))
         shown = self.watch(self.key())

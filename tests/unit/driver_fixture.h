@@ -14,6 +14,7 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/apply.h"
+#include "coordinator/czmq/listener.h"
 #include "coordinator/keys/key_file.h"
 #include "coordinator/monitor/snapshot.h"
 #include "coordinator/run/driver_private.h"

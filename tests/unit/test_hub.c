@@ -1,4 +1,4 @@
-/* links: io */
+/* links: io coordinator_czmq */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "coordinator/czmq/listener.h"
 #include "link_lab.h"
 
 static struct link_keys hub_keys, a, b;
@@ -50,7 +51,7 @@ static void what_is_published_reaches_every_monitor (void **state)
             while (hub_question (hub, &query, &question))
                 assert_true (text_is (question, "listen"));
             hub_publish (hub, "event", 5);
-            lab_pause (listener_fd (listeners[i]));
+            listener_wait (listeners[i], LAB_STEP_MS);
             there = listener_receive (listeners[i], &got);
         }
         assert_true (there);
@@ -84,7 +85,7 @@ static bool is_received (struct hub *hub, struct listener *listener, const char 
 static bool receives (struct listener *listener, const char *what)
 {
     struct text got;
-    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (listener_fd (listener)))
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; listener_wait (listener, LAB_STEP_MS))
         while (listener_receive (listener, &got))
             if (text_is (got, what))
                 return true;
@@ -106,7 +107,7 @@ static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
     assert_true (hub_answer (hub, &query_queue[0], "one", 3));
     hub_publish (hub, "both", 4);
     for (int i = 1; i >= 0; i--) /* frames of one connection stay in order: what is not before "both" was not sent */
-        for (bool both = false; !both; lab_pause (listener_fd (listeners[i])))
+        for (bool both = false; !both; listener_wait (listeners[i], LAB_STEP_MS))
             while (!both && listener_receive (listeners[i], &got)) {
                 both = text_is (got, "both");
                 assert_true (both || (i == 0 && text_is (got, "one")));

@@ -1,0 +1,11 @@
+/* quiet.h - private to coordinator/czmq: czmq begins, and leaves the process's signals, environment and output alone.
+ */
+#ifndef SLICEUP_COORDINATOR_CZMQ_QUIET_H
+#define SLICEUP_COORDINATOR_CZMQ_QUIET_H
+
+#include "common/base/err.h"
+
+/* Before the first socket; again: nothing. ERR_LIMIT: libzmq would be refused what it takes, and end the process. */
+int quiet_begin (struct err *err);
+
+#endif
