@@ -152,7 +152,7 @@ struct fact_metric_judged {
 struct verdict {
     uint32_t host;
     enum outcome outcome;
-    enum layer layer;
+    enum owner owner;
     struct text signature; /* id, when one was recognised */
     struct text cause;     /* what happened, no host name in it: equal causes fold together */
     struct text next;      /* what to look at */
@@ -209,7 +209,7 @@ struct fact_loss_told {
 struct fact_pass_stopped {
     struct attempt_key key;
     LIST_OF (uint32_t) culprits;
-    enum layer layer;
+    enum owner owner;
     struct text cause, next;
 };
 struct fact_cancel_asked {

@@ -12,24 +12,24 @@ static const char *const outcome_words[] = {
 _Static_assert(sizeof outcome_words / sizeof outcome_words[0] == OUTCOME_N, "a word for each outcome");
 const struct names outcome_names = { outcome_words, OUTCOME_N };
 
-static const char *const layer_words[] = {
-    [LAYER_NONE] = "none",
-    [LAYER_FRONTEND] = "frontend",
-    [LAYER_DEVICE] = "device",
-    [LAYER_POLICY] = "launch-policy",
-    [LAYER_BACKEND] = "backend",
-    [LAYER_BUNDLE] = "bundle",
-    [LAYER_CACHE] = "cache",
-    [LAYER_COMPILER] = "compiler",
-    [LAYER_COLLECTIVE] = "collective",
-    [LAYER_PROGRAM] = "program",
-    [LAYER_HOST] = "host",
-    [LAYER_PLATFORM] = "platform",
-    [LAYER_SLICEUP] = "sliceup",
-    [LAYER_UNKNOWN] = "unknown",
+static const char *const owner_words[] = {
+    [OWNER_NONE] = "none",
+    [OWNER_FRONTEND] = "frontend",
+    [OWNER_DEVICE] = "device",
+    [OWNER_POLICY] = "launch-policy",
+    [OWNER_BACKEND] = "backend",
+    [OWNER_BUNDLE] = "bundle",
+    [OWNER_CACHE] = "cache",
+    [OWNER_COMPILER] = "compiler",
+    [OWNER_COLLECTIVE] = "collective",
+    [OWNER_PROGRAM] = "program",
+    [OWNER_HOST] = "host",
+    [OWNER_PLATFORM] = "platform",
+    [OWNER_SLICEUP] = "sliceup",
+    [OWNER_UNKNOWN] = "unknown",
 };
-_Static_assert(sizeof layer_words / sizeof layer_words[0] == LAYER_N, "a word for each layer");
-const struct names layer_names = { layer_words, LAYER_N };
+_Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each layer");
+const struct names owner_names = { owner_words, OWNER_N };
 
 enum outcome outcome_worst (enum outcome a, enum outcome b)
 {

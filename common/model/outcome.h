@@ -22,23 +22,23 @@ extern const struct names outcome_names; /* none passed not-reached cascade coul
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
 /* The owner of a failure, in the order in which one debugs (domain.md, 10). */
-enum layer {
-    LAYER_NONE = 0,
-    LAYER_FRONTEND,
-    LAYER_DEVICE,  /* device ownership: held by another process, not openable */
-    LAYER_POLICY,  /* launch policy: what was set before import */
-    LAYER_BACKEND, /* requested and observed backend differ */
-    LAYER_BUNDLE,  /* packages, ABI */
-    LAYER_CACHE,
-    LAYER_COMPILER,
-    LAYER_COLLECTIVE, /* collective, peer */
-    LAYER_PROGRAM,    /* the canary or the user's program */
-    LAYER_HOST,       /* machine, disk, memory, limits */
-    LAYER_PLATFORM,   /* cloud, network, maintenance */
-    LAYER_SLICEUP,    /* ourselves: worker, launcher, cancelled by the user */
-    LAYER_UNKNOWN,
-    LAYER_N
+enum owner {
+    OWNER_NONE = 0,
+    OWNER_FRONTEND,
+    OWNER_DEVICE,  /* device ownership: held by another process, not openable */
+    OWNER_POLICY,  /* launch policy: what was set before import */
+    OWNER_BACKEND, /* requested and observed backend differ */
+    OWNER_BUNDLE,  /* packages, ABI */
+    OWNER_CACHE,
+    OWNER_COMPILER,
+    OWNER_COLLECTIVE, /* collective, peer */
+    OWNER_PROGRAM,    /* the canary or the user's program */
+    OWNER_HOST,       /* machine, disk, memory, limits */
+    OWNER_PLATFORM,   /* cloud, network, maintenance */
+    OWNER_SLICEUP,    /* ourselves: worker, launcher, cancelled by the user */
+    OWNER_UNKNOWN,
+    OWNER_N
 };
-extern const struct names layer_names; /* none frontend device launch-policy backend bundle cache compiler collective
+extern const struct names owner_names; /* none frontend device launch-policy backend bundle cache compiler collective
                                           program host platform sliceup unknown */
 #endif

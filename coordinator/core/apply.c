@@ -241,7 +241,7 @@ static bool may_refit (const struct rung_state *rung, const struct fact_pass_end
         return false;
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
         const struct verdict *verdict = &ended->verdicts.items[i];
-        if (verdict->layer != LAYER_CACHE && verdict->outcome != OUTCOME_CASCADE)
+        if (verdict->owner != OWNER_CACHE && verdict->outcome != OUTCOME_CASCADE)
             return false;
     }
     return true;

@@ -243,7 +243,7 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
             verdicts[gone.verdicts.n++] = (struct verdict){
                 .host = i,
                 .outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN,
-                .layer = LAYER_HOST,
+                .owner = OWNER_HOST,
                 .cause = text_of (coord->hosts[i].lost_why),
                 .next = blame_next_of_lost (coord->plan.launcher),
             };

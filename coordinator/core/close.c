@@ -120,7 +120,7 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
             verdicts[i] = (struct verdict){
                 .host = verdicts[i].host,
                 .outcome = OUTCOME_FAILED,
-                .layer = why->layer,
+                .owner = why->owner,
                 .cause = culprits_cause (coord, &coord->pass.parts[i].result, innocent, arena),
                 .next = why->next,
                 .phase = verdicts[i].phase,
@@ -131,7 +131,7 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
 
 static bool complains (const struct part *part, const struct verdict *verdict)
 {
-    return ended_badly (&part->result) && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
+    return ended_badly (&part->result) && verdict->owner == OWNER_COLLECTIVE && verdict->signature.len == 0;
 }
 
 /* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped

@@ -44,7 +44,7 @@ static void refuse_gate (struct coord *coord, const struct gate *gate, uint32_t 
     stopped->key = coord->pass.key;
     stopped->culprits.items = culprits;
     stopped->culprits.n = n;
-    stopped->layer = LAYER_PROGRAM;
+    stopped->owner = OWNER_PROGRAM;
     stopped->cause = text_format (
         &out->arena, "at gate %s it would run another program than %u of %u hosts; stopped before the devices wait",
         gate->name, coord->pass.n - n, coord->pass.n);
@@ -109,7 +109,7 @@ static void refuse_absence (struct coord *coord, const struct gate *gate, uint64
     stopped->key = coord->pass.key;
     stopped->culprits.items = culprits;
     stopped->culprits.n = n;
-    stopped->layer = LAYER_PROGRAM;
+    stopped->owner = OWNER_PROGRAM;
     stopped->cause = text_format (&out->arena, "ended without coming to gate %s, where the others waited", gate->name);
     stopped->next = TEXT_LIT ("compare its program and arguments with the others'");
     coord_commit (coord, fact, now_ms);

@@ -194,7 +194,7 @@ static void fail (const struct proving *proving, uint32_t at, struct text name, 
                                      names_of (&proof_names, proof), axes.len ? " over " : "", TEXT_ARG (axes), why,
                                      TEXT_ARG (missing));
     verdict->outcome = OUTCOME_FAILED;
-    verdict->layer = LAYER_PROGRAM;
+    verdict->owner = OWNER_PROGRAM;
     verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     verdict->next = TEXT_LIT ("the receipt has every host's value, contribution and proof");
 }
@@ -270,7 +270,7 @@ static void cascade_the_rest (const struct proving *proving)
     for (uint32_t i = 0; i < proving->coord->pass.n; i++)
         if (passed (&proving->verdicts[i])) {
             proving->verdicts[i].outcome = OUTCOME_CASCADE;
-            proving->verdicts[i].layer = LAYER_COLLECTIVE;
+            proving->verdicts[i].owner = OWNER_COLLECTIVE;
             proving->verdicts[i].cause = text_clip (cause, SENTENCE_MAX_BYTES);
         }
 }

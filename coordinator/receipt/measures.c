@@ -97,8 +97,8 @@ static bool would_fail_again (const struct plan *plan, const struct verdict *ver
     if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer ||
         known->noise)
         return false;
-    return known->memory || verdict->layer == LAYER_COMPILER || verdict->layer == LAYER_PROGRAM ||
-           verdict->layer == LAYER_BUNDLE || verdict->layer == LAYER_POLICY;
+    return known->memory || verdict->owner == OWNER_COMPILER || verdict->owner == OWNER_PROGRAM ||
+           verdict->owner == OWNER_BUNDLE || verdict->owner == OWNER_POLICY;
 }
 
 /* "exit status 1" tells nobody what to change: then the line that decided it stands behind it. */
@@ -119,7 +119,7 @@ static void blame (struct measures *measures, struct measure *now, const struct 
         const struct verdict *verdict = &ended->verdicts.items[i];
         if (verdict->outcome == OUTCOME_CASCADE || now->cause.len)
             continue;
-        now->layer = verdict->layer;
+        now->owner = verdict->owner;
         now->failure = text_copy (&measures->arena, verdict->signature);
         now->cause = cause_of (&measures->plan, verdict, &measures->arena);
         now->bad = would_fail_again (&measures->plan, verdict);

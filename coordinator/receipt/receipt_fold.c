@@ -258,7 +258,7 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
         return;
     rung->outcome = verdict->outcome;
     rung->cache = receipt_keep (fold, verdict->cache);
-    rung->cause.layer = verdict->layer;
+    rung->cause.owner = verdict->owner;
     rung->cause.signature = receipt_keep (fold, verdict->signature);
     rung->cause.text = receipt_keep (fold, verdict->cause);
     rung->cause.next = receipt_keep (fold, verdict->next);
@@ -310,11 +310,11 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
 static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, bool cancelled)
 {
     struct text known_bad = cancelled ? (struct text){ 0 } : fold->plan.rungs.items[fold->next_rung].known_bad;
-    struct cause launch = { .layer = LAYER_PROGRAM,
+    struct cause launch = { .owner = OWNER_PROGRAM,
                             .text = known_bad,
                             .next = TEXT_LIT ("change what failed there, or run with --again") };
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
-        struct cause lost = { .layer = LAYER_HOST,
+        struct cause lost = { .owner = OWNER_HOST,
                               .text = fold->hosts[i].lost_why,
                               .next = blame_next_of_lost (fold->plan.launcher) };
         if (fold->hosts[i].lost)

@@ -36,7 +36,7 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
 static bool recognised (const struct plan *plan, const struct blame_host *host)
 {
     const struct signature *signature = known (plan, host->verdict->signature);
-    return host->verdict->layer != LAYER_UNKNOWN && !(signature && signature->noise);
+    return host->verdict->owner != OWNER_UNKNOWN && !(signature && signature->noise);
 }
 
 static bool confesses (const struct plan *plan, const struct blame_host *host)
@@ -153,7 +153,7 @@ static void accuse (const struct plan *plan, struct blame_host *host, const char
 {
     struct verdict *verdict = host->verdict;
     if (follows (plan, host) || host->complains || host->awaited)
-        verdict->layer = LAYER_UNKNOWN;
+        verdict->owner = OWNER_UNKNOWN;
     if (says_peer_failed (plan, verdict->signature)) {
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };
@@ -198,7 +198,7 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
             continue;
         *verdict = (struct verdict){ .host = verdict->host,
                                      .outcome = OUTCOME_CASCADE,
-                                     .layer = LAYER_COLLECTIVE,
+                                     .owner = OWNER_COLLECTIVE,
                                      .signature = verdict->signature,
                                      .cause = cause,
                                      .phase = verdict->phase,

@@ -36,9 +36,9 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
         return true;
     if (verdict->signature.len)
         return !is_peer_text (plan, verdict->signature);
-    if (verdict->layer == LAYER_COLLECTIVE)
+    if (verdict->owner == OWNER_COLLECTIVE)
         return !ended_by_itself (host); /* else it complains */
-    return verdict->layer != LAYER_UNKNOWN;
+    return verdict->owner != OWNER_UNKNOWN;
 }
 
 /* Silent: it did not end before it was made to. */
@@ -51,7 +51,7 @@ static bool was_silent (const struct isolate_host *host)
 static bool failed_for_no_reason (const struct isolate_host *host)
 {
     return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE &&
-           host->verdict->layer == LAYER_UNKNOWN && !host->verdict->signature.len;
+           host->verdict->owner == OWNER_UNKNOWN && !host->verdict->signature.len;
 }
 
 /* It may not have passed for what was not proved: it points at the others none the less. */
@@ -158,7 +158,7 @@ static void accuse (const struct isolate_ruling *ruling, const struct verdict *b
     *after = *before;
     if (before->outcome == OUTCOME_CASCADE) {
         *after = (struct verdict){
-            .host = before->host, .outcome = ruling->outcome, .layer = LAYER_UNKNOWN, .phase = before->phase
+            .host = before->host, .outcome = ruling->outcome, .owner = OWNER_UNKNOWN, .phase = before->phase
         };
         after->next = TEXT_LIT (
             "compare this host with the others: sliceup drift; and see what it printed: sliceup logs");
@@ -190,7 +190,7 @@ void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict 
     *after = (struct verdict){
         .host = before->host,
         .outcome = OUTCOME_CASCADE,
-        .layer = LAYER_COLLECTIVE,
+        .owner = OWNER_COLLECTIVE,
         .signature = before->signature,
         .cause = text_clip (text_format (arena, "fell because %.*s did", TEXT_ARG (ruling->who)), SENTENCE_MAX_BYTES),
         .phase = before->phase,

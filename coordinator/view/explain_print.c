@@ -60,7 +60,7 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
     buf_printf (out, "  %s, owner: %s%s%.*s\n", names_of (&outcome_names, cause->outcome),
-                names_of (&layer_names, cause->cause.layer),
+                names_of (&owner_names, cause->cause.owner),
                 cause->cause.signature.len ? ", recognised as "
                 : cause->recognised        ? ""
                                            : " (no known text: nobody is blamed by guessing)",
@@ -184,7 +184,7 @@ static json_t *json_causes (const struct explanation *explanation)
         json_array_append_new (
             list,
             json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
-                       names_of (&outcome_names, cause->outcome), "layer", names_of (&layer_names, cause->cause.layer),
+                       names_of (&outcome_names, cause->outcome), "layer", names_of (&owner_names, cause->cause.owner),
                        "signature", json_text (cause->cause.signature), "recognised", (int) cause->recognised, "text",
                        json_text (cause->cause.text), "printed", json_printed (cause), "bad_line",
                        json_text (cause->bad_line), "next", json_text (cause->cause.next)));

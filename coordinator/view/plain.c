@@ -252,7 +252,7 @@ static void tell_group (struct teller *teller, const struct board_group *group, 
     board_fold (teller->board, group->hosts.items, group->hosts.n, &teller->words);
     buf_printf (&teller->words, " %s: ", names_of (&outcome_names, group->outcome));
     buf_text (&teller->words, group->cause);
-    buf_printf (&teller->words, " [%s%s", names_of (&layer_names, group->layer), group->signature.len ? ", " : "");
+    buf_printf (&teller->words, " [%s%s", names_of (&owner_names, group->owner), group->signature.len ? ", " : "");
     buf_text (&teller->words, group->signature);
     buf_byte (&teller->words, ']');
     if (group->next.len) {

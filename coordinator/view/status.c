@@ -118,7 +118,7 @@ static json_t *group_value (const struct board *board, const struct board_group 
 {
     json_t *object = json_object ();
     set (object, "outcome", word_or_null (&outcome_names, group->outcome));
-    set (object, "layer", word_or_null (&layer_names, group->layer));
+    set (object, "layer", word_or_null (&owner_names, group->owner));
     set (object, "signature", text_or_null (group->signature));
     set (object, "cause", text_value (group->cause));
     set (object, "next", text_or_null (group->next));

@@ -127,10 +127,10 @@ static void who_says_failure_fails_whatever_else_it_says (void **state)
     (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_ONCE);
-    bench.result.layer = LAYER_DEVICE;
+    bench.result.owner = OWNER_DEVICE;
     bench.result.failure = TEXT_LIT ("the chip is busy");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_DEVICE);
+    assert_int_equal (bench.verdict.owner, OWNER_DEVICE);
     assert_true (cause_has (&bench, "the chip is busy (said failure, and ended with status 0)"));
     arena_release (&bench.arena);
 }
@@ -142,13 +142,13 @@ static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **st
         uint32_t code;
         bool done;
         const char *tail;
-        enum layer layer;
+        enum owner owner;
         const char *words;
     } cases[] = {
-        { 0, true, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines: done: said after failure: {}" },
-        { 0, false, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines" },
-        { 1, false, "", LAYER_PROGRAM, "exit status 1; broke the canary protocol with 2 lines" },
-        { 1, false, "No space left on device", LAYER_HOST, "exit status 1 in phase run" },
+        { 0, true, "", OWNER_PROGRAM, "broke the canary protocol with 2 lines: done: said after failure: {}" },
+        { 0, false, "", OWNER_PROGRAM, "broke the canary protocol with 2 lines" },
+        { 1, false, "", OWNER_PROGRAM, "exit status 1; broke the canary protocol with 2 lines" },
+        { 1, false, "No space left on device", OWNER_HOST, "exit status 1 in phase run" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct bench bench;
@@ -159,7 +159,7 @@ static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **st
         bench.result.done = cases[i].done;
         bench.result.tail = text_of (cases[i].tail);
         assert_int_equal (judge (&bench), OUTCOME_FAILED);
-        assert_int_equal (bench.verdict.layer, cases[i].layer);
+        assert_int_equal (bench.verdict.owner, cases[i].owner);
         if (!cause_has (&bench, cases[i].words))
             fail_msg ("case %zu: %.*s", i, TEXT_ARG (bench.verdict.cause));
         arena_release (&bench.arena);
@@ -173,7 +173,7 @@ static void another_backend_than_asked_fails_whatever_the_exit_status (void **st
     bench_make (&bench, TINY, PASS_ONCE);
     bench.plan.rungs.items[TINY].backend = TEXT_LIT ("tpu");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_BACKEND);
+    assert_int_equal (bench.verdict.owner, OWNER_BACKEND);
     assert_true (cause_has (&bench, "asked for backend tpu, ran on cpu"));
     bench.result.backend.platform = (struct text){ 0 };
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
@@ -188,7 +188,7 @@ static void a_rank_that_initialised_alone_fails (void **state)
     bench.result.backend.process_count = 1;
     bench.result.backend.devices = 2;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_COLLECTIVE);
+    assert_int_equal (bench.verdict.owner, OWNER_COLLECTIVE);
     arena_release (&bench.arena);
 }
 
@@ -270,7 +270,7 @@ static void a_writer_that_did_not_seal_fails (void **state)
     bench_make (&bench, TINY, PASS_COLD);
     bench.result.seal.token = 8;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_CACHE);
+    assert_int_equal (bench.verdict.owner, OWNER_CACHE);
     arena_release (&bench.arena);
 }
 
@@ -282,11 +282,11 @@ static void known_text_names_the_owner_and_unknown_stays_unknown (void **state)
     bench.result.code = 1;
     bench.result.tail = TEXT_LIT ("write: No space left on device\nlater: Connection closed by peer");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_HOST);
+    assert_int_equal (bench.verdict.owner, OWNER_HOST);
     assert_true (text_is (bench.verdict.signature, "disk-full"));
     bench.result.tail = TEXT_LIT ("something nobody has seen before");
     judge (&bench);
-    assert_int_equal (bench.verdict.layer, LAYER_UNKNOWN);
+    assert_int_equal (bench.verdict.owner, OWNER_UNKNOWN);
     arena_release (&bench.arena);
 }
 
@@ -296,11 +296,11 @@ static void our_own_programs_name_their_failures_themselves (void **state)
     struct bench bench;
     bench_make (&bench, FACTS, PASS_ONCE);
     bench.result.code = 1;
-    bench.result.layer = LAYER_PLATFORM;
+    bench.result.owner = OWNER_PLATFORM;
     bench.result.failure = TEXT_LIT ("the index cannot be reached");
     bench.result.tail = TEXT_LIT ("No space left on device");
     assert_int_equal (judge (&bench), OUTCOME_COULD_NOT_RUN);
-    assert_int_equal (bench.verdict.layer, LAYER_PLATFORM);
+    assert_int_equal (bench.verdict.owner, OWNER_PLATFORM);
     arena_release (&bench.arena);
 }
 
@@ -329,7 +329,7 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
         bench.result.code = fallen[i].code;
         bench.result.tail = text_of (fallen[i].tail);
         bool complains = fallen[i].ending == ENDING_EXITED && fallen[i].code == COMPLAINS;
-        bench.result.layer = complains ? LAYER_COLLECTIVE : LAYER_NONE;
+        bench.result.owner = complains ? OWNER_COLLECTIVE : OWNER_NONE;
         judge (&bench);
         verdicts[i] = bench.verdict;
         verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text){ 0 };

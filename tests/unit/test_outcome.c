@@ -13,15 +13,15 @@ static void the_words_are_those_of_the_receipt (void **state)
     (void) state;
     static const char *const outcomes[] = { "none",          "passed",    "not-reached", "cascade",
                                             "could-not-run", "no-report", "failed" };
-    static const char *const layers[] = { "none",   "frontend", "device",   "launch-policy", "backend",
+    static const char *const owners[] = { "none",   "frontend", "device",   "launch-policy", "backend",
                                           "bundle", "cache",    "compiler", "collective",    "program",
                                           "host",   "platform", "sliceup",  "unknown" };
     assert_int_equal (outcome_names.n, sizeof outcomes / sizeof outcomes[0]);
-    assert_int_equal (layer_names.n, sizeof layers / sizeof layers[0]);
+    assert_int_equal (owner_names.n, sizeof owners / sizeof owners[0]);
     for (uint32_t i = 0; i < outcome_names.n; i++)
         assert_string_equal (outcome_names.of[i], outcomes[i]);
-    for (uint32_t i = 0; i < layer_names.n; i++)
-        assert_string_equal (layer_names.of[i], layers[i]);
+    for (uint32_t i = 0; i < owner_names.n; i++)
+        assert_string_equal (owner_names.of[i], owners[i]);
 }
 
 static void the_worst_is_the_one_that_matters_more (void **state)

@@ -234,7 +234,7 @@ static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_rec
     struct receipt_fold *fold = receipt_fold_create ();
     struct attempt_key one = { 0, PASS_ONCE, 1 }, two = { 1, PASS_ONCE, 1 };
     struct verdict verdict = {
-        .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .cause = TEXT_LIT ("exit status 3")
+        .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .cause = TEXT_LIT ("exit status 3")
     };
     open_run (fold);
     for (uint32_t host = 0; host < 2; host++)
@@ -319,7 +319,7 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     struct attempt_key one = { 0, PASS_ONCE, 1 };
     struct verdict verdict = { .host = 1,
                                .outcome = OUTCOME_FAILED,
-                               .layer = LAYER_PROGRAM,
+                               .owner = OWNER_PROGRAM,
                                .cause = TEXT_LIT ("full"),
                                .signature = TEXT_LIT ("hbm"),
                                .evidence = TEXT_LIT ("out of memory in hbm") };

@@ -151,7 +151,7 @@ static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state
         const struct verdict *verdict = &ended->verdicts.items[2];
         assert_int_equal (verdict->host, 2);
         assert_int_equal (verdict->outcome, OUTCOME_FAILED);
-        assert_int_equal (verdict->layer, LAYER_PROGRAM);
+        assert_int_equal (verdict->owner, OWNER_PROGRAM);
         assert_true (text_starts (verdict->cause, "at gate program it would run another program"));
         assert_int_equal (verdict->signature.len, 0);
         assert_false (verdict->transient);

@@ -78,7 +78,7 @@ static void judge (struct both *both, struct attempt_key key, uint32_t first, ui
         verdicts[i] = (struct verdict){
             .host = from + i,
             .outcome = from + i == first ? outcome : OUTCOME_CASCADE,
-            .layer = LAYER_UNKNOWN,
+            .owner = OWNER_UNKNOWN,
             .cause = from + i == first ? TEXT_LIT ("the cause") : TEXT_LIT ("fell with it"),
         };
     struct fact fact = { .kind = FACT_PASS_ENDED,

@@ -114,12 +114,12 @@ void attempt_add_findings (struct attempt *attempt, const struct finding *items,
 
 /* attempt_result.c */
 struct result *attempt_result (struct attempt *attempt);
-/* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
-void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem);
+/* The first problem is the cause and stays; it is no news to a canary that gave an owner itself. */
+void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text problem);
 /* Once the program is over: until then its own notes grow. */
 void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
-void attempt_not_started (struct attempt *attempt, enum layer layer, struct text problem, uint64_t now_ms);
+void attempt_not_started (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
 void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 #endif

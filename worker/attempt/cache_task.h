@@ -18,6 +18,6 @@ int cache_task_prepare (const struct task_place *place, const struct cache_acces
 void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
 void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
 /* task.c: puts a failure into the answer; always -1. */
-int task_fail (struct task_answer *answer, struct arena *arena, enum layer layer, const struct err *err);
+int task_fail (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err);
 
 #endif

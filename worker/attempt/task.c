@@ -28,7 +28,7 @@ enum { ANSWER_MAX_BYTES = 128 * 1024 + INTERPRETER_BYTES_MAX };
 static const struct field answer_fields[] = {
     F_BOOL (1, struct task_answer, done),
     F_TEXT (2, struct task_answer, problem, SENTENCE_MAX_BYTES),
-    F_ENUM (3, struct task_answer, layer, &layer_names),
+    F_ENUM (3, struct task_answer, owner, &owner_names),
     F_TEXT (4, struct task_answer, python, PATH_MAX_BYTES),
     F_TEXT (5, struct task_answer, cache_state, SENTENCE_MAX_BYTES),
     F_RECORD (6, struct task_answer, seal, &seal_record),
@@ -182,7 +182,7 @@ static void no_answer (const struct exec_end *end, const char *why, struct arena
 {
     bool signalled = WIFSIGNALED (end->status);
     int code = signalled ? WTERMSIG (end->status) : WEXITSTATUS (end->status);
-    *answer = (struct task_answer){ .layer = LAYER_SLICEUP };
+    *answer = (struct task_answer){ .owner = OWNER_SLICEUP };
     answer->problem = text_format (arena, "the process that prepares or closes this attempt gave no answer (%s %d%s%s)",
                                    signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
 }
@@ -204,11 +204,11 @@ void task_answer (int channel_fd, const struct exec_end *end, struct arena *aren
 
 /* ---- the process ---- */
 
-int task_fail (struct task_answer *answer, struct arena *arena, enum layer layer, const struct err *err)
+int task_fail (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err)
 {
     struct text problem = text_of (err->text);
     struct buf escaped;
-    answer->layer = layer;
+    answer->owner = owner;
     buf_init (&escaped, 8 * ERR_TEXT_BYTES);
     if (!text_is_utf8 (problem)) /* a path in it was cut, or is none that an answer may hold */
         buf_escaped (&escaped, problem, 0);
@@ -222,14 +222,14 @@ static int find_environment (const struct msg_run *run, struct arena *arena, str
     char path[PATH_MAX];
     struct err err = { 0 };
     if (environment_path (&run->pins, path, sizeof path, &err) < 0)
-        return task_fail (answer, arena, LAYER_BUNDLE, &err);
+        return task_fail (answer, arena, OWNER_BUNDLE, &err);
     answer->python = text_format (arena, "%s/bin/python", path);
     struct text complete = text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path);
     if (access (answer->python.ptr, X_OK) == 0 && access (complete.ptr, R_OK) == 0)
         return 0;
     err_set (&err, ERR_STATE, "there is no complete environment at %s; the rung that restores it has to pass first",
              path);
-    return task_fail (answer, arena, LAYER_BUNDLE, &err);
+    return task_fail (answer, arena, OWNER_BUNDLE, &err);
 }
 
 static int find_kit (const struct msg_run *run, const char *directory, struct arena *arena, struct task_answer *answer)
@@ -239,7 +239,7 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     struct err err = { 0 };
     kit_list_of (run, &files);
     if (kit_find (&files, directory, arena, &kit, &err) < 0)
-        return task_fail (answer, arena, LAYER_HOST, &err);
+        return task_fail (answer, arena, OWNER_HOST, &err);
     answer->kit = kit.folder;
     answer->missing.items = arena_array (arena, kit.missing.n + WHEELS_MAX, sizeof *answer->missing.items);
     for (uint32_t i = 0; i < kit.missing.n; i++)
@@ -263,7 +263,7 @@ static int find_wheels (const struct msg_run *run, const char *directory, struct
     if (!wheels_are_needed (run) || is_complete (run, arena))
         return 0;
     if (wheels_find (run, directory, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
-        return task_fail (answer, arena, LAYER_HOST, &err);
+        return task_fail (answer, arena, OWNER_HOST, &err);
     answer->missing.n += missing_n;
     return 0;
 }
@@ -272,7 +272,7 @@ static int find_interpreters (const struct msg_run *run, struct arena *arena, st
 {
     struct err err = { 0 };
     if (interpreter_is_needed (run) && interpreter_paths (run, arena, &answer->loaded, &err) < 0)
-        return task_fail (answer, arena, LAYER_HOST, &err);
+        return task_fail (answer, arena, OWNER_HOST, &err);
     return 0;
 }
 
@@ -308,7 +308,7 @@ static void wait_for_device (const struct task_order *request, struct arena *are
     answer->done = device_wait (&fact_roots_real, request->device_wait_ms, arena, &answer->waited, &answer->problem) ==
                    0;
     if (!answer->done)
-        answer->layer = LAYER_DEVICE;
+        answer->owner = OWNER_DEVICE;
 }
 
 static void work (enum task_kind kind, const struct task_place *place, const struct task_order *request,
