@@ -343,7 +343,7 @@ static const struct key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_NOISE] = { "noise", KEY_BOOL, .fallback = "false",
                           .help = "Printed in runs that then work, too: owns a failure only when nothing else looks "
                                   "like an error, and never "
-                                  "with layer `unknown`." },
+                                  "with owner `unknown`." },
     [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false",
                               .help = "Known to pass by itself: the rung is tried again, when nothing else that was "
                                       "printed speaks against it." },

@@ -21,24 +21,25 @@ extern const struct names outcome_names; /* none passed not-reached cascade coul
  * passed > none. The enum is in that order. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
-/* The owner of a failure, in the order in which one debugs (domain.md, 10). */
+/* Who owns a failure. The numbers are bytes of journals and messages: 1 and 4 are of owners that are no longer told
+ * apart, and have no word. */
 enum owner {
     OWNER_NONE = 0,
-    OWNER_FRONTEND,
-    OWNER_DEVICE,  /* device ownership: held by another process, not openable */
-    OWNER_POLICY,  /* launch policy: what was set before import */
-    OWNER_BACKEND, /* requested and observed backend differ */
-    OWNER_BUNDLE,  /* packages, ABI */
+    OWNER_FORMER_FRONTEND = 1, /* in journals of format 1; is bundle now */
+    OWNER_DEVICE,              /* held by another process, not openable */
+    OWNER_LAUNCH,              /* what was set before the program began: variables, flags, backend, mesh */
+    OWNER_FORMER_BACKEND,      /* in journals of format 1; is launch now */
+    OWNER_BUNDLE,              /* packages, ABI */
     OWNER_CACHE,
     OWNER_COMPILER,
-    OWNER_COLLECTIVE, /* collective, peer */
-    OWNER_PROGRAM,    /* the canary or the user's program */
-    OWNER_HOST,       /* machine, disk, memory, limits */
-    OWNER_PLATFORM,   /* cloud, network, maintenance */
-    OWNER_SLICEUP,    /* ourselves: worker, launcher, cancelled by the user */
+    OWNER_PEER,     /* another host of the slice */
+    OWNER_PROGRAM,  /* the canary or the user's program */
+    OWNER_HOST,     /* machine, disk, memory, limits */
+    OWNER_PLATFORM, /* cloud, network, maintenance */
+    OWNER_SLICEUP,  /* ourselves: worker, launcher, cancelled by the user */
     OWNER_UNKNOWN,
     OWNER_N
 };
-extern const struct names owner_names; /* none frontend device launch-policy backend bundle cache compiler collective
-                                          program host platform sliceup unknown */
+extern const struct names owner_names; /* none device launch bundle cache compiler peer program host platform sliceup
+                                          unknown */
 #endif

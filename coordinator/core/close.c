@@ -131,7 +131,7 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
 
 static bool complains (const struct part *part, const struct verdict *verdict)
 {
-    return ended_badly (&part->result) && verdict->owner == OWNER_COLLECTIVE && verdict->signature.len == 0;
+    return ended_badly (&part->result) && verdict->owner == OWNER_PEER && verdict->signature.len == 0;
 }
 
 /* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped

@@ -270,7 +270,7 @@ static void cascade_the_rest (const struct proving *proving)
     for (uint32_t i = 0; i < proving->coord->pass.n; i++)
         if (passed (&proving->verdicts[i])) {
             proving->verdicts[i].outcome = OUTCOME_CASCADE;
-            proving->verdicts[i].owner = OWNER_COLLECTIVE;
+            proving->verdicts[i].owner = OWNER_PEER;
             proving->verdicts[i].cause = text_clip (cause, SENTENCE_MAX_BYTES);
         }
 }

@@ -90,7 +90,8 @@ static const struct signature *signature_of (const struct plan *plan, struct tex
 }
 
 /* What will fail again: recognised, neither of a kind that passes by itself nor printed by working programs too, and
- * owned by what the signature is made of. */
+ * owned by what the signature is made of. A text that gives way to others leaves open what was wrong with the launch:
+ * the host may have been. */
 static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
 {
     const struct signature *known = signature_of (plan, verdict->signature);
@@ -98,7 +99,7 @@ static bool would_fail_again (const struct plan *plan, const struct verdict *ver
         known->noise)
         return false;
     return known->memory || verdict->owner == OWNER_COMPILER || verdict->owner == OWNER_PROGRAM ||
-           verdict->owner == OWNER_BUNDLE || verdict->owner == OWNER_POLICY;
+           verdict->owner == OWNER_BUNDLE || (verdict->owner == OWNER_LAUNCH && known->unless.n == 0);
 }
 
 /* "exit status 1" tells nobody what to change: then the line that decided it stands behind it. */

@@ -46,7 +46,7 @@ void agree_parts (const struct agree_case *of, struct verdict *verdicts, struct 
             const struct result *result = of->results[i];
             values[i] = flag_set (value_of (result->policy.items, result->policy.n, compared_flags[flag]), arena);
         }
-        fail_minority (of, values, compared_flags[flag], OWNER_POLICY, verdicts, arena);
+        fail_minority (of, values, compared_flags[flag], OWNER_LAUNCH, verdicts, arena);
     }
 }
 
@@ -116,7 +116,7 @@ void agree_machines (const struct agree_case *of, struct verdict *verdicts, stru
         if (premapped_fits (&of->plan->profile, result->facts.items, result->facts.n, arena, &verdicts[i].cause))
             continue;
         verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
-        verdicts[i].owner = OWNER_POLICY;
+        verdicts[i].owner = OWNER_LAUNCH;
         verdicts[i].next = TEXT_LIT ("lower premapped_buffer_bytes in the profile");
     }
 }

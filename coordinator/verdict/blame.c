@@ -198,7 +198,7 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
             continue;
         *verdict = (struct verdict){ .host = verdict->host,
                                      .outcome = OUTCOME_CASCADE,
-                                     .owner = OWNER_COLLECTIVE,
+                                     .owner = OWNER_PEER,
                                      .signature = verdict->signature,
                                      .cause = cause,
                                      .phase = verdict->phase,

@@ -51,7 +51,7 @@ static bool overrules (const struct reading *reading, enum owner said)
 {
     if (said == OWNER_NONE || said == OWNER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
         return reading->of.signature != NULL;
-    return reading->of.weight == SIGNATURE_PEER && (reading->in_failure || said == OWNER_COLLECTIVE);
+    return reading->of.weight == SIGNATURE_PEER && (reading->in_failure || said == OWNER_PEER);
 }
 
 /* All that is known to pass by itself keeps programs from starting, and they end of it by an exit or an abort. */

@@ -36,7 +36,7 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
         return true;
     if (verdict->signature.len)
         return !is_peer_text (plan, verdict->signature);
-    if (verdict->owner == OWNER_COLLECTIVE)
+    if (verdict->owner == OWNER_PEER)
         return !ended_by_itself (host); /* else it complains */
     return verdict->owner != OWNER_UNKNOWN;
 }
@@ -190,7 +190,7 @@ void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict 
     *after = (struct verdict){
         .host = before->host,
         .outcome = OUTCOME_CASCADE,
-        .owner = OWNER_COLLECTIVE,
+        .owner = OWNER_PEER,
         .signature = before->signature,
         .cause = text_clip (text_format (arena, "fell because %.*s did", TEXT_ARG (ruling->who)), SENTENCE_MAX_BYTES),
         .phase = before->phase,

@@ -162,10 +162,10 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
     const char *next = "see which plugin was loaded, and the launch policy in the receipt";
     if (seen->platform.len == 0)
         return verdict_set (
-            out, OUTCOME_FAILED, OWNER_BACKEND,
+            out, OUTCOME_FAILED, OWNER_LAUNCH,
             text_format (arena, "asked for backend %.*s, and it did not say which one ran", TEXT_ARG (asked)), next);
     if (!text_equal (seen->platform, asked))
-        return verdict_set (out, OUTCOME_FAILED, OWNER_BACKEND,
+        return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
                                          TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
                             next);
@@ -177,7 +177,7 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
             "see which devices the process may open, and who else holds them");
     uint32_t world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
     if (seen->process_count != world || seen->devices != world * per_host)
-        return verdict_set (out, OUTCOME_FAILED, OWNER_COLLECTIVE,
+        return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "formed a mesh of %u processes and %u devices, wanted %u and %u",
                                          seen->process_count, seen->devices, world, world * per_host),
                             "a rank that initialised alone computes alone: see its rendezvous");

@@ -118,7 +118,7 @@ static bool chip_bounds_wrong (const struct asked *asked)
     uint32_t chips, wanted = asked->plan->profile.devices_per_host;
     if (!bounds.len || !grid_product (bounds, &chips) || chips == wanted)
         return false;
-    return find (asked, OWNER_POLICY, "tpu.chips_per_host_bounds",
+    return find (asked, OWNER_LAUNCH, "tpu.chips_per_host_bounds",
                  text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u",
                               TEXT_ARG (bounds), chips, wanted),
                  "a variable left over from another job, or another machine type: see TPU_CHIPS_PER_HOST_BOUNDS and "
@@ -131,7 +131,7 @@ static bool host_bounds_wrong (const struct asked *asked)
     uint32_t hosts;
     if (!bounds.len || !grid_product (bounds, &hosts) || hosts == asked->plan->hosts.n)
         return false;
-    return find (asked, OWNER_POLICY, "tpu.host_bounds",
+    return find (asked, OWNER_LAUNCH, "tpu.host_bounds",
                  text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u",
                               TEXT_ARG (bounds), hosts, asked->plan->hosts.n),
                  "a variable left over from another job, or hosts missing in the slice file");
@@ -154,7 +154,7 @@ static bool worker_number_wrong (const struct asked *asked)
     if (text_to_u64 (mine, &number) && number == asked->rank)
         return false;
     return find (
-        asked, OWNER_POLICY, "tpu.worker_id",
+        asked, OWNER_LAUNCH, "tpu.worker_id",
         text_format (asked->arena, "is worker %.*s of its slice, but rank %u here", TEXT_ARG (mine), asked->rank),
         "list the hosts in the order of their worker numbers, or take them `from: tpu`");
 }
@@ -194,13 +194,13 @@ static bool worker_list_wrong (const struct asked *asked)
     if (!list.len)
         return false;
     if (n != asked->plan->hosts.n)
-        return find (asked, OWNER_POLICY, "tpu.worker_hostnames",
+        return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
                      text_format (asked->arena, "its list of workers has %u names, the slice file has %u hosts", n,
                                   asked->plan->hosts.n),
                      "a stale TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES, or hosts missing in the slice file");
     if (text_equal (list, asked->usual_list))
         return false;
-    return find (asked, OWNER_POLICY, "tpu.worker_hostnames",
+    return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
                  text_format (asked->arena,
                               "its list of workers is not that of most hosts, or not in their order: %.*s",
                               TEXT_ARG (shown)),

@@ -160,13 +160,13 @@ static const struct {
     const char *id, *question;
     answer_fn *answer;
     bool alike;
-    enum owner owners[2];
+    enum owner owner;
 } questions[EXPLAIN_STEPS] = {
-    { "frontend", "which frontend owned the path?", answer_frontend, true, { OWNER_FRONTEND, OWNER_BUNDLE } },
-    { "device", "is the device held by another process?", answer_device, false, { OWNER_DEVICE } },
-    { "policy", "which launch policy was set before the imports?", answer_policy, true, { OWNER_POLICY } },
-    { "backend", "which backend really ran?", answer_backend, true, { OWNER_BACKEND } },
-    { "end", "where did it end?", answer_end, false, { OWNER_NONE } },
+    { "frontend", "which frontend owned the path?", answer_frontend, true, OWNER_BUNDLE },
+    { "device", "is the device held by another process?", answer_device, false, OWNER_DEVICE },
+    { "policy", "which launch policy was set before the imports?", answer_policy, true, OWNER_LAUNCH },
+    { "backend", "which backend really ran?", answer_backend, true, OWNER_LAUNCH },
+    { "end", "where did it end?", answer_end, false, OWNER_NONE },
 };
 
 /* Facts were taken before the failure: a failure of the owner that the question asks about says more than they do. */
@@ -177,10 +177,10 @@ static enum explain_mark answer_with_cause (const struct asked *asked, const str
     const struct rung_receipt *last = asked->rung.len ? last_at (asked, host) : NULL;
     enum owner owner = last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE ? last->cause.owner
                                                                                                    : OWNER_NONE;
-    if (owner == OWNER_NONE || (owner != questions[at].owners[0] && owner != questions[at].owners[1]))
+    if (owner == OWNER_NONE || owner != questions[at].owner)
         return mark;
     struct text known = last->cause.signature.len ? last->cause.signature : text_clip (last->cause.text, CLIPPED_BYTES);
-    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s is of this layer: %.*s",
+    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s has its owner here: %.*s",
                            TEXT_ARG (*answer), TEXT_ARG (last->rung), TEXT_ARG (known));
     return EXPLAIN_SUSPECT;
 }

@@ -184,7 +184,7 @@ static json_t *json_causes (const struct explanation *explanation)
         json_array_append_new (
             list,
             json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
-                       names_of (&outcome_names, cause->outcome), "layer", names_of (&owner_names, cause->cause.owner),
+                       names_of (&outcome_names, cause->outcome), "owner", names_of (&owner_names, cause->cause.owner),
                        "signature", json_text (cause->cause.signature), "recognised", (int) cause->recognised, "text",
                        json_text (cause->cause.text), "printed", json_printed (cause), "bad_line",
                        json_text (cause->bad_line), "next", json_text (cause->cause.next)));
@@ -236,7 +236,7 @@ void explain_json (const struct explanation *explanation, struct buf *out)
     static const struct header nobody;
     const struct header *header = explanation->header ? explanation->header : &nobody;
     json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                             "sliceup.explain/1", "run", json_text (header->run), "slice", json_text (header->slice),
+                             "sliceup.explain/2", "run", json_text (header->run), "slice", json_text (header->slice),
                              "sentence", json_text (header->sentence), "rung", json_text (explanation->rung), "causes",
                              json_causes (explanation), "cascades", json_hosts (&explanation->cascades), "passed",
                              json_hosts (&explanation->passed), "metrics", json_metrics (explanation), "steps",

@@ -48,7 +48,7 @@ static void sample_signatures (struct plan *plan, struct arena *arena)
     struct signature *signatures = arena_array (arena, 3, sizeof (*signatures));
     signatures[0] = (struct signature){ .id = TEXT_LIT ("gloo-peer"),
                                         .text = TEXT_LIT ("Connection closed by peer"),
-                                        .owner = OWNER_COLLECTIVE,
+                                        .owner = OWNER_PEER,
                                         .peer = true,
                                         .next = TEXT_LIT ("look at the peer") };
     signatures[1] = (struct signature){ .id = TEXT_LIT ("disk-full"),

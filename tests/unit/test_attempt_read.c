@@ -20,7 +20,7 @@
 
 static struct signature signatures[] = {
     { .id = TEXT_LIT ("hbm-full"), .text = TEXT_LIT ("Ran out of memory in memory space hbm"), .owner = OWNER_PROGRAM },
-    { .id = TEXT_LIT ("peer-gone"), .text = TEXT_LIT ("heartbeat timeout"), .owner = OWNER_COLLECTIVE, .peer = true },
+    { .id = TEXT_LIT ("peer-gone"), .text = TEXT_LIT ("heartbeat timeout"), .owner = OWNER_PEER, .peer = true },
 };
 #define HBM "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17G of 15G hbm."
 

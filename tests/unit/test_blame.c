@@ -354,8 +354,8 @@ static void known_text_goes_before_what_the_program_says_of_its_owner (void **st
     expect_reading (&slice, OWNER_PROGRAM, busy, "ValueError: of a new kind", "vfio-busy", OWNER_DEVICE, false);
     expect_reading (&slice, OWNER_PROGRAM, DISK, busy, "disk-full", OWNER_HOST, false);
     expect_reading (&slice, OWNER_DEVICE, "it failed", DIED, "", OWNER_DEVICE, false);
-    expect_reading (&slice, OWNER_NONE, "it failed", DIED, "peer-died", OWNER_COLLECTIVE, false);
-    expect_reading (&slice, OWNER_DEVICE, DIED, "", "peer-died", OWNER_COLLECTIVE, false);
+    expect_reading (&slice, OWNER_NONE, "it failed", DIED, "peer-died", OWNER_PEER, false);
+    expect_reading (&slice, OWNER_DEVICE, DIED, "", "peer-died", OWNER_PEER, false);
     expect_reading (&slice, OWNER_NONE, "it failed", "of a new kind", "", OWNER_UNKNOWN, false);
     slice_close (&slice);
 }

@@ -335,7 +335,7 @@ static void hang (struct seen *seen)
     for (uint32_t i = 0; i < SEEN; i++) {
         seen->verdicts[i] = (struct verdict){ .host = i,
                                               .outcome = i ? OUTCOME_CASCADE : OUTCOME_NO_REPORT,
-                                              .owner = i ? OWNER_COLLECTIVE : OWNER_UNKNOWN };
+                                              .owner = i ? OWNER_PEER : OWNER_UNKNOWN };
         seen->hosts[i] = (struct isolate_host){ .verdict = &seen->verdicts[i], .ending = ENDING_TIMEOUT };
     }
 }
@@ -386,8 +386,8 @@ static void complaints_and_peer_texts_are_no_confession (void **state)
     (void) state;
     struct seen seen;
     hang (&seen);
-    falls (&seen, 0, OWNER_COLLECTIVE, "");
-    falls (&seen, 1, OWNER_COLLECTIVE, "peer");
+    falls (&seen, 0, OWNER_PEER, "");
+    falls (&seen, 1, OWNER_PEER, "peer");
     falls (&seen, 2, OWNER_UNKNOWN, "");
     assert_true (without_cause (&seen));
 }
@@ -421,7 +421,7 @@ static void a_mesh_that_is_too_small_is_a_confession (void **state)
     (void) state;
     struct seen seen;
     hang (&seen);
-    falls (&seen, 1, OWNER_COLLECTIVE, "");
+    falls (&seen, 1, OWNER_PEER, "");
     seen.hosts[1].code = 0; /* it ended well, and says so itself */
     assert_false (without_cause (&seen));
 }

@@ -173,7 +173,7 @@ static void another_backend_than_asked_fails_whatever_the_exit_status (void **st
     bench_make (&bench, TINY, PASS_ONCE);
     bench.plan.rungs.items[TINY].backend = TEXT_LIT ("tpu");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.owner, OWNER_BACKEND);
+    assert_int_equal (bench.verdict.owner, OWNER_LAUNCH);
     assert_true (cause_has (&bench, "asked for backend tpu, ran on cpu"));
     bench.result.backend.platform = (struct text){ 0 };
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
@@ -188,7 +188,7 @@ static void a_rank_that_initialised_alone_fails (void **state)
     bench.result.backend.process_count = 1;
     bench.result.backend.devices = 2;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.owner, OWNER_COLLECTIVE);
+    assert_int_equal (bench.verdict.owner, OWNER_LAUNCH);
     arena_release (&bench.arena);
 }
 
@@ -329,7 +329,7 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
         bench.result.code = fallen[i].code;
         bench.result.tail = text_of (fallen[i].tail);
         bool complains = fallen[i].ending == ENDING_EXITED && fallen[i].code == COMPLAINS;
-        bench.result.owner = complains ? OWNER_COLLECTIVE : OWNER_NONE;
+        bench.result.owner = complains ? OWNER_PEER : OWNER_NONE;
         judge (&bench);
         verdicts[i] = bench.verdict;
         verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text){ 0 };

@@ -87,7 +87,7 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
           .owner = OWNER_HOST,
           .cause = TEXT_LIT ("no space"),
           .next = TEXT_LIT ("free some") },
-        { .host = 3, .outcome = OUTCOME_CASCADE, .owner = OWNER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
     };
     show_began (&show, ALL, PASS_RESTORED, 2, 4);
     show_ended (&show, 2, ENDING_EXITED, 3);

@@ -20,7 +20,7 @@ static struct verdict failed (uint32_t host, bool transient)
 
 static struct verdict cascaded (uint32_t host)
 {
-    return (struct verdict){ .host = host, .outcome = OUTCOME_CASCADE, .owner = OWNER_COLLECTIVE };
+    return (struct verdict){ .host = host, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER };
 }
 
 static void a_transient_cause_with_seven_that_failed_with_it_is_run_again (void **state)

@@ -123,7 +123,7 @@ static void a_topology_must_have_all_chips (void **state)
 
 static void bounds_must_multiply (void **state)
 {
-    expect_one (state, 1, 3, "2,4,1", OWNER_POLICY, "make 8 chips, the profile says 4");
+    expect_one (state, 1, 3, "2,4,1", OWNER_LAUNCH, "make 8 chips, the profile says 4");
 }
 
 /* What a host says is quoted, and must still fit a verdict. */
@@ -146,7 +146,7 @@ static void a_finding_is_a_sentence_however_long_the_fact_is (void **state)
 
 static void host_bounds_must_multiply (void **state)
 {
-    expect_one (state, 1, 4, "1,2,1", OWNER_POLICY, "make 2 hosts, the slice file has 4");
+    expect_one (state, 1, 4, "1,2,1", OWNER_LAUNCH, "make 2 hosts, the slice file has 4");
 }
 
 static void two_hosts_of_one_number_are_both_found (void **state)
@@ -172,7 +172,7 @@ static void worker_order_must_be_rank_order (void **state)
 
 static void a_short_worker_list_is_stale (void **state)
 {
-    expect_one (state, 2, 6, "t-0", OWNER_POLICY, "has 1 names, the slice file has 4 hosts");
+    expect_one (state, 2, 6, "t-0", OWNER_LAUNCH, "has 1 names, the slice file has 4 hosts");
 }
 
 /* Which hosts have a list that is not that of most, when they say `lists`; a bit each. */
@@ -200,7 +200,7 @@ static void the_list_of_most_is_the_one_that_counts (void **state)
 
 static void lists_in_another_order_are_found (void **state)
 {
-    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_POLICY, "not in their order: t-0,t-2,t-1,t-3");
+    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH, "not in their order: t-0,t-2,t-1,t-3");
 }
 
 static void who_says_nothing_is_not_judged (void **state)

@@ -279,7 +279,7 @@ int probe_rung (void)
     int status = run (&probe, &err);
     if (status == EXIT_NOT_TRIED && probe.writer)
         protocol_writer_failure (probe.writer,
-                                 err.code == ERR_PARSE || err.code == ERR_USAGE ? OWNER_POLICY : OWNER_HOST,
+                                 err.code == ERR_PARSE || err.code == ERR_USAGE ? OWNER_LAUNCH : OWNER_HOST,
                                  text_of (err.text));
     if (status == EXIT_NOT_TRIED)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);

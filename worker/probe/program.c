@@ -29,7 +29,7 @@ static int find_device (struct program *program)
     struct text raw = plugin_text (program->client->plugin, (const char *) list.items, sizeof (void *),
                                    sizeof (void *));
     if (list.items_n != 1 || raw.len < sizeof (void *))
-        return reporter_wrong (OWNER_POLICY,
+        return reporter_wrong (OWNER_LAUNCH,
                                "a program for one device got %zu devices of this host: the client belongs "
                                "to a group of hosts, and its first device is another host's",
                                list.items_n);

@@ -29,11 +29,11 @@ static const struct {
     { "No visible GPU devices", OWNER_HOST, "this host shows no GPU" },
     { "no CUDA-capable device", OWNER_HOST, "this host shows no GPU" },
     { "CUDA_ERROR_NO_DEVICE", OWNER_HOST, "this host shows no GPU" },
-    { "TPU_LOAD_LIBRARY=0", OWNER_POLICY, "the launch policy forbids to load libtpu" },
-    { "Unknown flag", OWNER_POLICY, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
-    { "slice_builder_worker_addresses", OWNER_POLICY, "TPU_PROCESS_ADDRESSES does not fit this slice" },
-    { "unexpected worker hostname", OWNER_POLICY, "TPU_WORKER_HOSTNAMES does not name this host" },
-    { "Failed to get global TPU topology", OWNER_POLICY, "was it started on all hosts of the slice?" },
+    { "TPU_LOAD_LIBRARY=0", OWNER_LAUNCH, "the launch policy forbids to load libtpu" },
+    { "Unknown flag", OWNER_LAUNCH, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
+    { "slice_builder_worker_addresses", OWNER_LAUNCH, "TPU_PROCESS_ADDRESSES does not fit this slice" },
+    { "unexpected worker hostname", OWNER_LAUNCH, "TPU_WORKER_HOSTNAMES does not name this host" },
+    { "Failed to get global TPU topology", OWNER_LAUNCH, "was it started on all hosts of the slice?" },
     { "instance metadata", OWNER_PLATFORM, "the metadata server was not reached" },
     { "Failed to fetch URL", OWNER_PLATFORM, "the metadata server was not reached" },
 };
@@ -122,7 +122,7 @@ static const char *next_of_wrong (enum owner owner)
         return "compare the plugin with the pins: version, sha256; take one of a release that the frameworks use";
     case OWNER_DEVICE: return "a wrong value on one host only points at its device; on all, at the bundle";
     case OWNER_HOST: return "see the devices of this host: sliceup-worker facts";
-    case OWNER_POLICY:
+    case OWNER_LAUNCH:
         return "see the options and variables of the profile: a host that is to start alone has to be told so";
     default: return "see what the plugin printed";
     }
