@@ -13,7 +13,7 @@ enum fact_kind {
     FACT_EPOCH_BEGAN,    /* a coordinator process took over; the first thing each one records */
     FACT_HOST_KEYED,     /* a worker's public key is bound to a host */
     FACT_HOST_JOINED,
-    FACT_HOST_LOST,          /* gone, with the reason; its attempts end as no-report */
+    FACT_HOST_LOST,          /* gone, with the reason; its attempts end as lost */
     FACT_GENERATION_ADOPTED, /* a generation published by an earlier run fits this bundle */
     FACT_WRITER_GRANTED,     /* one host may write generation `token` */
     FACT_PASS_BEGAN,         /* all hosts of the pass are to run this attempt */

@@ -7,6 +7,8 @@ static const struct {
     const char *word;
     uint32_t value;
 } former[] = {
+    { &outcome_names, "could-not-run", OUTCOME_BLOCKED },
+    { &outcome_names, "no-report", OUTCOME_LOST },
     { &owner_names, "frontend", OWNER_BUNDLE },
     { &owner_names, "launch-policy", OWNER_LAUNCH },
     { &owner_names, "backend", OWNER_LAUNCH },

@@ -1,13 +1,9 @@
 #include "common/model/outcome.h"
 
 static const char *const outcome_words[] = {
-    [OUTCOME_NONE] = "none",
-    [OUTCOME_PASSED] = "passed",
-    [OUTCOME_NOT_REACHED] = "not-reached",
-    [OUTCOME_CASCADE] = "cascade",
-    [OUTCOME_COULD_NOT_RUN] = "could-not-run",
-    [OUTCOME_NO_REPORT] = "no-report",
-    [OUTCOME_FAILED] = "failed",
+    [OUTCOME_NONE] = "none",       [OUTCOME_PASSED] = "passed",       [OUTCOME_NOT_REACHED] = "not-reached",
+    [OUTCOME_CASCADE] = "cascade", [OUTCOME_BLOCKED] = "blocked",     [OUTCOME_LOST] = "lost",
+    [OUTCOME_FAILED] = "failed",   [OUTCOME_TIMED_OUT] = "timed-out", [OUTCOME_CANCELLED] = "cancelled",
 };
 _Static_assert(sizeof outcome_words / sizeof outcome_words[0] == OUTCOME_N, "a word for each outcome");
 const struct names outcome_names = { outcome_words, OUTCOME_N };
@@ -21,7 +17,15 @@ static const char *const owner_words[] = {
 _Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each layer");
 const struct names owner_names = { owner_words, OWNER_N };
 
+const enum outcome outcome_order[OUTCOME_N - 1] = {
+    OUTCOME_FAILED,    OUTCOME_LOST,    OUTCOME_TIMED_OUT,   OUTCOME_BLOCKED,
+    OUTCOME_CANCELLED, OUTCOME_CASCADE, OUTCOME_NOT_REACHED, OUTCOME_PASSED,
+};
+
 enum outcome outcome_worst (enum outcome a, enum outcome b)
 {
-    return a > b ? a : b;
+    for (uint32_t i = 0; i < OUTCOME_N - 1; i++)
+        if (outcome_order[i] == a || outcome_order[i] == b)
+            return outcome_order[i];
+    return OUTCOME_NONE;
 }

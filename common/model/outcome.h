@@ -5,20 +5,25 @@
 #include "common/model/record.h"
 #include <stdint.h>
 
+/* The numbers are bytes of journals and messages. In journals of format 1, 5 was six things: journal_former.h. */
 enum outcome {
     OUTCOME_NONE = 0, /* not ended yet */
     OUTCOME_PASSED,
-    OUTCOME_NOT_REACHED,   /* the ladder stopped below this rung */
-    OUTCOME_CASCADE,       /* fell because another host did */
-    OUTCOME_COULD_NOT_RUN, /* a precondition was missing: nothing was tested */
-    OUTCOME_NO_REPORT,     /* lost, hung or killed: nobody knows; never rounded up or down */
-    OUTCOME_FAILED,        /* ran, and broke the contract */
+    OUTCOME_NOT_REACHED, /* the ladder stopped below this rung */
+    OUTCOME_CASCADE,     /* fell because another host did */
+    OUTCOME_BLOCKED,     /* a precondition was missing: nothing was tested */
+    OUTCOME_LOST,        /* nobody heard of it any more: the host, its worker or its lease was gone */
+    OUTCOME_FAILED,      /* ran, and broke the contract or was killed */
+    OUTCOME_TIMED_OUT,   /* still running at its limit */
+    OUTCOME_CANCELLED,   /* told to stop */
     OUTCOME_N
 };
-extern const struct names outcome_names; /* none passed not-reached cascade could-not-run no-report failed */
+extern const struct names outcome_names; /* none passed not-reached cascade blocked lost failed timed-out cancelled */
 
-/* The one that matters more when a slice is summed up: failed > no-report > could-not-run > cascade > not-reached >
- * passed > none. The enum is in that order. */
+/* All outcomes but none, the worst first: failed > lost > timed-out > blocked > cancelled > cascade > not-reached >
+ * passed. */
+extern const enum outcome outcome_order[OUTCOME_N - 1];
+/* The one that matters more when a slice is summed up. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
 /* Who owns a failure. The numbers are bytes of journals and messages: 1 and 4 are of owners that are no longer told

@@ -228,6 +228,13 @@ static void apply_conflict_seen (struct coord *coord, const struct fact_conflict
         coord->pass.parts[at].conflict = true;
 }
 
+static void apply_cancel_asked (struct coord *coord, const struct fact_cancel_asked *asked)
+{
+    struct pass_state *pass = &coord->pass;
+    coord->cancel_level = asked->level;
+    pass->cancelled = pass->cancelled || (pass->active && pass->failed_ms == UINT64_MAX && !pass->stopped);
+}
+
 static void apply_pass_stopped (struct coord *coord, const struct fact_pass_stopped *stopped)
 {
     coord->pass.stopped = true;
@@ -395,7 +402,7 @@ static void apply_of_kind (struct coord *coord, const struct fact *fact)
         if (verdicts_in_range (coord, &fact->of.pass_ended))
             apply_pass_ended (coord, fact);
         break;
-    case FACT_CANCEL_ASKED: coord->cancel_level = fact->of.cancel_asked.level; break;
+    case FACT_CANCEL_ASKED: apply_cancel_asked (coord, &fact->of.cancel_asked); break;
     case FACT_CONFLICT_SEEN:
         if (in_range (coord, fact->of.conflict_seen.host))
             apply_conflict_seen (coord, &fact->of.conflict_seen);

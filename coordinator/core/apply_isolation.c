@@ -71,7 +71,7 @@ static enum isolate_answer answer_of (const struct coord *coord, const struct fa
 {
     if (ended->outcome == OUTCOME_PASSED)
         return ISOLATE_WORKS;
-    bool hindered = ended->outcome == OUTCOME_COULD_NOT_RUN || lost_one (coord);
+    bool hindered = ended->outcome == OUTCOME_BLOCKED || lost_one (coord);
     return hindered || is_transient (coord, ended) ? ISOLATE_VOID : ISOLATE_FAILED;
 }
 

@@ -101,7 +101,7 @@ static bool granted_for (const struct coord *coord, const struct attempt_key *ke
 static void stop_for_cache (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)
 {
     coord->stop = (char *) text_format (&coord->arena, "could not use the compile cache: %.*s", TEXT_ARG (problem)).ptr;
-    coord->stop_outcome = OUTCOME_COULD_NOT_RUN;
+    coord->stop_outcome = OUTCOME_BLOCKED;
     climb_advance (coord, now_ms, out);
 }
 
@@ -167,7 +167,7 @@ static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox 
                       "same with --again",
                       TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad))
                       .ptr;
-    coord->stop_outcome = OUTCOME_COULD_NOT_RUN;
+    coord->stop_outcome = OUTCOME_BLOCKED;
     climb_advance (coord, now_ms, out);
 }
 
@@ -209,7 +209,7 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
         return 4;
     if (outcome == OUTCOME_PASSED)
         return 0;
-    return outcome == OUTCOME_COULD_NOT_RUN ? 3 : 1;
+    return outcome == OUTCOME_BLOCKED ? 3 : 1;
 }
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
@@ -242,14 +242,14 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
         if (coord->hosts[i].life == HOST_LOST)
             verdicts[gone.verdicts.n++] = (struct verdict){
                 .host = i,
-                .outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN,
+                .outcome = joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED,
                 .owner = OWNER_HOST,
                 .cause = text_of (coord->hosts[i].lost_why),
                 .next = blame_next_of_lost (coord->plan.launcher),
             };
     gone.verdicts.items = verdicts;
     coord->stop = (char *) sentence_of_verdicts (&coord->plan, &gone, &coord->arena).ptr;
-    coord->stop_outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN;
+    coord->stop_outcome = joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED;
     end_run (coord, coord->stop_outcome, now_ms, out);
 }
 
@@ -325,7 +325,7 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
     if (coord->rung == coord->plan.rungs.n)
         end_run (coord, OUTCOME_PASSED, now_ms, out);
     else if (coord->cancel_level > 0)
-        end_run (coord, coord->isolation.called_for ? coord->stop_outcome : OUTCOME_COULD_NOT_RUN, now_ms, out);
+        end_run (coord, OUTCOME_CANCELLED, now_ms, out);
     else if (isolation_goes_on (coord))
         advance_isolation (coord, now_ms, out);
     else if (coord->stop)

@@ -16,7 +16,9 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/difference.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_evidence.h"
+#include "coordinator/verdict/isolate.h"
 #include "coordinator/verdict/judge.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
@@ -159,6 +161,22 @@ static struct text peers_of (const struct coord *coord, const struct verdict *ve
     return reading.peers;
 }
 
+/* The user ended it: nobody is to blame, and what a host says of its peers is that they were stopped, too. */
+static void fall_with_cancelled (const struct coord *coord, struct verdict *verdicts)
+{
+    for (uint32_t i = 0; i < coord->pass.n; i++)
+        if (complains (&coord->pass.parts[i], &verdicts[i]) || isolate_complains_only (&coord->plan, &verdicts[i]))
+            verdicts[i] = (struct verdict){
+                .host = verdicts[i].host,
+                .outcome = OUTCOME_CASCADE,
+                .owner = OWNER_PEER,
+                .signature = verdicts[i].signature,
+                .cause = TEXT_LIT ("fell because the others were stopped"),
+                .phase = verdicts[i].phase,
+                .evidence = verdicts[i].evidence,
+            };
+}
+
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                          const struct signature_set *signatures, struct arena *arena)
 {
@@ -169,6 +187,7 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
             .order = coord->pass.parts[i].order,
             .at_gate = coord->pass.parts[i].at_gate,
             .ending = culprits[i] || stopped_by_itself (coord, i) ? ENDING_NONE : coord->pass.parts[i].result.ending,
+            .killed = failure_is_a_kill (coord->pass.parts[i].result.ending, coord->pass.parts[i].result.code),
             .complains = !culprits[i] && complains (&coord->pass.parts[i], &verdicts[i]),
             .peers = peers_of (coord, &verdicts[i], &coord->pass.parts[i].result, signatures, arena),
         };
@@ -313,7 +332,9 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     compare_parts (coord, verdicts, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
                          key.pass == PASS_COLD; /* nothing ran that could be reduced */
-    if (!part_is_alone (coord))
+    if (!part_is_alone (coord) && pass->cancelled)
+        fall_with_cancelled (coord, verdicts);
+    else if (!part_is_alone (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
     if (!part_is_alone (coord) && !compiled_only) /* last: what is not proved has made no program fall */
         prove_metrics (coord, verdicts, now_ms, out);

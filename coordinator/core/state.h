@@ -79,6 +79,7 @@ struct pass_state {
     uint64_t failed_ms;           /* when the first part ended badly; UINT64_MAX: none has */
     uint64_t slept_ms;            /* soft: how long the coordinator stood still while it ran */
     bool stopped;                 /* PASS_STOPPED */
+    bool cancelled;               /* by the user, before any part had ended badly */
     bool dropped;                 /* what it used was dropped after a violation */
     struct fact_pass_stopped why; /* in arena */
     struct gate gates[GATES_MAX];

@@ -307,9 +307,9 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
 }
 
 /* Hosts that were lost before the rung began, or a launch that is known bad: why the run ends, and nothing ran. */
-static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, bool cancelled)
+static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
 {
-    struct text known_bad = cancelled ? (struct text){ 0 } : fold->plan.rungs.items[fold->next_rung].known_bad;
+    struct text known_bad = fold->plan.rungs.items[fold->next_rung].known_bad;
     struct cause launch = { .owner = OWNER_PROGRAM,
                             .text = known_bad,
                             .next = TEXT_LIT ("change what failed there, or run with --again") };
@@ -324,14 +324,12 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, b
     }
 }
 
-enum { EXIT_STATUS_CANCELLED = 130 };
-
 static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
 {
     enum outcome outcome = fact->of.run_ended.outcome;
-    bool unheard = outcome == OUTCOME_COULD_NOT_RUN || outcome == OUTCOME_NO_REPORT;
+    bool unheard = outcome == OUTCOME_BLOCKED || outcome == OUTCOME_LOST;
     if (unheard && fold->next_rung < fold->plan.rungs.n)
-        fold_all_untried (fold, outcome, fact->of.run_ended.exit_status == EXIT_STATUS_CANCELLED);
+        fold_all_untried (fold, outcome);
     fold->header.sentence = receipt_keep (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
     fold->header.ended_wall_ms = fact->wall_ms;

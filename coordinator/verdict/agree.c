@@ -72,7 +72,7 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
             continue;
         if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
             continue;
-        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
+        verdicts[i].outcome = OUTCOME_BLOCKED;
         verdicts[i].owner = OWNER_CACHE;
         struct text mine = storage_text (of->results[i], arena);
         struct text others = majority ? storage_text (of->results[agreed], arena) : (struct text){ 0 };
@@ -115,7 +115,7 @@ void agree_machines (const struct agree_case *of, struct verdict *verdicts, stru
         const struct result *result = of->results[i];
         if (premapped_fits (&of->plan->profile, result->facts.items, result->facts.n, arena, &verdicts[i].cause))
             continue;
-        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
+        verdicts[i].outcome = OUTCOME_BLOCKED;
         verdicts[i].owner = OWNER_LAUNCH;
         verdicts[i].next = TEXT_LIT ("lower premapped_buffer_bytes in the profile");
     }

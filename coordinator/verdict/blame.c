@@ -36,7 +36,7 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
 static bool recognised (const struct plan *plan, const struct blame_host *host)
 {
     const struct signature *signature = known (plan, host->verdict->signature);
-    return host->verdict->owner != OWNER_UNKNOWN && !(signature && signature->noise);
+    return host->killed || (host->verdict->owner != OWNER_UNKNOWN && !(signature && signature->noise));
 }
 
 static bool confesses (const struct plan *plan, const struct blame_host *host)
@@ -158,6 +158,8 @@ static void accuse (const struct plan *plan, struct blame_host *host, const char
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };
     }
+    if (verdict->outcome == OUTCOME_CANCELLED) /* it was told to stop because it did not come to an end */
+        verdict->outcome = OUTCOME_TIMED_OUT;
     verdict->transient = false;
     verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
     if (!verdict->next.len)

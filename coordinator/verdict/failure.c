@@ -32,9 +32,9 @@ static bool sent_from_outside (uint32_t signal)
     return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
-bool failure_is_a_kill (const struct result *result)
+bool failure_is_a_kill (enum ending ending, uint32_t code)
 {
-    return result->ending == ENDING_SIGNALLED && sent_from_outside (result->code);
+    return ending == ENDING_SIGNALLED && sent_from_outside (code);
 }
 
 /* Our own programs know what failed, but for the probe, which repeats what somebody else's library said. */

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "coordinator/verdict/failure.h"
+
 enum { FOLDED_BYTES = 1 << 20, NAMED_BYTES = 512 };
 
 /* ---- confessions ---- */
@@ -32,13 +34,13 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
     const struct verdict *verdict = host->verdict;
     if (verdict->outcome == OUTCOME_CASCADE)
         return false;
-    if (verdict->outcome == OUTCOME_COULD_NOT_RUN)
+    if (verdict->outcome == OUTCOME_BLOCKED)
         return true;
     if (verdict->signature.len)
         return !is_peer_text (plan, verdict->signature);
     if (verdict->owner == OWNER_PEER)
         return !ended_by_itself (host); /* else it complains */
-    return verdict->owner != OWNER_UNKNOWN;
+    return verdict->owner != OWNER_UNKNOWN || failure_is_a_kill (host->ending, host->code);
 }
 
 /* Silent: it did not end before it was made to. */

@@ -29,7 +29,7 @@ static bool was_received (const struct judge_case *of, struct arena *arena, stru
     (void) arena;
     if (of->result->ending != ENDING_LOST)
         return true;
-    return verdict_set (out, OUTCOME_NO_REPORT, OWNER_HOST, of->result->problem,
+    return verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem,
                         "see whether the host is up and whether its worker was killed (out of memory?): worker.log");
 }
 
@@ -40,8 +40,7 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
     if (result->ending != ENDING_NOT_STARTED)
         return true;
     enum owner owner = result->owner ? result->owner : OWNER_SLICEUP;
-    return verdict_set (out, OUTCOME_COULD_NOT_RUN, owner, result->problem,
-                        "mend what the sentence names, then run again");
+    return verdict_set (out, OUTCOME_BLOCKED, owner, result->problem, "mend what the sentence names, then run again");
 }
 
 static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -51,23 +50,23 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     duration_print (of->rung->timeout_ms, limit);
     if (result->ending == ENDING_TIMEOUT) {
         verdict_set (
-            out, OUTCOME_NO_REPORT, result->owner ? result->owner : OWNER_UNKNOWN,
+            out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
             text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
             "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
         failure_of_hang (of, arena, out);
         return false;
     }
     if (result->ending == ENDING_ORPHANED)
-        return verdict_set (out, OUTCOME_NO_REPORT, OWNER_PLATFORM,
+        return verdict_set (out, OUTCOME_LOST, OWNER_PLATFORM,
                             TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
                             "check the network between the hosts and the coordinator");
     if (result->ending == ENDING_LEASE_LOST)
         return verdict_set (
-            out, OUTCOME_NO_REPORT, OWNER_CACHE,
+            out, OUTCOME_LOST, OWNER_CACHE,
             result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
             "see whether the host was stopped or its network cut; what it wrote later is read by nobody");
     if (result->ending == ENDING_CANCELLED)
-        return verdict_set (out, OUTCOME_NO_REPORT, OWNER_SLICEUP,
+        return verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
                             result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
     return true;
 }
@@ -110,13 +109,8 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
         broke_protocol (of, arena, how, out);
     if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
         out->cache = TEXT_LIT ("torn");
-    if (failure_is_a_kill (result)) {
-        out->outcome = OUTCOME_NO_REPORT;
-        if (!out->signature.len)
-            out->owner = OWNER_HOST;
-    }
     if (precondition_missing (of))
-        out->outcome = OUTCOME_COULD_NOT_RUN;
+        out->outcome = OUTCOME_BLOCKED;
     return false;
 }
 
@@ -299,7 +293,7 @@ static bool same_storage (const struct judge_case *of, struct arena *arena, stru
     if (!is_generation (of) ||
         of->rung->kind == PROGRAM_BUILTIN) /* a survey is compared with all others: agree_storage */
         return true;
-    return verdict_set (out, OUTCOME_COULD_NOT_RUN, OWNER_CACHE,
+    return verdict_set (out, OUTCOME_BLOCKED, OWNER_CACHE,
                         text_format (arena, "the storage under %.*s is %.*s, that of the other hosts is %.*s",
                                      TEXT_ARG (of->plan->cache.root),
                                      TEXT_ARG (seen.len ? seen : TEXT_LIT ("not to be seen")), TEXT_ARG (of->storage)),

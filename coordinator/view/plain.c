@@ -236,10 +236,11 @@ void plain_counts (const struct board_pass *pass, struct buf *out)
         buf_printf (out, "%u passed", pass->counts[OUTCOME_PASSED]);
         any = true;
     }
-    for (uint32_t i = OUTCOME_N - 1; i > OUTCOME_PASSED; i--) { /* the worst next */
-        if (pass->counts[i] == 0)
+    for (uint32_t i = 0; i < OUTCOME_N - 1; i++) { /* the worst next */
+        enum outcome outcome = outcome_order[i];
+        if (outcome == OUTCOME_PASSED || pass->counts[outcome] == 0)
             continue;
-        buf_printf (out, "%s%u %s", any ? ", " : "", pass->counts[i], names_of (&outcome_names, i));
+        buf_printf (out, "%s%u %s", any ? ", " : "", pass->counts[outcome], names_of (&outcome_names, outcome));
         any = true;
     }
     if (!any)

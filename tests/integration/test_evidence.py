@@ -146,7 +146,7 @@ class Held(lab.LabTest):
         ended = holder.run(self.lab, "run", self.slice_of("1s"), "--plain").end()
         self.assertEqual(3, ended.status, ended)
         attempt = self.attempt(self.lab.receipt(), "h0", "trains")
-        self.assertEqual(("could-not-run", "device", "device"),
+        self.assertEqual(("blocked", "device", "device"),
                          (attempt["outcome"], attempt["cause"]["layer"], attempt["phase"]), attempt["cause"])
         self.assertRegex(attempt["cause"]["text"],
                          rf"/dev/accel0 is still held by pid {holder.pid} \(.*device_lab\.py\) of uid 0, which began .* ago; waited ")

@@ -444,7 +444,7 @@ static void a_hang_keeps_what_it_printed (void **state)
     slice_open (&slice, DIED);
     slice.parts[4] = (struct part){ ENDING_TIMEOUT, 0, 9, "open(/dev/vfio/0): Device or resource busy\n" };
     expect_only (&slice, 4);
-    assert_int_equal (slice.verdicts[4].outcome, OUTCOME_NO_REPORT);
+    assert_int_equal (slice.verdicts[4].outcome, OUTCOME_TIMED_OUT);
     assert_true (text_is (slice.verdicts[4].signature, "vfio-busy"));
     assert_false (slice.verdicts[4].transient);
     slice_close (&slice);

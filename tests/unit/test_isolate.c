@@ -334,7 +334,7 @@ static void hang (struct seen *seen)
     seen->plan.signatures.n = 2;
     for (uint32_t i = 0; i < SEEN; i++) {
         seen->verdicts[i] = (struct verdict){ .host = i,
-                                              .outcome = i ? OUTCOME_CASCADE : OUTCOME_NO_REPORT,
+                                              .outcome = i ? OUTCOME_CASCADE : OUTCOME_TIMED_OUT,
                                               .owner = i ? OWNER_PEER : OWNER_UNKNOWN };
         seen->hosts[i] = (struct isolate_host){ .verdict = &seen->verdicts[i], .ending = ENDING_TIMEOUT };
     }
@@ -403,7 +403,7 @@ static void a_recognised_cause_is_a_confession (void **state)
     assert_false (without_cause (&seen));
     hang (&seen);
     falls (&seen, 2, OWNER_UNKNOWN, "");
-    seen.verdicts[2].outcome = OUTCOME_COULD_NOT_RUN;
+    seen.verdicts[2].outcome = OUTCOME_BLOCKED;
     assert_false (without_cause (&seen));
 }
 
@@ -469,13 +469,13 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     uint32_t suspects[] = { 2 };
     struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the others"),
                                          .suspects = { suspects, 1 } };
-    struct verdict first = { .host = 0, .outcome = OUTCOME_NO_REPORT, .cause = TEXT_LIT ("still in phase run") };
+    struct verdict first = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("still in phase run") };
     struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("fell because h0 did") }, after;
-    rule (&named, OUTCOME_NO_REPORT, &first, &arena, &after);
+    rule (&named, OUTCOME_TIMED_OUT, &first, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
     assert_true (text_is (after.cause, "fell because h2 did"));
-    rule (&named, OUTCOME_NO_REPORT, &other, &arena, &after);
-    assert_int_equal (after.outcome, OUTCOME_NO_REPORT);
+    rule (&named, OUTCOME_TIMED_OUT, &other, &arena, &after);
+    assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
     assert_true (text_is (after.cause, "fails also without the others"));
     arena_release (&arena);
 }

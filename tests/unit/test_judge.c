@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/judge.h"
 #include "sample.h"
@@ -94,11 +95,13 @@ static void how_it_ended_decides (void **state)
     } cases[] = {
         { ENDING_EXITED, 3, OUTCOME_FAILED, "exit status 3" },
         { ENDING_SIGNALLED, SIGSEGV, OUTCOME_FAILED, "signal 11" },
-        { ENDING_SIGNALLED, SIGKILL, OUTCOME_NO_REPORT, "signal 9" },
-        { ENDING_TIMEOUT, 0, OUTCOME_NO_REPORT, "still in phase run after 1 min" },
-        { ENDING_ORPHANED, 0, OUTCOME_NO_REPORT, "coordinator" },
-        { ENDING_LOST, 0, OUTCOME_NO_REPORT, "" },
-        { ENDING_NOT_STARTED, 0, OUTCOME_COULD_NOT_RUN, "" },
+        { ENDING_SIGNALLED, SIGKILL, OUTCOME_FAILED, "signal 9" },
+        { ENDING_TIMEOUT, 0, OUTCOME_TIMED_OUT, "still in phase run after 1 min" },
+        { ENDING_ORPHANED, 0, OUTCOME_LOST, "coordinator" },
+        { ENDING_LEASE_LOST, 0, OUTCOME_LOST, "lease" },
+        { ENDING_LOST, 0, OUTCOME_LOST, "" },
+        { ENDING_CANCELLED, 0, OUTCOME_CANCELLED, "told to stop" },
+        { ENDING_NOT_STARTED, 0, OUTCOME_BLOCKED, "" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct bench bench;
@@ -107,6 +110,7 @@ static void how_it_ended_decides (void **state)
         bench.result.code = cases[i].code;
         assert_int_equal (judge (&bench), cases[i].outcome);
         assert_true (cause_has (&bench, cases[i].words));
+        assert_int_equal (cases[i].ending == ENDING_SIGNALLED ? bench.verdict.owner : OWNER_UNKNOWN, OWNER_UNKNOWN);
         arena_release (&bench.arena);
     }
 }
@@ -299,7 +303,7 @@ static void our_own_programs_name_their_failures_themselves (void **state)
     bench.result.owner = OWNER_PLATFORM;
     bench.result.failure = TEXT_LIT ("the index cannot be reached");
     bench.result.tail = TEXT_LIT ("No space left on device");
-    assert_int_equal (judge (&bench), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (judge (&bench), OUTCOME_BLOCKED);
     assert_int_equal (bench.verdict.owner, OWNER_PLATFORM);
     arena_release (&bench.arena);
 }
@@ -338,6 +342,7 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
                                         .ending = fallen[i].ending,
                                         .order = fallen[i].order,
                                         .at_gate = fallen[i].at_gate,
+                                        .killed = failure_is_a_kill (fallen[i].ending, fallen[i].code),
                                         .complains = complains };
         arena_release (&bench.arena);
     }
@@ -358,14 +363,14 @@ static void those_for_whom_the_others_waited_are_the_cause (void **state)
     static const char peers[] = "Gloo: Connection closed by peer";
     const struct fallen out_of_time[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
-        { ENDING_TIMEOUT, 0, peers, 2, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, peers, 2, false, OUTCOME_TIMED_OUT },
         { ENDING_TIMEOUT, 0, peers, 1, true, OUTCOME_CASCADE },
     };
     const struct fallen stopped_in_time[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
-        { ENDING_CANCELLED, 0, peers, 1, false, OUTCOME_NO_REPORT },
+        { ENDING_CANCELLED, 0, peers, 1, false, OUTCOME_TIMED_OUT },
         { ENDING_CANCELLED, 0, "", 2, true, OUTCOME_CASCADE },
-        { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_TIMED_OUT },
     };
     const struct fallen one_confesses[] = {
         { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
@@ -383,8 +388,13 @@ static void the_cause_is_told_from_the_cascade (void **state)
     const struct fallen peers_report_first[] = {
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 0, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 1, false, OUTCOME_CASCADE },
-        { ENDING_LOST, 0, "", 3, false, OUTCOME_NO_REPORT },
+        { ENDING_LOST, 0, "", 3, false, OUTCOME_LOST },
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 2, false, OUTCOME_CASCADE },
+    };
+    const struct fallen killed_after_unknown[] = {
+        { ENDING_EXITED, 1, "something odd", 0, false, OUTCOME_FAILED },
+        { ENDING_SIGNALLED, SIGKILL, "", 1, false, OUTCOME_FAILED },
+        { ENDING_EXITED, 1, "something odd", 2, false, OUTCOME_CASCADE },
     };
     const struct fallen unknown_after_known[] = {
         { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
@@ -395,7 +405,7 @@ static void the_cause_is_told_from_the_cascade (void **state)
     const struct fallen gate_waiters[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
         { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
-        { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_TIMED_OUT },
         { ENDING_TIMEOUT, 0, "", 3, true, OUTCOME_CASCADE },
     };
     const struct fallen nobody_confesses[] = {
@@ -420,6 +430,7 @@ static void the_cause_is_told_from_the_cascade (void **state)
     blame_case (complaints, 4);
     blame_case (only_complaints, 2);
     blame_case (unknown_after_known, 4);
+    blame_case (killed_after_unknown, 3);
     blame_case (gate_waiters, 4);
     blame_case (nobody_confesses, 2);
     blame_case (two_causes, 2);

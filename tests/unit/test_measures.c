@@ -231,7 +231,7 @@ static void only_what_would_fail_again_is_bad (void **state)
         .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room")
     };
     struct verdict lost = hbm, unknown = hbm, metadata = hbm, peer = hbm, noise = hbm, wavering = hbm;
-    lost.outcome = OUTCOME_NO_REPORT;
+    lost.outcome = OUTCOME_LOST;
     unknown.signature = (struct text){ 0 };
     metadata.signature = TEXT_LIT ("metadata");
     peer.signature = TEXT_LIT ("peer");

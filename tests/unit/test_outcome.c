@@ -11,8 +11,8 @@
 static void the_words_are_those_of_the_receipt (void **state)
 {
     (void) state;
-    static const char *const outcomes[] = { "none",          "passed",    "not-reached", "cascade",
-                                            "could-not-run", "no-report", "failed" };
+    static const char *const outcomes[] = { "none", "passed", "not-reached", "cascade",  "blocked",
+                                            "lost", "failed", "timed-out",   "cancelled" };
     static const char *const owners[] = { "none",     "",     "device",  "launch", "",         "bundle",  "cache",
                                           "compiler", "peer", "program", "host",   "platform", "sliceup", "unknown" };
     assert_int_equal (outcome_names.n, sizeof outcomes / sizeof outcomes[0]);
@@ -39,6 +39,10 @@ static void words_of_before_are_still_read (void **state)
         assert_int_equal (owner, said[i].owner);
         assert_false (names_find (&outcome_names, text_of (said[i].word), &outcome));
     }
+    assert_true (names_find (&outcome_names, TEXT_LIT ("could-not-run"), &outcome));
+    assert_int_equal (outcome, OUTCOME_BLOCKED);
+    assert_true (names_find (&outcome_names, TEXT_LIT ("no-report"), &outcome));
+    assert_int_equal (outcome, OUTCOME_LOST);
     assert_false (names_find (&owner_names, (struct text){ 0 }, &owner));
     assert_string_equal (names_of (&owner_names, OWNER_FORMER_BACKEND), "?");
 }
@@ -46,14 +50,16 @@ static void words_of_before_are_still_read (void **state)
 static void the_worst_is_the_one_that_matters_more (void **state)
 {
     (void) state;
-    static const enum outcome rising[] = { OUTCOME_NONE,    OUTCOME_PASSED,        OUTCOME_NOT_REACHED,
-                                           OUTCOME_CASCADE, OUTCOME_COULD_NOT_RUN, OUTCOME_NO_REPORT,
-                                           OUTCOME_FAILED };
+    static const enum outcome rising[] = { OUTCOME_NONE,      OUTCOME_PASSED,    OUTCOME_NOT_REACHED,
+                                           OUTCOME_CASCADE,   OUTCOME_CANCELLED, OUTCOME_BLOCKED,
+                                           OUTCOME_TIMED_OUT, OUTCOME_LOST,      OUTCOME_FAILED };
     enum { N = sizeof rising / sizeof rising[0] };
     assert_int_equal (N, OUTCOME_N);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             assert_int_equal (outcome_worst (rising[i], rising[j]), rising[i > j ? i : j]);
+    for (int i = 1; i < N; i++)
+        assert_int_equal (outcome_order[N - 1 - i], rising[i]);
 }
 
 int main (void)

@@ -369,7 +369,7 @@ static struct receipt_fold *refused_at_launch (struct arena *arena, struct slice
     struct receipt_fold *fold = receipt_fold_create ();
     open_run (fold);
     lose_host (fold, 1, "the worker was not started, in step connect: no connection to port 22");
-    end_run (fold, OUTCOME_COULD_NOT_RUN);
+    end_run (fold, OUTCOME_BLOCKED);
     receipt_fold_take (fold, arena, receipt);
     return fold;
 }
@@ -383,12 +383,12 @@ static void a_host_that_was_refused_could_not_run_and_the_others_were_not_reache
     const struct header *header = &receipt.headers.items[0];
     const struct rung_receipt *first = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_non_null (first);
-    assert_int_equal (first->outcome, OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (first->outcome, OUTCOME_BLOCKED);
     assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
     assert_int_equal (frontier_host (header, &receipt.hosts.items[0]), OUTCOME_NOT_REACHED);
-    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_BLOCKED);
     assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
-    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_BLOCKED);
     assert_int_equal (frontier_of_slice (header, &receipt).next_failing, 0);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -406,10 +406,10 @@ static void a_host_lost_between_two_rungs_stands_at_the_next_one (void **state)
     end_attempt (fold, 1, one);
     end_pass (fold, one, NULL, 0);
     lose_host (fold, 0, "silent for 30 s");
-    end_run (fold, OUTCOME_NO_REPORT);
+    end_run (fold, OUTCOME_LOST);
     receipt_fold_take (fold, &arena, &receipt);
     assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("one")), OUTCOME_PASSED);
-    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_NO_REPORT);
+    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_LOST);
     assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -426,7 +426,7 @@ static void a_host_that_came_back_is_not_missing (void **state)
     lose_host (fold, 0, "silent for 30 s");
     receipt_fold_apply (fold, &joined);
     lose_host (fold, 1, "silent for 31 s");
-    end_run (fold, OUTCOME_COULD_NOT_RUN);
+    end_run (fold, OUTCOME_BLOCKED);
     receipt_fold_take (fold, &arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
     assert_int_equal (receipt.hosts.items[1].rungs.n, 1);

@@ -89,7 +89,7 @@ static void a_host_that_is_lost_while_it_waits_ends_the_run (void **state)
     bench_open (&bench);
     fall_for_a_while (&bench);
     lose (&bench, 2);
-    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_NO_REPORT);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_LOST);
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
     bench_close (&bench);
 }
