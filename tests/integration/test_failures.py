@@ -31,7 +31,7 @@ class Failing(lab.LabTest):
         receipt = self.lab.receipt()
         for host in range(hosts):
             attempt = self.attempt(receipt, f"h{host}", rung["id"])
-            self.assertEqual((outcome, layer), (attempt["outcome"], attempt["cause"]["layer"]), attempt["cause"])
+            self.assertEqual((outcome, layer), (attempt["outcome"], attempt["cause"]["owner"]), attempt["cause"])
         self.assertEqual(outcome, receipt["outcome"])
         self.assertEqual("first", receipt["frontier"]["highest_passing"]["rung"])
         self.assertEqual(rung["id"], receipt["frontier"]["next_failing"]["rung"])
@@ -107,7 +107,7 @@ class Canaries(Failing):
                 rung = {"id": "says", "canary": str(self.lab.files / "says.py"), "timeout": "30s", "backend": "any"}
                 self.assertEqual(1, self.climb([rung], hosts=1).status)
                 cause = self.attempt(self.lab.receipt(), "h0", "says")["cause"]
-                self.assertEqual(layer, cause["layer"])
+                self.assertEqual(layer, cause["owner"])
                 self.assertIn(words, cause["text"])
 
     def test_printing_pass_is_not_a_pass(self):
@@ -161,7 +161,7 @@ class Workers(Failing):
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
         self.assertEqual(["passed", "lost", "passed"], [self.attempt(receipt, f"h{i}", "slow")["outcome"] for i in range(3)])
-        self.assertEqual("host", self.attempt(receipt, "h1", "slow")["cause"]["layer"])
+        self.assertEqual("host", self.attempt(receipt, "h1", "slow")["cause"]["owner"])
         self.sentence(receipt, ended, "stopped at rung slow (1 of 2)", "h1 lost: ", "signal 9")
         self.nothing_is_left()
 
@@ -231,7 +231,7 @@ class Slices(Failing):
         self.assertEqual({"one": "passed", "two": "passed", "three": "passed", "four": "failed", "five": "not-reached",
                           "six": "not-reached"}, by_rung)
         cause = self.attempt(receipt, "h2", "four")["cause"]
-        self.assertEqual(("host", "disk-full"), (cause["layer"], cause["signature"]))
+        self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
         self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exit status 1 in phase run [host, disk-full]",
                       "Free space")
         self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},

@@ -174,7 +174,7 @@ class Environment(lab.LabTest):
         self.assertEqual(["passed", "passed"], outcomes[:2])
         self.assertIn(outcomes[2], ("failed", "blocked"))
         cause = self.attempt(receipt, "h2", "environment")["cause"]
-        self.assertEqual("bundle", cause["layer"], cause)
+        self.assertEqual("bundle", cause["owner"], cause)
         self.assertIn("six", cause["text"])
         self.assertIn("1.15.0", cause["text"])
         self.assertRegex(receipt["headers"][0]["sentence"], rf"stopped at rung environment \(1 of 2\): h2 {outcomes[2]}: .*six")

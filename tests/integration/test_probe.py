@@ -423,7 +423,7 @@ class Rung(lab.LabTest):
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
         cause = self.attempt(receipt, "h2", "probe")["cause"]
-        self.assertEqual("device", cause["layer"])
+        self.assertEqual("device", cause["owner"])
         self.assertIn("open(/dev/vfio/0): Device or resource busy", json.dumps(cause))
 
     def test_without_a_client_it_passes_and_claims_nothing(self):
